@@ -1,7 +1,7 @@
 """minigrad: an autograd framework that you can inspect while it runs, with a core that you can read in an hour.
 
-`import minigrad as mg`; names and arguments follow PyTorch.  Importing it loads NumPy only: Numba comes with the
-first kernel, graphviz with the first picture.
+The usual import is `import minigrad as mg`; names and arguments follow PyTorch.  The import loads only NumPy: Numba is
+imported for the first kernel, and graphviz for the first picture.
 """
 
 import importlib
@@ -136,14 +136,14 @@ LATER = {
     ), "api.legacy"),
 }  # fmt: skip
 
-if "IPython" in sys.modules:  # most likely a notebook: tracebacks there leave out the frames of this package
+if "IPython" in sys.modules:  # probably a notebook, where tracebacks omit the frames of this package
     from minigrad.api import tracebacks as _tracebacks
 
     _tracebacks.install()
 
 
 def __getattr__(name: str) -> Any:
-    """Import a name at its first use: `mg.func`, `mg.nn`, `mg.viz` and other folders, and the names of LATER."""
+    """Import a name at its first use: a module such as `mg.nn`, `mg.func` or `mg.viz`, or a name in LATER."""
     if name in _MODULES:
         return importlib.import_module(f"minigrad.{LATER.get(name, name)}")
     if name not in LATER:
@@ -157,7 +157,7 @@ def __getattr__(name: str) -> Any:
 
 __version__ = "0.1.0"
 
-# The ops and functions, as their declarations entered them.  The stub beside this file lists them for editors.
+# The ops and functions that declarations have entered.  The stub beside this file lists them for editors.
 globals().update(_namespaces[_MG])
 _document_all(globals())
 _document_all(vars(Tensor))

@@ -404,13 +404,13 @@ def cumulative_trapezoid(y: Tensor, x: Tensor | None = ..., *, dx: Any = ..., di
     """Return the integrals up to each value but the first: see `trapezoid`."""
 
 def debug(enabled: builtins.bool = ...) -> Any:
-    """Open a `with` block in which every recorded op stores the user's line: errors and pictures then name it."""
+    """Open a `with` block in which every recorded op stores the user's line, for errors and pictures."""
 
 def default_device() -> Any:
-    """Return the device of tensors that are made without naming one."""
+    """Return the device of tensors that are created without a `device` argument."""
 
 def default_float() -> DType:
-    """Return the dtype for floats from Python and for tensors made without naming one."""
+    """Return the dtype of Python floats and of float tensors that are created without a dtype."""
 default_generator: Any
 
 def deg2rad(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
@@ -477,13 +477,13 @@ def empty(*size: builtins.int | Sequence[builtins.int], dtype: Any = ..., device
     """Return uninitialised memory; read it only after writing it."""
 
 def empty_cache(device: builtins.str = ...) -> None:
-    """Return the device's cached blocks to the system; memory in use stays."""
+    """Return the device's cached blocks to the system; memory in use is not affected."""
 
 def empty_like(input: Tensor, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: Any = ...) -> Tensor:
     """Return `empty` with the shape, dtype and device of x."""
 
 def enable_grad() -> Any:
-    """Record again inside a `no_grad` block."""
+    """Record ops again inside a `no_grad` block."""
 
 def eq(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """Return input == other."""
@@ -528,7 +528,7 @@ def fill(input: Tensor, value: Tensor | builtins.float) -> Tensor:
     """Return a tensor of `value`, a number or a tensor of one, with the shape and dtype of input."""
 
 def finfo(type: Any = ...) -> Any:
-    """Return the limits of a float dtype, that of a tensor, or the default one."""
+    """Return the limits of a float dtype, by default of the default float dtype."""
 
 def fix(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return x without its fraction.  Gradient: 0."""
@@ -610,7 +610,7 @@ def get_allocator(kind: builtins.str) -> Any:
     """Return the allocator of a kind of device."""
 
 def get_default_dtype() -> DType:
-    """Return the dtype for floats from Python and for tensors made without naming one."""
+    """Return the dtype of Python floats and of float tensors that are created without a dtype."""
 
 def get_float32_matmul_precision() -> builtins.str:
     """Return "highest": see `set_float32_matmul_precision`."""
@@ -622,7 +622,7 @@ def get_rng_state() -> Tensor:
     """Return the state of the default generator."""
 
 def grad(outputs: Tensor | Sequence[Tensor], inputs: Tensor | Sequence[Tensor], grad_outputs: Tensor | Sequence[Tensor | None] | None = ..., retain_graph: builtins.bool | None = ..., create_graph: builtins.bool = ..., allow_unused: builtins.bool = ...) -> Any:
-    """Compute gradients of outputs with respect to inputs, Vars or values in between; `.grad` does not change."""
+    """Compute the gradients of outputs with respect to inputs; `.grad` does not change."""
 
 def gradient(input: Tensor, *, spacing: Any = ..., dim: builtins.int | Sequence[builtins.int] | None = ..., edge_order: builtins.int = ...) -> Any:
     """Return the derivatives along each dim, one tensor each: central differences, of `edge_order` 1 or 2 at both ends."""
@@ -678,7 +678,7 @@ i64: DType
 i8: DType
 
 def iinfo(type: Any) -> Any:
-    """Return the limits of an integer dtype, or that of a tensor: bits, max, min and dtype."""
+    """Return the limits of an integer dtype: bits, max, min and dtype."""
 
 def index_add(input: Tensor, dim: builtins.int, index: Tensor, source: Tensor, *, alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
     """Return input with alpha * source added along `dim` at the 1-d `index`; repeated positions add up."""
@@ -720,7 +720,7 @@ def is_floating_point(input: Tensor) -> builtins.bool:
     """Return whether the dtype is a float."""
 
 def is_grad_enabled() -> builtins.bool:
-    """Return whether ops are recorded now, in this thread or task."""
+    """Return whether ops are currently recorded in this thread or task."""
 
 def is_inference_mode_enabled() -> builtins.bool:
     """Return whether this thread or task is inside an `inference_mode` block."""
@@ -759,7 +759,7 @@ def isreal(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return True, since complex dtypes are not supported."""
 
 def jit(function: Any = ..., *, fuse: builtins.bool = ..., verify: builtins.int = ...) -> Any:
-    """Record a function once, and run it from then on as a list of launches, without Python between them."""
+    """Record a function once, and then run it as a list of launches without Python between them."""
 
 def kernel(*, dtype: Any, shape: Any, vjp: Any = ..., linear: Any = ..., jvp: Any = ..., batch: Any = ..., joint: Any = ..., outputs: builtins.tuple[builtins.str, ...] = ..., zeros: builtins.bool = ..., name: builtins.str = ..., label: builtins.str = ..., namespace: Any = ..., method: builtins.bool = ..., in_place: builtins.bool = ..., out: builtins.bool = ..., floats: builtins.bool = ..., writes: builtins.tuple[builtins.str, ...] = ..., otherwise: Any = ...) -> Any:
     """Declare an op with a kernel family of its own."""
@@ -898,7 +898,7 @@ def median(input: Tensor, dim: builtins.int | None = ..., keepdim: builtins.bool
     """Return the median of all elements, or (values, indices) along `dim`; the lower of two; nan if there is a nan."""
 
 def memory_stats(device: builtins.str = ...) -> Any:
-    """Return the counters of a device's allocator: bytes in use, cached and at the peak, allocations, frees, hits."""
+    """Return the counters of a device's allocator, as `MemoryStats`."""
 
 def meshgrid(*tensors: Tensor, indexing: builtins.str | None = ...) -> builtins.tuple[Tensor, ...]:
     """Return views of vectors, each along a separate dim and expanded along the others."""
@@ -978,7 +978,7 @@ def nextafter(input: Tensor | builtins.float, other: Tensor | builtins.float, *,
     """Return the number of input's dtype next to it, towards other; float32 and float64 only."""
 
 def no_grad() -> Any:
-    """Record nothing in this block (or in the decorated function)."""
+    """Record nothing in this block, or in the decorated function."""
 
 def nonzero(input: Tensor, *, as_tuple: builtins.bool = ..., out: Tensor | None = ...) -> Any:
     """Return the int64 indices of all nonzero elements, one row for each; as_tuple: one tensor for each dim instead."""
@@ -1005,7 +1005,7 @@ def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the product of every element of a vector with every element of another."""
 
 def override(**values: Any) -> Any:
-    """Change settings inside a `with` block; an unknown name raises AttributeError, and nothing has changed."""
+    """Change settings inside a `with` block."""
 
 def pairwise_distance(x1: Tensor, x2: Tensor, p: builtins.float = ..., eps: builtins.float = ..., keepdim: builtins.bool = ...) -> Tensor:
     """Return the norm of order p of x1 - x2 + eps along the last dim; the two broadcast."""
@@ -1179,16 +1179,16 @@ def selu(input: Tensor, inplace: builtins.bool = ..., *, out: Tensor | None = ..
     """Return 1.0507 * x where x > 0, otherwise 1.7581 * (exp(x) - 1), which keeps activations near mean 0, variance 1."""
 
 def set_allocator(kind: builtins.str, allocator: Any) -> None:
-    """Set the allocator of all devices of this kind; existing storages return to the allocator that they came from."""
+    """Set the allocator of all devices of this kind."""
 
 def set_default_device(device: Any) -> None:
-    """Make `device` the one that new tensors live on."""
+    """Set the device of tensors that are created without a `device` argument."""
 
 def set_default_dtype(d: Any) -> None:
     """Set the default float dtype; see `mg.set_default_float`."""
 
 def set_default_float(dtype: Any) -> None:
-    """Set the dtype that Python floats become."""
+    """Set the dtype that Python floats are converted to."""
 
 def set_default_tensor_type(t: Any) -> None:
     """Set the default float to the dtype of an old constructor, such as `mg.DoubleTensor` or its name."""
@@ -1197,16 +1197,16 @@ def set_float32_matmul_precision(precision: builtins.str) -> None:
     """Accept PyTorch's switch: products of float32 always have float32's precision."""
 
 def set_grad_enabled(enabled: builtins.bool) -> Any:
-    """Record or do not record, by a flag: `enable_grad()` or `no_grad()`."""
+    """Record ops or not, by a flag: the same as `enable_grad()` or `no_grad()`."""
 
 def set_num_threads(num: builtins.int) -> None:
-    """Share kernels between `num` threads from this Python thread on.  Raises ArgumentError out of range."""
+    """Share kernels between `num` threads in this Python thread from now on.  Raise ArgumentError out of range."""
 
 def set_printoptions(precision: builtins.int | None = ..., threshold: builtins.float | None = ..., edgeitems: builtins.int | None = ..., linewidth: builtins.int | None = ..., profile: builtins.str | None = ..., sci_mode: builtins.bool | None = ...) -> None:
     """Set how tensors are printed in this process; omitted options do not change, except sci_mode."""
 
 def set_rng_state(new_state: Tensor) -> None:
-    """Set the default generator to a state of `get_rng_state`."""
+    """Set the state of the default generator."""
 settings: Any
 
 def sgn(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
@@ -1325,7 +1325,7 @@ def tanh(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the hyperbolic tangent.  Gradient: g*(1 - tanh(x)**2)."""
 
 def tape(y: Tensor, timed: builtins.bool = ...) -> Any:
-    """Return the recorded ops under y, the oldest first, with the bytes that each saved."""
+    """Return the recorded ops below y, the oldest first, with the bytes that each op saved."""
 
 def tensor(data: Any, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
     """Return a new tensor with the elements of a number, nested lists, an array or a tensor."""

@@ -1,6 +1,8 @@
-"""`python -m minigrad demo | tutorial | doctor | warmup | pack | run | kernel NAME`: the main job, the notebooks, a
-report on this machine, compiling beforehand, here or for others, scripts in several processes, and generated sources;
-without a command, what there is."""
+"""The commands of `python -m minigrad`: demo, tutorial, doctor, warmup, pack, run and kernel NAME.
+
+They run an example, open the notebooks, describe this machine, compile kernels in advance for this machine or for a
+wheel, run a script in several processes, and print the source of a kernel.  Without a command, a greeting is printed.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +18,14 @@ FLOATS = ("float32", "float64", "float16", "bfloat16")
 
 
 def positive(text: str) -> int:
-    """Return the int of at least 1 in a text, for argparse."""
+    """Return the int of at least 1 that a text represents, for argparse."""
     if not text.isdecimal() or int(text) < 1:
         raise argparse.ArgumentTypeError(f"expected a positive integer, got {text!r}")
     return int(text)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run one command; returns the exit status."""
+    """Run one command and return the exit status."""
     try:
         try:
             status = run(read_arguments(argv))
@@ -50,13 +52,13 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def flush() -> None:
-    """Write what is still buffered; a program that was started without an output has none."""
+    """Write buffered output; a process that was started without standard output has none."""
     if sys.stdout is not None:
         sys.stdout.flush()
 
 
 def discard_output() -> None:
-    """Let the rest of the output go nowhere, or Python complains once more at exit."""
+    """Discard the rest of the output, or Python reports a second error at exit."""
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, AttributeError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
@@ -93,7 +95,7 @@ def read_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
 
 
 def run(options: argparse.Namespace) -> int:
-    """Run the command that was given; only its own module is imported."""
+    """Run the given command; only the module of this command is imported."""
     if options.command in (None, "tutorial"):
         from minigrad.cli.greeting import greet, tutorial
 

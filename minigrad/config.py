@@ -1,10 +1,10 @@
-"""Settings of the user: thresholds, folders, debug switches.
+"""The user's settings: thresholds, folders and switches.
 
-Every value starts from an environment variable `MINIGRAD_<NAME>`, so that a test run or a job script can set it
-without touching code.  `settings` is the one instance; `override` changes it for the length of a `with` block.
-Blocks may end in any order, as those of threads, tasks and generators do: the newest that has not ended counts.
-`debug` belongs to the thread or task that opened its block; all other settings belong to the process, since call plans,
-which all threads share, are made from them.  `environment.py` has the kinds of settings and reads the variables.
+The initial value of each setting comes from an environment variable `MINIGRAD_<NAME>`, so that a test run or a job
+script needs no change of code.  `settings` is the only instance; `override` changes it inside a `with` block.  Blocks
+of threads, tasks and generators may end in any order; the newest block that has not ended applies.  `debug` belongs to
+the thread or task that opened its block.  All other settings belong to the process, because call plans, which all
+threads share, depend on them.  `environment.py` contains the types of settings and reads the variables.
 """
 
 import sysconfig
@@ -21,7 +21,7 @@ from minigrad.environment import CacheFolder, Choice, Count, Setting, Switch
 
 
 def refuse_free_threading(unlocked: bool) -> None:
-    """Raise ImportError for an interpreter without the global lock, on which counts of use and plans rely."""
+    """Raise ImportError for an interpreter without the global lock, on which reference counts and call plans rely."""
     if unlocked:
         raise ImportError(
             "minigrad needs a Python with the global interpreter lock, and this one is free-threaded; install the "
@@ -36,7 +36,7 @@ refuse_free_threading(bool(sysconfig.get_config_var("Py_GIL_DISABLED")))
 
 
 class Block:
-    """One block and the value that it sets; active until it ends."""
+    """A `with` block and the value that it sets; it is active until it ends."""
 
     __slots__ = ("active", "value")
 
@@ -45,7 +45,7 @@ class Block:
 
 
 class OfProcess:
-    """A value that blocks of any thread change, each for its length.  base: the value without any block."""
+    """A value that blocks of any thread change while they are active; `base` is the value without a block."""
 
     def __init__(self, base: Any) -> None:
         self.base = base
@@ -54,7 +54,7 @@ class OfProcess:
 
     @property
     def blocks(self) -> tuple[Block, ...]:
-        """Those that may count here, the newest last."""
+        """The blocks that may apply, the newest last."""
         return self._blocks
 
     @blocks.setter
@@ -67,7 +67,7 @@ class OfProcess:
         return next((block.value for block in reversed(self.blocks) if block.active), self.base)
 
     def assign(self, value: Any) -> None:
-        """Change the value until the newest block ends; without a block, for good."""
+        """Change the value until the newest block ends; without a block, permanently."""
         newest = next((block for block in reversed(self.blocks) if block.active), None)
         if newest is None:
             self.base = value
@@ -75,21 +75,21 @@ class OfProcess:
             newest.value = value
 
     def begin(self, value: Any) -> Block:
-        """Begin a block."""
+        """Begin a block with this value, and return it."""
         block = Block(value)
         with self.changing:
             self.blocks = (*[each for each in self.blocks if each.active], block)
         return block
 
     def end(self, block: Block) -> None:
-        """End a block, in whatever order and thread."""
+        """End a block; blocks may end in any order and in any thread."""
         block.active = False
         with self.changing:
             self.blocks = tuple([each for each in self.blocks if each.active])
 
 
 class OfContext(OfProcess):
-    """A value that blocks change for their own thread or task alone."""
+    """A value that a block changes only for its own thread or task."""
 
     def __init__(self, base: Any) -> None:
         super().__init__(base)
@@ -97,7 +97,7 @@ class OfContext(OfProcess):
 
     @property
     def blocks(self) -> tuple[Block, ...]:
-        """Those that this thread or task is in."""
+        """The active blocks of this thread or task, the newest last."""
         return self._here.get()
 
     @blocks.setter
@@ -112,10 +112,10 @@ class OfContext(OfProcess):
 class Settings:
     """The settings of this process; `print(mg.settings)` shows each with its value and its meaning.
 
-    An annotation declares one: its type, its default as a text of the environment, what it may be, and its meaning.
+    An annotation declares a setting: its type, its default as a text, its possible values and its meaning.
 
-    watchers: how many blocks want to see what is recorded.  debugging: whether any thread or task has debug on.
-    noting: whether anybody wants to see what is recorded; calls look at this plain slot before they look at more.
+    `watchers` is the number of open blocks that observe recorded ops.  `debugging` is True if debug is on in any thread
+    or task.  `noting` is True if `debugging` is True or `watchers` is not 0; calls read only this slot first.
     """
 
     cache_dir: Annotated[Path, CacheFolder("", "folder of the generated kernel modules and of Numba's machine code")]
@@ -201,7 +201,7 @@ class Settings:
             object.__setattr__(self, "noting", getattr(self, "debugging", False) or self.watchers > 0)
 
     def begin(self, name: str, value: Any) -> Block:
-        """Begin a block in which a setting has this value."""
+        """Begin a block in which a setting has this value, and return the block."""
         value = DECLARED[name].accept(name, value)
         if name != "debug" and name not in self._choices:
             self._choices[name] = OfProcess(getattr(self, name))
@@ -214,7 +214,7 @@ class Settings:
         return block
 
     def end(self, name: str, block: Block) -> None:
-        """End such a block."""
+        """End a block that `begin` returned."""
         self._choices[name].end(block)
         self._follow(name)
 
@@ -225,22 +225,22 @@ class Settings:
             setattr(self, name, self._choices[name].value)
 
 
-# This file evaluates its annotations: to evaluate texts later would double the time that its import takes.
+# The annotations of this file are evaluated: evaluating texts later would double the time of its import.
 HINTS: dict[str, Any] = {**Settings.__annotations__, "debug": vars(Settings)["debug"].fget.__annotations__["return"]}
 DECLARED: dict[str, Setting] = {
     name: hint.__metadata__[0] for name, hint in sorted(HINTS.items()) if get_origin(hint) is Annotated
 }
 
-# Functions to call when a fact changes on which call plans depend; `plans.py` then discards its plans.
+# Functions to call when something changes on which call plans depend; `plans.py` then discards its plans.
 listeners: list[Callable[[], None]] = []
-# Functions to call when another backend serves a kind of device: with the kind, the old and the new setting.
+# Functions to call when another backend serves a kind of device; arguments are the kind, the old and the new setting.
 changers: list[Callable[[str, str, str], None]] = []
 # Functions to call when debug mode is turned on or off; plans do not change.
 followers: list[Callable[[], None]] = []
 
 
 def announce() -> None:
-    """Say that plans made so far may be wrong: a threshold, the default float or a backend has changed."""
+    """Call the listeners: call plans may be invalid, because a threshold, a default or a backend has changed."""
     for listener in listeners:
         listener()
 
@@ -250,7 +250,25 @@ settings = Settings()
 
 @contextmanager
 def override(**values: Any) -> "Iterator[Settings]":
-    """Change settings inside a `with` block; an unknown name raises AttributeError, and nothing has changed."""
+    """Change settings inside a `with` block.
+
+    Parameters
+    ----------
+    **values
+        New values by the names of settings, which `print(mg.settings)` lists.
+
+    Returns
+    -------
+    context manager
+        The settings apply inside the block.
+
+    Raises
+    ------
+    AttributeError
+        If a name is unknown; the settings are not changed.
+    ArgumentError
+        If a value is invalid; the settings are not changed.
+    """
     for name in values:
         if name not in DECLARED:
             raise AttributeError(f"override: there is no setting {name!r}; there are {', '.join(DECLARED)}")
@@ -265,8 +283,17 @@ def override(**values: Any) -> "Iterator[Settings]":
 
 
 def debug(enabled: bool = True) -> Any:
-    """Open a `with` block in which every recorded op stores the user's line: errors and pictures then name it.
+    """Open a `with` block in which every recorded op stores the user's line, for errors and pictures.
 
-    It belongs to the thread or task that opens it.  `mg.settings.debug` and MINIGRAD_DEBUG=1 set it for all of them.
+    Parameters
+    ----------
+    enabled : bool, default True
+        Whether the lines are stored.
+
+    Returns
+    -------
+    context manager
+        The setting applies to the thread or task that opens the block; `mg.settings.debug` and MINIGRAD_DEBUG=1 set it
+        for all threads and tasks.
     """
     return override(debug=enabled)

@@ -1,4 +1,4 @@
-"""PyTorch's name of `mg.dist`, for `import minigrad.distributed as dist`."""
+"""PyTorch's name for `mg.dist`, for `import minigrad.distributed as dist`."""
 
 from minigrad import dist
 from minigrad.api.absent import present

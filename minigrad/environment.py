@@ -1,7 +1,7 @@
-"""Kinds of settings: the values of each, and how its environment variable `MINIGRAD_<NAME>` is read.
+"""Types of settings: their values, and how the environment variable `MINIGRAD_<NAME>` is read.
 
-`config.py` declares each setting with one of these.  An assignment of another value raises ArgumentError, and so does
-a variable with another text.  Nothing else in the package reads the environment.
+`config.py` declares each setting with one of these types.  An assignment of an invalid value, or a variable with an
+invalid text, raises ArgumentError.  No other file of the package reads variables for settings.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ FLAGS = {"": False, "0": False, "false": False, "no": False, "off": False,
 
 
 class Setting(ABC):
-    """One setting.  default: the text of its variable where that is not set.  meaning: in words."""
+    """One setting; `default` is the text of the variable if it is not set, and `meaning` is a description."""
 
     def __init__(self, default: str, meaning: str) -> None:
         self.default, self.meaning = default, meaning
@@ -27,27 +27,27 @@ class Setting(ABC):
     @property
     @abstractmethod
     def expected(self) -> str:
-        """The values that there are, in words."""
+        """A description of the possible values."""
 
     @property
     def texts(self) -> str:
-        """The texts that the variable may have, in words."""
+        """A description of the possible texts of the variable."""
         return self.expected
 
     @abstractmethod
     def read(self, text: str) -> Any:
-        """Return the value for a text.  Raises ValueError or KeyError if there is none."""
+        """Return the value for a text; raise ValueError or KeyError for an invalid text."""
 
     @abstractmethod
     def convert(self, value: Any) -> Any:
-        """Return an assigned value in the setting's type.  Raises TypeError, ValueError or KeyError for another."""
+        """Return an assigned value in the setting's type; raise TypeError, ValueError or KeyError for another value."""
 
     def shown(self, value: Any) -> str:
-        """Return a value as Python writes it."""
+        """Return a value as a Python expression."""
         return repr(value)
 
     def from_environment(self, name: str) -> Any:
-        """Return the value at the start.  Raises ArgumentError, with the name, for an unreadable variable."""
+        """Return the initial value; raise ArgumentError, with the name, if the variable has an invalid text."""
         variable = f"MINIGRAD_{name.upper()}"
         text = os.environ.get(variable, self.default)
         try:
@@ -57,7 +57,7 @@ class Setting(ABC):
             raise ArgumentError(f"{variable}: expected {self.texts}, got {text!r}; {advice}") from None
 
     def accept(self, name: str, value: Any) -> Any:
-        """Return an assigned value in the setting's type.  Raises ArgumentError for another value."""
+        """Return an assigned value in the setting's type; raise ArgumentError for an invalid value."""
         try:
             return self.convert(value)
         except (TypeError, ValueError, KeyError):
@@ -68,7 +68,7 @@ class Setting(ABC):
 
 
 class Switch(Setting):
-    """On or off."""
+    """A setting that is True or False."""
 
     expected, texts = "True or False", "0 or 1"
 
@@ -80,7 +80,7 @@ class Switch(Setting):
 
 
 class Count(Setting):
-    """An int that is not below `least`."""
+    """A setting that is an int of at least `least`."""
 
     def __init__(self, default: str, meaning: str, least: int = 0) -> None:
         super().__init__(default, meaning)
@@ -100,7 +100,7 @@ class Count(Setting):
 
 
 class Choice(Setting):
-    """One of some words; an empty variable is the default."""
+    """A setting that is one of several words; an empty variable means the default."""
 
     def __init__(self, default: str, meaning: str, choices: tuple[str, ...]) -> None:
         super().__init__(default, meaning)
@@ -118,7 +118,7 @@ class Choice(Setting):
 
 
 class CacheFolder(Setting):
-    """A path; an empty variable is the user's folder for caches."""
+    """A setting that is a path; an empty variable means the user's cache folder."""
 
     expected = "a path"
 

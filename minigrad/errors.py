@@ -1,8 +1,8 @@
-"""Errors, as types.
+"""Types of errors.
 
-Every error of minigrad is a `MinigradError` and also the built-in exception that a Python programmer would expect.
-The message is one sentence; the facts in it (op, shapes, dim, ...) are attributes too, so a program can read them.
-`check` is the short form of "raise unless".
+Every error of minigrad is a `MinigradError` and also the built-in exception that a Python programmer would expect. The
+message is one sentence; the facts in it (op, shapes, dim, ...) are also attributes, so that a program can read them.
+`check` raises an error unless a condition holds.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 
 class MinigradError(Exception):
-    """The base of all errors raised by minigrad; keyword facts become attributes.
+    """The base class of minigrad's errors; facts given by keyword become attributes.
 
     Example:
         >>> error = ShapeError("add: shapes (2,) and (3,) do not broadcast", op="add", lhs=(2,), rhs=(3,))
@@ -29,7 +29,7 @@ class MinigradError(Exception):
         self.__dict__.update(facts)
 
     def __getattr__(self, name: str) -> Any:
-        """Fail as usual; declared so that type checkers accept the facts."""
+        """Raise AttributeError; the method exists so that type checkers accept the facts."""
         raise AttributeError(f"{type(self).__name__} carries no fact {name!r}; it has {sorted(self.__dict__)}")
 
 
@@ -70,7 +70,7 @@ class FileError(MinigradError, ValueError):
 
 
 class RecordingError(MinigradError, RuntimeError):
-    """A function that `mg.jit` records did something that a program cannot repeat."""
+    """Raised if a program cannot repeat what a function under `mg.jit` did."""
 
 
 class StateError(MinigradError, RuntimeError):
@@ -90,9 +90,9 @@ class StorageError(MinigradError, RuntimeError):
 
 
 def check(condition: object, error_type: type[MinigradError], *parts: object, **facts: Any) -> None:
-    """Raise `error_type` unless `condition` holds; the message is the parts, joined without spaces.
+    """Raise `error_type` unless `condition` holds; the message is the text of the parts, joined without spaces.
 
-    The parts are turned into text only when the check fails, so a passing check costs no formatting.
+    The parts are converted to text only if the check fails, so a check that succeeds formats nothing.
 
     Example:
         >>> check(2 > 1, ShapeError, "never shown")
@@ -102,7 +102,7 @@ def check(condition: object, error_type: type[MinigradError], *parts: object, **
 
 
 def warn(message: str) -> None:
-    """Warn at the line of the caller that is not in this package, however many of our functions lie between."""
+    """Warn with the line of the nearest caller outside this package."""
     depth, frame = 2, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "minigrad":
         frame, depth = frame.f_back, depth + 1
@@ -111,7 +111,7 @@ def warn(message: str) -> None:
 
 @contextmanager
 def reading(prefix: str) -> Iterator[None]:
-    """Return a block that reads a file, and in which every error becomes a FileError that begins with a prefix."""
+    """Open a block that reads a file, in which every error becomes a FileError whose message begins with a prefix."""
     try:
         yield
     except MinigradError as error:
@@ -121,7 +121,7 @@ def reading(prefix: str) -> Iterator[None]:
 
 
 def quantity(count: int, noun: str) -> str:
-    """Return a count with its noun, in the plural unless it is 1.
+    """Return a count with its noun, which is plural unless the count is 1.
 
     Example:
         >>> quantity(1, "operand"), quantity(2, "launch"), quantity(0, "temporary")

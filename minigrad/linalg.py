@@ -1,6 +1,6 @@
-"""Linear algebra under PyTorch's names and arguments: `mg.linalg.cholesky(A)`.
+"""Linear algebra with PyTorch's names and arguments: `mg.linalg.cholesky(A)`.
 
-Nothing is computed here: each name is an op of `minigrad/ops/linalg`.
+This file computes nothing: each name is an op of `minigrad/ops/linalg`.
 """
 
 from minigrad.api.absent import present

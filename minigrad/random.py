@@ -36,17 +36,17 @@ def get_rng_state() -> Tensor:
 
 
 def set_rng_state(new_state: Tensor) -> None:
-    """Set the default generator to a state of `get_rng_state`.
+    """Set the state of the default generator.
 
     Parameters
     ----------
     new_state : Tensor
-        A tensor of `get_rng_state`.
+        State that `get_rng_state` returned.
 
     Raises
     ------
     ArgumentError
-        If it is not a state of minigrad, for example if it is PyTorch's.
+        If the tensor is not a state of minigrad, for example if it is a state of PyTorch.
     """
     default_generator.set_state(new_state)
 
@@ -65,14 +65,19 @@ def seed() -> int:
 
 @contextmanager
 def fork_rng(devices: Iterable[Any] | None = None, enabled: bool = True, device_type: str = "cuda") -> Iterator[None]:
-    """Return a block after which the default generator has the state that it had before.
+    """Open a block after which the default generator has its earlier state.
 
     Parameters
     ----------
     devices, device_type
-        Accepted, without effect: one generator serves all devices.
+        Have no effect, because one generator serves all devices.
     enabled : bool, default True
         Whether the block has an effect.
+
+    Returns
+    -------
+    context manager
+        The earlier state is restored at the end of the block.
 
     Examples
     --------

@@ -1,12 +1,12 @@
-"""Special functions under PyTorch's names and arguments: `mg.special.digamma(x)`.
+"""Special functions with PyTorch's names and arguments: `mg.special.digamma(x)`.
 
-Nothing is computed here: each name is an op of `minigrad/ops`, and most are in `mg` too.
+This file computes nothing: each name is an op of `minigrad/ops`, and most names are also in `mg`.
 """
 
 from minigrad.api.absent import present
 from minigrad.declare.names import MG, SPECIAL, namespaces
 
-# The names of torch.special for functions of `mg`, and their names there.
+# Names of torch.special for functions of `mg`, with their names in `mg`.
 SAME = {name: name for name in "digamma erf erfc erfinv exp2 expm1 i0 log1p log_softmax logit logsumexp ndtr "
           "polygamma round sinc softmax xlogy".split()}  # fmt: skip
 SAME |= {"expit": "sigmoid", "gammaln": "lgamma", "multigammaln": "mvlgamma", "psi": "digamma"}

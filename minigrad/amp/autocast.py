@@ -1,7 +1,7 @@
-"""autocast: a block in which ops get their operands in the dtype that suits them.
+"""autocast: a block in which the operands of ops are cast to the dtype that suits the op.
 
-An observer casts operands before a call, so the casts are ops of the graph: gradients come back in the dtype of the
-parameter.  Without an open block no observer is attached, and calls pay nothing.
+An observer casts operands before a call, so the casts are recorded in the graph, and gradients have the dtype of the
+parameter.  Outside all blocks, no observer is attached, so calls have no overhead.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ DEFAULTS = {"cuda": float16}  # the default dtype of a block; on other devices i
 
 
 class Casts:
-    """The casts of the open blocks of a thread or task.
+    """The casts of the innermost open block of a thread or task.
 
-    kind: of device.  dtype: of the block, None in a block that casts nothing.  kept: leaves with their versions and
-    their values in a dtype, until the outermost block ends; None without a cache.
+    `kind` is the kind of device.  `dtype` is the dtype of the block, or None if the block casts nothing.  `kept` caches
+    leaves with their versions and cast values until the outermost block ends; it is None without a cache.
     """
 
     __slots__ = ("dtype", "kept", "kind")
@@ -38,7 +38,7 @@ class Casts:
         self.kind, self.dtype, self.kept = kind, dtype, kept
 
     def cast(self, x: Any, dtype: DType) -> Any:
-        """Return an operand in a dtype if it is castable, otherwise as it is."""
+        """Return an operand in a dtype, or unchanged if it is not castable."""
         if not castable(x, self.kind) or x.dtype is dtype:
             return x
         if self.kept is None or not x.is_variable or not mode.enabled:
@@ -54,7 +54,7 @@ class Casts:
         return autocast(self.kind, self.dtype, self.dtype is not None, self.kept is not None)
 
     def operands(self, op: Op, operands: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Return the operands of an op in the dtype that suits it."""
+        """Return the operands of an op, cast to the dtype that suits the op."""
         name = op.name
         if self.dtype is None or not (name in LOWER or name in FLOAT32 or name in WIDEST):
             return operands
@@ -66,23 +66,23 @@ class Casts:
 
 
 def castable(x: Any, kind: str) -> bool:
-    """Return whether a value is a float tensor of a kind of device, and not of float64, which is never cast."""
+    """Return whether a value is a floating tensor on a kind of device; float64 is never cast."""
     return isinstance(x, Tensor) and x.dtype.is_float and x.dtype is not float64 and x.device.kind == kind
 
 
 def flat(operands: tuple[Any, ...]) -> list[Any]:
-    """Return operands, those of a sequence one by one."""
+    """Return the operands as a flat list, with the elements of sequences."""
     return [each for x in operands for each in (x if isinstance(x, (list, tuple)) else (x,))]
 
 
 class Casting(Observer):
-    """Casts the operands of calls in threads and tasks that have an open block."""
+    """Casts the operands of calls in threads and tasks that are inside a block."""
 
     def calling(self, op: Op, operands: tuple[Any, ...]) -> tuple[Any, ...]:
         casts = casting.current()
         if casts is None:
             return operands
-        token = casting.pause()  # the casts are calls too, and must not be cast again
+        token = casting.pause()  # the casts are calls too, whose operands must not be cast
         try:
             result: tuple[Any, ...] = casts.operands(op, operands)
         finally:
@@ -94,20 +94,20 @@ observer = Casting()
 
 
 class autocast:
-    """Compute products and convolutions in a dtype of 16 bits, and losses in float32.
+    """Compute products and convolutions in a 16-bit dtype, and losses in float32.
 
-    A context manager, or a decorator of functions.
+    This class is a context manager, and a decorator of functions.
 
     Parameters
     ----------
     device_type : str
-        "cpu", "cuda" or another kind of device; tensors of other devices are not cast.
+        Kind of device, such as "cpu" or "cuda"; tensors on other devices are not cast.
     dtype : DType or str, optional
-        The dtype of 16 bits, bfloat16 or float16; by default bfloat16, on CUDA float16.
+        The 16-bit dtype, bfloat16 or float16; by default float16 for CUDA, and bfloat16 otherwise.
     enabled : bool, default True
-        Whether the block casts; False for a block inside another one that casts nothing.
+        Whether the block casts. If False, nothing is cast in the block, even inside another block.
     cache_enabled : bool, default True
-        Whether a parameter is cast once for all its uses until the outermost block ends.
+        Whether a parameter is cast only once for all its uses until the outermost block ends.
 
     Raises
     ------
@@ -116,7 +116,7 @@ class autocast:
 
     Notes
     -----
-    A backward pass casts nothing, also inside a block: its ops have the dtypes of the forward pass.
+    A backward pass casts nothing, even inside a block: its ops have the dtypes of the forward pass.
 
     Examples
     --------
@@ -157,10 +157,10 @@ class autocast:
         casting.resume(self.begun.pop())
 
     def __call__(self, function: F) -> F:
-        """Return a function each call of which is in a separate block."""
+        """Return a function that runs each call in a separate block."""
         return decorated(function, lambda: autocast(self.device, self.fast_dtype, self.enabled, self.cache_enabled))
 
 
 def is_autocast_available(device_type: str) -> bool:
-    """Return whether `autocast` casts tensors of a kind of device: of every kind that there is."""
+    """Return whether `autocast` casts tensors on a kind of device, which is True for every existing kind."""
     return bool(as_device(device_type).kind)

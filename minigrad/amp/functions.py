@@ -1,4 +1,4 @@
-"""custom_fwd and custom_bwd: how an `mg.Function` runs inside a block of `autocast`."""
+"""custom_fwd and custom_bwd: decorators that state how an `mg.Function` runs inside a block of `autocast`."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ def custom_fwd(fwd: Callable[..., Any] | None = None, *, device_type: str, cast_
     Parameters
     ----------
     fwd : callable, optional
-        The static method; without it a decorator is returned.
+        The static method; if None, a decorator is returned.
     device_type : str
-        Kind of device that the block belongs to.
+        Kind of device of the block.
     cast_inputs : DType or str, optional
-        Inside a block, floating tensors of this device are cast to this dtype, and nothing is cast in `forward`.
-        By default `forward` casts as its caller does.
+        Dtype to which floating tensors on this device are cast if the function is called inside a block; `forward`
+        itself then casts nothing. By default, `forward` casts like its caller.
 
     Returns
     -------
@@ -67,7 +67,7 @@ def custom_fwd(fwd: Callable[..., Any] | None = None, *, device_type: str, cast_
 
 
 def custom_bwd(bwd: Callable[..., Any] | None = None, *, device_type: str) -> Any:
-    """Decorate the `backward` of a Function whose `forward` has `custom_fwd`; a backward pass casts nothing anyway."""
+    """Decorate the `backward` of a Function whose `forward` has `custom_fwd`; a backward pass never casts operands."""
     if bwd is None:
         return functools.partial(custom_bwd, device_type=device_type)
     as_device(device_type)
@@ -75,7 +75,7 @@ def custom_bwd(bwd: Callable[..., Any] | None = None, *, device_type: str) -> An
 
 
 def cast(value: Any, dtype: DType, kind: str) -> Any:
-    """Return a value with its floating tensors of a kind of device in a dtype, those in containers as well."""
+    """Return a value whose floating tensors on a kind of device, also those in containers, are cast to a dtype."""
     if isinstance(value, Tensor):
         return value.to(dtype) if castable(value, kind) else value
     if isinstance(value, dict):

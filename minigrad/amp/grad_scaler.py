@@ -1,6 +1,6 @@
-"""GradScaler: a loss is scaled so that gradients of float16 do not vanish, and gradients are scaled back before a step.
+"""GradScaler: a loss is scaled up so that float16 gradients do not underflow; they are scaled down before a step.
 
-A step with a gradient that is not finite is left out, and the scale shrinks; after many good ones it grows.
+A step with a gradient that is not finite is skipped, and the scale shrinks; after many finite steps it grows.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ class GradScaler:
     Parameters
     ----------
     device : str, default "cuda"
-        The kind of device; without CUDA a scaler for it does nothing, with a warning.
+        Kind of device. If it is "cuda" and there is no CUDA device, the scaler warns and does nothing.
     init_scale : float, default 2**16
-        The first scale.
+        Initial scale.
     growth_factor : float, default 2.0
-        Multiplies the scale after `growth_interval` steps in a row without infinite gradients; above 1.
+        Factor, above 1, by which the scale grows after `growth_interval` consecutive steps with finite gradients.
     backoff_factor : float, default 0.5
-        Multiplies the scale after an infinite gradient; below 1.
+        Factor, below 1, by which the scale shrinks after a step with a gradient that is not finite.
     growth_interval : int, default 2000
-        See `growth_factor`.
+        Number of consecutive finite steps after which the scale grows.
     enabled : bool, default True
-        With False `scale` returns its argument, and `step` is the optimizer's.
+        Whether the scaler is active. If False, `scale` returns its argument, and `step` is the optimizer's step.
 
     Raises
     ------
     ArgumentError
-        If a factor is on the wrong side of 1.
+        If `growth_factor` is at most 1, or `backoff_factor` is at least 1.
 
     Examples
     --------
@@ -70,11 +70,11 @@ class GradScaler:
         self._growth_factor, self._backoff_factor = growth_factor, backoff_factor
         self._growth_interval = growth_interval
         self._stages: dict[int, str] = {}
-        # By the id of an optimizer: whether it had an infinite gradient since the last update.
+        # Maps the id of an optimizer to whether it had a gradient that is not finite since the last update.
         self._infinite: dict[int, bool] = {}
 
     def scale(self, outputs: Any) -> Any:
-        """Return outputs times the scale: a tensor, or tensors in lists, tuples or other iterables."""
+        """Return outputs times the scale; they are a tensor, or tensors in an iterable such as a list or tuple."""
         if not self._enabled:
             return outputs
         if isinstance(outputs, Tensor):
@@ -86,12 +86,12 @@ class GradScaler:
         raise ArgumentError(f"GradScaler.scale: expected a tensor or an iterable of tensors, got {describe(outputs)}")
 
     def unscale_(self, optimizer: Optimizer) -> None:
-        """Divide the gradients of an optimizer's parameters by the scale, by one launch; once between two updates.
+        """Divide the gradients of an optimizer's parameters by the scale, in one launch; once between two updates.
 
         Raises
         ------
         GradientError
-            If it was called already, or a gradient is of float16.
+            If it was already called since the last update, or if a gradient is float16.
         """
         if not self._enabled:
             return
@@ -112,17 +112,17 @@ class GradScaler:
         self._stages[id(optimizer)] = UNSCALED
 
     def step(self, optimizer: Optimizer, *args: Any, **kwargs: Any) -> Any:
-        """Unscale unless that was done, and take the optimizer's step unless a gradient is not finite.
+        """Unscale the gradients if necessary, and call `optimizer.step` if they are finite.
 
         Returns
         -------
         object
-            The value of the optimizer's step; None for one that was left out.
+            The result of `optimizer.step`, or None for a skipped step.
 
         Raises
         ------
         GradientError
-            If it was called already since the last update.
+            If it was already called since the last update.
         ArgumentError
             If a closure is passed.
         """
@@ -140,12 +140,12 @@ class GradScaler:
         return result
 
     def update(self, new_scale: Any = None) -> None:
-        """Choose the scale of the next iteration, from the gradients since the last update, or set it.
+        """Adapt the scale to the gradients since the last update, or set it to `new_scale`.
 
         Raises
         ------
         GradientError
-            If no step was taken since the last update, and no scale is given.
+            If no step was taken since the last update and `new_scale` is None.
         """
         if not self._enabled:
             return
@@ -164,7 +164,7 @@ class GradScaler:
         self._infinite.clear()
 
     def get_scale(self) -> float:
-        """Return the scale; 1 of a scaler that is not enabled."""
+        """Return the scale, which is 1 for a scaler that is not enabled."""
         return self._scale if self._enabled else 1.0
 
     def get_growth_factor(self) -> float:
@@ -184,19 +184,19 @@ class GradScaler:
         self._backoff_factor = new_factor
 
     def get_growth_interval(self) -> int:
-        """Return how many good steps in a row let the scale grow."""
+        """Return the number of consecutive finite steps after which the scale grows."""
         return self._growth_interval
 
     def set_growth_interval(self, new_interval: int) -> None:
-        """Set how many good steps in a row let the scale grow."""
+        """Set the number of consecutive finite steps after which the scale grows."""
         self._growth_interval = new_interval
 
     def is_enabled(self) -> bool:
-        """Return whether the scaler does anything."""
+        """Return whether the scaler is active."""
         return self._enabled
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the state, with PyTorch's keys; an empty dict of a scaler that is not enabled."""
+        """Return the state with PyTorch's keys, or an empty dict for a scaler that is not enabled."""
         if not self._enabled:
             return {}
         return {
@@ -205,12 +205,12 @@ class GradScaler:
         }  # fmt: skip
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Load the result of `state_dict`, of this library or of PyTorch.
+        """Load a result of `state_dict`, from minigrad or PyTorch.
 
         Raises
         ------
         ArgumentError
-            If the dict is empty, as that of a scaler that is not enabled.
+            If the dict is empty, which is the state of a scaler that is not enabled.
         """
         if not self._enabled:
             return
@@ -224,7 +224,7 @@ class GradScaler:
 
 
 def cuda_is_available() -> bool:
-    """Return whether there is a CUDA device; `minigrad.cuda` is imported only for a scaler of one."""
+    """Return whether there is a CUDA device; imports `minigrad.cuda` only when it is called."""
     from minigrad.cuda import is_available
 
     return is_available()
@@ -239,5 +239,5 @@ def by_device(tensors: list[Any]) -> list[list[Any]]:
 
 
 def is_finite(tensors: list[Any]) -> bool:
-    """Return whether all elements of tensors of one device and dtype are finite."""
+    """Return whether all elements are finite; the tensors share a device and dtype."""
     return math.isfinite(lists.total_norm(tensors, math.inf).item())

@@ -1,18 +1,18 @@
-"""Which ops compute in which dtype under `autocast`: PyTorch's lists for the CPU, as far as there are such ops here.
+"""The dtypes in which ops compute under `autocast`: PyTorch's lists for the CPU, restricted to the ops that exist here.
 
-Products and convolutions gain speed in few bits and lose little; losses, decompositions and long sums lose much.  All
-other ops compute in the dtypes that they are given.
+Products and convolutions become faster with fewer bits and lose little accuracy; losses, decompositions and long sums
+lose much.  All other ops compute in the dtypes of their operands.
 """
 
 from typing import Final
 
-# Ops in the dtype of the block.
+# Ops that compute in the dtype of the block.
 LOWER: Final = frozenset((
     "addbmm", "addmm", "attention", "baddbmm", "bmm", "conv", "conv1d", "conv2d", "conv3d", "conv_transpose1d",
     "conv_transpose2d", "conv_transpose3d", "linear", "matmul", "mm", "prelu", "scaled_dot_product_attention", "vecdot",
 ))  # fmt: skip
 
-# Ops in float32.
+# Ops that compute in float32.
 FLOAT32: Final = frozenset((
     "adaptive_avg_pool3d", "adaptive_max_pool3d", "avg_pool3d", "binary_cross_entropy",
     "binary_cross_entropy_with_logits", "cdist", "cholesky", "cholesky_ex", "cholesky_inverse", "cholesky_solve",
@@ -24,5 +24,5 @@ FLOAT32: Final = frozenset((
     "triplet_margin_loss",
 ))  # fmt: skip
 
-# Ops in the widest dtype of their operands.
+# Ops whose operands are cast to float32 if their dtypes differ.
 WIDEST: Final = frozenset(("cat", "index_copy", "stack"))

@@ -1,7 +1,8 @@
-"""`mg.autograd`: PyTorch's names with PyTorch's meanings, so that ported code finds them.
+"""`mg.autograd`: PyTorch's names with PyTorch's meanings, for ported code.
 
-`grad` always returns a tuple here, and an output that is not a scalar requires its `grad_outputs`.  `mg.grad(y, x)`
-returns a tensor for a tensor, and begins with ones.  Everything else is the same object as elsewhere in minigrad.
+`grad` always returns a tuple here, and an output that is not a scalar requires `grad_outputs`.  In contrast,
+`mg.grad(y, x)` returns a tensor if x is a tensor, and starts with ones.  All other names are the same objects as
+elsewhere in minigrad.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ __all__ = [
     "set_detect_anomaly", "set_grad_enabled",
 ]  # fmt: skip
 __dir__ = listed(__all__)
-if not TYPE_CHECKING:  # a type checker would take every name for one that is there
+if not TYPE_CHECKING:  # a type checker would otherwise accept every attribute of this module
     __getattr__ = answering(__name__)
 
 Tensors = Tensor | Sequence[Tensor]
@@ -45,12 +46,36 @@ def grad(
     retain_graph: bool | None = None, create_graph: bool = False, only_inputs: bool = True,
     allow_unused: bool | None = None, is_grads_batched: bool = False, materialize_grads: bool = False,
 ) -> tuple[Any, ...]:  # fmt: skip
-    """Compute the gradients of outputs with respect to inputs, a tuple with one for each input.
+    """Compute the gradients of outputs with respect to inputs, and return a tuple with one gradient per input.
 
-    grad_outputs: one incoming gradient per output; required for an output that is not a scalar.  allow_unused: None for
-    an input that the outputs do not depend on, or zeros with materialize_grads.  is_grads_batched: each of grad_outputs
-    has one more dim in front, and so has each gradient.
-    Raises GradientError for missing grad_outputs, and for an unused input that was not allowed.
+    Parameters
+    ----------
+    outputs, inputs : Tensor or sequence of Tensor
+        Outputs to differentiate, and tensors with respect to which they are differentiated.
+    grad_outputs : Tensor or sequence of Tensor, optional
+        One incoming gradient per output; required for an output that is not a scalar.
+    retain_graph : bool, optional
+        Whether to keep the saved values of the graph; by default the value of `create_graph`.
+    create_graph : bool, default False
+        Whether the gradients can be differentiated again.
+    only_inputs : bool, default True
+        Must be True.
+    allow_unused : bool, optional
+        Whether an input that the outputs do not depend on is allowed; by default the value of `materialize_grads`.
+    is_grads_batched : bool, default False
+        Whether each of `grad_outputs` has a batch dim in front; then each gradient has this dim, too.
+    materialize_grads : bool, default False
+        Whether the gradient of an unused input is zeros instead of None.
+
+    Returns
+    -------
+    tuple of Tensor or None
+        One gradient per input.
+
+    Raises
+    ------
+    GradientError
+        If `grad_outputs` are missing, or an unused input is not allowed.
     """
     if not only_inputs:
         raise ArgumentError("autograd.grad: only_inputs=False is not offered, as in PyTorch; use backward")
@@ -68,7 +93,7 @@ def grad(
 def in_batches(
     ys: list[Any], xs: list[Any], cotangents: list[Any], retain: bool | None, create: bool, unused: bool, zeros: bool
 ) -> tuple[Any, ...]:
-    """Return the gradients for each of a batch of cotangents, stacked."""
+    """Return the stacked gradients for each entry of a batch of cotangents."""
     counts = {g.shape[0] for g in cotangents if g is not None}
     if len(counts) != 1:
         raise GradientError(f"autograd.grad: grad_outputs have batches of {sorted(counts)}; pass batches of one size")
@@ -87,9 +112,22 @@ def backward(
     tensors: Tensors, grad_tensors: Tensor | Sequence[Tensor | None] | None = None, retain_graph: bool | None = None,
     create_graph: bool = False, grad_variables: Any = None, inputs: Tensors | None = None,
 ) -> None:  # fmt: skip
-    """Add the gradients of tensors to `.grad` of the Vars that they depend on, or of `inputs` only.
+    """Add the gradients of tensors to `.grad` of all Vars that they depend on, or only of `inputs`.
 
-    grad_tensors: one incoming gradient per tensor; required for a tensor that is not a scalar.
+    Parameters
+    ----------
+    tensors : Tensor or sequence of Tensor
+        Tensors to differentiate.
+    grad_tensors : Tensor or sequence of Tensor, optional
+        One incoming gradient per tensor; required for a tensor that is not a scalar.
+    retain_graph : bool, optional
+        Whether to keep the saved values of the graph; by default the value of `create_graph`.
+    create_graph : bool, default False
+        Whether the gradients can be differentiated again.
+    grad_variables : None
+        Older name of `grad_tensors`, which must be None.
+    inputs : Tensor or sequence of Tensor, optional
+        Tensors that receive gradients; by default all Vars that the tensors depend on.
     """
     if grad_variables is not None:
         raise ArgumentError("autograd.backward: grad_variables is called grad_tensors now, as in PyTorch")
@@ -103,7 +141,7 @@ def backward(
 
 
 def with_cotangents(name: str, outputs: Any, gradients: Any) -> tuple[list[Any], list[Any]]:
-    """Return the outputs, and a cotangent for each, None for ones.  Raises GradientError where one is missing."""
+    """Return the outputs, and one cotangent per output (None means ones); raise GradientError if one is missing."""
     ys = list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]
     expect_tensors(name, *ys)
     cotangents = [gradients] if isinstance(gradients, Tensor) else list(gradients or [None] * len(ys))

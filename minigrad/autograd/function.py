@@ -1,4 +1,4 @@
-"""`mg.autograd.function`: as `torch.autograd.function`."""
+"""`mg.autograd.function`: the names of `torch.autograd.function`."""
 
 from __future__ import annotations
 

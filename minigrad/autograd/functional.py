@@ -1,7 +1,7 @@
-"""`mg.autograd.functional`: PyTorch's older names for the transforms of `mg.func`.
+"""`mg.autograd.functional`: PyTorch's older functions, implemented with the transforms of `mg.func`.
 
-The inputs are a tensor or a tuple of tensors.  Results are nested as in PyTorch, outputs first, and carry a graph only
-with `create_graph`.
+The inputs are a tensor or a tuple of tensors.  Results are nested as in PyTorch, outputs first, and are only recorded
+in a graph with `create_graph`.
 """
 
 from __future__ import annotations
@@ -39,17 +39,17 @@ def jacobian(
     create_graph : bool, default False
         Whether the Jacobian can be differentiated again.
     strict : bool, default False
-        Must be False: an input that the outputs do not depend on has zeros.
+        Must be False: the derivative with respect to an unused input is zeros.
     vectorize : bool, default False
-        Accepted, without effect: rows are always computed in a batch.
+        Has no effect: rows are always computed in a batch.
     strategy : {"reverse-mode", "forward-mode"}
-        Mode of differentiation, "reverse-mode" by default. Forward mode is faster for fewer inputs than outputs.
+        Mode of differentiation. Forward mode is faster if there are fewer inputs than outputs.
 
     Returns
     -------
     Tensor or tuple
-        For one input and one output: a tensor with the dims of the output, then those of the input. Otherwise
-        nested tuples of such tensors, outputs first.
+        For one input and one output: a tensor with the dims of the output, then those of the input. Otherwise, nested
+        tuples of such tensors, outputs first.
 
     Raises
     ------
@@ -84,16 +84,16 @@ def hessian(
     create_graph : bool, default False
         Whether the Hessian can be differentiated again.
     strict : bool, default False
-        Must be False: an input that the outputs do not depend on has zeros.
+        Must be False: the derivative with respect to an unused input is zeros.
     vectorize : bool, default False
-        Accepted, without effect: rows are always computed in a batch.
+        Has no effect: rows are always computed in a batch.
     outer_jacobian_strategy : str, default "reverse-mode"
-        Accepted, without effect: the outer derivative uses forward mode.
+        Has no effect: the outer derivative always uses forward mode.
 
     Returns
     -------
     Tensor or tuple
-        For one input: a tensor with the dims of the input, twice. For several a tuple of tuples of tensors.
+        For one input: a tensor with the dims of the input, twice. For several inputs: a tuple of tuples of tensors.
 
     Raises
     ------
@@ -122,11 +122,11 @@ def vjp(func: Fn, inputs: Inputs, v: Any = None, create_graph: bool = False, str
     inputs : Tensor or tuple of Tensor
         Point at which the derivative is computed.
     v : Tensor or tuple of Tensor, optional
-        Incoming gradient, nested as the output; by default 1 for an output of one element.
+        Incoming gradient, nested like the output; by default 1 for an output of one element.
     create_graph : bool, default False
         Whether the product can be differentiated again.
     strict : bool, default False
-        Must be False: an input that the outputs do not depend on has zeros.
+        Must be False: the derivative with respect to an unused input is zeros.
 
     Returns
     -------
@@ -169,11 +169,11 @@ def jvp(func: Fn, inputs: Inputs, v: Any = None, create_graph: bool = False, str
     inputs : Tensor or tuple of Tensor
         Point at which the derivative is computed.
     v : Tensor or tuple of Tensor, optional
-        Tangent, nested as the inputs; by default 1 for an input of one element.
+        Tangent, nested like the inputs; by default 1 for an input of one element.
     create_graph : bool, default False
         Whether the product can be differentiated again.
     strict : bool, default False
-        Must be False: an input that the outputs do not depend on has zeros.
+        Must be False: the derivative with respect to an unused input is zeros.
 
     Returns
     -------
@@ -210,11 +210,11 @@ def hvp(func: Fn, inputs: Inputs, v: Any = None, create_graph: bool = False, str
     inputs : Tensor or tuple of Tensor
         Point at which the derivative is computed.
     v : Tensor or tuple of Tensor, optional
-        Vector, nested as the inputs; by default 1 for an input of one element.
+        Vector, nested like the inputs; by default 1 for an input of one element.
     create_graph : bool, default False
         Whether the product can be differentiated again.
     strict : bool, default False
-        Must be False: an input that the outputs do not depend on has zeros.
+        Must be False: the derivative with respect to an unused input is zeros.
 
     Returns
     -------
@@ -232,7 +232,7 @@ def hvp(func: Fn, inputs: Inputs, v: Any = None, create_graph: bool = False, str
 
     Notes
     -----
-    Forward mode is applied to the gradient, which needs less memory than `vhp`.
+    Forward mode is applied to the gradient; this requires less memory than `vhp`.
 
     Examples
     --------
@@ -257,11 +257,11 @@ def vhp(func: Fn, inputs: Inputs, v: Any = None, create_graph: bool = False, str
     inputs : Tensor or tuple of Tensor
         Point at which the derivative is computed.
     v : Tensor or tuple of Tensor, optional
-        Vector, nested as the inputs; by default 1 for an input of one element.
+        Vector, nested like the inputs; by default 1 for an input of one element.
     create_graph : bool, default False
         Whether the product can be differentiated again.
     strict : bool, default False
-        Must be False: an input that the outputs do not depend on has zeros.
+        Must be False: the derivative with respect to an unused input is zeros.
 
     Returns
     -------
@@ -279,7 +279,7 @@ def vhp(func: Fn, inputs: Inputs, v: Any = None, create_graph: bool = False, str
 
     Notes
     -----
-    Reverse mode is applied to the gradient. The product equals that of `hvp`.
+    Reverse mode is applied to the gradient. The product equals the product of `hvp`.
 
     Examples
     --------
@@ -300,7 +300,7 @@ def vhp(func: Fn, inputs: Inputs, v: Any = None, create_graph: bool = False, str
 
 
 def inputs_of(name: str, inputs: Any, strict: bool) -> tuple[Tensor, ...]:
-    """Return the inputs in a tuple."""
+    """Return the inputs as a tuple, after checking them."""
     if strict:
         raise ArgumentError(f"{name}: strict must be False; the derivative with respect to an unused input is zeros")
     xs = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
@@ -309,12 +309,12 @@ def inputs_of(name: str, inputs: Any, strict: bool) -> tuple[Tensor, ...]:
 
 
 def which(inputs: Any) -> Any:
-    """Return the arguments to differentiate with respect to: the one, or all."""
+    """Return argnums for the inputs: 0 for a tensor, and all indices for a tuple."""
     return 0 if isinstance(inputs, Tensor) else tuple(range(len(inputs)))
 
 
 def tangents(name: str, inputs: Any, xs: tuple[Tensor, ...], v: Any) -> tuple[Tensor, ...]:
-    """Return a tangent for each input."""
+    """Return one tangent per input; the default is 1 for a single element."""
     if v is None:
         if len(xs) != 1 or xs[0].numel() != 1:
             raise GradientError(
@@ -325,7 +325,7 @@ def tangents(name: str, inputs: Any, xs: tuple[Tensor, ...], v: Any) -> tuple[Te
 
 
 def scalar(name: str, func: Fn) -> Fn:
-    """Return the function with a check that it returns one number, of shape ()."""
+    """Return `func` with a check of its result, which must have one element."""
 
     def one(*xs: Any) -> Tensor:
         y = func(*xs)

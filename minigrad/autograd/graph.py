@@ -1,4 +1,4 @@
-"""`mg.autograd.graph`: as `torch.autograd.graph`."""
+"""`mg.autograd.graph`: the names of `torch.autograd.graph`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Variable`: PyTorch's class of tensors with a gradient, from before version 0.4."""
+"""`Variable`: PyTorch's tensors with a gradient before version 0.4."""
 
 from __future__ import annotations
 
@@ -9,36 +9,35 @@ from minigrad.runtime.tensor import Tensor
 
 
 class VariableType(type):
-    """The class of `Variable`: a call gives a tensor, and every tensor is an instance."""
+    """The metaclass of `Variable`: a call returns a tensor, and every tensor is an instance."""
 
     def __call__(cls, data: Any = None, requires_grad: bool = False, volatile: bool | None = None) -> Tensor:
-        """Return the values of a tensor without its history, in the same memory."""
+        """Return a tensor with the same memory and without history."""
         if volatile is not None:
             warn("Variable: volatile has no effect; write `with mg.no_grad():`")
         x = Tensor() if data is None else data.detach()
         return x.requires_grad_() if requires_grad else x
 
     def __instancecheck__(cls, instance: object) -> bool:
-        """Return whether it is a tensor."""
+        """Return whether an object is a tensor."""
         return isinstance(instance, Tensor)
 
 
 class Variable(metaclass=VariableType):
-    """Return a leaf with the values of a tensor; PyTorch's older name for `requires_grad`.
+    """Return a leaf with the values of a tensor; this is PyTorch's older form of `requires_grad`.
 
     Parameters
     ----------
     data : Tensor, optional
-        The values, which the result shares.
+        Tensor whose memory the result shares; an empty tensor if None.
     requires_grad : bool, default False
-        Whether gradients flow to the result.
+        Whether the result requires a gradient.
     volatile : bool, optional
-        Accepted with a warning.
+        Has no effect, except for a warning.
 
     Notes
     -----
-    A tensor that requires a gradient itself is what `mg.Var` and `requires_grad=True` make; `Variable` is for scripts
-    that have it.
+    New code should create leaves with `mg.Var` or `requires_grad=True`; `Variable` is for existing scripts.
 
     Examples
     --------

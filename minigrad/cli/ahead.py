@@ -1,10 +1,10 @@
-"""The helper process that compiles for another one, which sends its next calls to the helper's standard input.
+"""The helper process that compiles kernels for another process, which sends its next calls to standard input.
 
-A message is a call of an op: its name, the operands' layouts and dtypes, whether they are tracked, the parameters; or
-the name of a program of this package; or a kernel, whose text is in the kernel cache.  The helper runs the call and its
-backward pass, or the program, with kernels that do nothing, so operands of any size cost nothing.  The requested
-kernels are compiled into the kernel cache, the last one first, since the other process begins with the first.
-`runtime/ahead.py` is the other end.
+A message is one of three: a call of an op, with the op's name, layouts and dtypes of the operands, whether they are
+tracked, and the parameters; or the name of a program of this package; or a kernel, whose text is in the kernel cache.
+The helper runs the call and its backward pass, or the program, with kernels that do nothing, so large operands cost
+nothing.  The kernels that this requests are compiled into the kernel cache, the last one first, because the other
+process begins with the first one.  `runtime/ahead.py` is the other end.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from minigrad.runtime.graph import BackpropOp, Output
 from minigrad.runtime.tensor import Tensor
 from minigrad.runtime.var import Var
 
-IDLE = 10.0  # the helper ends after so many seconds without a message
+IDLE = 10.0  # the helper ends after this number of seconds without a message
 SMALL = 1 << 16  # largest number of elements for operands of zeros, which a check may read
 
 Message = tuple[str, list[tuple[Any, ...]], tuple[bool, ...], dict[str, Any]]
 
 
 def serve() -> None:
-    """Process messages until there are no more."""
+    """Process messages until none arrives for IDLE seconds."""
     import numba  # noqa: F401  # while the process that will send messages does the same
 
     messages: queue.Queue[Message] = queue.Queue()
@@ -58,7 +58,7 @@ def serve() -> None:
 
 
 def process(message: Message, wanted: list[Text]) -> None:
-    """Add the kernels of a message to those that are compiled."""
+    """Add the kernels that a message requests to the list of kernels to compile."""
     name, specs, tracked, params = message
     if specs:
         call(name, specs, tracked, params)
@@ -69,7 +69,7 @@ def process(message: Message, wanted: list[Text]) -> None:
 
 
 def listen(messages: queue.Queue[Message], writing: threading.Lock) -> None:
-    """Read messages; at their end the process ends too, but not while it writes."""
+    """Read messages; after the last one, end the process, but not during a write."""
     stream = sys.stdin.buffer
     while len(head := stream.read(LENGTH.size)) == LENGTH.size:
         messages.put(pickle.loads(stream.read(LENGTH.unpack(head)[0])))
@@ -78,7 +78,7 @@ def listen(messages: queue.Queue[Message], writing: threading.Lock) -> None:
 
 
 def rehearse(program: str) -> None:
-    """Run a program of this package: "module:function"."""
+    """Run a program of this package, given as "module:function"."""
     module, _, function = program.partition(":")
     getattr(import_module(f"minigrad.{module}"), function)()
 
@@ -101,14 +101,14 @@ def call(name: str, specs: list[tuple[Any, ...]], tracked: tuple[bool, ...], par
 def operand(
     leaf: bool, shape: tuple[int, ...], strides: tuple[int, ...], offset: int, dtype: str, device: str
 ) -> Tensor:
-    """Return a tensor of the described layout, without its values; leaf: whether it requires a gradient."""
+    """Return a tensor of the described layout with arbitrary elements; a leaf requires a gradient."""
     layout = Layout.make(shape, strides, offset)
     x = Tensor(memory(layout.span()[1] if layout.numel else 0, dtype, as_device(device)), layout)
     return Var.of(x) if leaf else x
 
 
 def memory(size: int, dtype: str, device: Device) -> Any:
-    """Return a storage of some elements."""
+    """Return a storage with `size` elements; a small storage contains zeros."""
     storage = backend_of(device).maker(size, as_dtype(dtype), device)()
     if size <= SMALL:
         storage.buffer[:] = 0
@@ -116,7 +116,7 @@ def memory(size: int, dtype: str, device: Device) -> Any:
 
 
 def cotangent(y: Tensor) -> Tensor:
-    """Return a gradient for a result: for a scalar the one that `backward` begins with, dense for others."""
+    """Return a gradient for a result: for a scalar, the one with which `backward` begins, otherwise a dense tensor."""
     if y.layout is SCALAR:
         return number(1.0, y.dtype, y.device)
     layout = Layout.contiguous(y.shape)

@@ -1,4 +1,4 @@
-"""Describe this machine and the kernels that minigrad generates for it.  The commands `doctor` and `kernel`."""
+"""The commands `doctor` and `kernel`: they describe this machine and print kernels that minigrad generates for it."""
 
 from __future__ import annotations
 
@@ -32,14 +32,17 @@ COMPOSED = ("minigrad.ops.", "minigrad.nn.", "minigrad.api.methods", "minigrad.a
 
 
 def print_report() -> int:
-    """Print versions, threads, vector width, cache and CUDA, a line each; returns 1 if no kernel can run."""
+    """Print a report with one fact per line: versions, threads, vector width, cache and CUDA.
+
+    Returns 1 if no kernel can run, otherwise 0.
+    """
     for name, value in report().items():
         print(f"{name:18} {value}")
     return 0 if "kernel" in report() else 1
 
 
 def report() -> dict[str, str]:
-    """Return the lines of `doctor`.  Runs one parallel kernel, so that the threading layer is the real one."""
+    """Return the lines of `doctor`.  A parallel kernel runs first, so that the threading layer is the one in use."""
     lines = {"minigrad": mg.__version__, "python": f"{platform.python_version()} on {platform.platform()}"}
     for package in ("numba", "llvmlite", "numpy", "ml_dtypes", "graphviz"):
         lines[package] = version_of(package)
@@ -64,7 +67,7 @@ def report() -> dict[str, str]:
 
 
 def version_of(package: str) -> str:
-    """Return an installed version, or "not installed"."""
+    """Return the version of an installed package, or "not installed"."""
     try:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
@@ -72,7 +75,7 @@ def version_of(package: str) -> str:
 
 
 def vector_text() -> str:
-    """Return the vector registers that kernels are compiled for."""
+    """Return a description of the vector registers for which kernels are compiled."""
     from llvmlite import binding
 
     known = (("avx512f", 512, "AVX-512"), ("avx2", 256, "AVX2"), ("neon", 128, "NEON"), ("sse2", 128, "SSE2"))
@@ -83,7 +86,7 @@ def vector_text() -> str:
 
 
 def cache_text() -> str:
-    """Return the cache folder, its contents, and its size."""
+    """Return the cache folder, with its number of kernels and its size, as text."""
     try:
         folder = cache_folder()
     except MinigradError as error:
@@ -94,7 +97,7 @@ def cache_text() -> str:
 
 
 def pack_text() -> str:
-    """Return the object code that came with the package for this processor, or why there is none."""
+    """Return the file with the packed object code for this processor as text, or the reason why there is none."""
     from minigrad.kernels import packs
 
     name = level()
@@ -109,13 +112,13 @@ def pack_text() -> str:
 
 
 def origins() -> Counter[str]:
-    """Return the origins of the kernels of this process."""
+    """Return how many kernels of this process have each origin, such as the cache."""
     words = {"cache": "from the cache", "pack": "from the pack", "python": "as Python"}
     return Counter(words.get(kernel.origin, kernel.origin) for kernel in loaded.values())
 
 
 def cuda_text() -> str:
-    """Return whether CUDA can be used, or why not."""
+    """Return a text that says whether CUDA can be used, with the reason if not."""
     from minigrad.backends.cuda.presence import INSTEAD, driver, fault
 
     reason = fault()
@@ -126,14 +129,14 @@ def cuda_text() -> str:
 
 
 def compiler_text() -> str:
-    """Return whether kernels can be compiled for CUDA, which needs no device, or why not."""
+    """Return a text that says whether kernels can be compiled for CUDA, which needs no device."""
     from minigrad.backends.cuda.compile import made_by, missing
 
     return f"no: {missing()}" if missing() else f"yes, without a device too: {made_by()}"
 
 
 def print_kernel(name: str, dtype: str, layout: str, parallel: bool, device: str = "cpu", show: str = "source") -> int:
-    """Write, compile and print the kernel of an op; returns 2 if the op has none, or if it cannot be shown."""
+    """Print the kernel of an op; return 2 if the op has none, or if it cannot be shown, otherwise 0."""
     try:
         shown = (
             cuda_kernels(name, dtype, layout, parallel, show)
@@ -149,20 +152,20 @@ def print_kernel(name: str, dtype: str, layout: str, parallel: bool, device: str
 
 
 def host_kernels(name: str, dtype: str, layout: str, parallel: bool, show: str) -> list[tuple[str, str]]:
-    """Return the files of a kernel of the CPU, and their text."""
+    """Return pairs of a file and its text, for the CPU kernels of an op."""
     if show != "source":
         raise mg.ArgumentError(f"--show {show} is about kernels of CUDA: add --device cuda")
     return [(path, source(path)) for path in files_of(name, dtype, layout, parallel)]
 
 
 def cuda_kernels(name: str, dtype: str, layout: str, large: bool, show: str) -> list[tuple[str, str]]:
-    """Return the kernels of CUDA that `name` runs, and their source, PTX or resources; no device is needed."""
+    """Return pairs of a file and its source, PTX or resources for the CUDA kernels of an op; no device is needed."""
     from minigrad.backends.cuda import compile as compiler
     from minigrad.backends.cuda.runtime import Program
 
     with mg.override(cuda="simulator"):
         files = files_of(name, dtype, layout, large, mg.device("cuda"))
-    # Matches "<minigrad mul_f32_..._0123456789abcdef.py>": a name and the hash of the text.
+    # The path is "<minigrad mul_f32_..._0123456789abcdef.py>": a name and the hash of the text.
     programs = [Program(path.removeprefix("<minigrad ").rpartition("_")[0], source(path)) for path in files]
     if show == "source":
         return [(program.file, program.text) for program in programs]
@@ -171,25 +174,26 @@ def cuda_kernels(name: str, dtype: str, layout: str, large: bool, show: str) -> 
 
 
 def files_of(name: str, dtype: str, layout: str, parallel: bool, device: Device = CPU) -> list[str]:
-    """Return the files of the kernels that `name` runs on operands of a sample shape."""
+    """Return the files of the kernels that an op runs on operands of a sample shape."""
     op = find_op(name)
     if op.kind == "view":
         raise mg.ArgumentError(f"{name} is a view: arithmetic on strides (declared at {op.where}), no kernel runs")
     large = parallel or layout == "tiled"
     files = kernel_files(op, operands_of(op, dtype, layout, large), device, params_of(op, device, large))
-    # Large operands use the same kernel, and the loop that distributes its tasks over threads.
+    # Large operands use the same kernel, and also the loop that distributes its tasks over threads.
     return [*files, team().path] if parallel and device is CPU else files
 
 
 def find_op(name: str) -> Op:
-    """Return the op of that name, or the one that a public function of that name calls, for example `softmax`.
+    """Return the op with the given name, or the op that a public function of this name calls, such as `softmax`.
 
-    Raises ArgumentError for a function that is composed of other ops, and for an unknown name with its neighbours.
+    Raises ArgumentError for a function that is composed of other ops.  For an unknown name, its message lists similar
+    names.
     """
-    # Imported first: this import declares the ops of layers.
+    # This import comes first, because it declares the ops of layers.
     function = getattr(mg.nn.functional, name, None) or getattr(mg, name, None)
     result = schema[CALLED[name]] if name in CALLED else getattr(function, "op", None) or schema.get(name)
-    if not isinstance(result, Op):  # a class has `op` as a slot
+    if not isinstance(result, Op):  # the `op` of a class is the descriptor of a slot
         result = None
     if result is not None and result.kind != "composed":
         return result

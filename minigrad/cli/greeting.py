@@ -1,4 +1,4 @@
-"""`python -m minigrad` without a command, and `python -m minigrad tutorial`."""
+"""The greeting of `python -m minigrad`, and the command `python -m minigrad tutorial`."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def tutorial() -> int:
 
 
 def copied(target: Path) -> Path:
-    """Copy the notebooks of the wheel into a folder, and return it; a file that exists stays unchanged."""
+    """Copy the notebooks of the wheel into a folder, and return the folder; existing files are not overwritten."""
     fresh = kept = 0
     for source in sorted(PACKED.rglob("*.ipynb")):
         path = target / source.relative_to(PACKED)
@@ -89,10 +89,10 @@ def copied(target: Path) -> Path:
 
 
 def with_sources(notebook: str, folder: Path) -> str:
-    """Copy the files of the checkout that a notebook links to into `folder`, and return it with links to the copies.
+    """Copy the source files to which a notebook links into `folder`, and return the notebook with links to the copies.
 
-    A copy of the notebooks has no checkout around it: the package is elsewhere, and Jupyter shows no file outside its
-    root folder.
+    A copied notebook is outside a checkout, and Jupyter shows no files outside its root folder, so links to the package
+    would not work.
     """
     for name, top in LINK.findall(notebook):
         path = folder / name

@@ -1,8 +1,8 @@
-"""`python -m minigrad pack --cpu x86-64-v3 x86-64-v4`: the common kernels' object code, for a wheel to carry.
+"""The command `python -m minigrad pack --cpu x86-64-v3 x86-64-v4`: write object code of common kernels for a wheel.
 
-For each level the kernels are compiled in processes of their own, into a cache of their own, as for a processor of only
-that level; they run there, so this machine must have all features of the level.  The kernels are those of `warmup`.
-`python -m build` puts packs into the wheel.
+For each level of x86-64, the kernels of `warmup` are compiled in separate processes, into a temporary cache, as for a
+processor of exactly this level.  The kernels also run there, so this machine must have all features of the level.
+`python -m build` includes the packs in the wheel.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ WIDE = {"x86-64-v4": ",-prefer-256-bit"}
 
 
 def run(levels: list[str], dtypes: list[str], jobs: int | None) -> int:
-    """Write a pack for each level; returns the exit status."""
+    """Write a pack for each level; return the exit status."""
     for level in levels:
         missing = LEVELS[level] - features()
         if missing:
@@ -38,7 +38,10 @@ def run(levels: list[str], dtypes: list[str], jobs: int | None) -> int:
 
 
 def fill(level: str, dtypes: list[str], jobs: int | None) -> int:
-    """Compile the common kernels for a level and pack them, in a process for which the processor is of that level."""
+    """Compile the common kernels for a level and pack them, in processes that target this level.
+
+    Returns the exit status of the first process that fails, otherwise 0.
+    """
     features = ",".join(f"+{name}" for name in sorted(LEVELS[level])) + WIDE.get(level, "")
     with tempfile.TemporaryDirectory() as folder:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("NUMBA_")}
@@ -52,7 +55,7 @@ def fill(level: str, dtypes: list[str], jobs: int | None) -> int:
 
 
 def gather(level: str, folder: Path) -> int:
-    """Pack all kernels of a cache; 1 if there are none."""
+    """Pack all kernels of a cache; return 1 if none was written, otherwise 0."""
     packed = {}
     for source in sorted(folder.glob("[!.]*.py")):
         text = source.read_text(encoding="utf-8")

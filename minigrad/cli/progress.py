@@ -1,4 +1,4 @@
-"""A progress bar: tqdm's, also on terminals that do not report their size."""
+"""A progress bar from tqdm that also works on terminals that do not report their size."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from minigrad.kernels.notice import watched
 
 
 def progress(*steps: Any, **words: Any) -> Any:
-    """tqdm's bar on stderr with its arguments, if somebody watches: in a file or a pipe each update would stay.
+    """Return a tqdm bar on stderr; it is disabled if nobody can watch it.
 
-    A terminal of a container may say that it has 0 columns and 0 lines, where tqdm draws nothing; it is taken for one
-    of 80 columns.
+    The arguments are those of tqdm.  In a file or a pipe, every update would stay.  The terminal of a container may
+    report 0 columns and 0 lines, for which tqdm draws nothing; 80 columns and 24 lines are assumed then.
     """
     from tqdm import tqdm
 

@@ -1,6 +1,6 @@
-"""Sample operands of ops: `python -m minigrad kernel NAME` prints the kernels of a sample.
+"""Sample operands of ops: `python -m minigrad kernel NAME` prints the kernels for a sample.
 
-Most ops take matrices; the tables have the operands of the others.
+Most ops take matrices; the tables contain the shapes and the parameters of the other ops.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from minigrad.core.op import Op
 from minigrad.core.window import Window
 from minigrad.declare.record import schema
 
-# Sizes by letter, small and large: rows and columns, classes, images of a side, filters, and remaining sizes.
+# Sizes by letter, for small and large samples: r rows, c columns, n batch, k channels, s image size, t filter size, o
+# and h output sizes; digits are sizes themselves.
 SMALL = {"r": 8, "c": 8, "n": 2, "k": 4, "s": 8, "t": 3, "o": 6, "h": 4, "1": 1, "2": 2, "3": 3, "4": 4}
 LARGE = {"r": 256, "c": 256, "n": 16, "k": 32, "s": 32, "t": 3, "o": 30, "h": 16, "1": 1, "2": 2, "3": 3, "4": 4}
 ROW = {"weight": "c", "bias": "c"}
@@ -27,7 +28,7 @@ SEQUENCE = {"sums": "nr4", "weight": "41", "h": "r1", "c": "r1", "dhs": "nr1", "
             "activated": "nr4"}  # fmt: skip
 GRU = {"sums": "nr3", "weight": "31", "bias": "3", "activated": "nr3", "hidden": "nr3"}
 HEADS = {"g": "nrk", "query": "nrk", "key": "nck", "value": "nck", "mask": "nrc", "state": "2", "limits": "3"}
-# Shapes of operands, and parameters that are sizes.
+# Shapes of operands, and parameters that are sizes; each letter is a size.
 SHAPES: Mapping[str, Mapping[str, str]] = {
     **dict.fromkeys(("attention", "attention_backward", "attention_kept"), HEADS),
     "avg_pool": {"x": "nkss", "size": "hh"},
@@ -96,7 +97,7 @@ CALLED = {f"conv{d}d": "conv" for d in (1, 2, 3)} | {f"conv_transpose{d}d": "con
 
 
 def operands_of(op: Op, dtype: str, layout: str, large: bool) -> list[tuple[Layout, mg.DType]]:
-    """Return a layout and a dtype for each operand: conditions are bool, indices int64, all others `dtype`."""
+    """Return a layout and a dtype for each operand: masks are bool, indices and targets int64, all others `dtype`."""
     sizes = LARGE if large else SMALL
     operands = []
     for name in op.operands:
@@ -108,7 +109,7 @@ def operands_of(op: Op, dtype: str, layout: str, large: bool) -> list[tuple[Layo
 
 
 def laid_out(shape: tuple[int, ...], layout: str) -> Layout:
-    """Return a layout of the kind "dense", "rows", "strided" or "tiled"; instead of tiled, a vector is dense."""
+    """Return a layout of the kind "dense", "rows", "strided" or "tiled"; for a vector, "tiled" is dense."""
     last = len(shape) - 1
     if layout == "dense" or (layout == "tiled" and last < 1):
         return Layout.contiguous(shape)
@@ -119,7 +120,7 @@ def laid_out(shape: tuple[int, ...], layout: str) -> Layout:
 
 
 def params_of(op: Op, device: Device, large: bool) -> dict[str, object]:
-    """Return parameters that suit such operands, or the defaults."""
+    """Return parameters for such operands, with defaults for all others."""
     sizes = LARGE if large else SMALL
     matrix = (sizes["r"], sizes["c"])
     known = {"dims": (1,), "keepdim": False, "dim": 0, "dtype": mg.float64, "device": device, "shape": matrix,

@@ -1,6 +1,6 @@
-"""Write type stubs of the names that declarations make: methods of Tensor, `mg` and `mg.nn.functional`.
+"""Type stubs of names that are made at run time: methods of Tensor, and the functions of `mg` and its submodules.
 
-`python -m minigrad.cli.stubs` writes the files again; a test compares them with the existing names.
+`python -m minigrad.cli.stubs` writes the files; a test compares them with the existing names.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ KNOWN = {"Any", "DType", "GradStore", "Iterator", "Sequence", "Tensor"}
 
 
 def text() -> str:
-    """Return the stub of the methods."""
+    """Return the stub of the methods of Tensor."""
     return HEADER + "".join(entry(name, value) for name, value in attached())
 
 
 def files() -> dict[Path, str]:
-    """Return every stub with its text."""
+    """Return the text of every stub by path."""
     root = Path(mg.__file__).parent
     return {
         PATH: text(),
@@ -55,11 +55,14 @@ def files() -> dict[Path, str]:
 
 
 def module_text(module: Any, name: str) -> str:
-    """Return the stub of a module: functions with their signatures, other names from where they are defined."""
+    """Return the stub of a module: signatures of its functions, and imports of the other names.
+
+    Values other than functions, classes and modules have only a type.
+    """
     lines = [f'"""The names of {name}.  Written by `python -m minigrad.cli.stubs`."""', "", *IMPORTS]
     for k, line in enumerate(lines):
         last = line.rpartition(" ")[2]
-        if last in module.__all__:  # an import is exported only under a name of its own
+        if last in module.__all__:  # a stub exports an imported name only if it is written as `x as x`
             lines[k] = f"{line} as {last}"
     functions = []
     for each in module.__all__:
@@ -79,19 +82,19 @@ def module_text(module: Any, name: str) -> str:
 
 
 def function_entry(name: str, function: Any) -> str:
-    """Return one function of a module: its signature and the first line of its docstring."""
+    """Return the stub of a function: its signature and the first line of its docstring."""
     doc = first_line(function).replace("\\", "\\\\")
     parameters = spelled_parameters(list(inspect.signature(function).parameters.values()), [])
     return f'\ndef {name}({parameters}) -> {returned(function)}:\n    """{doc}"""\n'
 
 
 def first_line(function: Any) -> str:
-    """Return the first line of a docstring as it is written; the one that `help` shows is split into sections."""
+    """Return the first line of a docstring as written, because `help` shows a docstring that is split into sections."""
     return inspect.cleandoc(str(function.__doc__ or "")).partition("\n")[0]
 
 
 def attached() -> Iterator[tuple[str, Any]]:
-    """Iterate over the attributes outside Tensor's own class body, by name."""
+    """Yield (name, value) for attributes of Tensor outside its own class body."""
     tree = ast.parse(inspect.getsource(module.Tensor)).body[0]
     assert isinstance(tree, ast.ClassDef)
     own = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)} | set(mg.Tensor.__slots__)
@@ -102,7 +105,7 @@ def attached() -> Iterator[tuple[str, Any]]:
 
 
 def entry(name: str, value: Any) -> str:
-    """Return one method or property: its signature and the first line of its docstring."""
+    """Return the stub of a method or property: its signature and the first line of its docstring."""
     function: Any = value.fget if isinstance(value, property) else value
     head = "    @property\n" if isinstance(value, property) else ""
     doc = first_line(function)
@@ -111,13 +114,13 @@ def entry(name: str, value: Any) -> str:
 
 
 def arguments(function: Callable[..., Any], operator: bool) -> str:
-    """Return the parameters with their types; the first is the tensor.  operator: Python passes no keywords."""
+    """Return the text of a method's parameters.  An operator has no keywords, because Python passes none."""
     parameters = list(inspect.signature(function).parameters.values())[1:]
     return spelled_parameters([p for p in parameters if not (operator and p.kind is p.KEYWORD_ONLY)], ["self"])
 
 
 def spelled_parameters(parameters: list[inspect.Parameter], texts: list[str]) -> str:
-    """Return the text of parameters, after those in `texts`."""
+    """Return the text of parameters with their types, after the texts in `texts`."""
     star = False
     for p in parameters:
         star |= p.kind is p.VAR_POSITIONAL
@@ -131,7 +134,7 @@ def spelled_parameters(parameters: list[inspect.Parameter], texts: list[str]) ->
 
 
 def returned(function: Callable[..., Any]) -> str:
-    """Return the return type; an op without an annotation returns a tensor."""
+    """Return the return type; for an op without annotation, it is Tensor or Any."""
     annotation = inspect.signature(function).return_annotation
     op = getattr(function, "op", None)
     if annotation is inspect.Parameter.empty or annotation == "Tensor":
@@ -140,8 +143,10 @@ def returned(function: Callable[..., Any]) -> str:
 
 
 def spelled(annotation: Any) -> str:
-    """Return an annotation with builtins by their full name, since `int` and `any` are methods here too; Any for a name
-    that the file does not import."""
+    """Return the text of an annotation, with full names of builtins; "Any" for a name that the stub does not import.
+
+    In the stub, names such as `int` and `any` refer to methods of Tensor.
+    """
     if annotation is inspect.Parameter.empty:
         return "Any"
     written = annotation if isinstance(annotation, str) else getattr(annotation, "__name__", "Any")
@@ -153,7 +158,7 @@ def spelled(annotation: Any) -> str:
 
 
 class Full(ast.NodeTransformer):
-    """Replaces builtins by their full name."""
+    """Replaces names of builtins by their full names."""
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         if node.id in KNOWN:

@@ -1,8 +1,8 @@
 """Compile the kernels of most programs before they are needed: `python -m minigrad warmup`.
 
-Kernels are compiled one at a time in a process, so several processes share the list.  The kernel cache stores the
-results, and a kernel that is already there is only loaded.  Each piece of work is a short program over the public API
-that runs an op forwards and backwards, small (one thread) and large (all threads).
+A process compiles one kernel at a time, so several processes share the list.  The kernel cache stores the results, and
+kernels that it already contains are only loaded.  Each piece of work is a short program with the public API that runs
+ops forward and backward, with small operands (one thread) and large ones (all threads).
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ SIZES = ((8, 16), (512, 640))  # below and above the threshold from which all th
 
 
 def leaf(dtype: Any, *shape: int) -> mg.Tensor:
-    """Return numbers between 0.5 and 1 that require a gradient."""
+    """Return a Var with random numbers between 0.5 and 1."""
     return mg.Var(mg.uniform(shape, 0.5, 1.0, dtype=dtype))
 
 
 def unary(*names: str) -> Work:
-    """Run functions of one operand, each with its gradient."""
+    """Return a piece of work that runs functions of one operand and their gradients."""
 
     def work(dtype: Any, shape: tuple[int, int]) -> None:
         for name in names:
@@ -42,7 +42,7 @@ def unary(*names: str) -> Work:
 
 
 def arithmetic(dtype: Any, shape: tuple[int, int]) -> None:
-    """Run sums and products of tensors, rows and numbers, and choices between them."""
+    """Run sums and products of tensors, rows and numbers, and elementwise choices."""
     a, b, row = leaf(dtype, *shape), leaf(dtype, *shape), leaf(dtype, shape[1])
     for y in (a + b, a - b, a * b, a / b, a + row, a * row, a * 2.0, 2.0 * a, a + 1.0, 1.0 - a, a**2.0, -a):
         y.backward()
@@ -68,7 +68,7 @@ def optimizers(dtype: Any, shape: tuple[int, int]) -> None:
 
 
 def reducers(dtype: Any, shape: tuple[int, int]) -> None:
-    """Run sums, means and extrema over everything and along each dim."""
+    """Run sums, means and extrema over all elements and along each dim."""
     x = leaf(dtype, *shape)
     for dim in (None, 0, 1):
         for reducer in (mg.sum, mg.mean, mg.amax):
@@ -79,7 +79,7 @@ def reducers(dtype: Any, shape: tuple[int, int]) -> None:
 
 
 def rows(dtype: Any, shape: tuple[int, int]) -> None:
-    """Run the row functions of classifiers and transformers."""
+    """Run the functions along rows that classifiers and transformers use."""
     x, weight, bias = leaf(dtype, *shape), leaf(dtype, shape[1]), leaf(dtype, shape[1])
     functional = mg.nn.functional
     functional.softmax(x, 1).backward()
@@ -105,7 +105,7 @@ def images(dtype: Any, shape: tuple[int, int]) -> None:
 
 
 def indexing(dtype: Any, shape: tuple[int, int]) -> None:
-    """Run indexing: picking, masking, slicing, joining, transposing."""
+    """Run indexing by tensors and masks, slices, concatenations and transposes."""
     x = leaf(dtype, *shape)
     index = mg.zeros(shape[0], dtype=mg.int64)
     x[index].backward()
@@ -117,7 +117,7 @@ def indexing(dtype: Any, shape: tuple[int, int]) -> None:
 
 
 def order(dtype: Any, shape: tuple[int, int]) -> None:
-    """Run sorting, the greatest few, running sums."""
+    """Run sorting, top k and cumulative sums."""
     x = leaf(dtype, *shape)
     x.sort().values.backward()
     x.topk(2).values.backward()
@@ -125,7 +125,7 @@ def order(dtype: Any, shape: tuple[int, int]) -> None:
 
 
 def filling(dtype: Any, shape: tuple[int, int]) -> None:
-    """Run constants, random numbers, casts."""
+    """Run constants, random numbers and casts."""
     mg.zeros(shape, dtype=dtype)
     mg.ones(shape, dtype=dtype)
     mg.randn(*shape, dtype=dtype)
@@ -134,7 +134,7 @@ def filling(dtype: Any, shape: tuple[int, int]) -> None:
 
 
 def training(dtype: Any, shape: tuple[int, int]) -> None:
-    """Run a step of a classifier, and its accuracy: batches in a new order, its guesses, means of the loss."""
+    """Run a training step of a classifier, and its accuracy: shuffled batches, predictions, the mean loss."""
     images, weight = mg.ones(shape, dtype=dtype), leaf(dtype, shape[1], 10)
     labels = mg.arange(shape[0]) % 10
     batch = mg.randperm(shape[0])[: shape[0] // 2]
@@ -146,7 +146,7 @@ def training(dtype: Any, shape: tuple[int, int]) -> None:
 
 
 def proofs(dtype: Any, shape: tuple[int, int]) -> None:
-    """Compare gradients with differences, which runs in float64 for every dtype."""
+    """Check gradients by finite differences, which run in float64 for every dtype."""
     x = mg.Var([3.0, 1.0, 4.0], dtype=mg.float64)
     mg.testing.gradcheck(lambda x: x * x + x * 5.0 + 4.0, x)
     mg.testing.gradcheck(lambda x: x * mg.tanh(mg.nn.functional.softplus(x)) * (1.0 - mg.sigmoid(-x)), x)
@@ -180,23 +180,23 @@ WORK: dict[str, Work] = {
 
 
 def one(name: str, dtype: str, shape: tuple[int, int]) -> str:
-    """Run one piece of work, in a worker process."""
+    """Run one piece of work in a worker process, and return its name."""
     WORK[name](mg.as_dtype(dtype), shape)
     return name
 
 
 def quiet() -> None:
-    """Prepare a worker process: others compile at the same time, so it needs no helper."""
+    """Prepare a worker process; it needs no helper, because the others compile at the same time."""
     silence()
     settings.compile_ahead = False
 
 
 def run(dtypes: tuple[str, ...] = ("float32",), jobs: int | None = None) -> int:
-    """Compile the common kernels of the given dtypes in `jobs` processes; 1 if a piece of work fails."""
+    """Compile common kernels for dtypes in `jobs` processes; return 1 if a piece of work fails, otherwise 0."""
     start, before = time.perf_counter(), kernels()
     tasks = [(name, dtype, shape) for dtype in dtypes for shape in SIZES[::-1] for name in WORK]
-    # A fresh interpreter each: a forked one would inherit threads that do not exist in it.  Each would print the advice
-    # to run this command into the bar.
+    # Each process starts a new interpreter, because a forked process would lack the threads of its parent.  Without
+    # `quiet`, each would print the advice to run this command into the progress bar.
     with ProcessPoolExecutor(jobs or os.cpu_count(), get_context("spawn"), initializer=quiet) as pool:
         pending = {pool.submit(one, *task): task for task in tasks}
         failed = watch(pending, before)
@@ -210,11 +210,11 @@ def run(dtypes: tuple[str, ...] = ("float32",), jobs: int | None = None) -> int:
 
 
 def watch(pending: dict[Future[str], tuple[Any, ...]], before: int) -> list[str]:
-    """Wait for the pieces and show progress on a terminal; return the failures, a line each."""
+    """Wait for the pieces and show progress on a terminal; return the failures, one line each."""
     failed, left = [], set(pending)
     with progress(total=len(pending), unit="piece") as bar:
         while left:
-            # The first piece takes long.  Meanwhile the clock and the count of kernels are updated.
+            # The first piece takes long, so the clock and the number of kernels are updated in the meantime.
             done, left = wait(left, timeout=0.5, return_when=FIRST_COMPLETED)
             bar.update(len(done))
             bar.set_postfix_str(f"{kernels() - before} kernels")
@@ -225,5 +225,5 @@ def watch(pending: dict[Future[str], tuple[Any, ...]], before: int) -> list[str]
 
 
 def kernels() -> int:
-    """Return how many kernels the cache holds."""
+    """Return the number of kernels in the cache."""
     return sum(1 for _ in cache_folder().glob("*.py"))

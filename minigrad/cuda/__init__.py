@@ -1,8 +1,8 @@
-"""Functions for CUDA itself: availability, memory in use, and the order of work.
+"""Functions for CUDA itself: availability, memory in use, streams, seeds, and custom kernels.
 
 Tensors on a GPU need only `device="cuda"`, and none of these functions.  Names follow `torch.cuda`.  With
-MINIGRAD_CUDA=simulator, or `mg.override(cuda="simulator")`, all of them work without a GPU.  `kernel` makes a function
-a custom kernel.
+MINIGRAD_CUDA=simulator, or `mg.override(cuda="simulator")`, all of them work without a GPU.  `kernel` makes a custom
+kernel of a function.
 """
 
 import importlib
@@ -42,7 +42,7 @@ document_all({name: globals()[name] for name in __all__})
 
 
 def __getattr__(name: str) -> Any:
-    """`amp` and PyTorch's old constructors for tensors on the device, `FloatTensor` and its like."""
+    """Return `amp`, or one of PyTorch's old constructors of tensors on the device, such as `FloatTensor`."""
     if name == "amp":
         return importlib.import_module(f"{__name__}.amp")
     if name.endswith("Tensor"):

@@ -1,4 +1,4 @@
-"""PyTorch's older place for mixed precision on CUDA: `autocast` without a device type, and `GradScaler`."""
+"""PyTorch's older names for mixed precision on CUDA: `autocast` without a device type, and `GradScaler`."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from minigrad.api.absent import present
 
 
 class autocast(of_device):
-    """`mg.autocast("cuda", ...)`, which leaves tensors of other devices as they are.
+    """`mg.autocast("cuda", ...)`, which does not cast tensors on other devices.
 
     Parameters
     ----------
     enabled : bool, default True
         Whether the block casts.
     dtype : DType, optional
-        The dtype of 16 bits, float16 by default.
+        The 16-bit dtype; by default float16.
     cache_enabled : bool, default True
         Whether a parameter is cast once for all its uses.
     """

@@ -1,4 +1,4 @@
-"""Is CUDA there, what is the device, and how much of its memory is in use?"""
+"""Availability of CUDA, and properties and memory of the device."""
 
 from __future__ import annotations
 
@@ -56,11 +56,11 @@ def device_count() -> int:
 
 
 def current_runtime(device: Any = None) -> Runtime:
-    """Return the runtime of a device.  Raises DeviceError for a missing component, or for a device of another kind."""
+    """Return the runtime of a device; raise DeviceError if a component is missing, or for another kind of device."""
     where = as_device("cuda" if device is None else device)
     if where.kind != "cuda" or where.index:
         raise DeviceError(f"{where} cannot be used here: only the first CUDA device can, cuda:0", device=str(where))
-    backend: Any = backend_of(where).preparer  # while a function is recorded, that of the device itself
+    backend: Any = backend_of(where).preparer  # the backend of the device, also while a function is recorded
     if not isinstance(backend, Family):
         raise DeviceError(f"{where} is served by {type(backend).__name__}, which has no runtime", device=str(where))
     return backend.runtime
@@ -187,7 +187,7 @@ def memory_allocated(device: Any = None) -> int:
     Returns
     -------
     int
-        Bytes.
+        Number of bytes.
 
     Raises
     ------
@@ -229,7 +229,7 @@ def memory_reserved(device: Any = None) -> int:
     Returns
     -------
     int
-        Bytes: those in use, and those that are cached for reuse.
+        Number of bytes, in use or cached for reuse.
 
     Raises
     ------
@@ -308,7 +308,7 @@ def empty_cache() -> None:
 
     Notes
     -----
-    Memory of living tensors stays.
+    Memory of tensors that still exist is not returned.
     """
     gc.collect()
     current_runtime().empty_cache()

@@ -1,4 +1,4 @@
-"""The order of work: streams, each of which does its work in order, and events, which are positions in them."""
+"""The order of work: streams, which are queues of work, and events, which are positions in streams."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from minigrad.errors import ArgumentError
 
 
 class Event:
-    """Position in a stream; other streams can wait for it, and two events measure the time between them.
+    """A position in a stream; streams can wait for it, and two events measure the time between them.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ class Event:
         Returns
         -------
         float
-            Milliseconds.
+            Time in milliseconds.
 
         Raises
         ------
@@ -101,18 +101,18 @@ class Event:
 
 
 class Outer(threading.local):
-    """The streams that enclose the current one in a thread."""
+    """The streams that enclose the current stream, for each thread."""
 
     def __init__(self) -> None:
         self.streams: list[Any] = []
 
 
 class Stream:
-    """Queue of device work that runs in order, concurrently with other streams.
+    """A queue of device work that runs in order, concurrently with other streams.
 
-    Use it by `with mg.cuda.stream(s):`, or `with s:`.  A stream and the default one wait for each other, so memory is
-    never reused too early and the default stream may read results at once.  Other streams wait for each other only on
-    request.
+    A stream is used by `with mg.cuda.stream(s):` or `with s:`.  It waits for the default stream, and the default stream
+    waits for it.  So memory is never reused too early, and the default stream may read results immediately.  Other
+    streams wait for each other only on request.
 
     Parameters
     ----------
@@ -144,7 +144,7 @@ class Stream:
 
     @staticmethod
     def of(runtime: Runtime, native: Any) -> Stream:
-        """Return the stream for a runtime's native one."""
+        """Return a stream for a native stream of a runtime."""
         stream = Stream.__new__(Stream)
         stream.runtime, stream.native, stream.outer = runtime, native, Outer()
         return stream
@@ -185,7 +185,7 @@ class Stream:
         Parameters
         ----------
         event : Event
-            Event of this or another stream; one that was never recorded has no effect.
+            Event of this or another stream; an event that was never recorded has no effect.
         """
         event.wait(self)
 
@@ -268,7 +268,7 @@ def stream(stream: Stream | None) -> Iterator[None]:
     Parameters
     ----------
     stream : Stream or None
-        None changes nothing.
+        The stream to use; with None, the current stream is not changed.
 
     Returns
     -------
@@ -294,13 +294,13 @@ def set_stream(stream: Stream) -> None:
 
 
 def deterministic(enabled: bool = True) -> Any:
-    """Open a `with` block that selects whether additions of floats by index are in the same order at each call.
+    """Open a `with` block in which additions of floats by index have a fixed order, or any order.
 
     Parameters
     ----------
     enabled : bool, default True
-        Whether the order is the same, which is the default of the process. With False the additions are atomic, in any
-        order.
+        Whether the order is the same at each call, which is the default of the process. With False, the additions are
+        atomic, in any order.
 
     Returns
     -------
@@ -309,10 +309,10 @@ def deterministic(enabled: bool = True) -> Any:
 
     Notes
     -----
-    Additions by index are `scatter_add`, `index_add`, the gradients of `gather`, `index_select` and `embedding`, and of
-    items by index. Atomic additions need one launch, where sorting needs about ten. The last digits of float32 and
-    float64 then vary between calls; float16 and bfloat16 are always added in order. `mg.settings.deterministic` and
-    MINIGRAD_DETERMINISTIC=0 set it for a whole process.
+    Additions by index are `scatter_add`, `index_add`, and the gradients of `gather`, `index_select`, `embedding` and
+    indexing. Atomic additions need one launch, whereas sorting needs about ten. Without a fixed order, the last digits
+    of float32 and float64 results vary between calls; float16 and bfloat16 are always added in order.
+    `mg.settings.deterministic` and MINIGRAD_DETERMINISTIC=0 set the mode for a whole process.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Custom kernels: the class for `mg.cuda.kernel`, and its requirements on the tensors that it receives."""
+"""Custom kernels: the class behind `mg.cuda.kernel`, and its requirements on tensors."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from minigrad.runtime.writing import check_writable
 
 
 class Kernel:
-    """A function that runs once in each thread: `k[blocks, threads](x, y, out, n)`; made by `kernel`.
+    """A kernel, made by `kernel`; `k[blocks, threads](x, y, out, n)` runs its function once in each thread.
 
     Parameters
     ----------
     function : callable
-        A function of pointers to the elements of tensors, and then of integers.
+        Function of pointers to the elements of tensors, followed by integers.
     """
 
     def __init__(self, function: Callable[..., Any]) -> None:
@@ -44,7 +44,7 @@ class Kernel:
         Returns
         -------
         callable
-            A function of tensors and then of ints, which launches the kernel.
+            Function of tensors, followed by ints, which launches the kernel.
 
         Raises
         ------
@@ -98,7 +98,7 @@ class Kernel:
         loaded = self.loaded.get((runtime, program))
         if loaded is None:
             loaded = self.loaded[runtime, program] = runtime.load(program)
-        # Before the launch: one that fails may have written some elements.
+        # This precedes the launch, because a launch that fails may have written some elements.
         for storage in {id(x.storage): x.storage for x in changed}.values():
             storage.bump()
         backend, buffers = backend_of(tensors[0].device), [x.storage.buffer for x in tensors]
@@ -109,7 +109,7 @@ class Kernel:
             backend.function(launch)(*buffers)
 
     def text(self, *args: Any) -> str:
-        """Return the module that is compiled for such arguments, or run by the simulator.
+        """Return the source of the module that is compiled or simulated for arguments.
 
         Parameters
         ----------
@@ -119,7 +119,7 @@ class Kernel:
         Returns
         -------
         str
-            Python source.
+            Python source code.
         """
         tensors = [x for x in args if isinstance(x, Tensor)]
         return own.own_program(self.function, tuple(x.dtype for x in tensors), len(args) - len(tensors)).text
@@ -151,7 +151,7 @@ class Kernel:
 
 
 def check_changeable(name: str, x: Tensor) -> None:
-    """Raise unless a kernel may write into x; the write will not be recorded."""
+    """Raise an error unless a kernel may write to x; the write is not recorded."""
     check_writable(name, x)
     if mode.enabled and current(x) is not None:
         raise GradientError(
@@ -163,13 +163,14 @@ def check_changeable(name: str, x: Tensor) -> None:
 
 
 def kernel(function: Callable[..., Any]) -> Kernel:
-    """Make a function a CUDA kernel: it takes pointers to the elements of tensors, then integers.
+    """Make a CUDA kernel of a function of pointers to elements of tensors, followed by integers.
 
     Parameters
     ----------
     function : callable
-        It runs once in each thread. In it, `cuda` has the names of numba.cuda: threadIdx, blockIdx, blockDim, gridDim,
-        shared.array, syncthreads, shuffles and atomic. `np` and `math` are available; other globals are not.
+        Function that runs once in each thread. In it, `cuda` has the names of numba.cuda: threadIdx, blockIdx,
+        blockDim, gridDim, shared.array, syncthreads, shuffles and atomic. `np` and `math` are available; other globals
+        are not.
 
     Returns
     -------
@@ -180,13 +181,13 @@ def kernel(function: Callable[..., Any]) -> Kernel:
     ------
     KernelError
         In the simulator, which runs the kernel thread by thread, for errors that a device does not report: a race, a
-        barrier that some threads miss, an index beyond the end, memory that was never written.
+        barrier that some threads do not reach, an index out of range, or a read of memory that was never written.
 
     Gradient
     --------
-    Not recorded. A kernel may read tensors that gradients flow through, as plain elements; it may write them only under
-    `mg.no_grad()`. A tensor counts as written if the function assigns to it, renames it or passes it to a function such
-    as cuda.atomic.add. If a graph had saved its earlier values, the backward pass raises an error.
+    A kernel is not recorded. It may read tensors that require gradients, as plain elements; it may write to them only
+    under `mg.no_grad()`. A tensor counts as written if the function assigns to it, renames it or passes it to a
+    function such as cuda.atomic.add. If a graph had saved its earlier values, the backward pass raises an error.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""`manual_seed` under the names of `torch.cuda`: one generator serves all devices."""
+"""`manual_seed` and `manual_seed_all`, as in `torch.cuda`; one generator serves all devices."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def manual_seed(seed: int) -> None:
 
     Notes
     -----
-    One generator serves all devices. A program without a device can call this function too.
+    One generator serves all devices, so a program without a CUDA device can call this function too.
     """
     restart(seed)
 
@@ -30,6 +30,6 @@ def manual_seed_all(seed: int) -> None:
 
     Notes
     -----
-    One generator serves all devices.
+    One generator serves all devices, so this is the same function as `manual_seed`.
     """
     restart(seed)

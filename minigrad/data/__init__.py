@@ -1,6 +1,6 @@
-"""Data to train with: datasets, samplers and `DataLoader` under PyTorch's names, and readers of files that users have.
+"""Training data: datasets, samplers and `DataLoader` under PyTorch's names, and readers for the user's own files.
 
-One small real data set travels with the package, `load_digits`; others are generated, or read from files.
+The package contains one small real data set, `load_digits`.  Other data is generated, or read from files.
 """
 
 from minigrad.api.absent import present

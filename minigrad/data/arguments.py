@@ -12,7 +12,7 @@ from minigrad.runtime.tensor import describe
 def expect_workers(
     num_workers: Any, timeout: Any, prefetch_factor: Any, persistent_workers: bool, context: Any
 ) -> None:
-    """Raise ArgumentError for arguments of workers that do not go together."""
+    """Raise ArgumentError for invalid or incompatible arguments that concern workers."""
     if isinstance(num_workers, bool) or not isinstance(num_workers, int) or num_workers < 0:
         raise ArgumentError(f"DataLoader: num_workers: expected an int >= 0, got {num_workers!r}")
     if not isinstance(timeout, (int, float)) or timeout < 0:
@@ -28,7 +28,7 @@ def expect_workers(
 
 
 def expect_functions(collate_fn: Any, worker_init_fn: Any) -> None:
-    """Raise ArgumentError for an argument that cannot be called."""
+    """Raise ArgumentError for an argument that is not callable."""
     for name, function in (("collate_fn", collate_fn), ("worker_init_fn", worker_init_fn)):
         if function is not None and not callable(function):
             raise ArgumentError(f"DataLoader: {name}: expected a function, got {describe(function)}")
@@ -37,7 +37,7 @@ def expect_functions(collate_fn: Any, worker_init_fn: Any) -> None:
 def expect_sampling(
     stream: bool, batch_size: Any, shuffle: Any, sampler: Any, batch_sampler: Any, drop_last: bool
 ) -> None:
-    """Raise ArgumentError for arguments of the order that exclude each other."""
+    """Raise ArgumentError for order arguments that exclude each other."""
     if stream and (shuffle or sampler is not None or batch_sampler is not None):
         raise ArgumentError(
             "DataLoader: an IterableDataset has its own order; leave shuffle, sampler and batch_sampler out"

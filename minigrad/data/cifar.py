@@ -1,4 +1,4 @@
-"""CIFAR-10 and CIFAR-100, of the binary files or of the Python ones, whose pickles are read without executing them."""
+"""CIFAR-10 and CIFAR-100, from the binary files or from the Python pickles, which are read without executing them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PIXELS: Final = 3 * 32 * 32
 
 
 class Array:
-    """Stand in for an array of a pickle: its state is checked, and nothing of NumPy is called."""
+    """Replaces a NumPy array in a pickle: its state is checked, and nothing else is executed."""
 
     def __setstate__(self, state: Any) -> None:
         _, shape, dtype, fortran, data = state
@@ -34,17 +34,17 @@ class Array:
 
 
 class Kind:
-    """Stand in for a dtype of a pickle: it has a name."""
+    """Replaces a NumPy dtype in a pickle; only its name is stored."""
 
     def __init__(self, name: Any, *rest: Any) -> None:
         self.name = name.decode() if isinstance(name, bytes) else name
 
     def __setstate__(self, state: Any) -> None:
-        """Return nothing: a dtype of one byte has no state that counts."""
+        """Ignore the state, because a dtype of one byte has none that matters."""
 
 
 def reconstruct(*arguments: Any) -> Array:
-    """Stand in for NumPy's function of this name."""
+    """Return an `Array`, instead of calling NumPy's function of the same name."""
     return Array()
 
 
@@ -56,10 +56,10 @@ STANDINS: Final = {
 
 
 class Unpickler(pickle.Unpickler):
-    """An unpickler of dicts, lists, texts, numbers and arrays of uint8: there is nothing else that it can call."""
+    """An unpickler for dicts, lists, strings, numbers and uint8 arrays, which cannot call anything else."""
 
     def find_class(self, module: str, name: str) -> Any:
-        """Return the class or function that replaces a name.  Raises FileError for all others."""
+        """Return the class or function that replaces a name; raise FileError for any other name."""
         if (module, name) == ("_codecs", "encode"):
             return encoded
         if (module, name) not in STANDINS:
@@ -68,43 +68,43 @@ class Unpickler(pickle.Unpickler):
 
 
 def encoded(text: Any, encoding: Any = "latin1") -> bytes:
-    """Return the bytes that protocol 2 writes as a text."""
+    """Return the bytes that pickle protocol 2 stores as a string."""
     result: bytes = text.encode("latin1")
     return result
 
 
 def read_pickle(path: str) -> dict[str, Any]:
-    """Return the dict of a pickle of CIFAR, without executing it.  Raises FileError."""
+    """Return the dict in a CIFAR pickle, without executing it, or raise FileError."""
     with reading(path):
         values = Unpickler(io.BytesIO(content(path)), encoding="latin1").load()
         return {name: each.values if isinstance(each, Array) else each for name, each in values.items()}
 
 
 class CIFAR10(Images):
-    """60,000 colour images of 32x32 pixels in ten classes, of which 10,000 are to test.
+    """60,000 color images of 32x32 pixels in ten classes: 50,000 for training and 10,000 for testing.
 
     Parameters
     ----------
     root : str or path
-        Folder that has `cifar-10-batches-bin` or `cifar-10-batches-py`, or the files of one of these.
+        Folder that contains `cifar-10-batches-bin` or `cifar-10-batches-py`, or the files of one of these folders.
     train : bool, default True
-        Which of the parts.
+        Whether to read the training set; False selects the test set.
     transform, target_transform : callable, optional
-        Applied to each image or label; without them batches are gathered as a whole.
+        Functions that are applied to each image or label. Without them, batches are gathered as a whole.
     download : bool, default False
-        Accepted for torchvision's sake; nothing is downloaded.
+        Has no effect, because nothing is downloaded; torchvision has this parameter.
 
     Raises
     ------
     FileError
-        If a file is missing, with the path to put it at, or damaged.
+        If a file is damaged or missing; the message contains the path where a missing file belongs.
 
     Notes
     -----
-    `images` is float32 (n, 3, 32, 32) in [0, 1], `targets` int64 (n,).
+    `images` is float32 (n, 3, 32, 32) in [0, 1], and `targets` is int64 (n,).
     """
 
-    # The last folder is the one that the error message names.
+    # The error message for a missing file contains the last folder.
     folders = ("cifar-10-batches-bin", "", "cifar-10-batches-py")
     archive = "cifar-10-python.tar.gz"
     parts = {True: tuple(f"data_batch_{k}" for k in range(1, 6)), False: ("test_batch",)}
@@ -123,14 +123,14 @@ class CIFAR10(Images):
             raise FileError(f"{type(self).__name__}: expected labels below {len(self.classes)}, got {labels.max()}")
 
     def part(self, file: str) -> tuple[NDArray[np.uint8], NDArray[Any]]:
-        """Return the images and labels of a file, of the binary version if that is there."""
+        """Return the images and labels of a file; the binary version is preferred."""
         name = type(self).__name__
         files = f"{file}.bin", file
         path = located(name, self.root, self.folders, files, f"unpack {self.archive} in {os.fspath(self.root)}")
         return self.binary(path) if path.endswith(".bin") else self.pickled(path)
 
     def binary(self, path: str) -> tuple[NDArray[np.uint8], NDArray[Any]]:
-        """Read records of labels, one byte each, and pixels."""
+        """Read records, each of which has one byte per label, followed by the pixels."""
         data = np.frombuffer(content(path), np.uint8)
         record = 1 + self.skipped + PIXELS
         if not data.size or data.size % record:
@@ -139,7 +139,7 @@ class CIFAR10(Images):
         return records[:, 1 + self.skipped :], records[:, self.skipped]
 
     def pickled(self, path: str) -> tuple[NDArray[np.uint8], NDArray[Any]]:
-        """Read the arrays of a pickle."""
+        """Read the arrays in a pickle."""
         arrays = read_pickle(path)
         images, labels = arrays.get("data"), arrays.get(self.key)
         fits: bool = isinstance(images, np.ndarray) and images.ndim == 2 and images.shape[1] == PIXELS
@@ -151,10 +151,10 @@ class CIFAR10(Images):
 
 
 class CIFAR100(CIFAR10):
-    """60,000 colour images of 32x32 pixels in 100 classes; see CIFAR10 for the parameters."""
+    """60,000 color images of 32x32 pixels in 100 classes; the parameters are the same as for CIFAR10."""
 
     folders = ("cifar-100-binary", "", "cifar-100-python")
     archive = "cifar-100-python.tar.gz"
     parts = {True: ("train",), False: ("test",)}
-    key, skipped = "fine_labels", 1  # a coarse label is in front of the fine one
+    key, skipped = "fine_labels", 1  # each record has a coarse label before the fine label
     classes = tuple(str(k) for k in range(100))

@@ -1,4 +1,4 @@
-"""Batches from lists of samples, with PyTorch's rules for structures."""
+"""Batches from lists of samples, with PyTorch's treatment of nested structures."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from minigrad.runtime.tensor import Tensor, describe
 
 
 def default_collate(batch: Sequence[Any]) -> Any:
-    """Make a batch of samples: tensors with a new first dim, in the structure that the samples have.
+    """Combine samples into a batch of the same structure, in which tensors have a new first dim.
 
     Parameters
     ----------
     batch : sequence
-        Samples of one structure: tensors, arrays, numbers, strings, and mappings and sequences of these.
+        Samples with the same structure: tensors, arrays, numbers, strings, and mappings and sequences of these.
 
     Returns
     -------
     Any
-        Tensors and arrays are stacked; floats become a float64 tensor, ints and bools one of int64 and bool; texts
-        and bytes stay a list or tuple.  A mapping stays a mapping, a named tuple one; a tuple becomes a list, as in
-        PyTorch.
+        Tensors and arrays are stacked. Floats become a float64 tensor, ints an int64 tensor, and bools a bool tensor.
+        Strings and bytes remain a list or tuple.  Mappings and named tuples keep their class; a tuple becomes a list,
+        as in PyTorch.
 
     Raises
     ------
     ArgumentError
-        For no samples, for samples that do not go together, or of another kind; write a `collate_fn` for them.
+        If there are no samples, or if they have different structures or unsupported types; write a `collate_fn` then.
 
     Examples
     --------
@@ -75,7 +75,7 @@ def default_collate(batch: Sequence[Any]) -> Any:
 
 
 def stacked(batch: Sequence[Any]) -> Tensor:
-    """Stack tensors; those of the CPU by NumPy, so that a worker needs no kernels."""
+    """Stack tensors; NumPy stacks CPU tensors, so that a worker needs no kernels."""
     if all(x.device.kind == "cpu" and x.dtype is batch[0].dtype for x in batch):
         return from_numpy(joined([host_array(x.detach()) for x in batch]))
     try:
@@ -86,7 +86,7 @@ def stacked(batch: Sequence[Any]) -> Tensor:
 
 
 def joined(arrays: list[Any]) -> Any:
-    """Stack arrays.  Raises ArgumentError for more than one shape."""
+    """Stack arrays; raise ArgumentError if their shapes differ."""
     shapes = {array.shape for array in arrays}
     if len(shapes) > 1:
         raise ArgumentError(
@@ -94,7 +94,7 @@ def joined(arrays: list[Any]) -> Any:
             f"pass a collate_fn that pads them"
         )
     (shape,) = shapes
-    # np.stack makes a view of each array first, which takes longer than a small copy.
+    # np.stack first makes a view of each array, which takes longer than copying small arrays.
     return np.concatenate(arrays).reshape(len(arrays), *shape) if shape else np.stack(arrays)
 
 
@@ -109,7 +109,7 @@ def default_convert(data: Any) -> Any:
     Returns
     -------
     Any
-        The sample with tensors, which share the memory of arrays.
+        The sample with tensors, which share memory with the arrays.
 
     Examples
     --------
@@ -131,7 +131,7 @@ def default_convert(data: Any) -> Any:
 
 
 def mapping(like: Mapping[Any, Any], parts: dict[Any, Any]) -> Any:
-    """Return a mapping of the class of another where that can be made, with its other attributes; otherwise a dict."""
+    """Return a mapping of the class and with the attributes of `like` if this is possible, otherwise a dict."""
     if type(like) is dict:
         return parts
     try:
@@ -145,7 +145,7 @@ def mapping(like: Mapping[Any, Any], parts: dict[Any, Any]) -> Any:
 
 
 def sequence(like: Sequence[Any], parts: list[Any]) -> Any:
-    """Return a sequence of the class of another where that can be made; otherwise a list."""
+    """Return a sequence of the class of `like` if this is possible, otherwise a list."""
     if type(like) is list or isinstance(like, range):
         return parts
     try:

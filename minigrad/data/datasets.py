@@ -1,7 +1,7 @@
-"""Datasets: objects with `ds[i]`, or streams, and their unions, subsets and splits.  Names and arguments are PyTorch's.
+"""Datasets with `ds[i]`, or streams, and their concatenations, subsets and splits, with PyTorch's names and arguments.
 
-A dataset may also have `__getbatch__(indices)`, which returns a batch as a whole for an int64 array of indices.  The
-datasets of arrays have it: a batch is gathered by one launch per tensor, and no item is made or collated.
+A dataset can also define `__getbatch__(indices)`, which returns a whole batch for an int64 array of indices.  Datasets
+of arrays define it: one launch per tensor gathers a batch, and no samples are created or collated.
 """
 
 from __future__ import annotations
@@ -30,21 +30,21 @@ Gather = Callable[[Indices], Any]
 
 
 class Dataset(Generic[T_co]):
-    """The base of datasets with `ds[i]` and, for most samplers, `len(ds)`."""
+    """The base class of datasets with `ds[i]` and, for most samplers, `len(ds)`."""
 
     def __getitem__(self, index: Any) -> T_co:
-        """Return the sample of an index."""
+        """Return the sample with an index."""
         raise NotImplementedError(f"{type(self).__name__}: define __getitem__(self, index)")
 
     def __add__(self, other: Dataset[Any]) -> ConcatDataset:
-        """Return both datasets, one behind the other."""
+        """Return the concatenation of both datasets."""
         return ConcatDataset([self, other])
 
 
 class IterableDataset(Dataset[T_co]):
-    """The base of datasets that are streams: `iter(ds)` returns the samples in turn.
+    """The base class of datasets that are streams: `iter(ds)` yields the samples.
 
-    Each worker of a loader has a copy and goes through all of it, so `__iter__` has to choose its share by
+    Each worker of a loader has a copy and iterates over all samples, so `__iter__` must select the worker's share with
     `get_worker_info()`.
     """
 
@@ -53,22 +53,22 @@ class IterableDataset(Dataset[T_co]):
         raise NotImplementedError(f"{type(self).__name__}: define __iter__(self)")
 
     def __add__(self, other: Dataset[Any]) -> Any:
-        """Return both streams, one behind the other."""
+        """Return the concatenation of both streams."""
         return ChainDataset([self, other])
 
 
 class TensorDataset(Dataset[tuple[Tensor, ...]]):
-    """Samples along the first dim of tensors or arrays of one length.
+    """Samples along the first dim of tensors or arrays of equal length.
 
     Parameters
     ----------
     *tensors : Tensor or numpy.ndarray
-        Their elements are shared, not copied.
+        Tensors or arrays; their memory is shared, not copied.
 
     Raises
     ------
     ShapeError
-        If a tensor has no dims, or another length than the first.
+        If a tensor has no dims, or a length that differs from that of the first tensor.
 
     Examples
     --------
@@ -97,12 +97,12 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
         return int(self.tensors[0].shape[0])
 
     def __getbatch__(self, indices: Indices) -> list[Tensor]:
-        """Return the samples of several indices, a tensor for each of `tensors`."""
+        """Return the samples with the given indices, as one batch for each of `tensors`."""
         return [rows(x, indices) for x in self.tensors]
 
 
 def rows(x: Any, indices: Indices) -> Tensor:
-    """Return some rows of a tensor or array: one launch, or NumPy's gather in a worker, which then needs no kernels."""
+    """Return rows of a tensor or array, in one launch, or in a worker with NumPy, so that it does not need kernels."""
     if isinstance(x, np.ndarray):
         return from_numpy(x[indices])
     x = x.detach()
@@ -114,7 +114,7 @@ def rows(x: Any, indices: Indices) -> Tensor:
 
 
 def index_array(indices: Any) -> Indices:
-    """Return indices as int64.  Raises DTypeError for numbers that are not integers, which would be rounded."""
+    """Return indices as int64; raise DTypeError for non-integers, because converting them would round them."""
     array = np.asarray(indices)
     if array.size and array.dtype.kind not in "biu":
         raise DTypeError(f"DataLoader: expected integers as indices of samples, got {describe(indices)}")
@@ -122,9 +122,10 @@ def index_array(indices: Any) -> Indices:
 
 
 def defined(dataset: Any, name: str) -> Any:
-    """Return a method that serves several indices, or None.
+    """Return the method `name` of a dataset, or None.
 
-    None for a class that redefines `__getitem__` alone: the method of its base would return other samples.
+    The result is None for a class that redefines only `__getitem__`, because the method of its base class would return
+    other samples.
     """
     for kind in type(dataset).__mro__:
         if name in vars(kind):
@@ -135,7 +136,7 @@ def defined(dataset: Any, name: str) -> Any:
 
 
 def gatherer(dataset: Any) -> Gather | None:
-    """Return the function that makes batches of a dataset as a whole, or None."""
+    """Return the function that gathers whole batches of a dataset, or None."""
     if isinstance(dataset, (np.ndarray, Tensor)):
         return lambda indices: rows(dataset, indices)
     function: Gather | None = defined(dataset, "__getbatch__")
@@ -143,12 +144,12 @@ def gatherer(dataset: Any) -> Gather | None:
 
 
 def draws(dataset: Any) -> bool:
-    """Return whether code of a dataset may draw random numbers."""
+    """Return whether the code of a dataset may draw random numbers."""
     return not isinstance(dataset, (np.ndarray, Tensor)) and getattr(dataset, "draws", True)
 
 
 class Subset(Dataset[Any]):
-    """Some samples of a dataset, by their indices, which may be the keys of a dict."""
+    """The samples of a dataset with the given indices or, for a dict, keys."""
 
     def __init__(self, dataset: Any, indices: Sequence[int]) -> None:
         self.dataset, self.indices = dataset, indices
@@ -162,7 +163,7 @@ class Subset(Dataset[Any]):
         return self.dataset[self.indices[index]]
 
     def __getitems__(self, indices: Sequence[int]) -> list[Any]:
-        """Return several samples, by the dataset's own `__getitems__` where it has that."""
+        """Return several samples, with the dataset's own `__getitems__` if it has one."""
         if self._positions is None:
             chosen = [self.indices[k] for k in indices]
         else:
@@ -172,7 +173,7 @@ class Subset(Dataset[Any]):
 
     @property
     def __getbatch__(self) -> Gather:
-        """The dataset's function for whole batches; AttributeError where it has none."""
+        """The dataset's function for whole batches; AttributeError if it has none."""
         gather, positions = gatherer(self.dataset), self._positions
         if gather is None or positions is None:
             raise AttributeError(f"{type(self.dataset).__name__} has no __getbatch__")
@@ -188,7 +189,7 @@ class Subset(Dataset[Any]):
 
 
 class ConcatDataset(Dataset[Any]):
-    """Concatenation of several datasets."""
+    """The concatenation of several datasets."""
 
     def __init__(self, datasets: Iterable[Any]) -> None:
         self.datasets = list(datasets)
@@ -210,7 +211,7 @@ class ConcatDataset(Dataset[Any]):
 
 
 class ChainDataset(IterableDataset[Any]):
-    """Concatenation of several iterable datasets."""
+    """The concatenation of several iterable datasets."""
 
     def __init__(self, datasets: Iterable[Any]) -> None:
         self.datasets = datasets
@@ -226,7 +227,7 @@ class ChainDataset(IterableDataset[Any]):
 
 
 class StackDataset(Dataset[Any]):
-    """Several datasets in parallel: a sample is a tuple, or with keyword arguments a dict, of their samples."""
+    """Several datasets in parallel: a sample is a tuple of their samples, or a dict for keyword arguments."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if bool(args) == bool(kwargs):
@@ -249,27 +250,27 @@ class StackDataset(Dataset[Any]):
 
 
 def random_split(dataset: Any, lengths: Sequence[float], generator: Generator | None = None) -> list[Subset]:
-    """Split a dataset at random into subsets that have no sample in common.
+    """Split a dataset at random into disjoint subsets.
 
     Parameters
     ----------
     dataset : Dataset
-        With a length.
+        Dataset with a length.
     lengths : sequence of int or float
-        Lengths that sum to that of the dataset; or fractions that sum to 1.  Samples that rounding down
-        leaves over go to the subsets in turn.
+        Lengths whose sum is the length of the dataset, or fractions whose sum is 1.  Fractions are rounded down to
+        lengths, and the remaining samples are added to the subsets in turn.
     generator : Generator, optional
-        Draws the permutation; by default the one of `mg.manual_seed`.
+        Generator of the permutation; by default the generator of `mg.manual_seed`.
 
     Returns
     -------
     list of Subset
-        One for each length.
+        One subset for each length.
 
     Raises
     ------
     ArgumentError
-        If the lengths do not go with the dataset.
+        If a fraction is not in [0, 1], or the lengths do not sum to the length of the dataset.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """Handwritten digits: the small real data set that is part of the package.
 
-1797 images of 8x8 grey values are next to this module in `digits.npz`; `DIGITS-NOTICE.txt` names their source.
+This folder contains 1797 images of 8x8 gray values in `digits.npz`; `DIGITS-NOTICE.txt` names their source.
 """
 
 from functools import cache
@@ -30,14 +30,14 @@ def load_digits(
     Parameters
     ----------
     fold : int, default 4
-        Which fifth of the images is the test set, from 0 to 4.
+        Index of the fifth of the images that is the test set, from 0 to 4.
 
     Returns
     -------
     train_images, train_labels : numpy.ndarray
-        New arrays: images float32 (n, 64) in [0, 1], labels int64 (n,) from 0 to 9. For the default fold n is 1442.
+        New arrays: images float32 (n, 64) in [0, 1], labels int64 (n,) from 0 to 9. For the default fold, n is 1442.
     test_images, test_labels : numpy.ndarray
-        The same for the test set. For the default fold n is 355.
+        The same for the test set. For the default fold, n is 355.
 
     Raises
     ------
@@ -46,9 +46,10 @@ def load_digits(
 
     Notes
     -----
-    The split is a fixed rule without random numbers. The images of each class are numbered in file order from 0; those
-    whose number modulo 5 is `fold` are the test set. So a test set has a fifth of each class, and each image is in one
-    of the five test sets. The same people wrote both parts, so the test measures unseen images, not unseen writers.
+    The split is fixed and uses no random numbers. The images of each class are numbered from 0 in file order, and the
+    images whose number modulo 5 equals `fold` are the test set. So a test set has a fifth of each class, and each image
+    is in one of the five test sets. The same people wrote both parts, so the test measures unseen images, not unseen
+    writers.
 
     References
     ----------
@@ -72,13 +73,13 @@ def load_digits(
 
 @cache
 def _read() -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """Return the two arrays of the file, which is read once; `load_digits` returns copies of them."""
+    """Return the two arrays of the file, which is read only once; `load_digits` returns copies of them."""
     with resources.files(__package__).joinpath("digits.npz").open("rb") as file, np.load(file) as archive:
         return archive["images"], archive["labels"]
 
 
 def _number_within_class(labels: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return for each entry the number of earlier entries with the same label.
+    """Return the number of earlier entries with the same label, for each entry.
 
     >>> _number_within_class(np.array([7, 3, 7, 7, 3])).tolist()
     [0, 0, 1, 2, 1]

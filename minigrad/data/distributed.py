@@ -1,4 +1,4 @@
-"""The samples of one of several processes that train together."""
+"""A sampler for one of several processes that train together."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from minigrad.errors import ArgumentError
 
 
 class DistributedSampler(ArraySampler):
-    """Sampler of the indices that belong to one of several processes.
+    """A sampler of the indices that belong to one of several processes.
 
     Parameters
     ----------
@@ -23,15 +23,15 @@ class DistributedSampler(ArraySampler):
     num_replicas, rank : int, optional
         Number of processes, and index of this process; taken from `mg.dist` if None.
     shuffle : bool, default True
-        Whether the samples are permuted, by `seed` and the epoch.
+        Whether the samples are permuted; the permutation depends on `seed` and the epoch.
     seed : int, default 0
         Seed of the permutation; it must be the same for all processes.
     drop_last : bool, default False
-        Whether samples are left out, so that all shares have one length; otherwise the first samples are repeated.
+        Whether samples are dropped so that all shares have the same length. If False, the first samples are repeated.
 
     Notes
     -----
-    Call `set_epoch(epoch)` before each epoch; without it every epoch has the same order.
+    Call `set_epoch(epoch)` before each epoch; otherwise every epoch has the same order.
     """
 
     def __init__(
@@ -39,7 +39,7 @@ class DistributedSampler(ArraySampler):
         seed: int = 0, drop_last: bool = False,
     ) -> None:  # fmt: skip
         if num_replicas is None or rank is None:
-            from minigrad import dist  # imported here, because it needs mpi4py, which few users have
+            from minigrad import dist  # imported here because it requires mpi4py, which is optional
 
             num_replicas = dist.get_world_size() if num_replicas is None else num_replicas
             rank = dist.get_rank() if rank is None else rank
@@ -61,13 +61,13 @@ class DistributedSampler(ArraySampler):
         return self.num_samples * self.num_replicas
 
     def order(self) -> NDArray[np.int64]:
-        """Return the share of this process: each num_replicas-th index."""
+        """Return the share of this process: every num_replicas-th index."""
         n = len(self.dataset)
         whole = permutation((self.seed % 2**64, self.epoch % 2**64), n) if self.shuffle else np.arange(n)
         return np.resize(whole, self.total_size)[self.rank :: self.num_replicas]
 
     def set_epoch(self, epoch: int) -> None:
-        """Choose the permutation of an epoch."""
+        """Select the permutation of an epoch."""
         self.epoch = epoch
 
     def state_dict(self) -> dict[str, Any]:

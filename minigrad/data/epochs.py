@@ -1,4 +1,4 @@
-"""Iterators over the batches of an epoch: made in this process, or by a pool of workers."""
+"""Iterators over the batches of an epoch, which are made in the calling process or by a pool of workers."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from minigrad.errors import ArgumentError
 
 @dataclass
 class Progress:
-    """Progress of an epoch: the number of returned batches, and whether these were all.
+    """The progress of an epoch: the number of returned batches, and whether the epoch is complete.
 
-    start: the state of the generator before the epoch.  sampler: the state of the sampler.
+    `start` is the state of the generator before the epoch, and `sampler` is the state of the sampler.
     """
 
     start: tuple[int, int]
@@ -29,16 +29,16 @@ class Progress:
 
 
 class Epoch(Iterator[Any]):
-    """An iterator over batches.  indices: None for a stream.  finish: what is done with a batch at last."""
+    """An iterator over batches; `indices` is None for a stream, and `finish` is applied to each batch."""
 
     def __init__(self, indices: Iterator[Any] | None, key: Key, progress: Progress, finish: Any, length: Any) -> None:
         self.indices, self.key, self.progress = indices, key, progress
         self.finish: Callable[[Any], Any] | None = finish
         self.length = length
-        self.number = 0  # the number of the next requested batch
+        self.number = 0  # the index of the next batch to request
 
     def skip(self, count: int) -> None:
-        """Leave batches out that were returned before a program was stopped."""
+        """Skip the batches that were returned before a program was stopped."""
         if self.indices is None:
             for _ in range(count):
                 self.following()
@@ -48,10 +48,10 @@ class Epoch(Iterator[Any]):
             self.number = count
 
     def begin(self) -> None:
-        """Let workers begin, if there are any."""
+        """Start the workers, if there are any."""
 
     def following(self) -> Any:
-        """Return the next batch.  Raises StopIteration behind the last one."""
+        """Return the next batch; raise StopIteration after the last batch."""
         raise NotImplementedError
 
     def __next__(self) -> Any:
@@ -71,14 +71,14 @@ class Epoch(Iterator[Any]):
 
 
 class LocalEpoch(Epoch):
-    """Batches that are made on request, in this process."""
+    """Batches that the calling process makes on request."""
 
     def __init__(self, fetcher: Fetcher, *arguments: Any) -> None:
         super().__init__(*arguments)
         self.fetcher = fetcher
 
     def following(self) -> Any:
-        """Return the next batch, made with random numbers of its own."""
+        """Return the next batch, which is made with a separate stream of random numbers."""
         indices = None if self.indices is None else next(self.indices)
         number, self.number = self.number, self.number + 1
         with planted(seed_of(self.key, number)) if self.fetcher.draws else nullcontext():
@@ -89,10 +89,11 @@ class LocalEpoch(Epoch):
 
 
 class WorkerEpoch(Epoch):
-    """Batches of a pool of workers: `ahead` batches are requested from each in advance, in turn.
+    """Batches from a pool of workers: `ahead` batches are requested in advance from each worker, in turn.
 
-    ordered: whether batches are returned in the order of the sampler, or as they come.
-    last: whether the pool is closed behind this epoch.  timeout: seconds to wait for a batch, or 0.
+    `ordered` is True if batches are returned in the order of the sampler, and False if they are returned as they
+    arrive.  With `last`, the pool is closed after this epoch.  `timeout` is the time limit in seconds for a batch; 0
+    means that there is no limit.
     """
 
     def __init__(
@@ -100,13 +101,13 @@ class WorkerEpoch(Epoch):
     ) -> None:  # fmt: skip
         super().__init__(*arguments)
         self.pool, self.ahead, self.ordered, self.last, self.timeout = pool, ahead, ordered, last, timeout
-        self.pending: deque[tuple[int, int]] = deque()  # worker and slot, in the order of the batches
+        self.pending: deque[tuple[int, int]] = deque()  # (worker, slot) in the order of the batches
         self.asked = [0] * pool.count
         self.running = False
         self.turn = pool.start_epoch(self.key)
 
     def begin(self) -> None:
-        """Ask for the first batches."""
+        """Request the first batches."""
         if self.running:
             return
         self.running = True
@@ -115,7 +116,7 @@ class WorkerEpoch(Epoch):
                 self.ask(worker)
 
     def ask(self, worker: int) -> None:
-        """Ask a worker for the next batch, if there is one."""
+        """Request the next batch, if there is one, from a worker."""
         try:
             indices = None if self.indices is None else next(self.indices)
         except StopIteration:
@@ -127,7 +128,7 @@ class WorkerEpoch(Epoch):
         self.number += 1
 
     def following(self) -> Any:
-        """Return the batch that comes next."""
+        """Return the next batch; close the pool on an error or after the last epoch."""
         if self.pool.turn != self.turn:
             raise ArgumentError("DataLoader: a newer iterator uses the persistent workers; use one iterator at a time")
         try:
@@ -138,7 +139,7 @@ class WorkerEpoch(Epoch):
             raise
 
     def received(self) -> Any:
-        """Return the next message of a worker as a batch; an ended stream receives no more requests."""
+        """Return the next message of a worker as a batch; a worker whose stream has ended receives no more requests."""
         self.begin()
         while self.pending:
             if not self.ordered:

@@ -1,4 +1,4 @@
-"""Making one batch: the samples of some indices, or the next ones of a stream."""
+"""Creation of one batch: the samples with given indices, or the next samples of a stream."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from minigrad.data.datasets import IterableDataset, defined, draws, gatherer, in
 
 
 class Exhausted(Exception):
-    """A stream has no more batches."""
+    """Raised when a stream has no more batches."""
 
 
 class Fetcher:
-    """Makes the batches of a dataset, in the process that has the loader or in a worker.
+    """An object that makes the batches of a dataset, in the process of the loader or in a worker.
 
-    batch_size: None for samples without a batch.  collate: None for the default.
+    `batch_size` is None for single samples, and `collate` is None for the default function.
     """
 
     def __init__(self, dataset: Any, batched: bool, batch_size: int | None, drop_last: bool, collate: Any) -> None:
@@ -34,14 +34,14 @@ class Fetcher:
         self.samples: Iterator[Any] | None = None
 
     def __reduce__(self) -> Any:
-        return Fetcher, self.arguments  # a worker finds the functions again by import
+        return Fetcher, self.arguments  # a worker recreates the other attributes from these arguments
 
     def start(self) -> None:
-        """Begin an epoch."""
+        """Start an epoch at the beginning of a stream."""
         self.samples = None
 
     def fetch(self, indices: Any) -> Any:
-        """Return the batch of indices, or of a stream the next one.  Raises Exhausted at its end."""
+        """Return the batch with the given indices, or the next batch of a stream; raise Exhausted at its end."""
         if self.stream:
             return self.following()
         if self.gather is not None:

@@ -1,4 +1,4 @@
-"""Points in the plane whose classes no straight line separates: spirals and moons."""
+"""Points in the plane whose classes cannot be separated by a straight line: spirals and moons."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from minigrad.runtime.tensor import Tensor
 def spirals(
     n: int = 300, classes: int = 3, noise: float = 0.1, turns: float = 0.75, generator: Generator | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Make points on the arms of a spiral, an arm for each class.
+    """Generate points on the arms of a spiral, with one class per arm.
 
     Parameters
     ----------
@@ -28,14 +28,14 @@ def spirals(
     noise : float, default 0.1
         Standard deviation of the normal noise on both coordinates; an arm reaches radius 1.
     turns : float, default 0.75
-        Turns of an arm around the centre.
+        Number of turns of an arm around the center.
     generator : Generator, optional
         Source of random numbers; by default the generator that `mg.manual_seed` seeds.
 
     Returns
     -------
     tuple of Tensor
-        float32 (n, 2) and int64 (n,), in a random order.
+        The points, float32 (n, 2), and their classes, int64 (n,), in a random order.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def spirals(
 
 
 def moons(n: int = 200, noise: float = 0.1, generator: Generator | None = None) -> tuple[Tensor, Tensor]:
-    """Make points on two interleaving half circles.
+    """Generate points on two interleaving half circles.
 
     Parameters
     ----------
@@ -66,7 +66,8 @@ def moons(n: int = 200, noise: float = 0.1, generator: Generator | None = None) 
     Returns
     -------
     tuple of Tensor
-        float32 (n, 2) and int64 (n,), in a random order; as many of one class as of the other, or one more of class 0.
+        The points, float32 (n, 2), and their classes, int64 (n,), in a random order. If n is odd, class 0 has one more
+        point.
 
     Examples
     --------
@@ -84,7 +85,7 @@ def moons(n: int = 200, noise: float = 0.1, generator: Generator | None = None) 
 
 
 def expect_shape(name: str, n: int, noise: float, generator: Generator | None) -> None:
-    """Raise ArgumentError for arguments that make no points."""
+    """Raise ArgumentError unless `n` is positive and `noise` finite and >= 0."""
     expect_count(name, "n", n)
     expect_generator(name, generator)
     if not 0 <= noise < math.inf:
@@ -94,9 +95,9 @@ def expect_shape(name: str, n: int, noise: float, generator: Generator | None) -
 def shuffled(
     points: np.ndarray, labels: np.ndarray, noise: float, generator: Generator | None
 ) -> tuple[Tensor, Tensor]:
-    """Return points with noise, and their labels, in a random order.
+    """Return points with added noise, and their labels, in a random order.
 
-    Two uniform numbers make two normal ones (G. Box, M. Muller, Annals of Mathematical Statistics 29, 1958).
+    Two uniform random numbers yield two normal ones (G. Box, M. Muller, Annals of Mathematical Statistics 29, 1958).
     """
     n = len(points)
     u = 1.0 - uniforms(drawn_key(generator), 2 * n).reshape(2, n)

@@ -1,4 +1,4 @@
-"""IDX files, the format of MNIST and FashionMNIST: two zero bytes, a type, the rank, the shape, and the elements."""
+"""The IDX file format of MNIST and FashionMNIST: two zero bytes, a type, the rank, the shape, and the elements."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ TYPES: Final = {0x08: ">u1", 0x09: ">i1", 0x0B: ">i2", 0x0C: ">i4", 0x0D: ">f4",
 
 
 def read_idx(path: Any) -> NDArray[Any]:
-    """Read an IDX file.
+    """Read an IDX file as a NumPy array.
 
     Parameters
     ----------
     path : str or path
-        A name that ends in .gz is decompressed.
+        Path of the file. A file whose name ends in .gz is decompressed.
 
     Returns
     -------
     numpy.ndarray
-        In the byte order of this machine; it can be written.
+        New array in the byte order of this machine.
 
     Raises
     ------
     FileError
-        If the file is missing, cut off, too long, or of another format.
+        If the file is missing, truncated, too long, or of another format.
 
     References
     ----------
@@ -56,27 +56,27 @@ def read_idx(path: Any) -> NDArray[Any]:
 
 
 class MNIST(Images):
-    """MNIST's handwritten digits: 60,000 images of 28x28 pixels to train with, 10,000 to test.
+    """MNIST's handwritten digits: 60,000 images of 28x28 pixels for training, and 10,000 for testing.
 
     Parameters
     ----------
     root : str or path
-        Folder of the four files, such as `train-images-idx3-ubyte.gz`, or with the folder `MNIST/raw` of torchvision.
+        Folder of the four files, such as `train-images-idx3-ubyte.gz`, or of torchvision's folder `MNIST/raw`.
     train : bool, default True
-        Which of the parts.
+        Whether to read the training set; False selects the test set.
     transform, target_transform : callable, optional
-        Applied to each image or label; without them batches are gathered as a whole.
+        Functions that are applied to each image or label. Without them, batches are gathered as a whole.
     download : bool, default False
-        Accepted for torchvision's sake; nothing is downloaded.
+        Has no effect, because nothing is downloaded; torchvision has this parameter.
 
     Raises
     ------
     FileError
-        If a file is missing, with the path to put it at, or damaged.
+        If a file is damaged or missing; the message contains the path where a missing file belongs.
 
     Notes
     -----
-    `images` is float32 (n, 1, 28, 28) in [0, 1], `targets` int64 (n,).
+    `images` is float32 (n, 1, 28, 28) in [0, 1], and `targets` is int64 (n,).
     """
 
     source = "the site of the data set or a mirror has it"
@@ -92,7 +92,7 @@ class MNIST(Images):
         super().__init__(type(self).__name__, images[:, None], labels, transform, target_transform)
 
     def array(self, ending: str, rank: int) -> NDArray[Any]:
-        """Return one of the files, of a rank."""
+        """Return the array in one of the files, which must be uint8 of the given rank."""
         name = type(self).__name__
         stem = f"{'train' if self.train else 't10k'}-{ending}"
         dotted = stem.replace("-idx", ".idx")
@@ -106,6 +106,6 @@ class MNIST(Images):
 
 
 class FashionMNIST(MNIST):
-    """Images of ten kinds of clothes, in the format of MNIST; see there for the parameters."""
+    """Images of ten kinds of clothes, in the format of MNIST; the parameters are the same as for `MNIST`."""
 
     classes = ("T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag", "Ankle boot")

@@ -1,4 +1,4 @@
-"""Images as tensors with labels, and folders of image files."""
+"""Image data sets as tensors with labels, and folders of image files."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from minigrad.ops.creation import from_numpy
 from minigrad.runtime.tensor import Tensor
 
 EXTENSIONS: Final = (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".pgm", ".tif", ".tiff", ".webp")
-WHITE: Final = 255  # the largest value of a byte
+WHITE: Final = 255  # the largest uint8 value
 
 
 class Images(Dataset[tuple[Any, Any]]):
@@ -41,7 +41,7 @@ class Images(Dataset[tuple[Any, Any]]):
 
     @property
     def __getbatch__(self) -> Callable[[Indices], list[Tensor]]:
-        """The function for whole batches; AttributeError if a transform has to see each image."""
+        """The function for whole batches; AttributeError if a transform must be applied to each image."""
         if self.transform is not None or self.target_transform is not None:
             raise AttributeError("a transform is applied to each image")
         return lambda indices: [rows(self.images, indices), rows(self.targets, indices)]
@@ -56,27 +56,28 @@ class Images(Dataset[tuple[Any, Any]]):
 
 
 class ImageFolder(Dataset[tuple[Any, int]]):
-    """Image files in a folder for each class: `root/cat/1.png`, `root/dog/7.jpg`.  Reading them needs Pillow.
+    """Image files in one folder per class: `root/cat/1.png`, `root/dog/7.jpg`.  Reading them requires Pillow.
 
     Parameters
     ----------
     root : str or path
-        Folder with one folder for each class; classes are numbered in the order of their names.
+        Folder that contains one folder per class. Classes are numbered in the order of their names.
     transform, target_transform : callable, optional
-        Applied to each image, a float32 tensor (3, height, width) in [0, 1], or to each label.
+        Functions that are applied to each image, a float32 tensor (3, height, width) in [0, 1], or to each label.
     loader : callable, optional
-        Reads the image of a path; by default Pillow, as RGB.
+        Function that reads the image with a given path; by default Pillow, as RGB.
     size : tuple of int, optional
-        Height and width to which Pillow scales the images, so that batches of them can be made.
+        Height and width to which Pillow scales the images, so that they can be stacked to batches.
 
     Raises
     ------
     FileError
-        If there is no folder with images in it, or, when an image is read, if its file is damaged.
+        If `root` has no folders, or a folder has no images; or, when an image is read, if its file is damaged.
 
     Notes
     -----
-    `classes` has the names, `class_to_idx` their numbers, `samples` pairs of path and number, as in torchvision.
+    `classes` contains the names, `class_to_idx` maps names to indices, and `samples` contains pairs of path and index,
+    as in torchvision.
     """
 
     def __init__(
@@ -110,14 +111,14 @@ class ImageFolder(Dataset[tuple[Any, int]]):
 
 
 def transformed(dataset: Images | ImageFolder, image: Any, label: int) -> tuple[Any, Any]:
-    """Return an image and its label after the transforms of a dataset."""
+    """Return an image and its label after the transforms of a dataset are applied."""
     if dataset.transform is not None:
         image = dataset.transform(image)
     return image, label if dataset.target_transform is None else dataset.target_transform(label)
 
 
 def files(folder: str) -> list[str]:
-    """Return the paths of the images under a folder, sorted."""
+    """Return the sorted paths of the images in a folder and its subfolders."""
     return sorted(
         os.path.join(path, name)
         for path, _, names in os.walk(folder, followlinks=True)
@@ -132,14 +133,14 @@ def read_image(path: Any, size: tuple[int, int] | None = None) -> Tensor:
     Parameters
     ----------
     path : str or path
-        Of a format that Pillow reads.
+        Path of an image file in a format that Pillow reads.
     size : tuple of int, optional
-        Height and width to scale to.
+        Height and width to which the image is scaled.
 
     Returns
     -------
     Tensor
-        float32 (3, height, width), red, green and blue in [0, 1].
+        float32 tensor of shape (3, height, width): red, green and blue in [0, 1].
 
     Raises
     ------
@@ -160,6 +161,6 @@ def read_image(path: Any, size: tuple[int, int] | None = None) -> Tensor:
         raise MissingFile(f"read_image: there is no file {os.path.abspath(os.fspath(path))}; put it there") from None
     except MinigradError:
         raise
-    except Exception as error:  # for damaged files Pillow raises exceptions of many types
+    except Exception as error:  # Pillow raises exceptions of many types for damaged files
         raise FileError(f"read_image: {os.fspath(path)}: cannot read it ({error})") from None
     return from_numpy(np.ascontiguousarray(values.transpose(2, 0, 1)).astype(np.float32) / np.float32(WHITE))

@@ -1,4 +1,4 @@
-"""Where code of a dataset runs: `get_worker_info()` in a worker process of a loader."""
+"""`get_worker_info()`: the worker process of a loader in which the code of a dataset runs."""
 
 from __future__ import annotations
 
@@ -8,10 +8,18 @@ from typing import Any
 
 @dataclass(frozen=True)
 class WorkerInfo:
-    """Worker process of a DataLoader.
+    """A worker process of a DataLoader.
 
-    id: its number, from 0.  num_workers: how many there are.  seed: a number of its own for this epoch.
-    dataset: its copy of the dataset.
+    Parameters
+    ----------
+    id : int
+        Index of the worker, counted from 0.
+    num_workers : int
+        Number of workers.
+    seed : int
+        Seed for this worker and this epoch.
+    dataset : Dataset
+        The worker's copy of the dataset.
     """
 
     id: int
@@ -24,12 +32,12 @@ _current: list[WorkerInfo] = []
 
 
 def get_worker_info() -> WorkerInfo | None:
-    """Return the worker process that this code runs in.
+    """Return information about the worker process in which this code runs.
 
     Returns
     -------
     WorkerInfo or None
-        None in the process that has the loader.
+        The information, or None in the process of the loader.
 
     Examples
     --------
@@ -40,5 +48,5 @@ def get_worker_info() -> WorkerInfo | None:
 
 
 def set_worker_info(info: WorkerInfo) -> None:
-    """Enter the worker that this process is."""
+    """Store the information about the worker that this process runs."""
     _current[:] = [info]

@@ -1,7 +1,7 @@
-"""`DataLoader`: batches of a dataset, made in this process or by workers.  Arguments are PyTorch's.
+"""`DataLoader`: batches of a dataset, made in the calling process or by workers, with PyTorch's arguments.
 
-The order of the samples and all random numbers are functions of one key for each epoch and the number of the batch, so
-they are the same for any number of workers, and an epoch can be resumed in its middle.
+The order of the samples and all random numbers are functions of the key of the epoch and the index of the batch.  So
+they do not depend on the number of workers, and an epoch can be resumed in the middle.
 """
 
 from __future__ import annotations
@@ -29,61 +29,63 @@ AHEAD = 2  # number of batches that are requested from each worker in advance, a
 
 
 class DataLoader(Generic[T_co]):
-    """Batches of a dataset.
+    """An iterable over the batches of a dataset.
 
     Parameters
     ----------
     dataset : Dataset, array or tensor
-        An object with `ds[i]` and `len(ds)`, or an IterableDataset.  One that has `__getbatch__(indices)`, as
-        TensorDataset, arrays and tensors, makes its batches as a whole: by one launch per tensor.
+        An object with `ds[i]` and `len(ds)`, or an IterableDataset.  Arrays, tensors, and datasets with
+        `__getbatch__(indices)`, such as TensorDataset, make whole batches, with one launch per tensor.
     batch_size : int or None, default 1
-        Samples per batch; with None samples are returned one by one.
+        Number of samples per batch. With None, single samples are returned.
     shuffle : bool, optional
-        Whether each epoch has a random order.
+        Whether the samples are permuted at random in each epoch.
     sampler : Sampler or iterable of int, optional
-        The order, instead of `shuffle`.
+        Order of the samples; replaces `shuffle`.
     batch_sampler : Sampler or iterable of list, optional
-        The indices of each batch, instead of batch_size, shuffle, sampler and drop_last.
+        Indices of each batch; replaces batch_size, shuffle, sampler and drop_last.
     num_workers : int, default 0
-        Processes that make batches; with 0 this process does.  A batch of cheap samples is made faster here.
+        Number of processes that make batches. With 0, the calling process makes them, which is faster if samples are
+        cheap.
     collate_fn : callable, optional
-        Makes a batch of a list of samples; by default `default_collate`.
+        Function that combines a list of samples into a batch; by default `default_collate`.
     pin_memory : bool, default False
-        Whether tensors are copied to pinned memory; `pin_memory_device` is the device that reads it.
+        Whether tensors are copied to pinned memory, for the device `pin_memory_device`.
     drop_last : bool, default False
-        Whether a last batch with fewer samples is left out.
+        Whether to drop a last batch that has fewer samples.
     timeout : float, default 0
-        Seconds to wait for a batch of a worker; 0 is without a limit.
+        Time limit in seconds for a batch from a worker; 0 means that there is no limit.
     worker_init_fn : callable, optional
-        Called with its number in each worker, once.
+        Function that is called once in each worker, with the worker's index.
     multiprocessing_context : str or context, optional
-        "forkserver", the default where there is one, or "spawn".
+        Start method of the workers: "forkserver", which is the default if it is available, or "spawn".
     generator : Generator, optional
-        Draws the key of each epoch; by default the one of `mg.manual_seed`.
+        Generator of the key of each epoch; by default the generator of `mg.manual_seed`.
     prefetch_factor : int, optional
-        Batches that each worker makes in advance; 2 by default.
+        Number of batches that each worker makes in advance; 2 by default.
     persistent_workers : bool, default False
-        Whether workers stay for the next epoch.
+        Whether the workers stay alive for the next epoch.
     pin_memory_device : str, default ""
-        See pin_memory.
+        Device for which memory is pinned, see `pin_memory`.
     in_order : bool, default True
-        Whether batches of workers come in the order of the sampler; otherwise the first that is ready comes first.
+        Whether batches are returned in the order of the sampler. If False, they are returned as soon as they are ready.
 
     Raises
     ------
     ArgumentError
         If arguments exclude each other.
     WorkerError
-        While iterating: if a worker dies or takes longer than `timeout`.
+        During iteration: if a worker dies or takes longer than `timeout`.
 
     Notes
     -----
-    Before each batch the default generators of Python, NumPy and minigrad are seeded by the key of the epoch and the
-    number of the batch.  With 0 workers their states are restored after the batch.  So code of a dataset draws the same
-    numbers for any number of workers, and does not change the random numbers of the program.  Each worker iterates over
-    a copy of an IterableDataset, so its samples are the same for any number of workers only if it divides them itself.
+    Before each batch, the default generators of Python, NumPy and minigrad are seeded with the key of the epoch and the
+    index of the batch.  With 0 workers, their states are restored after the batch.  So the code of a dataset draws the
+    same random numbers for any number of workers, and does not change the random numbers of the program.  Each worker
+    iterates over a copy of an IterableDataset.  The samples are only independent of the number of workers if the
+    dataset divides them among the workers itself.
 
-    Workers are started by "forkserver" or "spawn": the dataset is pickled, and a script needs
+    Workers are started by "forkserver" or "spawn": the dataset is pickled, and a script must contain
     `if __name__ == "__main__":`.
 
     Examples
@@ -146,11 +148,11 @@ class DataLoader(Generic[T_co]):
         return epoch
 
     def _resumed(self, state: dict[str, Any]) -> Epoch:
-        """Return the iterator behind the batches that a state counts, and leave the generator as it was."""
+        """Return the iterator that continues after the batches that a state counts; the generator does not change."""
         stream = source(self.generator)
         now = state["now"] or (stream.seed, stream.offset)
         stream.seed, stream.offset = state["start"]
-        # Its generator may have been restored after this object was made.
+        # The generator of the sampler may have been restored after this object was made.
         self._restore_order(state, with_set_epoch=False)
         if state["done"]:
             self._keys()
@@ -162,7 +164,7 @@ class DataLoader(Generic[T_co]):
         return self._begin() if state["done"] else epoch
 
     def _keys(self) -> tuple[Iterator[Any] | None, tuple[int, int]]:
-        """Draw the order of an epoch, None for a stream, and its key."""
+        """Draw the order of an epoch, which is None for a stream, and its key."""
         stream = self._fetcher.stream
         indices = None if stream else indices_of(() if self.sampler is None else self.sampler, self.batch_sampler)
         return indices, drawn_key(self.generator)
@@ -197,18 +199,18 @@ class DataLoader(Generic[T_co]):
         return len(self.sampler if self.batch_sampler is None else self.batch_sampler)  # type: ignore[arg-type]
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the position in the epoch: numbers from which `load_state_dict` resumes exactly.
+        """Return the position in the epoch, from which `load_state_dict` resumes exactly.
 
         Returns
         -------
         dict
-            `batches` that were returned, whether the epoch is `done`, and the states of the generator and the sampler.
+            Number of returned `batches`, whether the epoch is `done`, and the states of the generator and the sampler.
 
         Notes
         -----
-        A sampler of your own is run again up to the position.  It has to return the same indices: have `state_dict` and
-        `load_state_dict`, or draw from the generator of the loader.  A stream is read again up to the position.  The
-        default generator is part of the program's state, which `mg.Checkpoint` saves.
+        A custom sampler is run again up to the position, and must return the same indices. So it must define
+        `state_dict` and `load_state_dict`, or draw from the generator of the loader.  A stream is read again up to the
+        position.  The default generator is part of the program's state, which `mg.Checkpoint` saves.
         """
         if self._resume is not None:
             return dict(self._resume)
@@ -220,7 +222,7 @@ class DataLoader(Generic[T_co]):
         return {"start": list(at.start), "now": now, "sampler": at.sampler, "batches": at.batches, "done": at.done}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Resume from a position: the next iterator begins after the batch that was returned last.
+        """Resume from a position: the next iterator starts after the batch that was returned last.
 
         Parameters
         ----------
@@ -240,20 +242,23 @@ class DataLoader(Generic[T_co]):
             )
         if state["now"] is not None and self.generator is not None:
             self.generator.seed, self.generator.offset = state["now"]
-        # Restored now, because the caller sets the epoch before the next iterator.
+        # The state is restored now, because the caller may call `set_epoch` before the next iterator is made.
         self._restore_order(state, with_set_epoch=True)
         self._progress = None
         self._resume = None if state["done"] is None else dict(state)
 
     def _restore_order(self, state: dict[str, Any], with_set_epoch: bool) -> None:
-        """Restore the state of the sampler, if it has one, and has `set_epoch` or not."""
+        """Restore the state of the sampler.
+
+        Nothing happens if it has no state, or if `with_set_epoch` differs from whether it has `set_epoch`.
+        """
         order = stateful(self)
         if order is not None and state["sampler"] is not None and hasattr(order, "set_epoch") is with_set_epoch:
             order.load_state_dict(state["sampler"])
 
 
 def stateful(loader: DataLoader[Any]) -> Any:
-    """Return the sampler of a loader that has a state, or None."""
+    """Return the first sampler of a loader that has a state, or None."""
     batches = loader.batch_sampler
     for each in (batches, getattr(batches, "sampler", None), loader.sampler):
         if hasattr(each, "state_dict") and hasattr(each, "load_state_dict"):
@@ -262,7 +267,7 @@ def stateful(loader: DataLoader[Any]) -> Any:
 
 
 def pinning(loader: DataLoader[Any]) -> bool:
-    """Return whether there is a device that reads pinned memory; a warning, as in PyTorch, if there is none."""
+    """Return whether a device can read pinned memory; warn, as PyTorch does, if there is none."""
     from minigrad import cuda
 
     if loader.pin_memory_device or cuda.is_available():

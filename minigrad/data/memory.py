@@ -1,8 +1,8 @@
-"""Shared memory without a name, and batches in it.
+"""Anonymous shared memory, and batches in it.
 
-A segment is an open file that no folder has, mapped by two processes: the system frees it when both have ended, however
-they end.  It does not lie in /dev/shm, so a container's limit of that does not apply.
-A batch is pickled with its arrays next to it (protocol 5): these are written to the segment.
+A segment is an open file without a path that two processes map.  The system frees the segment when both processes have
+ended, also after a crash.  It is not in /dev/shm, so the limit that containers set for /dev/shm does not apply.
+A batch is pickled with out-of-band buffers (protocol 5), and these buffers are written to the segment.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from minigrad.runtime.tensor import Tensor
 
 ALIGNMENT: Final = 64  # bytes, a cache line
 LARGE: Final = 1 << 12  # smallest array in bytes that processes share
-SEGMENTS: Final = hasattr(os, "memfd_create")  # available on Linux; on other systems batches pass through pipes
+SEGMENTS: Final = hasattr(os, "memfd_create")  # True on Linux; on other systems, batches are sent through pipes
 
 
 def new_file(size: int) -> int:
-    """Return the descriptor of a file of memory.  Raises OSError if there is not enough.
+    """Return the descriptor of a new file in memory; raise OSError if there is not enough memory.
 
-    The bytes are reserved: a mapping of bytes that are not there ends the process by SIGBUS when it is first written.
+    The bytes are reserved.  Otherwise the first write to missing memory would end the process with SIGBUS.
     """
     number = os.memfd_create("minigrad")
     try:
@@ -41,14 +41,14 @@ def new_file(size: int) -> int:
 
 
 class Segment:
-    """Memory that two processes share, by the descriptor of its file."""
+    """Memory that two processes share through the descriptor of its file."""
 
     def __init__(self, number: int, size: int) -> None:
         self.map = mmap.mmap(number, size)
         self.size = size
 
     def write(self, buffers: list[Any]) -> list[tuple[int, int]]:
-        """Write buffers one behind the other; returns where each begins, and its length."""
+        """Write buffers one after another; return the offset and the length of each."""
         view, spans = memoryview(self.map), spans_of(buffers)
         for raw, (at, length) in zip(buffers, spans):
             view[at : at + length] = raw
@@ -56,33 +56,33 @@ class Segment:
         return spans
 
     def read(self, spans: list[tuple[int, int]]) -> list[Any]:
-        """Return copies of the buffers, in one piece of memory that can be written."""
+        """Return copies of the buffers, which are writable and share one allocation."""
         end = sum(spans[-1]) if spans else 0
         copy = np.empty(end, np.uint8)
         copy[:] = np.frombuffer(self.map, np.uint8, end)
         return [copy[at : at + length] for at, length in spans]
 
     def close(self) -> None:
-        """Give the memory back."""
+        """Unmap the memory."""
         self.map.close()
 
 
 def spans_of(buffers: list[memoryview]) -> list[tuple[int, int]]:
-    """Return where each of some buffers begins if they are written one behind the other, and its length."""
+    """Return the offset and the length of each buffer, if buffers are written one after another."""
     ends = itertools.accumulate((padded(raw.nbytes) for raw in buffers), initial=0)
     return [(at, raw.nbytes) for at, raw in zip(ends, buffers)]
 
 
 def padded(size: int) -> int:
-    """Round up, so that the next buffer is aligned."""
+    """Round a size up to a multiple of ALIGNMENT, so that the next buffer is aligned."""
     return -(-size // ALIGNMENT) * ALIGNMENT
 
 
 class Packer(pickle.Pickler):
-    """A pickler that puts the elements of tensors and arrays aside, also of dtypes that Python has no buffers of."""
+    """A pickler that stores tensors and arrays out of band, including dtypes without the buffer protocol."""
 
     def reducer_override(self, obj: Any) -> Any:
-        """Return how to rebuild a tensor of the CPU, or an array."""
+        """Return the function and arguments that rebuild a CPU tensor or an array."""
         if type(obj) is Tensor and obj.device.kind == "cpu":
             return from_numpy, (host_array(obj.detach()),)
         if type(obj) is np.ndarray and not obj.dtype.hasobject and obj.dtype.isbuiltin == 2:
@@ -94,13 +94,13 @@ class Packer(pickle.Pickler):
 
 
 class ProcessPacker(Packer, reduction.ForkingPickler):
-    """A packer of the arguments of a new process, which may be locks and queues too."""
+    """A packer for the arguments of a new process, including locks and queues."""
 
 
 class Parcel:
-    """An object for new processes: they map its large arrays, copied when they are written, so these exist once.
+    """An object that is sent to new processes, which map its large arrays copy-on-write, so the arrays exist once.
 
-    close: to be called when all processes have started.
+    Call `close` when all processes have started.
     """
 
     def __init__(self, value: Any) -> None:
@@ -116,7 +116,7 @@ class Parcel:
             if buffers and SEGMENTS and self.number < 0:
                 self.fill(buffers)
         except OSError:
-            pass  # there is no memory to share, so each process has its own copy
+            pass  # without shared memory, each process receives its own copy
         if self.number < 0:
             return unpacked, (file.getvalue(), [bytearray(buffer) for buffer in buffers])
         return delivered, (file.getvalue(), reduction.DupFd(self.number), self.size, spans)
@@ -130,14 +130,14 @@ class Parcel:
         segment.close()
 
     def close(self) -> None:
-        """Close the file; the processes have it mapped."""
+        """Close the file; the processes have mapped it."""
         if self.number >= 0:
             os.close(self.number)
             self.number = -1
 
 
 def put_aside(buffer: pickle.PickleBuffer, buffers: list[memoryview]) -> bool:
-    """Take a large buffer; True for a small one stays in the pickle."""
+    """Store a large buffer out of band; return whether it stays in the pickle."""
     raw = buffer.raw()
     if raw.nbytes < LARGE:
         return True
@@ -146,7 +146,7 @@ def put_aside(buffer: pickle.PickleBuffer, buffers: list[memoryview]) -> bool:
 
 
 def delivered(data: bytes, file: Any, size: int, spans: list[tuple[int, int]]) -> Any:
-    """Return the object of a parcel in a new process."""
+    """Return the object of a parcel, in a new process."""
     number = file.detach()
     view = memoryview(mmap.mmap(number, size, mmap.MAP_PRIVATE))
     os.close(number)
@@ -154,12 +154,12 @@ def delivered(data: bytes, file: Any, size: int, spans: list[tuple[int, int]]) -
 
 
 def restored(flat: Any, dtype: Any, shape: tuple[int, ...]) -> Any:
-    """Return bytes as an array of another dtype."""
+    """Return bytes as an array with a given dtype and shape."""
     return flat.view(dtype).reshape(shape)
 
 
 def packed(value: Any) -> tuple[bytes, list[memoryview]]:
-    """Return a batch as a pickle and separate buffers."""
+    """Return a batch as a pickle and out-of-band buffers."""
     buffers: list[pickle.PickleBuffer] = []
     file = io.BytesIO()
     Packer(file, pickle.HIGHEST_PROTOCOL, buffer_callback=buffers.append).dump(value)
@@ -167,5 +167,5 @@ def packed(value: Any) -> tuple[bytes, list[memoryview]]:
 
 
 def unpacked(data: bytes, buffers: list[Any]) -> Any:
-    """Return the batch of a pickle and its buffers."""
+    """Return the batch that a pickle and its buffers contain."""
     return pickle.loads(data, buffers=buffers)

@@ -1,4 +1,4 @@
-"""Where files of data are looked for, and the error that names the file to put there."""
+"""Search paths for data files, and the error that names a missing file and its folder."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from minigrad.errors import FileError
 
 
 class MissingFile(FileError, FileNotFoundError):
-    """A file of a data set is not there; the message names it and its folder."""
+    """Raised if a file of a data set is missing; the message names its folder."""
 
 
 def located(name: str, root: Any, folders: Sequence[str], files: Sequence[str], where: str) -> str:
-    """Return the path of the first of some files that is in one of some folders under a root.
+    """Return the path of the first of the files that exists in one of the folders below a root.
 
-    where: the sentence's end on where the file comes from.  Raises MissingFile.
+    Raises MissingFile if there is none; `where` is the end of its message and states where the file can be found.
     """
     for folder in folders:
         for file in files:
@@ -29,7 +29,7 @@ def located(name: str, root: Any, folders: Sequence[str], files: Sequence[str], 
 
 
 def opened(path: Any) -> Any:
-    """Open a file for reading bytes, through gzip if its name ends in .gz.  Raises MissingFile."""
+    """Open a file for reading bytes, through gzip if its name ends in .gz; raise MissingFile if it does not exist."""
     try:
         return gzip.open(path, "rb") if os.fspath(path).endswith(".gz") else open(path, "rb")
     except FileNotFoundError:
@@ -37,7 +37,7 @@ def opened(path: Any) -> Any:
 
 
 def content(path: Any) -> bytes:
-    """Return the bytes of a file.  Raises FileError for an archive that is damaged."""
+    """Return the bytes of a file; raise FileError if it is damaged."""
     with opened(path) as file:
         try:
             data: bytes = file.read()

@@ -1,4 +1,4 @@
-"""The worker processes of a loader, seen from the process that has it: start, messages, deaths, and the end."""
+"""The worker processes of a loader, controlled from its process: start, messages, crashes, and shutdown."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from minigrad.data.fetching import Fetcher
 from minigrad.data.memory import SEGMENTS, Parcel, Segment, new_file, unpacked
 from minigrad.errors import ArgumentError, WorkerError, warn
 
-GROWTH: Final = 1.25  # size of a new segment relative to the batch that did not fit, because batches differ in size
-PATIENCE: Final = 1.0  # seconds until workers that do not end are killed
+GROWTH: Final = 1.25  # ratio of a new segment to the batch that did not fit, because batches differ in size
+PATIENCE: Final = 1.0  # seconds to wait before workers that do not end are killed
 METHODS: Final = ("forkserver", "spawn")
 
 
 def chosen_context(wanted: Any) -> Any:
-    """Return the context that starts processes.  Raises ArgumentError for fork and for one that is not there."""
+    """Return the multiprocessing context; raise ArgumentError for "fork" and for unavailable methods."""
     available = get_all_start_methods()
     if wanted is None:
         wanted = next(method for method in METHODS if method in available)
@@ -39,7 +39,7 @@ def chosen_context(wanted: Any) -> Any:
 
 
 def preload(context: Any) -> None:
-    """Let the fork server import minigrad once for all workers, unless the program chose other modules."""
+    """Make the fork server import minigrad once for all workers, unless the program has set other modules."""
     from multiprocessing import forkserver
 
     if getattr(forkserver._forkserver, "_preload_modules", None) == ["__main__"]:
@@ -47,7 +47,7 @@ def preload(context: Any) -> None:
 
 
 class Pool:
-    """Processes, each with a pipe, and a segment of memory for each batch that it may be ahead."""
+    """Worker processes, each with a pipe and with a memory segment for each batch that it can make in advance."""
 
     def __init__(self, fetcher: Fetcher, count: int, initialize: Any, wanted: Any) -> None:
         context = chosen_context(wanted)
@@ -57,8 +57,9 @@ class Pool:
         self.segments: dict[tuple[int, int], Segment] = {}
         self.full = False
         self.ready = False
-        self.outstanding = [0] * count  # messages that each worker has not answered
-        # Number of epochs so far; there is no reference to an epoch, so that its end also ends the workers.
+        self.outstanding = [0] * count  # number of messages that each worker has not answered
+        # Number of epochs so far.  The pool stores no reference to an epoch, so that the workers end when the epoch is
+        # freed.
         self.turn = 0
         self.close = weakref.finalize(self, shutdown, os.getpid(), self.pipes, self.processes, self.segments)
         try:
@@ -70,7 +71,7 @@ class Pool:
             raise
 
     def launch(self, context: Any, number: int, parcel: Parcel, initialize: Any) -> None:
-        """Start a process.  Raises ArgumentError for a dataset that cannot be sent to it."""
+        """Start a process; raise ArgumentError if the dataset cannot be pickled."""
         ours, theirs = context.Pipe()
         self.pipes.append(ours)
         arguments = theirs, number, self.count, parcel, initialize
@@ -97,20 +98,20 @@ class Pool:
         self.outstanding[worker] += 1
 
     def receive(self, worker: int, timeout: float = 0) -> Any:
-        """Return the next message of a worker."""
+        """Return the next message from a worker."""
         if not self.pipes[worker].poll():
             self.await_any([worker], timeout)
         try:
             message = self.pipes[worker].recv()
-        except (EOFError, OSError):  # raised also in the middle of a message
+        except (EOFError, OSError):  # also raised in the middle of a message
             self.dead(worker)
         self.outstanding[worker] -= 1
         return message
 
     def await_any(self, workers: list[int], timeout: float) -> int:
-        """Return the first of some workers that has sent a message.  Raises WorkerError if one dies, or is late.
+        """Return the first of the given workers that has sent a message.
 
-        timeout: in seconds; 0 is without a limit.
+        Raises WorkerError if a worker dies, or if no message arrives within `timeout` seconds (0: no limit).
         """
         pipes = {self.pipes[worker]: worker for worker in workers}
         sentinels = {each.sentinel: worker for worker, each in enumerate(self.processes)}
@@ -125,7 +126,7 @@ class Pool:
         raise WorkerError(f"DataLoader: worker {names} has sent no batch for {timeout} s; pass a longer timeout")
 
     def dead(self, worker: int) -> NoReturn:
-        """Raise WorkerError, which names a worker that ended, and why."""
+        """Raise WorkerError, which names a worker that ended and the reason."""
         died = self.processes[worker]
         died.join(PATIENCE)
         pid, code = died.pid, died.exitcode
@@ -143,7 +144,7 @@ class Pool:
         raise WorkerError(f"DataLoader: worker {worker} (pid {pid}) {why}", worker=worker, pid=pid, code=code)
 
     def start_epoch(self, key: tuple[int, int]) -> int:
-        """Begin an epoch, and return its turn; batches of the last one that nobody took are dropped."""
+        """Start an epoch and return its index; batches of the previous epoch that were not received are dropped."""
         self.turn += 1
         for worker in range(self.count):
             while self.outstanding[worker]:
@@ -157,11 +158,11 @@ class Pool:
         return self.turn
 
     def ask(self, worker: int, batch: int, slot: int, indices: Any) -> None:
-        """Send the indices of a batch to a worker; its slot is free."""
+        """Send the indices of a batch to a worker; the slot must be free."""
         self.send(worker, process.FETCH, batch, slot, indices)
 
     def taken(self, worker: int, slot: int, message: Any) -> Any:
-        """Return the batch of a message.  Raises the error of the worker if it has one."""
+        """Return the batch in a message, or raise the error that a worker sent."""
         kind, _, *rest = message
         if kind == process.FAILED:
             self.failed(worker, message)
@@ -173,7 +174,7 @@ class Pool:
         return unpacked(data, parts)
 
     def enlarge(self, worker: int, slot: int, size: int) -> None:
-        """Give a slot a segment that its batches fit in; without memory they go through the pipe."""
+        """Allocate a larger segment for a slot; if memory is insufficient, batches are sent through the pipe."""
         if self.full or not SEGMENTS:
             return
         try:
@@ -199,7 +200,7 @@ class Pool:
             os.close(number)
 
     def failed(self, worker: int, message: Any) -> NoReturn:
-        """Raise the error of a worker, with its traceback as a note."""
+        """Raise the error that a worker sent, with its traceback as a note."""
         _, batch, data, text = message
         error = unpacked(data, []) if data is not None else WorkerError(text.strip().rpartition("\n")[2])
         part = "its start" if batch < 0 else f"batch {batch}"
@@ -208,7 +209,7 @@ class Pool:
 
 
 def shutdown(owner: int, pipes: list[Any], processes: list[Any], segments: dict[Any, Segment]) -> None:
-    """End the workers: by a message, and after a second by a signal.  A fork of the owner leaves them alone."""
+    """End the workers with a message, and after a second with a signal; do nothing in a fork of the owner."""
     if os.getpid() != owner:
         return
     for pipe in pipes:

@@ -1,7 +1,8 @@
-"""Samplers: in which order a loader takes the samples.  Names and arguments are PyTorch's.
+"""Samplers: the order in which a loader uses the samples, with PyTorch's names and arguments.
 
-The samplers of this module have `order()`, their indices as one array, from which a loader cuts batches.  Those that
-draw also have `state_dict` and `load_state_dict`: the state of the generator from which the last order was drawn.
+The samplers of this module define `order()`, which returns the indices as one array, from which a loader cuts batches.
+Random samplers also define `state_dict` and `load_state_dict`: the state of the generator before the last order was
+drawn.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 def expect_count(name: str, what: str, value: Any) -> None:
-    """Raise ArgumentError unless a value is a positive int."""
+    """Raise ArgumentError unless `value` is a positive int."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value <= 0:
         raise ArgumentError(f"{name}: {what}: expected a positive int, got {value!r}")
 
 
 class Sampler(Generic[T_co]):
-    """The base of samplers: `__iter__` returns indices in turn, or lists of them for `batch_sampler`."""
+    """The base class of samplers: `__iter__` yields indices, or lists of indices for `batch_sampler`."""
 
     def __iter__(self) -> Iterator[T_co]:
         """Return an iterator over the indices of an epoch."""
@@ -35,7 +36,7 @@ class Sampler(Generic[T_co]):
 
 
 class ArraySampler(Sampler[int]):
-    """A sampler whose epoch is an array of indices."""
+    """A sampler whose epoch is one array of indices."""
 
     def order(self) -> NDArray[np.int64]:
         """Return the indices of an epoch."""
@@ -46,13 +47,13 @@ class ArraySampler(Sampler[int]):
 
 
 class SequentialSampler(ArraySampler):
-    """The indices of a dataset in their order."""
+    """A sampler of the indices of a dataset in ascending order."""
 
     def __init__(self, data_source: Any) -> None:
         self.data_source = data_source
 
     def order(self) -> NDArray[np.int64]:
-        """Return 0 .. n-1."""
+        """Return the indices 0, 1, ..., n - 1."""
         return np.arange(len(self.data_source))
 
     def __len__(self) -> int:
@@ -60,38 +61,39 @@ class SequentialSampler(ArraySampler):
 
 
 class DrawingSampler(ArraySampler):
-    """A sampler that draws a key of each epoch from a generator."""
+    """A sampler that draws a key for each epoch from a generator."""
 
     generator: Generator | None = None
     _start: tuple[int, int] | None = None
 
     def key(self) -> tuple[int, int]:
-        """Draw the key of an epoch, and store the state that the generator had."""
+        """Draw the key of an epoch, and store the generator's state before the draw."""
         stream = source(self.generator)
         self._start = stream.seed, stream.offset
         return drawn_key(self.generator)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the state of an own generator from which the last epoch was drawn; nothing of the default one."""
+        """Return the state of the sampler's own generator before the last epoch; {} for the default generator."""
         return {"start": list(self._start)} if self.generator is not None and self._start is not None else {}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Set the own generator, so that the next epoch is the one that was drawn last."""
+        """Restore the sampler's own generator, so that the last epoch is repeated."""
         if self.generator is not None and "start" in state:
             self.generator.seed, self.generator.offset = state["start"]
 
 
 class RandomSampler(DrawingSampler):
-    """Random indices: a permutation of the dataset, or with replacement.
+    """A sampler of random indices: a permutation, or draws with replacement.
 
     Parameters
     ----------
     data_source : Dataset
-        With a length.
+        Dataset with a length.
     replacement : bool, default False
-        Whether an index may come again.
+        Whether an index can be drawn more than once.
     num_samples : int, optional
-        How many indices an epoch has; by default the length of the dataset.  More than that are several permutations.
+        Number of indices of an epoch; by default the length of the dataset.  If it is larger, the epoch consists of
+        several permutations.
     generator : Generator, optional
         Source of random numbers; by default the generator that `mg.manual_seed` seeds.
     """
@@ -130,7 +132,7 @@ class RandomSampler(DrawingSampler):
 
 
 class SubsetRandomSampler(DrawingSampler):
-    """Given indices in a random order."""
+    """A sampler of the given indices in random order."""
 
     def __init__(self, indices: Sequence[int], generator: Generator | None = None) -> None:
         expect_generator("SubsetRandomSampler", generator)
@@ -139,7 +141,7 @@ class SubsetRandomSampler(DrawingSampler):
     def order(self) -> NDArray[Any]:
         """Return the indices in the order of the next epoch."""
         indices = np.asarray(self.indices)
-        if indices.ndim != 1:  # keys that are tuples
+        if indices.ndim != 1:  # the indices are keys that are tuples
             indices = np.fromiter(self.indices, object, len(self.indices))
         shuffled: NDArray[Any] = indices[permutation(self.key(), len(indices))]
         return shuffled
@@ -149,23 +151,24 @@ class SubsetRandomSampler(DrawingSampler):
 
 
 class WeightedRandomSampler(DrawingSampler):
-    """Indices whose probability is proportional to their weight.
+    """A sampler of indices whose probability is proportional to their weight.
 
     Parameters
     ----------
     weights : sequence of float
-        One for each sample, not negative; their sum is positive.
+        One finite weight per sample. All weights are at least 0, and at least one is positive.
     num_samples : int
-        Return the number of indices of an epoch.
+        Number of indices of an epoch.
     replacement : bool, default True
-        Without replacement at most as many indices are drawn as there are positive weights.
+        Whether an index can be drawn more than once. If False, at most as many indices can be drawn as there are
+        positive weights.
     generator : Generator, optional
         Source of random numbers; by default the generator that `mg.manual_seed` seeds.
 
     References
     ----------
     P. Efraimidis, P. Spirakis, "Weighted random sampling with a reservoir", Information Processing Letters 97, 2006:
-    without replacement, the indices with the smallest -log(u) / weight.
+    without replacement, the indices with the smallest -log(u) / weight are drawn.
     """
 
     def __init__(
@@ -199,7 +202,7 @@ class WeightedRandomSampler(DrawingSampler):
             return np.minimum(drawn, np.flatnonzero(self.weights)[-1])
         with np.errstate(divide="ignore"):
             keys = -np.log1p(-uniforms(key, len(self.weights))) / self.weights
-        keys[self.weights == 0] = np.inf  # also for 0 / 0
+        keys[self.weights == 0] = np.inf  # replaces also the nan of 0 / 0
         return np.argsort(keys, kind="stable")[: self.num_samples]
 
     def __len__(self) -> int:
@@ -207,14 +210,16 @@ class WeightedRandomSampler(DrawingSampler):
 
 
 class BatchSampler(Sampler[list[int]]):
-    """Lists of indices of a sampler.
+    """A sampler of batches: lists of indices of another sampler.
 
     Parameters
     ----------
     sampler : Sampler or iterable of int
+        Source of the indices.
     batch_size : int
+        Number of indices per batch.
     drop_last : bool
-        Whether a last batch with fewer indices is left out.
+        Whether to drop a last batch that has fewer indices.
 
     Examples
     --------
@@ -235,7 +240,7 @@ class BatchSampler(Sampler[list[int]]):
                 yield batch
 
     def arrays(self) -> Iterator[Any]:
-        """Return the batches as arrays where the sampler has an array, which saves a list for each."""
+        """Return the batches, as arrays if the sampler has an array, which avoids creating a list per batch."""
         if not isinstance(self.sampler, ArraySampler) or type(self) is not BatchSampler:
             return iter(self)
         order, size = self.sampler.order(), self.batch_size
@@ -248,7 +253,7 @@ class BatchSampler(Sampler[list[int]]):
 
 
 def indices_of(sampler: Iterable[Any], batch_sampler: Iterable[Any] | None) -> Iterator[Any]:
-    """Return the indices of an epoch as a loader takes them: those of batches, or with None single ones."""
+    """Return an iterator over the indices of an epoch: single indices if `batch_sampler` is None, otherwise batches."""
     if batch_sampler is None:
         return iter(sampler)
     return batch_sampler.arrays() if isinstance(batch_sampler, BatchSampler) else iter(batch_sampler)

@@ -1,8 +1,8 @@
-"""Random numbers of a loader: keys that a generator draws, and permutations and seeds made of keys alone.
+"""Random numbers of a loader: keys that a generator draws, and permutations and seeds that depend only on keys.
 
-A sampler draws one key for an epoch, which moves the generator on by one.  All numbers of the epoch are a function of
-its key: neither the number of workers nor other random numbers of the program change them.  The numbers are those of
-NumPy's Philox, whose stream is fixed, and no kernel is compiled for them.
+A sampler draws one key per epoch, which advances the generator by one.  All random numbers of the epoch are a function
+of its key, so they do not depend on the number of workers or on other random numbers of the program.  They come from
+NumPy's Philox, whose stream is stable across versions, and do not require compiled kernels.
 """
 
 from __future__ import annotations
@@ -31,29 +31,29 @@ MANTISSA: Final = 53  # bits of a float64
 
 
 def expect_generator(name: str, generator: Any) -> None:
-    """Raise ArgumentError unless a generator is one or None."""
+    """Raise ArgumentError unless `generator` is a Generator or None."""
     if generator is not None and not isinstance(generator, Generator):
         raise ArgumentError(f"{name}: generator: expected a mg.Generator, got {describe(generator)}")
 
 
 def source(generator: Generator | None) -> Generator:
-    """Return the generator that numbers come from: the default one for None."""
+    """Return the generator to draw from, which is the default generator for None."""
     return (default_generator if generator is None else generator).in_use()
 
 
 def drawn_key(generator: Generator | None) -> Key:
-    """Draw a key; the generator moves on by one."""
+    """Draw a key, which advances the generator by one."""
     stream = source(generator)
     return stream.seed, stream.take(1) % 2**WORD
 
 
 def philox(key: Key, purpose: int, number: int = 0) -> Any:
-    """Return the stream of a key for a purpose and a number, such as that of a batch."""
+    """Return the random stream of a key for a purpose and an index of a batch."""
     return np.random.Philox(key=np.array(key, np.uint64), counter=np.array([0, 0, number, purpose], np.uint64))
 
 
 def permutation(key: Key, n: int, part: int = 0) -> NDArray[np.int64]:
-    """Return a random permutation of 0 .. n-1: random bits with the index below them, sorted, so there are no ties."""
+    """Return a random permutation of 0 .. n-1: sort random bits whose low bits are the index, so there are no ties."""
     bits = np.uint64(max(n - 1, 0).bit_length())
     keys = philox(key, ORDER, part).random_raw(n)
     keys = (keys >> bits << bits) | np.arange(n, dtype=np.uint64)
@@ -63,19 +63,19 @@ def permutation(key: Key, n: int, part: int = 0) -> NDArray[np.int64]:
 
 
 def uniforms(key: Key, n: int) -> NDArray[np.float64]:
-    """Return n float64 numbers in [0, 1)."""
+    """Return n float64 samples of the uniform distribution over [0, 1)."""
     raw = philox(key, ORDER).random_raw(n) >> np.uint64(WORD - MANTISSA)
     result: NDArray[np.float64] = raw * 2.0**-MANTISSA
     return result
 
 
 def seed_of(key: Key, number: int, purpose: int = BATCH) -> int:
-    """Return the seed of a batch or of a worker, in 64 bits: a hash, which is faster than a stream."""
+    """Return the 64-bit seed of a batch or of a worker: a hash, which is faster than creating a random stream."""
     return int.from_bytes(blake2b(pack("<4Q", *key, number, purpose), digest_size=8).digest(), "little")
 
 
 def plant(seed: int) -> None:
-    """Seed the generators that code of a dataset draws from: Python's, NumPy's and minigrad's default ones."""
+    """Seed the generators that code of a dataset uses: the default generators of Python, NumPy and minigrad."""
     random.seed(seed)
     np.random.seed(seed % 2**32)  # noqa: NPY002 - the global generator is the one that datasets use
     default_generator.seed, default_generator.offset = seed, 0
@@ -83,7 +83,7 @@ def plant(seed: int) -> None:
 
 @contextmanager
 def planted(seed: int) -> Iterator[None]:
-    """Open a block with seeded generators; behind it they continue where they were."""
+    """Open a block with seeded generators, and restore their states after it."""
     ours = default_generator.seed, default_generator.offset
     python = random.getstate()
     _legacy.save()
@@ -100,21 +100,22 @@ _numpy: Any = np.random  # typed as Any because NumPy's stubs lack some names
 
 
 class Legacy:
-    """The state of NumPy's global generator: NumPy takes 50 us to copy it out and in, and here most often 1 us will do.
+    """The state of NumPy's global generator: NumPy needs 50 us to save and restore it, and this class usually 1 us.
 
-    The words of the state are in memory whose address NumPy reports.  One part is not among them: every other
-    normal number is set aside.  None is where there was none before and the words have not changed, as setting one
-    aside draws.  So NumPy copies the state only if the program has drawn since the last time.  (A program that itself
-    sets a state with the same words and a number set aside is not noticed.)
+    NumPy reports the memory address of the words of the state.  One part of the state is not there: NumPy draws normal
+    samples in pairs and stores the second sample for the next call.  If there was no stored sample before and the words
+    have not changed, there is none now, because storing one requires a draw.  So this class lets NumPy copy the state
+    only if the program has drawn since the last time.  (A program that itself sets a state with the same words and a
+    stored sample is not detected.)
     """
 
     WORDS: Final = 624 * 4 + 4  # bytes of a Mersenne Twister: its words and its position
-    whole: Any = None  # the state as NumPy copied it
+    whole: Any = None  # the state that NumPy copied
     words = b""  # the words of a state that stores no second normal number
-    owner: Any = None  # the generator to which the words belong
+    owner: Any = None  # the bit generator to which the words belong
 
     def save(self) -> None:
-        """Store the state."""
+        """Save the state."""
         bits = _numpy.get_bit_generator()
         if bits is self.owner and string_at(bits.ctypes.state_address, self.WORDS) == self.words:
             return
@@ -122,16 +123,16 @@ class Legacy:
         self.owner = bits if type(bits) is np.random.MT19937 and not self.whole["has_gauss"] else None
         if self.owner is not None:
             self.words = string_at(bits.ctypes.state_address, self.WORDS)
-            state = self.whole["state"]  # a state with another layout in memory is not supported
+            state = self.whole["state"]  # without the expected memory layout, NumPy copies the state each time
             if self.words != state["key"].tobytes() + pack("=i", state["pos"]):
                 self.owner = None
 
     def restore(self) -> None:
-        """Set the state that was stored."""
+        """Restore the saved state."""
         if self.owner is None or _numpy.get_bit_generator() is not self.owner:
             np.random.set_state(self.whole)  # noqa: NPY002
             return
-        np.random.seed(0)  # noqa: NPY002 - drops a number that the dataset has left set aside
+        np.random.seed(0)  # noqa: NPY002 - removes a second normal sample that the dataset has left
         memmove(self.owner.ctypes.state_address, self.words, self.WORDS)
 
 

@@ -18,33 +18,33 @@ from minigrad.ops.creation import from_numpy
 
 
 class CSV(TensorDataset):
-    """The rows of a CSV file: numbers as features, and a column of numbers or of class names as the target.
+    """The rows of a CSV file: numbers as features, and one column of numbers or of class names as the target.
 
     Parameters
     ----------
     path : str or path
-        A name that ends in .gz is decompressed.
+        Path of the file. A file whose name ends in .gz is decompressed.
     target : str or int, optional
-        Name or index of the target's column; without it a sample has features only.
+        Name or index of the target's column. Without it, a sample contains only features.
     delimiter : str, default ","
-        Between two cells.
+        Character between two cells.
     header : bool, optional
-        Whether the first row has the names of the columns; by default, if one of its cells is not a number and the
-        cell below is.
+        Whether the first row contains the names of the columns. By default, this is assumed if a cell of the first row
+        is not a number and the cell below it is a number.
     dtype : dtype, default float32
-        Of the features, and of a target with fractions.
+        Dtype of the features, and of a target with fractions.
 
     Raises
     ------
     FileError
-        If the file is missing, or a cell is not a number or missing; the message names its line and column.
+        If the file is missing, or a cell is missing or not a number; the message names the line and the column.
     ArgumentError
-        If there is no such target.
+        If there is no column `target`.
 
     Notes
     -----
-    `columns` has the names of the features.  A target of names is int64, their index in the sorted `classes`; a target
-    of integers is int64 too, and `classes` is empty.
+    `columns` contains the names of the features.  For class names, the target is int64: the index in the sorted
+    `classes`.  For integers, the target is int64 too, and `classes` is empty.
     """
 
     def __init__(
@@ -73,7 +73,7 @@ class CSV(TensorDataset):
         super().__init__(*map(from_numpy, parts))
 
     def targets_of(self, name: str, title: str, cells: Sequence[tuple[int, str]], dtype: Any) -> Any:
-        """Return the column of the target as an array."""
+        """Return the target's column as an array; class names are stored in `classes`."""
         if not all(is_number(cell) for _, cell in cells):
             self.classes = sorted({cell for _, cell in cells})
             if "" in self.classes:
@@ -87,7 +87,7 @@ class CSV(TensorDataset):
 
 
 def table(name: str, data: bytes, delimiter: str) -> list[tuple[int, list[str]]]:
-    """Return the rows with the numbers of their lines, without those that are empty."""
+    """Return the rows that are not empty, with their line numbers."""
     try:
         reader = csv.reader(io.StringIO(data.decode("utf-8-sig"), newline=""), delimiter=delimiter, strict=True)
         lines = [(reader.line_num, cells) for cells in reader if cells]
@@ -99,7 +99,7 @@ def table(name: str, data: bytes, delimiter: str) -> list[tuple[int, list[str]]]
 
 
 def is_number(cell: str) -> bool:
-    """Return whether a cell is a number."""
+    """Return whether the text of a cell is a number."""
     try:
         float(cell)
     except ValueError:
@@ -108,7 +108,7 @@ def is_number(cell: str) -> bool:
 
 
 def number_of(name: str, line: int, title: str, cell: str) -> float:
-    """Return the number of a cell.  Raises FileError."""
+    """Return the number in a cell; raise FileError if the cell is not a number."""
     try:
         return float(cell)
     except ValueError:
@@ -116,7 +116,7 @@ def number_of(name: str, line: int, title: str, cell: str) -> float:
 
 
 def column(names: list[str], target: str | int) -> int:
-    """Return the index of the target's column.  Raises ArgumentError."""
+    """Return the index of the target's column; raise ArgumentError if there is none."""
     if isinstance(target, str) and target in names:
         return names.index(target)
     if isinstance(target, int) and not isinstance(target, bool) and -len(names) <= target < len(names):

@@ -1,4 +1,4 @@
-"""Texts: of files, of Python's own documentation, the names of Unicode's characters; and windows of texts."""
+"""Texts from files, from Python's own documentation and from Unicode character names; and windows of texts."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from minigrad.runtime.tensor import Tensor
 
 
 def read_text(path: Any) -> str:
-    """Read a text file in UTF-8; a name that ends in .gz is decompressed.
+    """Read a UTF-8 text file; a file whose name ends in .gz is decompressed.
 
     Raises
     ------
     FileError
-        If it is missing, or not UTF-8.
+        If the file is missing, or is not UTF-8.
     """
     try:
         return content(path).decode("utf-8")
@@ -32,7 +32,7 @@ def read_text(path: Any) -> str:
 
 
 def topics() -> str:
-    """Return the language reference of Python as one text of half a million characters, which Python brings along.
+    """Return Python's language reference, which Python contains, as one text of half a million characters.
 
     Examples
     --------
@@ -45,11 +45,11 @@ def topics() -> str:
 
 
 def character_names() -> list[str]:
-    """Return the names of Unicode's characters, such as "GREEK SMALL LETTER ALPHA", in the order of their code points.
+    """Return the names of all Unicode characters, such as "GREEK SMALL LETTER ALPHA", sorted by code point.
 
     Notes
     -----
-    Names that are made of a code point, such as those of Chinese characters and Korean syllables, are left out.
+    Names that are derived from the code point, such as those of Chinese characters and Korean syllables, are left out.
 
     Examples
     --------
@@ -62,26 +62,27 @@ def character_names() -> list[str]:
 
 
 class Characters(Dataset[tuple[Tensor, Tensor]]):
-    """Windows of a text for a model that predicts the next character.
+    """Windows of a text, for a model that predicts the next character.
 
     Parameters
     ----------
     text : str
-        At least length + 1 characters.
+        Text of at least length + 1 characters.
     length : int
-        Characters of a window.
+        Number of characters of a window.
     vocabulary : str, optional
-        All characters, in the order of their ids; by default those of the text, sorted.  Give that of the training
-        text for a held-out one.
+        All characters in the order of their ids; by default the sorted characters of the text.  For a validation text,
+        pass the vocabulary of the training text.
 
     Raises
     ------
     ArgumentError
-        If the text is too short, or has a character that the vocabulary has not.
+        If the text is too short, or contains a character that is not in the vocabulary.
 
     Notes
     -----
-    Sample i is a pair of int64 tensors (length,): the ids from i on, and those one further.
+    Sample i is a pair of int64 tensors (length,): the ids of characters i to i + length - 1, and of the same window
+    shifted by one.
 
     Examples
     --------
@@ -118,7 +119,7 @@ class Characters(Dataset[tuple[Tensor, Tensor]]):
         )
 
     def __getbatch__(self, indices: Indices) -> list[Tensor]:
-        """Return the windows of several indices."""
+        """Return the windows with the given indices."""
         both = self.ids[indices[:, None] + np.arange(self.length + 1)]
         return [from_numpy(np.ascontiguousarray(part)) for part in (both[:, :-1], both[:, 1:])]
 
@@ -126,5 +127,5 @@ class Characters(Dataset[tuple[Tensor, Tensor]]):
         return len(self.ids) - self.length
 
     def decode(self, ids: Any) -> str:
-        """Return the text of ids, a tensor or a list."""
+        """Return the text that belongs to ids, which are a tensor or a list."""
         return "".join(self.vocabulary[k] for k in (ids.tolist() if isinstance(ids, Tensor) else ids))

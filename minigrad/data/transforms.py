@@ -1,4 +1,4 @@
-"""Changes of whole batches: images (n, channels, height, width) on any device, by a few ops each."""
+"""Transforms of whole batches: images (n, channels, height, width) on any device, with a few ops each."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from minigrad.runtime.tensor import Tensor, describe
 
 
 class Compose:
-    """Apply transforms one after the other."""
+    """Apply transforms one after another."""
 
     def __init__(self, transforms: Sequence[Callable[[Any], Any]]) -> None:
         self.transforms = list(transforms)
@@ -29,12 +29,12 @@ class Compose:
 
 
 class Normalize:
-    """Subtract a mean from each channel, and divide by a deviation.
+    """Subtract a mean from each channel, and divide by a standard deviation.
 
     Parameters
     ----------
     mean, std : sequence of float
-        One number for each channel, or one for all.
+        One number per channel, or one number for all channels.
 
     Examples
     --------
@@ -59,14 +59,14 @@ class Normalize:
 
 
 class RandomCrop:
-    """Pad images with zeros, and cut a random window out of each.
+    """Pad images with zeros, and cut a random window out of each image.
 
     Parameters
     ----------
     size : int or tuple of int
         Height and width of the windows.
     padding : int, default 0
-        Zeros on each side.
+        Number of zeros on each side.
     generator : Generator, optional
         Source of random numbers; by default the generator that `mg.manual_seed` seeds.
     """
@@ -99,11 +99,12 @@ class RandomCrop:
 
 
 class RandomHorizontalFlip:
-    """Mirror each image from left to right with a probability.
+    """Flip each image horizontally with probability p.
 
     Parameters
     ----------
     p : float, default 0.5
+        Probability of the flip.
     generator : Generator, optional
         Source of random numbers; by default the generator that `mg.manual_seed` seeds.
     """
@@ -127,6 +128,7 @@ class OneHot:
     Parameters
     ----------
     classes : int
+        Number of classes.
 
     Examples
     --------
@@ -144,6 +146,6 @@ class OneHot:
 
 
 def expect_images(name: str, images: Any) -> None:
-    """Raise ShapeError unless images have a batch, channels, height and width."""
+    """Raise ShapeError unless images are a tensor (n, channels, height, width)."""
     if not isinstance(images, Tensor) or images.ndim != 4:
         raise ShapeError(f"{name}: expected images (n, channels, height, width), got {describe(images)}")

@@ -1,7 +1,7 @@
-"""A worker process of a loader: it makes batches until its pipe ends.
+"""A worker process of a loader: it makes batches until the loader closes its pipe.
 
-One thread reads the pipe, so that the loader never waits for a worker that is busy, and ends the process when that of
-the loader has died.
+One thread reads the pipe, so that the loader never waits for a busy worker.  The thread also ends the process if the
+loader's process has died.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ MAPPED, PIPED, FAILED, ENDED, READY = "mapped", "piped", "failed", "ended", "rea
 
 
 def work(pipe: Connection, number: int, count: int, fetcher: Fetcher, initialize: Any) -> None:
-    """Run a worker: the target of its process."""
-    # Only the process of the loader handles Ctrl-C, and it ends the workers.
+    """Run a worker; this is the target function of its process."""
+    # Only the loader's process handles Ctrl-C, and then it ends the workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if "numba" not in sys.modules:
         os.environ["NUMBA_NUM_THREADS"] = "1"  # one thread per worker, since the workers run in parallel
@@ -38,7 +38,7 @@ def work(pipe: Connection, number: int, count: int, fetcher: Fetcher, initialize
 
 
 def listen(pipe: Connection, tasks: Any) -> None:
-    """Move messages from the pipe to a queue."""
+    """Move messages from the pipe to a queue, and end the process if the pipe breaks."""
     try:
         while True:
             message = pipe.recv()
@@ -54,7 +54,7 @@ def listen(pipe: Connection, tasks: Any) -> None:
 
 
 class Worker:
-    """The state of a worker: its copy of the dataset, and a segment of memory for each batch that it may be ahead."""
+    """The state of a worker: its copy of the dataset, and a memory segment per batch that it can make in advance."""
 
     def __init__(self, pipe: Connection, number: int, count: int, fetcher: Fetcher, initialize: Any) -> None:
         self.pipe, self.number, self.count, self.fetcher, self.initialize = pipe, number, count, fetcher, initialize
@@ -62,7 +62,7 @@ class Worker:
         self.key = (0, 0)
 
     def run(self, tasks: Any) -> None:
-        """Work until the message to stop."""
+        """Process messages until the message to stop."""
         while True:
             kind, *rest = tasks.get()
             if kind == STOP:
@@ -75,7 +75,7 @@ class Worker:
                 self.reply(rest[0], self.fetch, *rest)
 
     def reply(self, batch: int, function: Any, *arguments: Any) -> None:
-        """Send the message that a function returns, or its error."""
+        """Send the message that a function returns, or the error that it raises."""
         try:
             message = function(*arguments)
         except Exhausted:
@@ -85,7 +85,7 @@ class Worker:
         self.pipe.send(message)
 
     def start(self, key: tuple[int, int]) -> Any:
-        """Begin an epoch."""
+        """Start an epoch; in the first epoch, call the function `worker_init_fn`."""
         self.key = key
         seed = seed_of(key, self.number, WORKER)
         set_worker_info(WorkerInfo(self.number, self.count, seed, self.fetcher.dataset))
@@ -97,7 +97,7 @@ class Worker:
         return READY, -1
 
     def fetch(self, batch: int, slot: int, indices: Any) -> Any:
-        """Make a batch."""
+        """Make a batch, and return it as a message."""
         if self.fetcher.draws:
             plant(seed_of(self.key, batch))
         data, buffers = packed(self.fetcher.fetch(indices))
@@ -109,7 +109,7 @@ class Worker:
 
 
 def portable(error: Exception) -> bytes | None:
-    """Return an error as a pickle, or None if it cannot be made again from that."""
+    """Return an error as a pickle, or None if it cannot be restored from one."""
     try:
         data = pickle.dumps(error)
         return data if isinstance(pickle.loads(data), type(error)) else None

@@ -1,4 +1,4 @@
-"""The body of an elementwise op as a formula: the computation of a derived rule, for readers."""
+"""The body of an elementwise op as a formula, from which readers see the computation of a derived rule."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NAMES: dict[Any, str] = {**OPERATORS, **COMPARISONS, **LOGIC, **BITS}
 
 
 def body_of(scalar: ScalarFn, operands: Sequence[Term]) -> tuple[Term, ...]:
-    """Return the results of a scalar function of some terms; a value that has a name in the body is one term."""
+    """Return the results of a scalar function of some terms; a named value in the body becomes one shared term."""
     names = dict(zip(scalar.args, operands, strict=True))
     *steps, last = strip_docstring(scalar.node.body)
     for step in steps:
@@ -30,7 +30,7 @@ def body_of(scalar: ScalarFn, operands: Sequence[Term]) -> tuple[Term, ...]:
 
 
 def term_of(node: ast.expr, names: Mapping[str, Term], scalar: ScalarFn) -> Term:
-    """One expression."""
+    """Return the term of one expression."""
 
     def terms(*nodes: ast.expr) -> tuple[Term, ...]:
         return tuple([term_of(each, names, scalar) for each in nodes])
@@ -62,7 +62,7 @@ def term_of(node: ast.expr, names: Mapping[str, Term], scalar: ScalarFn) -> Term
 
 
 def joined(name: str, parts: tuple[Term, ...]) -> Term:
-    """Terms joined by an op of two, from left to right."""
+    """Return the terms joined by a binary op, from left to right."""
     first, *rest = parts
     for part in rest:
         first = Term(name, (first, part))

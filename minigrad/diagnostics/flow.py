@@ -1,7 +1,7 @@
-"""The gradients on every edge of a graph: a backward pass that keeps the gradients that the engine drops.
+"""The gradients on every edge of a graph: a backward pass that stores the gradients that the engine drops.
 
-`flow` is the engine's own backward pass over nodes that record their incoming gradients and those they passed to each
-parent.  The graph stays as it was, and no `.grad` changes.
+`flow` is the engine's own backward pass, over nodes that record their incoming gradients and the gradients that they
+pass to each parent.  The graph is kept, and no `.grad` changes.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from minigrad.runtime.tracers import Tracer, Transform
 
 
 class Annotated(Tracer):
-    """A tensor in a transform, with a note about it."""
+    """A tensor inside a transform, with a note that describes it."""
 
     __slots__ = ("note", "value")
 
@@ -35,7 +35,7 @@ class Annotated(Tracer):
 
 
 class Annotating(Transform):
-    """Ops compute as usual; `call` defines the notes of their results."""
+    """A transform under which ops compute as usual; `call` annotates the results."""
 
     def detached(self, x: Any) -> Tensor:
         return Annotated(self, x.value.detach(), x.note)
@@ -44,7 +44,7 @@ class Annotating(Transform):
         return False
 
     def elements(self, x: Tensor) -> Tensor:
-        """Return the tensor inside a value of this transform; another tensor as it is."""
+        """Return the tensor inside a value of this transform; return others unchanged."""
         return x.value if isinstance(x, Annotated) and x.transform is self else x
 
 
@@ -52,8 +52,8 @@ class Annotating(Transform):
 class Step:
     """One node of the backward pass.
 
-    arrived: the gradients of its results, None where nothing came.  passed: (operand's node, partial gradient) in the
-    order of the rules.  seconds: how long its rules took.
+    `arrived` contains the gradients of its results, or None if there was none.  `passed` contains (node of an operand,
+    partial gradient) in the order of the rules.  `seconds` is the time that its rules took.
     """
 
     node: BackpropOp
@@ -64,7 +64,7 @@ class Step:
 
 @dataclass
 class Flow:
-    """A backward pass from y: its steps in order, and the gradient of each leaf, or of each requested result."""
+    """A backward pass from y: its steps in order, and the gradient of each leaf and each result that was reached."""
 
     steps: list[Step] = field(default_factory=list)
     gradients: dict[int, Tensor] = field(default_factory=dict)
@@ -83,7 +83,7 @@ class Looked(Around):
     def pull(
         self, gradients: Sequence[Tensor | None], wanted: set[int] | None, create: bool
     ) -> list[tuple[Any, Tensor]]:
-        """Run the node's pull, timed."""
+        """Run the node's `pull`, and record its time and its gradients."""
         start = perf_counter()
         passed: list[tuple[Any, Tensor]] = self.node.pull(gradients, wanted, create)
         self.way.steps.append(Step(self.node, list(gradients), passed, perf_counter() - start))
@@ -93,10 +93,10 @@ class Looked(Around):
 
 
 def flow(y: Tensor, x: Tensor | None = None, name: str = "explain_grad") -> Flow:
-    """Run a backward pass from y, with ones as its gradient, along every path; with x, along those that lead to x.
+    """Run a backward pass from y, with ones as its gradient, along every path; with x, only along paths that lead to x.
 
-    Hooks are not called.  name: of the calling function, for errors.  Raises GradientError where the engine would: y
-    requires no gradient, or its graph has been freed.
+    Hooks are not called.  `name` is the calling function, for error messages.  Raises GradientError in the same cases
+    as the engine: if y requires no gradient, or if its graph was freed.
     """
     nodes, _ = reachable([end_of(y)])
     wanted = None
@@ -111,11 +111,11 @@ def flow(y: Tensor, x: Tensor | None = None, name: str = "explain_grad") -> Flow
 
 
 def vertex_of(edge: Any) -> Any:
-    """Return the node that an edge of the graph comes from, or the leaf."""
+    """Return the node or the leaf at which an edge of the graph starts."""
     return edge.node if isinstance(edge, Output) else edge
 
 
 def values(x: Tensor) -> NDArray[Any]:
-    """Return the elements as a NumPy array for computation: float16 and bfloat16 as float32."""
+    """Return the elements as a NumPy array for computation: float16 and bfloat16 are converted to float32."""
     result: NDArray[Any] = host_array(x)
     return result.astype(np.float32) if x.dtype.is_float and x.dtype.itemsize < 4 else result

@@ -1,7 +1,7 @@
 """Derivative rules as formulas: a rule runs once on values that record the ops applied to them.
 
 No formula is written by hand: `written` returns the ops of the declared rule, for the given operands and masks, and
-`value` is its result.  `viz/mathematics.py` makes text and MathML of a formula.
+`value` is the rule's result.  `viz/mathematics.py` converts a formula to text or MathML.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from minigrad.runtime.graph import BackpropOp
 from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor
 
-BAR = "\u0304"  # a line above the letter before it: the gradient of the value with this letter
+BAR = "\u0304"  # a combining bar above the preceding letter: the gradient of the value with this letter
 
 
 class Writing(Annotating):
-    """Notes of values are their terms.  calls: op, operands, parameters."""
+    """A transform whose notes are terms; `calls` lists (op, operands, params)."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -46,7 +46,7 @@ class Writing(Annotating):
 
 
 def constant(x: Tensor) -> Term:
-    """Return the term of a tensor from the rule: its number where all elements are equal, otherwise dtype and shape."""
+    """Return the term of a tensor from the rule: a number if all elements are equal, otherwise dtype and shape."""
     elements = values(x)
     if elements.size and (elements == elements.flat[0]).all():
         return Term(number(elements.flat[0].item()))
@@ -54,7 +54,7 @@ def constant(x: Tensor) -> Term:
 
 
 def barred(name: str) -> str:
-    """Return the name of a gradient: a bar above a name of one letter, otherwise d in front of the name."""
+    """Return the name of a gradient: a bar above a name of one letter, otherwise a "d" before the name."""
     return name + BAR if len(name) == 1 else f"d {name}"
 
 
@@ -62,8 +62,8 @@ def barred(name: str) -> str:
 class Rule:
     """The partial gradient of one operand in a step of the backward pass.
 
-    operand: its index.  parent: the target of the gradient.  term: None where the rule could not be followed, such as a
-    rule that a user wrote for NumPy.  value: the result of the rule.
+    `operand` is the operand's index, and `parent` the target of the gradient.  `term` is the formula, or None if the
+    rule cannot be followed, for example because a user wrote it with NumPy.  `value` is the result of the rule.
     """
 
     operand: int
@@ -73,8 +73,10 @@ class Rule:
 
 
 def rules_of(step: Step) -> list[Rule]:
-    """Return the rules that a step of a backward pass ran, in its order, as formulas of the incoming gradients and
-    the saved values."""
+    """Return the rules that a step of a backward pass ran, in order.
+
+    Their formulas contain the incoming gradients and the saved values.
+    """
     node, left = step.node, list(step.passed)
     result = []
     for k, pick in enumerate_operands(node):
@@ -85,21 +87,21 @@ def rules_of(step: Step) -> list[Rule]:
 
 
 def enumerate_operands(node: BackpropOp) -> Sequence[tuple[int, tuple[int, ...]]]:
-    """Return the operands that require a gradient, and which of the saved values their rules read."""
+    """Return pairs of an operand that requires a gradient, and the indices of the saved values that its rule reads."""
     if node.op.variadic or node.op.kind == "function":
         return [(k, ()) for k, parent in enumerate(node.parents) if parent is not None]
     return [pair for pair in node.op.picks[node.mask] if node.parents[pair[0]] is not None]
 
 
 def written(step: Step, operand: int, pick: Sequence[int]) -> Term | None:
-    """Return the formula of one rule."""
+    """Return the formula of one rule, or None if the rule cannot be followed."""
     node, rule = step.node, rule_of(step.node, operand)
     if rule is None:
         return None
     try:
         partial = followed(Writing(), step, operand, pick, rule.fn)
     except (MinigradError, TypeError, ValueError, AttributeError):
-        return None  # the rule was written for tensors with memory
+        return None  # the rule works only on tensors with memory
     term = partial.note if isinstance(partial, Annotated) else constant(partial)
     shape = node.plan.specs[operand].shape
     # The engine sums the gradient of an operand that was broadcast in the forward pass.
@@ -107,12 +109,12 @@ def written(step: Step, operand: int, pick: Sequence[int]) -> Term | None:
 
 
 def rule_of(node: BackpropOp, operand: int) -> Any:
-    """Return the declared rule of an operand; None without one, and for a Function of a user."""
+    """Return the declared rule of an operand, or None if there is none, as for a user's Function."""
     return None if node.op.kind == "function" else node.op.rules[0 if node.op.variadic else operand]
 
 
 def followed(transform: Writing, step: Step, operand: int, pick: Sequence[int], fn: Callable[..., Any]) -> Any:
-    """Return the result of a rule, or of its fused form, for recorded values of the transform."""
+    """Return the result of a rule, or of its fused form, for values that the transform records."""
     node, op = step.node, step.node.op
     rule = rule_of(node, operand)
     names = [op.value_name(k) for k in op.saves[node.mask]]
@@ -125,7 +127,7 @@ def followed(transform: Writing, step: Step, operand: int, pick: Sequence[int], 
 
 
 def forward_of(node: BackpropOp) -> Term:
-    """Return the computation of a node, in the names of its operands."""
+    """Return the computation of a node as a term with the names of its operands."""
     op = node.op
     names = [op.operands[k] if not op.variadic else f"x{k + 1}" for k in range(len(node.parents))]
     if op.derived and op.scalar is not None and op.result is None:

@@ -1,7 +1,7 @@
-"""Explain why the gradient of a tensor is None, zero, nan or inf, or where it comes from otherwise.
+"""Explain why a gradient is None, zero, nan or inf, or through which ops it flows.
 
-`explain_grad(x, y)` follows x to y: by the graph where gradients flow, by the journal of `mg.debug()` where they were
-cut.  It only computes and reports: no `.grad` and no graph changes.
+`explain_grad(x, y)` follows the paths from x to y: through the graph if gradients flow, and through the journal of
+`mg.debug()` if they were cut.  It only computes and reports: no `.grad` and no graph changes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from minigrad.runtime.graph import BackpropOp
 from minigrad.runtime.journal import Entry, entry_of
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
-MOST = 8  # the largest number of reasons in a report
+MOST = 8  # largest number of reasons in a report
 DEBUG = "run the program under mg.debug() to see where gradients are cut"
 
 
@@ -61,17 +61,17 @@ def explain_grad(x: Tensor, y: Tensor | None = None) -> Explanation:
     x : Tensor
         Input whose gradient is explained.
     y : Tensor, optional
-        Output, with ones as its gradient. By default the newest living result of x; this needs `mg.debug()`.
+        Output, whose gradient is ones. By default the newest living result of x, which requires `mg.debug()`.
 
     Returns
     -------
     Explanation
-        Its `kind` is "none", "zero", "nan", "inf" or "flows"; `reasons` has one sentence per reason.
+        The explanation: `kind` is "none", "zero", "nan", "inf" or "flows", and `reasons` has one sentence per reason.
 
     Raises
     ------
     GradientError
-        If `y` is missing and cannot be found, or its graph has been freed by a backward pass without `retain_graph`.
+        If `y` is missing and cannot be found, or if its graph was freed by a backward pass without `retain_graph`.
     """
     expect_tensors("explain_grad", x, *([] if y is None else [y]))
     called = getattr(x, "name", None)
@@ -91,7 +91,7 @@ def explain_grad(x: Tensor, y: Tensor | None = None) -> Explanation:
 
 
 def constant(x: Tensor) -> str:
-    """Return why a tensor does not require a gradient."""
+    """Return the reason why a tensor does not require a gradient."""
     entry = entry_of(x)
     if entry is None or not entry.op:
         return "it is a constant: make it a mg.Var, or call requires_grad_() on it"
@@ -99,7 +99,7 @@ def constant(x: Tensor) -> str:
 
 
 def newest(x: Tensor) -> Tensor:
-    """Return the newest result of x from which nothing was computed, according to the journal."""
+    """Return the newest result of x from which no other result was computed, according to the journal."""
     entry = entry_of(x)
     ends = [] if entry is None else [e for e in descendants(entry) if not len(e.children) and e is not entry]
     living = sorted((t for e in ends if (t := e.tensor()) is not None), key=lambda t: t.id)
@@ -123,7 +123,7 @@ def reached(x: Tensor, y: Tensor) -> bool:
 
 
 def closure(entry: Entry, beside: Callable[[Entry], Iterable[Entry]]) -> set[Entry]:
-    """Return an entry, its neighbours, their neighbours, and so on."""
+    """Return an entry, its neighbors, their neighbors, and so on."""
     seen, stack = {entry}, [entry]
     while stack:
         for other in beside(stack.pop()):
@@ -134,17 +134,17 @@ def closure(entry: Entry, beside: Callable[[Entry], Iterable[Entry]]) -> set[Ent
 
 
 def descendants(entry: Entry) -> set[Entry]:
-    """Return all results computed from a tensor, and itself."""
+    """Return all results that were computed from a tensor, and the tensor itself."""
     return closure(entry, lambda each: each.children)
 
 
 def ancestors(entry: Entry) -> set[Entry]:
-    """Return all tensors that a tensor was computed from, and itself."""
+    """Return all tensors from which a tensor was computed, and the tensor itself."""
     return closure(entry, lambda each: each.parents)
 
 
 def cuts(x: Tensor, y: Tensor) -> Iterator[str]:
-    """Iterate over the cuts in the paths from x to y."""
+    """Yield a sentence for each cut in the paths from x to y."""
     first, last = entry_of(x), entry_of(y)
     if last is None:
         yield f"the graph of {describe(y)} does not lead to it; {DEBUG}"
@@ -159,7 +159,7 @@ def cuts(x: Tensor, y: Tensor) -> Iterator[str]:
 
 
 def exits(x: Tensor) -> Iterator[str]:
-    """Yield a sentence on the calls in which values of x, or of results computed from it, became Python numbers."""
+    """Yield a sentence about the calls that converted values of x, or of its results, to Python numbers."""
     entry = entry_of(x)
     names = [] if entry is None else list(entry.left)[-MOST:]
     if names:
@@ -167,12 +167,12 @@ def exits(x: Tensor) -> Iterator[str]:
 
 
 def order(entry: Entry) -> int:
-    """Return the sort key of entries by age: parents first."""
+    """Return the sort key of entries by age: parents come first."""
     return len(ancestors(entry))
 
 
 def lost(entry: Entry) -> Iterator[str]:
-    """Iterate over the reasons why a result is not tracked although an operand is."""
+    """Yield the reason why a result is not tracked although an operand is."""
     if entry.tracked or not any(parent.tracked for parent in entry.parents):
         return
     at = f" at {entry.source}" if entry.source else ""
@@ -193,7 +193,7 @@ def lost(entry: Entry) -> Iterator[str]:
 
 
 def followed(x: Tensor, y: Tensor, name: str) -> Explanation:
-    """Explain the value of the gradient by its path."""
+    """Explain the value of the gradient by the path on which it was computed."""
     way = flow(y, x)
     g = way.gradients.get(node_of(x).id)
     if g is None:
@@ -219,7 +219,7 @@ def followed(x: Tensor, y: Tensor, name: str) -> Explanation:
 
 
 def spoils(way: Flow) -> Iterator[str]:
-    """Iterate over the nodes that made nan or inf from a finite gradient."""
+    """Yield a sentence for each node that produced nan or inf from a finite gradient."""
     chosen: dict[int, BackpropOp] = {}
     for step in way.steps:
         by = chosen.get(step.node.id)
@@ -234,7 +234,7 @@ def spoils(way: Flow) -> Iterator[str]:
 
 
 def blocks(way: Flow) -> Iterator[str]:
-    """Iterate over the nodes that a nonzero gradient reached, and that passed nothing of it towards x."""
+    """Yield a sentence for each node that received a nonzero gradient and passed zeros towards x."""
     for step in way.steps:
         if not some(step):
             continue
@@ -246,12 +246,12 @@ def blocks(way: Flow) -> Iterator[str]:
 
 
 def some(step: Step) -> bool:
-    """Return whether an incoming gradient is not zero."""
+    """Return whether an incoming gradient has a nonzero element."""
     return any(g is not None and values(g).any() for g in step.arrived)
 
 
 def cancelled(way: Flow) -> bool:
-    """Return whether partial gradients that are not zero add up to zero."""
+    """Return whether nonzero partial gradients add up to zero."""
     parts: dict[int, bool] = {}
     for step in way.steps:
         for parent, partial in step.passed:

@@ -1,10 +1,10 @@
 """The memory that each recorded op holds, and the memory that a checkpoint of some ops would free.
 
 A checkpoint drops the values that its ops saved and holds its input tensors.  So it frees the memory that only its ops
-hold.  Other memory stays: the inputs, values that an op outside saved, memory of a Var, data, and results to which the
-program refers.  A view holds the memory that it shows.  An op of few elements holds its operands for pictures; in a
-checkpoint it holds none.  Memory has a number as its key, so that a ledger keeps nothing alive.  `tape.py` shows the
-sums.
+hold.  Other memory is not freed: the inputs, values that an op outside saved, memory of a Var, data, and results to
+which the program refers.  A view holds the memory of its base.  An op of few elements holds its operands for pictures;
+inside a checkpoint it does not.  The keys of pieces of memory are numbers, so that a ledger keeps no memory alive.
+`tape.py` shows the sums.
 """
 
 from __future__ import annotations
@@ -22,15 +22,16 @@ from minigrad.diagnostics.flow import vertex_of
 from minigrad.runtime.graph import BackpropOp, Output
 from minigrad.runtime.tensor import Tensor
 
-LINE = 64  # bytes; sizes of memory are rounded up to a multiple of this
+LINE = 64  # sizes of memory are rounded up to a multiple of this number of bytes
 Key = Any  # key of a piece of memory: the id of a storage, or the node of a result whose storage no longer exists
 
 
 class Ledger:
-    """The pieces of memory under a result.
+    """The pieces of memory below a result.
 
-    sizes: bytes by piece.  holds: the pieces that each op holds.  reads: for each op the pieces of its operands, each
-    with the op that made it.  fixed: pieces that stay under every checkpoint.  made: the pieces of results.
+    `sizes` maps a piece to its bytes.  `holds` contains the pieces that each op holds.  `reads` contains for each op
+    the pieces of its operands, each with the op that made it.  `fixed` contains the pieces that no checkpoint frees.
+    `made` contains the pieces of results.
     """
 
     def __init__(self, y: Tensor, nodes: Sequence[BackpropOp], leaves: Iterable[Tensor]) -> None:
@@ -47,7 +48,7 @@ class Ledger:
             self.fixed |= {self.piece(x.op), id(x.storage)}
 
     def note_saved(self, node: BackpropOp) -> list[Tensor]:
-        """Record the values that a node saved, and the results with the same memory.  Returns their constants."""
+        """Record the values that a node saved, and the results with the same memory; return its saved constants."""
         constants: list[Tensor] = []
         held = self.holds[node.id] = set()
         for edge, shown in zip(node.parents, node.read or (), strict=False):
@@ -78,7 +79,7 @@ class Ledger:
         return constants
 
     def note_data(self, constants: list[Tensor]) -> None:
-        """Fix the memory of constants that have another holder: data, not an intermediate mask."""
+        """Mark the memory of constants that have another holder as fixed: it is data, not an intermediate mask."""
         times = Counter(map(id, constants))
         for k in range(len(constants)):
             elsewhere = getrefcount(constants[k]) - REFERENCES[0] > 2 * (times[id(constants[k])] - 1)
@@ -86,17 +87,17 @@ class Ledger:
                 self.fixed.add(id(constants[k].storage))
 
     def add(self, storage: Storage) -> Key:
-        """Return the piece of a storage."""
+        """Record the size of a storage, and return its piece."""
         self.sizes[id(storage)] = int(storage.buffer.nbytes)
         return id(storage)
 
     def piece(self, edge: Any) -> Key:
-        """Return the piece of memory of the tensor of an edge."""
+        """Return the piece of memory of the tensor that an edge carries."""
         maker = origin(edge)
         if maker not in self.made:
             self.made[maker] = maker
             node = self.nodes.get(maker[0])
-            if node is None:  # a view of a Var
+            if node is None:  # it is a view of a Var
                 self.fixed.add(maker)
                 self.sizes[maker] = 0
             else:
@@ -106,7 +107,7 @@ class Ledger:
         return self.made[maker]
 
     def freed(self, ids: set[int]) -> int:
-        """Return the bytes that a checkpoint of some ops would free until the backward pass reaches it."""
+        """Return the bytes that a checkpoint of some ops would free until the backward pass reaches the checkpoint."""
         inside: set[Key] = set().union(*[self.holds[key] for key in ids])
         outside: set[Key] = set().union(*[held for key, held in self.holds.items() if key not in ids])
         coming = {piece for key in ids for made_by, piece in self.reads[key] if made_by not in ids}
@@ -116,15 +117,15 @@ class Ledger:
 
 
 def held_by_others(nodes: Mapping[int, BackpropOp]) -> list[Tensor]:
-    """Return the results of nodes to which something outside the graph refers, such as a variable."""
+    """Return the results of nodes to which an object outside the graph refers, such as a variable."""
     tensors: list[Any] = [
         x for x in gc.get_objects() if issubclass(type(x), Tensor) and not issubclass(type(x), Holder)
     ]
     inside = Counter(id(x) for node in {id(node): node for node in nodes.values()}.values() for x in node.saved or ())
-    inside.update(id(x.base) for x in tensors)  # a view refers to the tensor that it is a view of
+    inside.update(id(x.base) for x in tensors)  # a view refers to its base
     results = [x for x in tensors if x.op is not None and vertex_of(x.op).id in nodes]
     del tensors
-    probe = [object()]  # an object to which one list refers
+    probe = [object()]  # an object to which only one list refers
     return [
         results[k] for k in range(len(results))
         if getrefcount(results[k]) - getrefcount(probe[0]) > inside[id(results[k])]
@@ -132,12 +133,12 @@ def held_by_others(nodes: Mapping[int, BackpropOp]) -> list[Tensor]:
 
 
 def is_op(edge: Any) -> bool:
-    """Return whether an edge leads to a recorded op."""
+    """Return whether an edge comes from a recorded op."""
     return isinstance(vertex_of(edge), BackpropOp)
 
 
 def origin(edge: Any) -> tuple[int, int]:
-    """Return the op that made the memory of an edge, and the index of its result; the id of a Var for a view of one."""
+    """Return the op that made the memory of an edge and the index of its result; for a view of a Var, the Var's id."""
     node = vertex_of(edge)
     while node.op.kind == "view":
         edge = node.parents[0]
@@ -148,11 +149,11 @@ def origin(edge: Any) -> tuple[int, int]:
 
 
 def references() -> tuple[int, int]:
-    """Return how many references `note_data` counts of a constant, and of its storage, with one node as only holder."""
+    """Return the reference counts that `note_data` sees for a constant that only one node holds, and its storage."""
     constants: list[Any] = [SimpleNamespace(storage=object())]
     node = SimpleNamespace(saved=(constants[0],))
     counts = getrefcount(constants[0]), getrefcount(constants[0].storage)
-    del node  # the node had to stay alive until here
+    del node  # the node must stay alive until here
     return counts
 
 

@@ -1,8 +1,8 @@
-"""The style sheet of every page and of every fragment of HTML, and the colours of all pictures.
+"""The style sheet of all pages and HTML fragments, and the colors of all pictures.
 
-`COLOURS` is the only list of colours: each name has a colour for a light theme and one for a dark theme.  An SVG
-contains the light colours, so that every program can draw it.  In HTML the sheet replaces them by CSS variables, which
-follow the theme of the notebook or of the browser.
+`COLOURS` is the only list of colors: each name has one color for a light theme and one for a dark theme.  An SVG
+contains the light colors, so that every program can draw it.  In HTML, the style sheet replaces them by CSS variables,
+which follow the theme of the notebook or the browser.
 """
 
 from __future__ import annotations
@@ -32,20 +32,20 @@ DARK: Final = dict(COLOURS.values())
 
 
 def darkened(text: str) -> str:
-    """Replace the light colours of an SVG by the dark ones; its texts contain no quotation marks and do not change."""
+    """Replace the light colors of an SVG by the dark ones; texts do not change, as they contain no quotation marks."""
     return re.sub(f'"({"|".join(DARK)})"', lambda colour: f'"{DARK[colour[1]]}"', text)
 
 
 @cache
 def resource(name: str) -> str:
-    """Return the text of a file of this folder."""
+    """Return the text of a file in this folder."""
     return (Path(__file__).parent / name).read_text(encoding="utf-8").strip()
 
 
 def sheet(body: str) -> str:
-    """Return the style sheet, with the colours that the body or the sheet itself uses.
+    """Return the style sheet, with the colors that the body or the sheet itself uses.
 
-    A browser without `light-dark()` shows the light theme.
+    A browser that does not support `light-dark()` shows the light theme.
     """
     rules = resource("page.css")
     used = {name: pair for name, pair in COLOURS.items() if f"var(--mg-{name})" in rules + body}
@@ -62,9 +62,9 @@ def sheet(body: str) -> str:
 
 
 def styled(body: str, kind: str = "", attributes: str = "") -> str:
-    """Return a fragment of HTML with its style sheet, which needs no other file.
+    """Return an HTML fragment with its style sheet, which needs no other file.
 
-    kind: a class that the sheet specifies.  attributes: of the outermost element.
+    `kind` is a class that the style sheet defines; `attributes` belong to the outermost element.
     """
     name = f"mg {kind}".rstrip()
     return f'<div class="{name}"{" " if attributes else ""}{attributes}>{sheet(body)}{body}</div>'

@@ -1,10 +1,10 @@
-"""Where does a computation lose its digits?  Each of its values is compared with the same value in float64.
+"""The loss of digits in a computation: each value is compared with the same value in float64.
 
-A function is run in float64 first, and then in other dtypes, op by op, by special transforms.  A value of such a
-run has two errors.  Its distance from the value of the first run is the total error so far.  Its distance from the same
-op in float64 on the same rounded operands is the error that this op added.  If the first is large and the second is
-small, the op has amplified errors of its operands: a difference of nearly equal numbers is exact, but it consists
-mostly of their errors.  A cast from float to float is a part of the op before it.
+A function is run in float64 first, and then in other dtypes, op by op, with special transforms.  A value of such a run
+has two errors.  Its distance from the value of the first run is the total error so far.  Its distance from the result
+of the same op in float64, for the same rounded operands, is the error that this op added.  If the first error is large
+and the second is small, the op has amplified errors of its operands: a difference of nearly equal numbers is exact, but
+it consists mostly of their errors.  A cast from float to float is treated as a part of the preceding op.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from minigrad.runtime.tensor import Tensor
 
 @dataclass(frozen=True)
 class Error:
-    """The worst element of a value.
+    """The error of the worst element of a value.
 
-    size: its relative error in units of the dtype's eps, the distance from 1 to the next number; inf where got and
-    right differ and one is not finite, or right is 0.  got, right: the value and the correct value.  index:
-    the index of the element.
+    `size` is its relative error in units of the dtype's eps, the distance from 1 to the next number.  It is inf if
+    `got` and `right` differ and one is not finite, or if `right` is 0.  `got` is the value, and `right` the correct
+    value. `index` is the index of the element.
     """
 
     size: float
@@ -45,13 +45,13 @@ class Error:
 
     @property
     def finite(self) -> bool:
-        """Whether the element is finite, or should not be."""
+        """Whether the element is finite, or the correct value is not finite either."""
         return bool(np.isfinite(self.got) or not np.isfinite(self.right))
 
 
 @dataclass(frozen=True)
 class Errors:
-    """The errors of a value in one dtype.  own: the error that arose in this op; total: the whole error so far."""
+    """The errors of a value in one dtype: `own` is the error that arose in this op, and `total` the error so far."""
 
     own: Error
     total: Error
@@ -61,8 +61,8 @@ class Errors:
 class Vertex:
     """An input, a constant or the result of an op.
 
-    kind: "input", "constant" or "op".  parents: indices of the vertices of the operands.  source: the user's line.
-    right: the value of the float64 run.  errors: by the dtype of the run.
+    `kind` is "input", "constant" or "op".  `parents` are the indices of the vertices of the operands.  `source` is the
+    user's line.  `right` is the value of the float64 run, and `errors` maps the dtype of a run to its errors.
     """
 
     number: int
@@ -74,7 +74,7 @@ class Vertex:
     errors: dict[DType, Errors] = field(default_factory=dict)
 
     def like(self, other: Vertex) -> bool:
-        """Return whether both are the same step of a computation."""
+        """Return whether two vertices are the same step of a computation."""
         return (self.kind, self.name, sorted(self.parents), self.source, self.right.shape) == (
             other.kind, other.name, sorted(other.parents), other.source, other.right.shape
         )  # fmt: skip
@@ -84,7 +84,7 @@ class Vertex:
 
 
 class Run(Annotating):
-    """A run of a function; the notes of its values are the indices of their vertices.  count: how many there are."""
+    """A run of a function; the notes of its values are the indices of their vertices, of which there are `count`."""
 
     def __init__(self, dtype: DType) -> None:
         super().__init__()
@@ -92,25 +92,25 @@ class Run(Annotating):
 
     @abstractmethod
     def computed(self, op: Op, operands: tuple[Tensor, ...], params: dict[str, Any]) -> tuple[Any, Any]:
-        """Return the result of an op in this run, and the correct result for these operands."""
+        """Return the result of an op in this run, and the correct result for the same operands."""
 
     def rounded(self, number: int, value: Tensor) -> None:
-        """Process a cast to another float.  It has no vertex: float16 values are cast where float64 is not."""
+        """Process a float-to-float cast.  It gets no vertex, because the float64 run lacks some of these casts."""
 
     @abstractmethod
     def note(self, vertex: Vertex, value: Tensor) -> None:
-        """Record a value.  vertex: its `right` is the correct value for the operands."""
+        """Record a value; the vertex's `right` is the correct value for its operands."""
 
     def noted(
         self, kind: str, name: str, value: Tensor, fair: Tensor, parents: tuple[int, ...] = (), line: str | None = None
     ) -> int:
-        """Record a value and return its index."""
+        """Record a value and return the index of its vertex."""
         self.note(Vertex(self.count, kind, name, parents, line, wide(fair)), value)
         self.count += 1
         return self.count - 1
 
     def input(self, x: Tensor, name: str) -> Tensor:
-        """Return an input in the dtype of the run, if it is a float."""
+        """Return an input, converted to the dtype of the run if it is a float."""
         value = cast(x, dtype=self.dtype) if x.dtype.is_float else x
         return Annotated(self, value, self.noted("input", name, value, x))
 
@@ -131,12 +131,12 @@ class Run(Annotating):
         )  # fmt: skip
 
     def number_of(self, x: Tensor) -> int:
-        """Return the index of an operand; a constant is recorded here."""
+        """Return the index of an operand's vertex; a constant is recorded first."""
         return x.note if isinstance(x, Annotated) and x.transform is self else self.noted("constant", "constant", x, x)
 
 
 class Exact(Run):
-    """The run in float64, which finds the vertices."""
+    """The run in float64, which determines the vertices."""
 
     def __init__(self) -> None:
         super().__init__(float64)
@@ -151,9 +151,10 @@ class Exact(Run):
 
 
 class Rough(Run):
-    """A run in another dtype, which is compared with the first one.  name: of the calling function, for errors.
+    """A run in another dtype, which is compared with the float64 run.
 
-    fair: the correct value of each vertex for its operands.  refused: whether it took another branch.
+    `name` is the calling function, for error messages.  `fair` contains the correct value of each vertex for its
+    operands. `refused` is True if the run took another branch.
     """
 
     def __init__(self, dtype: DType, vertices: Sequence[Vertex], name: str) -> None:
@@ -170,7 +171,7 @@ class Rough(Run):
             self.refuse(vertex)
         exact = self.vertices[vertex.number]
         # A constant has no operands, so its correct value is its value in float64.  The correct value of an input is
-        # the given one.
+        # the given value.
         self.fair.append(exact.right if vertex.kind == "constant" else vertex.right)
         exact.errors[self.dtype] = self.errors_of(exact, value)
 
@@ -186,7 +187,7 @@ class Rough(Run):
         return Errors(*[worst(got, right, self.eps) for right in (self.fair[vertex.number], vertex.right)])
 
     def refuse(self, vertex: Vertex | None) -> None:
-        """Raise ArgumentError, since the function does something else in this dtype.  vertex: None at its end."""
+        """Raise ArgumentError, because the run takes another branch; `vertex` is None at the end of the function."""
         self.refused = True
         number = self.count if vertex is None else vertex.number
         here = "it ends" if vertex is None else f"comes {vertex}"
@@ -198,25 +199,25 @@ class Rough(Run):
 
 
 def in_float64(op: Op, operands: tuple[Tensor, ...], params: dict[str, Any]) -> Any:
-    """Run an op with all floats in float64, including dtype parameters."""
+    """Run an op with all floating operands and dtype parameters converted to float64."""
     operands = tuple([cast(x, dtype=float64) if x.dtype.is_float else x for x in operands])
     params = {k: float64 if isinstance(v, DType) and v.is_float else v for k, v in params.items()}
     return apply(op, operands, params)
 
 
 def eps_of(dtype: DType) -> float:
-    """Return the distance from 1 to the next number of a float."""
+    """Return the distance from 1 to the next larger number of a floating dtype."""
     return float(finfo(dtype.numpy).eps)
 
 
 def wide(x: Tensor) -> NDArray[Any]:
-    """Return the elements, floats as float64."""
+    """Return the elements as a new array, with floats as float64."""
     elements = values(x)
     return elements.astype(np.float64) if x.dtype.is_float else elements.copy()
 
 
 def worst(got: NDArray[Any], right: NDArray[Any], eps: float) -> Error:
-    """Return the element with the largest relative error."""
+    """Return the error of the element with the largest relative error."""
     if not got.size:
         return Error(0.0)
     with np.errstate(all="ignore"):
@@ -231,10 +232,10 @@ def worst(got: NDArray[Any], right: NDArray[Any], eps: float) -> Error:
 def compared(
     f: Callable[..., Any], inputs: Sequence[Tensor], names: Sequence[str], dtypes: Sequence[DType], name: str
 ) -> tuple[list[Vertex], set[int]]:
-    """Return the vertices of f in the order of their computation, and the indices of those that f returned.
+    """Return the vertices of f in the order of their computation, and the indices of the values that f returned.
 
-    Random numbers are the same in each run, and none of the program's are used up.  Raises ArgumentError where f takes
-    another branch in a dtype or does not compute with its inputs, DTypeError where it raises in one.
+    All runs draw the same random numbers, and the program's generators do not advance.  Raises ArgumentError if f takes
+    another branch in a dtype or computes nothing from its inputs, and DTypeError if f raises an error in a dtype.
     """
     exact = Exact()
     ends = followed(exact, f, inputs, names)
@@ -256,7 +257,7 @@ def compared(
 
 
 def followed(run: Run, f: Callable[..., Any], inputs: Sequence[Tensor], names: Sequence[str]) -> set[int]:
-    """Run f on a run's values; return the indices of its results."""
+    """Run f on the values of a run, and return the indices of its results."""
     with run, no_grad(), Streams().repeated():  # the generators are reset, so each run draws the same random numbers
         result = f(*[run.input(x, name) for x, name in zip(inputs, names, strict=True)])
     pending, ends = [result], set()

@@ -1,7 +1,7 @@
-"""Describe the effect of one node of the backward pass on a gradient: it let nothing pass, or made nan or inf.
+"""Describe the effect of one node of the backward pass on a gradient: it blocked the gradient, or produced nan or inf.
 
-The text depends on the values: saved values, incoming gradients, outgoing gradients.  Ops with a well-known failure
-(a dead relu, a saturated sigmoid) use its name.
+The text depends on the saved values and on the incoming and outgoing gradients.  For ops with a well-known failure
+(a dead relu, a saturated sigmoid), the text contains its name.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from minigrad.runtime.journal import entry_of
 from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor, describe
 
-# The name of the failure when an op passes nothing because of the values of its operand.
+# The name of the failure of an op that passes no gradient because of the values of its operand.
 KNOWN = {
     "relu": "every element of its operand is 0 or below (a dead relu)",
     "relu6": "every element of its operand lies outside (0, 6)",
@@ -38,12 +38,12 @@ KNOWN = {
 
 
 def named(node: BackpropOp | Output) -> str:
-    """Describe a node with the user's line, if that is known."""
+    """Return a description of a node, with the user's line if it is known."""
     return f"{node.name}{node.shape}" + (f" at {node.source}" if node.source else "")
 
 
 def blocked(step: Step, parent: Any, partial: Tensor) -> str:
-    """Return why a node let nothing of a gradient through."""
+    """Return the reason why a node passed no gradient to an operand."""
     lost = underflow(step, parent)
     if lost:
         return f"{named(step.node)} loses the gradient: {lost}"
@@ -53,7 +53,7 @@ def blocked(step: Step, parent: Any, partial: Tensor) -> str:
 
 
 def underflow(step: Step, parent: Any) -> str:
-    """Return the text that reports an underflow: float32 would pass a gradient that is not zero; "" if not."""
+    """Return a text about an underflow, or "" if float32 would not pass a nonzero gradient either."""
     kinds = [g.dtype for g in step.arrived if g is not None]
     if not kinds or all(kind.itemsize >= 4 for kind in kinds):
         return ""
@@ -66,8 +66,10 @@ def underflow(step: Step, parent: Any) -> str:
 
 
 def in_float32(step: Step) -> list[tuple[Any, Tensor]]:
-    """Return the gradients that a node would pass on if it had been recorded in float32; only if its rules need nothing
-    but its values, and are rules of this package."""
+    """Return the gradients that a node would pass on if it had been recorded in float32.
+
+    The list is empty or incomplete if a rule needs more than its values, or is not a rule of this package.
+    """
     node, op = step.node, step.node.op
     if op.variadic:
         return []
@@ -89,7 +91,7 @@ def widened(x: Tensor) -> Tensor:
 
 
 def range_of_operands(node: BackpropOp) -> str:
-    """Return the range of the saved operands."""
+    """Return the ranges of the saved operands as text."""
     parts = []
     for k, x in zip(node.op.saves[node.mask], values_of(node)):
         if k >= 0 and x.dtype.is_float and x.numel():
@@ -99,9 +101,9 @@ def range_of_operands(node: BackpropOp) -> str:
 
 
 def spoiled(step: Step, partial: Tensor, chosen_by: BackpropOp | None) -> str:
-    """Return how a node made nan or inf of a gradient that was finite.
+    """Return a text about a node that turned a finite gradient into nan or inf.
 
-    chosen_by: the `where` through which the gradient came, if one did.
+    `chosen_by` is the `where` through which the gradient came, or None.
     """
     bad = ~np.isfinite(values(partial))
     index = tuple(int(i) for i in np.argwhere(bad)[0])
@@ -120,7 +122,7 @@ def spoiled(step: Step, partial: Tensor, chosen_by: BackpropOp | None) -> str:
 
 
 def operands_at(node: BackpropOp, index: tuple[int, ...], shape: tuple[int, ...]) -> str:
-    """Describe the saved operands at an index."""
+    """Return the values of the saved operands at an index as text."""
     parts = []
     for k, x in zip(node.op.saves[node.mask], values_of(node)):
         if x.shape == shape and x.dtype.is_float:
@@ -129,9 +131,9 @@ def operands_at(node: BackpropOp, index: tuple[int, ...], shape: tuple[int, ...]
 
 
 def not_finite(y: Tensor) -> str | None:
-    """Return the first op whose own result is nan or inf; None if y is finite.
+    """Return a text about the first op whose result is not finite, or None.
 
-    Under `mg.debug()` the journal determines it; otherwise the saved values of the graph, as far as possible."""
+    Under `mg.debug()` the journal determines the op; otherwise the saved values of the graph do, where they suffice."""
     if np.isfinite(values(y)).all():
         return None
     entry = entry_of(y)

@@ -1,7 +1,7 @@
-"""The display of a tensor's elements on a page: few of them as numbers, many as a small image.
+"""The display of a tensor's elements on a page: few elements as numbers, many elements as a small image.
 
-The image is a PNG of at most 48 pixels a side, white at 0, red above, blue below, black where an element is not finite;
-larger tensors show the mean of each patch of elements.
+The image is a PNG of at most 48 x 48 pixels: white at 0, red above, blue below, and black for elements that are not
+finite.  For larger tensors, a pixel shows the mean of a patch of elements.
 """
 
 from __future__ import annotations
@@ -21,14 +21,17 @@ from minigrad.diagnostics.page import styled
 from minigrad.runtime.tensor import Tensor
 from minigrad.runtime.tracers import Tracer
 
-NUMBERS = 12  # elements that are shown as numbers
-SIDE = 48  # pixels of an image
+NUMBERS = 12  # largest number of elements that are shown as numbers
+SIDE = 48  # largest width and height of an image in pixels
 WARM, COLD = np.array([190.0, 40.0, 30.0]), np.array([30.0, 80.0, 170.0])
 
 
 def shown(x: Tensor) -> dict[str, Any]:
-    """Return the parts of a page about a tensor.  kind: dtype and shape.  text: its numbers, or their range.  image: a
-    data URI where there are many numbers, otherwise "".  width, height: of the image, in pixels."""
+    """Return the parts of a page about a tensor.
+
+    "kind" is the dtype and the shape.  "text" contains the elements or their range.  "image" is a data URI if there are
+    many elements, otherwise "".  "width" and "height" are the size of the image in pixels.
+    """
     elements = values(x)
     kind = f"{x.dtype}{x.shape}"
     if elements.size <= NUMBERS:
@@ -43,7 +46,7 @@ def shown(x: Tensor) -> dict[str, Any]:
 
 
 def image_html(value: Mapping[str, Any]) -> str:
-    """Return the image of a result of `shown`, four pixels wide each; nothing where there is none."""
+    """Return the image of a result of `shown`, enlarged four times, or "" if there is none."""
     if not value["image"]:
         return ""
     size = f'width="{4 * value["width"]}" height="{4 * value["height"]}"'
@@ -51,7 +54,7 @@ def image_html(value: Mapping[str, Any]) -> str:
 
 
 def tensor_html(x: Tensor, text: str) -> str:
-    """Return a tensor in a notebook: its text, and where there are many numbers an image of them before it."""
+    """Return a tensor as HTML for a notebook: its text, after an image if there are many elements."""
     body = f"<pre>{escape(text)}</pre>"
     if isinstance(x, Tracer) or x.numel() <= NUMBERS:
         return body
@@ -62,7 +65,7 @@ def tensor_html(x: Tensor, text: str) -> str:
 
 
 def grads_html(grads: Mapping[str, Tensor]) -> str:
-    """Return gradients by name, as a table."""
+    """Return gradients by name as an HTML table."""
     rows = ""
     for name, gradient in grads.items():
         value = shown(gradient)
@@ -72,14 +75,14 @@ def grads_html(grads: Mapping[str, Tensor]) -> str:
 
 
 def as_text(elements: NDArray[Any]) -> str:
-    """Return nested brackets, four digits."""
+    """Return elements as nested brackets, with four significant digits."""
     if elements.ndim == 0:
         return f"{elements.item():.4g}" if elements.dtype.kind == "f" else str(elements.item())
     return f"[{', '.join(as_text(part) for part in elements)}]"
 
 
 def as_grid(elements: NDArray[Any]) -> NDArray[np.float64]:
-    """Return a matrix of at most SIDE x SIDE: rows are the leading dims, a long vector is split into rows."""
+    """Return a matrix of at most SIDE x SIDE: leading dims are flattened, and a long vector is split into rows."""
     if elements.ndim == 1:
         width = min(len(elements), SIDE) if len(elements) <= SIDE else int(np.ceil(np.sqrt(len(elements))))
         padded = np.concatenate([elements, np.zeros(-len(elements) % width)])
@@ -92,7 +95,7 @@ def as_grid(elements: NDArray[Any]) -> NDArray[np.float64]:
             edges = np.linspace(0, size, SIDE + 1).astype(int)
             counts = np.diff(edges)
             of = np.repeat(counts, counts)
-            # Divided before the addition, because a sum of large values could overflow.
+            # The elements are divided before they are added, because a sum of large values could overflow.
             with np.errstate(invalid="ignore"):
                 matrix = np.add.reduceat(matrix / (of[:, None] if axis == 0 else of), edges[:-1], axis=axis)
     result: NDArray[np.float64] = matrix
@@ -100,7 +103,7 @@ def as_grid(elements: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def coloured(grid: NDArray[np.float64]) -> NDArray[np.uint8]:
-    """Return colours by the distance of an element from 0, relative to the largest."""
+    """Return a color for each element, paler for elements closer to 0."""
     finite = np.isfinite(grid)
     most = np.abs(grid[finite]).max() if finite.any() else 0.0
     share = np.where(finite, grid, 0.0) / (most or 1.0)
@@ -111,7 +114,7 @@ def coloured(grid: NDArray[np.float64]) -> NDArray[np.uint8]:
 
 
 def png(pixels: NDArray[np.uint8]) -> str:
-    """Return a data URI of an image of (height, width, 3) bytes.
+    """Return a data URI of an image with (height, width, 3) bytes.
 
     Source: the PNG specification (third edition, W3C 2025): signature, IHDR, one zlib stream of rows that each begin
     with filter 0, IEND.

@@ -1,9 +1,9 @@
 """The tape of a graph: the saved bytes of each op, the time of both passes, and the peak.
 
-`tape(y)` is the list.  A slice of it is a block, which reports the memory and the time that a checkpoint of it would
-free and cost.  Saved bytes are those of whole storages, each counted once, at the op that saved it first.  Memory of a
-Var is held anyway and does not count.  The arguments of a checkpoint are held, and count at its first op.  An op of few
-elements also holds its operands for pictures (`runtime/graph.py`, FEW); these bytes are counted separately.
+`tape(y)` is the list of ops.  A slice of it is a block, which reports the memory that a checkpoint of the block would
+free, and its time.  Saved bytes are those of whole storages, each counted once, at the op that saved it first.  Memory
+of a Var is held anyway and is not counted.  The arguments of a checkpoint are held, and counted at its first op.  An op
+of few elements also holds its operands for pictures (`runtime/graph.py`, FEW); these bytes are counted separately.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ UNITS = ((1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "kB"))
 
 
 def in_units(size: float) -> str:
-    """Return bytes in readable units."""
+    """Return a number of bytes as text with a readable unit."""
     return next((f"{size / unit:.3g} {name}" for unit, name in UNITS if size >= unit), f"{size:.0f} B")
 
 
 def in_time(seconds: float | None) -> str:
-    """Return seconds in readable units, or a dash."""
+    """Return a time as text with a readable unit, or a dash for None."""
     if seconds is None:
         return "-"
     return f"{seconds * 1e3:.3g} ms" if seconds >= 1e-3 else f"{seconds * 1e6:.3g} us"
@@ -45,8 +45,9 @@ def in_time(seconds: float | None) -> str:
 class Row:
     """One op of the tape.
 
-    saved: bytes that it holds for the backward pass.  forward: seconds of the call, if it ran under `mg.debug()`.
-    backward: seconds of its rules, where the tape was timed.  pictured: bytes that it holds for pictures only.
+    `saved` is the number of bytes that it holds for the backward pass.  `forward` is the duration of the call in
+    seconds, if it ran under `mg.debug()`.  `backward` is the duration of its rules in seconds, if the tape was timed.
+    `pictured` is the number of bytes that it holds only for pictures.
     """
 
     node: BackpropOp
@@ -73,7 +74,7 @@ class Tape(Sequence[Row]):
     ledger : Ledger
         Memory of the graph.
     peak : int, optional
-        Most bytes that a backward pass uses in addition to those in use before it; None if it was not timed.
+        Largest number of bytes that a backward pass uses in addition to the bytes in use before it; None if not timed.
     """
 
     def __init__(self, what: str, rows: Sequence[Row], ledger: Ledger, peak: int | None = None) -> None:
@@ -83,46 +84,46 @@ class Tape(Sequence[Row]):
         return len(self.rows)
 
     def __getitem__(self, at: Any) -> Any:
-        """Return a row, or for a slice the block of it."""
+        """Return a row, or the block of rows for a slice."""
         if isinstance(at, slice):
             return Tape(f"{listed(range(len(self))[at])} of {self.what}", self.rows[at], self.ledger)
         return self.rows[at]
 
     @property
     def saved(self) -> int:
-        """The bytes that are held for the backward pass."""
+        """The number of bytes that are held for the backward pass."""
         return sum(row.saved for row in self.rows)
 
     @property
     def pictured(self) -> int:
-        """The bytes that ops of few elements hold for pictures, in addition to `saved`."""
+        """The number of bytes held only for pictures, in addition to `saved`."""
         return sum(row.pictured for row in self.rows)
 
     @property
     def kept(self) -> int:
-        """The bytes that stay if the block is checkpointed: its inputs, and memory that has other holders."""
+        """The bytes that a checkpoint of the block does not free: its inputs, and memory with other holders."""
         return max(0, self.saved + self.pictured - self.freed)
 
     @property
     def freed(self) -> int:
-        """The bytes that checkpointing the block would free until the backward pass reaches it."""
+        """The number of bytes that checkpointing the block would free until the backward pass reaches the block."""
         return self.ledger.freed({row.node.id for row in self.rows})
 
     @property
     def recomputed(self) -> float | None:
-        """The seconds that checkpointing it would cost; None where the calls were not timed."""
+        """The time in seconds that checkpointing the block would cost; None if the calls were not timed."""
         times = [row.forward for row in self.rows]
         return None if any(t is None for t in times) else sum(t for t in times if t is not None)
 
     def lines(self) -> Iterator[tuple[str, str, str, str, str, str]]:
-        """Iterate over the rows of the table: index, op with shape, saved, forward, backward, the user's line."""
+        """Yield the rows of the table: index, op and shape, saved, forward, backward, the user's line."""
         for k, row in enumerate(self.rows):
             shape, source = str(row.node.shape), row.node.source or ""
             name = f"{row.name}{shape}"
             yield str(k), name, in_units(row.saved), in_time(row.forward), in_time(row.backward), source
 
     def summary(self) -> list[str]:
-        """Return the totals."""
+        """Return the totals as lines of text."""
         verb = "holds" if len(self) == 1 else "hold"
         pictures = f", and {in_units(self.pictured)} for pictures" if self.pictured else ""
         result = [
@@ -138,7 +139,7 @@ class Tape(Sequence[Row]):
         return result
 
     def best_half(self) -> tuple[int, int, Tape] | None:
-        """Return the block of half of the ops that would free the most."""
+        """Return the block of half of the ops that would free the most memory."""
         size = len(self) // 2
         if size < 2:
             return None
@@ -169,13 +170,30 @@ class Tape(Sequence[Row]):
 
 
 def tape(y: Tensor, timed: bool = False) -> Tape:
-    """Return the recorded ops under y, the oldest first, with the bytes that each saved.
+    """Return the recorded ops below y, the oldest first, with the bytes that each op saved.
 
-    timed: also run two backward passes, to measure the time of each op's rules and the peak of memory; the graph is
-    kept, and the peak of `mg.memory_stats` restarts.  A slice of the result is a block: its `freed` is the bytes that
-    `mg.checkpoint` of these ops would free.  The forward time is known only for calls under `mg.debug()`.  Ops with at
-    most six elements also hold their operands, so that graphs can show values; the summary lists these bytes.
-    Raises GradientError where y has no graph, or its graph has been freed.
+    Parameters
+    ----------
+    y : Tensor
+        Result of recorded ops.
+    timed : bool, default False
+        Whether to run two backward passes, which measure the time of each op's rules and the peak of memory. The graph
+        is kept, and the peak of `mg.memory_stats` is reset.
+
+    Returns
+    -------
+    Tape
+        The ops. A slice is a block of ops; its `freed` is the number of bytes that `mg.checkpoint` of them would free.
+
+    Raises
+    ------
+    GradientError
+        If `y` has no graph, or its graph was freed.
+
+    Notes
+    -----
+    The forward time is only known for calls under `mg.debug()`.  Ops with at most six elements also hold their
+    operands, so that graphs can show values; the summary lists these bytes.
     """
     under(y, "tape")
     backward: dict[int, float] = {}
@@ -191,7 +209,7 @@ def tape(y: Tensor, timed: bool = False) -> Tape:
 
 
 def under(y: Tensor, name: str) -> tuple[list[Any], list[Any]]:
-    """Return the nodes and the leaves under y.  Raises GradientError, by that name, where nothing is held."""
+    """Return the nodes and the leaves below y; raise GradientError, with the given name, if there is no graph."""
     expect_tensors(name, y)
     if not y.requires_grad:
         raise GradientError(
@@ -204,7 +222,7 @@ def under(y: Tensor, name: str) -> tuple[list[Any], list[Any]]:
 
 
 def rows_of(y: Tensor, name: str, backward: Mapping[int, float]) -> list[Row]:
-    """Return the ops under y, the oldest first; backward: seconds of their rules by id.  Raises as `under`."""
+    """Return the ops below y, the oldest first; `backward` maps ids to seconds.  Raises the same errors as `under`."""
     nodes, leaves = under(y, name)
     owned = {id(leaf.storage) for leaf in leaves}
     held = {node.id: saved_by(node) for node in nodes}
@@ -217,25 +235,25 @@ def rows_of(y: Tensor, name: str, backward: Mapping[int, float]) -> list[Row]:
 
 
 def saved_by(node: BackpropOp) -> list[Storage]:
-    """Return the memory that a node holds for the backward pass."""
+    """Return the storages that a node holds for the backward pass."""
     return [x.storage for y in node.saved or () for x in (y.keeps() if isinstance(y, Holder) else [y])]
 
 
 def pictures_of(node: BackpropOp) -> list[Storage]:
-    """Return the results of other ops that a node holds for pictures."""
+    """Return the storages of other ops' results that a node holds for pictures."""
     pairs = zip(node.parents, node.read or (), strict=False)
     return [storage for edge, storage in pairs if storage is not None and is_op(edge)]
 
 
 def taken(storages: Iterable[Storage], seen: set[int]) -> int:
-    """Return the bytes of the storages that are not in `seen`, and add them to it."""
+    """Return the bytes of the storages not in `seen`, and add them to `seen`."""
     new = {id(storage): storage for storage in storages if id(storage) not in seen}
     seen.update(new)
     return sum(map(size_of, new.values()))
 
 
 def listed(indices: range) -> str:
-    """Return the indices of ops in words."""
+    """Return the indices of ops as text."""
     if not indices:
         return "no ops"
     if len(indices) == 1:
@@ -244,12 +262,12 @@ def listed(indices: range) -> str:
 
 
 def size_of(storage: Storage) -> int:
-    """Return the bytes of a storage."""
+    """Return the number of bytes of a storage."""
     return int(storage.buffer.nbytes)
 
 
 def counted(allocator: Any) -> int | None:
-    """Return the bytes in use, from which the peak restarts; None for memory without counters."""
+    """Reset the peak and return the bytes in use, or None for memory without counters."""
     if not isinstance(allocator, CpuAllocator):
         return None
     allocator.reset_peak()

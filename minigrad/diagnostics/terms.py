@@ -1,4 +1,4 @@
-"""Formulas as data: `formula.py` makes them of rules, `bodies.py` of bodies, and `viz/mathematics.py` writes them."""
+"""Formulas as data: `formula.py` creates them from rules, `bodies.py` from bodies; `viz/mathematics.py` prints them."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Any
 
 @dataclass(frozen=True, eq=False)
 class Term:
-    """A name, a number, or an op on terms.  Terms are compared by identity: a value computed once is one term.
+    """A name, a number, or an op applied to terms.
 
-    name: of the op or of the leaf.  result: its name among several results, otherwise "".
+    Terms are compared by identity, because a value that is computed once is one term.  `name` is the op or the leaf,
+    and `result` is the name of one of several results, otherwise "".
     """
 
     name: str
@@ -20,5 +21,5 @@ class Term:
 
 
 def number(value: Any) -> str:
-    """Return a number as people write it."""
+    """Return a number as text, floats with six significant digits."""
     return str(value) if isinstance(value, bool | int) else f"{value:.6g}"

@@ -1,9 +1,9 @@
-"""Several processes that train together, over MPI: collectives on tensors, and `DistributedDataParallel`.
+"""Data-parallel training in several processes, over MPI: collectives on tensors, and `DistributedDataParallel`.
 
-`mg.dist(x, y)`, the norm of a difference, is the function of that name: the package can be called.
+This package can also be called: `mg.dist(x, y)` is the function `torch.dist`, the norm of a difference.
 
-Start a script with `python -m minigrad run -n 4 train.py`.  Names and arguments are those of `torch.distributed`; the
-transport is the MPI that `mpi4py` finds, and a program that nothing else started is a group of one process.
+Start a script with `python -m minigrad run -n 4 train.py`.  Names and arguments are those of `torch.distributed`.  The
+transport is the MPI that `mpi4py` finds.  A program that was started without a launcher is a group of one process.
 """
 
 import inspect
@@ -49,7 +49,7 @@ present(globals(), {
 
 
 class CallableModule(ModuleType):
-    """This package, which calls the function `torch.dist`, since both have one name."""
+    """The class of this package: a call runs the function `torch.dist`."""
 
     __signature__ = inspect.signature(namespaces[MG]["dist"])
 

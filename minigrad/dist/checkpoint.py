@@ -1,7 +1,7 @@
 """A checkpoint of all processes of a group: one file, which process 0 writes and reads.
 
-The model, the optimizer and the scheduler are equal in all processes, so the file has those of process 0.  Random numbers
-and the position of a loader belong to each process, so the file has them once per process.
+The model, the optimizer and the scheduler are equal in all processes, so the file contains those of process 0.  Random
+numbers and the position of a loader differ between processes, so the file contains them for each process.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ OWN: Final = (Generator, DataLoader)  # objects whose states differ between proc
 
 
 class Checkpoint(checkpoints.Checkpoint):
-    """Save and restore a training in several processes: every process calls `save` and `load`.
+    """Save and restore training in several processes; every process calls `save` and `load`.
 
     Parameters
     ----------
     model, optimizer, scheduler, loader, generator, folder, keep, **kwargs
-        As for `mg.Checkpoint`.  Only process 0 needs the folder.
+        The same as for `mg.Checkpoint`.  Only process 0 requires the folder.
     group : communicator of mpi4py, optional
-        The processes, by default all.
+        The processes of the checkpoint; all processes if None.
 
     Notes
     -----
-    Saved for each process are the states of its loaders, of its generators and of the default generators; all other
-    states and the values given to `save` are those of process 0.  A training that is killed and then resumes with as
-    many processes computes the bits that it would have computed.  For another number of processes, load the file by
-    `mg.Checkpoint`, in each process: random numbers then go on from those of process 0.
+    For each process, the states of its loaders, its generators and the default generators are saved.  All other states
+    and the values given to `save` are those of process 0.  If training is killed and resumed with the same number of
+    processes, the results are bit-identical.  To resume with another number of processes, load the file with
+    `mg.Checkpoint` in each process; random numbers then continue from those of process 0.
 
     Examples
     --------
@@ -54,12 +54,12 @@ class Checkpoint(checkpoints.Checkpoint):
         self.group = group
 
     def save(self, /, **values: Any) -> str:
-        """Write a checkpoint; every process calls this, and returns when the file is on disk.
+        """Write a checkpoint; every process calls this method, and returns when the file is on disk.
 
         Parameters
         ----------
         **values
-            As for `mg.Checkpoint`; those of process 0 are written.
+            The same as for `mg.Checkpoint`; the values of process 0 are written.
 
         Returns
         -------
@@ -69,7 +69,7 @@ class Checkpoint(checkpoints.Checkpoint):
         Raises
         ------
         ArgumentError
-            In every process, for a state that a file cannot have.
+            In every process, if a state cannot be stored in a file.
         """
         comm = communicator(self.group)
         state = self._state()
@@ -77,12 +77,12 @@ class Checkpoint(checkpoints.Checkpoint):
         return for_all(comm, lambda: self._written({**state, "processes": each}, values))
 
     def load(self, map_location: Any = None) -> dict[str, Any] | None:
-        """Restore the newest checkpoint that is intact; every process calls this.
+        """Restore the newest intact checkpoint; every process calls this method.
 
         Parameters
         ----------
         map_location : device, optional
-            As for `mg.Checkpoint`.
+            The same as for `mg.Checkpoint`.
 
         Returns
         -------
@@ -92,8 +92,8 @@ class Checkpoint(checkpoints.Checkpoint):
         Raises
         ------
         FileError
-            In every process, if no checkpoint is intact, if it lacks the state of an object, or if another number of
-            processes wrote it.
+            In every process, if no checkpoint is intact, if it lacks the state of an object, or if it was written by
+            another number of processes.
         """
         comm = communicator(self.group)
         newest = for_all(comm, lambda: self._newest(files.target(map_location)))
@@ -116,12 +116,12 @@ class Checkpoint(checkpoints.Checkpoint):
 
 
 def for_all(comm: Any, act: Callable[[], Any]) -> Any:
-    """Return in every process the result of a function that process 0 calls, or raise its error in all."""
+    """Call a function in process 0, and return its result or raise its error in every process."""
     outcome: Any = None
     if comm.rank == 0:
         try:
             outcome = act(), None
-        except Exception as error:  # the other processes wait for the outcome, whatever it is
+        except Exception as error:  # the other processes wait for the outcome, even if it is an error
             outcome = None, error
     result, failure = comm.bcast(outcome)
     if failure is not None:

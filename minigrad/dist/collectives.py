@@ -1,7 +1,7 @@
 """Collectives: operations on tensors or objects that all processes of a group call in the same order.
 
-MPI reads and writes the memory of contiguous tensors on the CPU; others travel through a copy.  float16 and bfloat16
-are added in float32, and rounded once.
+The elements of a tensor are copied to a contiguous array, which MPI reads and writes.  float16 and bfloat16 are added
+in float32, and rounded once.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
 
 class ReduceOp(Enum):
-    """Reductions of elements over several processes."""
+    """Elementwise reductions over several processes."""
 
     SUM = "sum"
     AVG = "avg"
@@ -35,13 +35,13 @@ class ReduceOp(Enum):
 
 
 class Work:
-    """Handle of a collective that has started; `wait()` waits for its end."""
+    """The handle of a collective that has started; `wait()` blocks until it ends."""
 
     def __init__(self, request: Any, finish: Callable[[], None]) -> None:
         self._request, self._finish, self._done = request, finish, False
 
     def wait(self, timeout: Any = None) -> bool:
-        """Wait for the collective to end; the tensors hold its result then."""
+        """Wait until the collective ends; then the tensors contain its result."""
         if not self._done:
             if self._request is not None:
                 self._request.Wait()
@@ -58,7 +58,7 @@ class Work:
 
 
 def ended(work: Work, async_op: bool) -> Work | None:
-    """Return the work that was begun, or wait for it and return None."""
+    """Return the work that has started, or wait until it ends and return None."""
     if async_op:
         return work
     work.wait()
@@ -66,19 +66,19 @@ def ended(work: Work, async_op: bool) -> Work | None:
 
 
 def summed_as(array: Any) -> Any:
-    """Return an array in a dtype in which MPI computes."""
+    """Return an array converted to a dtype in which MPI can compute."""
     if array.dtype == np.bool_:
         return array.astype(np.uint8)
     return array if array.dtype.kind in "iuf" and array.dtype.itemsize > 2 else array.astype(wide(array.dtype))
 
 
 def wide(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return the dtype in which MPI computes with the elements of an array."""
+    """Return the dtype in which MPI computes with elements of a given dtype."""
     return np.dtype(np.float32) if dtype.kind == "V" or dtype == np.float16 or dtype.name == "bfloat16" else dtype
 
 
 def write(x: Tensor, array: Any) -> None:
-    """Write an array into a tensor, as an in-place op does."""
+    """Write an array into a tensor, like an in-place op."""
     with no_grad():
         value = tensor(array.reshape(x.shape)) if x.device is not CPU else from_numpy(np.ascontiguousarray(array))
         x.copy_(value.reshape(x.shape).to(x.dtype))
@@ -90,17 +90,18 @@ def outgoing(x: Tensor) -> Any:
 
 
 def all_reduce(x: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Work | None:
-    """Write the sum, or another reduction, of a tensor of each process into that tensor, in all processes.
+    """Reduce a tensor over all processes, and write the result into the tensor of each process.
 
     Parameters
     ----------
     x : Tensor
-        Of the same shape and dtype in each process; written in place.
+        Tensor with the same shape and dtype in each process; written in place.
     op : ReduceOp or str, default ReduceOp.SUM
+        Reduction of each element.
     group : communicator of mpi4py, optional
-        All processes if None.
+        Processes that take part; all processes if None.
     async_op : bool, default False
-        Whether to return a `Work` at once.
+        Whether to return a `Work` immediately, instead of waiting for the result.
     """
     expect_tensors("all_reduce", x)
     from mpi4py import MPI
@@ -116,7 +117,7 @@ def all_reduce(x: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_op: b
 
 
 def reduce(x: Tensor, dst: int, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Work | None:
-    """Write the reduction of a tensor of each process into that of process `dst`; arguments as for `all_reduce`."""
+    """Reduce a tensor over all processes into the tensor of process `dst`; see `all_reduce` for the arguments."""
     expect_tensors("reduce", x)
     comm, kind = communicator(group), reduction(op)
     check_rank("reduce", "dst", dst, comm)
@@ -131,7 +132,7 @@ def reduce(x: Tensor, dst: int, op: Any = ReduceOp.SUM, group: Any = None, async
 
 
 def broadcast(x: Tensor, src: int, group: Any = None, async_op: bool = False) -> Work | None:
-    """Write the tensor of process `src` into that of every process."""
+    """Write the tensor of process `src` into the tensor of every process."""
     expect_tensors("broadcast", x)
     comm = communicator(group)
     check_rank("broadcast", "src", src, comm)
@@ -143,7 +144,7 @@ def broadcast(x: Tensor, src: int, group: Any = None, async_op: bool = False) ->
 
 
 def all_gather(tensor_list: Sequence[Tensor], x: Tensor, group: Any = None, async_op: bool = False) -> Work | None:
-    """Write the tensor of each process into a list of tensors, by rank, in all processes."""
+    """Gather the tensor of each process into a list of tensors, ordered by rank, in all processes."""
     expect_tensors("all_gather", x, *tensor_list)
     comm = communicator(group)
     if len(tensor_list) != comm.size or any(y.shape != x.shape or y.dtype is not x.dtype for y in tensor_list):
@@ -163,7 +164,7 @@ def all_gather(tensor_list: Sequence[Tensor], x: Tensor, group: Any = None, asyn
 
 
 def send(x: Tensor, dst: int, group: Any = None, tag: int = 0) -> None:
-    """Send a tensor to process `dst`, which receives it by `recv`."""
+    """Send a tensor to process `dst`, which receives it with `recv`."""
     expect_tensors("send", x)
     comm = communicator(group)
     check_rank("send", "dst", dst, comm)
@@ -171,7 +172,7 @@ def send(x: Tensor, dst: int, group: Any = None, tag: int = 0) -> None:
 
 
 def recv(x: Tensor, src: int | None = None, group: Any = None, tag: int = 0) -> int:
-    """Receive a tensor from process `src`, or from any; return the rank of the sender."""
+    """Receive a tensor from process `src`, or from any process if it is None; return the sender's rank."""
     from mpi4py import MPI
 
     expect_tensors("recv", x)
@@ -190,14 +191,14 @@ def barrier(group: Any = None, async_op: bool = False) -> Work | None:
 
 
 def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> None:
-    """Write the object of each process, which pickle carries, into a list, by rank."""
+    """Gather the pickled object of each process into a list, ordered by rank."""
     comm = communicator(group)
     check_length("all_gather_object", object_list, comm)
     object_list[:] = comm.allgather(obj)
 
 
 def gather_object(obj: Any, object_gather_list: list[Any] | None = None, dst: int = 0, group: Any = None) -> None:
-    """Write the object of each process into a list of process `dst`."""
+    """Gather the object of each process into a list of process `dst`."""
     comm = communicator(group)
     gathered = comm.gather(obj, dst)
     if comm.rank == dst:
@@ -213,19 +214,19 @@ def broadcast_object_list(object_list: list[Any], src: int = 0, group: Any = Non
 
 
 def check_length(name: str, objects: Sequence[Any], comm: Any) -> None:
-    """Raise unless a list has an entry for each process."""
+    """Raise ArgumentError unless a list has one entry per process."""
     if len(objects) != comm.size:
         raise ArgumentError(f"{name}: expected a list of {comm.size} entries, got {len(objects)}")
 
 
 def check_rank(name: str, argument: str, rank: int, comm: Any) -> None:
-    """Raise unless there is a process of this rank."""
+    """Raise ArgumentError unless a process with this rank exists."""
     if not 0 <= rank < comm.size:
         raise ArgumentError(f"{name}: {argument}: expected a rank from 0 to {comm.size - 1}, got {rank}")
 
 
 def reduction(op: Any) -> ReduceOp:
-    """Return a ReduceOp for one or its name."""
+    """Return a ReduceOp for a ReduceOp or its name."""
     if isinstance(op, ReduceOp):
         return op
     try:
@@ -236,7 +237,7 @@ def reduction(op: Any) -> ReduceOp:
 
 
 def mpi_op(kind: ReduceOp) -> Any:
-    """Return the operation of MPI; an average is a sum first."""
+    """Return the operation of MPI; for an average, it is the sum."""
     from mpi4py import MPI
 
     return getattr(MPI, "SUM" if kind is ReduceOp.AVG else kind.name if kind is not ReduceOp.PRODUCT else "PROD")

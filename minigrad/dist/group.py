@@ -1,8 +1,8 @@
-"""The group of processes: started by `init_process_group`, or by the first call that needs it.
+"""The process group, which is started by `init_process_group`, or by the first call that requires it.
 
-An uncaught exception in one process must end the others, which would otherwise wait for it.  `python -m mpi4py` does
-this, and `python -m minigrad run` starts every process with it.  Without mpi4py's runner, the group installs a hook for
-exceptions, and warns because the hook does not run at `sys.exit`.
+An uncaught exception in one process must end the other processes, which would otherwise wait forever.  `python -m
+mpi4py` does this, and `python -m minigrad run` starts every process with it.  Without mpi4py's runner, the group
+installs an exception hook, and warns because the hook does not run at `sys.exit`.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ def init_process_group(
     backend: str | None = None, init_method: str | None = None, timeout: Any = None, world_size: int = -1,
     rank: int = -1, store: Any = None, group_name: str = "", **options: Any,
 ) -> None:  # fmt: skip
-    """Start the group of all processes that one launcher started.
+    """Start the group of all processes that the same launcher started.
 
     Parameters
     ----------
     backend, init_method, timeout, store, group_name
-        Accepted for scripts that are written for PyTorch, without effect: the transport is MPI.
+        Have no effect, because the transport is MPI; PyTorch has these parameters.
     world_size, rank : int, default -1
-        The number of processes and the index of this process; -1 for the values of the launcher.
+        Number of processes, and index of this process; with -1, the launcher's values are used.
 
     Raises
     ------
@@ -65,7 +65,7 @@ def destroy_process_group(group: Any = None) -> None:
 
 
 def get_rank(group: Any = None) -> int:
-    """Return the index of this process, from 0."""
+    """Return the index of this process, counted from 0."""
     rank: int = communicator(group).rank
     return rank
 
@@ -77,9 +77,10 @@ def get_world_size(group: Any = None) -> int:
 
 
 def communicator(group: Any = None) -> Any:
-    """Return the communicator of the group; start the group if it has not started.
+    """Return the communicator of the group; start the group if necessary.
 
-    Raises ArgumentError for a group that is not a communicator of mpi4py, GroupError without mpi4py.
+    Raises ArgumentError if `group` is not an mpi4py communicator, and GroupError if mpi4py is not installed or finds no
+    MPI.
     """
     if group is not None:
         if not hasattr(group, "Allreduce"):

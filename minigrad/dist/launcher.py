@@ -1,7 +1,7 @@
-"""`python -m minigrad run -n N script.py ...`: start a script in N processes, and name the one that failed.
+"""`python -m minigrad run -n N script.py ...`: start a script in N processes, and report which process failed.
 
-`mpiexec` starts the processes, each through `python -m mpi4py`, so that an exception of one ends all of them.  The
-processor's cores are shared out: each process compiles its loops for cores / N threads.
+`mpiexec` starts the processes, each through `python -m mpi4py`, so that an exception in one process ends all of them.
+The CPU cores are divided among the processes: each process compiles its loops for cores / N threads.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pathlib import Path
 
 from minigrad.dist.group import ADVICE, is_available
 
-# How Open MPI and MPICH report a process that has ended.
+# The reports of Open MPI and MPICH about a process that has ended.
 BY_SIGNAL = re.compile(r"process rank (\d+) with PID (\d+).*? exited on\s+signal (\d+)", re.DOTALL)
 BY_STATUS = re.compile(r"Process name: \[.*?,\s*(\d+)\]\s+Exit code:\s+(\d+)", re.DOTALL)
 BY_ABORT = re.compile(
@@ -29,7 +29,7 @@ HYDRA = re.compile(r"PID (\d+) RUNNING AT.*?EXIT (?:CODE|STRING): (\d+)", re.DOT
 
 
 def run(count: int, script: str, arguments: Sequence[str]) -> int:
-    """Start the processes, wait for them and return the exit status of the job."""
+    """Start the processes, wait for them, and return the exit status of the job."""
     launcher = mpiexec()
     if launcher is None or not is_available():
         print(f"python -m minigrad run: found no mpiexec or no mpi4py; {ADVICE}", file=sys.stderr)
@@ -54,7 +54,7 @@ def run(count: int, script: str, arguments: Sequence[str]) -> int:
 
 
 def forward_lines(job: subprocess.Popen[str], report: list[str]) -> None:
-    """Copy the errors of a job to those of this process, and keep the last ones."""
+    """Copy the stderr of a job to this process, and store the last 200 lines."""
     assert job.stderr is not None
     for text in job.stderr:
         line = text.replace("\0", "")  # Open MPI ends its report with a null character
@@ -71,7 +71,7 @@ def mpiexec() -> str | None:
 
 
 def options_of(launcher: str, count: int) -> list[str]:
-    """Return the options with which Open MPI starts as root, and starts more processes than there are cores."""
+    """Return the options that Open MPI needs to run as root, and to start more processes than there are cores."""
     version = subprocess.run([launcher, "--version"], capture_output=True, text=True, check=False).stdout
     if "Open MPI" not in version and "OpenRTE" not in version:
         return []
@@ -80,19 +80,19 @@ def options_of(launcher: str, count: int) -> list[str]:
 
 
 def cores() -> int:
-    """Return how many cores this process may use."""
+    """Return the number of CPU cores that this process may use."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
 def environment(count: int) -> dict[str, str]:
-    """Return the variables of the processes: the number of ranks, and each its share of the cores."""
+    """Return the environment variables of the processes: the number of ranks, and the threads per process."""
     share = str(max(1, cores() // count))
     threads = {name: os.environ.get(name, share) for name in ("NUMBA_NUM_THREADS", "OMP_NUM_THREADS")}
     return {**os.environ, **threads, "MINIGRAD_RANKS": str(count)}
 
 
 def cause(report: str) -> str:
-    """Return which process failed, and how, from the launcher's report."""
+    """Return which process failed and how, according to the launcher's report."""
     if match := BY_SIGNAL.search(report):
         rank, pid, number = match.groups()
         return f"rank {rank} (pid {pid}) was ended by signal {number} ({signal.Signals(int(number)).name})"

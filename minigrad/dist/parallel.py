@@ -1,8 +1,8 @@
-"""`DistributedDataParallel`: one model in several processes, whose gradients are averaged while backward still runs.
+"""`DistributedDataParallel`: one model in several processes, whose gradients are averaged during the backward pass.
 
-Parameters are put into buckets in the order in which their gradients arrive, the last layers first.  When the last
-gradient of a bucket is there, the bucket is packed and `Iallreduce` begins; backward goes on.  With the last bucket
-backward waits for all of them, and every `.grad` becomes a view of its bucket.
+Parameters are assigned to buckets in the order in which their gradients arrive, the last layers first.  When the last
+gradient of a bucket arrives, the bucket is packed, `Iallreduce` starts, and the backward pass continues.  At the last
+bucket, the backward pass waits for all reductions, and every `.grad` becomes a view of its bucket.
 """
 
 from __future__ import annotations
@@ -27,14 +27,15 @@ from minigrad.runtime.recording import is_grad_enabled
 from minigrad.runtime.data import host_array
 from minigrad.runtime.tensor import Tensor, describe
 
-# In elements: each parameter's part of a bucket begins at a multiple of this, which is a cache line of float32.
+# Alignment in elements: the part of each parameter starts at a multiple of 16, which is a cache line of float32.
 LINE = 16
 
 
 class Bucket:
     """Parameters whose gradients are reduced together, in one array.
 
-    missing: how many gradients have not arrived in this pass.  request: the reduction that has begun.
+    `missing` is the number of gradients that have not arrived in this pass; `request` is the reduction that has
+    started.
     """
 
     def __init__(self, dtype: np.dtype[Any]) -> None:
@@ -48,18 +49,19 @@ class Bucket:
 
     @property
     def nbytes(self) -> int:
-        """The size of the array."""
+        """The size of the array in bytes."""
         return self.size * self.dtype.itemsize
 
     def add(self, name: str, p: Any) -> None:
-        """Append a parameter."""
+        """Add a parameter at the end of the bucket."""
         self.parameters.append((name, p))
         self.starts.append(self.size)
         self.size += -(-p.numel() // LINE) * LINE
 
     def begin(self, comm: Any, op: Any) -> None:
-        """Pack the gradients and begin their sum."""
-        # Two references are this attribute and the argument.  A third one means that other code keeps the gradient.
+        """Copy the gradients into the array, and start their reduction."""
+        # Two references are this attribute and the argument.  With a third reference, other code still uses the
+        # gradient.
         if self.array is None or sys.getrefcount(self.array) > 2:
             self.array = np.zeros(self.size, self.dtype)
         array = self.array
@@ -70,7 +72,7 @@ class Bucket:
         self.request = comm.Iallreduce(op, array)
 
     def finish(self, count: int, unused: set[int]) -> None:
-        """Wait for the sum, and let each `.grad` be its part of the mean."""
+        """Wait for the sum, and set each `.grad` to its part of the mean."""
         self.request.Wait()
         self.request = None
         self.array *= self.dtype.type(1 / count)
@@ -86,23 +88,23 @@ class Bucket:
 
 
 class DistributedDataParallel(Module):
-    """A model that every process of a group has, with gradients that are the mean over the processes.
+    """A model that every process of a group has, whose gradients are the mean over the processes.
 
     Parameters
     ----------
     module : Module
-        Its parameters and buffers become those of process 0.
+        The model. Its parameters and buffers are overwritten with those of process 0.
     broadcast_buffers : bool, default True
-        Whether buffers become those of process 0 before each forward pass in training mode.
+        Whether process 0 broadcasts its buffers before each forward pass in training mode.
     process_group : communicator of mpi4py, optional
-        All processes if None.
+        Processes that take part; all processes if None.
     bucket_cap_mb : float, default 25
-        Size in MiB that a bucket does not exceed, unless one parameter does.
+        Maximum size of a bucket in MiB; only a bucket with a single parameter may be larger.
     find_unused_parameters : bool, default False
-        Whether each forward pass looks for parameters that the output does not depend on; otherwise a gradient that
-        does not arrive is an error in the next forward pass.
+        Whether each forward pass searches for parameters that the output does not depend on. If False, a missing
+        gradient causes an error in the next forward pass.
     device_ids, output_device, dim, init_sync, check_reduction, gradient_as_bucket_view, static_graph
-        Accepted for scripts that are written for PyTorch. Gradients are always views of their bucket.
+        Have no effect; PyTorch has these parameters. Gradients are always views of their bucket.
 
     Raises
     ------
@@ -111,8 +113,8 @@ class DistributedDataParallel(Module):
 
     Notes
     -----
-    With a mean as the loss and shares of one size, the gradients are those of one process with the whole batch. Names
-    of the state begin with `module.`, as in PyTorch; `ddp.module` is the model itself.
+    If the loss is a mean and all processes have batches of equal size, the gradients equal those of one process with
+    the whole batch. Keys of the state dict start with `module.`, as in PyTorch; `ddp.module` is the model itself.
     """
 
     def __init__(
@@ -139,13 +141,13 @@ class DistributedDataParallel(Module):
         self.expecting = self.waiting = False
         self.arrived: set[int] = set()
         self.used: set[int] = set()
-        # Weak, because a hook lives as long as its parameter and must not keep this object alive.
+        # The reference is weak, because a hook lives as long as its parameter and must not keep this object alive.
         method = weakref.WeakMethod(self.arrive)
         for _, p in named:
             p.register_post_accumulate_grad_hook(lambda p: call(method, p))
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """Compute the output of the model, and prepare for the gradients."""
+        """Compute the output of the model, and prepare for the backward pass."""
         if self.waiting:
             self.raise_for_missing()
         if self.broadcast_buffers and self.training and self.require_backward_grad_sync:
@@ -161,7 +163,7 @@ class DistributedDataParallel(Module):
         return output
 
     def arrive(self, p: Any) -> None:
-        """Count the gradient of a parameter; begin the reduction of each bucket that is complete."""
+        """Record the gradient of a parameter; start the reduction of each bucket that is complete."""
         if not self.expecting:
             return
         if p.id in self.arrived:
@@ -180,7 +182,7 @@ class DistributedDataParallel(Module):
             self.finish()
 
     def count(self, key: int) -> None:
-        """Note that a gradient has arrived, or will not; reductions begin in the order of the buckets."""
+        """Record that a gradient has arrived or is unused; reductions start in the order of the buckets."""
         from mpi4py import MPI
 
         self.arrived.add(key)
@@ -192,7 +194,7 @@ class DistributedDataParallel(Module):
                 bucket.begin(self.comm, MPI.IN_PLACE)
 
     def finish(self) -> None:
-        """Wait for all reductions; a parameter that no process used keeps its gradient None."""
+        """Wait for all reductions; the gradient of a parameter that no process used remains None."""
         from mpi4py import MPI
 
         keys = list(self.bucket_of)
@@ -205,7 +207,7 @@ class DistributedDataParallel(Module):
         self.used.clear()
 
     def raise_for_missing(self) -> None:
-        """Raise GroupError that names the parameters whose gradient did not arrive."""
+        """Raise GroupError, which names the parameters whose gradients did not arrive."""
         parameters = self.module.named_parameters()
         names = [name for name, p in parameters if p.id in self.bucket_of and p.id not in self.arrived]
         raise GroupError(
@@ -215,7 +217,7 @@ class DistributedDataParallel(Module):
 
     @contextmanager
     def no_sync(self) -> Iterator[None]:
-        """Gradients of passes in this context are added up in each process, and reduced by the next pass outside."""
+        """Open a block in which each process adds up its gradients; the next pass outside the block reduces them."""
         before, self.require_backward_grad_sync = self.require_backward_grad_sync, False
         try:
             yield
@@ -224,14 +226,14 @@ class DistributedDataParallel(Module):
 
 
 def call(method: weakref.WeakMethod[Any], p: Any) -> None:
-    """Call a method, unless its object is gone."""
+    """Call a method, unless its object has been freed."""
     function = method()
     if function is not None:
         function(p)
 
 
 def buckets_of(named: Sequence[tuple[str, Any]], cap: int) -> list[Bucket]:
-    """Put parameters into buckets, the last one first, as their gradients arrive."""
+    """Assign parameters to buckets in reverse order, as their gradients arrive."""
     buckets: list[Bucket] = []
     for name, p in reversed(named):
         dtype = wide(np.dtype(host_array(p.detach()).dtype))
@@ -243,7 +245,7 @@ def buckets_of(named: Sequence[tuple[str, Any]], cap: int) -> list[Bucket]:
 
 
 def share(comm: Any, x: Tensor) -> None:
-    """Give a tensor the values that process 0 has."""
+    """Overwrite a tensor with the values that it has in process 0."""
     array = outgoing(x)
     comm.Bcast(array.reshape(-1).view(np.uint8), 0)
     if comm.rank:
@@ -251,7 +253,7 @@ def share(comm: Any, x: Tensor) -> None:
 
 
 def expect_alike(comm: Any, module: Module) -> None:
-    """Raise GroupError unless the parameters and buffers of all processes have the same names, shapes and dtypes."""
+    """Raise GroupError unless parameters and buffers have the same names, shapes and dtypes in all processes."""
     mine = [(name, describe(x.detach())) for name, x in module.state_dict().items()]
     everyone = comm.allgather(mine)
     for rank, theirs in enumerate(everyone):

@@ -1,8 +1,9 @@
-"""How a training scales to many processes, before there are any: a simulation of the buckets of one step.
+"""Prediction of the time of a training step with many processes: a simulation of the buckets of one step.
 
-Backward produces the buckets one after the other, and the network reduces them one after the other, each when it is
-there and the one before is done.  A ring moves 2 (n - 1) / n of a bucket's bytes through each process in 2 (n - 1)
-messages.  Source: Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations" (2009).
+The backward pass produces the buckets one after another.  The network reduces one bucket at a time; a reduction starts
+when its bucket is complete and the previous reduction has ended.  A ring moves 2 (n - 1) / n of a bucket's bytes
+through each process in 2 (n - 1) messages.
+Source: Patarasuk and Yuan, "Bandwidth optimal all-reduce algorithms for clusters of workstations" (2009).
 """
 
 from __future__ import annotations
@@ -17,10 +18,11 @@ from minigrad.errors import ArgumentError
 
 @dataclass(frozen=True)
 class Prediction:
-    """One number of processes.
+    """The prediction for one number of processes.
 
-    processes: how many.  step: seconds of a step.  exposed: those of them in which backward has ended and a reduction
-    has not.  efficiency: the time of a step without a network, as a share of `step`.  nbytes: that each process sends.
+    `processes` is the number of processes, and `step` the duration of a step in seconds.  `exposed` is the time in
+    seconds after the backward pass in which reductions still run.  `efficiency` is the duration of a step without a
+    network, divided by `step`.  `nbytes` is the number of bytes that each process sends.
     """
 
     processes: int
@@ -32,9 +34,9 @@ class Prediction:
 
 @dataclass(frozen=True)
 class Scaling:
-    """The predictions for several numbers of processes; printed as a table."""
+    """The predictions for several numbers of processes, which print as a table."""
 
-    buckets: tuple[int, ...]  # bytes
+    buckets: tuple[int, ...]  # sizes in bytes
     predictions: tuple[Prediction, ...]
 
     def __str__(self) -> str:
@@ -53,34 +55,34 @@ def predict_scaling(
     latency: float = 20e-6, processes: Sequence[int] = (1, 2, 4, 8, 16, 32, 64), bucket_cap_mb: float = 25,
     overlap: bool = True,
 ) -> Scaling:  # fmt: skip
-    """Predict the time of a step of data parallel training, from times of one process and of the network.
+    """Predict the duration of a data-parallel step from durations in one process and the speed of the network.
 
     Parameters
     ----------
     module : Module
-        The model, whose parameters are put into buckets as `DistributedDataParallel` does.
+        Model, whose parameters are assigned to buckets as in `DistributedDataParallel`.
     forward, backward, update : float
-        Seconds of the parts of a step in one process, with the batch that each process has.
+        Durations in seconds of the parts of a step in one process, with the batch size that each process has.
     bandwidth : float, default 1.25e9
-        Bytes per second between two processes; 10 Gbit/s by default.
+        Bandwidth between two processes in bytes per second; the default is 10 Gbit/s.
     latency : float, default 20e-6
-        Seconds of a message.
+        Duration of a message in seconds, without its bytes.
     processes : sequence of int
         Numbers of processes.
     bucket_cap_mb : float, default 25
-        Size of a bucket in MiB.
+        Maximum size of a bucket in MiB.
     overlap : bool, default True
-        Whether reductions begin during backward.
+        Whether reductions start during the backward pass.
 
     Returns
     -------
     Scaling
-        Predictions, which print as a table.
+        The predictions, which print as a table.
 
     Notes
     -----
-    Gradients arrive in proportion to the number of their elements: the time of a linear map's backward is, but that of
-    a convolution is not, so the overlap of a convolutional network is a rough estimate.
+    The simulation assumes that gradients arrive in proportion to their numbers of elements.  This holds for linear
+    layers but not for convolutions, so for a convolutional network the overlap is only a rough estimate.
 
     Examples
     --------

@@ -1,6 +1,6 @@
 """Probability distributions under the names of `torch.distributions`: samples, log densities, entropies, divergences.
 
-Each file is a distribution; `kl.py` has the Kullback-Leibler divergences of pairs.
+Each file contains one distribution; `kl.py` contains the Kullback-Leibler divergences of pairs.
 """
 
 from minigrad.api.absent import present

@@ -1,4 +1,4 @@
-"""The distribution of 0 and 1."""
+"""The Bernoulli distribution, whose values are 0 and 1."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from minigrad.runtime.tensor import Tensor
 
 
 class Bernoulli(Distribution):
-    """The distribution of 1 with a probability, 0 otherwise, one for each element of its parameter.
+    """The Bernoulli distribution: 1 with a given probability, otherwise 0; one for each element of its parameter.
 
     Parameters
     ----------
     probs : Tensor or float, optional
-        Probability of 1.
+        Probability of the value 1.
     logits : Tensor or float, optional
-        Logarithm of the odds instead of `probs`.
+        Logarithm of the odds, instead of `probs`.
     validate_args : bool, optional
-        Whether the parameter is checked.
+        Whether to check the parameter.
 
     Raises
     ------
     ArgumentError
-        If both parameters are given, or none, or a probability is not from 0 to 1.
+        If both or none of the parameters are given, or a probability is not from 0 to 1.
 
     Examples
     --------
@@ -51,12 +51,12 @@ class Bernoulli(Distribution):
 
     @property
     def probs(self) -> Tensor:
-        """The probability of 1."""
+        """The probability of the value 1."""
         return self._parameter if self._name == "probs" else self._parameter.sigmoid()
 
     @property
     def logits(self) -> Tensor:
-        """The logarithm of the odds; a probability counts as at least the dtype's eps, and at most 1 minus that."""
+        """The logarithm of the odds; probabilities are limited to [eps, 1 - eps] with the eps of the dtype."""
         if self._name == "logits":
             return self._parameter
         eps = float(finfo(self._parameter.dtype).eps)
@@ -79,10 +79,10 @@ class Bernoulli(Distribution):
 
     @property
     def mean(self) -> Tensor:
-        """The probability of 1."""
+        """The mean, which is the probability of the value 1."""
         return self.probs
 
     @property
     def variance(self) -> Tensor:
-        """The product of both probabilities."""
+        """The variance, which is the product of both probabilities."""
         return self.probs * (1 - self.probs)

@@ -1,4 +1,4 @@
-"""The distribution of a class."""
+"""The categorical distribution, whose values are class indices."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from minigrad.runtime.tensor import Tensor, describe
 
 
 class Categorical(Distribution):
-    """The distribution of an index, with the probabilities of the classes along the last dim.
+    """The categorical distribution of an index; the probabilities of the classes are in the last dim.
 
     Parameters
     ----------
     probs : Tensor, optional
-        Probabilities, or weights that are divided by their sum.
+        Probabilities, or weights, which are divided by their sum.
     logits : Tensor, optional
-        Logarithms of weights instead of `probs`.
+        Logarithms of weights, instead of `probs`.
     validate_args : bool, optional
-        Whether the parameter is checked.
+        Whether to check the parameter.
 
     Raises
     ------
     ArgumentError
-        If both parameters are given, or none, or a weight is negative.
+        If both or none of the parameters are given, or a weight is negative.
     ShapeError
-        If the parameter has no dim.
+        If the parameter has no dims.
 
     Examples
     --------
@@ -63,12 +63,12 @@ class Categorical(Distribution):
 
     @property
     def probs(self) -> Tensor:
-        """The probabilities."""
+        """The probabilities of the classes."""
         return F.softmax(self.logits, -1) if self._probs is None else self._probs
 
     @property
     def logits(self) -> Tensor:
-        """The logarithms of the probabilities, which count as at least the dtype's eps."""
+        """The logarithms of the probabilities, limited to [eps, 1 - eps]."""
         if self._probs is None:
             assert self._logits is not None
             return self._logits

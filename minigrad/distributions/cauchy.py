@@ -12,16 +12,16 @@ from minigrad.runtime.tensor import Tensor
 
 
 class Cauchy(LocationScale):
-    """The Cauchy distribution, one for each element of its parameters; it has no mean.
+    """The Cauchy distribution, which has no mean; one for each element of its parameters.
 
     Parameters
     ----------
     loc : Tensor or float
-        Median.
+        Median of the distribution.
     scale : Tensor or float
-        Scale.
+        Half the interquartile range.
     validate_args : bool, optional
-        Whether the parameters are checked.
+        Whether to check the parameters.
 
     Raises
     ------
@@ -36,7 +36,7 @@ class Cauchy(LocationScale):
     """
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        """Return values, whose gradients flow to the parameters."""
+        """Return samples, whose gradients flow to the parameters."""
         u = random.rand(self._extended_shape(sample_shape), dtype=self.loc.dtype, device=self.loc.device)
         return self.icdf(u)
 
@@ -45,7 +45,7 @@ class Cauchy(LocationScale):
         return -math.log(math.pi) - self.scale.log() - (((value - self.loc) / self.scale) ** 2).log1p()
 
     def cdf(self, value: Tensor) -> Tensor:
-        """Return the probability of values up to `value`."""
+        """Return the probability of a sample of at most `value`."""
         return ((value - self.loc) / self.scale).atan() / math.pi + 0.5
 
     def icdf(self, value: Tensor) -> Tensor:
@@ -58,10 +58,10 @@ class Cauchy(LocationScale):
 
     @property
     def mean(self) -> Tensor:
-        """Nan: there is no mean."""
+        """Nan, because the distribution has no mean."""
         return full_like(self.loc, math.nan)
 
     @property
     def variance(self) -> Tensor:
-        """Infinity."""
+        """Infinity, because the variance does not exist."""
         return full_like(self.loc, math.inf)

@@ -1,4 +1,4 @@
-"""The base of distributions: shapes, arguments and the methods that follow from others."""
+"""The base classes of distributions: shapes, checks, and methods that follow from other methods."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from minigrad.runtime.tensor import Tensor
 
 
 class Distribution:
-    """A distribution of tensors of `event_shape`, one for each position of `batch_shape`.
+    """A distribution of tensors of shape `event_shape`, one for each index of `batch_shape`.
 
     Parameters
     ----------
     batch_shape : tuple of int
         Shape of the parameters.
     event_shape : tuple of int
-        Shape of one value.
+        Shape of one sample.
     validate_args : bool, optional
-        Whether parameters are checked; as in PyTorch by default with `python` and not with `python -O`.
+        Whether to check the parameters. As in PyTorch, the default is True, and False under `python -O`.
     """
 
     has_rsample = False
@@ -39,7 +39,7 @@ class Distribution:
             self._check()
 
     def _check(self) -> None:
-        """Raise ArgumentError for parameters outside their domain."""
+        """Raise ArgumentError if a parameter is outside its domain."""
 
     def _require(self, holds: Tensor, name: str, expected: str) -> None:
         """Raise ArgumentError unless a condition holds for all elements of a parameter."""
@@ -47,21 +47,21 @@ class Distribution:
             raise ArgumentError(f"{type(self).__name__}: expected {name} to be {expected}, got another value")
 
     def _extended_shape(self, sample_shape: Sequence[int]) -> tuple[int, ...]:
-        """Return the shape of samples."""
+        """Return the shape of samples: `sample_shape + batch_shape + event_shape`."""
         return (*sample_shape, *self.batch_shape, *self.event_shape)
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        """Return values, without a gradient, of shape `sample_shape + batch_shape + event_shape`."""
+        """Return samples without a gradient, of shape `sample_shape + batch_shape + event_shape`."""
         with no_grad():
             return self.rsample(sample_shape)
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        """Return values whose gradients flow to the parameters.
+        """Return samples whose gradients flow to the parameters.
 
         Raises
         ------
         NotImplementedError
-            If values do not depend on the parameters smoothly.
+            If samples are not differentiable functions of the parameters.
         """
         raise NotImplementedError(f"{type(self).__name__}: values have no gradient; use sample() and log_prob()")
 
@@ -70,7 +70,7 @@ class Distribution:
         raise NotImplementedError(f"{type(self).__name__} has no log_prob")
 
     def entropy(self) -> Tensor:
-        """Return the entropy in nats, of `batch_shape`."""
+        """Return the entropy in nats, a tensor of shape `batch_shape`."""
         raise NotImplementedError(f"{type(self).__name__} has no entropy")
 
     @property
@@ -93,7 +93,7 @@ class Distribution:
 
 
 class LocationScale(Distribution):
-    """The base of distributions that are another one, times a positive `scale`, plus `loc`."""
+    """The base class of distributions of `loc + scale * x` with a positive `scale` and a standard distribution of x."""
 
     has_rsample = True
 
@@ -106,12 +106,12 @@ class LocationScale(Distribution):
 
 
 def summed(x: Any, dims: int) -> Any:
-    """Return the sum over the last dims."""
+    """Return the sum over the last `dims` dims."""
     return x.sum(tuple(range(-dims, 0))) if dims else x
 
 
 def broadcast_all(*values: Any) -> tuple[Tensor, ...]:
-    """Return numbers and tensors as tensors of one shape; numbers take the dtype of the first tensor."""
+    """Return numbers and tensors as tensors of the same shape; numbers take the dtype of the first tensor."""
     first = next((value for value in values if isinstance(value, Tensor)), None)
     dtype, device = (default_float(), None) if first is None else (first.dtype, first.device)
     tensors = [

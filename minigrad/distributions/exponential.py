@@ -16,9 +16,9 @@ class Exponential(Distribution):
     Parameters
     ----------
     rate : Tensor or float
-        The inverse of the mean.
+        Inverse of the mean.
     validate_args : bool, optional
-        Whether the parameters are checked.
+        Whether to check the parameters.
 
     Raises
     ------
@@ -42,7 +42,7 @@ class Exponential(Distribution):
         self._require(self.rate > 0, "rate", "positive")
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        """Return values, whose gradients flow to the rate."""
+        """Return samples, whose gradients flow to the rate."""
         u = random.rand(self._extended_shape(sample_shape), dtype=self.rate.dtype, device=self.rate.device)
         return self.icdf(u)
 
@@ -51,7 +51,7 @@ class Exponential(Distribution):
         return self.rate.log() - self.rate * value
 
     def cdf(self, value: Tensor) -> Tensor:
-        """Return the probability of values up to `value`."""
+        """Return the probability of a sample of at most `value`."""
         return 1 - (-self.rate * value).exp()
 
     def icdf(self, value: Tensor) -> Tensor:

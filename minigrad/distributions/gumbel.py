@@ -14,16 +14,16 @@ EULER = 0.57721566490153286061
 
 
 class Gumbel(LocationScale):
-    """The Gumbel distribution (of the largest of many values), one for each element of its parameters.
+    """The Gumbel distribution, a limit of maxima of many samples; one for each element of its parameters.
 
     Parameters
     ----------
     loc : Tensor or float
-        Mode.
+        Mode of the distribution.
     scale : Tensor or float
-        Scale.
+        Scale of the distribution.
     validate_args : bool, optional
-        Whether the parameters are checked.
+        Whether to check the parameters.
 
     Raises
     ------
@@ -37,7 +37,7 @@ class Gumbel(LocationScale):
     """
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        """Return values, whose gradients flow to the parameters."""
+        """Return samples, whose gradients flow to the parameters."""
         u = random.rand(self._extended_shape(sample_shape), dtype=self.loc.dtype, device=self.loc.device)
         return self.icdf(u.clamp(min=float(finfo(u.dtype).tiny)))  # at u = 0 the value would be -inf
 
@@ -47,7 +47,7 @@ class Gumbel(LocationScale):
         return y - y.exp() - self.scale.log()
 
     def cdf(self, value: Tensor) -> Tensor:
-        """Return the probability of values up to `value`."""
+        """Return the probability of a sample of at most `value`."""
         return (-((self.loc - value) / self.scale).exp()).exp()
 
     def icdf(self, value: Tensor) -> Tensor:

@@ -1,4 +1,4 @@
-"""Batches of a distribution that count as one value."""
+"""Distributions whose last batch dims become event dims."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from minigrad.runtime.tensor import Tensor
 
 
 class Independent(Distribution):
-    """A distribution whose last batch dims are dims of its values, so that `log_prob` sums over them.
+    """A distribution whose last batch dims are reinterpreted as event dims, so that `log_prob` sums over them.
 
     Parameters
     ----------
     base_distribution : Distribution
         The distribution of the elements.
     reinterpreted_batch_ndims : int
-        Number of dims that become dims of a value.
+        Number of batch dims that become event dims.
     validate_args : bool, optional
-        Accepted; the parameters have been checked.
+        Has no effect, because the parameters of `base_distribution` were already checked.
 
     Raises
     ------
     ArgumentError
-        If the distribution has fewer batch dims.
+        If the distribution has fewer batch dims than `reinterpreted_batch_ndims`.
 
     Examples
     --------
@@ -49,24 +49,24 @@ class Independent(Distribution):
 
     @property
     def has_rsample(self) -> bool:  # type: ignore[override]
-        """Whether values have gradients."""
+        """Whether samples have gradients."""
         return self.base_dist.has_rsample
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        """Return values without a gradient."""
+        """Return samples without a gradient."""
         return self.base_dist.sample(sample_shape)
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        """Return values whose gradients flow to the parameters."""
+        """Return samples whose gradients flow to the parameters."""
         return self.base_dist.rsample(sample_shape)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """Return the sum of the logarithms of the densities of a value's elements."""
+        """Return the log density of `value`, summed over the reinterpreted dims."""
         result: Tensor = summed(self.base_dist.log_prob(value), self.reinterpreted_batch_ndims)
         return result
 
     def entropy(self) -> Tensor:
-        """Return the sum of the entropies of a value's elements."""
+        """Return the entropy in nats, summed over the reinterpreted dims."""
         result: Tensor = summed(self.base_dist.entropy(), self.reinterpreted_batch_ndims)
         return result
 
@@ -77,5 +77,5 @@ class Independent(Distribution):
 
     @property
     def variance(self) -> Tensor:
-        """The variance of each element."""
+        """The variance of each element of a sample."""
         return self.base_dist.variance

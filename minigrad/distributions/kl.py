@@ -1,4 +1,4 @@
-"""Kullback-Leibler divergences of pairs of distributions, one function for each pair."""
+"""Kullback-Leibler divergences of pairs of distributions, with one function per pair."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ from minigrad.runtime.tensor import Tensor
 
 
 def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
-    """Return the Kullback-Leibler divergence: the mean of `p.log_prob(x) - q.log_prob(x)` over values x of p.
+    """Return the Kullback-Leibler divergence: the mean of `p.log_prob(x) - q.log_prob(x)` over samples x of p.
 
     Parameters
     ----------
     p, q : Distribution
-        Two distributions of one class.
+        Two distributions of the same class.
 
     Returns
     -------

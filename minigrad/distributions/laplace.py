@@ -11,16 +11,16 @@ from minigrad.runtime.tensor import Tensor
 
 
 class Laplace(LocationScale):
-    """The Laplace distribution, two exponential ones back to back, one for each element of its parameters.
+    """The Laplace distribution, which is exponential in both directions; one for each element of its parameters.
 
     Parameters
     ----------
     loc : Tensor or float
-        Mean.
+        Mean of the distribution.
     scale : Tensor or float
-        Scale.
+        Scale: the mean distance from `loc`.
     validate_args : bool, optional
-        Whether the parameters are checked.
+        Whether to check the parameters.
 
     Raises
     ------
@@ -35,9 +35,9 @@ class Laplace(LocationScale):
     """
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        """Return values, whose gradients flow to the parameters."""
+        """Return samples, whose gradients flow to the parameters."""
         u = random.rand(self._extended_shape(sample_shape), dtype=self.loc.dtype, device=self.loc.device)
-        # At u = 0 the value would be -inf.  eps / 2 is the smallest u for which 0.5 - u is not rounded to 0.5.
+        # At u = 0, the sample would be -inf.  eps / 2 is the smallest u for which 0.5 - u is not rounded to 0.5.
         return self.icdf(u.clamp(min=float(finfo(u.dtype).eps) / 2))
 
     def log_prob(self, value: Tensor) -> Tensor:
@@ -45,7 +45,7 @@ class Laplace(LocationScale):
         return -(2 * self.scale).log() - (value - self.loc).abs() / self.scale
 
     def cdf(self, value: Tensor) -> Tensor:
-        """Return the probability of values up to `value`."""
+        """Return the probability of a sample of at most `value`."""
         distance = value - self.loc
         return 0.5 - 0.5 * distance.sign() * (-distance.abs() / self.scale).expm1()
 

@@ -1,4 +1,4 @@
-"""The normal distribution of vectors."""
+"""The multivariate normal distribution."""
 
 from __future__ import annotations
 
@@ -16,27 +16,27 @@ from minigrad.runtime.tensor import Tensor, describe
 
 
 class MultivariateNormal(Distribution):
-    """The normal distribution of vectors, with a covariance of their elements.
+    """The normal distribution of vectors, with a covariance matrix of their elements.
 
     Parameters
     ----------
     loc : Tensor
-        Mean (..., n).
+        Mean, of shape (..., n).
     covariance_matrix : Tensor, optional
-        Covariance (..., n, n), positive definite.
+        Positive definite covariance, of shape (..., n, n).
     precision_matrix : Tensor, optional
-        Inverse of the covariance instead of it.
+        Inverse of the covariance, instead of `covariance_matrix`.
     scale_tril : Tensor, optional
-        Lower triangular factor of the covariance instead of it.
+        Lower triangular Cholesky factor of the covariance, instead of `covariance_matrix`.
     validate_args : bool, optional
-        Whether the factor is checked.
+        Whether to check that the diagonal of the factor is positive.
 
     Raises
     ------
     ArgumentError
-        If none or several of the three matrices are given, or the diagonal of the factor is not positive.
+        If not exactly one of the three matrices is given, or the diagonal of the factor is not positive.
     ShapeError
-        If the mean has no dim.
+        If the mean has no dims.
 
     Examples
     --------
@@ -71,11 +71,11 @@ class MultivariateNormal(Distribution):
 
     @property
     def covariance_matrix(self) -> Tensor:
-        """The covariance."""
+        """The covariance matrix."""
         return self.scale_tril @ self.scale_tril.mT
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        """Return values whose gradients flow to the mean and the factor."""
+        """Return samples whose gradients flow to the mean and to the factor."""
         noise = random.randn(self._extended_shape(sample_shape), dtype=self.loc.dtype, device=self.loc.device)
         return self.loc + (self.scale_tril @ noise.unsqueeze(-1)).squeeze(-1)
 
@@ -100,5 +100,5 @@ class MultivariateNormal(Distribution):
 
     @property
     def variance(self) -> Tensor:
-        """The diagonal of the covariance."""
+        """The variance of each element, which is the diagonal of the covariance."""
         return self.scale_tril.square().sum(-1)

@@ -18,11 +18,11 @@ class Normal(LocationScale):
     Parameters
     ----------
     loc : Tensor or float
-        Mean.
+        Mean of the distribution.
     scale : Tensor or float
-        Standard deviation.
+        Standard deviation of the distribution.
     validate_args : bool, optional
-        Whether the parameters are checked.
+        Whether to check the parameters.
 
     Raises
     ------
@@ -37,7 +37,7 @@ class Normal(LocationScale):
     """
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        """Return values `loc + scale * noise`, whose gradients flow to both."""
+        """Return samples `loc + scale * noise`, whose gradients flow to both parameters."""
         noise = random.randn(self._extended_shape(sample_shape), dtype=self.loc.dtype, device=self.loc.device)
         return self.loc + noise * self.scale
 
@@ -46,7 +46,7 @@ class Normal(LocationScale):
         return -((value - self.loc) ** 2) / (2 * self.scale**2) - self.scale.log() - HALF_LOG_2PI
 
     def cdf(self, value: Tensor) -> Tensor:
-        """Return the probability of values up to `value`."""
+        """Return the probability of a sample of at most `value`."""
         return 0.5 * (1 + ((value - self.loc) / (self.scale * math.sqrt(2))).erf())
 
     def entropy(self) -> Tensor:
@@ -60,5 +60,5 @@ class Normal(LocationScale):
 
     @property
     def variance(self) -> Tensor:
-        """The square of `scale`."""
+        """The variance, which is the square of `scale`."""
         return self.scale**2

@@ -1,4 +1,4 @@
-"""The distribution of a class as a vector with a single 1."""
+"""The categorical distribution whose samples are one-hot vectors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from minigrad.runtime.tensor import Tensor
 
 
 class OneHotCategorical(Distribution):
-    """The distribution of a vector that is 1 at a class and 0 elsewhere; the arguments match those of `Categorical`.
+    """The distribution of one-hot vectors, which are 1 at a class; the arguments are the same as for `Categorical`.
 
     Examples
     --------
@@ -30,16 +30,16 @@ class OneHotCategorical(Distribution):
 
     @property
     def probs(self) -> Tensor:
-        """The probabilities."""
+        """The probabilities of the classes."""
         return self._categorical.probs
 
     @property
     def logits(self) -> Tensor:
-        """The logarithms of the probabilities."""
+        """The logarithms of the probabilities of the classes."""
         return self._categorical.logits
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        """Return vectors of shape `sample_shape + batch_shape + event_shape`."""
+        """Return one-hot vectors of shape `sample_shape + batch_shape + event_shape`."""
         index: Any = self._categorical.sample(sample_shape)
         result: Tensor = F.one_hot(index, self._categorical._num_events).to(self.probs.dtype)
         return result
@@ -54,17 +54,17 @@ class OneHotCategorical(Distribution):
 
     @property
     def mean(self) -> Tensor:
-        """The probabilities."""
+        """The mean, which is the vector of probabilities."""
         return self.probs
 
     @property
     def variance(self) -> Tensor:
-        """The variance of each element."""
+        """The variance of each element of a sample."""
         return self.probs * (1 - self.probs)
 
 
 class OneHotCategoricalStraightThrough(OneHotCategorical):
-    """`OneHotCategorical` whose values have the gradient of the probabilities.
+    """`OneHotCategorical` whose samples have the gradient of the probabilities.
 
     References
     ----------
@@ -74,6 +74,6 @@ class OneHotCategoricalStraightThrough(OneHotCategorical):
     has_rsample = True
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        """Return vectors, whose gradients flow to the probabilities as if they were those."""
+        """Return one-hot vectors, whose gradients are passed unchanged to the probabilities."""
         probs = self.probs
         return self.sample(sample_shape) + (probs - probs.detach())

@@ -1,4 +1,4 @@
-"""Distributions of the images of values under a map: `TransformedDistribution`, and `LogNormal`."""
+"""Distributions of a function of samples: `TransformedDistribution` and `LogNormal`."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from minigrad.runtime.tensor import Tensor, describe
 
 
 class TransformedDistribution(Distribution):
-    """The distribution of `transforms(x)` for values x of a base.
+    """The distribution of `transforms(x)` for samples x of a base distribution.
 
     Parameters
     ----------
     base_distribution : Distribution
-        The distribution of x.
+        Distribution of x.
     transforms : Transform or list of Transform
-        Maps, the first one first.
+        Transforms in the order in which they are applied.
     validate_args : bool, optional
-        Accepted; the parameters of the base have been checked.
+        Has no effect, because the parameters of the base were already checked.
 
     Raises
     ------
     ArgumentError
-        If `transforms` are not maps, or take more dims as one value than the base has.
+        If an entry of `transforms` is not a Transform, or the event dims of the transforms exceed the dims of the base.
 
     Examples
     --------
@@ -62,26 +62,26 @@ class TransformedDistribution(Distribution):
 
     @property
     def has_rsample(self) -> bool:  # type: ignore[override]
-        """Whether values have gradients."""
+        """Whether samples have gradients."""
         return self.base_dist.has_rsample
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        """Return values without a gradient."""
+        """Return samples without a gradient."""
         with no_grad():
             return self._mapped(self._drawn(self.base_dist.sample, sample_shape))
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        """Return values, whose gradients flow to the parameters of the base and of the transforms."""
+        """Return samples, whose gradients flow to the parameters of the base and of the transforms."""
         return self._mapped(self._drawn(self.base_dist.rsample, sample_shape))
 
     def _drawn(self, draw: Callable[[Sequence[int]], Tensor], sample_shape: Sequence[int]) -> Tensor:
-        """Return values of the base, one for each position to which the maps stretch it."""
+        """Return samples of the base, broadcast to the shape of the transforms."""
         own = (*self.base_dist.batch_shape, *self.base_dist.event_shape)
         shape = (*self.batch_shape, *self.event_shape)
         first = len(shape) - len(own)  # number of dims that the base does not have
         stretched = [d for d, n in enumerate(own) if n != shape[first + d]]
         x = draw((*sample_shape, *shape[:first], *[shape[first + d] for d in stretched]))
-        # The draws for an expanded dim come before the dims of the base; exchange it with that of length 1.
+        # The samples for an expanded dim come before the dims of the base; exchange this dim with the dim of length 1.
         before = len(sample_shape) + first
         for k, d in enumerate(stretched):
             x = x.transpose(before + k, before + len(stretched) + d)
@@ -93,7 +93,7 @@ class TransformedDistribution(Distribution):
         return x
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """Return the logarithm of the density: that of the base, minus the logarithm of how far the maps stretch."""
+        """Return the log density: that of the base, minus the log absolute Jacobian determinants of the transforms."""
         total: Any = 0.0
         y: Any = value
         for each in reversed(self.transforms):
@@ -105,7 +105,7 @@ class TransformedDistribution(Distribution):
         return result
 
     def cdf(self, value: Tensor) -> Tensor:
-        """Return the probability of values up to `value`, for maps of single elements."""
+        """Return the probability of a sample of at most `value` (elementwise only)."""
         sign: Any = 1
         for each in reversed(self.transforms):
             value = each.inverse(value)
@@ -116,14 +116,14 @@ class TransformedDistribution(Distribution):
 
 
 class LogNormal(TransformedDistribution):
-    """The distribution of exp(x) for normal x.
+    """The distribution of exp(x) for a normally distributed x.
 
     Parameters
     ----------
     loc, scale : Tensor or float
         Mean and standard deviation of x.
     validate_args : bool, optional
-        Whether the parameters are checked.
+        Whether to check the parameters.
 
     Raises
     ------

@@ -1,6 +1,6 @@
-"""Maps of values that have an inverse, for `TransformedDistribution`: how a map changes a density.
+"""Invertible transforms of samples, for `TransformedDistribution`, which state how they change a density.
 
-A subclass defines `_call`, `_inverse` and `log_abs_det_jacobian`; all maps here are of single elements.
+A subclass defines `_call`, `_inverse` and `log_abs_det_jacobian`; all transforms here are elementwise.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from minigrad.runtime.tensor import Tensor
 
 
 class Transform:
-    """A map with an inverse.
+    """An invertible transform of tensors.
 
     Parameters
     ----------
     cache_size : int, default 0
-        With 1, the inverse of the last result is the value that it was made from, bit for bit.
+        If 1, the inverse of the last result is the same tensor from which the result was computed.
     """
 
     bijective = True
@@ -38,7 +38,7 @@ class Transform:
         self.cache_size, self._last = cache_size, (None, None)
 
     def __call__(self, x: Any) -> Any:
-        """Return the image of x."""
+        """Return the transformed x."""
         if self.cache_size and self._last[0] is x:
             return self._last[1]
         y = self._call(x)
@@ -46,14 +46,14 @@ class Transform:
         return y
 
     def inverse(self, y: Any) -> Any:
-        """Return the value whose image is y."""
+        """Return the value that is transformed to y."""
         if self.cache_size and self._last[1] is y:
             return self._last[0]
         return self._inverse(y)
 
     @property
     def inv(self) -> Transform:
-        """The inverse as a map."""
+        """The inverse as a Transform."""
         return Inverse(self)
 
     def _call(self, x: Any) -> Any:
@@ -63,11 +63,11 @@ class Transform:
         raise NotImplementedError(f"{type(self).__name__}: define _inverse")
 
     def forward_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
-        """Return the shape of the image of a tensor of some shape."""
+        """Return the shape of the result for an argument of a given shape."""
         return tuple(shape)
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        """Return the logarithm of the absolute value of the derivative at x, where y is the image of x."""
+        """Return the logarithm of the absolute derivative at x; y is the transformed x."""
         raise NotImplementedError(f"{type(self).__name__}: define log_abs_det_jacobian")
 
     def __repr__(self) -> str:
@@ -75,7 +75,7 @@ class Transform:
 
 
 class Inverse(Transform):
-    """The inverse of a map."""
+    """The inverse of a transform."""
 
     def __init__(self, transform: Transform) -> None:
         super().__init__()
@@ -83,7 +83,7 @@ class Inverse(Transform):
 
     @property
     def inv(self) -> Transform:
-        """The map itself."""
+        """The transform whose inverse this is."""
         return self.transform
 
     def _call(self, x: Any) -> Any:
@@ -93,16 +93,16 @@ class Inverse(Transform):
         return self.transform(y)
 
     def forward_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
-        """Return that of the map, as both stretch to the same parameters."""
+        """Return the shape of the transform, which broadcasts to the same parameters."""
         return self.transform.forward_shape(shape)
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        """Return minus that of the map."""
+        """Return the negated value of the transform."""
         return -self.transform.log_abs_det_jacobian(y, x)
 
 
 class ExpTransform(Transform):
-    """exp(x)."""
+    """The transform exp(x)."""
 
     def _call(self, x: Any) -> Any:
         return x.exp()
@@ -116,7 +116,7 @@ class ExpTransform(Transform):
 
 
 class TanhTransform(Transform):
-    """tanh(x).
+    """The transform tanh(x).
 
     Examples
     --------
@@ -133,12 +133,12 @@ class TanhTransform(Transform):
         return y.atanh()
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        """Return log(1 - tanh(x)^2), without cancellation for large x."""
+        """Return log(1 - tanh(x)^2), computed without cancellation for large x."""
         return 2.0 * (math.log(2.0) - x - F.softplus(-2.0 * x))
 
 
 class SigmoidTransform(Transform):
-    """1 / (1 + exp(-x)), between the smallest number of the dtype and the largest below 1."""
+    """The transform 1 / (1 + exp(-x)), limited to [tiny, 1 - eps] with the constants of the dtype."""
 
     def _bounded(self, y: Any) -> Any:
         kind = finfo(y.dtype)
@@ -157,16 +157,16 @@ class SigmoidTransform(Transform):
 
 
 class AffineTransform(Transform):
-    """loc + scale * x.
+    """The transform loc + scale * x.
 
     Parameters
     ----------
     loc, scale : Tensor or float
-        The numbers of the map.
+        Coefficients of the transform.
     event_dim : int, default 0
-        Number of last dims that belong to one value.
+        Number of last dims that belong to one sample.
     cache_size : int, default 0
-        As for `Transform`.
+        The same as for `Transform`.
     """
 
     def __init__(self, loc: Any, scale: Any, event_dim: int = 0, cache_size: int = 0) -> None:
@@ -187,12 +187,12 @@ class AffineTransform(Transform):
         return (y - self.loc) / self.scale
 
     def forward_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
-        """Return the shape to which the argument and the numbers of the map stretch."""
+        """Return the shape to which the argument, `loc` and `scale` are broadcast."""
         numbers = [each.shape for each in (self.loc, self.scale) if isinstance(each, Tensor)]
         return broadcast_shapes("AffineTransform", tuple(shape), *numbers)
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        """Return log |scale|, summed over the dims of a value."""
+        """Return log |scale|, summed over the event dims."""
         if isinstance(self.scale, Tensor):
             result: Any = self.scale.abs().log() + full_like(x, 0.0)
         else:
@@ -201,14 +201,14 @@ class AffineTransform(Transform):
 
 
 class ComposeTransform(Transform):
-    """Composition of several maps, applied in order.
+    """The composition of several transforms, which are applied in order.
 
     Parameters
     ----------
     parts : sequence of Transform
-        The maps, the first one first.
+        Transforms in the order in which they are applied.
     cache_size : int, default 0
-        As for `Transform`.
+        The same as for `Transform`.
     """
 
     def __init__(self, parts: Sequence[Transform], cache_size: int = 0) -> None:
@@ -218,7 +218,7 @@ class ComposeTransform(Transform):
 
     @property
     def sign(self) -> Any:  # type: ignore[override]
-        """The product of the signs."""
+        """The product of the signs of the parts."""
         result: Any = 1
         for part in self.parts:
             result = result * part.sign
@@ -235,11 +235,11 @@ class ComposeTransform(Transform):
         return y
 
     def forward_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
-        """Return the shape behind the last map."""
+        """Return the shape after the last transform."""
         return reduce(lambda before, part: part.forward_shape(before), self.parts, tuple(shape))
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        """Return the sum of those of the maps."""
+        """Return the sum of the values of all parts."""
         total: Any = full_like(x, 0.0) if not self.parts else 0.0
         for part in self.parts:
             image = part(x)

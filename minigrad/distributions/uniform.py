@@ -13,19 +13,19 @@ from minigrad.runtime.tensor import Tensor
 
 
 class Uniform(Distribution):
-    """The uniform distribution between two numbers, one for each element of its parameters.
+    """The uniform distribution between two bounds, one for each element of its parameters.
 
     Parameters
     ----------
     low, high : Tensor or float
-        Bounds; `high` itself does not occur.
+        Lower and upper bound; `high` itself does not occur.
     validate_args : bool, optional
-        Whether the parameters are checked.
+        Whether to check the parameters.
 
     Raises
     ------
     ArgumentError
-        If a bound is not below the other.
+        If `low` is not less than `high`.
 
     Examples
     --------
@@ -43,12 +43,12 @@ class Uniform(Distribution):
         self._require(self.low < self.high, "low", "below high")
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
-        """Return values, whose gradients flow to the bounds."""
+        """Return samples, whose gradients flow to the bounds."""
         noise = random.rand(self._extended_shape(sample_shape), dtype=self.low.dtype, device=self.low.device)
         return self.low + noise * (self.high - self.low)
 
     def log_prob(self, value: Tensor) -> Tensor:
-        """Return the logarithm of the density, -inf outside the bounds."""
+        """Return the logarithm of the density, which is -inf outside the bounds."""
         inside = (self.low <= value) & (value < self.high)
         return where(inside, -(self.high - self.low).log(), -math.inf)
 
@@ -58,10 +58,10 @@ class Uniform(Distribution):
 
     @property
     def mean(self) -> Tensor:
-        """The middle."""
+        """The mean, which is the midpoint of the bounds."""
         return (self.low + self.high) / 2
 
     @property
     def variance(self) -> Tensor:
-        """The squared length divided by 12."""
+        """The variance, which is (high - low)**2 / 12."""
         return (self.high - self.low) ** 2 / 12

@@ -1,4 +1,4 @@
-"""Transforms of functions, under the names of `torch.func`: derivatives and batches of them, nested to any depth."""
+"""Function transforms under the names of `torch.func`: derivatives and batching, which nest to any depth."""
 
 from typing import TYPE_CHECKING, NoReturn
 
@@ -19,8 +19,8 @@ __all__ = [
 __dir__ = listed(__all__)
 document_all(globals())
 
-if not TYPE_CHECKING:  # a type checker would take every name for one that is there
+if not TYPE_CHECKING:  # a type checker would otherwise accept every attribute of this module
 
     def __getattr__(name: str) -> NoReturn:
-        """Fail, and say what to write instead of a name that torch.func or jax has."""
+        """Raise the error that suggests a replacement for names of torch.func or jax."""
         raise absent(__name__, name)

@@ -1,4 +1,4 @@
-"""The inputs of a transform: the arguments of a function, checked, and their names in messages."""
+"""The inputs of a transform: the checked arguments of a function, and their descriptions in messages."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Argnums = int | Sequence[int]
 class Inputs:
     """The arguments with respect to which a transform differentiates.
 
-    floats: the tensors among the leaves; all other nested leaves (None, numbers, other objects) stay as they are.
+    `floats` are the tensors among the leaves.  All other leaves (None, numbers, other objects) are passed on unchanged.
     """
 
     __slots__ = ("args", "floats", "leaves", "positions", "spots", "tree")
@@ -47,7 +47,7 @@ class Inputs:
                 )
 
     def nested(self, values: Sequence[Any], other: Any = None) -> Any:
-        """Return values for the floats, nested as the arguments, and `other` (None: nothing) for all other leaves."""
+        """Return values for the floats, nested like the arguments; all other leaves become `other`."""
         if self.tree.kind is None:
             return values[0]
         leaves = [other] * len(self.leaves)
@@ -56,7 +56,7 @@ class Inputs:
         return unflatten(self.tree, leaves)
 
     def replaced(self, values: Sequence[Any]) -> tuple[Any, ...]:
-        """Return the arguments of the function, with values instead of the floats."""
+        """Return the arguments of the function, with the floats replaced by values."""
         leaves = list(self.leaves)
         for k, value in zip(self.spots, values):
             leaves[k] = value
@@ -71,14 +71,14 @@ class Inputs:
 
 
 def position(name: str, k: Any, args: tuple[Any, ...]) -> int:
-    """Return an entry of argnums, checked."""
+    """Return an entry of argnums after checking that it is an index of the arguments."""
     if isinstance(k, bool) or not isinstance(k, int) or not -len(args) <= k < len(args):
         raise ArgumentError(f"{name}: argnums={k!r} names none of the {len(args)} positional arguments", op=name)
     return k
 
 
 def shown(value: Any) -> str:
-    """Describe a nested value for messages."""
+    """Return a description of a nested value for messages."""
     leaves, tree = flatten(value)
     return (
         describe(value) if tree.kind is None else f"{tree} of {', '.join(describe(x) for x in leaves[:4]) or 'nothing'}"
@@ -86,7 +86,7 @@ def shown(value: Any) -> str:
 
 
 def with_aux(name: str, func: Function, returned: Any) -> tuple[Any, Any]:
-    """Return the pair that a function with has_aux=True returned."""
+    """Return the pair that a function with has_aux=True returned, after a check."""
     if not isinstance(returned, tuple) or len(returned) != 2:
         raise ArgumentError(
             f"{name}: with has_aux=True {called(func)} must return (output, aux), got {shown(returned)}", op=name
@@ -95,7 +95,7 @@ def with_aux(name: str, func: Function, returned: Any) -> tuple[Any, Any]:
 
 
 def outputs_of(name: str, func: Function, y: Any) -> tuple[list[Any], Tree]:
-    """Return the leaves of a function's result and their tree.  Raises ArgumentError unless all are tensors."""
+    """Return the leaves of a function's result and their tree; raise ArgumentError unless all are tensors."""
     leaves, tree = flatten(y)
     if not leaves or not all(isinstance(x, Tensor) for x in leaves):
         raise ArgumentError(f"{name}: {called(func)} must return tensors, got {shown(y)}", op=name)
@@ -103,18 +103,18 @@ def outputs_of(name: str, func: Function, y: Any) -> tuple[list[Any], Tree]:
 
 
 def called(func: Function) -> str:
-    """Describe a function for messages."""
+    """Return a description of a function for messages."""
     definition = definition_of(func)
     return f"the function {getattr(func, '__name__', type(func).__name__)}{definition and f' at {definition}'}"
 
 
 def alike(x: Tensor) -> Tensor:
-    """Return zeros, the derivative of a result that does not depend on an input."""
+    """Return zeros like x: the derivative of a result that is independent of it."""
     return zeros(x.shape, dtype=x.dtype, device=x.device)
 
 
 def check_like(name: str, what: str, t: Any, whose: str, x: Tensor) -> None:
-    """Raise unless t has the shape, dtype and device of x."""
+    """Raise an error unless t has the shape, dtype and device of x."""
     if not isinstance(t, Tensor):
         raise ArgumentError(
             f"{name}: the {what} of the {whose} {describe(x)} must be a tensor, got {shown(t)}", op=name
@@ -127,7 +127,7 @@ def check_like(name: str, what: str, t: Any, whose: str, x: Tensor) -> None:
 
 
 def tangents_for(name: str, inputs: Inputs, tangents: Any) -> list[Tensor]:
-    """Return a tangent for each of the floats."""
+    """Return one tangent per float of the inputs, after checking them."""
     leaves = leaves_as(inputs.tree, tangents)
     if leaves is None:
         raise ArgumentError(

@@ -1,4 +1,4 @@
-"""Jacobians and Hessians: all rows, or all columns, at once, as one batch of cotangents or tangents."""
+"""Jacobians and Hessians: all rows or all columns are computed at once, as one batch of cotangents or tangents."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Function = Callable[..., Any]
 
 
 def units(xs: Sequence[Tensor], first: int, count: int) -> list[Tensor]:
-    """Return `count` rows from `first` on of the unit matrix over all elements of some tensors, each in shape."""
+    """Return `count` rows, from `first` on, of the identity matrix over all elements of `xs`, in the shapes of `xs`."""
     sizes = [numel(x.shape) for x in xs]
     total, start, result = sum(sizes), 0, []
     for x, size in zip(xs, sizes):
@@ -35,18 +35,35 @@ def units(xs: Sequence[Tensor], first: int, count: int) -> list[Tensor]:
 
 
 def chunks(total: int, size: int | None) -> list[tuple[int, int]]:
-    """Return (first, count) of parts of at most `size`."""
+    """Return (first, count) for consecutive parts of at most `size`."""
     step = total if size is None else size
     return [(first, min(step, total - first)) for first in range(0, total, step or 1)] or [(0, 0)]
 
 
 def jacrev(func: Function, argnums: Argnums = 0, *, has_aux: bool = False, chunk_size: int | None = None) -> Function:
-    """Return a function that computes the Jacobian of `func` by reverse mode: one batched backward pass.
+    """Return a function that computes the Jacobian of `func` in reverse mode, with one batched backward pass.
 
-    The Jacobian of an output of shape O with respect to an input of shape I has shape (*O, *I).  It is nested as the
-    output.  Each entry of that nesting is nested as the argument, or is a tuple for several argnums.
-    has_aux: func returns (output, aux), and the new function returns (Jacobian, aux).
-    chunk_size: the most rows at once, for less memory.  Reverse mode is best with fewer outputs than inputs.
+    Parameters
+    ----------
+    func : callable
+        Function of tensors, or of nested tuples, lists and dicts of them.
+    argnums : int or sequence of int, default 0
+        Positional arguments to differentiate with respect to.
+    has_aux : bool, default False
+        Whether func returns (output, aux); then the new function returns (Jacobian, aux).
+    chunk_size : int, optional
+        Compute at most this many rows at a time, to use less memory.
+
+    Returns
+    -------
+    callable
+        Function with the arguments of `func`. For an output of shape O and an input of shape I, the Jacobian has shape
+        (*O, *I). The result is nested like the output, and each entry like the argument, or as a tuple for several
+        argnums.
+
+    Notes
+    -----
+    Reverse mode is faster than forward mode if there are fewer outputs than inputs.
     """
     if chunk_size is not None and (isinstance(chunk_size, bool) or not isinstance(chunk_size, int) or chunk_size < 1):
         raise ArgumentError(f"jacrev: chunk_size must be a positive int or None, got {chunk_size!r}", op="jacrev")
@@ -74,9 +91,9 @@ def jacrev(func: Function, argnums: Argnums = 0, *, has_aux: bool = False, chunk
 
 
 def rows(pullback: Pullback, outputs: Sequence[Tensor], first: int, count: int) -> list[Tensor]:
-    """Return some rows of the Jacobian, for each input."""
+    """Return `count` rows of the Jacobian for each input, starting at row `first`."""
     cotangents = units(outputs, first, count)
-    if count == 1:  # a scalar needs no batch
+    if count == 1:  # one row needs no batch
         gradients = pullback.pull([reshape(g, g.shape[1:]) for g in cotangents])
         return [reshape(g, (1, *g.shape)) for g in gradients]
     with BatchTransform(count) as transform:
@@ -85,15 +102,33 @@ def rows(pullback: Pullback, outputs: Sequence[Tensor], first: int, count: int) 
 
 
 def whole(transform: BatchTransform, g: Tensor) -> Tensor:
-    """Return a whole batch of results, expanded where they are the same for all samples."""
+    """Return a batch of results; results that are equal for all samples are expanded."""
     result = transform.whole(g)
     return expand(g, shape=(transform.size, *g.shape)) if result is None else result
 
 
 def jacfwd(func: Function, argnums: Argnums = 0, has_aux: bool = False, *, randomness: str = "error") -> Function:
-    """Return a function that computes the Jacobian as `jacrev`, by forward mode: one run with a batch of tangents.
+    """Return a function that computes the same Jacobian as `jacrev` in forward mode, with one batch of tangents.
 
-    randomness: as for `vmap`.  Forward mode is best with fewer inputs than outputs.
+    Parameters
+    ----------
+    func : callable
+        Function of tensors, or of nested tuples, lists and dicts of them.
+    argnums : int or sequence of int, default 0
+        Positional arguments to differentiate with respect to.
+    has_aux : bool, default False
+        Whether func returns (output, aux); then the new function returns (Jacobian, aux).
+    randomness : {"error", "same", "different"}, default "error"
+        Treatment of random functions, see `vmap`.
+
+    Returns
+    -------
+    callable
+        Function with the arguments of `func`, whose result is nested like that of `jacrev`.
+
+    Notes
+    -----
+    Forward mode is faster than reverse mode if there are fewer inputs than outputs.
     """
     if randomness not in RANDOMNESS:
         raise ArgumentError(
@@ -121,7 +156,7 @@ def jacfwd(func: Function, argnums: Argnums = 0, has_aux: bool = False, *, rando
 
 
 def columns(inputs: Inputs, moved: Tensor) -> Any:
-    """Return the Jacobian of one output from its tangents, one per column: (inputs, *output) -> (*output, *input)."""
+    """Return the Jacobian (*output, *input) of one output, from its tangents (inputs, *output), one per column."""
     last = permute(moved, dims=(*range(1, moved.ndim), 0))
     start, result = 0, []
     for x in inputs.floats:
@@ -133,16 +168,16 @@ def columns(inputs: Inputs, moved: Tensor) -> Any:
 
 
 def jacobian(func: Function, argnums: Argnums = 0, has_aux: bool = False, *, mode: str = "reverse") -> Function:
-    """Return a function that computes the Jacobian by `jacrev`, or with mode="forward" by `jacfwd`."""
+    """Return a function that computes the Jacobian with `jacrev`, or with `jacfwd` for mode="forward"."""
     if mode not in ("reverse", "forward"):
         raise ArgumentError(f"jacobian: mode must be 'reverse' or 'forward', got {mode!r}", op="jacobian")
     return jacrev(func, argnums, has_aux=has_aux) if mode == "reverse" else jacfwd(func, argnums, has_aux)
 
 
 def hessian(func: Function, argnums: Argnums = 0) -> Function:
-    """Return a function that computes the second derivatives of `func`: jacfwd of jacrev, one batch of tangents.
+    """Return a function that computes the second derivatives of `func`: jacfwd of jacrev, with a batch of tangents.
 
-    For an output of shape O and an input of shape I it has shape (*O, *I, *I); it is nested as the output, then twice
-    as the arguments.
+    For an output of shape O and an input of shape I the result has shape (*O, *I, *I).  It is nested like the output,
+    and then twice like the arguments.
     """
     return jacfwd(jacrev(func, argnums), argnums)

@@ -1,4 +1,4 @@
-"""`linearize`: record the calls of a function once, and push tangents through them any number of times."""
+"""`linearize`: record the calls of a function once, and apply the linear map to any number of tangents."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from minigrad.runtime.tracers import Tracer, Transform
 
 
 class Noted(Tracer):
-    """A value that depends on the primals.  spot: the index of its tangent."""
+    """A value that depends on the primals; `spot` is the index of its tangent."""
 
     __slots__ = ("spot", "value")
 
@@ -30,7 +30,8 @@ class Noted(Tracer):
 class Noting(NotingTransform):
     """A running function whose calls are recorded.
 
-    calls: (the call with its operands and results, the spots of its tangents or None, the spot of the first result's).
+    An entry of `calls` contains the call with its operands and results, the spots of the operands' tangents (or None),
+    and the spot of the first result's tangent.
     """
 
     def __init__(self) -> None:
@@ -39,7 +40,7 @@ class Noting(NotingTransform):
         self.spots = 0
 
     def note(self, x: Tensor) -> Noted:
-        """Return x with the next spot."""
+        """Return x as a Noted value with the next spot."""
         self.spots += 1
         return Noted(x, self.spots - 1, self)
 
@@ -58,7 +59,7 @@ class Noting(NotingTransform):
 
 
 class Linearized:
-    """The linear map of a function at a point: called with tangents, it returns the tangent of the output."""
+    """The linear map of a function at a point: a call with tangents returns the tangent of the output."""
 
     def __init__(self, func: Function, inputs: Inputs) -> None:
         self.inputs = inputs
@@ -86,8 +87,8 @@ class Linearized:
 def linearize(func: Function, *primals: Any) -> tuple[Any, Function]:
     """Return (output, jvp_fn) of func at the primals; jvp_fn(*tangents) returns the tangent of the output.
 
-    func is run once: its calls are stored with all operands and results, and tangents are pushed through them.
-    jvp_fn raises StorageError where it reads a value that was written in place since.
+    func runs once.  Its calls are stored with all operands and results, and each call of jvp_fn pushes tangents through
+    them.  jvp_fn raises StorageError if it reads a value that was overwritten in place after the run.
     """
     if not primals:
         raise ArgumentError(f"linearize: expected primals for {called(func)}; pass its arguments", op="linearize")

@@ -1,4 +1,4 @@
-"""`vmap`: a function of one sample, called with a whole batch at once, without a loop."""
+"""`vmap`: a function of one sample is called with a whole batch at once, without a loop."""
 
 from __future__ import annotations
 
@@ -22,18 +22,39 @@ def vmap(
     func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *,
     chunk_size: int | None = None,
 ) -> Callable[..., Any]:  # fmt: skip
-    """Return a function that calls `func` on a whole batch at once: operations take the batch as one more dim.
+    """Return a function that calls `func` on a whole batch at once, so that each op has one more dim.
 
-    in_dims: the batch dim of each argument, None for one that is the same for all samples; an int for all arguments, or
-    nested as they are.  Keyword arguments are the same for all samples.
-    out_dims: the batch dim of the output, in the same form; None for an output that is the same for all samples.
-    randomness: "error" refuses random functions, "same" draws once for all samples, "different" for each sample.
-    chunk_size: the most samples at once, for less memory.
-    An empty batch works.  Code that depends on values, such as `if x > 0`, `item()` or a mask as an index, cannot run
-    on a batch and raises; use mg.where.
-    Raises ArgumentError for dims that do not fit the arguments, ShapeError for sizes that differ.
+    Parameters
+    ----------
+    func : callable
+        Function of one sample. It returns a tensor, or nested tuples, lists and dicts of tensors.
+    in_dims : int or nested structure of int and None, default 0
+        Batch dim of each argument, nested like the arguments; an int applies to all arguments. None marks an argument
+        that is the same for all samples, as keyword arguments are.
+    out_dims : int or nested structure of int and None, default 0
+        Batch dim of each output, in the same form. None marks an output that is the same for all samples.
+    randomness : {"error", "same", "different"}, default "error"
+        Whether random functions raise an error, draw once for all samples, or draw for each sample.
+    chunk_size : int, optional
+        Compute at most this many samples at a time, to use less memory.
 
-        mg.func.vmap(mg.func.grad(loss), in_dims=(None, 0))(weights, samples)  # a gradient for each sample
+    Returns
+    -------
+    callable
+        Function with the arguments of `func`, in which each batched tensor has one more dim.
+
+    Raises
+    ------
+    ArgumentError
+        If dims do not fit the arguments or the output.
+    ShapeError
+        If the arguments have different batch sizes.
+
+    Notes
+    -----
+    The batch may be empty.  Code that depends on values, such as `if x > 0`, `item()` or a mask as an index, cannot run
+    on a batch and raises an error; use `mg.where`.
+    `mg.func.vmap(mg.func.grad(loss), in_dims=(None, 0))(weights, samples)` computes one gradient per sample.
     """
     if randomness not in RANDOMNESS:
         raise ArgumentError(f"vmap: randomness must be one of {', '.join(RANDOMNESS)}, got {randomness!r}", op="vmap")
@@ -60,7 +81,7 @@ def vmap(
 def batch_dims(
     func: Callable[..., Any], leaves: list[Any], tree: Tree, args: tuple[Any, ...], in_dims: Any
 ) -> list[int | None]:
-    """Return the batch dim of each leaf of the arguments, counted from the front."""
+    """Return the batch dim of each leaf, counted from the front; None without one."""
     if not args:
         raise ArgumentError(f"vmap: {called(func)} was called without arguments, so there is no batch", op="vmap")
     if isinstance(in_dims, list):
@@ -75,7 +96,7 @@ def batch_dims(
         raise ArgumentError(
             f"vmap: in_dims must be an int or a tuple, one entry per argument, got {in_dims!r}", op="vmap"
         )
-    if isinstance(in_dims, int):  # the same dim for all tensors among the arguments
+    if isinstance(in_dims, int):  # the same dim applies to all tensors among the arguments
         dims: list[Any] = [in_dims if isinstance(x, Tensor) else None for x in leaves]
     else:
         dims = spread(in_dims, tree, "vmap: in_dims", "the arguments")
@@ -85,7 +106,7 @@ def batch_dims(
 
 
 def front(x: Any, dim: Any) -> int:
-    """Return a dim of an argument, counted from the front."""
+    """Return a batch dim of an argument, counted from the front, after checking it."""
     if not isinstance(x, Tensor):
         raise ArgumentError(f"vmap: in_dims has dim {dim} for {describe(x)}, and only tensors have a batch; write "
                     f"None for it", op="vmap")  # fmt: skip
@@ -97,7 +118,7 @@ def front(x: Any, dim: Any) -> int:
 
 
 def batch_size(func: Callable[..., Any], leaves: list[Any], dims: Sequence[int | None]) -> int:
-    """Return the size of the batch.  Raises ShapeError where the arguments have several."""
+    """Return the size of the batch; raise ShapeError if the arguments have different sizes."""
     known = [(x, d, x.shape[d]) for x, d in zip(leaves, dims) if d is not None]
     first = known[0]
     for x, d, size in known:
@@ -127,7 +148,7 @@ def once(
 
 
 def positioned(transform: BatchTransform, y: Tensor, position: Any) -> Tensor:
-    """Return an output with the batch at a dim."""
+    """Return an output whose batch dim is at `position`."""
     whole = transform.whole(y)
     if position is None:
         if whole is not None:
@@ -144,7 +165,7 @@ def positioned(transform: BatchTransform, y: Tensor, position: Any) -> Tensor:
 
 
 def moved(x: Tensor, source: int, destination: int) -> Tensor:
-    """Return x with a dim at another position; a view."""
+    """Return a view of x in which one dim is moved to another position."""
     if source == destination:
         return x
     order = list(range(x.ndim))
@@ -153,7 +174,7 @@ def moved(x: Tensor, source: int, destination: int) -> Tensor:
 
 
 def joined(parts: list[tuple[list[Any], Tree]], out_dims: Any) -> Any:
-    """Join the outputs of chunks to those of the whole batch."""
+    """Concatenate the outputs of chunks to the outputs of the whole batch."""
     tree = parts[0][1]
     positions = spread(out_dims, tree, "vmap: out_dims", "the output")
     columns = zip(*[leaves for leaves, _ in parts])

@@ -1,4 +1,4 @@
-"""Modules as functions of their parameters: one call with other values, and many models as one."""
+"""Modules as functions of their parameters: calls with other values, and stacks of many models."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ def functional_call(
     Parameters
     ----------
     module : Module
-        The module. It has its own members again after the call.
+        Module to call. It has its own members again after the call.
     parameter_and_buffer_dicts : dict of str to Tensor, or tuple of dicts
-        Values by name, as `dict(module.named_parameters())`. Others keep their values.
+        Values by name, such as `dict(module.named_parameters())`. Members that are not in the dicts keep their values.
     args : Any or tuple, optional
-        The positional arguments.
+        Positional arguments of the module.
     kwargs : dict, optional
-        The keyword arguments.
+        Keyword arguments of the module.
     tie_weights : bool, default True
         Whether a value replaces a shared parameter under all of its names.
     strict : bool, default False
@@ -35,8 +35,8 @@ def functional_call(
     Returns
     -------
     Any
-        The result of the call. Gradients flow to the given tensors, so this is a function that `mg.func.grad` and
-        `mg.func.vmap` transform.
+        The result of the call. Gradients flow to the given tensors, so `mg.func.grad` and `mg.func.vmap` can transform
+        this call.
 
     Raises
     ------
@@ -59,7 +59,7 @@ def functional_call(
 
 
 def joined(dicts: Any) -> dict[str, Any]:
-    """Return the entries of one dict or of several as one."""
+    """Return the entries of one dict or of several dicts as one dict."""
     if isinstance(dicts, Mapping):
         return dict(dicts)
     if not isinstance(dicts, Sequence) or not all(isinstance(each, Mapping) for each in dicts):
@@ -99,7 +99,7 @@ def replaced(module: Any, values: dict[str, Any], tie_weights: bool, strict: boo
 
 
 def tied(members: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
-    """Return values under all names of each member."""
+    """Return values under all names of each member; a shared member has several."""
     names: dict[int, list[str]] = {}
     for name, x in members.items():
         names.setdefault(id(x), []).append(name)
@@ -114,25 +114,24 @@ def tied(members: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
 
 
 def stack_module_state(models: Sequence[Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Stack the parameters and the buffers of models of one class, for `vmap` over `functional_call`.
+    """Stack the parameters and the buffers of models of the same class, for `vmap` over `functional_call`.
 
     Parameters
     ----------
     models : sequence of Module
-        Models with equal structure and mode.
+        Models with the same structure and mode.
 
     Returns
     -------
     params : dict of str to Tensor
-        Copies of the parameters with the models along dim 0; they are leaves that require a gradient where the
-        parameters do.
+        Copies of the parameters, stacked along dim 0. They are leaves, and require a gradient if the parameters do.
     buffers : dict of str to Tensor
-        Copies of the buffers in the same form.
+        Copies of the buffers, stacked along dim 0.
 
     Raises
     ------
     ArgumentError
-        If there are no models, or they differ in class or mode.
+        If there are no models, or if they differ in class or mode.
     """
     if not models:
         raise ArgumentError("stack_module_state: expected at least one model, got none")
@@ -144,7 +143,7 @@ def stack_module_state(models: Sequence[Any]) -> tuple[dict[str, Any], dict[str,
 
 
 def stacked(each: list[dict[str, Tensor]]) -> dict[str, Tensor]:
-    """Return tensors of several dicts, name by name along a new dim."""
+    """Return the tensors of several dicts, stacked by name along a new first dim."""
     result = {}
     for name, first in each[0].items():
         x: Any = stack([d[name].detach() for d in each])

@@ -1,9 +1,9 @@
-"""One run of a function to differentiate: on plain tensors by the engine, otherwise by a transform.
+"""One run of a function to differentiate: on plain tensors with the engine, otherwise with a transform.
 
 The inputs are replaced by placeholders, which are leaves of this run only.  So the gradients of another transform or of
-the program around it are never confused with this run's, and no `.grad` changes.  If an input or a tensor that the
-function caught is tracked outside, the placeholders are views and the gradients are recorded: the run is part of the
-program around it.
+the surrounding program are never confused with those of this run, and no `.grad` changes.  If an input or a tensor in
+the function's closure is tracked outside, the placeholders are views and the gradients are recorded: then the run is a
+part of the surrounding graph.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from minigrad.runtime.var import Var
 
 
 class PlainRun:
-    """A run on plain tensors, which dispatch records itself.  It is used in a `with` block around the function."""
+    """A run on plain tensors, which dispatch records as usual; use it as a `with` block around the function."""
 
     def __init__(self, xs: Sequence[Tensor], name: str) -> None:
         self.name = name
         self.recording = mode.enabled
         self.first = next(ids)
-        # Without recording outside, the ops here belong to no other graph.
+        # Without recording outside, the ops of this run belong to no other graph.
         self.tracks = self.recording and any(x.requires_grad for x in xs)
         self.placeholders: list[Any] = [
             expand(x, shape=x.shape) if self.recording and x.requires_grad else Var.placeholder(x) for x in xs
@@ -53,7 +53,7 @@ class PlainRun:
         mode.enabled = self.recording
 
     def graph(self, ys: Sequence[Tensor]) -> tuple[list[BackpropOp], bool]:
-        """Return the nodes of this run under some results, by falling id, and whether an outside node is under them."""
+        """Return the nodes of this run below some results, by decreasing id, and whether they reach outside nodes."""
         older: list[Any] = []
         nodes, _ = reachable([end_of(y) for y in ys], self.begin, older)
         for x in older:
@@ -62,7 +62,7 @@ class PlainRun:
         return nodes, False
 
     def pull(self, ys: Sequence[Tensor], cotangents: Sequence[Any], retain: bool = True) -> list[Tensor | None]:
-        """Return the gradients of the inputs from cotangents of some results; None for one that was not reached."""
+        """Return the gradients of the inputs from cotangents of some results; None for an input that is not reached."""
         nodes, beyond = self.graph(ys)
         nodes, wanted = leading_to(nodes, self.targets)
         check(nodes, wanted, self.name)
@@ -93,7 +93,7 @@ class PlainRun:
         return isinstance(y, Tensor) and not isinstance(y, Tracer) and y.requires_grad
 
     def release(self, tree: Any) -> Any:
-        """Return results without the records of this run; those of the program around it stay."""
+        """Return results without the graph of this run; the graph of the surrounding program remains."""
         return tree_map(self._released, tree)
 
     def _released(self, y: Any) -> Any:
@@ -105,7 +105,7 @@ class PlainRun:
 
 
 class TransformRun(TrackedTransform):
-    """A run inside other transforms, where reverse mode is a transform."""
+    """A run inside other transforms, in which reverse mode is a transform, too."""
 
     def __init__(self, xs: Sequence[Tensor], name: str) -> None:
         super().__init__()
@@ -127,7 +127,7 @@ class TransformRun(TrackedTransform):
     def pull(  # type: ignore[override]
         self, ys: Sequence[Tensor], cotangents: Sequence[Any], retain: bool = True
     ) -> list[Tensor | None]:
-        """Return the gradients of the inputs from cotangents of some results; None for one that was not reached."""
+        """Return the gradients of the inputs from cotangents of some results; None for an input that is not reached."""
         return [alike(g) for g in super().pull(ys, cotangents, self.placeholders, self.name)]
 
     def release(self, tree: Any) -> Any:
@@ -136,7 +136,7 @@ class TransformRun(TrackedTransform):
 
 
 def run_of(xs: Sequence[Tensor], name: str) -> PlainRun | TransformRun:
-    """Return a run for these inputs."""
+    """Return a TransformRun if a transform is active, otherwise a PlainRun."""
     if stack.transforms or any(isinstance(x, Tracer) for x in xs):
         return TransformRun(xs, name)
     return PlainRun(xs, name)

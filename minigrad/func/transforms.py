@@ -1,8 +1,8 @@
 """Derivatives of functions: grad, value_and_grad, vjp, jvp, hvp.
 
-Each takes a function of tensors, or of nested tuples, lists and dicts of them, and returns one of its derivatives; all
-of them nest, with each other and with `vmap`.  No `.grad` changes.  Each value belongs to one `Transform`, or to a run
-of reverse mode on plain tensors: see docs/decisions/025-transforms.md.
+Each takes a function of tensors, or of nested tuples, lists and dicts of tensors, and returns one of its derivatives.
+All of them nest with each other and with `vmap`, and no `.grad` changes.  Each value belongs to one `Transform`, or to
+a run of reverse mode on plain tensors: see docs/decisions/025-transforms.md.
 """
 
 from __future__ import annotations
@@ -61,13 +61,31 @@ def value_and_gradient(
 def grad(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
     """Return a function that computes the gradient of the scalar-valued function `func`.
 
-    argnums: the positional argument to differentiate with respect to, or several; an argument may be nested tuples,
-    lists and dicts of tensors.  The gradient has its structure, a tuple for several arguments.
-    has_aux: func returns (scalar, aux), and the new function returns (gradient, aux).
-    If the value does not depend on an input, the input's gradient is zeros.  Raises GradientError for a value that is
-    not a scalar.
+    Parameters
+    ----------
+    func : callable
+        Function of tensors, or of nested tuples, lists and dicts of them. It must return a floating scalar.
+    argnums : int or sequence of int, default 0
+        Positional arguments to differentiate with respect to.
+    has_aux : bool, default False
+        Whether func returns (scalar, aux); then the new function returns (gradient, aux).
 
-        mg.func.grad(lambda x: (x * x).sum())(x)  # 2 * x
+    Returns
+    -------
+    callable
+        Function with the arguments of `func`. Its result is nested like the argument, or is a tuple for several
+        argnums. If the value does not depend on an input, the gradient is zeros.
+
+    Raises
+    ------
+    GradientError
+        In a call, if the value is not a floating scalar.
+
+    Examples
+    --------
+    >>> import minigrad as mg
+    >>> mg.func.grad(lambda x: (x * x).sum())(mg.tensor([1.0, 2.0])).tolist()
+    [2.0, 4.0]
     """
 
     @functools.wraps(func)
@@ -79,7 +97,7 @@ def grad(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Functio
 
 
 def value_and_grad(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
-    """Return a function like `grad`, for (value, gradient); with has_aux, ((value, aux), gradient)."""
+    """Return a function like `grad` that returns (value, gradient); with has_aux, ((value, aux), gradient)."""
 
     @functools.wraps(func)
     def both(*args: Any, **kwargs: Any) -> Any:
@@ -90,7 +108,7 @@ def value_and_grad(func: Function, argnums: Argnums = 0, has_aux: bool = False) 
 
 
 def grad_and_value(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Function:
-    """Return a function like `grad`, for (gradient, value), PyTorch's order; with has_aux, (gradient, (value, aux))."""
+    """Return a function like `grad` that returns (gradient, value); with has_aux, (gradient, (value, aux))."""
 
     @functools.wraps(func)
     def both(*args: Any, **kwargs: Any) -> Any:
@@ -103,7 +121,7 @@ def grad_and_value(func: Function, argnums: Argnums = 0, has_aux: bool = False) 
 class Pullback:
     """The second result of `vjp`: it maps cotangents of the output to a tuple of cotangents of the primals.
 
-    It may be called any number of times, under any transform.
+    It can be called any number of times, under any transform.
     """
 
     def __init__(self, run: Run, inputs: Inputs, outputs: list[Any], tree: Tree) -> None:
@@ -124,7 +142,7 @@ class Pullback:
         return result
 
     def pull(self, cotangents: Sequence[Any]) -> list[Tensor]:
-        """Return the cotangents of the tensors among the primals, from one per leaf of the output."""
+        """Return the cotangents of the tensors among the primals, from one cotangent per leaf of the output."""
         pairs = [(y, g) for y, g in zip(self.outputs, cotangents) if self.run.reached(y)]
         floats = self.inputs.floats
         gradients: Sequence[Tensor | None] = [None] * len(floats)
@@ -136,7 +154,7 @@ class Pullback:
 def recorded(
     name: str, func: Function, args: tuple[Any, ...], argnums: Argnums, has_aux: bool
 ) -> tuple[Any, Any, Pullback]:
-    """Return (output, aux) of a function and its pullback."""
+    """Return the output and the aux of a function, and its pullback."""
     inputs = Inputs(name, args, argnums)
     run = run_of(inputs.floats, name)
     with run:
@@ -150,7 +168,8 @@ def recorded(
 def vjp(func: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     """Return (output, vjp_fn) of func at the primals; with has_aux, (output, vjp_fn, aux).
 
-    vjp_fn(cotangents), nested as the output, returns a tuple: the cotangents of the primals, each nested as its primal.
+    vjp_fn(cotangents) requires cotangents nested like the output.  It returns a tuple with the cotangents of the
+    primals, each nested like its primal.
     """
     if not primals:
         raise ArgumentError(f"vjp: expected primals for {called(func)}; pass its arguments", op="vjp")
@@ -166,8 +185,27 @@ def jvp(
 ) -> tuple[Any, ...]:
     """Return (output, tangent of the output) of func at the primals along the tangents; with has_aux, also aux.
 
-    primals, tangents: tuples of one entry per argument, nested in the same way.
-    strict: raise GradientError for an output that does not depend on the primals, instead of a tangent of zeros.
+    Parameters
+    ----------
+    func : callable
+        Function of tensors, or of nested tuples, lists and dicts of them.
+    primals, tangents : tuple
+        One entry per argument of `func`; both tuples are nested in the same way.
+    strict : bool, default False
+        Whether to raise GradientError if an output does not depend on the primals, instead of returning a tangent of
+        zeros.
+    has_aux : bool, default False
+        Whether func returns (output, aux).
+
+    Returns
+    -------
+    tuple
+        (output, tangent), or (output, tangent, aux).
+
+    Raises
+    ------
+    GradientError
+        If an output does not depend on the primals and `strict` is True.
     """
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)) or not primals:
         raise ArgumentError(
@@ -190,7 +228,7 @@ def jvp(
 
 
 def split(name: str, transform: DualTransform, func: Function, y: Any, strict: bool) -> tuple[Any, Any]:
-    """Return the values of a function's result of duals, and the tangents in the same nesting."""
+    """Return the values of a result that contains dual numbers, and their tangents in the same nesting."""
     leaves, tree = outputs_of(name, func, y)
     parts = [transform.parts(x) for x in leaves]
     if strict and any(t is None for _, t in parts):
@@ -205,8 +243,17 @@ def split(name: str, transform: DualTransform, func: Function, y: Any, strict: b
 def hvp(func: Function, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
     """Compute the product of the Hessian of the scalar-valued `func` with the tangents, without the matrix.
 
-    primals, tangents: tuples of one entry per argument, nested in the same way.  For one argument the product is nested
-    as the argument, for several it is a tuple.  It is the gradient of <gradient, tangents>.
+    Parameters
+    ----------
+    func : callable
+        Function that returns a floating scalar.
+    primals, tangents : tuple
+        One entry per argument of `func`; both tuples are nested in the same way.
+
+    Returns
+    -------
+    Any
+        The gradient of <gradient, tangents>, nested like the argument, or as a tuple for several arguments.
     """
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)) or not primals:
         raise ArgumentError(

@@ -1,6 +1,6 @@
-"""Nested tuples, lists and dicts of tensors: split into leaves, and put together again.
+"""Nested tuples, lists and dicts of tensors: flatten them into leaves, and rebuild them.
 
-Every other object is a leaf: a tensor, None, a number, an object of another class.  A named tuple keeps its class.
+Every other object is a leaf: a tensor, None, a number, or an object of another class.  A named tuple keeps its class.
 """
 
 from __future__ import annotations
@@ -14,9 +14,10 @@ from minigrad.runtime.tensor import Tensor, describe
 
 
 class Tree:
-    """How a value is nested.  kind: None for a leaf, otherwise the class; keys: those of a dict; parts: its entries.
+    """The nesting of a value.
 
-    empty: a dict of the user's own class without its entries, but with all its other state.
+    `kind` is None for a leaf, and otherwise the class.  `keys` are the keys of a dict, and `parts` the trees of the
+    entries.  `empty` is a dict of a subclass without entries, but with all its other state.
     """
 
     __slots__ = ("empty", "keys", "kind", "parts", "size")
@@ -52,7 +53,7 @@ LEAF = Tree()
 
 
 def flatten(value: Any) -> tuple[list[Any], Tree]:
-    """Return the leaves in order, and the tree."""
+    """Return the leaves of a value in order, and its tree."""
     if isinstance(value, Tensor):
         return [value], LEAF
     leaves: list[Any] = []
@@ -71,26 +72,27 @@ def _take_apart(value: Any, leaves: list[Any]) -> Tree:
 
 
 def emptied(value: dict[Any, Any]) -> dict[Any, Any]:
-    """Return a copy without entries, without a call of its class, which may take other arguments (defaultdict)."""
+    """Return a copy without entries; this does not call the class, whose arguments may differ (defaultdict)."""
     empty = copy.copy(value)
     empty.clear()
     return empty
 
 
 def unflatten(tree: Tree, leaves: Sequence[Any]) -> Any:
-    """Return the value of a tree with these leaves."""
+    """Return the value with a given tree and leaves."""
     return leaves[0] if tree.kind is None else tree.build(iter(leaves))
 
 
 def tree_map(function: Callable[..., Any], value: Any, *others: Any) -> Any:
-    """Return the value with `function` applied to each leaf, and to the matching leaves of the others.
+    """Return the value with `function` applied to each leaf, and to the matching leaves of the other values.
 
     Tuples, named tuples, lists and dicts are traversed to any depth; every other object is a leaf.
-    Raises ArgumentError if one of the others is nested otherwise.
+    Raises ArgumentError if another value is nested differently.
 
-    Example:
-        >>> tree_map(lambda x, g: x - g, {"a": 3.0, "b": [1.0, 2.0]}, {"a": 1.0, "b": [0.5, 0.5]})
-        {'a': 2.0, 'b': [0.5, 1.5]}
+    Examples
+    --------
+    >>> tree_map(lambda x, g: x - g, {"a": 3.0, "b": [1.0, 2.0]}, {"a": 1.0, "b": [0.5, 0.5]})
+    {'a': 2.0, 'b': [0.5, 1.5]}
     """
     if isinstance(value, Tensor) and not others:
         return function(value)
@@ -105,8 +107,10 @@ def tree_map(function: Callable[..., Any], value: Any, *others: Any) -> Any:
 
 
 def leaves_as(tree: Tree, value: Any) -> list[Any] | None:
-    """Return the leaves of a value in the order of a tree, or None where the value is nested otherwise.  The order of
-    keys in a dict does not matter."""
+    """Return the leaves of a value in the order of a tree, or None if the value is nested differently.
+
+    The order of the keys of a dict does not matter.
+    """
     if tree.kind is None and isinstance(value, Tensor):
         return [value]
     leaves: list[Any] = []
@@ -126,9 +130,9 @@ def leaves_as(tree: Tree, value: Any) -> list[Any] | None:
 
 
 def spread(prefix: Any, tree: Tree, name: str, whole: str) -> list[Any]:
-    """Return one entry of `prefix` for each leaf of the tree; a value of `prefix` applies to all leaves below it.
+    """Return one entry of `prefix` for each leaf of the tree; a value in `prefix` applies to all leaves below it.
 
-    Raises ArgumentError where the two are nested differently.
+    Raises ArgumentError if the two are nested differently.
     """
     if prefix is None or isinstance(prefix, int):
         return [prefix] * tree.size

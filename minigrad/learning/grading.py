@@ -1,11 +1,11 @@
-"""Exercises that grade themselves, in the cell and offline.
+"""Exercises that grade themselves, in a cell of a notebook and without a network connection.
 
-    check("01.1", central)    # prints that the answer is right, or the first thing that is not
-    hint("01.1")              # one of three; each contains more than the one before
+    check("01.1", central)    # prints that the answer is right, or the first mistake
+    hint("01.1")              # prints the next of three hints
 
 An exercise is declared in `minigrad/learning/exercises/`, with a reference that the notebook does not show.  A grader
-tries an answer on several inputs, so it grants nothing for code that was not touched, nor for the one example in the
-text.
+calls an answer with several inputs.  So it accepts neither unchanged code nor code that works only for the example in
+the text.
 """
 
 from __future__ import annotations
@@ -50,16 +50,16 @@ _given: dict[str, int] = {}  # number of hints that were requested, by exercise
 
 
 class Wrong(Exception):
-    """Why an answer is not right, in one sentence to the person who wrote it."""
+    """Raised for a wrong answer; the message is a sentence to its author."""
 
 
 @dataclass(frozen=True)
 class Exercise:
     """One exercise.
 
-    title: the task in a few words.  hints: three hints, from a first idea to nearly the whole answer.  grade: raises
-    Wrong for a wrong answer.  reference: a right answer, with which the grader compares.  fills: whether the answer may
-    write into the tensors that it receives; other answers must not, and none may write into arrays.
+    `title` is the task in a few words.  `hints` range from a first idea to nearly the whole answer.  `grade` raises
+    Wrong for a wrong answer.  `reference` is a correct answer, with which the grader compares.  `fills` is True if the
+    answer may write to the tensors that it receives; no answer may write to arrays.
     """
 
     title: str
@@ -71,7 +71,7 @@ class Exercise:
 
 @dataclass(frozen=True)
 class Verdict:
-    """The result of `check`.  True where the answer is right."""
+    """The result of `check`; it is true if the answer is right."""
 
     right: bool
     words: str
@@ -83,11 +83,11 @@ class Verdict:
         return self.words
 
     def _ipython_display_(self) -> None:
-        """Show nothing: `check` has printed the words, and a verdict is often the value of a cell."""
+        """Show nothing, because `check` has printed the text, and a verdict is often the value of a cell."""
 
 
 def exercise(name: str) -> Exercise:
-    """Return an exercise by its name, such as "01.2".  Raises KeyError for one that does not exist."""
+    """Return an exercise by its name, such as "01.2"; raise KeyError for an unknown name."""
     found = exercises_of(str(name).partition(".")[0])
     if name not in found:
         raise KeyError(f"there is no exercise {name!r}; {instead_of(str(name))}")
@@ -95,7 +95,7 @@ def exercise(name: str) -> Exercise:
 
 
 def instead_of(name: str) -> str:
-    """Return the advice for a name that no exercise has: the name that was meant, or the names of the chapter."""
+    """Return advice for an unknown name: the name that was probably meant, or the names of the chapter."""
     chapter, _, number = re.sub(r"[-,_ :]+", ".", name.strip().upper()).partition(".")
     chapter = chapter.zfill(2)
     found = exercises_of(chapter)
@@ -105,7 +105,7 @@ def instead_of(name: str) -> str:
 
 
 def exercises_of(chapter: str) -> dict[str, Exercise]:
-    """Return the exercises of a chapter such as "01"; none for one that does not exist."""
+    """Return the exercises of a chapter such as "01" by name; an empty dict for an unknown chapter."""
     if chapter not in MODULES:
         return {}
     found: dict[str, Exercise] = importlib.import_module(f"minigrad.learning.exercises.{MODULES[chapter]}").EXERCISES
@@ -113,7 +113,7 @@ def exercises_of(chapter: str) -> dict[str, Exercise]:
 
 
 def check(name: str, answer: Any) -> Verdict:
-    """Try an answer, print the verdict and return it.  An error of the answer is printed with its line, not raised."""
+    """Grade an answer, print the verdict and return it.  An error in the answer is printed with its line."""
     verdict = verdict_on(name, exercise(name), answer)
     print(verdict)
     return verdict
@@ -136,7 +136,7 @@ def verdict_on(name: str, asked: Exercise, answer: Any) -> Verdict:
 
 
 def held(answer: Any, fills: bool) -> Any:
-    """Wrap an answer so that it may not write into its arguments, on which the reference is called after it."""
+    """Wrap an answer so that writing to its arguments raises Wrong, because the reference is called with them later."""
     if not isinstance(answer, FunctionType):
         return answer
 
@@ -152,7 +152,7 @@ def held(answer: Any, fills: bool) -> Any:
 
 
 def contents(given: Any, fills: bool) -> Any:
-    """Arrays, tensors and numbers in nested tuples, lists and dicts, to compare.  fills: tensors may be written to."""
+    """Return the contents of nested arguments, for a comparison; if `fills`, tensors may change."""
     if isinstance(given, np.ndarray):
         return given.shape, given.tobytes()
     if isinstance(given, minigrad.Tensor):
@@ -171,7 +171,7 @@ def named(error: BaseException) -> str:
 
 
 def place_of(error: Exception) -> str:
-    """Return, in parentheses, the last line of the answer in an error's traceback and the grader's notes, if any."""
+    """Return the last line of the answer in an error's traceback, and the error's notes, in parentheses."""
     frames = traceback.extract_tb(error.__traceback__)
     theirs = [
         f for f in frames
@@ -184,7 +184,7 @@ def place_of(error: Exception) -> str:
 
 
 def tried(answer: Callable[..., Any], *inputs: Any, on: str) -> Any:
-    """Call an answer; add to an error the arguments that it was tried on."""
+    """Call an answer; a note with the text `on` is added to an error."""
     try:
         return answer(*inputs)
     except Exception as error:
@@ -193,7 +193,7 @@ def tried(answer: Callable[..., Any], *inputs: Any, on: str) -> Any:
 
 
 def hint(name: str) -> None:
-    """Print the next hint; the last one stays."""
+    """Print the next hint; after the last one, it is repeated."""
     hints = exercise(name).hints
     k = _given.get(name, 0)
     _given[name] = min(k + 1, len(hints) - 1)
@@ -201,7 +201,7 @@ def hint(name: str) -> None:
 
 
 def expect_close(got: Any, want: Any, what: str, tolerance: float = 1e-6) -> None:
-    """Raise Wrong unless got is want, up to the tolerance, relative to 1, or to `want` if that is larger."""
+    """Raise Wrong unless got equals want within the absolute tolerance plus the tolerance relative to want."""
     expect(got, want, what, lambda a, b: np.isclose(a, b, rtol=tolerance, atol=tolerance, equal_nan=True))
 
 
@@ -211,7 +211,7 @@ def expect_digits(got: Any, want: Any, what: str, allowed: float) -> None:
 
 
 def expect_digits_at(points: Any, got: Any, want: Any, what: str, allowed: float) -> None:
-    """`expect_digits` of a function of single numbers, which names the point.  what: the function, with {x} in it."""
+    """Apply `expect_digits` at each point; `what` names the function, with {x} for the point in messages."""
     a, b = as_array(got, what.format(x=points)), as_array(want, what)
     if a.shape != b.shape:
         raise Wrong(f"{what.format(x=points)} has shape {a.shape}, but {b.shape} was expected")
@@ -220,7 +220,7 @@ def expect_digits_at(points: Any, got: Any, want: Any, what: str, allowed: float
 
 
 def expect_returned(got: Any, what: str) -> None:
-    """Raise Wrong for None, and for the `...` of an exercise as it was handed out."""
+    """Raise Wrong for None, and for the `...` of an exercise that was not filled in."""
     if got is Ellipsis:
         raise Wrong(f"{what} is not written yet; replace the `...`")
     if got is None:
@@ -228,7 +228,7 @@ def expect_returned(got: Any, what: str) -> None:
 
 
 def expect(got: Any, want: Any, what: str, right: Callable[[Any, Any], Any]) -> None:
-    """Raise Wrong unless got has the shape of want, and right(got, want) holds at each element."""
+    """Raise Wrong unless got has the shape of want, and `right` holds for each pair of elements."""
     expect_returned(got, what)
     a, b = as_array(got, what), as_array(want, what)
     if a.shape != b.shape:
@@ -241,7 +241,7 @@ def expect(got: Any, want: Any, what: str, right: Callable[[Any, Any], Any]) -> 
 
 
 def as_float(got: Any, what: str) -> float:
-    """One number.  Raises Wrong for anything else."""
+    """Return one number; raise Wrong for any other object."""
     expect_returned(got, what)
     found = as_array(got, what)
     if found.size != 1:
@@ -250,7 +250,7 @@ def as_float(got: Any, what: str) -> float:
 
 
 def as_array(x: Any, what: str) -> Any:
-    """Numbers of any kind as float64."""
+    """Return numbers of any type in float64; raise Wrong for other objects."""
     x = x.detach().numpy() if hasattr(x, "detach") else x
     try:
         return np.asarray(x, dtype=np.float64)

@@ -1,6 +1,6 @@
-"""Neural networks: `functional` has the ops of layers under PyTorch's names, and the other names are modules.
+"""Neural networks: modules such as `Linear`, and `functional`, the ops of layers under PyTorch's names.
 
-The modules are imported when the first of them is used, so that programs which use functions only do not pay for them.
+The modules are imported when the first of them is used, so programs that use only functions do not wait for them.
 """
 
 import importlib
@@ -15,7 +15,7 @@ LATER = {"Buffer": "parameter", "Parameter": "parameter", "summary": "summarizin
 
 
 def __getattr__(name: str) -> Any:
-    """Import a part, or the modules, at the first use."""
+    """Import a part of this package, or the modules, at the first use."""
     if name in PARTS:
         return importlib.import_module(f"{__name__}.{name}")
     if name in LATER:
@@ -29,7 +29,7 @@ def __getattr__(name: str) -> Any:
 
 
 def layers() -> dict[str, Any]:
-    """Return the classes of `modules`, which are names of this module from then on."""
+    """Return the classes of `modules` by name, and add them to this module's names."""
     public: dict[str, Any] = importlib.import_module(f"{__name__}.modules").public()
     globals().update(public)
     document_all(public)

@@ -1,8 +1,8 @@
 """The ops of neural networks under PyTorch's names and arguments: `mg.nn.functional.relu(x)`.
 
 Nothing is computed here.  Each name is an op of `minigrad/ops`, so it exists once, has one derivative rule and is
-tested with the others.  The functions below accept arguments that only `torch.nn.functional` has: `inplace`, a `dim`
-that is left out, and `_stacklevel`, which has no effect.
+tested with the other ops.  The functions below accept arguments that only `torch.nn.functional` has: `inplace`, an
+optional `dim`, and `_stacklevel`, which has no effect.
 """
 
 from __future__ import annotations
@@ -21,43 +21,43 @@ from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
 @public(namespace=FUNCTIONAL)
 def relu(input: Tensor, inplace: bool = False) -> Tensor:
-    """Return `mg.relu`.  inplace: in input's own memory, which is returned."""
+    """Return `mg.relu` of the input; with `inplace`, overwrite and return the input."""
     return activation.relu(input) if not inplace else input.relu_()
 
 
 @public(namespace=FUNCTIONAL)
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:
-    """Return `mg.relu6`.  inplace: in input's own memory, which is returned."""
+    """Return `mg.relu6(input)`; with `inplace`, overwrite and return the input."""
     return activation.relu6(input) if not inplace else input.relu6_()
 
 
 @public(namespace=FUNCTIONAL)
 def silu(input: Tensor, inplace: bool = False) -> Tensor:
-    """Return `mg.silu`.  inplace: in input's own memory, which is returned."""
+    """Return `mg.silu(input)`; with `inplace`, overwrite and return the input."""
     return activation.silu(input) if not inplace else input.silu_()
 
 
 @public(namespace=FUNCTIONAL)
 def softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
-    """Return `mg.softmax`.  Without a dim it warns, and takes 0 for 0, 1 or 3 dims, otherwise 1, as in PyTorch."""
+    """Return `mg.softmax`; without a `dim`, warn and use 0 for 0, 1 or 3 dims and 1 otherwise, as PyTorch does."""
     return _along(normalized.softmax, input, dim, dtype)
 
 
 @public(namespace=FUNCTIONAL)
 def log_softmax(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
-    """Return `mg.log_softmax`; for a dim that is left out, see `softmax`."""
+    """Return `mg.log_softmax`; if `dim` is None, the default of `softmax` is used."""
     return _along(normalized.log_softmax, input, dim, dtype)
 
 
 @public(namespace=FUNCTIONAL)
 def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3, dtype: Any = None) -> Tensor:
-    """Return softmax(-input); for a dim that is left out, see `softmax`."""
+    """Return softmax(-input); if `dim` is None, the default of `softmax` is used."""
     return _along(normalized.softmin, input, dim, dtype)
 
 
 @public(namespace=FUNCTIONAL)
 def rrelu_(input: Tensor, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False) -> Tensor:
-    """Compute `rrelu` in input's own memory, which is returned."""
+    """Compute `rrelu` in place, and return the input."""
     return activation.rrelu(input, lower, upper, training, True)
 
 
@@ -73,7 +73,7 @@ def multi_head_attention_forward(
 ) -> tuple[Tensor, Tensor | None]:  # fmt: skip
     """Return the output and the weights of `mg.nn.MultiheadAttention` with these parameters.
 
-    The arguments are the members of the module, and those of its call.  static_k and static_v are not offered.
+    The arguments are the attributes of the module and the arguments of its call.  static_k and static_v must be None.
     """
     from minigrad.nn.modules.attention import with_parameters
 
@@ -90,7 +90,7 @@ def multi_head_attention_forward(
 
 
 def _along(function: Callable[..., Tensor], input: Tensor, dim: int | None, dtype: Any) -> Tensor:
-    """Return a function of rows along a dim, by default along the dim that PyTorch takes."""
+    """Call a function that works along a dim; without a `dim`, use PyTorch's default and warn."""
     expect_tensors(function.__name__, input)
     if dim is None:
         dim = 0 if input.ndim in (0, 1, 3) else 1
@@ -102,7 +102,7 @@ def _along(function: Callable[..., Tensor], input: Tensor, dim: int | None, dtyp
 
 
 namespaces[FUNCTIONAL]["logsigmoid"] = activation.log_sigmoid
-# PyTorch has these functions here as well.
+# PyTorch has these in-place functions in this namespace as well.
 for name in ("celu", "elu", "hardtanh", "leaky_relu", "relu", "selu", "threshold"):
     namespaces[FUNCTIONAL][f"{name}_"] = getattr(Tensor, f"{name}_")
 present(globals(), namespaces[FUNCTIONAL])

@@ -197,7 +197,7 @@ def local_response_norm(input: Tensor, size: builtins.int, alpha: builtins.float
     """Return input / (k + alpha * the mean square of `size` neighbouring channels)**beta; channels outside are 0."""
 
 def log_softmax(input: Tensor, dim: builtins.int | None = ..., _stacklevel: builtins.int = ..., dtype: Any = ...) -> Tensor:
-    """Return `mg.log_softmax`; for a dim that is left out, see `softmax`."""
+    """Return `mg.log_softmax`; if `dim` is None, the default of `softmax` is used."""
 
 def logsigmoid(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return log(sigmoid(x)), without overflow.  Gradient: g*sigmoid(-x)."""
@@ -281,10 +281,10 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """Return input where it is positive, otherwise weight * input; one weight, or one per channel (the second dim)."""
 
 def relu(input: Tensor, inplace: builtins.bool = ...) -> Tensor:
-    """Return `mg.relu`.  inplace: in input's own memory, which is returned."""
+    """Return `mg.relu` of the input; with `inplace`, overwrite and return the input."""
 
 def relu6(input: Tensor, inplace: builtins.bool = ...) -> Tensor:
-    """Return `mg.relu6`.  inplace: in input's own memory, which is returned."""
+    """Return `mg.relu6(input)`; with `inplace`, overwrite and return the input."""
 
 def relu_(input: Tensor) -> Tensor:
     """Apply `relu` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -296,7 +296,7 @@ def rrelu(input: Tensor, lower: builtins.float = ..., upper: builtins.float = ..
     """Return input where it is positive, otherwise input times a factor."""
 
 def rrelu_(input: Tensor, lower: builtins.float = ..., upper: builtins.float = ..., training: builtins.bool = ...) -> Tensor:
-    """Compute `rrelu` in input's own memory, which is returned."""
+    """Compute `rrelu` in place, and return the input."""
 
 def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = ..., dropout_p: builtins.float = ..., is_causal: builtins.bool = ..., scale: builtins.float | None = ..., enable_gqa: builtins.bool = ...) -> Tensor:
     """Return softmax(query @ key.mT * scale + mask) @ value; the default scale is 1/sqrt(the length of a query)."""
@@ -311,7 +311,7 @@ def sigmoid(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return 1/(1 + exp(-x)), without overflow.  Gradient: g*y*(1-y)."""
 
 def silu(input: Tensor, inplace: builtins.bool = ...) -> Tensor:
-    """Return `mg.silu`.  inplace: in input's own memory, which is returned."""
+    """Return `mg.silu(input)`; with `inplace`, overwrite and return the input."""
 
 def smooth_l1_loss(input: Tensor, target: Tensor, size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ..., beta: builtins.float = ...) -> Tensor:
     """Return error**2 / (2*beta) where |error| < beta, otherwise |error| - beta/2, for error = input - target."""
@@ -320,10 +320,10 @@ def soft_margin_loss(input: Tensor, target: Tensor, size_average: builtins.bool 
     """Return log(1 + exp(-target*input)), for targets of 1 and -1, without overflow."""
 
 def softmax(input: Tensor, dim: builtins.int | None = ..., _stacklevel: builtins.int = ..., dtype: Any = ...) -> Tensor:
-    """Return `mg.softmax`.  Without a dim it warns, and takes 0 for 0, 1 or 3 dims, otherwise 1, as in PyTorch."""
+    """Return `mg.softmax`; without a `dim`, warn and use 0 for 0, 1 or 3 dims and 1 otherwise, as PyTorch does."""
 
 def softmin(input: Tensor, dim: builtins.int | None = ..., _stacklevel: builtins.int = ..., dtype: Any = ...) -> Tensor:
-    """Return softmax(-input); for a dim that is left out, see `softmax`."""
+    """Return softmax(-input); if `dim` is None, the default of `softmax` is used."""
 
 def softplus(input: Tensor, beta: Tensor | builtins.float = ..., threshold: Tensor | builtins.float = ..., *, out: Tensor | None = ...) -> Tensor:
     """Return log(1 + exp(beta*input))/beta, without overflow; input itself where beta*input > threshold."""

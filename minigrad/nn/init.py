@@ -1,7 +1,7 @@
 """Initial values of parameters, under the names of `torch.nn.init`.
 
-Each function writes into its tensor without recording and returns it.  *Fan in* is the number of inputs that one output
-of a layer depends on, *fan out* the number of outputs that depend on one input.
+Each function writes into its tensor without recording and returns the tensor.  *Fan in* is the number of inputs that
+one output of a layer depends on; *fan out* is the number of outputs that depend on one input.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ __all__ = [
     "calculate_gain", "constant_", "dirac_", "eye_", "kaiming_normal_", "kaiming_uniform_", "normal_", "ones_",
     "orthogonal_", "sparse_", "trunc_normal_", "uniform_", "xavier_normal_", "xavier_uniform_", "zeros_",
 ]  # fmt: skip
-if not TYPE_CHECKING:  # a type checker would take every name for one that is there
+if not TYPE_CHECKING:  # a type checker would otherwise accept every attribute of this module
     __getattr__ = answering(__name__)
 
 GAINS = {"linear": 1.0, "sigmoid": 1.0, "tanh": 5.0 / 3.0, "relu": math.sqrt(2.0), "selu": 0.75}
@@ -57,7 +57,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
 
 
 def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
-    """Return (fan in, fan out) of a weight (out, in, *window)."""
+    """Return (fan in, fan out) of a weight of shape (out, in, *window)."""
     if tensor.ndim < 2:
         raise ShapeError(f"init: fan in and fan out need at least 2 dims, got {describe(tensor)}; use uniform_")
     window = math.prod(tensor.shape[2:])
@@ -65,7 +65,7 @@ def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
 
 
 def _fan(tensor: Tensor, mode: str) -> int:
-    """Return fan in or fan out."""
+    """Return fan in for the mode "fan_in", and fan out for "fan_out"."""
     if mode.lower() not in ("fan_in", "fan_out"):
         raise ArgumentError(f"init: mode must be 'fan_in' or 'fan_out', got {mode!r}")
     return _calculate_fan_in_and_fan_out(tensor)[mode.lower() == "fan_out"]
@@ -75,14 +75,14 @@ def _fan(tensor: Tensor, mode: str) -> int:
 
 
 def uniform_(tensor: Any, a: float = 0.0, b: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Fill with numbers that are uniform between `a` and `b`.
+    """Fill a tensor with samples of the uniform distribution between `a` and `b`.
 
     Parameters
     ----------
     tensor : Tensor
         Floating tensor, written in place.
     a, b : float, default 0.0 and 1.0
-        Bounds.
+        Lower and upper bound.
     generator : Generator, optional
         Source of the random numbers, the default generator if None.
 
@@ -96,7 +96,7 @@ def uniform_(tensor: Any, a: float = 0.0, b: float = 1.0, generator: Generator |
 
 
 def normal_(tensor: Any, mean: float = 0.0, std: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Fill with numbers of a normal distribution; arguments as for `uniform_`."""
+    """Fill a tensor with normal samples; see `uniform_` for the other arguments."""
     with no_grad():
         return tensor.normal_(mean, std, generator=generator)
 
@@ -105,16 +105,16 @@ def trunc_normal_(
     tensor: Any, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0,
     generator: Generator | None = None,
 ) -> Tensor:  # fmt: skip
-    """Fill with numbers of a normal distribution that is cut off outside [a, b].
+    """Fill a tensor with samples of a normal distribution truncated to [a, b].
 
     Parameters
     ----------
     tensor : Tensor
         Floating tensor, written in place.
     mean, std : float, default 0.0 and 1.0
-        Mean and standard deviation before the cut.
+        Mean and standard deviation of the distribution before it is truncated.
     a, b : float, default -2.0 and 2.0
-        Bounds.
+        Lower and upper bound.
     generator : Generator, optional
         Source of the random numbers, the default generator if None.
 
@@ -125,7 +125,7 @@ def trunc_normal_(
 
     Notes
     -----
-    The numbers are the inverse of the distribution function at uniform numbers.
+    The samples are computed with the inverse of the distribution function, from uniform random numbers.
     """
     if mean < a - 2 * std or mean > b + 2 * std:
         warn("trunc_normal_: mean is more than 2 std from [a, b], so the distribution may be inaccurate")
@@ -136,18 +136,18 @@ def trunc_normal_(
 
 
 def constant_(tensor: Any, val: float) -> Tensor:
-    """Fill a tensor with one value."""
+    """Fill a tensor with the value `val`."""
     with no_grad():
         return tensor.fill_(val)
 
 
 def ones_(tensor: Any) -> Tensor:
-    """Fill with ones."""
+    """Fill a tensor with ones."""
     return constant_(tensor, 1.0)
 
 
 def zeros_(tensor: Any) -> Tensor:
-    """Fill with zeros."""
+    """Fill a tensor with zeros."""
     return constant_(tensor, 0.0)
 
 
@@ -155,7 +155,7 @@ def zeros_(tensor: Any) -> Tensor:
 
 
 def eye_(tensor: Any) -> Tensor:
-    """Fill a matrix with the identity.
+    """Fill a matrix with ones on the diagonal and zeros elsewhere.
 
     Raises
     ------
@@ -172,14 +172,14 @@ def eye_(tensor: Any) -> Tensor:
 
 
 def dirac_(tensor: Any, groups: int = 1) -> Tensor:
-    """Fill the weight of a convolution so that it returns its input, as far as there are channels.
+    """Fill the weight of a convolution so that each output channel copies an input channel, as far as there are any.
 
     Parameters
     ----------
     tensor : Tensor
         Weight of 3, 4 or 5 dims, written in place.
     groups : int, default 1
-        Groups of the convolution.
+        Number of groups of the convolution.
 
     Returns
     -------
@@ -189,7 +189,7 @@ def dirac_(tensor: Any, groups: int = 1) -> Tensor:
     Raises
     ------
     ShapeError
-        If the tensor has another number of dims, or dim 0 is not divisible by `groups`.
+        If the tensor does not have 3 to 5 dims, or if dim 0 is not divisible by `groups`.
     """
     if tensor.ndim not in (3, 4, 5) or tensor.shape[0] % groups:
         raise ShapeError(f"dirac_: expected 3 to 5 dims and dim 0 divisible by {groups}, got {describe(tensor)}")
@@ -205,14 +205,14 @@ def dirac_(tensor: Any, groups: int = 1) -> Tensor:
 
 
 def orthogonal_(tensor: Any, gain: float = 1, generator: Generator | None = None) -> Tensor:
-    """Fill with a matrix whose rows or columns are orthonormal, the later dims taken as one.
+    """Fill a tensor with a matrix of orthonormal rows or columns; dims after the first are flattened.
 
     Parameters
     ----------
     tensor : Tensor
         Floating tensor of at least 2 dims, written in place.
     gain : float, default 1
-        Factor.
+        Factor by which the matrix is multiplied.
     generator : Generator, optional
         Source of the random numbers, the default generator if None.
 
@@ -239,7 +239,7 @@ def orthogonal_(tensor: Any, gain: float = 1, generator: Generator | None = None
 
 
 def sparse_(tensor: Any, sparsity: float, std: float = 0.01, generator: Generator | None = None) -> Tensor:
-    """Fill a matrix with normal numbers, and set a fraction of each column to zero.
+    """Fill a matrix with normal samples, and set a fraction of each column to zero.
 
     Parameters
     ----------
@@ -278,14 +278,14 @@ def sparse_(tensor: Any, sparsity: float, std: float = 0.01, generator: Generato
 
 
 def xavier_uniform_(tensor: Any, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Fill with uniform numbers of variance `gain**2 * 2 / (fan in + fan out)`.
+    """Fill with uniform samples of variance `gain**2 * 2 / (fan in + fan out)`.
 
     Parameters
     ----------
     tensor : Tensor
         Weight (out, in, *window), written in place.
     gain : float, default 1.0
-        Factor, see `calculate_gain`.
+        Factor of the standard deviation, see `calculate_gain`.
     generator : Generator, optional
         Source of the random numbers, the default generator if None.
 
@@ -303,7 +303,7 @@ def xavier_uniform_(tensor: Any, gain: float = 1.0, generator: Generator | None 
 
 
 def xavier_normal_(tensor: Any, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Fill with normal numbers of variance `gain**2 * 2 / (fan in + fan out)`; see `xavier_uniform_`."""
+    """Fill a weight with normal samples of variance `gain**2 * 2 / (fan in + fan out)`; see `xavier_uniform_`."""
     return normal_(tensor, 0.0, gain * math.sqrt(2.0 / sum(_calculate_fan_in_and_fan_out(tensor))), generator)
 
 
@@ -311,18 +311,18 @@ def kaiming_uniform_(
     tensor: Any, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
     generator: Generator | None = None,
 ) -> Tensor:  # fmt: skip
-    """Fill with uniform numbers of variance `gain**2 / fan`.
+    """Fill a weight with uniform samples of variance `gain**2 / fan`.
 
     Parameters
     ----------
     tensor : Tensor
         Weight (out, in, *window), written in place.
     a : float, default 0
-        Negative slope, for `nonlinearity="leaky_relu"`.
+        Negative slope of the nonlinearity, if it is "leaky_relu".
     mode : {"fan_in", "fan_out"}, default "fan_in"
-        Whether the variance stays the same in the forward or in the backward pass.
+        The fan in the formula: "fan_in" preserves the variance in the forward pass, "fan_out" in the backward pass.
     nonlinearity : str, default "leaky_relu"
-        Function after the layer, see `calculate_gain`.
+        Nonlinearity after the layer, see `calculate_gain`.
     generator : Generator, optional
         Source of the random numbers, the default generator if None.
 
@@ -346,7 +346,10 @@ def kaiming_normal_(
     tensor: Any, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu",
     generator: Generator | None = None,
 ) -> Tensor:  # fmt: skip
-    """Fill with normal numbers of variance `gain**2 / fan`; see `kaiming_uniform_`."""
+    """Fill a weight with normal samples of variance `gain**2 / fan`.
+
+    The arguments are the same as for `kaiming_uniform_`.
+    """
     if 0 in tensor.shape:
         warn(f"kaiming_normal_: {describe(tensor)} has no elements, so nothing is written")
         return tensor
@@ -357,7 +360,7 @@ def kaiming_normal_(
 
 
 def _older(function: Any) -> Any:
-    """Return `function` under its name without the underscore, which warns as in PyTorch."""
+    """Return an alias of `function` whose name lacks the final underscore; the alias warns, as in PyTorch."""
     name = function.__name__[:-1]
 
     def alias(*args: Any, **kwargs: Any) -> Tensor:

@@ -1,4 +1,4 @@
-"""`DataParallel`, and `mg.dist.DistributedDataParallel` under the name that it has in PyTorch."""
+"""`DataParallel`, and `mg.dist.DistributedDataParallel` under its PyTorch name."""
 
 from minigrad.api.absent import present
 from minigrad.dist.parallel import DistributedDataParallel

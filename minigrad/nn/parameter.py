@@ -1,7 +1,7 @@
 """Parameters: the tensors of a module that training changes.
 
-A parameter is a `Var`.  `requires_grad_(False)` turns the same object into a plain tensor, so a class of its own would
-be lost there; `Parameter` is therefore a way to make and to recognize one, not a class that objects have.
+A parameter is a `Var`.  `requires_grad_(False)` turns the same object into a plain tensor, so a subclass would be lost.
+`Parameter` therefore creates and recognizes parameters, and is not the class of any object.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from minigrad.runtime.var import Var
 
 
 def is_parameter(x: object) -> bool:
-    """Return whether x is a Var, or was one before it was frozen: only Vars have ever had a gradient of their own."""
+    """Return whether x is a Var, or was a Var before it was frozen: only these have the attribute `_grad`."""
     return isinstance(x, Tensor) and (x.is_variable or hasattr(x, "_grad"))
 
 
 class ParameterKind(type):
-    """Makes `Parameter(...)` return a Var, and `isinstance(x, Parameter)` recognize one."""
+    """Metaclass: `Parameter(...)` returns a Var, and `isinstance(x, Parameter)` recognizes parameters."""
 
     def __call__(cls, data: Any = None, requires_grad: bool = True) -> Var:
-        """Return a leaf on the memory of a tensor, or with a copy of other data."""
+        """Return a leaf that shares the memory of a tensor, or has a copy of other data."""
         if data is None:
             data = []
         made: Any = data.detach() if isinstance(data, Tensor) else Var(data)
@@ -41,19 +41,19 @@ class ParameterKind(type):
 
 
 class Parameter(Var, metaclass=ParameterKind):
-    """A tensor that a module lists among its parameters when it is assigned to an attribute.
+    """A tensor that becomes a parameter of a module when it is assigned to an attribute.
 
     Parameters
     ----------
     data : Tensor or array_like, optional
-        Values. The memory of a tensor is shared; other data are copied. Empty by default.
+        Values. The memory of a tensor is shared; other data is copied. Empty by default.
     requires_grad : bool, default True
-        Whether gradients flow to it. A frozen parameter is in `Module.parameters()`, too, and may have any dtype.
+        Whether it requires a gradient. `Module.parameters()` contains frozen parameters too, which may have any dtype.
 
     Returns
     -------
     Var
-        The leaf. `isinstance(x, Parameter)` holds for every Var and for every Var that was frozen.
+        The leaf. `isinstance(x, Parameter)` is True for every Var, and for every tensor that was a Var.
 
     Raises
     ------
@@ -71,14 +71,14 @@ class Parameter(Var, metaclass=ParameterKind):
     __slots__ = ()
 
 
-buffers: dict[int, bool] = {}  # by the id of each living tensor that `Buffer` made: whether it is persistent
+buffers: dict[int, bool] = {}  # maps the id of each living tensor that `Buffer` made to whether it is persistent
 
 
 class BufferKind(type):
-    """Makes `Buffer(...)` return a tensor, and `isinstance(x, Buffer)` recognize it."""
+    """Metaclass: `Buffer(...)` returns a tensor that `isinstance` recognizes."""
 
     def __call__(cls, data: Any = None, *, persistent: bool = True) -> Tensor:
-        """Return a tensor on the memory of another one, or with a copy of other data."""
+        """Return a tensor that shares a tensor's memory, or has a copy of other data."""
         made: Any = data.detach() if isinstance(data, Tensor) else tensor([] if data is None else data)
         if isinstance(data, Tensor) and data.requires_grad:
             made.requires_grad_()
@@ -92,19 +92,19 @@ class BufferKind(type):
 
 
 class Buffer(Tensor, metaclass=BufferKind):
-    """A tensor that becomes a buffer of a module when it is assigned to an attribute, as by `register_buffer`.
+    """A tensor that becomes a buffer of a module when it is assigned to an attribute, as with `register_buffer`.
 
     Parameters
     ----------
     data : Tensor or array_like, optional
-        Values. The memory of a tensor is shared; other data are copied. Empty by default.
+        Values. The memory of a tensor is shared; other data is copied. Empty by default.
     persistent : bool, default True
-        Whether `state_dict` contains it.
+        Whether `state_dict` contains the buffer.
 
     Returns
     -------
     Tensor
-        The tensor. `isinstance(x, Buffer)` holds for this object.
+        The tensor. `isinstance(x, Buffer)` is True for this object.
 
     Examples
     --------
@@ -119,10 +119,10 @@ class Buffer(Tensor, metaclass=BufferKind):
 
 
 def adopt(x: Any, source: Tensor) -> None:
-    """Let a tensor show the memory of another, with its dtype and device, while the object stays the same.
+    """Make a tensor use the memory, dtype and device of another tensor, while the object stays the same.
 
-    Optimizers and other modules keep their references.  The count of writes rises, so that a graph which saved the old
-    values reports the change in `backward`.
+    Optimizers and other modules keep their references.  The version of the storage rises, so that a graph which saved
+    the old values reports the change in `backward`.
     """
     if source.storage is x.storage and source.layout is x.layout:
         return

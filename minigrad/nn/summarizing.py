@@ -1,4 +1,4 @@
-"""A table of a model: for each layer its output, parameters, multiply-adds, bytes and time."""
+"""A table of a model: output, parameters, multiply-adds, bytes and time of each layer."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ HEAD = ("layer", "output", "parameters", "multiply-adds", "bytes", "time")
 
 @dataclass
 class Row:
-    """One call of one module; parameters, products, size and seconds are its own, without its children."""
+    """One call of one module; parameters, products, size and seconds exclude its children."""
 
     name: str
     kind: str
@@ -37,19 +37,19 @@ class Row:
     seconds: float = 0.0
 
     def cells(self) -> tuple[str, ...]:
-        """Return the texts of the row."""
+        """Return the text of each cell of the row."""
         label = f"{'  ' * self.depth}{self.name}: {self.kind}" if self.name else self.kind
         counts = [f"{n:,}" if n else "-" for n in (self.parameters, self.products)]
         return label, shown(self.shape), *counts, in_units(self.size) if self.size else "-", in_time(self.seconds)
 
 
 class Summary(Sequence[Row]):
-    """The table of a model.
+    """The table of a model, which `summary` returns.
 
     Parameters
     ----------
     rows : Sequence[Row]
-        The calls of its modules, in order.
+        The calls of the modules, in order.
     parameters : int
         Number of elements of all parameters.
     trainable : int
@@ -58,11 +58,11 @@ class Summary(Sequence[Row]):
     Attributes
     ----------
     products : int
-        Multiply-adds of all rows.
+        Sum of the multiply-adds of all rows.
     size : int
-        Bytes of all rows.
+        Sum of the bytes of all rows.
     seconds : float
-        Time of all rows.
+        Sum of the times of all rows, in seconds.
     """
 
     def __init__(self, rows: Sequence[Row], parameters: int, trainable: int) -> None:
@@ -120,15 +120,16 @@ def summary(model: Module, *args: Any, **kwargs: Any) -> Summary:
     Returns
     -------
     Summary
-        A table with one row per call of a module, and one for each module with parameters that is not called: name,
+        A table with one row per call of a module, and one row per module with parameters that is not called: name,
         class, shape of the output, parameters, multiply-adds of products and convolutions, bytes of the output, and
-        time. Each number is the module's own, without its children, so that a column adds up to its total. It prints as
+        time. Each number excludes the children of a module, so each column adds up to its total. The table prints as
+        text, and as HTML in a notebook.
         text, and as a table in a notebook.
 
     Notes
     -----
-    The model runs twice: the first run counts and compiles, the second is timed. A parameter that several modules share
-    counts in the row of the first.
+    The model runs twice: the first run counts and compiles, and the second run is timed. A parameter that several
+    modules share is counted in the row of the first of them.
 
     Examples
     --------
@@ -161,7 +162,7 @@ def summary(model: Module, *args: Any, **kwargs: Any) -> Summary:
 
 
 class Run(Observer):
-    """One run of a model in which every module notes its calls."""
+    """One run of a model in which every call of a module is recorded."""
 
     def __init__(self, model: Module) -> None:
         self.model, self.rows, self.open = model, list[Row](), list[Row]()
@@ -175,7 +176,7 @@ class Run(Observer):
 
     @contextmanager
     def watched(self) -> Iterator[None]:
-        """Open a block in which calls of the modules go through `Watch`, in front of their own hooks."""
+        """Open a block in which calls of the modules go through `Watch`, which also runs their hooks."""
         before: list[Any] = [(name, m.__dict__, m.__dict__.get("_hooks")) for name, m in self.model.named_modules()]
         try:
             for name, d, hooks in before:
@@ -202,7 +203,7 @@ class Run(Observer):
         self.clock = now
 
     def enter(self, name: str, module: Any) -> None:
-        """Note the beginning of a call."""
+        """Record the beginning of a call."""
         self.elapsed()
         parameters = [p for p in module.parameters(recurse=False) if id(p) not in self.counted]
         self.counted |= {id(p) for p in parameters}
@@ -212,7 +213,7 @@ class Run(Observer):
         self.open.append(row)
 
     def leave(self, module: Any, result: Any) -> None:
-        """Note the end of a call."""
+        """Record the end of a call."""
         self.elapsed()
         row = self.open.pop()
         row.shape = shapes_of(result)
@@ -226,13 +227,13 @@ class Run(Observer):
 
 
 class Watch:
-    """Stands in for the hooks of a module during a run."""
+    """An object that replaces the hooks of a module during a run."""
 
     def __init__(self, run: Run, name: str, hooks: Any) -> None:
         self.run, self.name, self.hooks = run, name, hooks
 
     def call(self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Return the result of a call, which the run notes."""
+        """Call a module, record the call, and return the result."""
         self.run.enter(self.name, module)
         forward = module.forward if self.hooks is None else None
         result = forward(*args, **kwargs) if forward else self.hooks.call(module, args, kwargs)
@@ -241,7 +242,7 @@ class Watch:
 
 
 def multiply_adds(name: str, operands: Sequence[Any], result: Any) -> int:
-    """Return the multiply-adds of one call of an op, 0 for one that is not a product."""
+    """Return the multiply-adds of one call of an op; 0 if it is not a product."""
     match name:
         case "matmul" | "linear":
             return int(result.numel() * operands[0].shape[-1])
@@ -249,7 +250,7 @@ def multiply_adds(name: str, operands: Sequence[Any], result: Any) -> int:
             return int(result.numel() * operands[1].shape[-1])
         case "conv":
             return int(result.numel() * prod(operands[1].shape[1:]))
-        case "conv_input":  # the request of a transposed convolution
+        case "conv_input":  # the op of a transposed convolution
             return int(operands[0].numel() * prod(operands[1].shape[1:]))
         case "attention" | "attention_kept":
             query, key, value = operands[:3]
@@ -270,18 +271,18 @@ def tensors_of(result: Any) -> Iterator[Tensor]:
 
 
 def shapes_of(result: Any) -> Any:
-    """Return the shape of a result, or those of several tensors."""
+    """Return the shape of a result, or the list of shapes of several tensors."""
     shapes = [x.shape for x in tensors_of(result)]
     return shapes[0] if len(shapes) == 1 else shapes
 
 
 def shown(shapes: Any) -> str:
-    """Return the text of a shape, of several, or of None for a module that was not called."""
+    """Return the text of a shape or of several shapes; None stands for a module that was not called."""
     if shapes is None:
         return "not called"
     return " ".join(map(str, shapes)) if isinstance(shapes, list) else str(shapes)
 
 
 def size_of(result: Any) -> int:
-    """Return the bytes of the elements of a result."""
+    """Return the number of bytes of the tensors of a result."""
     return sum(x.numel() * x.dtype.itemsize for x in tensors_of(result))

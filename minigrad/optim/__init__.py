@@ -1,6 +1,6 @@
-"""Optimizers under PyTorch's names: each is one rule over all parameters of a group, by one launch.
+"""Optimizers under PyTorch's names: each is an update rule that one launch applies to all parameters of a group.
 
-`lr_scheduler` has schedules of learning rates, `swa_utils` averages of models, `lists` ops on lists of tensors.
+`lr_scheduler` contains learning rate schedules, `swa_utils` averages of models, `lists` ops on lists of tensors.
 """
 
 from minigrad.api.absent import present

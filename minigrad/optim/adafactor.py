@@ -1,4 +1,4 @@
-"""Adafactor: for a matrix, row and column means of squared gradients instead of one state per element."""
+"""Adafactor: a matrix has row and column means of squared gradients instead of one state per element."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ from minigrad.runtime.tensor import Tensor
 
 
 class Adafactor(GroupOptimizer):
-    """Adafactor: like RMSprop, but a matrix stores only the row and column means of its squares.
+    """Adafactor: like RMSprop, but a matrix stores only row and column means of squared gradients.
 
     Parameters
     ----------
     params : iterable
         Tensors or parameter groups: see `Optimizer`.
     lr : float or Tensor, default 1e-2
-        The largest relative size of a step, and the rate of the weight decay.
+        Upper bound of the relative size of a step, and the rate of the weight decay.
     beta2_decay : float, default -0.8
-        In step t, t ** beta2_decay is the share of the new squares in their running mean.
+        Exponent: step t updates the running mean of squares with the weight t ** beta2_decay.
     eps : pair of float, default (None, 1e-3)
-        The least root mean square of the gradients, by default the smallest step of the dtype at 1, and the least root
-        mean square of the parameter that scales a step.
+        Lower bound of the root mean square of the gradients, by default the machine epsilon of the dtype; and lower
+        bound of the root mean square of the parameter, which scales the step.
     d : float, default 1.0
-        The root mean square of an update above which it is scaled down.
+        An update whose root mean square exceeds this value is scaled down to it.
     weight_decay : float, default 0.0
-        Each step multiplies the parameter with 1 - lr * weight_decay.
+        Each step multiplies the parameter by 1 - lr * weight_decay.
     foreach : bool, optional
-        Accepted, without effect.
+        Has no effect.
     maximize : bool, default False
-        Whether to ascend.
+        Whether to maximize the objective instead of minimizing it.
 
     Raises
     ------
     ArgumentError
-        If an option makes no sense.
+        If an option is out of its range.
 
     References
     ----------
@@ -74,13 +74,13 @@ class Adafactor(GroupOptimizer):
         })  # fmt: skip
 
     def update(self, group: dict[str, Any]) -> None:
-        """Update the parameters of a group that have a gradient."""
+        """Update the parameters of a group that have a gradient, one after another."""
         for p in group["params"]:
             if p.grad is not None:
                 self.update_one(p, -p.grad if group["maximize"] else p.grad, group)
 
     def update_one(self, p: Any, g: Any, group: dict[str, Any]) -> None:
-        """Update one parameter."""
+        """Update one parameter with its gradient g."""
         state = self.state[p]
         if not state:
             state["step"] = scalar_state(0.0)
@@ -100,7 +100,7 @@ class Adafactor(GroupOptimizer):
 
 
 def zeros_without(g: Tensor, dim: int) -> Tensor:
-    """Return zeros of the shape of a gradient with length 1 along a dim."""
+    """Return zeros with the shape of a gradient, except that one dim has length 1."""
     shape = list(g.shape)
     shape[dim] = 1
     made: Tensor = namespaces[MG]["zeros"](*shape, dtype=g.dtype, device=g.device)
@@ -108,12 +108,12 @@ def zeros_without(g: Tensor, dim: int) -> Tensor:
 
 
 def root_mean_square(x: Any) -> float:
-    """Return the root of the mean of the squares."""
+    """Return the square root of the mean of the squared elements."""
     return float(namespaces[LINALG]["vector_norm"](x.detach())) / math.sqrt(x.numel())
 
 
 def variance(state: dict[str, Any], g: Any, share: float, least: float) -> Any:
-    """Move the running means of squares, and return the one of each element, which may be written."""
+    """Update the running means of squares, and return the estimate for each element as a new tensor."""
     if g.ndim <= 1:
         state["variance"].lerp_(g * g, share)
         return state["variance"].clone()

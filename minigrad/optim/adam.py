@@ -1,4 +1,4 @@
-"""Adam and its relatives: a mean of gradients, divided by a measure of their size."""
+"""Adam and its variants: a running mean of gradients, divided by a measure of their magnitude."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from minigrad.optim.stepping import RuleOptimizer
 
 
 class Moments(RuleOptimizer):
-    """Base of the optimizers with two means and the options of Adam."""
+    """Base class of the optimizers with two running means and the options of Adam."""
 
     def __init__(
         self, params: Params, lr: Any, betas: tuple[Any, Any], eps: float, weight_decay: float, options: dict[str, Any]
@@ -40,24 +40,24 @@ class Adam(Moments):
     lr : float or Tensor, default 1e-3
         Learning rate.
     betas : pair of float, default (0.9, 0.999)
-        Parts of both means that stay.
+        Weights of the previous values in the running means of gradients and of their squares.
     eps : float, default 1e-8
-        Is added to the root.
+        Value added to the root.
     weight_decay : float, default 0
         Multiple of the parameter that is added to its gradient.
     amsgrad : bool, default False
-        Divide by the largest mean of squares so far.
+        Whether to use the largest mean of squares so far.
     maximize : bool, default False
-        Go up instead of down.
+        Whether to maximize the objective instead of minimizing it.
     decoupled_weight_decay : bool, default False
-        Decay the parameter itself, as AdamW does.
+        Whether to decay the parameter itself, as AdamW does, instead of changing the gradient.
     foreach, capturable, differentiable, fused
-        PyTorch's options of speed, without effect here; differentiable=True is refused.
+        PyTorch's options for speed, which have no effect; differentiable=True raises ArgumentError.
 
     Raises
     ------
     ArgumentError
-        If an option is negative, or a beta is not in [0, 1).
+        If an option is negative, if a beta is not in [0, 1), or if `differentiable` is True.
 
     References
     ----------
@@ -91,16 +91,16 @@ class Adam(Moments):
 
 
 class AdamW(Adam):
-    """Adam with decoupled weight decay, which is not part of the gradient.
+    """Adam with decoupled weight decay: the decay does not change the gradient.
 
     Parameters
     ----------
     params : iterable
         Parameters or parameter groups: see `Optimizer`.
     lr, betas, eps, amsgrad, maximize, foreach, capturable, differentiable, fused
-        As for `Adam`.
+        The same as for `Adam`.
     weight_decay : float, default 0.01
-        Each step multiplies the parameter with 1 - lr * weight_decay.
+        Each step multiplies the parameter by 1 - lr * weight_decay.
 
     References
     ----------
@@ -129,7 +129,7 @@ class AdamW(Adam):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
-        for group in self.param_groups:  # also for a state that Adam has saved
+        for group in self.param_groups:  # a state that Adam saved has False here
             group["decoupled_weight_decay"] = True
 
 
@@ -143,7 +143,7 @@ class Adamax(Moments):
     lr : float or Tensor, default 2e-3
         Learning rate.
     betas, eps, weight_decay, foreach, maximize, differentiable, capturable
-        As for `Adam`.
+        The same as for `Adam`.
 
     References
     ----------
@@ -173,9 +173,9 @@ class NAdam(Moments):
     lr : float or Tensor, default 2e-3
         Learning rate.
     momentum_decay : float, default 4e-3
-        How fast the momentum grows to the first beta.
+        Decay rate of the difference between the momentum and the first beta.
     betas, eps, weight_decay, decoupled_weight_decay, foreach, maximize, capturable, differentiable
-        As for `Adam`.
+        The same as for `Adam`.
 
     References
     ----------
@@ -207,7 +207,7 @@ class NAdam(Moments):
             group["betas"][0] * (1 - 0.5 * 0.96 ** (step * group["momentum_decay"]))
             for step in (counters["step"], counters["step"] + 1)
         )
-        # In float32, because it is stored so, and PyTorch multiplies it so.
+        # Computed in float32, because the product is stored in float32 and PyTorch computes it the same way.
         counters["mu_product"] = float(np.float32(counters["mu_product"]) * np.float32(mu))
         return {**result, "mu": mu, "mu_next": mu_next, "mu_product": counters["mu_product"]}
 
@@ -220,7 +220,7 @@ class RAdam(Moments):
     params : iterable
         Parameters or parameter groups: see `Optimizer`.
     lr, betas, eps, weight_decay, decoupled_weight_decay, foreach, maximize, capturable, differentiable
-        As for `Adam`.
+        The same as for `Adam`.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Optimizers that divide by sums or means of squares: Adagrad, Adadelta, RMSprop."""
+"""Optimizers that divide gradients by the root of sums or means of squares: Adagrad, Adadelta, RMSprop."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ class Adagrad(RuleOptimizer):
     lr : float or Tensor, default 1e-2
         Learning rate.
     lr_decay : float, default 0
-        The rate is lr / (1 + (step - 1) * lr_decay).
+        Decrease of the learning rate: step t uses lr / (1 + (t - 1) * lr_decay).
     weight_decay : float, default 0
         Multiple of the parameter that is added to its gradient.
     initial_accumulator_value : float, default 0
-        The first sum.
+        Initial value of the sum of squares.
     eps : float, default 1e-10
-        Is added to the root.
+        Value added to the root.
     foreach, maximize, differentiable, fused
-        As for `Adam`.
+        The same as for `Adam`.
 
     References
     ----------
@@ -55,7 +55,7 @@ class Adagrad(RuleOptimizer):
         })  # fmt: skip
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
-        """Add a parameter group, whose sums are made at once."""
+        """Add a parameter group, and create its sums of squares immediately."""
         super().add_param_group(param_group)
         group = self.param_groups[-1]
         for p in group["params"]:
@@ -69,24 +69,24 @@ class Adagrad(RuleOptimizer):
         return filled(p, group["initial_accumulator_value"])
 
     def share_memory(self) -> None:
-        """Do nothing: sums are in the memory of one process.  PyTorch has this method."""
+        """Do nothing; PyTorch has this method, and here the sums belong to one process."""
 
 
 class Adadelta(RuleOptimizer):
-    """Adadelta: steps whose size is a running mean of the previous steps.
+    """Adadelta: a step is as long as a running root mean square of previous steps.
 
     Parameters
     ----------
     params : iterable
         Parameters or parameter groups: see `Optimizer`.
     lr : float or Tensor, default 1.0
-        Multiplies each step.
+        Factor of each step.
     rho : float, default 0.9
-        Part of both means of squares that stays.
+        Weight of the previous value in both running means of squares.
     eps : float, default 1e-6
-        Is added below both roots.
+        Value added to both means before the root is taken.
     weight_decay, foreach, capturable, maximize, differentiable
-        As for `Adam`.
+        The same as for `Adam`.
 
     References
     ----------
@@ -120,15 +120,15 @@ class RMSprop(RuleOptimizer):
     lr : float or Tensor, default 1e-2
         Learning rate.
     alpha : float, default 0.99
-        Part of the mean that stays.
+        Weight of the previous value in the running mean of squares.
     eps : float, default 1e-8
-        Is added to the root.
+        Value added to the root.
     momentum : float, default 0
-        Part of the running sum of steps that stays.
+        Weight of the previous value in the running sum of steps.
     centered : bool, default False
-        Divide by the root of the variance instead.
+        Whether to divide by the root of the variance, instead of the root of the mean of squares.
     weight_decay, capturable, foreach, maximize, differentiable
-        As for `Adam`.
+        The same as for `Adam`.
 
     References
     ----------

@@ -1,7 +1,7 @@
-"""L-BFGS: a quasi-Newton method, with a line search under the strong Wolfe conditions or a fixed step.
+"""L-BFGS: a quasi-Newton method, with steps of fixed length or a line search for the strong Wolfe conditions.
 
-All parameters are one vector here.  The line search follows PyTorch's, which follows Schmidt's minFunc: each of its
-choices is part of the result, so that losses agree step by step.
+All parameters form one vector here.  The line search follows PyTorch, which follows Schmidt's minFunc.  It makes the
+same choices, so that the losses of both libraries agree step by step.
 """
 
 from __future__ import annotations
@@ -24,36 +24,36 @@ CURVATURE = 1e-10  # smallest product of a step and the change of the gradient f
 
 @many
 def moved(p, direction, *, length):  # type: ignore[no-untyped-def]
-    """Take a step along a direction."""
+    """Return the element after a step of a given length along a direction."""
     return p + length * direction
 
 
 class LBFGS(Optimizer):
-    """L-BFGS, a quasi-Newton method for few parameters and losses without noise.
+    """L-BFGS: a quasi-Newton method for losses without noise and few parameters.
 
     Parameters
     ----------
     params : iterable
-        Parameters, as one group.
+        Parameters, or exactly one parameter group.
     lr : float or Tensor, default 1
-        The length of a step, or the first that the line search tries.
+        Length of a step, or the first length that the line search tries.
     max_iter : int, default 20
-        Iterations per `step`.
+        Maximum number of iterations per `step`.
     max_eval : int, optional
-        Evaluations of the closure per `step`; 1.25 times max_iter by default.
+        Maximum number of calls of the closure per `step`; 1.25 times max_iter by default.
     tolerance_grad : float, default 1e-7
-        Stop where no element of the gradient is larger.
+        Iterations stop if no element of the gradient exceeds this magnitude.
     tolerance_change : float, default 1e-9
-        Stop where loss or parameters change by less.
+        Iterations stop if the loss or all parameters change by less than this value.
     history_size : int, default 100
-        How many steps are remembered; each needs memory for two copies of all parameters.
+        Number of previous steps that are stored. Each requires memory for two copies of all parameters.
     line_search_fn : {"strong_wolfe"}, optional
-        The line search; None for steps of length lr.
+        Line search; with None, steps have the length lr.
 
     Raises
     ------
     ArgumentError
-        If there are several groups, or the line search is another one.
+        If there are several parameter groups, or `line_search_fn` is neither None nor "strong_wolfe".
 
     References
     ----------
@@ -93,13 +93,13 @@ class LBFGS(Optimizer):
     # ---- all parameters as one vector ----
 
     def gradient(self) -> Any:
-        """Return all gradients as one vector; zeros where there is none."""
+        """Return all gradients as one vector; a missing gradient counts as zeros."""
         zeros_like, cat = namespaces[MG]["zeros_like"], namespaces[MG]["cat"]
         parts = [zeros_like(p.detach()) if p.grad is None else p.grad.detach() for p in self.parameters()]
         return cat([part.reshape(-1) for part in parts])
 
     def move(self, length: float, direction: Any) -> None:
-        """Add a multiple of a vector to all parameters, by one launch."""
+        """Add `length * direction` to the parameters, in one launch."""
         start, parts, params = 0, [], list(self.parameters())
         for p in params:
             parts.append(direction[start : start + p.numel()].reshape(p.shape))
@@ -107,24 +107,24 @@ class LBFGS(Optimizer):
         moved.run([params, parts], length=length)
 
     def evaluated(self, closure: Callable[[], Any]) -> float:
-        """Return the loss of the parameters as they are, with their gradients."""
+        """Call the closure, which computes the gradients, and return the loss."""
         with enable_grad():
             return float(closure())
 
     # ---- steps ----
 
     def step(self, closure: Any = None) -> Any:
-        """Take up to `max_iter` iterations.
+        """Run up to `max_iter` iterations.
 
         Parameters
         ----------
         closure : callable
-            Computes the loss with its gradients, and returns it; it is called several times.
+            Function that computes the loss and its gradients, and returns the loss. It is called several times.
 
         Returns
         -------
         object
-            The first value of the closure.
+            The result of the first call of the closure.
         """
         if closure is None:
             raise ArgumentError("LBFGS.step: expected a closure, got None; pass a function that returns the loss")
@@ -132,7 +132,7 @@ class LBFGS(Optimizer):
             return self.iterate(closure)
 
     def iterate(self, closure: Callable[[], Any]) -> Any:
-        """Iterate until a condition ends it."""
+        """Iterate until a stopping condition is met; return the first loss."""
         group = self.param_groups[0]
         state = self.state[group["params"][0]]
         state.setdefault("func_evals", 0)
@@ -153,9 +153,9 @@ class LBFGS(Optimizer):
 
 
 class Run:
-    """The values of one call of `step`.
+    """The state of one call of `step`.
 
-    direction, length: of the last step.  descent: the derivative of the loss along the direction.
+    `direction` and `length` describe the last step; `descent` is the derivative of the loss along the direction.
     """
 
     def __init__(
@@ -176,7 +176,7 @@ class Run:
         self.descent = 0.0
 
     def choose_direction(self) -> None:
-        """Find the next direction, and the length that is tried first."""
+        """Compute the next direction, and the length that the line search tries first."""
         rate = float(self.group["lr"])
         if self.state["n_iter"] == 1:
             self.direction, self.changes, self.steps, self.ro, self.diagonal = -self.gradient, [], [], [], 1
@@ -189,7 +189,7 @@ class Run:
         self.descent = float(dot(self.gradient, self.direction))
 
     def remember(self) -> None:
-        """Keep the last step and the change of the gradient, where the loss curves upward along it."""
+        """Store the last step and the change of the gradient, if the curvature along the step is positive."""
         change, step = self.gradient - self.last_gradient, self.direction * self.length
         curvature = float(dot(change, step))
         if curvature > CURVATURE:
@@ -202,7 +202,7 @@ class Run:
             self.diagonal = curvature / float(dot(change, change))
 
     def newton(self) -> Any:
-        """Return minus the gradient times the approximate inverse of the Hessian: the recursion of two loops."""
+        """Return the negative gradient times the approximate inverse Hessian, with the two-loop recursion."""
         result, weights = -self.gradient, [0.0] * len(self.changes)
         for k in range(len(self.changes) - 1, -1, -1):
             weights[k] = float(dot(self.steps[k], result)) * float(self.ro[k])
@@ -214,7 +214,7 @@ class Run:
         return result
 
     def advance(self, last: bool) -> bool:
-        """Take the step; return whether the iterations end here."""
+        """Take a step; return whether a stopping condition is met."""
         group, evaluations, optimal = self.group, 0, False
         if group["line_search_fn"] is not None:
             evaluations = self.search()
@@ -238,7 +238,7 @@ class Run:
         )
 
     def search(self) -> int:
-        """Find a length that fulfils the strong Wolfe conditions; return how many evaluations that took."""
+        """Find a length that satisfies the strong Wolfe conditions; return the number of evaluations."""
         params = [p.detach() for p in self.optimizer.parameters()]
         start = [namespaces[MG]["clone"](p) for p in params]
 
@@ -257,7 +257,7 @@ class Run:
         return evaluations
 
     def save(self) -> None:
-        """Write into the state what the next call needs, under PyTorch's names."""
+        """Store the values that the next call of `step` needs, under PyTorch's names."""
         self.state |= {
             "d": self.direction, "t": self.length, "old_dirs": self.changes, "old_stps": self.steps, "ro": self.ro,
             "H_diag": self.diagonal, "prev_flat_grad": self.last_gradient, "prev_loss": self.last_loss,
@@ -270,5 +270,5 @@ def dot(a: Tensor, b: Tensor) -> Any:
 
 
 def largest(x: Any) -> float:
-    """Return the largest magnitude of a vector; nan if there is one."""
+    """Return the largest magnitude of a vector, or nan if an element is nan."""
     return float(x.abs().max())

@@ -1,4 +1,4 @@
-"""A line search under the strong Wolfe conditions: bracket a minimum along a line, then narrow the bracket."""
+"""A line search for the strong Wolfe conditions: bracket a minimum along a line, then narrow the bracket."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-LESS, FLATTER = 1e-4, 0.9  # c1 and c2 of the Wolfe conditions: how much the loss and its slope must decrease
+LESS, FLATTER = 1e-4, 0.9  # c1 and c2 of the Wolfe conditions: sufficient decrease of the loss and of its derivative
 
 
 class Point(NamedTuple):
-    """A point on the line: how far away it is, and loss, gradient and derivative along the line there."""
+    """A point on the line: its distance from the start, with the loss, gradient and directional derivative there."""
 
     length: float
     loss: float
@@ -19,7 +19,10 @@ class Point(NamedTuple):
 
 
 def cubic_minimum(a: Point, b: Point, bounds: tuple[float, float] | None = None) -> float:
-    """Return where the cubic with the losses and derivatives of two points is least, within bounds or between them."""
+    """Return the minimizer, within bounds, of the cubic that fits losses and derivatives of two points.
+
+    By default, the bounds are the two points.
+    """
     low, high = bounds if bounds is not None else (min(a.length, b.length), max(a.length, b.length))
     d1 = a.descent + b.descent - 3 * (a.loss - b.loss) / (a.length - b.length)
     square = d1**2 - a.descent * b.descent
@@ -35,27 +38,27 @@ def strong_wolfe(
     at: Callable[[float], tuple[float, Any, float]], length: float, start: tuple[float, Any, float], reach: float,
     tolerance: float, limit: int,
 ) -> tuple[Point, int]:  # fmt: skip
-    """Find a point that fulfils the strong Wolfe conditions.
+    """Find a point that satisfies the strong Wolfe conditions.
 
     Parameters
     ----------
     at : callable
-        From a length to loss, gradient and derivative there.
+        Function that maps a length to the loss, the gradient and the directional derivative there.
     length : float
-        The length that is tried first.
+        Length to try first.
     start : tuple
-        Loss, gradient and derivative at length 0.
+        Loss, gradient and directional derivative at length 0.
     reach : float
-        The largest magnitude of the direction.
+        Largest magnitude of an element of the direction.
     tolerance : float
-        A bracket of less than this many elements' change is not narrowed.
+        The bracket is not narrowed further if its length times `reach` is less than this value.
     limit : int
-        The largest number of evaluations after the first.
+        Maximum number of evaluations after the first.
 
     Returns
     -------
     Point, int
-        The best point, and how many evaluations there were.
+        The best point, and the number of evaluations.
 
     References
     ----------
@@ -71,7 +74,10 @@ def strong_wolfe(
 def bracketed(
     at: Callable[[float], tuple[float, Any, float]], length: float, origin: Point, limit: int
 ) -> tuple[list[Point], int, bool]:
-    """Return one point that fulfils the conditions, or two with such a point between them; evaluations; and which."""
+    """Return points, the number of evaluations, and whether the search is finished.
+
+    The result is one point that satisfies the conditions, or two points that bracket such a point.
+    """
     before, here, count, tries = origin, Point(length, *at(length)), 1, 0
     while tries < limit:
         too_high = here.loss > origin.loss + LESS * here.length * origin.descent
@@ -92,7 +98,7 @@ def narrowed(
     at: Callable[[float], tuple[float, Any, float]], bracket: list[Point], origin: Point, reach: float,
     tolerance: float, limit: int, count: int,
 ) -> tuple[Point, int]:  # fmt: skip
-    """Narrow a bracket until a point fulfils the conditions, the bracket is small or the evaluations are used up."""
+    """Narrow a bracket until a point satisfies the conditions, the bracket is small, or `limit` is reached."""
     stuck = False
     low, high = (0, 1) if bracket[0].loss <= bracket[-1].loss else (1, 0)
     while count <= limit:
@@ -115,7 +121,7 @@ def narrowed(
 
 
 def inside(length: float, bracket: list[Point], stuck: bool) -> tuple[float, bool]:
-    """Return a length that is not too near to an end of the bracket twice in a row, and whether this one was."""
+    """Return a length that is not near an end of the bracket twice in a row, and whether it is near an end now."""
     least, most = sorted(point.length for point in bracket)
     margin = 0.1 * (most - least)
     if min(most - length, length - least) >= margin:

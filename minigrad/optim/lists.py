@@ -1,6 +1,6 @@
-"""Lists of tensors in one launch: fill with zeros, scale, clip, average; and the norm of all of them together.
+"""Ops on lists of tensors in one launch: fill with zeros, scale, clip, average; and the joint norm of all tensors.
 
-`Optimizer.zero_grad`, averages of parameters and the scaler of `mg.amp` call these.
+`Optimizer.zero_grad`, averages of parameters and the gradient scaler of `mg.amp` call these functions.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ def zeroed(x):  # type: ignore[no-untyped-def]
 
 @many
 def scaled(x, *, factor):  # type: ignore[no-untyped-def]
-    """Return a multiple of x."""
+    """Return factor * x."""
     return factor * x
 
 
@@ -54,7 +54,7 @@ def zero_(tensors: Iterable[Tensor]) -> None:
 
 
 def scale_(tensors: Iterable[Tensor], factor: float) -> None:
-    """Multiply all tensors by a number, in place."""
+    """Multiply all tensors by a factor, in place."""
     scaled.run([list(tensors)], factor=factor)
 
 
@@ -81,14 +81,14 @@ def total_norm(tensors: Iterable[Tensor], norm_type: float = 2.0, error_if_nonfi
     tensors : iterable of Tensor
         Floating tensors of any shapes.
     norm_type : float, default 2.0
-        The order of the norm; `math.inf` for the largest magnitude.
+        Order of the norm; `math.inf` selects the largest magnitude.
     error_if_nonfinite : bool, default False
-        Raise if the norm is nan or infinite.
+        Whether to raise an error if the norm is nan or infinite.
 
     Returns
     -------
     Tensor
-        A scalar on the device of the first tensor; 0 for no tensors.
+        A scalar on the device of the first tensor, which is 0 if there are no tensors.
 
     Raises
     ------
@@ -111,7 +111,7 @@ def total_norm(tensors: Iterable[Tensor], norm_type: float = 2.0, error_if_nonfi
 def clip_norm_(
     tensors: Iterable[Tensor], max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False
 ) -> Tensor:
-    """Scale all tensors in place so that their joint norm is at most `max_norm`; return the norm before the scaling.
+    """Scale all tensors in place so that their joint norm is at most `max_norm`; return the norm before scaling.
 
     The factor is min(1, max_norm / (norm + 1e-6)), as in PyTorch.  One launch scales all tensors.
     """

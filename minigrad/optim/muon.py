@@ -1,4 +1,4 @@
-"""Muon: the running mean of a matrix's gradients, made orthogonal."""
+"""Muon: steps along the running mean of a matrix's gradients, after this mean is orthogonalized."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from minigrad.optim.options import expect_at_least, expect_rate
 from minigrad.optim.states import filled
 from minigrad.runtime.tensor import Tensor, describe
 
-COEFFICIENTS = (3.4445, -4.7750, 2.0315)  # of Jordan's polynomial, whose slope at 0 is large
+COEFFICIENTS = (3.4445, -4.7750, 2.0315)  # Jordan's polynomial, whose derivative at 0 is large
 
 
 class Muon(GroupOptimizer):
-    """Muon: steps along an orthogonal matrix near the running mean of gradients, for matrices of hidden layers.
+    """Muon: steps along an orthogonal matrix near the running mean of gradients; for matrices of hidden layers.
 
     Parameters
     ----------
@@ -27,29 +27,29 @@ class Muon(GroupOptimizer):
     lr : float, default 1e-3
         Learning rate.
     weight_decay : float, default 0.1
-        Each step multiplies the parameter with 1 - lr * weight_decay.
+        Each step multiplies the parameter by 1 - lr * weight_decay.
     momentum : float, default 0.95
-        Part of the running mean that stays.
+        Weight of the previous value in the running mean of gradients.
     nesterov : bool, default True
-        Look ahead along the running mean.
+        Whether to use Nesterov momentum.
     ns_coefficients : triple of float
         Coefficients of the polynomial of the Newton-Schulz iteration.
     eps : float, default 1e-7
-        The least norm that a gradient is divided by.
+        Lower bound of the norm by which the direction is divided.
     ns_steps : int, default 5
-        Iterations, below 100.
+        Number of Newton-Schulz iterations, below 100.
     adjust_lr_fn : {"original", "match_rms_adamw"}, optional
-        How the rate depends on the shape: sqrt(max(1, rows / columns)) times lr, or 0.2 * sqrt(max(rows, columns))
-        times lr.
+        Dependence of the rate on the shape: lr * sqrt(max(1, rows / columns)), which is the default, or
+        lr * 0.2 * sqrt(max(rows, columns)).
 
     Raises
     ------
     ArgumentError
-        If a parameter is not a matrix, or an option makes no sense.
+        If a parameter is not a matrix, or an option is out of its range.
 
     Notes
     -----
-    The iteration computes in bfloat16, as in PyTorch, where sums are rounded in another order: results agree to about
+    The iteration computes in bfloat16, as in PyTorch. PyTorch rounds sums in another order, so results agree to about
     two digits.
 
     References
@@ -74,7 +74,7 @@ class Muon(GroupOptimizer):
         })  # fmt: skip
 
     def expect_parameters(self, params: list[Any]) -> None:
-        """Raise unless all are matrices and leaves."""
+        """Raise an error unless all parameters are matrices and leaves."""
         super().expect_parameters(params)
         for p in params:
             if p.ndim != 2:
@@ -82,12 +82,12 @@ class Muon(GroupOptimizer):
 
     @staticmethod
     def formula() -> str:
-        """Return the update as text: the rules before and after the matrix is made orthogonal."""
+        """Return the update as text: the rules before and after the matrix is orthogonalized."""
         between = "update = orthogonal(update)"
         return "\n".join([rules.muon_momentum.formula(), between, rules.muon.formula()])
 
     def update(self, group: dict[str, Any]) -> None:
-        """Update a group: momenta by one launch, products for each matrix, and a launch per shape."""
+        """Update a group: one launch for all momenta, products for each matrix, and one launch per learning rate."""
         params = [p for p in group["params"] if p.grad is not None]
         for p in params:
             if self.state[p].get("momentum_buffer") is None:
@@ -109,9 +109,9 @@ class Muon(GroupOptimizer):
 
 
 def orthogonal(x: Tensor, coefficients: tuple[float, float, float], steps: int, eps: float) -> Tensor:
-    """Compute a matrix near the orthogonal factor of x, whose singular values are between 0.5 and 1.5.
+    """Return a matrix near the orthogonal factor of x; its singular values are between 0.5 and 1.5.
 
-    Newton-Schulz iterations with a polynomial of fifth degree.
+    The method is a Newton-Schulz iteration with a polynomial of degree 5.
     """
     if steps >= 100:
         raise ArgumentError(f"Muon: expected ns_steps below 100, got {steps}")
@@ -130,6 +130,6 @@ def orthogonal(x: Tensor, coefficients: tuple[float, float, float], steps: int, 
 
 
 def factor_of(shape: tuple[int, ...], adjust: str | None) -> float:
-    """Return the factor of the rate for a shape."""
+    """Return the factor by which the shape of a matrix changes the learning rate."""
     rows, columns = shape
     return 0.2 * math.sqrt(max(rows, columns)) if adjust == "match_rms_adamw" else math.sqrt(max(1, rows / columns))

@@ -1,7 +1,7 @@
-"""Optimizer: parameter groups, their options, states, hooks and the dict that all of it is saved as.
+"""Optimizer: parameter groups, their options, states, hooks, and the state dict.
 
-Names, arguments and the structure of `state_dict` are PyTorch's, so that each loads the other's.  Steps are in
-`stepping.py`.
+Names, arguments and the structure of `state_dict` are the same as in PyTorch, so each library can load the state of the
+other.  The steps are in `stepping.py`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ HOOKS = ("step_pre", "step_post", "state_dict_pre", "state_dict_post", "load_sta
 
 
 class Required:
-    """Stands for an option without a default."""
+    """The value of an option that has no default."""
 
     def __repr__(self) -> str:
         return "<required parameter>"
@@ -35,31 +35,31 @@ required = Required()
 
 
 class Optimizer:
-    """Base of the optimizers.
+    """Base class of the optimizers.
 
-    A subclass passes its options as `defaults`, and overrides `step`.
+    A subclass passes its options as `defaults` and overrides `step`.
 
     Parameters
     ----------
     params : iterable
-        Tensors, pairs of a name and a tensor (`model.named_parameters()`), or dicts with the entry "params" and options
-        of their own: each dict is a parameter group.
+        Tensors, pairs of a name and a tensor (`model.named_parameters()`), or dicts. Each dict is a parameter group: it
+        contains the entry "params" and the group's own options.
     defaults : dict
-        The options of groups that do not have their own.
+        Options for groups that do not specify their own.
 
     Attributes
     ----------
     param_groups : list of dict
         The groups: "params" and the options, which may be changed between steps.
     state : dict
-        For each parameter the tensors that the optimizer keeps.
+        Maps each parameter to a dict with the tensors that the optimizer stores for it.
 
     Raises
     ------
     ArgumentError
-        If there is no parameter, one comes twice, or one is not a leaf.
+        If there are no parameters, if a parameter is in two groups, or if one is not a leaf.
     DTypeError
-        If `params` is a tensor or contains another object.
+        If `params` is a tensor, or contains an object that is not a tensor.
     """
 
     def __init__(self, params: Params, defaults: dict[str, Any]) -> None:
@@ -86,12 +86,12 @@ class Optimizer:
     # ---- groups ----
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
-        """Add a parameter group; options that it does not have are the defaults.
+        """Add a parameter group; missing options are set to the defaults.
 
         Parameters
         ----------
         param_group : dict
-            "params", a tensor, a list of tensors or of pairs of a name and a tensor, and options.
+            Options, and "params": a tensor, a list of tensors, or a list of pairs of a name and a tensor.
         """
         name = type(self).__name__
         if not isinstance(param_group, dict):
@@ -123,7 +123,7 @@ class Optimizer:
         self.param_groups.append(group)
 
     def expect_parameters(self, params: list[Any]) -> None:
-        """Raise unless all are leaves; warn of one that comes twice."""
+        """Raise an error unless all are leaves; warn if a parameter occurs twice."""
         name = type(self).__name__
         for p in params:
             if not isinstance(p, Tensor):
@@ -147,7 +147,7 @@ class Optimizer:
         Parameters
         ----------
         set_to_none : bool, default True
-            Set `.grad` to None; with False fill the gradients with zeros, by one launch.
+            Whether to set `.grad` to None. If False, one launch fills the gradients with zeros.
         """
         if set_to_none:
             for group in self.param_groups:
@@ -156,18 +156,18 @@ class Optimizer:
             return
         gradients = [(p, p.grad) for p in self.parameters() if p.grad is not None]
         for p, g in gradients:
-            if g.requires_grad:  # of a backward with create_graph
+            if g.requires_grad:  # from a backward pass with create_graph=True
                 p.grad = g.detach()
         lists.zero_([g.detach() for _, g in gradients])
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Take a step; a subclass overrides it."""
+        """Take a step; a subclass overrides this method."""
         raise NotImplementedError(f"{type(self).__name__}.step: expected a subclass that overrides it")
 
     # ---- hooks ----
 
     def register_step_pre_hook(self, hook: Callable[..., Any]) -> HookHandle:
-        """Call `hook(optimizer, args, kwargs)` before each step; it may return other args and kwargs."""
+        """Call `hook(optimizer, args, kwargs)` before each step; the hook may return other args and kwargs."""
         return HookHandle(self._hooks["step_pre"], hook)
 
     def register_step_post_hook(self, hook: Callable[..., Any]) -> HookHandle:
@@ -175,19 +175,19 @@ class Optimizer:
         return HookHandle(self._hooks["step_post"], hook)
 
     def register_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> HookHandle:
-        """Call `hook(optimizer)` before a state dict is made."""
+        """Call `hook(optimizer)` before a state dict is created."""
         return self._added("state_dict_pre", hook, prepend)
 
     def register_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> HookHandle:
-        """Call `hook(optimizer, state_dict)` when a state dict was made; it may return another one."""
+        """Call `hook(optimizer, state_dict)` after a state dict is created; the hook may return another dict."""
         return self._added("state_dict_post", hook, prepend)
 
     def register_load_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> HookHandle:
-        """Call `hook(optimizer, state_dict)` before a state dict is loaded; it may return another one."""
+        """Call `hook(optimizer, state_dict)` before a state dict is loaded; the hook may return another dict."""
         return self._added("load_state_dict_pre", hook, prepend)
 
     def register_load_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> HookHandle:
-        """Call `hook(optimizer)` when a state dict was loaded."""
+        """Call `hook(optimizer)` after a state dict is loaded."""
         return self._added("load_state_dict_post", hook, prepend)
 
     def _added(self, kind: str, hook: Callable[..., Any], prepend: bool) -> HookHandle:
@@ -202,13 +202,13 @@ class Optimizer:
     # ---- state ----
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the state of all parameters, by their number, and the options of all groups.
+        """Return the state of all parameters by index, and the options of all groups.
 
         Returns
         -------
         dict
-            "state": for the number of each parameter its states; "param_groups": for each group its options, and the
-            numbers of its parameters as "params".  The tensors are those of the optimizer, not copies.
+            "state" maps the index of each parameter to its state. "param_groups" contains for each group its options,
+            and the indices of its parameters as "params".  The tensors are those of the optimizer, not copies.
         """
         for hook in list(self._hooks["state_dict_pre"].values()):
             hook(self)
@@ -218,9 +218,9 @@ class Optimizer:
         return result
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Load the result of `state_dict`, of this library or of PyTorch.
+        """Load a result of `state_dict`, from minigrad or PyTorch.
 
-        States are copied, in the dtype and on the device of their parameters; step counts stay float32 on the CPU.
+        States are copied, with the dtype and device of their parameters. Step counts remain float32 on the CPU.
 
         Parameters
         ----------
@@ -230,7 +230,7 @@ class Optimizer:
         Raises
         ------
         ArgumentError
-            If the groups differ in number or in size.
+            If the number of groups or the number of parameters of a group differs.
         """
         state_dict = dict(state_dict)
         for hook in list(self._hooks["load_state_dict_pre"].values()):
@@ -249,7 +249,7 @@ class Optimizer:
         for group in self.param_groups:
             for option, default in self.defaults.items():
                 if default is not required:
-                    group.setdefault(option, default)  # of a state that was saved before there was this option
+                    group.setdefault(option, default)  # a state that was saved by an older version lacks this option
 
     def __repr__(self) -> str:
         lines = [f"{type(self).__name__} ("]
@@ -261,12 +261,12 @@ class Optimizer:
 
 
 def with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a method `step` that calls the hooks before and after."""
+    """Return a method `step` that calls the hooks before and after the step."""
 
     @functools.wraps(step)
     def hooked(self: Any, *args: Any, **kwargs: Any) -> Any:
         hooks, attributes = self._hooks, self.__dict__
-        if "_opt_called" in attributes:  # a schedule warns until this is set
+        if "_opt_called" in attributes:  # a schedule warns unless this is set
             attributes["_opt_called"] = True
         if not hooks["step_pre"] and not hooks["step_post"]:
             return step(self, *args, **kwargs)
@@ -285,7 +285,7 @@ def with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def loss_of(closure: Callable[[], Any] | None) -> Any:
-    """Return the result of a closure, whose ops are recorded also under `no_grad`; None without one."""
+    """Call a closure with recording enabled, and return its result; return None without a closure."""
     if closure is None:
         return None
     with enable_grad():
@@ -293,7 +293,7 @@ def loss_of(closure: Callable[[], Any] | None) -> Any:
 
 
 class GroupOptimizer(Optimizer):
-    """Base of the optimizers that update one parameter group after the other, in ops that are not recorded."""
+    """Base class of the optimizers that update one parameter group after another, without recording."""
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update all parameters that have a gradient.
@@ -301,12 +301,12 @@ class GroupOptimizer(Optimizer):
         Parameters
         ----------
         closure : callable, optional
-            Computes the loss again, with its gradients, and returns it.
+            Function that computes the loss and its gradients again, and returns the loss.
 
         Returns
         -------
         object
-            The value of the closure, or None without one.
+            The result of the closure, or None without one.
         """
         loss = loss_of(closure)
         with no_grad():
@@ -315,5 +315,5 @@ class GroupOptimizer(Optimizer):
         return loss
 
     def update(self, group: dict[str, Any]) -> None:
-        """Update the parameters of a group; a subclass overrides it."""
+        """Update the parameters of a group; a subclass overrides this method."""
         raise NotImplementedError(f"{type(self).__name__}.update: expected a subclass that overrides it")

@@ -10,12 +10,12 @@ from minigrad.runtime.tensor import Tensor
 
 
 def rate_of(group: dict[str, Any]) -> float:
-    """Return the learning rate of a group, which may be a tensor, as a number."""
+    """Return the learning rate of a group, which may be a tensor, as a float."""
     return float(group["lr"])
 
 
 def expect_offered(name: str, defaults: dict[str, Any]) -> None:
-    """Raise ArgumentError for options that exclude each other, or that are not offered."""
+    """Raise ArgumentError for options that exclude each other or are not supported."""
     if defaults.get("differentiable"):
         raise ArgumentError(
             f"{name}: differentiable=True is not offered: a step records nothing; write the update with tensor ops to "
@@ -26,7 +26,7 @@ def expect_offered(name: str, defaults: dict[str, Any]) -> None:
 
 
 def expect_at_least(name: str, least: float = 0.0, **values: Any) -> None:
-    """Raise ArgumentError unless all values are at least a number; nan is not."""
+    """Raise ArgumentError if a value is less than `least` or nan."""
     for option_name, value in values.items():
         if not value >= least:
             raise ArgumentError(f"{name}: expected {option_name} to be at least {least:g}, got {value}")

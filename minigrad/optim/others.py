@@ -15,20 +15,20 @@ from minigrad.runtime.tensor import Tensor
 
 
 class Rprop(RuleOptimizer):
-    """Rprop: a separate step size for each element, in the direction of the sign of the gradient.
+    """Rprop: each element has its own step size, and moves against the sign of the gradient.
 
     Parameters
     ----------
     params : iterable
         Parameters or parameter groups: see `Optimizer`.
     lr : float or Tensor, default 1e-2
-        The initial step size of each element.
+        Initial step size of each element.
     etas : pair of float, default (0.5, 1.2)
-        Factors by which a step size shrinks if the sign has changed, and grows if it has not.
+        Factors of the step size: it shrinks if the sign of the gradient has changed, and grows if it has not.
     step_sizes : pair of float, default (1e-6, 50)
-        The smallest and the largest step size.
+        Smallest and largest step size.
     capturable, foreach, maximize, differentiable
-        As for `Adam`.
+        The same as for `Adam`.
 
     References
     ----------
@@ -58,22 +58,22 @@ class Rprop(RuleOptimizer):
 
 
 class ASGD(RuleOptimizer):
-    """Averaged SGD: the learning rate decreases; the state `ax` is the mean of the parameters from step `t0` on.
+    """Averaged SGD: the learning rate decreases, and `ax` is the mean of the parameters from step `t0` on.
 
     Parameters
     ----------
     params : iterable
         Parameters or parameter groups: see `Optimizer`.
     lr : float or Tensor, default 1e-2
-        The initial learning rate.
+        Initial learning rate.
     lambd : float, default 1e-4
-        Decay of the parameters.
+        Decay rate of the parameters, and of the learning rate.
     alpha : float, default 0.75
-        The exponent of the decrease of the learning rate.
+        Exponent in the decrease of the learning rate.
     t0 : float, default 1e6
-        The step at which averaging begins.
+        Step at which averaging begins.
     weight_decay, foreach, maximize, differentiable, capturable
-        As for `Adam`.
+        The same as for `Adam`.
 
     References
     ----------

@@ -1,8 +1,8 @@
-"""The update rules: each optimizer as one scalar function, which is its formula.
+"""The update rules: each optimizer is one scalar function, which is also its formula.
 
-`p` is an element of a parameter, `g` one of its gradient; the tensors between them are the states, under PyTorch's
-names.  A rule returns the new values of the parameter and of the states.  Numbers after `*` are
-hyper-parameters; `step` counts from 1.  Expressions of numbers alone are computed once per launch, in float64.
+`p` is an element of a parameter, and `g` the element of its gradient; the tensors between them are the states, under
+PyTorch's names.  A rule returns the new values of the parameter and of the states.  Arguments after `*` are
+hyperparameters; `step` counts from 1.  Expressions of hyperparameters alone are computed once per launch, in float64.
 """
 
 import math
@@ -14,14 +14,14 @@ from minigrad.declare.many import many
 
 @many
 def sgd(p, g, *, lr, weight_decay, maximize):  # type: ignore[no-untyped-def]
-    """Gradient descent."""
+    """Take a step of gradient descent."""
     g = -g if maximize else g
     return p - lr * (g + weight_decay * p)
 
 
 @many
 def sgd_momentum(p, momentum_buffer, g, *, lr, momentum, dampening, weight_decay, nesterov, maximize, first):  # type: ignore[no-untyped-def]
-    """Gradient descent along a running sum of gradients; the first gradient is taken whole."""
+    """Take a step along a running sum of gradients; dampening does not apply to the first gradient."""
     g = -g if maximize else g
     g = g + weight_decay * p
     momentum_buffer = g if first else momentum * momentum_buffer + (1 - dampening) * g
@@ -30,14 +30,14 @@ def sgd_momentum(p, momentum_buffer, g, *, lr, momentum, dampening, weight_decay
 
 @many
 def muon_momentum(momentum_buffer, update, g, *, momentum, nesterov):  # type: ignore[no-untyped-def]
-    """Return the running mean of gradients of a matrix, and the direction that is made orthogonal next."""
+    """Return the running mean of a matrix's gradients, and the direction that is orthogonalized next."""
     momentum_buffer = momentum_buffer + (g - momentum_buffer) * (1 - momentum)
     return momentum_buffer, g + (momentum_buffer - g) * momentum if nesterov else momentum_buffer
 
 
 @many
 def muon(p, update, *, lr, rate, weight_decay):  # type: ignore[no-untyped-def]
-    """Take a step along an orthogonal matrix; `rate` is lr for the shape of the parameter."""
+    """Take a step along an orthogonal matrix; `rate` is lr, adjusted to the shape of the parameter."""
     return p * (1 - lr * weight_decay) - rate * update
 
 
@@ -58,7 +58,7 @@ def adam(p, exp_avg, exp_avg_sq, g, *, lr, beta1, beta2, eps, weight_decay, deco
 
 @many
 def adamw(p, exp_avg, exp_avg_sq, g, *, lr, beta1, beta2, eps, weight_decay, maximize, step):  # type: ignore[no-untyped-def]
-    """Adam, where the decay of weights is not a part of the gradient."""
+    """Take a step of Adam with decoupled weight decay."""
     g = -g if maximize else g
     exp_avg = exp_avg + (g - exp_avg) * (1 - beta1)
     exp_avg_sq = beta2 * exp_avg_sq + (1 - beta2) * g * g
@@ -70,7 +70,7 @@ def adamw(p, exp_avg, exp_avg_sq, g, *, lr, beta1, beta2, eps, weight_decay, max
 @many
 def adam_amsgrad(p, exp_avg, exp_avg_sq, max_exp_avg_sq, g, *, lr, beta1, beta2, eps, weight_decay, decoupled,  # type: ignore[no-untyped-def]
                  maximize, step):  # fmt: skip
-    """Adam with the largest mean of squares so far."""
+    """Take a step of Adam with the largest mean of squares so far."""
     g = -g if maximize else g
     g = g if decoupled else g + weight_decay * p
     p = p - lr * weight_decay * p if decoupled else p
@@ -83,7 +83,7 @@ def adam_amsgrad(p, exp_avg, exp_avg_sq, max_exp_avg_sq, g, *, lr, beta1, beta2,
 
 @many
 def adamax(p, exp_avg, exp_inf, g, *, lr, beta1, beta2, eps, weight_decay, maximize, step):  # type: ignore[no-untyped-def]
-    """Adam with a decaying maximum in place of the mean of squares."""
+    """Take a step of Adam with a decaying maximum instead of the mean of squares."""
     g = -g if maximize else g
     g = g + weight_decay * p
     exp_avg = exp_avg + (g - exp_avg) * (1 - beta1)
@@ -95,7 +95,7 @@ def adamax(p, exp_avg, exp_inf, g, *, lr, beta1, beta2, eps, weight_decay, maxim
 @many
 def nadam(p, exp_avg, exp_avg_sq, g, *, lr, beta2, eps, weight_decay, decoupled, maximize, step, beta1, mu, mu_next,  # type: ignore[no-untyped-def]
           mu_product):  # fmt: skip
-    """Adam with Nesterov's momentum: `mu` is the momentum of this step, `mu_next` that of the next."""
+    """Take a step of Adam with Nesterov momentum: `mu` for this step, and `mu_next` for the next step."""
     g = -g if maximize else g
     g = g if decoupled else g + weight_decay * p
     p = p - lr * weight_decay * p if decoupled else p
@@ -108,7 +108,7 @@ def nadam(p, exp_avg, exp_avg_sq, g, *, lr, beta2, eps, weight_decay, decoupled,
 
 @many
 def radam(p, exp_avg, exp_avg_sq, g, *, lr, beta1, beta2, eps, weight_decay, decoupled, maximize, step):  # type: ignore[no-untyped-def]
-    """Adam that uses the mean of squares once its variance is known well enough: from `rho` above 5 on."""
+    """Take a step of Adam that uses the mean of squares only if its variance is known, which is `rho` > 5."""
     g = -g if maximize else g
     g = g if decoupled else g + weight_decay * p
     p = p - lr * weight_decay * p if decoupled else p
@@ -135,7 +135,7 @@ def adagrad(p, sum, g, *, lr, lr_decay, weight_decay, eps, maximize, step):  # t
 
 @many
 def adadelta(p, square_avg, acc_delta, g, *, lr, rho, eps, weight_decay, maximize):  # type: ignore[no-untyped-def]
-    """Take a step as long as the ones before it, in proportion to the gradient."""
+    """Take a step whose size is the root mean square of the previous steps."""
     g = -g if maximize else g
     g = g + weight_decay * p
     square_avg = rho * square_avg + (1 - rho) * g * g
@@ -154,7 +154,7 @@ def rmsprop(p, square_avg, g, *, lr, alpha, eps, weight_decay, maximize):  # typ
 
 @many
 def rmsprop_momentum(p, square_avg, momentum_buffer, g, *, lr, alpha, eps, weight_decay, momentum, maximize):  # type: ignore[no-untyped-def]
-    """RMSprop along a running sum."""
+    """Take a step of RMSprop along a running sum of scaled gradients."""
     g = -g if maximize else g
     g = g + weight_decay * p
     square_avg = alpha * square_avg + (1 - alpha) * g * g
@@ -164,7 +164,7 @@ def rmsprop_momentum(p, square_avg, momentum_buffer, g, *, lr, alpha, eps, weigh
 
 @many
 def rmsprop_centered(p, square_avg, grad_avg, g, *, lr, alpha, eps, weight_decay, maximize):  # type: ignore[no-untyped-def]
-    """RMSprop with the variance: the mean of squares less the square of the mean."""
+    """Take a step of RMSprop with the variance, the mean of squares minus mean**2."""
     g = -g if maximize else g
     g = g + weight_decay * p
     square_avg = alpha * square_avg + (1 - alpha) * g * g
@@ -175,7 +175,7 @@ def rmsprop_centered(p, square_avg, grad_avg, g, *, lr, alpha, eps, weight_decay
 @many
 def rmsprop_centered_momentum(p, square_avg, momentum_buffer, grad_avg, g, *, lr, alpha, eps, weight_decay, momentum,  # type: ignore[no-untyped-def]
                               maximize):  # fmt: skip
-    """RMSprop with the variance, along a running sum."""
+    """Take a step of RMSprop with the variance, along a running sum of steps."""
     g = -g if maximize else g
     g = g + weight_decay * p
     square_avg = alpha * square_avg + (1 - alpha) * g * g
@@ -190,9 +190,9 @@ def rmsprop_centered_momentum(p, square_avg, momentum_buffer, grad_avg, g, *, lr
 
 @many
 def rprop(p, prev, step_size, g, *, shrink, grow, smallest, largest, maximize):  # type: ignore[no-untyped-def]
-    """Take a step with a separate size for each element, along the sign of the gradient.
+    """Take a step whose size is separate for each element, against the sign of the gradient.
 
-    A size grows while the sign stays, and shrinks if the sign has changed.
+    The size grows if the sign is unchanged, and shrinks if it has changed.
     """
     g = -g if maximize else g
     product = g * prev
@@ -206,7 +206,7 @@ def rprop(p, prev, step_size, g, *, shrink, grow, smallest, largest, maximize): 
 
 @many
 def asgd(p, ax, g, *, lambd, weight_decay, maximize, eta, mu):  # type: ignore[no-untyped-def]
-    """Gradient descent at a falling rate `eta`, and the mean of the parameters so far."""
+    """Take a step of gradient descent at the decreasing rate `eta`, and update the mean of the parameters."""
     g = -g if maximize else g
     g = g + weight_decay * p
     p = p * (1 - lambd * eta) - eta * g

@@ -1,4 +1,4 @@
-"""Gradient descent, with momentum or without."""
+"""Gradient descent with or without momentum."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from minigrad.optim.stepping import RuleOptimizer
 
 
 class SGD(RuleOptimizer):
-    """Gradient descent, with momentum or without.
+    """Gradient descent with or without momentum.
 
     Parameters
     ----------
@@ -22,22 +22,22 @@ class SGD(RuleOptimizer):
     lr : float or Tensor, default 1e-3
         Learning rate.
     momentum : float, default 0
-        Part of the running sum of gradients that stays.
+        Weight of the previous value in the running sum of gradients.
     dampening : float, default 0
-        Part of a gradient that is left out of the running sum, from the second step on.
+        Fraction by which a gradient is reduced in the running sum, from the second step on.
     weight_decay : float, default 0
         Multiple of the parameter that is added to its gradient.
     nesterov : bool, default False
-        Look ahead along the running sum.
+        Whether to use Nesterov momentum.
     maximize : bool, default False
-        Go up instead of down.
+        Whether to maximize the objective instead of minimizing it.
     foreach, differentiable, fused
-        PyTorch's options of speed, without effect here; differentiable=True is refused.
+        PyTorch's options for speed, which have no effect; differentiable=True raises ArgumentError.
 
     Raises
     ------
     ArgumentError
-        If an option is negative, or `nesterov` goes without momentum or with dampening.
+        If an option is negative, `nesterov` is True without momentum or with dampening, or `differentiable` is True.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The state of an optimizer as a dict, in PyTorch's structure: parameters are numbered, states stay tensors."""
+"""The state of an optimizer as a dict with PyTorch's structure: parameters are replaced by indices."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from minigrad.runtime.tensor import Tensor
 
 
 def packed(groups: list[dict[str, Any]], state: Mapping[Any, Any]) -> dict[str, Any]:
-    """Return groups and states with a number instead of each parameter, counted through the groups."""
+    """Return groups and states in which each parameter is replaced by its index, counted through all groups."""
     numbers: dict[int, int] = {}
     listed = []
     for group in groups:
@@ -29,8 +29,10 @@ def packed(groups: list[dict[str, Any]], state: Mapping[Any, Any]) -> dict[str, 
 
 
 def loaded(name: str, groups: list[dict[str, Any]], saved: Mapping[str, Any]) -> tuple[Any, list[dict[str, Any]]]:
-    """Return states by parameter, and groups with the options of a state dict.  Raises ArgumentError where groups
-    differ."""
+    """Return the states by parameter, and the groups with the options of a state dict.
+
+    Raises ArgumentError if the groups differ.
+    """
     new = [dict(group) for group in saved["param_groups"]]
     if len(new) != len(groups):
         raise ArgumentError(
@@ -59,7 +61,7 @@ def loaded(name: str, groups: list[dict[str, Any]], saved: Mapping[str, Any]) ->
 
 
 def taken(entry: str, value: Any, p: Tensor) -> Any:
-    """Return a copy of a loaded state for a parameter: a tensor of its dtype and device, or another value as it is."""
+    """Return a copy of a loaded state: a tensor with the dtype and device of p; other values are unchanged."""
     if isinstance(value, dict):
         return {key: taken(key, each, p) for key, each in value.items()}
     if isinstance(value, (list, tuple)):
@@ -80,13 +82,13 @@ def taken(entry: str, value: Any, p: Tensor) -> Any:
 
 
 def scalar_state(value: float) -> Tensor:
-    """Return a count as PyTorch keeps it: a scalar of float32 on the CPU."""
+    """Return a counter in the form that PyTorch uses: a float32 scalar on the CPU."""
     made: Tensor = namespaces[MG]["tensor"](float(value), dtype=float32, device="cpu")
     return made
 
 
 def filled(p: Tensor, value: float) -> Tensor:
-    """Return a tensor with the shape and strides of a parameter, filled with a number."""
+    """Return a tensor with the shape and strides of a parameter, filled with a value."""
     made: Tensor = namespaces[MG]["full_like"](p.detach(), value)
     if p.layout.is_contiguous:
         return made

@@ -1,7 +1,8 @@
-"""A step of a rule, and the plan of its launches, which is used until one of its tensors is replaced.
+"""A step of a rule, and the plan of its launches, which is reused until one of its tensors is replaced.
 
-A `Bundle` is a launch: parameters of one dtype and device that have taken the same number of steps, their states and
-gradients.  A `GroupPlan` has the bundles of a parameter group, and makes new ones when these no longer fit.
+A `Bundle` is one launch: parameters of the same dtype and device that have taken the same number of steps, with their
+states and gradients.  A `GroupPlan` has the bundles of a parameter group, and creates new bundles when these no longer
+fit.
 """
 
 from __future__ import annotations
@@ -24,12 +25,12 @@ END = object()  # marks the end of the states, so that a shorter list is detecte
 
 
 class RuleOptimizer(Optimizer):
-    """Base of the optimizers whose step is a rule.
+    """Base class of the optimizers whose step is a rule.
 
-    A subclass returns its rule and prepares the states that the rule names.
+    A subclass returns its rule, and initializes the states that the rule names.
 
-    counters: numbers in the state of a parameter that its other parameters share mostly, such as the count of steps.
-    pairs: for a number of the rule, the option that has it and its position there.
+    `counters` names scalars in the state of a parameter, such as the step count, that most parameters of a group have
+    in common.  `pairs` maps an argument of the rule to the option that contains it, and its position in this option.
     """
 
     counters: ClassVar[tuple[str, ...]] = ("step",)
@@ -44,15 +45,15 @@ class RuleOptimizer(Optimizer):
         raise NotImplementedError(f"{type(self).__name__}.rule: expected a subclass that overrides it")
 
     def first_state(self, name: str, p: Any, group: dict[str, Any]) -> Tensor:
-        """Return a state of a parameter before its first step."""
+        """Return the initial value of a state of a parameter."""
         return filled(p, 0.0)
 
     def first_counter(self, name: str, group: dict[str, Any]) -> float:
-        """Return a counter before the first step."""
+        """Return the initial value of a counter."""
         return 0.0
 
     def numbers(self, group: dict[str, Any], counters: dict[str, float]) -> dict[str, float]:
-        """Count a step, and return the numbers of the rule that are not options."""
+        """Count a step, and return the arguments of the rule that are not options."""
         if "step" in counters:
             counters["step"] += 1
         return counters
@@ -62,22 +63,22 @@ class RuleOptimizer(Optimizer):
         return "\n\n".join(dict.fromkeys(self.rule(group).formula() for group in self.param_groups))
 
     def step(self, closure: Any = None) -> Any:
-        """Update all parameters that have a gradient, by one launch per parameter group.
+        """Update all parameters that have a gradient, in one launch per parameter group.
 
         Parameters
         ----------
         closure : callable, optional
-            Computes the loss again, with its gradients, and returns it.
+            Function that computes the loss and its gradients again, and returns the loss.
 
         Returns
         -------
         object
-            The value of the closure, or None without one.
+            The result of the closure, or None without one.
 
         Notes
         -----
-        Parameters of several dtypes or devices, or with different counts of steps, need a launch each.  Nothing is
-        recorded.  A graph that saved a parameter raises GradientError in a later backward pass.
+        Parameters of different dtypes or devices, or with different step counts, require separate launches.  The step
+        is not recorded.  A graph that saved a parameter raises GradientError in a later backward pass.
         """
         loss = loss_of(closure)
         plans = self.__dict__.get("_plans")
@@ -98,10 +99,11 @@ class RuleOptimizer(Optimizer):
 class Bundle:
     """The parameters, states and gradients of one launch.
 
-    rows: the numbers of the parameters in the group.  states: their dicts.  counters: the memory of the counters that
-    they share.  fresh: whether their next step is the first.  plan: the launch.  written, buffers: the storages that it
-    writes, and their buffers.  views: the values of the dicts, as they are at any time.  kept: the same objects, as
-    they were when the plan was made.  tensors, storages, layouts: those of them that are tensors, and where they were.
+    `rows` contains the indices of the parameters in the group, and `states` their state dicts.  `counters` are the
+    storages of the counters, which all parameters of the bundle share.  `fresh` is True if the next step is the first.
+    `plan` is the plan of the launch, `written` the storages that it writes, and `buffers` their buffers.  `views` are
+    views of the values of the dicts.  `kept` contains these values at the time when the plan was made; `tensors`,
+    `storages` and `layouts` are the tensors among them, with their storages and layouts at that time.
     """
 
     __slots__ = ("buffers", "counters", "fresh", "kept", "layouts", "plan", "rows", "states", "storages", "tensors",
@@ -147,7 +149,7 @@ class Bundle:
 
 
 class GroupPlan:
-    """The bundles of a parameter group, and the tensors that they were made for: see `serves`."""
+    """The bundles of a parameter group, and the tensors for which they were made; `serves` compares them."""
 
     def __init__(self, optimizer: RuleOptimizer, group: dict[str, Any]) -> None:
         self.optimizer_rule: Rule | None = None
@@ -156,11 +158,11 @@ class GroupPlan:
         self.names: tuple[str, ...] = ()
 
     def step(self, optimizer: RuleOptimizer) -> None:
-        """Take a step with the gradients that are there."""
+        """Take a step with the present gradients."""
         params, rule = self.group["params"], optimizer.rule(self.group)
         try:
             gradients = [p._grad for p in params]
-        except AttributeError:  # raised by a tensor that never was a Var
+        except AttributeError:  # raised for a tensor that was never a Var
             gradients = [p.grad for p in params]
         layouts = [None if g is None else g.layout for g in gradients]
         storages = [None if g is None else g.storage for g in gradients]
@@ -177,7 +179,7 @@ class GroupPlan:
         return None
 
     def serves(self, optimizer: RuleOptimizer, rule: Rule, params: list[Any], layouts: list[Any]) -> bool:
-        """Return whether rule, parameters, states and the layouts of gradients are those of the bundles."""
+        """Return whether the rule, parameters, states and layouts of gradients are those of the bundles."""
         if rule is not self.optimizer_rule or layouts != self.gradients:
             return False
         if [p.storage for p in params] != self.storages or [p.layout for p in params] != self.layouts:
@@ -187,7 +189,8 @@ class GroupPlan:
         for bundle in self.bundles:
             if not bundle.plan.current or not same(chain.from_iterable(bundle.views), bundle.kept):
                 return False
-            # `state["exp_avg"].data = x` and views in place leave the object as it is.
+            # `state["exp_avg"].data = x` and in-place views do not replace the object, so storages and layouts are
+            # compared.
             if [x.storage for x in bundle.tensors] != bundle.storages or [
                 x.layout for x in bundle.tensors
             ] != bundle.layouts:
@@ -197,15 +200,15 @@ class GroupPlan:
     def make(
         self, optimizer: RuleOptimizer, rule: Rule, params: list[Any], gradients: list[Any], layouts: list[Any]
     ) -> None:
-        """Make the bundles for parameters that have a gradient."""
+        """Create the bundles of all parameters that have a gradient."""
         self.optimizer_rule, self.gradients = None, layouts  # after an error the plan is invalid
         self.layouts, self.storages = [p.layout for p in params], [p.storage for p in params]
         states = rule.tensors[1:-1]
         self.names = (*states, *optimizer.counters)
         self.bundles = []
         self.changed: set[Any] = set()
-        # This gradient is older than a change of its parameter's dtype; the next one may have the layout of the
-        # parameter.
+        # A gradient of another dtype is older than a change of its parameter's dtype.  The next gradient may have the
+        # layout of the parameter.
         self.passing = any(g is not None and g.dtype is not p.dtype for p, g in zip(params, gradients, strict=True))
         alike: dict[Any, list[int]] = {}
         uses = Counter(id(p) for p, g in zip(params, gradients, strict=True) if g is not None)
@@ -214,7 +217,7 @@ class GroupPlan:
                 state = optimizer.state[p] if self.names else {}
                 fresh = "first" in rule.numbers and state.get(states[0]) is None
                 prepare(optimizer, state, states, p, self.group)
-                # A parameter that occurs twice takes its steps in turn, each in a separate launch.
+                # A parameter that occurs twice takes its steps one after another, each in a separate launch.
                 key = (fresh, k if uses[id(p)] > 1 else None, *[float(state[name]) for name in optimizer.counters])
                 alike.setdefault(key, []).append(k)
         stepped: set[int] = set()
@@ -237,7 +240,7 @@ class GroupPlan:
         self, optimizer: RuleOptimizer, rule: Rule, numbers: list[int], rows: list[tuple[Any, ...]], fresh: bool,
         again: bool,
     ) -> None:  # fmt: skip
-        """Add the bundle of some rows; again: of a parameter that has one already, whose counters it shares."""
+        """Add a bundle for some rows; with `again`, its parameter shares the counters of its first bundle."""
         states = [optimizer.state[row[0]] for row in rows] if self.names else []
         bundle = Bundle(numbers, states, optimizer.counters, again)
         bundle.fresh = fresh
@@ -248,7 +251,7 @@ class GroupPlan:
         self.bundles.append(bundle)
 
     def step_apart(self, optimizer: RuleOptimizer, rule: Rule, params: list[Any], gradients: list[Any]) -> None:
-        """Take a step where a gradient is the memory of a parameter or of a state."""
+        """Take a step if a gradient shares memory with a parameter or a state."""
         for bundle in self.bundles:
             constants = bundle.numbers(optimizer, self.group, rule)
             names = rule.tensors[1:-1]
@@ -259,14 +262,14 @@ class GroupPlan:
 
 
 def same(values: Iterable[Any], kept: list[Any]) -> bool:
-    """Return whether values are the objects that were kept; tensors are not compared by elements."""
+    """Return whether values are the same objects as before; the elements of tensors are not compared."""
     return all(map(is_, values, kept))
 
 
 def prepare(
     optimizer: RuleOptimizer, state: dict[str, Any], names: Sequence[str], p: Any, group: dict[str, Any]
 ) -> None:
-    """Give a parameter the states and counters that it does not have yet."""
+    """Add the missing states and counters of a parameter."""
     for name in optimizer.counters:
         if state.get(name) is None:
             state[name] = optimizer.first_counter(name, group)

@@ -1,6 +1,6 @@
-"""Averages of a model's parameters over its training: stochastic weight averaging, and exponential means.
+"""Averages of a model's parameters during training: stochastic weight averaging, and exponential moving averages.
 
-A model is any object with `parameters()`, and `buffers()` and `modules()` where they are used.
+A model is any object with `parameters()`; some functions also need `buffers()` and `modules()`.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ MultiUpdate = Callable[[Sequence[Tensor], Sequence[Tensor], Any], None]
 
 
 def expect_decay(name: str, decay: float) -> None:
-    """Raise ArgumentError unless a decay is between 0 and 1."""
+    """Raise ArgumentError unless a decay is from 0 to 1."""
     if not 0.0 <= decay <= 1.0:
         raise ArgumentError(f"{name}: expected decay in [0, 1], got {decay}")
 
 
 def get_ema_multi_avg_fn(decay: float = 0.999) -> MultiUpdate:
-    """Return a function that updates exponential moving averages of lists of tensors, by one launch.
+    """Return a function that updates exponential moving averages of lists of tensors in one launch.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> MultiUpdate:
     Returns
     -------
     callable
-        A function of the averages, the current values and their count; it writes the averages.
+        A function of the averages, the current values and their count, which updates the averages in place.
 
     Raises
     ------
@@ -58,12 +58,13 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> MultiUpdate:
 
 
 def get_swa_multi_avg_fn() -> MultiUpdate:
-    """Return a function that updates the means of lists of tensors, by one launch.
+    """Return a function that updates the means of lists of tensors in one launch.
 
     Returns
     -------
     callable
-        A function of the means, the current values and the number of values in the means; it writes the means.
+        A function of the means, the current values and the number of values in the means, which updates the means in
+        place.
     """
 
     def swa_update(averages: Sequence[Tensor], current: Sequence[Tensor], num_averaged: Any) -> None:
@@ -121,22 +122,22 @@ class AveragedModel:
     Parameters
     ----------
     model : object
-        A module, or anything that `copy.deepcopy` copies and that has `parameters()`.
+        A module, or any object with `parameters()` that `copy.deepcopy` can copy.
     device : Device or str, optional
-        Where the copy lives.
+        Device of the copy.
     avg_fn : callable, optional
-        From an average, a current value and their count to the new average.
+        Function from an average, a current value and their count to the new average.
     multi_avg_fn : callable, optional
-        The same over lists of tensors, in place; the mean by default, by one launch.
+        Function that does the same in place for lists of tensors; by default, it computes the mean in one launch.
     use_buffers : bool, default False
-        Average buffers as well; otherwise they are copied.
+        Whether buffers are averaged as well. If False, they are copied.
 
     Attributes
     ----------
     module : object
-        The copy.
+        The copy of the model.
     n_averaged : Tensor
-        How many models were averaged; int64.
+        Number of models that were averaged; int64.
     """
 
     def __init__(
@@ -152,13 +153,13 @@ class AveragedModel:
         self.avg_fn, self.multi_avg_fn, self.use_buffers = avg_fn, multi_avg_fn, use_buffers
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the copy."""
+        """Call the copy of the model."""
         return self.module(*args, **kwargs)
 
     forward = __call__
 
     def __getattr__(self, name: str) -> Any:
-        """Anything else is the copy's: `parameters`, `eval`, `train`."""
+        """Return an attribute of the copy, such as `parameters`, `eval` or `train`."""
         if name == "module":
             raise AttributeError(name)
         return getattr(self.module, name)
@@ -169,18 +170,18 @@ class AveragedModel:
                 **{f"module.{key}": value for key, value in self.module.state_dict().items()}}  # fmt: skip
 
     def load_state_dict(self, state_dict: dict[str, Any], strict: bool = True) -> Any:
-        """Load the result of `state_dict`, of this library or of PyTorch."""
+        """Load a result of `state_dict`, from minigrad or PyTorch."""
         own = {key.removeprefix("module."): value for key, value in state_dict.items() if key.startswith("module.")}
         self.n_averaged = namespaces[MG]["tensor"](int(state_dict["n_averaged"]), dtype=int64)
         return self.module.load_state_dict(own, strict=strict)
 
     def update_parameters(self, model: Any) -> None:
-        """Add the parameters of a model to the averages; the first time they are copied.
+        """Add the parameters of a model to the averages; the first call copies them.
 
         Parameters
         ----------
         model : object
-            The model that was copied, as it is now.
+            The model that was copied, with its present parameters.
         """
         with no_grad():
             self._average(tensors_of(self.module, self.use_buffers), tensors_of(model, self.use_buffers))
@@ -190,7 +191,7 @@ class AveragedModel:
             self.n_averaged += 1
 
     def _average(self, averages: list[Any], current: list[Any]) -> None:
-        """Move averages to current values, which may be on another device."""
+        """Update averages with current values, which may be on another device."""
         moved = [x.to(a.device, a.dtype) for a, x in zip(averages, current, strict=True)]
         if int(self.n_averaged) == 0:
             lists.copy_(averages, moved)
@@ -209,26 +210,26 @@ class AveragedModel:
 
 
 def buffers_of(model: Any) -> list[Any]:
-    """Return the buffers of a model, without history; none where it has no such method."""
+    """Return the buffers of a model without history; the list is empty if it has no `buffers`."""
     return [x.detach() for x in model.buffers()] if hasattr(model, "buffers") else []
 
 
 def tensors_of(model: Any, buffers: bool) -> list[Any]:
-    """Return the parameters of a model without history, and its buffers where they count."""
+    """Return the parameters of a model without history, and with `buffers` also its buffers."""
     return [x.detach() for x in chain(model.parameters(), buffers_of(model) if buffers else ())]
 
 
 def update_bn(loader: Iterable[Any], model: Any, device: Any = None) -> None:
-    """Compute the running means and variances of all batch norms of a model again, over a loader.
+    """Recompute the running means and variances of all batch norms of a model.
 
     Parameters
     ----------
     loader : iterable
-        Batches; of a tuple or a list the first entry is the input.
+        Batches. The first entry of a tuple or a list is the input.
     model : Module
-        It is called with each batch, in training mode, without recording.
+        Model that is called with each batch, in training mode and without recording.
     device : Device or str, optional
-        Where batches are moved.
+        Device to which the batches are moved.
     """
     norms = [each for each in model.modules() if hasattr(each, "reset_running_stats")]
     norms = [each for each in norms if getattr(each, "running_mean", None) is not None]
@@ -237,7 +238,7 @@ def update_bn(loader: Iterable[Any], model: Any, device: Any = None) -> None:
     momenta, training = [each.momentum for each in norms], model.training
     for each in norms:
         each.reset_running_stats()
-        each.momentum = None  # None means the mean of all batches
+        each.momentum = None  # with None, the statistics are the mean over all batches
     model.train()
     with no_grad():
         for batch in loader:
@@ -249,18 +250,18 @@ def update_bn(loader: Iterable[Any], model: Any, device: Any = None) -> None:
 
 
 class SWALR(LRScheduler):
-    """Move the rates to constant ones over some epochs.
+    """Change the rates to constant rates over some epochs.
 
     Parameters
     ----------
     optimizer : Optimizer
-        The rates in its groups are overwritten, here and by each `step`.
+        The constructor and each `step` overwrite the learning rates in its parameter groups.
     swa_lr : float or list of float
-        The rate at the end; a list has one for each group.
+        Final rate; a list contains one rate per group.
     anneal_epochs : int, default 10
-        Number of epochs that the change takes; 0 for at once.
+        Number of epochs of the change; with 0, the change is immediate.
     anneal_strategy : {"cos", "linear"}
-        Along a cosine or a line.
+        Shape of the change: along a cosine or linear.
     last_epoch : int, default -1
         See `LRScheduler`.
     """
@@ -279,12 +280,12 @@ class SWALR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def part(self, step: int) -> float:
-        """Return the fraction of the change that is done at a step."""
+        """Return the fraction of the change that is complete at a step."""
         t = max(0.0, min(1.0, step / max(1, self.anneal_epochs)))
         return (1 - math.cos(math.pi * t)) / 2 if self._anneal_strategy == "cos" else t
 
     def get_lr(self) -> Rates:
-        """Compute the rates of this epoch from those of the epoch before."""
+        """Compute the rates of this epoch from the rates of the previous epoch."""
         self._expect_within_step()
         step = self._step_count - 1
         if self.anneal_epochs == 0:

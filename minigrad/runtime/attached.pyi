@@ -761,7 +761,7 @@ class Attached:
 
     @property
     def dims(self) -> builtins.tuple[builtins.int, ...]:
-        """Lengths of the dims; `()` for a scalar."""
+        """Sizes of the dims; `()` for a scalar."""
 
     def dist(self, other: Tensor, p: builtins.float = ...) -> Tensor:
         """Return the p-norm of x - other: see `mg.dist`."""

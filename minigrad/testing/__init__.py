@@ -1,4 +1,4 @@
-"""Proofs for gradients, of this package's ops and of users' ops: checks against differences, comparisons."""
+"""Checks of gradients, for ops of this package and of users: against finite differences, and other libraries."""
 
 from typing import TYPE_CHECKING
 
@@ -12,5 +12,5 @@ from minigrad.testing.report import GradcheckError, Report
 __all__ = ["CompareError", "GradcheckError", "Report", "compare", "gradcheck", "gradgradcheck"]
 __dir__ = listed(__all__)
 document_all(globals())
-if not TYPE_CHECKING:  # a type checker would take every name for one that is there
+if not TYPE_CHECKING:  # a type checker would otherwise accept every attribute of this module
     __getattr__ = answering(__name__)

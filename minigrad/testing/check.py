@@ -1,6 +1,6 @@
-"""One gradient check: an analytic gradient compared with difference quotients, argument by argument.
+"""One gradient check: an analytic gradient is compared with difference quotients, argument by argument.
 
-`gradcheck.py` is the public function; `quotients.py` measures, `patterns.py` guesses the cause of an error.
+`gradcheck.py` contains the public functions; `quotients.py` measures, and `patterns.py` guesses the cause of an error.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from minigrad.testing.patterns import suspect
 from minigrad.testing.quotients import CALLS, CHOSEN, Quotients, outputs_of
 from minigrad.testing.report import Argument, Element, GradcheckError, worst
 
-EVERY = 64  # largest argument for which every element is compared, in elements
+EVERY = 64  # largest number of elements of an argument for which every element is compared
 DIRECTIONS = 3  # number of random directions for a larger argument
 REDRAWS = 4  # number of points that are tried on each side of a kink
 
 
 def coarser(dtype: DType, outputs: Sequence[Tensor]) -> DType:
-    """Return float32 if the dtype of the argument or of a result is not float64, otherwise float64."""
+    """Return float64 if the argument and all results are float64, otherwise float32."""
     return float64 if all(kind is float64 for kind in (dtype, *[y.dtype for y in outputs])) else float32
 
 
@@ -45,10 +45,10 @@ class Wrong:
 
 
 class Check(Case):
-    """One running comparison."""
+    """A running gradient check."""
 
     def run(self, every: bool | None, modes: Sequence[str] | None = None) -> None:
-        """Compare the modes, then every argument.  Raises GradcheckError with the report."""
+        """Check the modes and every argument; raise GradcheckError for an error."""
         analytic = self.analytic()
         asked = ("forward",) if modes is None else modes
         agree = "forward" not in asked or transposed(self, analytic, modes is not None)
@@ -64,7 +64,7 @@ class Check(Case):
             whole = x.numel() <= EVERY if every is None else every
             if whole or not self.projections_agree(k, analytic[at], argument):
                 wrong += self.elements(k, at, analytic[at], argument)
-            if argument.kinks:  # after a kink was found, the point was moved
+            if argument.kinks:  # the point was moved after a kink was found
                 analytic = self.analytic()
         if wrong:
             self.fail(wrong)
@@ -73,7 +73,7 @@ class Check(Case):
             raise blame_forward(self)
 
     def analytic(self) -> list[NDArray[np.float64]]:
-        """Return the gradients at the point, by a backward pass."""
+        """Return the gradients at the point, computed by a backward pass."""
         outputs = outputs_of(self.function(*self.arguments), self.report.name)
         return gradients_of(outputs, self.cotangents, [self.arguments[k] for k in self.checked], self.report.name)
 
@@ -83,7 +83,7 @@ class Check(Case):
         return Quotients(self.function, self.arguments, k, self.cotangents, self.bounds[k].eps, coarse)
 
     def projections_agree(self, k: int, analytic: NDArray[np.float64], argument: Argument) -> bool:
-        """Return whether the slopes along random directions agree with the gradient."""
+        """Return whether the derivatives along random directions agree with the gradient."""
         quotients, bounds = self.quotients(k), self.bounds[k]
         for _ in range(DIRECTIONS):
             direction = self.rng.standard_normal(analytic.shape)
@@ -96,9 +96,9 @@ class Check(Case):
         return True
 
     def elements(self, k: int, at: int, analytic: NDArray[np.float64], argument: Argument) -> list[Wrong]:
-        """Return the elements that differ away from kinks; at a kink, those that differ on either side of it.
+        """Return the elements that differ away from kinks; at a kink, the elements that differ on either side.
 
-        Raises GradcheckError where there are only kinks.
+        Raises GradcheckError if there is a kink at every point that was tried.
         """
         kinks, wrong = self.compared(k, analytic, argument)
         if wrong or not kinks:
@@ -112,7 +112,7 @@ class Check(Case):
         return wrong
 
     def beside(self, k: int, at: int, kinks: list[Wrong], side: float, argument: Argument) -> list[Wrong]:
-        """Return the elements that differ once those at kinks are a little smaller, or larger; the point stays so."""
+        """Return the elements that still differ after the point was moved to one side of its kinks, where it stays."""
         for _ in range(REDRAWS):
             analytic = self.moved_off(k, at, [each.element.index for each in kinks], side)
             kinks, wrong = self.compared(k, analytic, argument)
@@ -122,7 +122,7 @@ class Check(Case):
         raise self.error(kinks, "; the function has a kink at each of the points tried")
 
     def compared(self, k: int, analytic: NDArray[np.float64], argument: Argument) -> tuple[list[Wrong], list[Wrong]]:
-        """Return the elements that differ at this point: where the function has kinks, and elsewhere."""
+        """Return the elements that differ at this point: first those at kinks, then all others."""
         quotients = self.quotients(k)
         numeric = quotients.central()
         differ = [Wrong(e, argument, quotients) for e in self.differing(k, analytic, numeric, quotients)]
@@ -139,9 +139,9 @@ class Check(Case):
     def differing(
         self, k: int, analytic: NDArray[np.float64], numeric: NDArray[np.float64], quotients: Quotients
     ) -> list[Element]:
-        """Return the elements that are further apart than the bounds, the worst first.
+        """Return the elements that differ by more than the bounds, the worst first.
 
-        Raises GradcheckError if the function or its gradient differs from call to call.
+        Raises GradcheckError if the function or its gradient differs between calls.
         """
         bounds = self.bounds[k]
         tolerance = bounds.atol + bounds.rtol * np.abs(numeric) + quotients.rounding()
@@ -156,7 +156,7 @@ class Check(Case):
         return [Element(label, i, float(analytic[i]), float(numeric[i]), float(excess[i])) for i in positions]
 
     def moved_off(self, k: int, at: int, kinks: Sequence[tuple[int, ...]], side: float) -> NDArray[np.float64]:
-        """Move the point off its kinks, to one side, and return the gradient there."""
+        """Move the point away from its kinks, to one side, and return the gradient there."""
         old = self.arguments[k]
         x = np.array(host_array(old), dtype=np.float64)
         for index in kinks:
@@ -165,7 +165,7 @@ class Check(Case):
         return self.analytic()[at]
 
     def fail(self, wrong: list[Wrong]) -> None:
-        """Raise for elements that differ, with a full report."""
+        """Raise GradcheckError for elements that differ, with a full report."""
         wrong.sort(key=lambda each: -each.element.excess)
         report, first, argument = self.report, wrong[0].element, wrong[0].argument
         k = self.labels.index(argument.label)
@@ -201,7 +201,7 @@ class Check(Case):
         )
 
     def expect_determined(self, analytic: list[NDArray[np.float64]]) -> None:
-        """Raise GradcheckError if a gradient differs in another call, however little."""
+        """Raise GradcheckError if a second call returns a slightly other gradient."""
         for at, k in enumerate(self.checked):
             if analytic[at].size:
                 index = np.unravel_index(int(np.argmax(np.abs(analytic[at]))), analytic[at].shape)
@@ -211,8 +211,10 @@ class Check(Case):
     def expect_one_answer(
         self, k: int, index: tuple[int, ...], analytic: NDArray[np.float64], tolerance: float
     ) -> None:
-        """Raise GradcheckError if the function, or its gradient at `index`, differs from one call to the next by more
-        than the tolerance: then the comparison has no meaning."""
+        """Raise GradcheckError if the function, or its gradient at `index`, is not deterministic.
+
+        The comparison is meaningless if two calls at the same point differ by more than the tolerance.
+        """
         label, what = self.labels[k], "function"
         noise = self.quotients(k).noise()
         if not noise > tolerance:
@@ -232,7 +234,7 @@ class Check(Case):
 def gradients_of(
     outputs: list[Tensor], cotangents: list[NDArray[Any]], wanted: list[Tensor], name: str
 ) -> list[NDArray[np.float64]]:
-    """Return the gradients of <cotangents, outputs>; zeros where there is none."""
+    """Return the gradients of <cotangents, outputs>, with zeros for None."""
     seeds = [tensor(v, dtype=y.dtype, device=y.device) for v, y in zip(cotangents, outputs, strict=True)]
     tracked = [(y, s) for y, s in zip(outputs, seeds, strict=True) if y.requires_grad]
     if not tracked:

@@ -1,9 +1,9 @@
-"""Compare with another library: one function, run by both, forward and backward, up to the first difference.
+"""Compare with another library: one function is run with both, forward and backward, up to the first difference.
 
 The function is called with minigrad's tensors and with the other library's arrays.  While it runs, the variables of its
-frame (and of functions of the same file that it calls) are recorded line by line, so the first value that differs has a
-name and a line, for any library.  Then gradients of the results, with random cotangents, are compared for the inputs
-and for every variable in between, from the results backwards.
+frame, and those of functions in the same file that it calls, are recorded line by line.  So the first value that
+differs has a name and a line, for any library.  Then random cotangents are drawn for the results, and the gradients of
+all recorded variables and of the inputs are compared, from the results back to the inputs.
 """
 
 from __future__ import annotations
@@ -27,12 +27,21 @@ Array = NDArray[Any]
 
 
 class CompareError(MinigradError, AssertionError):
-    """Two libraries differ.  what: the value by name; line: where it was computed; ours, theirs: the values."""
+    """Raised for values or gradients that differ between two libraries.
+
+    Parameters
+    ----------
+    message : str
+        Text of the error.
+    **facts
+        Attributes: `what` is the name of the value, `line` the line that computed it, `ours` and `theirs` are the
+        values.
+    """
 
 
 @dataclass(frozen=True)
 class Seen:
-    """A variable that received a value: its name, the line, the library's value, and its array at that time."""
+    """A value of a variable: its name, its line, the library's array, and a NumPy copy made at that time."""
 
     name: str
     line: int
@@ -41,29 +50,32 @@ class Seen:
 
 
 class Library(ABC):
-    """The operations that a comparison needs from a library."""
+    """The operations of a library that a comparison needs."""
 
     @abstractmethod
     def leaf(self, x: Array) -> Any:
-        """Return an array of the library, as a leaf that requires a gradient."""
+        """Return an array of the library; with floating elements, it is a leaf."""
 
     @abstractmethod
     def is_array(self, x: Any) -> bool:
-        """Return whether a value is one of its arrays of floats."""
+        """Return whether a value is an array of this library with floating elements."""
 
     @abstractmethod
     def array(self, x: Any) -> Array:
-        """Return a copy of the elements."""
+        """Return a copy of the elements as a NumPy array."""
 
     def gradients(
         self, outputs: Sequence[Any], cotangents: Sequence[Array], wanted: Sequence[Any]
     ) -> list[Array | None] | None:
-        """Return the gradients of <cotangents, outputs>, None where there is none, or for a library without them."""
+        """Return the gradients of <cotangents, outputs>, with None for a variable without one.
+
+        The result is None for a library without automatic differentiation.
+        """
         return None
 
 
 class Torch(Library):
-    """minigrad, PyTorch, and other libraries with their interface."""
+    """The interface of minigrad, PyTorch, and libraries with the same interface."""
 
     def __init__(self, module: Any) -> None:
         self.module = module
@@ -91,7 +103,7 @@ class Torch(Library):
 
 
 class Arrays(Library):
-    """NumPy, jax.numpy and others whose arrays NumPy reads; only the forward pass is compared."""
+    """The interface of NumPy, jax.numpy and others whose arrays NumPy reads; gradients are not compared."""
 
     def __init__(self, module: Any) -> None:
         self.module = module
@@ -107,7 +119,7 @@ class Arrays(Library):
 
 
 def library_of(other: Any) -> tuple[Library, Any]:
-    """Return the interface of a library, which is named or passed, and its module."""
+    """Return the interface and the module of a library, given by name or module."""
     if isinstance(other, str):
         try:
             other = importlib.import_module("jax.numpy" if other == "jax" else other)
@@ -128,11 +140,33 @@ def compare(
 ) -> list[str]:
     """Run a function with minigrad and with another library, and compare every value and gradient.
 
-    function: takes the inputs; if its first parameter is called `lib`, the library's module before them.
-    other: "torch", "jax" or "numpy", or a module.  inputs: NumPy arrays or array-likes; floats are differentiated.
-    Returns the comparisons, in words.  Raises CompareError for the first value that differs by more than
-    atol + rtol * its largest value, the first shape that differs, or the first gradient, from the results backwards.
-    Raises ArgumentError for an object that is not a library.
+    Parameters
+    ----------
+    function : callable
+        Function of the inputs.  If its first parameter is called `lib`, it receives the library's module before them.
+    other : str or module
+        "torch", "jax", "numpy", the name of another module, or a module.
+    *inputs : array_like
+        Inputs as NumPy arrays or values that NumPy converts.  Gradients are compared for floating inputs.
+    rtol : float, default 1e-5
+        Tolerance relative to the largest finite magnitude in the other library's array.
+    atol : float, default 1e-6
+        Absolute tolerance: two elements may differ by at most atol + rtol * largest magnitude.
+    seed : int, default 0
+        Seed of the random cotangents.
+
+    Returns
+    -------
+    list of str
+        The numbers of compared values, results and gradients, as text.
+
+    Raises
+    ------
+    CompareError
+        For the first value or shape that differs, otherwise for the first gradient, from the results back to the
+        inputs.
+    ArgumentError
+        If `other` is not a library or is not installed.
     """
     mine = sys.modules["minigrad"]
     ours = Torch(mine)
@@ -167,7 +201,7 @@ def compare(
 
 
 def counted(n: int, noun: str) -> str:
-    """Return a number with its noun, in the singular for 1."""
+    """Return a number with its noun, which is singular for 1."""
     return f"{n} {noun}" if n == 1 else f"{n} {noun}s"
 
 
@@ -186,7 +220,7 @@ def compare_gradients(
 def expect_close(
     what: str, ours: Array, theirs: Array, library: str, rtol: float, atol: float, seen: Seen | None = None
 ) -> None:
-    """Raise CompareError unless two arrays have one shape and nearly the same values."""
+    """Raise CompareError unless two arrays have equal shapes and close values."""
     line = None if seen is None else seen.line
     if ours.shape != theirs.shape:
         raise CompareError(
@@ -204,7 +238,7 @@ def expect_close(
 
 
 def as_list(result: Any, library: Library) -> list[Any]:
-    """Return the results that are arrays of floats."""
+    """Return the results that are arrays with floating elements."""
     every = list(result) if isinstance(result, (tuple, list)) else [result]
     return [y for y in every if library.is_array(y)]
 
@@ -234,7 +268,7 @@ def traced(
 
 @contextmanager
 def looking_on(file: str, library: Library, seen: list[Seen]) -> Iterator[None]:
-    """Record every variable of a function of a file that receives an array, in a `with` block."""
+    """Record each variable that receives an array, in functions of one file that run inside the `with` block."""
     known: dict[int, dict[str, int]] = {}
     at: dict[int, int] = {}
 

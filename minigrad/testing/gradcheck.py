@@ -1,11 +1,12 @@
-"""Gradient checks: difference quotients against `mg.grad`, with random cotangents.
+"""Gradient checks: gradients from `mg.grad` are compared with difference quotients, for random cotangents.
 
-A cotangent of ones would miss an error that sums to zero, so it is drawn at random.  Forward mode is compared with
-reverse mode first, by the transpose identity; then gradients with quotients.  Large arguments are compared along random
-directions, and element by element where one differs; small ones element by element at once.  Elements that differ are
-ranked, with the error at other steps, which distinguishes a wrong rule from a bad step, and with a guess of the cause.
-A kink is named, and the gradients are compared a little to either side of it.  `gradgradcheck` does the same for the
-gradient itself.  `check.py` compares, `modes.py` compares the modes, `report.py` makes the report.
+The cotangents are random, because with ones an error that sums to zero would be missed.  First, forward mode is
+compared with reverse mode by the transpose identity <u, Jv> = <J'u, v>.  Then gradients are compared with quotients: a
+small argument element by element, a large one along random directions, and element by element if a direction differs.
+Elements that differ are ranked.  The report shows the error at other steps, which distinguishes a wrong rule from a bad
+step, and a guess of the cause.  Kinks are listed, and the gradients are compared a small distance to either side.
+`gradgradcheck` does the same for the gradient itself.  `check.py` compares the gradients, `modes.py` compares the
+modes, and `report.py` makes the report.
 """
 
 from __future__ import annotations
@@ -46,18 +47,56 @@ def gradcheck(
 ) -> Report:
     """Compare the gradients of `function` at `inputs` with central differences.
 
-    function: takes the inputs, returns a tensor or a tuple of tensors.
-    inputs: float64 and float32 Vars are checked; other tensors and plain values are passed on as they are.
-    eps: the step; atol, rtol: |analytic - numeric| <= atol + rtol * |numeric| must hold, up to the rounding of the
-    function over the step.  Defaults by dtype: 1e-6, 1e-6, 1e-5 for float64, 5e-3, 2e-3, 5e-3 for float32.
-    names: of the arguments, for messages; read from the signature when omitted.
-    every: compare each element; by default arguments of up to 64 elements, and larger ones along random directions.
-    modes: "reverse" is always checked.  "forward": forward mode is compared with it first, by <u, Jv> = <J'u, v>, for
-    about the cost of three calls.  "batched": so are a batch of cotangents under vmap, and with "forward" one of
-    tangents.  When omitted, forward mode is checked if the function supports it; otherwise the report states why not.
-    Returns a true Report.  Raises GradcheckError, which has it as `report`, also where two calls at the same point
-    differ; DTypeError for a Var of another dtype.
-    Gradient: a kink is named in `report.kinks`; the gradients are compared on either side of it, a little apart.
+    Parameters
+    ----------
+    function : callable
+        Function that takes the inputs and returns a tensor or a tuple of tensors.
+    inputs : Tensor or sequence
+        Arguments.  Vars are checked and must be float64 or float32; other tensors and values are passed unchanged.
+    eps : float, optional
+        Step of the differences: 1e-6 by default for float64, 5e-3 for float32.
+    atol : float, optional
+        Absolute tolerance: 1e-6 by default for float64, 2e-3 for float32.
+    rtol : float, optional
+        Relative tolerance: 1e-5 by default for float64, 5e-3 for float32.
+    seed : int, default 0
+        Seed of the random cotangents and directions.
+    names : sequence of str, optional
+        Names of the arguments for messages; by default they are read from the signature.
+    every : bool, optional
+        Whether to compare each element.  By default, this is done for arguments with up to 64 elements, and larger ones
+        are compared along random directions.
+    modes : sequence of str, optional
+        Modes to check.  "reverse" is always checked.  With "forward", forward mode is first compared with it by <u, Jv>
+        = <J'u, v>, which costs about three calls.  With "batched", a batch of cotangents under vmap is compared with
+        the single cotangents, and with "forward" also a batch of tangents.  By default, forward mode is checked if the
+        function supports it; otherwise the report states why not.
+    name : str, default "gradcheck"
+        Name of the check in messages.
+
+    Returns
+    -------
+    Report
+        Findings; the report is true.
+
+    Raises
+    ------
+    GradcheckError
+        If a gradient differs, or if two calls at the same point differ.  Its `report` has the findings.
+    DTypeError
+        If a Var has another dtype.
+    GradientError
+        If no input is a Var, or if a mode in `modes` is not supported.
+    ArgumentError
+        If `modes` contains an unknown name.
+
+    Gradient
+    --------
+    Kinks are listed in `report.kinks`; the gradients are compared a small distance to either side of them.
+
+    Notes
+    -----
+    |analytic - numeric| <= atol + rtol * |numeric| must hold, up to the rounding of the function divided by the step.
     """
     args = [inputs] if isinstance(inputs, Tensor) else list(inputs)
     labels = list(names) if names is not None else argument_names(function, len(args))
@@ -94,8 +133,36 @@ def gradgradcheck(
 ) -> Report:
     """Compare the second derivatives of `function`: `gradcheck` of the map (inputs, cotangent) -> gradients.
 
-    atol and rtol default to ten times those of `gradcheck`.  modes: as there; "forward" is forward over reverse mode.
-    The gradients themselves must be the same where their graph is recorded, as for this, and where it is not.
+    Parameters
+    ----------
+    function : callable
+        Function that takes the inputs and returns a tensor or a tuple of tensors.
+    inputs : Tensor or sequence
+        Arguments, as in `gradcheck`.
+    eps : float, optional
+        Step, as in `gradcheck`.
+    atol : float, optional
+        Absolute tolerance; by default ten times that of `gradcheck`.
+    rtol : float, optional
+        Relative tolerance; by default ten times that of `gradcheck`.
+    seed : int, default 0
+        Seed of the random cotangents and directions.
+    names : sequence of str, optional
+        Names of the arguments for messages; by default they are read from the signature.
+    every : bool, optional
+        Whether to compare each element, as in `gradcheck`.
+    modes : sequence of str, optional
+        Modes, as in `gradcheck`; "forward" is forward mode over reverse mode.
+
+    Returns
+    -------
+    Report
+        Findings; the report is true.
+
+    Raises
+    ------
+    GradcheckError
+        If a second derivative differs, or if a gradient is not the same with and without a recorded graph.
     """
     args = [inputs] if isinstance(inputs, Tensor) else list(inputs)
     labels = list(names) if names is not None else argument_names(function, len(args))
@@ -128,7 +195,7 @@ def gradgradcheck(
 def pulled_back(
     function: Function, xs: Sequence[Any], cotangents: Sequence[Tensor], checked: Sequence[int]
 ) -> tuple[Tensor, ...]:
-    """Return the gradients of the checked arguments, by `vjp`, which works under every transform."""
+    """Return the gradients of the checked arguments, computed by `vjp`, which works under every transform."""
 
     def of_checked(*chosen: Tensor) -> tuple[Tensor, ...]:
         arguments = list(xs)
@@ -141,7 +208,7 @@ def pulled_back(
 
 
 def expect_same(gradients: Callable[..., tuple[Tensor, ...]], args: list[Any], atol: float, rtol: float) -> None:
-    """Raise GradcheckError unless the gradients are the same with their graph and without."""
+    """Raise GradcheckError unless the gradients are the same with and without a recorded graph."""
     for k, pair in enumerate(zip(gradients(*args), gradients(*args, create=False), strict=True)):
         recorded, plain = map(host_array, pair)
         apart = np.argwhere(~np.isclose(recorded, plain, rtol=rtol, atol=atol, equal_nan=True))
@@ -157,7 +224,7 @@ def expect_same(gradients: Callable[..., tuple[Tensor, ...]], args: list[Any], a
 
 
 def argument_names(function: Function, count: int) -> list[str]:
-    """Return the names of an op's operands, or of the positional arguments as far as the signature has them."""
+    """Return the names of an op's operands, or names from the signature, completed by numbers ("argument 2")."""
     op = getattr(function, "op", None)
     if op is not None and len(op.operands) == count:
         return list(op.operands)

@@ -1,7 +1,8 @@
-"""Do the modes agree?  Forward mode is the transpose of reverse mode, and a batch of either is each of it.
+"""Comparison of the modes: forward mode is the transpose of reverse mode, and batches have the results of single calls.
 
-For random u and v, <u, J v> and <J' u, v> are one number, which needs no step and only the tolerance of rounding.
-Where they differ and every element of the gradient is right, forward mode is wrong, and its tangents are ranked.
+For random u and v, <u, J v> and <J' u, v> are equal.  Their comparison needs no step and only the tolerance of
+rounding. If they differ although every element of the gradient is right, forward mode is wrong, and its tangents are
+ranked.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class Case:
 
 
 def of_checked(check: Case) -> tuple[Callable[..., tuple[Tensor, ...]], tuple[Tensor, ...]]:
-    """Return the function of only the checked arguments, and these arguments as constants."""
+    """Return a function of only the checked arguments, and these arguments as constants."""
 
     def function(*xs: Tensor) -> tuple[Tensor, ...]:
         arguments = list(check.arguments)
@@ -54,22 +55,22 @@ def of_checked(check: Case) -> tuple[Callable[..., tuple[Tensor, ...]], tuple[Te
 
 
 def like(values: Array, x: Tensor) -> Tensor:
-    """Return an array as a tensor of the dtype and on the device of x."""
+    """Return an array as a tensor with the dtype and the device of x."""
     return tensor(values, dtype=x.dtype, device=x.device)
 
 
 def dot(ours: Any, theirs: Any) -> float:
-    """Return the sum of the products of two lists of arrays."""
+    """Return the inner product of two lists of arrays."""
     return float(sum(np.vdot(a, b) for a, b in zip(ours, theirs, strict=True)))
 
 
 def arrays(xs: Any) -> Arrays:
-    """Return tensors as arrays of float64."""
+    """Return tensors as NumPy arrays of float64."""
     return [host_array(x).astype(np.float64) for x in xs]
 
 
 def tolerance(check: Case, size: float) -> float:
-    """Return the largest difference of two numbers that are equal up to rounding."""
+    """Return the tolerance for numbers of magnitude `size` that differ by rounding."""
     return (1e-9 if all(b.eps < 1e-3 for b in check.bounds.values()) else 1e-3) * (1.0 + size)
 
 
@@ -77,9 +78,10 @@ def tolerance(check: Case, size: float) -> float:
 
 
 def transposed(check: Case, analytic: Arrays, asked: bool) -> bool:
-    """Return whether forward mode is the transpose of reverse mode; the report records it.
+    """Return whether forward mode is the transpose of reverse mode, and record it in the report.
 
-    asked: raise where the function does not support forward mode, instead of recording it.
+    If the function does not support forward mode, an error is raised if `asked`; otherwise the report records the
+    error.
     """
     directions: Arrays = [check.rng.standard_normal(check.arguments[k].shape) for k in check.checked]
     try:
@@ -102,7 +104,7 @@ def transposed(check: Case, analytic: Arrays, asked: bool) -> bool:
 
 
 def pushed(check: Case, directions: Arrays) -> Arrays:
-    """Return the tangents of the outputs.  Raises GradientError if the function computes something else there."""
+    """Return the tangents of the outputs; raise GradientError if the values change in forward mode."""
     function, primals = of_checked(check)
     values, tangents = jvp(function, primals, tuple([like(v, x) for v, x in zip(directions, primals)]))
     plain = outputs_of(check.function(*check.arguments), check.report.name)
@@ -116,7 +118,7 @@ def pushed(check: Case, directions: Arrays) -> Arrays:
 
 
 def blame_forward(check: Case) -> GradcheckError:
-    """Return the error for modes that differ although every gradient in reverse was right: the tangents are wrong."""
+    """Return the error for modes that differ although every gradient is right: the tangents are wrong."""
     function, primals = of_checked(check)
     report, bounds = check.report, check.bounds[check.checked[0]]
     directions: Arrays = [check.rng.standard_normal(x.shape) for x in primals]
@@ -158,7 +160,7 @@ def blame_forward(check: Case) -> GradcheckError:
 def quotient(
     function: Callable[..., tuple[Tensor, ...]], primals: tuple[Tensor, ...], directions: Arrays, eps: float
 ) -> Arrays:
-    """Return the central quotients of all outputs along directions."""
+    """Return the central difference quotients of all outputs along directions."""
     ends = []
     for sign in (1.0, -1.0):
         moved = [arrays([x])[0] + sign * eps * v for x, v in zip(primals, directions, strict=True)]
@@ -191,7 +193,7 @@ def batch_of_tangents(check: Case) -> None:
 def expect_each(
     check: Case, linear: Callable[[Any], Any], likes: tuple[Tensor, ...], names: list[str], what: str
 ) -> None:
-    """Raise GradcheckError unless a map of a batch of tensors like `likes` has the results of the single tensors."""
+    """Raise GradcheckError unless a map of a batch, with shapes of `likes`, has the results of the single calls."""
     batch = [tuple([like(check.rng.standard_normal(x.shape), x) for x in likes]) for _ in range(BATCH)]
     stacked = tuple([like(np.stack(arrays(xs)), xs[0]) for xs in zip(*batch)])
     together = arrays(vmap(linear)(stacked))

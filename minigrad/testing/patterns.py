@@ -1,7 +1,7 @@
 """Guess the error in a gradient from its values: each common mistake in a rule leaves a pattern.
 
-`suspect` holds an analytic gradient against the numeric one and names the first pattern that explains all of the
-difference: the wrong sign, a factor, a transpose, a sum over a broadcast dim that is missing, the operands swapped.
+`suspect` compares an analytic gradient with the numeric one, and names the first pattern that explains the difference:
+a wrong sign, a factor, a transpose or reversal, a sum that is one too many, swapped operands, or a missing term.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ LOOSE = 1e-3  # relative error up to which a pattern is reported
 
 
 def suspect(analytic: Array, numeric: Array, others: Mapping[str, Array]) -> str | None:
-    """Return the pattern in words, or None.  others: the numeric gradients of the other arguments, by name."""
+    """Return the pattern as text, or None; `others` maps names of the other arguments to their numeric gradients."""
     if not (np.isfinite(analytic).all() and np.isfinite(numeric).all()) or not numeric.size:
         return None
     if not analytic.any() and numeric.any():
@@ -33,13 +33,13 @@ def suspect(analytic: Array, numeric: Array, others: Mapping[str, Array]) -> str
 
 
 def close(a: Any, b: Any) -> bool:
-    """Return whether two arrays are nearly the same, by the largest value."""
+    """Return whether two arrays are nearly equal, relative to the largest element."""
     scale = max(float(np.abs(b).max(initial=0.0)), 1e-12)
     return a.shape == b.shape and bool(np.abs(a - b).max(initial=0.0) <= LOOSE * scale)
 
 
 def factor(analytic: Array, numeric: Array) -> str | None:
-    """One factor for all elements."""
+    """Return a text if one factor explains all elements."""
     size = float(np.vdot(numeric, numeric))
     if size == 0.0:
         return None
@@ -57,7 +57,7 @@ def factor(analytic: Array, numeric: Array) -> str | None:
 
 
 def permuted(analytic: Array, numeric: Array) -> str | None:
-    """Return the right values at transposed positions."""
+    """Return a text if the values are right but at transposed or reversed positions."""
     if not 2 <= analytic.ndim <= 4:
         return None
     for order in permutations(range(analytic.ndim)):
@@ -72,7 +72,7 @@ def permuted(analytic: Array, numeric: Array) -> str | None:
 
 
 def unsummed(analytic: Array, numeric: Array) -> str | None:
-    """Return a sum over a dim, put everywhere along it, or only one of its terms."""
+    """Return a text if each element is the sum of the gradient over a dim."""
     for dim in range(analytic.ndim):
         total = np.broadcast_to(numeric.sum(dim, keepdims=True), numeric.shape)
         if numeric.shape[dim] > 1 and not close(total, numeric) and close(analytic, total):
@@ -81,7 +81,7 @@ def unsummed(analytic: Array, numeric: Array) -> str | None:
 
 
 def offset(analytic: Array, numeric: Array) -> str | None:
-    """Return a term too many or too few: the same everywhere."""
+    """Return a text if all elements are off by the same number."""
     away = analytic - numeric
     if away.size > 1 and np.ptp(away) <= LOOSE * np.abs(away).max() and np.ptp(numeric) > LOOSE * np.abs(away).max():
         return f"it is off by {float(away.mean()):.6g} at every element: a term may be missing"

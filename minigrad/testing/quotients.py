@@ -1,8 +1,8 @@
 """Difference quotients of a function, and estimates of their own error.
 
-<cotangents, function> is one number; a backward pass computes its gradient.  Here one element, or all along a
-direction, move by a step h.  The central quotient is wrong by about h^2 / 6 times the third derivative, and by the
-rounding of the function over h: a step is a choice between the two, and `curve` shows both ends of it.
+<cotangents, function> is a number, whose gradient a backward pass computes.  A quotient moves one element, or all along
+a direction, by a step h.  The error of a central quotient is about h^2 / 6 times the third derivative, plus the
+rounding of the function divided by h.  So a step is a compromise; `curve` shows the error at large and at small steps.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ BEND = 1e-3  # a point is a kink if the slopes on both sides differ relatively b
 
 @dataclass(frozen=True)
 class Bounds:
-    """The bounds of equality: |analytic - numeric| <= atol + rtol * |numeric|, and the rounding of the function."""
+    """The step, and the tolerances: |analytic - numeric| <= atol + rtol * |numeric| must hold, up to rounding."""
 
     eps: float
     atol: float
@@ -40,13 +40,13 @@ class Bounds:
 
     @staticmethod
     def of(dtype: DType, eps: float | None, atol: float | None, rtol: float | None) -> Bounds:
-        """Return the given bounds, otherwise those of a dtype."""
+        """Return the given values, with those of a dtype in place of None."""
         chosen = CHOSEN[dtype]
         return Bounds(*[asked if asked is not None else usual for asked, usual in zip((eps, atol, rtol), chosen)])
 
 
 def outputs_of(result: Any, name: str = "gradcheck") -> list[Tensor]:
-    """Return the floats in a function's result.  Raises ArgumentError for a result that is not a tensor."""
+    """Return the floating tensors of a result; raise ArgumentError if it has other types than tensors."""
     outputs = [result] if isinstance(result, Tensor) else list(result) if isinstance(result, (tuple, list)) else None
     if outputs is None or not all(isinstance(y, Tensor) for y in outputs):
         raise ArgumentError(
@@ -58,7 +58,8 @@ def outputs_of(result: Any, name: str = "gradcheck") -> list[Tensor]:
 class Quotients:
     """Difference quotients of <cotangents, function> with respect to one argument.
 
-    eps: the step.  args: the arguments; position: the one that is moved.  coarse: values are float32.
+    `args` are all arguments, and `position` is the index of the argument that is moved.  `eps` is the step.  `coarse`
+    is True if values are float32.
     """
 
     def __init__(
@@ -89,43 +90,45 @@ class Quotients:
         return self.value(x)
 
     def at(self, index: tuple[int, ...], step: float | None = None) -> float:
-        """Return the central quotient of one element."""
+        """Return the central difference quotient of one element."""
         h = self.step(index, self.eps if step is None else step)
         up, down = self.moved(index, h)
         return (self.shifted(index, h) - self.shifted(index, -h)) / (up - down)
 
     def step(self, index: tuple[int, ...], h: float) -> float:
-        """Return a step in proportion to the element, where that is larger than one."""
+        """Return h, multiplied by the element's magnitude if that is larger than one."""
         x = abs(float(self.base[index]))
         return h * x if 1.0 < x < float("inf") else h
 
     def moved(self, index: tuple[int, ...], h: float) -> tuple[float, float]:
-        """Return one element after a step up and a step down, in its dtype: the steps that were really made."""
+        """Return an element after a step up and after a step down, rounded to its dtype, for the step really made."""
         kind = np.float32 if self.dtype.itemsize < 8 else np.float64
         x = self.base[index]
         return float(kind(x + h)), float(kind(x - h))
 
     def central(self) -> NDArray[np.float64]:
-        """Return the central quotient at every element."""
+        """Return the central difference quotients of all elements."""
         result = np.zeros(self.base.shape)
         for index in np.ndindex(self.base.shape):
             result[index] = self.at(index)
         return result
 
     def along(self, direction: NDArray[np.float64]) -> float:
-        """Return the central quotient along a direction."""
+        """Return the central difference quotient along a direction."""
         up, down = self.base + self.eps * direction, self.base - self.eps * direction
         return (self.value(up) - self.value(down)) / (2 * self.eps)
 
     def slopes(self, index: tuple[int, ...], h: float) -> tuple[float, float]:
-        """Return the quotients from the left and from the right."""
+        """Return the one-sided quotients from the left and from the right."""
         here, (up, down) = self.value(self.base), self.moved(index, h)
         x = float(self.base[index])
         return (here - self.shifted(index, -h)) / (x - down), (self.shifted(index, h) - here) / (up - x)
 
     def has_kink(self, index: tuple[int, ...]) -> bool:
-        """Return whether the slopes on both sides differ much more than rounding allows, also at a smaller step: on a
-        smooth function they come together as the step shrinks."""
+        """Return whether the slopes on both sides differ much more than rounding allows, also at a smaller step.
+
+        The slopes of a smooth function approach each other as the step shrinks.
+        """
         gaps = []
         first = self.step(index, self.eps)
         for h in (first, first / 8):
@@ -136,12 +139,12 @@ class Quotients:
         return gaps[1] > gaps[0] / 2
 
     def rounding(self) -> float:
-        """Return the error of a quotient due to the rounding of the function's own values: some ulps of them."""
+        """Return an estimate of a quotient's error that comes from the rounding of the function's values."""
         size = abs(self.value(self.base)) + sum(float(np.abs(v).sum()) for v in self.cotangents)
         return self.ulp * size / self.eps if np.isfinite(size) else 0.0
 
     def noise(self) -> float:
-        """Return how much the central quotient differs from call to call when nothing is moved."""
+        """Return the largest difference between quotients of repeated calls at the same point."""
         values = [self.value(self.base) for _ in range(CALLS)]
         return 0.0 if np.isnan(values).any() else (max(values) - min(values)) / (2 * self.eps)
 

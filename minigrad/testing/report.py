@@ -1,4 +1,4 @@
-"""The report of a gradient check: it is true if all is well, reads as text, and shows as HTML in a notebook."""
+"""The report of a gradient check: it is true if no element differs, and is shown as text, or as HTML in a notebook."""
 
 from __future__ import annotations
 
@@ -19,8 +19,12 @@ SCREEN = 32  # largest number of rows and columns of a picture
 class GradcheckError(GradientError, AssertionError):
     """Raised for a gradient that differs from finite differences.
 
-    argument, index: the worst element; analytic, numeric: its two values.  report: the whole report, which is
-    shown below the message.
+    Parameters
+    ----------
+    message : str
+        Text of the error; the report is added as a note.
+    **facts
+        Attributes: `argument` and `index` of the worst element, its values `analytic` and `numeric`, and the `report`.
     """
 
     report: Report | None = None
@@ -33,7 +37,7 @@ class GradcheckError(GradientError, AssertionError):
 
 @dataclass(frozen=True)
 class Element:
-    """One element of a gradient: both values, and by how much they differ beyond the tolerance."""
+    """One element of a gradient: both values, and the part of their difference that exceeds the tolerance."""
 
     argument: str
     index: tuple[int, ...]
@@ -51,10 +55,10 @@ class Element:
 class Argument:
     """The comparison of one argument.
 
-    compared: elements that were compared one by one; 0 where random projections were enough.
-    largest: the largest difference, except at kinks.  rounding: the part of it that the rounding of the function
-    explains, at this step.  kinks: elements where the slopes on both sides differ, so that the gradients were compared
-    on either side of them.  analytic, numeric: the gradients, where every element was compared.
+    `compared` is the number of elements that were compared one by one, or 0 if random directions were enough.
+    `largest` is the largest difference, except at kinks, and `rounding` the difference that the function's rounding
+    explains at this step.  `kinks` are the elements with different slopes on both sides, where the gradients were
+    compared on either side. `analytic` and `numeric` are the gradients, if every element was compared.
     """
 
     label: str
@@ -82,9 +86,24 @@ class Argument:
 class Report:
     """The findings of a gradient check.
 
-    checks: the properties that hold, or do not, in words, in order.  notes: the comparisons that were not made, and
-    why.  ranked: the elements that differ, the worst first.  curve: (step, error) of the worst one.  verdict: "wrong
-    rule", "bad step", or "" where all is well.  suspect: the likely error of the rule, a guess from the values.
+    Parameters
+    ----------
+    name : str
+        Name of the check.
+    arguments : list of Argument
+        Comparison of each argument.
+    checks : list
+        Pairs of a property of the modes, as text, and whether it holds.
+    notes : list of str
+        Comparisons that were not made, with the reasons.
+    ranked : list of Element
+        Elements that differ, the worst first.
+    curve : list
+        Pairs of a step and the error of the worst element at this step.
+    verdict : str
+        Text that begins with "wrong rule" or "bad step", or "" if no element differs.
+    suspect : str, optional
+        Probable mistake in the rule, guessed from the values.
     """
 
     name: str = "gradcheck"
@@ -101,11 +120,11 @@ class Report:
 
     @property
     def kinks(self) -> list[tuple[str, tuple[int, ...]]]:
-        """Return (argument, index) of every kink that was met."""
+        """The pairs (argument, index) of all kinks that were found."""
         return [(a.label, index) for a in self.arguments for index in a.kinks]
 
     def lines(self) -> list[str]:
-        """Return the report in lines of text."""
+        """Return the report as lines of text."""
         result = [f"{self.name}: {'agrees' if self else 'differs'}"]
         result += [f"  {'ok ' if held else 'NOT'} {words}" for words, held in self.checks]
         result += [f"  --  {words}" for words in self.notes]
@@ -130,7 +149,7 @@ class Report:
 
 
 def picture(a: Argument) -> str:
-    """Return the gradient of one argument as a table, elements that differ in colour: red by how much."""
+    """Return the gradient of an argument as an HTML table; the larger the difference, the stronger the red."""
     assert a.analytic is not None and a.numeric is not None
     rows, other = as_rows(a.analytic), as_rows(a.numeric)
     cut = "" if rows.size == a.analytic.size else f", the first {rows.shape[0]} rows of {rows.shape[1]} elements"
@@ -144,18 +163,18 @@ def picture(a: Argument) -> str:
 
 
 def as_rows(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return a gradient as a matrix, its last dim along the rows, as far as a screen shows it."""
+    """Return a gradient as a matrix with its last dim along the rows, cut to SCREEN rows and columns."""
     return np.atleast_2d(values.reshape(-1, values.shape[-1]) if values.ndim else values)[:SCREEN, :SCREEN]
 
 
 def cell(x: float, y: float, scale: float) -> str:
-    """Return both values, on a background that is white where they agree."""
+    """Return an HTML cell with both values; its background is white if they agree."""
     away = 1.0 if not np.isfinite(x - y) else min(1.0, abs(x - y) / scale)
     light = int(215 - 120 * away) if away > 1e-5 or not np.isfinite(x - y) else 255
     return f'<td style="background:rgb(255,{light},{light});color:#000">{x:.4g}<br>{y:.4g}</td>'
 
 
 def worst(elements: list[Element]) -> dict[str, Any]:
-    """Return the attributes of an error for the first element."""
+    """Return the first element as attributes of an error."""
     first = elements[0]
     return {"argument": first.argument, "index": first.index, "analytic": first.analytic, "numeric": first.numeric}

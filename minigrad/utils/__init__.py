@@ -1,4 +1,4 @@
-"""PyTorch's names for tools: `utils.data` is `mg.data`, `utils.checkpoint` has `mg.checkpoint`."""
+"""PyTorch's names for tools: `utils.data` is `mg.data`, and `utils.checkpoint` has `mg.checkpoint`."""
 
 from minigrad.api.absent import present
 from minigrad.utils import checkpoint, data

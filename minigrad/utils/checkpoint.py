@@ -14,30 +14,30 @@ from minigrad.errors import ArgumentError
 def checkpoint_sequential(
     functions: Any, segments: int, input: Any, use_reentrant: bool | None = None, *, preserve_rng_state: bool = True
 ) -> Any:
-    """Call functions one after the other, in segments that keep their input only.
+    """Call functions one after the other, in segments that save only their inputs.
 
     Parameters
     ----------
     functions : Sequential or list of callable
-        The functions.
+        Functions of one argument, in the order of their calls.
     segments : int
-        Number of segments; the last one keeps its values, as it is differentiated first.
+        Number of segments. The last one is not a checkpoint, because its backward pass comes first.
     input : Any
-        The argument of the first function.
+        Argument of the first function.
     use_reentrant : bool, optional
-        Accepted, without effect.
+        Has no effect.
     preserve_rng_state : bool, default True
-        As for `mg.checkpoint`.
+        Whether the second forward pass draws the same random numbers, as in `mg.checkpoint`.
 
     Returns
     -------
     Any
-        The result of the last function.
+        Result of the last function.
 
     Raises
     ------
     ArgumentError
-        If there are fewer functions than segments.
+        If there are fewer functions than segments, or if `segments` is less than 1.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def checkpoint_sequential(
 
 
 def in_turn(functions: list[Callable[[Any], Any]]) -> Callable[[Any], Any]:
-    """Return the function that calls some functions one after the other."""
+    """Return a function that calls the given functions one after the other."""
 
     def call(x: Any) -> Any:
         for function in functions:

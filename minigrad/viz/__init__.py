@@ -1,4 +1,4 @@
-"""Pictures and texts that show a computation: the op graph, and the call path of one value."""
+"""Pictures and texts that explain a computation, such as the op graph and the call path of a value."""
 
 from typing import TYPE_CHECKING
 
@@ -44,5 +44,5 @@ __all__ = [
 ]
 __dir__ = listed(__all__)
 document_all(globals())
-if not TYPE_CHECKING:  # a type checker would take every name for one that is there
+if not TYPE_CHECKING:  # a type checker would otherwise accept every attribute of this module
     __getattr__ = answering(__name__)

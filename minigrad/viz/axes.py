@@ -1,4 +1,4 @@
-"""Lines over common axes: the ticks, and the same chart as an SVG and as text for a terminal."""
+"""Line charts: the ticks of the axes, and the same chart as an SVG and as text for a terminal."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ Range = tuple[float, float]
 WIDTH, HEIGHT = 560, 300
 LEFT, RIGHT, TOP, BOTTOM = 62, 18, 34, 34
 COLOURS = (COOL, ACCENT, *(LIGHT[f"{kind}-line"] for kind in ("output", "view", "warning", "scope")))
-DASHES = ("", "7 3", "2 3", "9 3 2 3")  # lines are distinguishable without colour too
-MARK = 3  # number of marks with its letter on each line in a terminal
+DASHES = ("", "7 3", "2 3", "9 3 2 3")  # the lines can be distinguished without color, too
+MARK = 3  # number of positions on each line at which its letter is written in a terminal
 COLUMNS, ROWS = 60, 16  # size of the plot in a terminal, in characters
 LETTERS = "abcdefghijklmnopqrstuvwxyz"
 
 
 @dataclass(frozen=True)
 class Line:
-    """A named line of one or more pieces.  Of a logarithmic chart the heights are logarithms to base 10."""
+    """A named line that consists of one or more pieces.  In a logarithmic chart, heights are logarithms to base 10."""
 
     name: str
     pieces: Sequence[Sequence[Point]]
@@ -33,8 +33,11 @@ class Line:
 
 @dataclass(frozen=True)
 class Chart:
-    """Lines over the ranges x and y.  log: y has logarithms.  across: the name of x, "" for nothing.  notes: further
-    lines of text."""
+    """Lines over the ranges `x` and `y`.
+
+    With `log`, the heights are logarithms.  `across` is the label of the x axis, or "" for none.  `notes` are
+    additional lines of text.
+    """
 
     title: str
     lines: Sequence[Line]
@@ -45,7 +48,7 @@ class Chart:
     notes: Sequence[str] = ()
 
     def seen(self, line: Line) -> Iterator[list[Point]]:
-        """Iterate over the pieces of a line inside the chart, cut where they leave it, in fractions of both ranges."""
+        """Yield the pieces of a line that are inside the chart, with coordinates as fractions of both ranges."""
         (left, right), (low, high) = self.x, self.y
         for piece in line.pieces:
             yield from inside([((a - left) / (right - left), (b - low) / (high - low)) for a, b in piece])
@@ -55,12 +58,12 @@ class Chart:
         return as_svg(self)
 
     def text(self) -> str:
-        """Return the chart as text, of braille dots."""
+        """Return the chart as text that consists of braille dots."""
         return as_text(self)
 
 
 def inside(piece: Sequence[Point]) -> Iterator[list[Point]]:
-    """Iterate over the parts of a piece with heights from 0 to 1; where it leaves, its last point is on the border."""
+    """Yield the parts of a piece with heights from 0 to 1; a part that leaves this range ends on its border."""
     part: list[Point] = []
     for k, (a, b) in enumerate(piece):
         within = 0 <= b <= 1
@@ -79,15 +82,15 @@ def inside(piece: Sequence[Point]) -> Iterator[list[Point]]:
 
 
 def widened(low: float, high: float) -> Range:
-    """Return a range with a margin, also for a line that is level."""
+    """Return a range with a margin, also if the range is empty."""
     air = 0.06 * (high - low) or 0.5 * (abs(low) or 1.0)
     return low - air, high + air
 
 
 def ticks(low: float, high: float, log: bool = False, count: int = 5) -> list[tuple[float, str]]:
-    """Return about `count` round numbers from low to high, and their texts.
+    """Return about `count` round values from low to high, with their texts.
 
-    log: low, high and the positions of the ticks are logarithms to base 10.
+    With `log`, low, high and the returned values are logarithms to base 10.
     """
     if log and math.floor(high) - math.ceil(low) >= 1:
         apart = max(1, round((high - low) / count))
@@ -103,7 +106,7 @@ def ticks(low: float, high: float, log: bool = False, count: int = 5) -> list[tu
 
 
 def number(value: float) -> str:
-    """Return a tick's number as a short text."""
+    """Return the value of a tick as a short text."""
     mantissa, _, power = f"{value:.6g}".partition("e")
     return f"{mantissa}e{int(power)}" if power else mantissa
 
@@ -112,7 +115,7 @@ def number(value: float) -> str:
 
 
 def as_svg(chart: Chart) -> str:
-    """Draw axes with their ticks, a line for zero, the lines with dots for lone points, and a legend above."""
+    """Draw axes with ticks, a line for zero, the lines of the chart with dots for single points, and a legend."""
     across, up = WIDTH - LEFT - RIGHT, HEIGHT - TOP - BOTTOM
     floor = HEIGHT - BOTTOM
     parts = [box(LEFT, TOP, across, up, "none")]
@@ -140,17 +143,17 @@ def as_svg(chart: Chart) -> str:
 
 
 def look(k: int) -> tuple[str, str]:
-    """Return colour and dashes of the k-th line."""
+    """Return the color and the dash pattern of the k-th line."""
     return COLOURS[k % len(COLOURS)], DASHES[k % len(DASHES)]
 
 
 def grid(x: float, y: float, x2: float, y2: float, zero: bool) -> str:
-    """Draw a line behind the others, stronger at zero."""
+    """Draw a grid line, which is stronger at zero."""
     return segment(x, y, x2, y2, stroke_opacity="0.9" if zero else "0.22")
 
 
 def stroke(points: Sequence[Point], colour: str, dashes: str) -> str:
-    """Draw a line through the points; a dot for one."""
+    """Draw a line through the points, or a dot for a single point."""
     if len(points) == 1:
         return element("circle", cx=points[0][0], cy=points[0][1], r="2.4", fill=colour)
     text = " ".join(f"{a:.1f},{b:.1f}" for a, b in points)
@@ -161,7 +164,7 @@ def stroke(points: Sequence[Point], colour: str, dashes: str) -> str:
 
 
 def as_text(chart: Chart) -> str:
-    """Draw the lines in braille dots, each with its letter on it where there are several; numbers at both axes."""
+    """Draw the lines with braille dots, and label both axes; several lines are marked with letters."""
     canvas = Canvas(COLUMNS, ROWS)
     for line in chart.lines:
         for part in chart.seen(line):
@@ -182,7 +185,7 @@ def as_text(chart: Chart) -> str:
 
 
 def mark(canvas: Canvas, points: Sequence[Point], k: int, count: int) -> None:
-    """Write the letter of the k-th of so many lines at some positions on it."""
+    """Write the letter of line k, of `count` lines, at some positions on the line."""
     for turn in range(MARK):
         wanted = (turn + (k + 1) / (count + 1)) / MARK
         near = min(points, key=lambda p: abs(p[0] - wanted), default=None)
@@ -191,7 +194,7 @@ def mark(canvas: Canvas, points: Sequence[Point], k: int, count: int) -> None:
 
 
 def below(chart: Chart, canvas: Canvas, left: int) -> list[str]:
-    """Return the lower axis with its numbers."""
+    """Return the lower axis with its tick labels, as lines of text."""
     low, high = chart.x
     axis, numbers = ["─"] * COLUMNS, [" "] * (left + COLUMNS + 8)
     for value, text in ticks(low, high, count=6):

@@ -1,4 +1,4 @@
-"""The numbers of a heat map: the statistics of a tensor, and its elements as cells of matrices.
+"""The values in a heat map: the statistics of a tensor, and its elements as cells of matrices.
 
 `viz/heat.py` draws them.
 """
@@ -23,8 +23,9 @@ BINS = 20  # number of bins of the histogram
 class Statistics:
     """Statistics of the elements of a tensor.
 
-    low, high, mean: of the finite elements, or nan.  zeros: share of all elements.  nans, infinities, negative: counts
-    of nan, inf and -inf.  counts, edges: the histogram of the finite elements; edges has one number more.
+    `low`, `high` and `mean` describe the finite elements, and are nan if there are none.  `zeros` is the fraction of
+    zeros among all elements.  `nans`, `infinities` and `negative` count nan, inf and -inf.  `counts` and `edges` are
+    the histogram of the finite elements; `edges` has one more entry than `counts`.
     """
 
     low: float
@@ -39,7 +40,7 @@ class Statistics:
 
     @property
     def most(self) -> float:
-        """The largest absolute value of a finite element; 1 if all of them are 0 or there are none."""
+        """The largest absolute value of a finite element, or 1 if this value is 0 or does not exist."""
         return max(abs(self.low), abs(self.high)) or 1.0 if self.low <= self.high else 1.0
 
     def share(self, value: float) -> float:
@@ -49,7 +50,7 @@ class Statistics:
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell: the index of its element or patch, the value, and the letters in it."""
+    """One cell: the index of its element or patch, its value, and its text."""
 
     index: str
     value: float
@@ -60,7 +61,7 @@ class Cell:
 class Matrix:
     """One matrix of the picture.
 
-    title: its leading indices, or "".  rows: its cells; the last row may be shorter.
+    `title` shows its leading indices, or is "".  `rows` contains its cells; the last row may be shorter.
     """
 
     title: str
@@ -75,8 +76,8 @@ def statistics(numbers: NDArray[np.float64]) -> Statistics:
     with np.errstate(over="ignore"):
         mean = float(finite.mean()) if finite.size else math.nan
     if finite.size and not math.isfinite(mean):
-        mean = float((finite / most).mean()) * most  # the sum of large numbers overflowed
-    # Scaled to 1, so that the width of a bin neither overflows nor vanishes.
+        mean = float((finite / most).mean()) * most  # the sum of large values overflowed
+    # The elements are scaled to [-1, 1], so that the width of a bin neither overflows nor underflows.
     scaled = finite / most if finite.size else finite
     left, right = (low / most, high / most) if finite.size else (0.0, 1.0)
     if right - left < 1e-9:
@@ -90,9 +91,9 @@ def statistics(numbers: NDArray[np.float64]) -> Statistics:
 
 
 def matrices_of(numbers: NDArray[np.float64], write: Callable[[float], str]) -> tuple[list[Matrix], list[str]]:
-    """Return the matrices with at most CELLS cells, and notes on elements without a cell.
+    """Return matrices with at most CELLS cells, and notes about elements without a cell.
 
-    write: returns the letters of a value.
+    `write` returns the text of a value.
     """
     if not numbers.size:
         return [], []
@@ -115,16 +116,16 @@ def matrices_of(numbers: NDArray[np.float64], write: Callable[[float], str]) -> 
 
 
 def patch_notes(needed: bool) -> list[str]:
-    """Return the note on patches, if there are any."""
+    """Return a note about patches, if it is needed."""
     return ["a cell is the element of its patch that is farthest from 0"] if needed else []
 
 
 def patches(
     matrix: NDArray[np.float64], rows: int, columns: int, index: str, write: Callable[[float], str]
 ) -> Iterator[list[Cell]]:
-    """Divide a matrix into at most so many rows and columns of patches.
+    """Yield the rows of cells of a matrix: at most `rows` by `columns` patches.
 
-    index: a format of the two ranges.  write: returns the letters of a value.
+    `index` is a format of the two index ranges, and `write` returns the text of a value.
     """
     downs, acrosses = (list(pairwise(edges(n, most))) for n, most in zip(matrix.shape, (rows, columns)))
     for top, bottom in downs:
@@ -138,20 +139,20 @@ def patches(
 
 
 def edges(n: int, most: int) -> list[int]:
-    """Return where n elements are divided into at most so many parts."""
+    """Return the boundaries that divide n elements into at most `most` parts."""
     return [int(k) for k in np.linspace(0, n, min(n, most) + 1)]
 
 
 def span(start: int, stop: int) -> str:
-    """Return an index or a slice."""
+    """Return the text of an index range: an index or a slice."""
     return str(start) if stop == start + 1 else f"{start}:{stop}"
 
 
 def text_of(value: float, floating: bool) -> str:
-    """Return a number in about five letters."""
+    """Return a number in about five characters."""
     return f"{value:.3g}" if floating or abs(value) >= 1e5 else f"{value:.0f}"
 
 
 def mark(value: float) -> str:
-    """Return the letter of a value that is not finite, or ""."""
+    """Return the letter for a value that is not finite, otherwise ""."""
     return "n" if math.isnan(value) else "" if math.isfinite(value) else "+" if value > 0 else "-"

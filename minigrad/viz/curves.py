@@ -1,7 +1,8 @@
-"""Curves: a function with its derivatives over a range, or values of a training run against the step.
+"""Curves: a function with its derivatives over a range, or values of a training run by step.
 
-Each curve of a function is one call on all sample points at once.  Where two neighbours are far apart, the function is
-sampled again between them, closer and closer: a difference that stays is a jump or a pole, and gets no line.
+Each curve of a function is computed by one call on all sample points.  If two neighbors differ much, the function is
+sampled again between them, more and more densely.  A difference that remains is a jump or a pole, and is drawn as a
+gap.
 """
 
 from __future__ import annotations
@@ -27,19 +28,19 @@ from minigrad.viz.picture import Picture
 Array = NDArray[np.float64]
 Function = Callable[[Tensor], Any]
 
-POINTS = 401  # an odd number: the middle of a range, where kinks often are, is one of them
-CLOSER = 64  # number of parts of a wide step; a part may be divided again
-WIDE = 0.02  # fraction of the height: for a larger step, the search for a jump begins
-STAYS = 0.5  # fraction of a step within one of its parts that counts as a jump
-FAR = 8.0  # how many times higher than most of its values a curve may be before its ends are cut off
-LARGEST = 1e300  # largest height, so that differences of two heights do not overflow
-# Largest number of drawn values of a training run; of a longer run, the largest and smallest of each section.
+POINTS = 401  # odd, so that the middle of a range, where kinks often are, is a sample point
+CLOSER = 64  # number of parts into which a large step is divided; a part may be divided again
+WIDE = 0.02  # a step larger than this fraction of the height is examined for a jump
+STAYS = 0.5  # a step is a jump if one of its parts has at least this fraction of its height
+FAR = 8.0  # the ends of a curve are cut off if its range exceeds that of most of its values by this factor
+LARGEST = 1e300  # upper bound of heights, so that the difference of two heights does not overflow
+# Largest number of values of a training run that are drawn; for a longer run, the extrema of each section are drawn.
 DRAWN = 1000
 
 
 @dataclass(frozen=True)
 class Curve:
-    """Heights y over sample points x.  jumps: the indices of the points after which the line breaks."""
+    """Heights `y` at sample points `x`; `jumps` are the indices of the points after which the line has a gap."""
 
     name: str
     x: Array
@@ -48,9 +49,12 @@ class Curve:
 
 
 class Curves(Picture):
-    """Plot, with the plotted values as attributes.
+    """A plot, with the plotted values as attributes.
 
-    values: for each curve by name the points and the heights, two float64 arrays.
+    Attributes
+    ----------
+    values : dict of str to (ndarray, ndarray)
+        Sample points and heights of each curve, as float64 arrays.
     """
 
     def __init__(self, chart: Chart, curves: Sequence[Curve]) -> None:
@@ -62,18 +66,39 @@ def curves(
     f: Any, *, over: tuple[float, float] = (-3.0, 3.0), orders: int = 1, names: Sequence[str] | None = None,
     log: bool = False,
 ) -> Curves:  # fmt: skip
-    """Draw functions with their derivatives, or numbers against the step.
+    """Draw functions with their derivatives, or values of a training run by step.
 
-    f: a function of one tensor that works element by element, such as `mg.tanh`, a lambda, or `mg.func.vmap` of a
-    function of one number; the name of an op; or numbers, such as the losses of a training.  A dict of several such, by
-    name, draws them together.  Numbers are a sequence, an array or a tensor; or a pair (steps, numbers).
-    over: the range of a function's argument, in float64.  orders: the number of derivatives to draw.  names: of all
-    curves, in their order.  log: heights on a logarithmic scale; values that are not above 0 are left out, and counted.
-    Raises ArgumentError for other objects, for functions and numbers together, or for a function that does not work
-    element by element.  Errors that f and its derivatives raise pass through.
+    Parameters
+    ----------
+    f : function, str, sequence or dict
+        An elementwise function of one tensor, such as `mg.tanh`, a lambda, or `mg.func.vmap` of a function of one
+        number; the name of an op; or values, such as the losses of a training run. Values are a sequence, an array or a
+        tensor, or a pair (steps, values). A dict draws several of these by name.
+    over : pair of float, default (-3.0, 3.0)
+        Range of the argument of a function, in float64.
+    orders : int, default 1
+        Number of derivatives to draw.
+    names : sequence of str, optional
+        Names of all curves, in order.
+    log : bool, default False
+        Whether the heights are on a logarithmic scale. Values that are not positive are left out and counted.
 
-        mg.viz.curves(mg.tanh, orders=2)
-        mg.viz.curves({"train": losses, "test": (steps, test_losses)}, log=True)
+    Returns
+    -------
+    Curves
+        The plot.
+
+    Raises
+    ------
+    ArgumentError
+        If `f` is another object, contains functions and values together, or is not elementwise. Errors that `f` and its
+        derivatives raise are not changed.
+
+    Examples
+    --------
+    >>> import minigrad as mg
+    >>> sorted(mg.viz.curves(mg.tanh, orders=2).values)
+    ['tanh', "tanh'", "tanh''"]
     """
     sources = {str(name): each for name, each in f.items()} if isinstance(f, Mapping) else {"": f}
     kinds = {name: is_function(each) for name, each in sources.items()}
@@ -93,12 +118,12 @@ def curves(
 
 
 def is_function(f: Any) -> bool:
-    """Return whether it is a function or the name of one; numbers are not."""
+    """Return whether an object is a function or the name of one, and not values."""
     return isinstance(f, str) or (callable(f) and not isinstance(f, Tensor))
 
 
 def check_range(over: Any, orders: int) -> None:
-    """Raise ArgumentError for an invalid range, or an invalid number of derivatives."""
+    """Raise ArgumentError for an invalid range or an invalid number of derivatives."""
     try:
         low, high = map(float, over)
         right = (high - low) / POINTS > math.ulp(max(abs(low), abs(high))) and high - low < LARGEST
@@ -131,7 +156,7 @@ def with_derivatives(name: str, f: Any, over: tuple[float, float], orders: int) 
 
 
 def named(f: Any, name: str) -> tuple[Function, str]:
-    """Return the function and its name."""
+    """Return a function and its name; a str is the name of an op."""
     if isinstance(f, str):
         op = schema.get(f)
         if op is None or op.public is None:
@@ -150,22 +175,22 @@ def named(f: Any, name: str) -> tuple[Function, str]:
 
 
 def prime(order: int) -> str:
-    """Return the suffix to the name of a derivative."""
+    """Return the suffix that the name of a derivative has."""
     return "'" * order if order < 4 else f"^({order})"
 
 
 def derivative(fn: Function) -> Function:
-    """Return the derivative of a function of single elements, by a gradient: each element of the sum depends on one."""
+    """Return the derivative of an elementwise function: the gradient of its sum, as each term depends on one point."""
     return grad(lambda x: fn(x).sum())
 
 
 def heights(fn: Function, x: Array) -> Array:
-    """Return the values at all points, by one call."""
+    """Return the values at all sample points, computed by one call."""
     return values(fn(tensor(x))).astype(np.float64)
 
 
 def check_single(fn: Function, name: str, x: Array) -> Tensor:
-    """Return the result of f.  Raises ArgumentError unless each of its elements depends on one point only."""
+    """Return the result of f; raise ArgumentError unless each element depends on exactly one point."""
     y = fn(tensor(x))
     advice = "a curve needs a function of single elements; mg.func.vmap(f) makes one of a function of one number"
     if not isinstance(y, Tensor) or y.shape != x.shape:
@@ -191,7 +216,7 @@ def jumps(fn: Function, x: Array, y: Array) -> list[int]:
         inner = np.linspace(left, right, CLOSER + 1, axis=1)
         within = heights(fn, inner.reshape(-1)).reshape(inner.shape)
         parts = distances(within)
-        parts[~np.isfinite(parts)] = math.inf  # a value that is not finite lies between them
+        parts[~np.isfinite(parts)] = math.inf  # there is a value that is not finite between them
         widest = parts.argmax(axis=1)
         rows = np.arange(len(asked))
         stays = parts[rows, widest] >= STAYS * most
@@ -201,7 +226,7 @@ def jumps(fn: Function, x: Array, y: Array) -> list[int]:
 
 
 def distances(y: Array) -> Array:
-    """Return the distances between neighbours; nan next to a value that is not finite."""
+    """Return the distances between neighbors, which are nan next to a value that is not finite."""
     with np.errstate(invalid="ignore", over="ignore"):
         return np.abs(np.diff(y))
 
@@ -210,7 +235,7 @@ def distances(y: Array) -> Array:
 
 
 def numbers_of(name: str, source: Any) -> tuple[Array, Array]:
-    """Return points and heights of numbers, or of a pair of both."""
+    """Return sample points and heights, from values or a pair of steps and values."""
     pair = isinstance(source, tuple) and len(source) == 2 and not any(is_number(part) for part in source)
     x, y = (as_numbers(name, part) for part in source) if pair else (None, as_numbers(name, source))
     if x is None:
@@ -224,17 +249,17 @@ def numbers_of(name: str, source: Any) -> tuple[Array, Array]:
 
 
 def is_number(source: Any) -> bool:
-    """Return whether it is one number and not a sequence; None counts as a missing number."""
+    """Return whether an object is a single number; None counts as a missing number."""
     return source is None or (source.shape == () if isinstance(source, Tensor | np.ndarray) else np.isscalar(source))
 
 
 def plain(source: Any) -> Any:
-    """Return a tensor as an array; other objects as they are."""
+    """Return a tensor as an array; return any other object unchanged."""
     return values(source) if isinstance(source, Tensor) else source
 
 
 def as_numbers(name: str, source: Any) -> Array:
-    """Return a sequence of numbers as float64."""
+    """Return a sequence of numbers as a float64 array."""
     try:
         parts = [plain(each) for each in source] if isinstance(source, list | tuple) else plain(source)
         numbers = np.asarray(parts, dtype=np.float64)
@@ -249,7 +274,7 @@ def as_numbers(name: str, source: Any) -> Array:
 
 
 def thinned(x: Array, y: Array) -> tuple[Array, Array]:
-    """Return the largest and the smallest value of each section, in their order; each that is not finite is a gap."""
+    """Return the extrema of each section, in order; a section with values that are not finite also has a gap."""
     size = -(-len(x) // (DRAWN // 2))
     if size <= 2:
         return x, y
@@ -267,7 +292,7 @@ def thinned(x: Array, y: Array) -> tuple[Array, Array]:
 
 
 def drawn(curves: Sequence[Curve], across: str, log: bool, cut: bool) -> Curves:
-    """Return the picture of curves.  cut: whether far ends may be cut off."""
+    """Return the picture of curves; with `cut`, distant ends may be cut off."""
     lines, ys, notes = [], [], []
     for curve in curves:
         y = curve.y
@@ -285,7 +310,7 @@ def drawn(curves: Sequence[Curve], across: str, log: bool, cut: bool) -> Curves:
 
 
 def extent(ys: Sequence[Array], cut: bool = True) -> tuple[float, float]:
-    """Return the lowest and the highest value.  cut: ignore values far from most others, for example near a pole."""
+    """Return the lowest and highest value; with `cut`, values far from most others are ignored, as near a pole."""
     finite = [part for y in ys if (part := y[np.abs(y) < LARGEST]).size]
     if not finite:
         return 0.0, 1.0
@@ -299,7 +324,7 @@ def extent(ys: Sequence[Array], cut: bool = True) -> tuple[float, float]:
 
 
 def pieces(x: Array, y: Array, breaks: Sequence[int]) -> list[list[tuple[float, float]]]:
-    """Return the points between jumps and values that are not finite."""
+    """Return the pieces of a line between jumps and values that are not finite."""
     ends = sorted({-1, len(x) - 1, *breaks, *(k for k in np.flatnonzero(~np.isfinite(y)).tolist())})
     parts = []
     for before, end in pairwise(ends):

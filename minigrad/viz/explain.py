@@ -1,7 +1,8 @@
-"""The call path of a value, in text: op by op the kernels that ran, and the values saved for the backward pass.
+"""The call path of a value as text: for each op, the kernels that ran and the values saved for the backward pass.
 
-`explain(y)` prints it and needs no picture and no program.  It names the declaration's line and the file that the
-machine code was compiled from, so that a reader can open both.  `explanation(y)` returns the same text.
+`explain(y)` prints this text, and needs no other package or program.  The text contains the line that declares the op,
+and the file from which the machine code was compiled, so that a reader can open both.  `explanation(y)` returns the
+text.
 """
 
 from __future__ import annotations
@@ -22,7 +23,12 @@ LIMIT = 30
 def explain(y: Tensor, limit: int = LIMIT) -> None:
     """Print how y was computed: its memory, then each recorded op from the first to the last.
 
-    limit: only the last so many ops are printed.
+    Parameters
+    ----------
+    y : Tensor
+        The tensor to explain.
+    limit : int, default 30
+        At most this many ops are printed: the last ones.
     """
     print(explanation(y, limit))
 
@@ -45,7 +51,7 @@ def explanation(y: Tensor, limit: int = LIMIT) -> str:
 
 
 def address(y: Tensor) -> str:
-    """Return the position of an element: "element [i, j] is at 5 + 3*i - j in its storage"."""
+    """Return the position of an element as text, such as "element [i, j] is at 5 + 3*i - j in the storage"."""
     letters = ["ijklmnpq"[d] if y.ndim <= 8 else f"i{d}" for d in range(y.ndim)]
     position = str(y.offset)
     for letter, stride in zip(letters, y.strides, strict=True):
@@ -57,7 +63,7 @@ def address(y: Tensor) -> str:
 
 
 def tell(node: BackpropOp) -> list[str]:
-    """Return three or four lines about one op."""
+    """Return three or four lines of text about one op."""
     op, plan = node.op, node.plan
     operands = ", ".join(f"{parent_text(p)} {spec!r}" for p, spec in zip(node.parents, plan.specs, strict=True))
     lines = [f"#{node.id} {op.label}: {operands} -> {plan.dtype}{plan.layout.shape}"]
@@ -70,7 +76,7 @@ def tell(node: BackpropOp) -> list[str]:
 
 
 def parent_text(parent: Any) -> str:
-    """Return a parent by number or name."""
+    """Return the text of a parent: its id or its name."""
     if parent is None:
         return "constant"
     if isinstance(parent, Output):
@@ -79,7 +85,7 @@ def parent_text(parent: Any) -> str:
 
 
 def saves_text(node: BackpropOp) -> str:
-    """Return the values that the op saves until backward."""
+    """Return a text about the values that the op saves for the backward pass."""
     if node.saved is None and node.op.saves[node.mask]:
         return "nothing any more: backward has freed it"
     if not node.saved:
@@ -89,9 +95,22 @@ def saves_text(node: BackpropOp) -> str:
 
 
 def kernels(y: Tensor) -> list[Path]:
-    """Return the generated source files that the op which made y runs: to read, or to set a breakpoint in.
+    """Return the generated source files that the op which made y runs, for reading or for breakpoints.
 
-    Empty for a view and for a backend that writes no files.  Raises GradientError for a tensor without a recorded op.
+    Parameters
+    ----------
+    y : Tensor
+        The result of a recorded op.
+
+    Returns
+    -------
+    list of Path
+        The files. The list is empty for a view, and for a backend that writes no files.
+
+    Raises
+    ------
+    GradientError
+        If no op is recorded for `y`.
     """
     if y.is_leaf:
         raise GradientError(f"viz.kernels: no op is recorded for {describe(y)}; compute it from a mg.Var")
@@ -100,12 +119,12 @@ def kernels(y: Tensor) -> list[Path]:
 
 
 def files_of(node: BackpropOp) -> list[str]:
-    """Return the kernel files of an op, found by preparing it again."""
+    """Return the kernel files of an op, which are found by planning its call again."""
     return kernel_files(node.op, [(s.layout, s.dtype) for s in node.plan.specs], node.plan.source, node.params)
 
 
 def kernel_text(node: BackpropOp) -> str:
-    """Return the kernel files of an op, or the reason why there is none."""
+    """Return the kernel files of an op as text, or the reason why there are none."""
     if node.plan.launch is None and node.op.kind == "view":
         return "no kernel: a view, arithmetic on strides"
     if node.op.kind == "function":
@@ -124,7 +143,7 @@ def kernel_files(op: Any, specs: list[tuple[Any, Any]], device: Any, params: dic
 
 
 class Bare:
-    """An operand without data: all that planning reads."""
+    """An operand without data: it has only the attributes that planning reads."""
 
     def __init__(self, layout: Any, dtype: Any, device: Any) -> None:
         self.layout, self.dtype, self.device = layout, dtype, device

@@ -1,7 +1,7 @@
-"""A picture as PNG or PDF, drawn from its SVG by packages that need no other program.
+"""Export of a picture to PNG or PDF, drawn from its SVG by Python packages that need no other program.
 
-`resvg-py` draws PNG, and `svglib` with ReportLab draws PDF.  Both are the extra `pictures` of pyproject.toml, and only
-this module imports them.
+`resvg-py` draws PNG files, and `svglib` with ReportLab draws PDF files.  Both belong to the extra `pictures` of
+pyproject.toml, and only this module imports them.
 """
 
 from __future__ import annotations
@@ -16,29 +16,29 @@ from minigrad.errors import ArgumentError
 
 PACKAGES: Final = {".png": "resvg-py", ".pdf": "svglib"}
 ENDINGS: Final = tuple(PACKAGES)
-ZOOM: Final = 2.0  # pixels of a PNG per unit of its SVG, so that letters are sharp on a dense screen
+ZOOM: Final = 2.0  # pixels of a PNG per unit of its SVG, so that letters are sharp on high-resolution screens
 
 
 def rendered(svg: str, ending: str) -> bytes:
     """Return an SVG document as the bytes of a PNG or PDF file.
 
-    ending: ".png" or ".pdf".  Raises ArgumentError if the package for this format is not installed.
+    `ending` is ".png" or ".pdf".  Raises ArgumentError if the package for this format is not installed.
     """
     return as_png(svg) if ending == ".png" else as_pdf(svg)
 
 
 def as_png(svg: str) -> bytes:
-    """Draw a PNG of twice the size of the SVG."""
+    """Return a PNG that is twice as large as the SVG."""
     return bytes(package("resvg_py", ".png").svg_to_bytes(svg_string=svg, zoom=ZOOM))
 
 
 def as_pdf(svg: str) -> bytes:
-    """Draw a PDF of one page, whose text can be searched."""
+    """Return a PDF with one page, whose text can be searched."""
     svglib = package("svglib.svglib", ".pdf")
     pdf = import_module("reportlab.graphics.renderPDF")
     log = logging.getLogger("svglib.svglib")
     before = log.level
-    log.setLevel(logging.ERROR)  # it warns of fonts in a list before the first one that it has
+    log.setLevel(logging.ERROR)  # svglib warns about each missing font of a list before the first available one
     try:
         drawing = svglib.svg2rlg(io.BytesIO(svg.encode("utf-8")))
         return bytes(pdf.drawToString(drawing))
@@ -47,7 +47,7 @@ def as_pdf(svg: str) -> bytes:
 
 
 def package(name: str, ending: str) -> Any:
-    """Import a package of the extra; raise ArgumentError with the command that installs it."""
+    """Import an optional package; raise ArgumentError with the command that installs it."""
     try:
         return import_module(name)
     except ImportError:

@@ -1,7 +1,8 @@
-"""The frames of a backward trace: one for each node of the backward pass, in the order of the pass.
+"""The frames of a backward trace: one frame per node, in the order of the backward pass.
 
 `frames_of(y)` runs a backward pass as `backward()` does.  A frame stores the incoming gradients, the rule as a formula,
-the outgoing gradients, their sums at the operands, and the memory that `backward()` frees.  `viz/step.py` shows it.
+the outgoing gradients, their sums at the operands, and the memory that `backward()` frees.  `viz/step.py` shows the
+frames.
 """
 
 from __future__ import annotations
@@ -33,9 +34,10 @@ POSITIONS = 120  # largest number of frames with kernel files, because finding t
 class Share:
     """The partial gradient that a node passes to one operand.
 
-    to: the target vertex, and its name.  operand: the name of the operand.
-    text, markup: the rule as a formula.  value: the partial gradient, total: the sum at the target so far.
-    number, of: the index of this partial gradient, from 1, among those that the target receives, and their count.
+    `to` and `name` are the id and the name of the target vertex; `operand` is the name of the operand.  `text` and
+    `markup` are the rule as a formula.  `value` is the partial gradient, and `total` the sum at the target so far.
+    `number` is the index of this partial gradient, counted from 1, among the `of` partial gradients that the target
+    receives.
     """
 
     to: str
@@ -53,10 +55,11 @@ class Share:
 class Frame:
     """One node of the backward pass.
 
-    node: its vertex in the picture.  forward: its computation, as text and MathML.  operands: the value of each name.
-    arrived: the gradients of its results.  saved: the values that its rules read.  shares: the gradients that it passes
-    on.  freed: the memory that `backward()` frees here, in words.  source: the user's line, under `mg.debug()`.
-    declared: where the op is declared.  kernels: the files that it ran.
+    `node` is its vertex in the picture.  `forward` is its computation as text and MathML, and `operands` maps the names
+    in it to values.  `arrived` are the gradients of its results, `saved` the values that its rules read, and `shares`
+    the gradients that it passes on.  `freed` describes the memory that `backward()` frees.  `source` is the user's
+    line, which is known under `mg.debug()`; `declared` is the line that declares the op.  `kernels` are the files of
+    its kernels.
     """
 
     node: str
@@ -84,11 +87,11 @@ class Walk:
 def frames_of(y: Tensor, names: Mapping[str, str]) -> Walk:
     """Run the backward pass from y and return its frames.
 
-    names: of vertices.  Raises GradientError where `backward()` would.
+    `names` maps ids of vertices to names.  Raises GradientError in the same cases as `backward()`.
     """
     way = flow(y, name="viz.step")
     steps = [(step, rules_of(step)) for step in way.steps]
-    # Many ops may be called mul: the index of the step identifies the op.
+    # Several ops may be called mul, so the index of the step identifies the op.
     numbered = {name_of(step.node): f"{step.node.op.label}, step {k}" for k, step in enumerate(way.steps, 1)}
     names = {**names, **numbered}
     expected: dict[int, int] = {}
@@ -104,7 +107,7 @@ def frames_of(y: Tensor, names: Mapping[str, str]) -> Walk:
 
 
 def leaves_of(y: Tensor, way: Flow, steps: list[tuple[Step, list[Rule]]]) -> dict[str, dict[str, Any]]:
-    """Return the gradients at the ends of the graph, by their vertices."""
+    """Return the gradients of the leaves of the graph, by the ids of their vertices."""
     ends = {rule.parent.id: rule.parent for _, rules in steps for rule in rules}
     if not steps:
         ends = {y.id: y}
@@ -118,7 +121,7 @@ def leaves_of(y: Tensor, way: Flow, steps: list[tuple[Step, list[Rule]]]) -> dic
 def share_of(
     node: BackpropOp, rule: Rule, names: Mapping[str, str], totals: dict[int, tuple[Tensor, int]], of: int
 ) -> Share:
-    """Return the share of one operand, and add it to its sum."""
+    """Return the share of one operand, and add it to the sum of its target."""
     key = rule.parent.id
     before, count = totals.get(key, (None, 0))
     with no_grad():
@@ -134,7 +137,7 @@ def share_of(
 
 
 def operand_name(node: BackpropOp, k: int) -> str:
-    """Return the name of an operand in the declaration; for one of many of one kind, a number."""
+    """Return the name of an operand in the declaration, or x1, x2, ... for a variadic op."""
     return f"x{k + 1}" if node.op.variadic else node.op.operands[k]
 
 
@@ -162,7 +165,7 @@ def frame_of(step: Step, shares: tuple[Share, ...], names: Mapping[str, str], ke
 
 
 def freed_of(let_go: Sequence[tuple[str, Tensor]]) -> str:
-    """Describe freed values with their bytes; names of the same memory are joined."""
+    """Return a text about freed values and their sizes; values may share memory."""
     pieces: dict[int, tuple[Storage, list[str]]] = {}
     for name, x in let_go:
         pieces.setdefault(id(x.storage), (x.storage, []))[1].append(name)
@@ -170,13 +173,13 @@ def freed_of(let_go: Sequence[tuple[str, Tensor]]) -> str:
 
 
 def declared(where: str) -> str:
-    """Return where an op is declared, relative to the package; elsewhere the full path."""
+    """Return the line that declares an op, relative to the package if the op belongs to it."""
     _, package, after = where.rpartition("minigrad/")
     return package + after if after.startswith(("ops/", "nn/", "autodiff/")) else where
 
 
 def known_values(y: Tensor, steps: list[Step]) -> dict[str, dict[str, Any]]:
-    """Return the known values of vertices: y, leaves, and values that some op saved."""
+    """Return the known values of vertices: y, leaves, and values that an op saved."""
     result = {name_of(vertex_of(current(y))): shown(y)}
     for step in steps:
         node = step.node

@@ -1,8 +1,8 @@
-"""A graph whose scopes open and close where it is shown: the drawings of several states, of which one is seen.
+"""A graph on a page whose scopes can be opened and closed: one drawing per state, of which one is visible.
 
-The position of each box is computed here and not on the page, so there is a drawing for each state: all closed, all
-open, each scope open alone; and where scopes are few, every other.  Without scripts the first drawing is seen; the
-others are in templates, which a page does not show.
+The positions of the boxes are computed here and not on the page, so each state has its own drawing: all scopes closed,
+all open, each scope open alone; and if there are few scopes, every other combination.  Without scripts, the first
+drawing is visible; the other drawings are in templates, which a page does not show.
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ from minigrad.viz.svg import Edge, Node
 
 NODES = 3000  # largest number of nodes of all drawings together
 STATES = 24  # largest number of states that are drawn
-FEW = 4  # largest number of scopes for drawing every state
+FEW = 4  # up to this number of scopes, every combination is drawn
 
 
 class Foldable:
-    """The nodes and edges of a graph that is not folded, and the groups that can be folded.
+    """The nodes and edges of an unfolded graph, and the groups that can be folded.
 
-    opened: ids of the groups that are open at first.  repeat: whether leaves are drawn where they are used.
+    `opened` contains the ids of the groups that are open initially.  With `repeat`, leaves are drawn next to each op
+    that uses them.
     """
 
     def __init__(
@@ -36,13 +37,13 @@ class Foldable:
         self.opened = frozenset(opened)
 
     def view(self, opened: Collection[str]) -> tuple[list[Node], list[Edge]]:
-        """Return nodes and edges with these groups open and the others as boxes."""
+        """Return nodes and edges with the given groups open and all others as boxes."""
         closed = [group for group in self.groups if group.id not in opened]
         nodes, edges = folding.boxes(self.nodes, self.edges, closed)
         return folding.repeat(nodes, edges) if self.repeat else (nodes, edges)
 
     def states(self) -> Iterator[frozenset[str]]:
-        """Iterate over sets of open groups, the most useful ones first."""
+        """Yield sets of open groups, the most useful sets first."""
         ids = [group.id for group in self.groups]
         sizes = [0, len(ids), *range(1, len(ids) if len(ids) <= FEW else 2)]
         yield self.opened
@@ -52,7 +53,7 @@ class Foldable:
                     yield frozenset(state)
 
     def html(self, title: str, legend: Sequence[tuple[str, str]]) -> str:
-        """Return the page's part, with as many states as the limits allow."""
+        """Return the HTML of the graph, with as many states as the limits allow."""
         drawings: list[str] = []
         budget = NODES
         for state in islice(self.states(), STATES):

@@ -1,7 +1,7 @@
-"""Large graphs made small: a scope as one box, equal scopes in a row as one with a count, leaves drawn where they are
-used.
+"""Folding of large graphs: a scope becomes one box, equal consecutive scopes become one box with a count, and leaves
+are drawn next to the ops that use them.
 
-`boxes` and `repeat` take the nodes and edges of a picture and return others; remaining nodes keep their ids.
+`boxes` and `repeat` map the nodes and edges of a picture to new ones; remaining nodes keep their ids.
 `viz/foldable.py` makes a page on which the boxes open and close.
 """
 
@@ -14,13 +14,13 @@ from dataclasses import dataclass, replace
 from minigrad.viz.svg import Edge, Node
 from minigrad.viz.tints import STRENGTH
 
-USES = 3  # number of uses from which a leaf is drawn again at each use
+USES = 3  # a leaf with more uses is drawn next to each use
 LEAVES = ("var", "constant")
-SCOPE = "scope "  # before the name of a group: it contains a space, so no id of a node is equal to it
+SCOPE = "scope "  # prefix of the name of a group: it contains a space, so it differs from the id of every node
 
 
 def repeat(nodes: Sequence[Node], edges: Sequence[Edge]) -> tuple[list[Node], list[Edge]]:
-    """Draw leaves that more than USES ops read next to each of them, so that no line runs through the whole picture."""
+    """Draw a leaf that more than USES ops read next to each of them, so that no edge crosses the whole picture."""
     uses = Counter(source for source, _ in {(edge.source, edge.target) for edge in edges})
     many = {node.id: node for node in nodes if node.kind in LEAVES and uses[node.id] > USES}
     if not many:
@@ -47,7 +47,8 @@ def repeat(nodes: Sequence[Node], edges: Sequence[Edge]) -> tuple[list[Node], li
 class Group:
     """The nodes that one box replaces.
 
-    id: of the box.  chain: the scopes in it, by name; several for blocks in a row.  inside: ids of its nodes.
+    `id` is the id of the box.  `chain` contains the names of its scopes, several for consecutive blocks.  `inside`
+    contains the ids of its nodes.
     """
 
     id: str
@@ -62,10 +63,11 @@ class Group:
 
 
 def groups(nodes: Sequence[Node], edges: Sequence[Edge], scopes: Mapping[str, tuple[str, ...]]) -> list[Group]:
-    """Return the groups that can be folded: each outermost scope, with the leaves that only it reads.
+    """Return the groups that can be folded: each outermost scope, with the leaves that only this scope reads.
 
-    Equal scopes in a row form one group.  The nodes have the result first, as in a picture, and the groups the result
-    last.  scopes: the scope names of the ops, by id.  A scope whose box would be part of a cycle is left out.
+    Equal consecutive scopes form one group.  In `nodes` the result is first, as in a picture; in the returned list it
+    is last.  `scopes` contains the scope names of the ops, by id.  A scope whose box would be part of a cycle is not
+    folded.
     """
     group_of: dict[str, str] = {}
     members: dict[str, list[str]] = defaultdict(list)
@@ -101,7 +103,7 @@ def groups(nodes: Sequence[Node], edges: Sequence[Edge], scopes: Mapping[str, tu
 
 
 def boxes(nodes: Sequence[Node], edges: Sequence[Edge], folded: Sequence[Group]) -> tuple[list[Node], list[Edge]]:
-    """Return nodes and edges with a box instead of each of these groups."""
+    """Return nodes and edges in which a box replaces each of the given groups."""
     group_of = {id_: group for group in folded for id_ in group.inside}
     known = {node.id: node for node in nodes}
     drawn: dict[str, Node] = {}
@@ -123,7 +125,7 @@ def boxes(nodes: Sequence[Node], edges: Sequence[Edge], folded: Sequence[Group])
 
 
 def box_of(group: Group, inside: Sequence[Node]) -> Node:
-    """Return the box of a group: how many ops of which kinds, how many Vars; of colours the strongest."""
+    """Return the box of a group: it states the counts of ops and Vars, and has the strongest tint of its nodes."""
     ops = Counter(node.label.split("\n")[0] for node in inside if node.kind not in LEAVES)
     variables = sum(node.kind == "var" for node in inside)
     lines = [group.title, *([f"{len(group.chain)} blocks"] if len(group.chain) > 1 else [])]
@@ -136,8 +138,10 @@ def box_of(group: Group, inside: Sequence[Node]) -> Node:
 
 
 def in_a_row(edges: Sequence[Edge], group_of: Mapping[str, str], nodes: Mapping[str, Node]) -> dict[str, str]:
-    """Return, for groups that differ only in a number in the name and each feed only the next, the first of the row, by
-    name, in the order of rows."""
+    """Return the first group of the row to which each group belongs, by name, in the order of rows.
+
+    A row consists of groups whose names differ only in a number, and each of which is only read by the next one.
+    """
     looks: dict[str, list[str]] = defaultdict(list)
     for id_, name in group_of.items():
         looks[name].append(nodes[id_].label.split("\n")[0] if nodes[id_].kind not in LEAVES else nodes[id_].kind)
@@ -162,12 +166,12 @@ def in_a_row(edges: Sequence[Edge], group_of: Mapping[str, str], nodes: Mapping[
 
 
 def stem(name: str) -> str:
-    """Return a name without its numbers."""
+    """Return a name without its digits."""
     return "".join(letter for letter in name if not letter.isdigit()).strip(" .-_")
 
 
 def acyclic(nodes: Sequence[Node], edges: Sequence[Edge], group_of: Mapping[str, str]) -> bool:
-    """Return whether no path leaves a group and comes back to it."""
+    """Return whether no path leaves a group and returns to it."""
     after: dict[str, set[str]] = defaultdict(set)
     waiting: Counter[str] = Counter()
     for edge in edges:

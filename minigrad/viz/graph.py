@@ -1,8 +1,8 @@
 """A picture of the BackpropOp graph: the ops, their operands, and the values saved for the backward pass.
 
-`graph(y)` turns the recorded ops into nodes and edges, iteratively.  The result shows itself in Jupyter and saves to a
-file.  The `graphviz` package builds DOT text; the program `dot` renders it where it is installed, otherwise this
-package's layered layout, so a picture never fails for lack of a program.
+`graph(y)` converts the recorded ops to nodes and edges, without recursion.  Jupyter displays the result, and it can be
+saved to a file.  The `graphviz` package creates DOT text.  The program `dot` renders it if it is installed; otherwise
+the layered layout of this package draws the picture, so no program is required.
 """
 
 from __future__ import annotations
@@ -33,14 +33,18 @@ from minigrad.viz.terminal import LINES, shortened
 from minigrad.viz.tints import tinted
 
 COLOURS = {name: (style.fill, style.line) for name, style in svg.KINDS.items()}
-FOLDED = 30  # number of nodes from which scopes are drawn folded
+FOLDED = 30  # with more nodes, scopes are drawn folded
 
 
 class Graph:
-    """Nodes and edges of a recorded graph, and methods to show them.
+    """Nodes and edges of a recorded graph, and methods that display them.
 
-    nodes: id, label, kind ("var", "constant", "op", "view", "output") of each; edges: between ids, from operand to
-    result.
+    Parameters
+    ----------
+    nodes : list of Node
+        Nodes with an id, a label and a kind: "var", "constant", "op", "view" or "output".
+    edges : list of Edge
+        Edges between ids, from operand to result.
     """
 
     def __init__(
@@ -51,7 +55,7 @@ class Graph:
         self.foldable = foldable
 
     def dot(self) -> Any:
-        """Return the graph as a `graphviz.Digraph`; building it needs no `dot` program."""
+        """Return the graph as a `graphviz.Digraph`; the program `dot` is not required."""
         import graphviz
 
         look = {"fontname": "Helvetica", "fontsize": "11", "style": "filled"}
@@ -70,14 +74,26 @@ class Graph:
         return digraph
 
     def svg(self, engine: str | None = None, dark: bool = False) -> str:
-        """Return the picture as SVG text.  engine: "dot", "builtin", or None for dot if installed.  dark: on black,
-        which only the builtin one draws."""
+        """Return the picture as SVG text.
+
+        Parameters
+        ----------
+        engine : {"dot", "builtin"}, optional
+            Program that draws the picture; by default `dot` if it is installed, and "builtin" otherwise or with `dark`.
+        dark : bool, default False
+            Whether the background is black; only for "builtin".
+
+        Returns
+        -------
+        str
+            The SVG document.
+        """
         if choose("builtin" if dark and engine is None else engine) == "dot":
             return self._render("svg").decode()
         return svg.draw(self.nodes, self.edges, title=self.title, legend=self.legend, dark=dark)
 
     def html(self) -> str:
-        """Return the picture as a fragment of HTML, in which the boxes of scopes open and close by click and by key."""
+        """Return the picture as HTML, in which the boxes of scopes open and close by click and by key."""
         if self.foldable is None:
             return Picture(self.title, "", svg=self.svg("builtin")).html
         return self.foldable.html(self.title, self.legend)
@@ -90,18 +106,18 @@ class Graph:
         path : str or Path
             File that ends in .svg, .html, .dot, .png or .pdf.
         engine : {"dot", "builtin"}, optional
-            Program that draws .svg, .png and .pdf; if omitted, `dot` where it is installed. The builtin one needs
+            Program that draws .svg, .png and .pdf files; by default `dot` if it is installed. The built-in one requires
             the package resvg-py for .png and svglib for .pdf.
 
         Returns
         -------
         Path
-            The file.
+            Path of the file.
 
         Raises
         ------
         ArgumentError
-            If the ending or the engine is another one, or if `dot` or the package is not installed.
+            If the ending or the engine is unknown, or if `dot` or the package is not installed.
         """
         target = Path(path)
         ending = target.suffix.lower().lstrip(".")
@@ -126,7 +142,7 @@ class Graph:
         return done.stdout
 
     def text(self, most: int | None = None) -> str:
-        """Return the result and its operands as indented lines; most: the number of lines, None for all."""
+        """Return the result and its operands as indented lines; at most `most` lines, or all lines if it is None."""
         head = f"{self.title}: {quantity(len(self.nodes), 'node')}, {quantity(len(self.edges), 'edge')}"
         return "\n".join([head, *shortened(Outline(self.nodes, self.edges), most)])
 
@@ -138,14 +154,14 @@ class Graph:
 
 
 def dot_text(text: str) -> str:
-    """Escape a text so that dot shows it letter by letter: dot interprets backslashes, angle brackets and NUL."""
+    """Escape a text so that dot shows it unchanged: dot interprets backslashes, angle brackets and NUL."""
     import graphviz
 
     return str(graphviz.escape(FORBIDDEN.sub("\ufffd", text)))
 
 
 def choose(engine: str | None) -> str:
-    """Return "dot" or "builtin".  Raises ArgumentError for an unknown engine, or for "dot" if not installed."""
+    """Return "dot" or "builtin"; raise ArgumentError for an unknown engine, or for "dot" if it is not installed."""
     if engine not in (None, "dot", "builtin"):
         raise ArgumentError(f"engine: {engine!r} is neither 'dot' nor 'builtin'")
     installed = shutil.which("dot") is not None
@@ -158,19 +174,43 @@ def graph(
     y: Tensor, grads: GradStore | None = None, names: Mapping[str, Tensor] | None = None, *, fold: bool | None = None,
     repeat: bool = True, colour: str | None = None,
 ) -> Graph:  # fmt: skip
-    """Draw the graph that ends in y: a node for each op with its shape, dtype and the values saved for backward.
+    """Draw the graph that ends in y: one node per op, with its shape, its dtype and the values saved for backward.
 
-    grads: the result of backward; its gradients are written at the Vars.
-    names: names for Vars without a name, for results and for data.  By default, the caller's variables are
-    used, and the dicts, lists and objects that they contain, for example model['weight'].
-    Each result of up to six elements is shown with its value and, after `backward()`, with the gradient of y with
-    respect to it, for which the backward pass is run again.  A value that was changed in place is left out.
-    fold: each `viz.scope` is one box, equal ones in a row are one with a count; left out, where there are scopes and
-    more than 30 nodes.  repeat: leaves that more than three ops read are drawn at each of them.
-    colour: "gradient" tints by the largest element of a gradient, "bytes" by the saved memory, with a legend; a folded
-    box has the strongest colour in it.
-    Raises GradientError for a tensor without a graph, or for "gradient" after it was freed; ArgumentError for another
-    colour.
+    Parameters
+    ----------
+    y : Tensor
+        Result whose graph is drawn.
+    grads : GradStore, optional
+        The result of `backward`, whose gradients are shown at the Vars.
+    names : mapping of str to Tensor, optional
+        Names of Vars without a name, of results and of data. By default, the variables of the caller are used, and the
+        dicts, lists and objects that they contain, for example model['weight'].
+    fold : bool, optional
+        Whether each `viz.scope` is one box, and equal consecutive scopes are one box with a count. By default, this is
+        done if there are scopes and more than 30 nodes.
+    repeat : bool, default True
+        Whether leaves that more than three ops read are drawn next to each of them.
+    colour : {"gradient", "bytes"}, optional
+        Tint boxes by the largest element of the gradient or by the size of the saved values, with a legend. A folded
+        box has the strongest tint in it.
+
+    Returns
+    -------
+    Graph
+        The picture.
+
+    Raises
+    ------
+    GradientError
+        If `y` has no graph, or for "gradient" if the graph was freed.
+    ArgumentError
+        If `colour` is unknown.
+
+    Notes
+    -----
+    Results of at most six elements are shown with their values.  After `backward()`, they are also shown with the
+    gradient of y with respect to them, for which the backward pass runs again.  A value that was changed in place is
+    left out.
     """
     expect_graph("viz.graph", y)
     known = Known(names if names is not None else caller_names())
@@ -194,9 +234,10 @@ def graph(
 def box_of(
     key: str, kind: str, item: Any, ends: bool, grads: GradStore | None, known: Known, gradients: Mapping[int, Tensor]
 ) -> svg.Node:
-    """Return the box of a Var, of a constant (item: the op that reads it, and which operand it is), or of an op.
+    """Return the box of a Var, of a constant, or of an op.
 
-    ends: whether it is the op that computed the result.
+    For a constant, `item` is the op that reads it and the index of the operand.  `ends` is True for the op that
+    computed the result.
     """
     if kind == "var":
         return svg.Node(key, labels.of_var(item, grads, known, gradients.get(item.id)), "var", describe(item))
@@ -207,7 +248,7 @@ def box_of(
 
 
 def expect_graph(name: str, y: Any) -> None:
-    """Raise GradientError, under the name of the called function, for a value without a graph."""
+    """Raise GradientError, which names the called function, for a value without a graph."""
     expect_tensors(name, y)
     if not y.requires_grad:
         raise GradientError(
@@ -217,7 +258,7 @@ def expect_graph(name: str, y: Any) -> None:
 
 
 def collect(y: Tensor) -> tuple[dict[str, tuple[str, Any]], list[svg.Edge]]:
-    """Return every vertex under y by name, and the edges; iterative, so that depth does not matter."""
+    """Return every vertex below y by name, and the edges; without recursion, so graphs can be deep."""
     seen: dict[str, tuple[str, Any]] = {}
     edges: list[svg.Edge] = []
     stack: list[Any] = [vertex_of(current(y))]
@@ -245,5 +286,5 @@ def collect(y: Tensor) -> tuple[dict[str, tuple[str, Any]], list[svg.Edge]]:
 
 
 def name_of(item: Any) -> str:
-    """Return the id of a vertex in the picture."""
+    """Return the id that a vertex has in the picture."""
     return f"op{item.id}" if isinstance(item, BackpropOp) else f"v{item.id}"

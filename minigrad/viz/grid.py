@@ -1,7 +1,7 @@
-"""The rank of each box of a graph, and its position in the order within the rank.
+"""The rank of each box of a graph, and its position within the rank.
 
-The first two of the four steps of `viz.layered`: ranks by longest path, and an order with few crossings. An edge that
-passes ranks is cut into pieces by bends, which take part in the order as boxes do.
+These are the first two of the four steps of `viz.layered`: ranks by longest path, and an order with few crossings. An
+edge that crosses ranks is cut into pieces by bends, which are ordered in the same way as boxes.
 """
 
 from bisect import bisect_right, insort
@@ -29,7 +29,7 @@ SWEEPS: Final = 24
 
 @dataclass
 class Grid:
-    """Nodes and bends, numbered from 0, nodes first; every piece of an edge joins two neighbouring ranks."""
+    """Nodes and bends, numbered from 0, nodes first; every piece of an edge connects two neighboring ranks."""
 
     real: int
     widths: list[float]
@@ -44,7 +44,7 @@ class Grid:
 
 
 def rank(nodes: Sequence[Hashable], arcs: list[tuple[int, int]]) -> list[int]:
-    """Return the longest path to each node; then nodes with one consumer move down to it, so that edges get short."""
+    """Return the rank of each node, the longest path to it; a node with one consumer then moves down next to it."""
     targets: list[list[int]] = [[] for _ in nodes]
     waiting = [0] * len(nodes)
     for a, b in arcs:
@@ -52,7 +52,7 @@ def rank(nodes: Sequence[Hashable], arcs: list[tuple[int, int]]) -> list[int]:
         waiting[b] += 1
     ready = [k for k, count in enumerate(waiting) if not count]
     ranks = [0] * len(nodes)
-    private = [True] * len(nodes)  # whether a node can move down with all its ancestors without making an edge longer
+    private = [True] * len(nodes)  # whether a node and its ancestors can move down without making an edge longer
     for a in ready:  # the list grows during the loop
         single = len(set(targets[a])) == 1
         for b in targets[a]:
@@ -71,7 +71,7 @@ def rank(nodes: Sequence[Hashable], arcs: list[tuple[int, int]]) -> list[int]:
 
 
 def make_grid(ranks: list[int], arcs: list[tuple[int, int]], widths: list[float]) -> Grid:
-    """Cut each long edge at the ranks that it passes; the pieces with the shortest edges first while bends last."""
+    """Cut each long edge at the ranks that it crosses, until BEND_LIMIT bends are used; shorter edges come first."""
     real = len(ranks)
     grid = Grid(real, list(widths), [[] for _ in range(max(ranks) + 1)], [[] for _ in ranks], [[] for _ in ranks])
     visited = _visiting_order(real, arcs)
@@ -102,7 +102,7 @@ def make_grid(ranks: list[int], arcs: list[tuple[int, int]], widths: list[float]
 
 
 def _visiting_order(real: int, arcs: list[tuple[int, int]]) -> list[int]:
-    """Return a number for each node, depth first along edges of either direction: connected nodes start together."""
+    """Return an index for each node, depth first along edges in both directions, so connected nodes are neighbors."""
     near: list[list[int]] = [[] for _ in range(real)]
     for a, b in arcs:
         near[a].append(b)
@@ -121,7 +121,7 @@ def _visiting_order(real: int, arcs: list[tuple[int, int]]) -> list[int]:
 
 
 def order(grid: Grid) -> int:
-    """Sort each rank by the medians of its neighbours, down and up in turn; keep the best and return its crossings."""
+    """Sort each rank by the medians of its neighbors, down and up; keep the best order and return its crossings."""
     position = [0] * len(grid.widths)
     _number_rows(grid.rows, position)
     fewest = _crossings(grid, position)
@@ -143,7 +143,7 @@ def order(grid: Grid) -> int:
 
 
 def effort(grid: Grid, most: int) -> int:
-    """Return how many times all rows of a graph of this size may be traversed, `most` times for a small one."""
+    """Return how often all rows may be traversed for a graph of this size; small graphs allow `most` times."""
     return max(2, min(most, WORK // (1 + grid.pieces())))
 
 
@@ -154,7 +154,7 @@ def _number_rows(rows: Iterable[list[int]], position: list[int]) -> None:
 
 
 def _crossings(grid: Grid, position: list[int]) -> int:
-    """Return how many pairs of edge pieces cross: inversions between the orders of their upper and lower ends."""
+    """Return the number of pairs of edge pieces that cross: inversions between the orders of their two ends."""
     total = 0
     for upper in grid.rows[:-1]:
         seen: list[int] = []  # the lower ends of the edges so far, in order

@@ -1,7 +1,7 @@
-"""A tensor as a heat map: one coloured cell per element, a histogram of the values, and their statistics.
+"""A tensor as a heat map: one colored cell per element, a histogram of the values, and their statistics.
 
-The last two dims are the rows and columns of a matrix; the leading dims number the matrices.  The colour shows the sign
-of an element, and its strength the size in proportion to the largest finite element.
+The last two dims are the rows and columns of a matrix; the leading dims are the index of the matrix.  The color shows
+the sign of an element, and its opacity the ratio of the element to the largest finite element.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from minigrad.viz.terminal import WIDTH as WIDTH_OF_LINE
 
 NAME = "viz.tensor"
 RANK = 4  # largest number of dims
-NUMBERS = 144  # largest number of elements for which the cells contain numbers
+NUMBERS = 144  # largest number of elements whose values are written into the cells
 CELL, GAP, MARGIN, WIDTH = 14, 14, 16, 720
-BAR, HIGH = 13, 60  # width of a bar of the histogram, and height of the highest
+BAR, HIGH = 13, 60  # width of a bar of the histogram, and height of the highest bar
 INDENT = 36  # indentation of the histogram, with space for the counts
 BLOCKS = " ▁▂▃▄▅▆▇█"
 
 
 class Heat(Picture):
-    """The picture of a tensor, with its statistics."""
+    """The heat map of a tensor, with its statistics."""
 
     def __init__(self, x: Tensor) -> None:
         numbers = values(x).astype(np.float64)
@@ -51,19 +51,20 @@ class Heat(Picture):
 def tensor(x: Tensor) -> Heat:
     """Draw a tensor as a heat map with a histogram.
 
-    Small tensors show their numbers. In a larger matrix, a cell stands for a patch of elements and shows the one that
-    is farthest from 0; nan counts as the farthest, so that no nan is hidden.
+    For small tensors, the cells contain numbers. In a larger matrix, a cell represents a patch of elements and shows
+    the element that is farthest from 0; nan counts as the farthest, so that every nan is visible.
 
     Parameters
     ----------
     x : Tensor
-        At most 4 dims, any dtype. The last two dims are rows and columns; a vector is broken into rows of 16.
+        Tensor of any dtype with at most 4 dims. The last two dims are rows and columns; a vector is broken into rows of
+        16 elements.
 
     Returns
     -------
     Heat
-        The picture. `str` returns it as text, `save` writes it to a file, and `statistics` contains range, mean, share
-        of zeros, counts of nan and infinities, and the histogram.
+        The picture. `str` returns it as text, `save` writes it to a file, and `statistics` contains the range, the
+        mean, the fraction of zeros, the counts of nan and infinities, and the histogram.
 
     Raises
     ------
@@ -72,12 +73,12 @@ def tensor(x: Tensor) -> Heat:
     ArgumentError
         If `x` has more than 4 dims.
     GradientError
-        If `x` is a value inside a transform, which has no numbers.
+        If `x` is a value inside a transform, which has no elements to draw.
 
     Notes
     -----
-    Range, mean and histogram cover the finite elements, in float64. At most 1,024 cells are drawn; if there are more
-    matrices, the first are drawn.
+    Range, mean and histogram are those of the finite elements, in float64. At most 1,024 cells are drawn; if there are
+    too many matrices, only the first ones are drawn.
 
     Examples
     --------
@@ -98,7 +99,7 @@ def tensor(x: Tensor) -> Heat:
 
 
 def summary(s: Statistics, size: int) -> list[str]:
-    """Return the statistics as lines."""
+    """Return the statistics as lines of text."""
     if not size:
         return ["no elements"]
     lines = [f"{s.low:.4g} to {s.high:.4g}, mean {s.mean:.4g}" if s.low <= s.high else "no finite element"]
@@ -108,7 +109,7 @@ def summary(s: Statistics, size: int) -> list[str]:
 
 
 def look(value: float, s: Statistics) -> tuple[str, str]:
-    """Return the colour of a value and its opacity."""
+    """Return the color and the opacity that represent a value."""
     if math.isnan(value):
         return ODD, "1"
     if value == 0:
@@ -117,7 +118,7 @@ def look(value: float, s: Statistics) -> tuple[str, str]:
 
 
 def as_svg(matrices: Sequence[Matrix], s: Statistics, notes: Sequence[str], title: str) -> str:
-    """Return the drawing: notes, scale, matrices and histogram from top to bottom."""
+    """Return the drawing: notes, scale, matrices and histogram, from top to bottom."""
     parts = [label(MARGIN, 24 + 17 * k, note, 12, "start", font_weight="normal" if k else "bold")
              for k, note in enumerate(notes)]  # fmt: skip
     right = MARGIN + 7.0 * max(map(len, notes))
@@ -149,7 +150,7 @@ def as_svg(matrices: Sequence[Matrix], s: Statistics, notes: Sequence[str], titl
 
 
 def drawn(cell: Cell, s: Statistics, x: float, y: float, width: float, high: float) -> list[str]:
-    """Return one cell; a heavy line marks an infinity."""
+    """Return one cell; a thick border marks an infinity."""
     colour, opacity = look(cell.value, s)
     infinite = math.isinf(cell.value)
     line: dict[str, Any] = {"line": INK, "stroke_width": "2"} if infinite else {"line": LINE, "stroke_opacity": "0.4"}
@@ -162,7 +163,7 @@ def drawn(cell: Cell, s: Statistics, x: float, y: float, width: float, high: flo
 
 
 def scale(s: Statistics, top: float) -> list[str]:
-    """Return the scale of the colours, and the marks of values that are not finite."""
+    """Return the color scale, and the marks of values that are not finite."""
     parts, x = [], MARGIN + 56.0
     parts.append(label(x - 6, top + 11, f"{-s.most:.3g}", 11, "end", font_family=MONO))
     for k in range(-4, 5):
@@ -181,7 +182,7 @@ def scale(s: Statistics, top: float) -> list[str]:
 
 
 def histogram(s: Statistics, top: float) -> list[str]:
-    """Return the bars of the histogram, with the range below them."""
+    """Return the bars of the histogram, with the range below the bars."""
     floor, most = top + HIGH, max(1, int(s.counts.max(initial=0)))
     left = float(MARGIN + INDENT)
     parts = [label(left - 6, top + 8, str(most), 10, "end"), label(left - 6, floor, "0", 10, "end")]
@@ -201,9 +202,9 @@ def histogram(s: Statistics, top: float) -> list[str]:
 
 
 def as_text(matrices: Sequence[Matrix], s: Statistics, notes: Sequence[str], spelled: bool) -> list[str]:
-    """Return the picture as lines: notes, histogram and matrices, side by side where they fit.
+    """Return the picture as lines: notes, histogram and matrices, which are side by side if they fit.
 
-    spelled: whether the cells contain numbers.
+    `spelled` is True if the cells contain numbers.
     """
     if not matrices:
         return list(notes)

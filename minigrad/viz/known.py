@@ -1,8 +1,8 @@
-"""Known values in a graph, beyond those that the graph stores: names that the user chose, and numbers.
+"""Values and names in a graph that the graph itself does not store.
 
-A graph stores the values that its rules read, and frees them in the backward pass.  Names and other values are found in
-the caller's variables, and in the dicts, lists and objects that these contain.  Under `mg.debug()` the journal has weak
-references to the operands of each op.
+A graph stores the values that its rules read, and frees them in the backward pass.  Names and further values are found
+in the caller's variables, and in the dicts, lists and objects that these contain.  Under `mg.debug()`, the journal has
+weak references to the operands of each op.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from minigrad.runtime.graph import BackpropOp, Output
 from minigrad.runtime.tensor import Tensor
 from minigrad.runtime.tracers import Tracer
 
-DEEP = 3  # largest number of steps from a variable to a tensor, as in model.layers[0].weight
-LOOKED_AT = 20_000  # the largest number of objects to search
-OF_NOTEBOOKS = ("In", "Out", "exit", "quit", "get_ipython")  # variables that a notebook defines itself
+DEEP = 3  # largest number of attributes and indices from a variable to a tensor, as in model.layers[0].weight
+LOOKED_AT = 20_000  # largest number of objects that are searched
+OF_NOTEBOOKS = ("In", "Out", "exit", "quit", "get_ipython")  # variables that every notebook defines
 CLOSED = (str, bytes, int, float, complex, type, ModuleType, FunctionType, MethodType, BackpropOp, Output)
 
 
 class Known:
-    """Names and values of vertices.  named: tensors by name."""
+    """Names and values of vertices; `named` contains the user's tensors by name."""
 
     def __init__(self, named: Mapping[str, Tensor]) -> None:
         self.results: dict[int, tuple[str, Tensor]] = {}
@@ -41,7 +41,7 @@ class Known:
                 self.positions.setdefault(position_of(t), name)
 
     def add_saved(self, nodes: Sequence[BackpropOp]) -> None:
-        """Add results that an op saved and that have not changed since, or that it read and that were never written."""
+        """Add results that an op saved and that have not changed since, or that it read and were never overwritten."""
         for node in nodes:
             for k, maker in enumerate(node.parents):
                 x = operand_of(node, k) if isinstance(maker, BackpropOp) else None
@@ -52,26 +52,26 @@ class Known:
                 usable = not isinstance(x, Holder | Tracer) and x.storage.version == version
                 if usable and isinstance(maker, BackpropOp) and k >= -1:
                     self.results.setdefault(maker.id, ("", x))
-        for node in sorted(nodes, key=lambda node: node.id):  # the operand of a view before the view
+        for node in sorted(nodes, key=lambda node: node.id):  # the operand of a view comes before the view
             if node.op.kind == "view":
                 self.add_view(node)
 
     def add_view(self, node: BackpropOp) -> None:
-        """Add the result of a view of a known operand that was never written."""
+        """Add the result of a view, if its operand is known and was never overwritten."""
         (parent,) = node.parents
         x = parent if isinstance(parent, Tensor) else self.results.get(getattr(parent, "id", 0), ("", None))[1]
         if isinstance(x, Tensor) and not isinstance(x, Tracer) and not x.storage.version:
             self.results.setdefault(node.id, ("", Tensor(x.storage, node.plan.layout)))
 
     def result(self, node: BackpropOp) -> tuple[str, Tensor | float | None]:
-        """Return the user's name for the result of an op, "" without one, and its value."""
+        """Return the user's name for the result of an op, or "", and its value, or None."""
         if node.id in self.results:
             return self.results[node.id]
         entry = journal.entry_of_node(node) if node.ids is None else None
         return "", None if entry is None else entry.tensor() if entry.tensor() is not None else entry.number
 
     def constant(self, node: BackpropOp, k: int) -> tuple[str, Tensor | float | None]:
-        """Return the same for an operand that no gradient goes to."""
+        """Return the name and the value of an operand that receives no gradient."""
         held: Tensor | float | None = None
         if node.saved and k in node.op.saves[node.mask]:
             saved = node.saved[node.op.saves[node.mask].index(k)]
@@ -88,7 +88,7 @@ class Known:
 def operand_of(node: BackpropOp, k: int, unwritten: bool = True) -> Tensor | None:
     """Return an operand of a call on few elements, or None if the node did not keep it.
 
-    unwritten: return None also if its memory was written in place at any time.
+    With `unwritten`, None is also returned if the memory of the operand was ever written in place.
     """
     storage = None if node.read is None else node.read[k]
     if storage is None or (unwritten and storage.version):
@@ -97,28 +97,28 @@ def operand_of(node: BackpropOp, k: int, unwritten: bool = True) -> Tensor | Non
 
 
 def position_of(x: Tensor) -> Any:
-    """Return a key that two tensors share if they have the same elements."""
+    """Return a key that is equal for two tensors with the same elements in memory."""
     return None if isinstance(x, Tracer) else (id(x.storage), x.layout, x.dtype)
 
 
 def caller_names(depth: int = 2) -> dict[str, Tensor]:
-    """Return tensors by their names in the frame so many calls up; locals before globals, near before far."""
+    """Return tensors by name in the frame `depth` calls up: locals before globals, short paths before long ones."""
     frame: Any = sys._getframe(depth)
     local = frame.f_locals
     variables = {**local, **{name: value for name, value in frame.f_globals.items() if name not in local}}
     if frame.f_code.co_flags & CO_OPTIMIZED and sys.version_info < (3, 13):
-        local.clear()  # clears the copy of the frame's variables, which would keep alive memory that the function frees
+        local.clear()  # clears the copy of the frame's variables, which would keep memory alive that the function frees
     own = [(name, value) for name, value in variables.items() if usual(name) and name not in OF_NOTEBOOKS]
     return dict(tensors_in(own))
 
 
 def usual(name: Any) -> bool:
-    """Return whether it is a name that a user chooses; private names are not shown."""
+    """Return whether a name is one that a user chooses; private names are not shown."""
     return isinstance(name, str) and name.isidentifier() and not name.startswith("_")
 
 
 def tensors_in(variables: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Tensor]]:
-    """Iterate over (name, tensor) of variables and of the objects in them, each object once, the near ones first."""
+    """Yield (name, tensor) for variables and the objects in them; each object is visited once, near ones first."""
     waiting = deque((name, value, 0) for name, value in variables)
     seen: set[int] = set()
     while waiting and len(seen) < LOOKED_AT:
@@ -132,7 +132,7 @@ def tensors_in(variables: Iterable[tuple[str, Any]]) -> Iterator[tuple[str, Tens
 
 
 def inside(value: Any) -> list[tuple[str, Any]]:
-    """Return (text, part) for the parts of a dict, a list or a user's object; no user code is run."""
+    """Return (text, part) for the parts of a dict, a list or a user's object, without running the user's code."""
     if type(value) in (list, tuple):
         return [(f"[{k}]", part) for k, part in enumerate(value[:LOOKED_AT])]
     if issubclass(type(value), dict):

@@ -15,14 +15,14 @@ from minigrad.runtime.tensor import Tensor
 from minigrad.runtime.tracers import Tracer
 from minigrad.viz.known import Known
 
-SHOWN = 6  # largest number of elements of a gradient or a value that a node shows
+SHOWN = 6  # largest number of elements of a gradient or a value that a label shows
 
-# The earlier labels of nodes, so that a picture after backward can show them again: texts, and no tensors.
+# The texts of earlier labels, so that a picture after backward can show them again; tensors are not stored.
 _written: weakref.WeakKeyDictionary[BackpropOp, dict[int, list[str]]] = weakref.WeakKeyDictionary()
 
 
 def of_op(node: BackpropOp, known: Known, gradient: Tensor | None = None) -> str:
-    """Return name, result, gradient if given, parameters and saves of an op, one line for each."""
+    """Return the label of an op: name, result, gradient if it is given, parameters and saved values, line by line."""
     lines = [node.op.label, f"{node.plan.dtype}{node.plan.layout.shape}"]
     name, result = known.result(node)
     lines += remembered(node, -1, [" = ".join(part for part in (name, short(result)) if part)])
@@ -39,13 +39,13 @@ def of_op(node: BackpropOp, known: Known, gradient: Tensor | None = None) -> str
 
 
 def hint(node: BackpropOp) -> str:
-    """Return the tooltip: the first line of the op's documentation, and the user's line under debug."""
+    """Return the tooltip: the first line of the op's documentation, and under mg.debug the user's line."""
     first = node.op.doc.strip().splitlines()[0]
     return f"{first}  ({node.source})" if node.source else first
 
 
 def of_var(x: Any, grads: GradStore | None, known: Known, gradient: Tensor | None = None) -> str:
-    """Return a Var's name, shape and gradient: that in grads, if these are given, otherwise a small one."""
+    """Return a Var's name, shape and gradient: taken from `grads` if given, and otherwise only shown if it is small."""
     lines = [x.name or known.names.get(id(x)) or f"Var #{x.id}", f"{x.dtype}{x.shape}"]
     lines += [short(x)] if short(x) else []
     if grads is not None:
@@ -59,7 +59,7 @@ def of_var(x: Any, grads: GradStore | None, known: Known, gradient: Tensor | Non
 
 
 def of_constant(node: BackpropOp, k: int, known: Known) -> str:
-    """Return the name and values of a constant operand, where they are known; for a nameless number only the number."""
+    """Return the name and value of a constant operand, if they are known; a number without a name is only its value."""
     spec = node.plan.specs[k]
     name, value = known.constant(node, k)
     kind, numbers = f"{spec.dtype}{spec.shape}", short(value)
@@ -69,7 +69,7 @@ def of_constant(node: BackpropOp, k: int, known: Known) -> str:
 
 
 def remembered(node: BackpropOp, k: int, lines: list[str]) -> list[str]:
-    """Return the nonempty lines on an operand, or for -1 the result; without any, those of an earlier picture."""
+    """Return the nonempty lines for operand k, or for the result if k is -1; if there are none, those of earlier."""
     lines = [line for line in lines if line]
     earlier = _written.setdefault(node, {})
     if lines:
@@ -78,14 +78,14 @@ def remembered(node: BackpropOp, k: int, lines: list[str]) -> list[str]:
 
 
 def short(x: Tensor | float | None) -> str:
-    """Return a number, or the values of a tensor with few; "" for others."""
+    """Return a number or the values of a small tensor as text, otherwise ""."""
     if isinstance(x, Tensor):
         return values_text(x) if not isinstance(x, Tracer) and x.numel() <= SHOWN else ""
     return "" if x is None else f"{x:.4g}"
 
 
 def values_text(x: Tensor) -> str:
-    """Return a few values in short form."""
+    """Return the values of a small tensor as text."""
     flat = host_array(x).astype(float).reshape(-1)
     text = ", ".join(f"{v:.4g}" for v in flat)
     return text if x.shape == () else f"[{text}]"

@@ -1,9 +1,9 @@
-"""Where does each box of a graph go, so that all arrows point down and few of them cross?
+"""The coordinates of the boxes of a graph, such that all arrows point down and few of them cross.
 
-`arrange` takes nodes, edges and box sizes and returns coordinates; `viz.svg` draws them. The method is Sugiyama's, in
-four steps: a rank for every node and an order within each rank (both in `viz.grid`), then an x for every node and a
-route for every edge. Nothing recurses and nothing is random: ten thousand nodes are fine, and the same graph always
-produces the same picture.
+`arrange` maps nodes, edges and box sizes to coordinates; `viz.svg` draws them. The method is Sugiyama's, in four steps:
+a rank for every node and an order within each rank (both in `viz.grid`), then an x coordinate for every node and a
+route for every edge. There is no recursion and no randomness: graphs may have ten thousand nodes, and the same graph
+always has the same picture.
 
 Source: K. Sugiyama, S. Tagawa, M. Toda, "Methods for Visual Understanding of Hierarchical System Structures", IEEE
 Transactions on Systems, Man, and Cybernetics 11(2), 1981. The median rule and the weights that straighten edges are
@@ -44,8 +44,9 @@ LEVERAGE: Final = (1.0, 4.0, 16.0)
 class Arrangement:
     """The coordinates of a drawing; x grows to the right and y downwards, from 0 to `width` and `height`.
 
-    `centres` has the middle of each box. `routes` has for each edge, in the order given, the points from the lower
-    side of its source to the upper side of its target. A piece of a route is vertical, or crosses the gap of two ranks.
+    `centres` contains the center of each box. `routes` contains for each edge, in the given order, the points from the
+    lower side of its source to the upper side of its target. A piece of a route is vertical, or crosses the gap between
+    two ranks.
     """
 
     centres: dict[Hashable, Point]
@@ -60,18 +61,17 @@ def arrange(
     nodes: Sequence[N], edges: Sequence[tuple[N, N]], sizes: Mapping[N, tuple[float, float]],
     gaps: Mapping[N, float] | None = None,
 ) -> Arrangement:  # fmt: skip
-    """Return coordinates for boxes of the given `(width, height)` and for the edges `(source, target)` between them.
+    """Return coordinates for boxes with the given `(width, height)` and for the edges `(source, target)` between them.
 
-    gaps: the distance of the arrows that meet at a node, where there must be space between them, as for labels.
-    Several edges between the same two nodes are drawn side by side. Edges that go over very many ranks are
-    routed straight in a graph that is too big for a bend at each rank.
+    `gaps` is the distance of the arrows that meet at a node, where arrows need space between them, for example for
+    labels. Several edges between the same two nodes are drawn side by side. In a graph that is too large for a bend at
+    each rank, edges that cross very many ranks are straight. Raises ArgumentError if the edges have a cycle or name an
+    unknown node, or if a node is given twice or has no size.
 
-    Raises: ArgumentError if the edges have a cycle or name an unknown node, if a node is given twice or has no size.
-    Example:
-        >>> sizes = {"x": (40.0, 20.0), "y": (40.0, 20.0)}
-        >>> drawing = arrange(["x", "y"], [("x", "y")], sizes)
-        >>> drawing.centres["x"], drawing.centres["y"]
-        ((20.0, 10.0), (20.0, 64.0))
+    >>> sizes = {"x": (40.0, 20.0), "y": (40.0, 20.0)}
+    >>> drawing = arrange(["x", "y"], [("x", "y")], sizes)
+    >>> drawing.centres["x"], drawing.centres["y"]
+    ((20.0, 10.0), (20.0, 64.0))
     """
     number = _numbers(nodes, edges, sizes)
     if not nodes:
@@ -114,7 +114,7 @@ def _numbers(nodes: Sequence[N], edges: Iterable[tuple[N, N]], sizes: Mapping[N,
 
 
 def _position(grid: Grid) -> list[float]:
-    """Return an x for every node and bend: near its neighbours, in the order of its rank, without overlaps."""
+    """Return an x for every node and bend: near its neighbors, in the order of its rank, without overlaps."""
     x = [0.0] * len(grid.widths)
     offsets = []
     for row in grid.rows:
@@ -129,7 +129,7 @@ def _position(grid: Grid) -> list[float]:
     longest = [max((up[k] + down[k] for k in row), default=0) for row in grid.rows]
     firm = {k: 1.0 if up[k] + down[k] == most else ASIDE for row, most in zip(grid.rows, longest) for k in row}
     for turn in range(passes):
-        # First each rank follows the rank before it, so that positions move quickly; the last passes balance both
+        # First each rank follows the previous rank, so that positions change quickly; the last passes balance both
         # sides.
         both = 2 * turn >= passes
         rows = list(zip(grid.rows, offsets))
@@ -147,8 +147,10 @@ def _position(grid: Grid) -> list[float]:
 def _pulls(
     grid: Grid, rows: list[list[int]], neighbours: list[list[int]]
 ) -> tuple[list[list[tuple[int, float]]], list[int]]:
-    """Return the weighted neighbours of each node and bend on one side, and the longest path from that side.  rows:
-    from that side on."""
+    """Return for each node and bend its weighted neighbors on one side, and the longest path from that side.
+
+    `rows` contains the ranks in the order from that side.
+    """
     steps = [0] * len(grid.widths)
     pulls: list[list[tuple[int, float]]] = [[] for _ in grid.widths]
     for row in rows:
@@ -162,7 +164,7 @@ def _pulls(
 
 
 def _pull(k: int, neighbours: list[tuple[int, float]], x: list[float]) -> tuple[float, float]:
-    """Return the weighted mean of the neighbours' positions and its weight; for no neighbours the current position."""
+    """Return the weighted mean of the neighbors' positions and its weight; without neighbors, the current position."""
     total = weight = 0.0
     for m, share in neighbours:
         total += share * x[m]
@@ -171,7 +173,7 @@ def _pull(k: int, neighbours: list[tuple[int, float]], x: list[float]) -> tuple[
 
 
 def _isotonic(wanted: list[float], weights: list[float]) -> list[float]:
-    """Return the non-decreasing values nearest to `wanted` in weighted least squares, by pooling adjacent violators.
+    """Return the non-decreasing values closest to `wanted` in weighted least squares, by pooling adjacent violators.
 
     Source: M. Ayer et al., "An Empirical Distribution Function for Sampling with Incomplete Information", 1955.
 
@@ -190,7 +192,7 @@ def _isotonic(wanted: list[float], weights: list[float]) -> list[float]:
 
 
 def _stack(grid: Grid, x: list[float], heights: list[float]) -> tuple[list[float], list[float]]:
-    """Return the top and the bottom of each rank. An edge that runs far to the side gets a higher gap to turn in."""
+    """Return the top and the bottom of each rank. The gap below a rank is higher if an edge runs far to the side."""
     tops, bottoms, y = [], [], 0.0
     for row in grid.rows:
         tops.append(y)
@@ -207,7 +209,7 @@ def _routes(
     wide: dict[int, float],
     spans: list[tuple[float, float]],
 ) -> list[list[Point]]:
-    """Route from the lower side of the source through its rank's gap, straight past ranks between, to the target."""
+    """Return the route of each edge: from its source through the gap below it, straight past ranks, to its target."""
     leaving = _ports(grid, x, boxes, {}, end=0)
     arriving = _ports(grid, x, boxes, wide, end=-1)
     routes = []
@@ -220,7 +222,7 @@ def _routes(
         for k, px in zip(chain[1:-1], at[1:-1]):
             route += [(px, y) for y in spans[k]]
         route += [(at[-1], spans[chain[-1]][0]), (at[-1], yb - hb / 2)]
-        # A box as high as its rank, or a rank without height, would produce a point twice, up to rounding.
+        # A box that is as high as its rank, or a rank without height, would produce a point twice, up to rounding.
         routes.append([route[0], *(here for before, here in pairwise(route) if here[1] - before[1] > 1e-6)])
     return routes
 
@@ -228,7 +230,7 @@ def _routes(
 def _ports(
     grid: Grid, x: list[float], boxes: list[tuple[float, float, float, float]], wide: dict[int, float], *, end: int
 ) -> list[float]:
-    """Return the x at which each edge touches the box at one end: side by side, in the order of their other ends."""
+    """Return the x at which each edge touches the box at one end; edges are ordered by their other ends."""
     meeting: dict[int, list[int]] = {}
     for i, chain in enumerate(grid.chains):
         meeting.setdefault(chain[end], []).append(i)

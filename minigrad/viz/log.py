@@ -1,7 +1,7 @@
-"""The log of a training: a file of values by step, and curves of them that are drawn while it runs.
+"""The log of a training run: a file of values by step, and curves of them that are drawn during the run.
 
-In a notebook each picture replaces the previous one; in a terminal the chart is drawn over the previous one.  In a file
-or a pipe, some lines report the progress and the chart comes at the end.
+In a notebook, each picture replaces the previous one; in a terminal, each chart is drawn over the previous one.  In a
+file or a pipe, some lines report the progress, and the chart is written at the end.
 """
 
 from __future__ import annotations
@@ -21,26 +21,26 @@ from minigrad.errors import ArgumentError
 from minigrad.runtime.tensor import Tensor
 from minigrad.viz.curves import Curves, curves
 
-SECONDS = 0.5  # seconds between two pictures
-REPORTS = 10  # lines of progress in a file or a pipe
+SECONDS = 0.5  # minimum time in seconds between two pictures
+REPORTS = 10  # number of lines of progress in a file or a pipe
 
 
 class Log:
-    """Values of a training by step, written to a file and drawn as they come.
+    """Values of a training run by step, written to a file and drawn during the run.
 
     Parameters
     ----------
     path : str or Path, optional
-        File that ends in `.jsonl`, one JSON object per row, or `.csv`, whose columns are those of the first row. It is
-        replaced, and each row is in it at once.
+        File that ends in `.jsonl`, with one JSON object per row, or in `.csv`, with the columns of the first row. An
+        existing file is replaced, and each row is written immediately.
     total : int, optional
-        Number of steps, to report the progress and the time that is left.
+        Total number of steps, from which the remaining time is estimated.
     show : bool, default True
-        Whether to draw.
+        Whether to draw curves.
     log : bool, default False
-        Whether curves are on a logarithmic scale.
+        Whether the curves are on a logarithmic scale.
     out : TextIO, optional
-        Stream that a terminal chart is written to; stderr if None.
+        Stream for charts in a terminal and for lines of progress; stderr if None.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Log:
     Raises
     ------
     ArgumentError
-        If the file name ends in something else, or a row has other columns.
+        If the file has another ending, or a row has other columns than the first one.
 
     Examples
     --------
@@ -77,7 +77,7 @@ class Log:
         self.began = time.monotonic()
 
     def __call__(self, step: int | None = None, **values: Any) -> None:
-        """Add a row of values, numbers or tensors of one element; step: one more than the last if None."""
+        """Add a row of values, numbers or tensors of one element; the default step is the last step plus 1."""
         self.step = self.step + 1 if step is None else int(step)
         row = {name: number(value) for name, value in values.items()}
         if self.file is not None:
@@ -109,7 +109,7 @@ class Log:
         self.file.flush()
 
     def progress(self) -> str:
-        """Return the step, the last values and the time that is left."""
+        """Return the step, the last values and the estimated remaining time as text."""
         spent = time.monotonic() - self.began
         share = f"/{self.total}" if self.total else ""
         left = f", {spent * (self.total - self.step) / self.step:.0f} s left" if self.total and self.step else ""
@@ -122,7 +122,7 @@ class Log:
         return curves(drawn, log=self.log)
 
     def close(self) -> None:
-        """Close the file and draw once more."""
+        """Close the file, and draw the last picture."""
         if self.file is not None:
             self.file.close()
             self.file = None
@@ -145,7 +145,7 @@ def number(value: Any) -> float:
 
 
 def screen(out: TextIO, total: int | None) -> Notebook | Terminal | Lines:
-    """Return the output: a notebook, a terminal or a file."""
+    """Return the output for a notebook, a terminal or a file."""
     if "IPython" in sys.modules:
         shell = sys.modules["IPython"].get_ipython()
         if shell is not None and hasattr(shell, "kernel"):
@@ -154,14 +154,14 @@ def screen(out: TextIO, total: int | None) -> Notebook | Terminal | Lines:
 
 
 class Notebook:
-    """Replaces one picture by the next."""
+    """Output for a notebook, which replaces each picture by the next."""
 
     def __init__(self) -> None:
         self.handle: Any = None
         self.due = 0.0
 
     def update(self, log: Log, force: bool = False) -> None:
-        """Draw, if the last picture is old enough."""
+        """Draw a picture if enough time has passed since the last one."""
         if not log.values or (not force and time.monotonic() < self.due):
             return
         from IPython.display import HTML, display
@@ -179,13 +179,13 @@ class Notebook:
 
 
 class Terminal:
-    """Draws a chart over the one before."""
+    """Output for a terminal, which draws each chart over the previous one."""
 
     def __init__(self, out: TextIO) -> None:
         self.out, self.lines, self.due = out, 0, 0.0
 
     def update(self, log: Log, force: bool = False) -> None:
-        """Draw, if the last chart is old enough."""
+        """Draw a chart if enough time has passed since the last one."""
         if not log.values or (not force and time.monotonic() < self.due):
             return
         text = f"{log.curves().text.rstrip()}\n{log.progress()}\n"
@@ -201,7 +201,7 @@ class Terminal:
 
 
 class Lines:
-    """Writes some lines of progress, and the chart at the end."""
+    """Output for a file or a pipe: some lines of progress, and the chart at the end."""
 
     def __init__(self, out: TextIO, total: int | None) -> None:
         self.out = out
@@ -209,7 +209,7 @@ class Lines:
         self.wait, self.due = 10.0, time.monotonic() + 10.0
 
     def update(self, log: Log) -> None:
-        """Write a line, if enough steps or seconds have passed; without a total ever fewer."""
+        """Write a line if enough steps or seconds have passed; without a total, lines become less frequent."""
         if self.apart is not None and log.step % self.apart:
             return
         if self.apart is None:

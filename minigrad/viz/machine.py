@@ -1,5 +1,5 @@
-"""From an op to the machine: its scalar function, the loops around it, LLVM's text and the assembly, for the forward
-and the backward pass.
+"""The code of an op: its scalar function, the loops around it, the LLVM IR and the assembly, for the forward pass and
+the backward pass.
 """
 
 from __future__ import annotations
@@ -30,8 +30,11 @@ NOISE = re.compile(r"^\s*\.(cfi|p2align|size|type|globl|section|text|file|ident|
 
 @dataclass(frozen=True)
 class Listing:
-    """One kernel that ran.  title: the op.  scalar: its function of one element, "" without one.  loops: the text that
-    was compiled.  llvm, assembly: what it became, "" where they were not asked for.  facts: a sentence on its vectors.
+    """One kernel that ran.
+
+    `title` is the op.  `scalar` is its function of one element, or "".  `loops` is the source that was compiled.
+    `llvm` and `assembly` are its translations, or "" if they were not requested.  `facts` is a text about its vector
+    instructions.
     """
 
     title: str
@@ -44,12 +47,27 @@ class Listing:
 
 
 def kernel(y: Tensor, machine: bool = True) -> Picture:
-    """Show the kernels of the op that made y, and of its backward rules, side by side.
+    """Show the kernels of the op that made y, and the kernels of its backward rules, side by side.
 
-    machine: with LLVM's text and the assembly of kernels of the CPU, for which each is compiled once more, in some
-    tenths of a second.
-    Raises GradientError for a tensor without a recorded op, or whose graph was freed; KernelError for machine code
-    where NUMBA_DISABLE_JIT=1 lets none be made.
+    Parameters
+    ----------
+    y : Tensor
+        The result of a recorded op.
+    machine : bool, default True
+        Whether to show the LLVM IR and the assembly of CPU kernels. Each kernel is compiled again for this, which takes
+        some tenths of a second.
+
+    Returns
+    -------
+    Picture
+        The kernels.
+
+    Raises
+    ------
+    GradientError
+        If no op is recorded for `y`, or the graph was freed.
+    KernelError
+        If `machine` is True and NUMBA_DISABLE_JIT=1 prevents compilation.
     """
     if not isinstance(y, Tensor) or y.is_leaf:
         raise GradientError(f"viz.kernel: no op is recorded for {describe(y)}; compute it from a mg.Var")
@@ -71,7 +89,7 @@ def forward(node: BackpropOp, machine: bool) -> list[Listing]:
 
 
 def backward(node: BackpropOp, machine: bool) -> list[tuple[int, str, list[Listing]]]:
-    """For each operand that a gradient goes to, the kernels of its rule, as the engine runs it."""
+    """Return (index, name, kernels) for each operand that receives a gradient; these kernels are run by the engine."""
     heads = [ones(out.shape, dtype=out.dtype, device=node.plan.device) for out in node.plan.outs]
     step = Step(node, list(heads), [], 0.0)
     result = []
@@ -96,7 +114,7 @@ def backward(node: BackpropOp, machine: bool) -> list[tuple[int, str, list[Listi
 
 
 def listing(op: Op, file: str, machine: bool) -> Listing:
-    """One kernel, to read."""
+    """Return the listing of one kernel."""
     scalar = "" if op.scalar is None else ast.unparse(op.scalar.node)
     llvm = assembly = facts = ""
     if machine:
@@ -108,13 +126,13 @@ def listing(op: Op, file: str, machine: bool) -> Listing:
 
 
 def function_of(llvm: str, name: str) -> str:
-    """Return the text of one function of a module."""
+    """Return the text of one function of an LLVM module."""
     function = re.search(rf'^define [^\n]*@"?{re.escape(name)}"?\(.*?^}}', llvm, re.MULTILINE | re.DOTALL)
     return function.group() if function else llvm
 
 
 def body_of(assembly: str, name: str) -> str:
-    """Return the lines of one function, up to the next."""
+    """Return the assembly lines of one function."""
     start = re.search(rf'^"?{re.escape(name)}"?:', assembly, re.MULTILINE)
     if start is None:
         return assembly
@@ -123,7 +141,7 @@ def body_of(assembly: str, name: str) -> str:
 
 
 def vectors(assembly: str) -> str:
-    """Return the count and width of the vector instructions in an assembly text, for x86, as text."""
+    """Return a text about the number and the width of the vector instructions in x86 assembly."""
     packed = [line for line in assembly.splitlines() if ARITHMETIC.match(line)]
     if not packed:
         return "no vector arithmetic"
@@ -132,7 +150,7 @@ def vectors(assembly: str) -> str:
 
 
 def as_text(columns: dict[str, list[Listing]]) -> str:
-    """Scalar functions and loops, one column after another."""
+    """Return the scalar functions and the loops as text, one column after another."""
     lines = []
     for title, kernels in columns.items():
         lines.append(f"== {title}")
@@ -144,7 +162,7 @@ def as_text(columns: dict[str, list[Listing]]) -> str:
 
 
 def as_html(heading: str, columns: dict[str, list[Listing]]) -> str:
-    """Return a column for the call and one for each gradient; LLVM's text and the assembly are closed at first."""
+    """Return one column for the call and one per gradient; LLVM IR and assembly are collapsed initially."""
     made = []
     for title, kernels in columns.items():
         parts = [f"<h4>{escape(title)}</h4>"]

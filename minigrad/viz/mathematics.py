@@ -1,7 +1,7 @@
-"""Formulas for people: a term of `diagnostics/formula.py` as a line of text, or as MathML, which browsers draw.
+"""Formulas for readers: a term of `diagnostics/formula.py` as a line of text, or as MathML, which browsers draw.
 
-A value that is computed once and used twice gets a letter, which is defined after the formula.  Casts are left out.
-Ops that only change a shape are named, since a formula of single elements would not show them.
+A value that is used twice gets a letter, which is defined after the formula.  Casts are left out.  Ops that only change
+a shape are shown by name, because a formula for single elements would not show them.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from unicodedata import normalize
 from minigrad.diagnostics.formula import BAR
 from minigrad.diagnostics.terms import Term
 
-# How tightly each binds its operands: a term in a position that binds more tightly gets parentheses.
+# The precedence of an op: a term is parenthesized if its position requires a higher precedence.
 COMPARE, SUM, PRODUCT, SIGN, POWER, WHOLE = range(6)
 INFIX = {
     "add": ("+", SUM), "sub": ("\u2212", SUM), "mul": ("\u00b7", PRODUCT), "matmul": ("@", PRODUCT),
@@ -26,9 +26,9 @@ NAMES = {"sigmoid": "\u03c3", "log": "ln", "stretch": "spread", "expand": "sprea
          "unsqueeze": "reshape", "squeeze": "reshape"}  # fmt: skip
 SAID = ("dims", "dim", "keepdim", "reverse", "to")  # names of the parameters that a formula shows
 LETTERS = "stuvwpqr"
-# Parentheses of the size of the text: larger ones make a line of calls hard to read.
+# Parentheses have the size of the text, because larger ones make a line of calls hard to read.
 OPEN, CLOSE = '<mo stretchy="false">(</mo>', '<mo stretchy="false">)</mo>'
-LONG = 9  # length in characters from which a repeated term gets a name
+LONG = 9  # a repeated term with at least this number of characters gets a letter
 
 
 def plain(term: Term) -> str:
@@ -37,14 +37,14 @@ def plain(term: Term) -> str:
 
 
 def mathml(term: Term, left: str = "") -> str:
-    """Return the formula as a MathML element; left: the name of its value."""
+    """Return the formula as a MathML element; `left` is the name of its value."""
     inner = said(term, _Markup())
     head = f"{_Markup().leaf(left)}<mo>=</mo>" if left else ""
     return f'<math xmlns="http://www.w3.org/1998/Math/MathML" display="inline"><mrow>{head}{inner}</mrow></math>'
 
 
 def said(term: Term, hand: Any) -> str:
-    """Return a term, and the definitions of its letters."""
+    """Return a term and the definitions of its letters."""
     names = Letters(without_casts(term))
     text: list[str] = [hand.write(names.root, COMPARE, names.of)]
     for letter, part in names.parts:
@@ -53,7 +53,7 @@ def said(term: Term, hand: Any) -> str:
 
 
 class Letters:
-    """Which terms get a letter.  of: letters by identity.  parts: (letter, term), the outer ones first."""
+    """The terms that get a letter: `of` maps ids of terms to letters; `parts` lists (letter, term), outer first."""
 
     def __init__(self, root: Term) -> None:
         self.root = root
@@ -72,7 +72,7 @@ class Letters:
 
 
 def without_casts(term: Term) -> Term:
-    """Return the term without conversions between dtypes and devices."""
+    """Return the term without conversions of dtype or device, and without copies."""
     made: dict[int, Term] = {}
     stack = [(term, False)]
     while stack:
@@ -91,14 +91,14 @@ def without_casts(term: Term) -> Term:
 
 
 def turned(term: Term) -> bool:
-    """Return whether it is the transpose of a matrix, or of the last two dims."""
+    """Return whether a term transposes a matrix, or the last two dims."""
     if term.name == "permute":
         return tuple(term.params["dims"]) == (1, 0)
     return term.name == "transpose" and sorted(term.params.values()) == [-2, -1]
 
 
 def ordered(term: Term) -> Sequence[Term]:
-    """Return the operands as people write them: numbers before names in products."""
+    """Return both operands in the usual order: numbers before names in products."""
     a, b = term.args
     numeric = not b.args and b.name.lstrip("-")[:1].isdigit()
     return (b, a) if term.name == "mul" and numeric and (a.args or not a.name[:1].isdigit()) else (a, b)
@@ -112,13 +112,13 @@ def name_of(term: Term) -> str:
 
 
 def params_text(term: Term) -> str:
-    """Return the parameters that are shown, as in a call."""
+    """Return the parameters that a formula shows, as in a call."""
     shown = [f"{key}={value}" for key, value in term.params.items() if key in SAID and value is not False]
     return ", ".join(shown)
 
 
 class _Text:
-    """Writes text."""
+    """Writes formulas as text."""
 
     equals = " = "
 
@@ -129,7 +129,7 @@ class _Text:
         return ", where ".join([parts[0], ", ".join(parts[1:])]) if len(parts) > 1 else parts[0]
 
     def write(self, term: Term, held: int, names: dict[int, str]) -> str:
-        """Return a term in a position that binds as tightly as `held`."""
+        """Return a term for a position that requires at least the precedence `held`."""
         if names.get(id(term)):
             return self.leaf(names[id(term)])
         if not term.args:
@@ -186,7 +186,7 @@ class _Text:
 
 
 class _Markup(_Text):
-    """Writes MathML."""
+    """Writes formulas as MathML."""
 
     equals = "<mo>=</mo>"
 

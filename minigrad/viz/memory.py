@@ -1,9 +1,8 @@
 """Plot the memory that a graph holds during the forward and the backward pass, op by op, with the peak.
 
-An op holds its saved values from its call until the backward pass has visited it.  They are drawn as a block, which is
-wider for earlier ops.  The blocks of later ops are stacked on the blocks of earlier ones.  The backward pass adds
-gradients, intermediate values of rules, and values that checkpoints compute again; each step is measured and drawn on
-top.
+An op holds its saved values from its call until the backward pass has visited the op.  They are drawn as a block, which
+is wider for earlier ops.  The blocks of later ops are stacked on the blocks of earlier ops.  The backward pass adds
+gradients, intermediate values of rules, and values that checkpoints recompute; each step is measured and drawn on top.
 """
 
 from __future__ import annotations
@@ -25,15 +24,28 @@ from minigrad.viz.terminal import clipped
 
 WIDTH, HEIGHT, LEFT, TOP = 640, 220, 70, 64
 SAVED, PASSING = LIGHT["saved"], LIGHT["passing"]
-LINES = 24  # rows of text for each pass
-NAME = 28  # characters of an op's name in this text
+LINES = 24  # largest number of lines of text for each pass
+NAME = 28  # largest number of characters of an op's name in this text
 
 
 class Memory(Picture):
     """The plot of `memory`, with the plotted values as attributes.
 
-    rows: the ops, the oldest first, with the values that each saved.  forward: bytes held after each of them; backward:
-    the most bytes during the op's step of the backward pass, in the order of rows.  peak: the largest; at: its row.
+    Parameters
+    ----------
+    rows : list of Row
+        The ops, the oldest first, with the values that each op saved.
+    forward : list of int
+        Bytes held after each op.
+    backward : list of int
+        Largest number of bytes during the op's step of the backward pass, in the order of `rows`.
+
+    Attributes
+    ----------
+    peak : int
+        The maximum of `backward`.
+    at : int
+        Index of the row with the peak.
     """
 
     def __init__(self, y: Tensor, rows: Sequence[Row], forward: list[int], backward: list[int], more: bool) -> None:
@@ -50,7 +62,7 @@ class Memory(Picture):
 
 
 class Measured(Around):
-    """A node whose step is measured."""
+    """A node whose step of the backward pass is measured."""
 
     __slots__ = ("steps",)
     hooks = None  # a measurement does not call the user's hooks
@@ -60,13 +72,13 @@ class Measured(Around):
         self.steps = steps
 
     def pull(self, gradients: Any, wanted: set[int] | None, create: bool) -> Any:
-        """Run the node's pull as a new step."""
+        """Run the node's `pull` as a new step."""
         self.steps.begin(self.node.id)
         return self.node.pull(gradients, wanted, create)
 
 
 class Steps:
-    """The peak of the additional bytes in each step of a pass.  A step lasts until the next one begins."""
+    """The peak of the additional bytes in each step of a pass; a step lasts until the next step begins."""
 
     def __init__(self, allocator: Any) -> None:
         self.allocator, self.before = allocator, counted(allocator)
@@ -74,7 +86,7 @@ class Steps:
         self.node: int | None = None
 
     def begin(self, node: int | None) -> None:
-        """End the current step and begin the step of a node."""
+        """End the current step, and begin the step of a node."""
         if self.before is None:
             return
         if self.node is not None:
@@ -84,12 +96,28 @@ class Steps:
 
 
 def memory(y: Tensor) -> Memory:
-    """Plot the bytes that the graph of y holds over the forward and the backward pass, with the peak of both.
+    """Plot the bytes that the graph of y holds during the forward and the backward pass, with the peak.
 
-    Saved values are counted as in `mg.tape`.  A backward pass runs once, as `backward()` does from ones, to measure its
-    memory; it keeps the graph, changes no `.grad` and calls no hooks.  The measurement includes the whole process, and
-    restarts the allocator's peak.  Temporary memory of an op in the forward pass is not shown.
-    Raises GradientError if y has no graph, or its graph has been freed.
+    Parameters
+    ----------
+    y : Tensor
+        Result whose graph is measured.
+
+    Returns
+    -------
+    Memory
+        The plot.
+
+    Raises
+    ------
+    GradientError
+        If `y` has no graph, or the graph was freed.
+
+    Notes
+    -----
+    Saved values are counted as in `mg.tape`.  A backward pass runs once, with ones as the incoming gradient, to measure
+    its memory.  It keeps the graph, changes no `.grad` and calls no hooks.  The measurement includes the whole process,
+    and resets the peak of the allocator.  Temporary memory of an op in the forward pass is not shown.
     """
     rows = rows_of(y, "viz.memory", {})
     nodes, _ = reachable([end_of(y)])
@@ -106,12 +134,12 @@ def memory(y: Tensor) -> Memory:
 
 
 def row_name(row: Row) -> str:
-    """Return an op and its shape."""
+    """Return the name of an op and its shape."""
     return f"{row.name}{row.node.shape}"
 
 
 def as_text(picture: Memory, notes: list[str]) -> str:
-    """Return one line per op for each pass; if there are many ops, several of them share one line."""
+    """Return one line per op for each pass; if there are many ops, several ops share one line."""
     count = len(picture.rows)
     size = max(1, -(-count // LINES))
     blocks = [range(k, min(k + size, count)) for k in range(0, count, size)]
@@ -159,7 +187,7 @@ def as_svg(picture: Memory, title: str, notes: list[str]) -> str:
 
 
 def blocks(picture: Memory, floor: float, across: float, up: float) -> list[str]:
-    """Draw the bytes that each op holds, and those of its step in the backward pass."""
+    """Draw the bytes that each op holds, and those that its backward step adds."""
     parts, count = [], len(picture.rows)
     for k, row in enumerate(picture.rows):
         high = row.saved * up

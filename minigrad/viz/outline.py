@@ -1,7 +1,7 @@
-"""A graph as lines of text: the result first, and the operands below it, indented.
+"""A graph as lines of text: the result is first, and its operands are below it, indented.
 
-A node that several ops read is printed once, with a number; later lines refer to the number.  Lines that would begin
-far to the right continue at the left.
+A node that several ops read is printed once, with a number, to which later lines refer.  Lines that would be indented
+too far continue at the left.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from collections.abc import Iterator, Sequence
 from minigrad.viz.svg import Edge, Node
 from minigrad.viz.terminal import clipped
 
-DEEP = 7  # steps to the right, after which an op begins at the left again
-Waiting = tuple[str, str, str, str]  # a node's id, the prefix of its line, the prefix of lines below it, its role
+DEEP = 7  # largest number of indentations; an op that would be deeper is printed at the left
+Waiting = tuple[str, str, str, str]  # a node's id, the prefix of its line, the prefix of the lines below, its role
 
 
 class Outline:
-    """The lines of a graph, one per node or reference; iterate once.  Each line is computed when it is requested."""
+    """The lines of a graph, one per node or reference; they are computed on request, and can be iterated once."""
 
     def __init__(self, nodes: Sequence[Node], edges: Sequence[Edge]) -> None:
         self.known = {node.id: node for node in nodes}
@@ -36,7 +36,7 @@ class Outline:
                 yield clipped(self.line(stack))
 
     def line(self, stack: list[Waiting]) -> str:
-        """Return the line of the next node, and put its operands on the stack."""
+        """Return the line of the next node, and push its operands on the stack."""
         key, head, below, role = stack.pop()
         before = key in self.listed
         later = not before and bool(self.operands[key]) and len(below) // 3 == DEEP

@@ -1,4 +1,4 @@
-"""A picture that shows itself in a notebook, prints as text, and saves to a file."""
+"""A picture that a notebook displays, that prints as text, and that can be saved to a file."""
 
 from __future__ import annotations
 
@@ -15,7 +15,12 @@ from minigrad.viz.shapes import FORBIDDEN, escaped
 class Picture:
     """A picture as HTML for a notebook and as text.
 
-    html: the body of a fragment; if omitted, the SVG.  svg: the whole picture as one SVG, or "".
+    Parameters
+    ----------
+    html : str, default ""
+        Body of the HTML fragment; if it is empty, the SVG.
+    svg : str, default ""
+        The whole picture as one SVG, or "".
     """
 
     def __init__(self, title: str, text: str, html: str = "", svg: str = "") -> None:
@@ -33,7 +38,7 @@ class Picture:
 
     @property
     def on_black(self) -> str:
-        """Return the SVG on black, "" where there is none."""
+        """The SVG on a black background, or "" if there is no SVG."""
         return darkened(self.svg)
 
     def save(self, path: str | Path, dark: bool = False) -> Path:
@@ -42,19 +47,19 @@ class Picture:
         Parameters
         ----------
         path : str or Path
-            File that ends in .html; if the picture is one SVG, also in .svg, .png or .pdf.
+            File that ends in .html; a picture that is one SVG can also be saved as .svg, .png or .pdf.
         dark : bool, default False
-            Whether a .svg, .png or .pdf file has a dark ground. A page follows the scheme of the browser.
+            Whether a .svg, .png or .pdf file has a dark background. An .html page follows the browser's color scheme.
 
         Returns
         -------
         Path
-            The file.
+            Path of the file.
 
         Raises
         ------
         ArgumentError
-            If the ending is another one, or if the package for .png (resvg-py) or .pdf (svglib) is not installed.
+            If the ending is unknown, or if the package for .png (resvg-py) or .pdf (svglib) is not installed.
         """
         target = Path(path)
         ending = target.suffix.lower()
@@ -66,18 +71,18 @@ class Picture:
 
 
 def scrolling(svg: str) -> str:
-    """Put an SVG into an element that scrolls on a narrow page."""
+    """Return an SVG inside an element that scrolls on a narrow page."""
     return f'<div class="mg-drawing">{fitting(svg)}</div>'
 
 
 def fitting(svg: str) -> str:
-    """Write the width of an SVG document as a variable of the stylesheet, which shrinks it on a narrow page."""
+    """Return an SVG with its width as a variable of the style sheet, which shrinks the SVG on a narrow page."""
     width = re.search(r' width="(\d+)"', svg)
     return svg.replace("<svg ", f'<svg style="--w:{width[1]}px" ', 1) if width else svg
 
 
 def save_page(path: str | Path, title: str, body: str, endings: str = ".html") -> Path:
-    """Write HTML as a separate page.  Raises ArgumentError for an ending other than .html; endings: to name."""
+    """Write HTML as a separate page; raise ArgumentError, which names `endings`, if the file does not end in .html."""
     target = Path(path)
     if target.suffix.lower() != ".html":
         raise ArgumentError(f"save: {target.name!r} does not end in {endings}", path=str(target))
@@ -86,15 +91,15 @@ def save_page(path: str | Path, title: str, body: str, endings: str = ".html") -
         f'<meta name="viewport" content="width=device-width,initial-scale=1"></head>'
         f'<body class="mg mg-page">{body}</body></html>\n'
     )
-    # A name may contain half of a surrogate pair, which cannot be encoded.
+    # A name may contain one half of a surrogate pair, which cannot be encoded.
     target.write_text(FORBIDDEN.sub("\ufffd", page), encoding="utf-8")
     return target
 
 
 def alive(kind: str, attributes: str, body: str) -> str:
-    """Return a fragment of HTML with the style sheet and the script of its kind, which loads nothing.
+    """Return an HTML fragment with the style sheet and the script of its kind, which loads no other resources.
 
-    Each fragment has a unique id, so a page may contain several.
+    Each fragment has a unique id, so a page may contain several fragments.
     """
     name = f"mg-{kind}-{secrets.token_hex(4)}"
     script = (Path(__file__).parent / f"{kind}.js").read_text(encoding="utf-8").strip()

@@ -1,8 +1,8 @@
 """The precision microscope: one graph in several dtypes, and the error of each value.
 
-`precision(f, x)` runs f in float64, float32, float16 and bfloat16 and shows the graph once.  Each box has a row for
-each dtype: the error that arose in the op, and the total error so far, coloured by the number of lost digits.
-`diagnostics/precision.py` measures.
+`precision(f, x)` runs f in float64, float32, float16 and bfloat16, and shows the graph once.  Each box has one row per
+dtype: the error that arises in the op, and the total error so far, colored by the number of lost digits.
+`diagnostics/precision.py` measures the errors.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ from minigrad.viz.picture import Picture, scrolling
 DTYPES = ("float32", "float16", "bfloat16")
 NAME = "viz.precision"
 NUMBERS = 3  # number of elements of a value that are printed
-LOST = 0.1  # the relative error from which on not even the first digit is right
-WORTH = 4.0  # the error of the result, in eps, from which on its origin is reported
+LOST = 0.1  # with at least this relative error, not even the first digit is correct
+WORTH = 4.0  # if the error of the result is at least this number of eps, its origin is reported
 LEGEND = (
     (svg.NONE, "exact"), (svg.STEPS[0], "up to 1 eps"), (svg.STEPS[1], "up to 10"),
     (svg.STEPS[2], "up to 100"), (svg.STEPS[3], "more"), (svg.STEPS[4], "no digit left"),
@@ -36,11 +36,14 @@ LEGEND = (
 
 
 class Precision(Picture):
-    """Plot, with the plotted values as attributes.
+    """The picture of `precision`, with the errors as attributes.
 
-    vertices: inputs, constants and results of ops in the order of their computation.  Each has `right`, its value in
-    float64, and `errors` by dtype: `own` arose in the op, `total` is the whole error so far.  The `size` of either is
-    the relative error of the worst element in units of the dtype's eps.
+    Parameters
+    ----------
+    vertices : tuple of Vertex
+        Inputs, constants and results of ops in the order of their computation. Each has `right`, its value in float64,
+        and `errors` by dtype: `own` is the error that arises in the op, and `total` is the error so far. The `size` of
+        an error is the relative error of the worst element in units of the dtype's eps.
     """
 
     def __init__(
@@ -65,17 +68,40 @@ def precision(
     f: Callable[..., Any], *inputs: Any, dtypes: Any = DTYPES, names: Sequence[str] | None = None,
     dark: bool = False,
 ) -> Precision:  # fmt: skip
-    """Show where f loses its digits: each value of f(*inputs) in several dtypes, next to the same value in float64.
+    """Show where f loses digits: each value of f(*inputs) in several dtypes, next to the same value in float64.
 
-    inputs: tensors, arrays, numbers or lists of them; floats are rounded to each dtype: the first error.
-    dtypes: one or several, to compare with float64.  names: of the inputs; the parameters of f when omitted.
-    dark: on black.
-    Tensors that f refers to itself are used as they are, so they can promote operands to a wider dtype.  If f casts
-    a float to another float dtype, the box of the operand shows the error.  An op with long sums, such as matmul, is
-    one box: cancellation inside it is part of its own error.
-    For gradients, pass `mg.func.grad(f)`: its backward pass consists of ops like any other.
-    Raises ArgumentError if f takes another branch in a dtype, if it computes nothing from its inputs, or if there
-    is no dtype narrower than float64 and no float input.  Raises DTypeError where f raises in one of the dtypes.
+    Parameters
+    ----------
+    f : callable
+        Function of tensors.
+    *inputs : tensor, array, number or list
+        Arguments of `f`. Floats are rounded to each dtype, which is the first error.
+    dtypes : dtype or sequence of dtypes
+        Dtypes that are compared with float64; by default float32, float16 and bfloat16.
+    names : sequence of str, optional
+        Names of the inputs; by default the parameters of `f`.
+    dark : bool, default False
+        Whether the background is black.
+
+    Returns
+    -------
+    Precision
+        The picture.
+
+    Raises
+    ------
+    ArgumentError
+        If `f` takes another branch in a dtype or computes nothing from its inputs, or if there is no dtype narrower
+        than float64 or no float input.
+    DTypeError
+        If `f` raises an error in one of the dtypes.
+
+    Notes
+    -----
+    Tensors in the closure of `f` are not converted, so they can promote operands to a wider dtype.  If `f` casts a
+    float to another float dtype, the box of the operand shows the error.  An op with long sums, such as matmul, is
+    one box, so cancellation inside it is part of its own error.  For gradients, pass `mg.func.grad(f)`, whose
+    backward pass consists of ordinary ops.
     """
     wanted = tuple(as_dtype(dtype) for dtype in ((dtypes,) if isinstance(dtypes, (str, DType)) else dtypes))
     if not wanted or any(not dtype.is_float or dtype is float64 for dtype in wanted):
@@ -95,7 +121,7 @@ def precision(
 
 
 def as_input(x: Any) -> Tensor:
-    """Return an input as a tensor.  Python's numbers are floats, and float64 has all of their digits."""
+    """Return an input as a tensor; Python numbers become float64, which preserves all their digits."""
     if isinstance(x, Tensor):
         return x.detach()
     data = np.asarray(x)
@@ -104,7 +130,7 @@ def as_input(x: Any) -> Tensor:
 
 
 def parameters_of(f: Callable[..., Any], count: int) -> tuple[str, ...]:
-    """Return the names of the first parameters of f."""
+    """Return the names of the first parameters of f, or x1, x2, ... without names."""
     try:
         names = [p.name for p in inspect.signature(f).parameters.values() if p.kind is not p.VAR_POSITIONAL]
     except (TypeError, ValueError):
@@ -116,7 +142,7 @@ def parameters_of(f: Callable[..., Any], count: int) -> tuple[str, ...]:
 
 
 def size_text(error: Error, eps: float) -> str:
-    """Return an error in eps; where no digit is correct, with a mark."""
+    """Return an error in eps as text; "!" marks a value without a correct digit."""
     if not error.finite:
         return f"{error.got:g}"
     if not math.isfinite(error.size):
@@ -128,7 +154,7 @@ def size_text(error: Error, eps: float) -> str:
 
 
 def colour_of(error: Error, eps: float) -> str:
-    """Return how many digits an error costs, as a colour."""
+    """Return the color for the number of digits that an error costs."""
     if not error.finite:
         return svg.ODD
     if error.size == 0:
@@ -137,7 +163,7 @@ def colour_of(error: Error, eps: float) -> str:
 
 
 def value_text(vertex: Vertex) -> str:
-    """Return the value in float64, or its shape where it has many elements."""
+    """Return the value in float64 as text, or its shape if it has many elements."""
     value = vertex.right
     if value.size > NUMBERS or not value.size:
         return str(value.shape)
@@ -160,7 +186,7 @@ def finding(vertices: Sequence[Vertex], ends: set[int], dtype: DType) -> str:
         text += f"the result is {off.got:.8g}{position_of(off)}, and {off.right:.8g} in float64"
         text += f": {lost}" if off.size else ": exact"
         if off.size < WORTH:
-            return text  # the errors inside did not affect the result
+            return text  # the intermediate errors did not affect the result
     came_in = {v: max((vertices[p].errors[dtype].total.size for p in v.parents), default=0.0) for v in vertices}
     vertex = max(under(vertices, ends), key=lambda v: v.errors[dtype].total.size / max(came_in[v], 1.0))
     own, total = (size_text(error, eps) for error in (vertex.errors[dtype].own, vertex.errors[dtype].total))
@@ -169,7 +195,7 @@ def finding(vertices: Sequence[Vertex], ends: set[int], dtype: DType) -> str:
 
 
 def under(vertices: Sequence[Vertex], ends: set[int]) -> list[Vertex]:
-    """Return the ancestors of some vertices, with these; all vertices where there are none."""
+    """Return the given vertices with all their ancestors; without any, return all vertices."""
     numbers, pending = set(), list(ends)
     while pending:
         number = pending.pop()
@@ -180,17 +206,17 @@ def under(vertices: Sequence[Vertex], ends: set[int]) -> list[Vertex]:
 
 
 def position_of(error: Error) -> str:
-    """Return the index of an element, if there are several."""
+    """Return the index of the worst element as text, if there are several elements."""
     return f" at {list(error.index)}" if error.index else ""
 
 
 def named(vertex: Vertex) -> str:
-    """Return a vertex by number and name."""
+    """Return the number and the name of a vertex as text."""
     return f"#{vertex.number} {vertex}"
 
 
 def table(vertices: Sequence[Vertex], dtypes: Sequence[DType]) -> list[str]:
-    """Return one line per vertex; exact constants are left out."""
+    """Return a table with one line per vertex, without exact constants."""
     head = ["", "", "float64", *[word for dtype in dtypes for word in (f"{dtype} own", "all")]]
     rows = [head]
     for vertex in vertices:
@@ -209,7 +235,7 @@ def table(vertices: Sequence[Vertex], dtypes: Sequence[DType]) -> list[str]:
 
 
 def exact(vertex: Vertex) -> bool:
-    """Return whether it is right in every dtype."""
+    """Return whether the value of a vertex is exact in every dtype."""
     return not any(errors.total.size for errors in vertex.errors.values())
 
 
@@ -217,7 +243,7 @@ def exact(vertex: Vertex) -> bool:
 
 
 def box_of(vertex: Vertex, dtypes: Sequence[DType], end: bool) -> svg.Node:
-    """Return a box with its table."""
+    """Return the box of a vertex, with its table of errors."""
     kind = "output" if end else {"input": "var", "constant": "constant"}.get(vertex.kind, "op")
     id_ = f"p{vertex.number}"
     if kind == "constant" and exact(vertex):
@@ -232,7 +258,7 @@ def box_of(vertex: Vertex, dtypes: Sequence[DType], end: bool) -> svg.Node:
 
 
 def hint(vertex: Vertex, dtypes: Sequence[DType]) -> str:
-    """Return the tooltip: the worst element in each dtype."""
+    """Return the tooltip of a vertex: its worst element in each dtype."""
     errors = []
     for dtype in dtypes:
         error = vertex.errors[dtype].total

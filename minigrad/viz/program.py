@@ -14,30 +14,30 @@ from minigrad.runtime.tensor import describe
 from minigrad.viz import svg
 from minigrad.viz.graph import Graph
 
-MOST = 6  # operations of a fused loop that its box lists
+MOST = 6  # largest number of operations of a fused loop that its box lists
 
 
 def program(step: Jitted) -> Graph:
     """Draw the program that a jitted function ran last.
 
-    A box is a launch; the operations of a fused loop are listed in one box.  An arrow is memory with its dtype and
-    shape, from the launch that writes it to each that reads it.  A box names the line of the function; the text of the
-    line appears under the pointer.
+    A box is a launch; the operations of a fused loop are listed in one box.  An arrow is memory, with its dtype and
+    shape, from the launch that writes it to each launch that reads it.  A box names the line of the function, and its
+    tooltip shows the text of the line.
 
     Parameters
     ----------
     step : Jitted
-        A function that `mg.jit` returned, after its second call.
+        Function that `mg.jit` returned, after its second call.
 
     Returns
     -------
     Graph
-        Picture that Jupyter displays; `.save("step.html")` writes it to a file.
+        The picture, which Jupyter displays; `.save("step.html")` writes it to a file.
 
     Raises
     ------
     ArgumentError
-        If `step` is another object, or has no program yet.
+        If `step` is not such a function, or has no program yet.
 
     Examples
     --------
@@ -56,7 +56,7 @@ def program(step: Jitted) -> Graph:
 
 
 class Drawing:
-    """The boxes and arrows of a program.  writer: the id of the box whose launch wrote a slot last."""
+    """The boxes and arrows of a program; `writer` maps a slot to the id of the box whose launch wrote it last."""
 
     def __init__(self, source: Source) -> None:
         self.source = source
@@ -72,12 +72,12 @@ class Drawing:
                 self.edges.append(svg.Edge(self.writer[slot], f"end{slot}"))
 
     def described(self, slot: int) -> str:
-        """Return the dtype and the shape of some memory."""
+        """Return the dtype and the shape of the memory in a slot as text."""
         array = self.source.arrays.arrays.get(slot)
         return f"{self.source.memory[slot].dtype}{array.shape if array is not None else '()'}"
 
     def add(self, key: str, item: Item | HostCall) -> None:
-        """Add the box of a launch and the arrows of all memory that it reads."""
+        """Add the box of a launch, and an arrow for each slot of memory that it reads."""
         read, written = used(self.source, item)
         for slot in dict.fromkeys(read):
             if slot not in self.writer:
@@ -88,7 +88,7 @@ class Drawing:
         self.writer.update(dict.fromkeys(written, key))
 
     def add_leaf(self, slot: int) -> None:
-        """Add the box of memory that exists before the program; a single number has none."""
+        """Add the box of memory that exists before the program, except single numbers."""
         array, memory = self.source.arrays.arrays.get(slot), self.source.memory[slot]
         if memory.kind == "symbol" or memory.kind == "constant" and memory.numel == 1:
             return
@@ -99,7 +99,7 @@ class Drawing:
 
 
 def used(source: Source, item: Item | HostCall) -> tuple[list[int], list[int]]:
-    """Return the slots that a launch reads, and those that it writes."""
+    """Return the slots that a launch reads, and the slots that it writes."""
     if isinstance(item, HostCall):
         slots = [slot for slot in source.passed(item) if slot in source.used]
         gradients = {made.slot for _, made in item.gradients if made is not None}
@@ -111,7 +111,7 @@ def used(source: Source, item: Item | HostCall) -> tuple[list[int], list[int]]:
 
 
 def label_of(item: Item | HostCall) -> Iterator[str]:
-    """Yield the lines of a box: the operations, and the user's line."""
+    """Yield the lines of text in a box: the operations, and the user's line."""
     if isinstance(item, HostCall):
         yield "step of an optimizer or a schedule"
     else:
@@ -124,5 +124,5 @@ def label_of(item: Item | HostCall) -> Iterator[str]:
 
 
 def lines_of(item: Item | HostCall) -> list[str]:
-    """Return the lines of the function that a launch comes from, each with its text."""
+    """Return the lines of the function that a launch comes from, with their texts."""
     return [shown(each.line) for each in (getattr(item, "fused", ()) or (item,))]

@@ -1,7 +1,7 @@
-"""The backward pass of a small graph again, for the gradients that a picture shows after `backward()`.
+"""A repeated backward pass of a small graph, for the gradients that a picture shows after `backward()`.
 
-`backward()` frees the values that rules saved.  The node of a call on a few elements also keeps the storages of its
-operands (see `runtime/graph.py`), so the saved values can be put back for as long as one more backward pass takes.
+`backward()` frees the values that rules saved.  The node of a call on few elements also keeps the storages of its
+operands (see `runtime/graph.py`), so the saved values can be restored for one more backward pass.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def gradients_after_backward(
     """Return the gradient of y with respect to each result in its graph, by the id of the node or of the leaf.
 
     The dict is empty if no backward pass has run, if a value that a rule needs is gone or was changed, or if the graph
-    is not small.
+    has more than SMALL nodes.
     """
     ran = any(node.saved is None for node in nodes) or any(x.is_variable and x.grad is not None for x in leaves)
     if not ran or len(nodes) > SMALL:
@@ -46,13 +46,13 @@ def gradients_after_backward(
 
 
 def saved_again(node: BackpropOp, known: Known) -> tuple[Tensor, ...] | None:
-    """Return the values that the rules of a freed node read, or None if one of them is gone."""
+    """Return the values that the rules of a freed node read, or None if a value is gone."""
     values = []
     for k in node.op.saves[node.mask]:
         if k >= len(node.parents):
             return None
         value = operand_of(node, k, False) if k >= 0 else None
-        if value is None and k >= -1:  # a result of this node, or of the view that made the operand
+        if value is None and k >= -1:  # it is a result of this node, or of the view that made the operand
             value = known.results.get(getattr(node if k < 0 else node.parents[k], "id", 0), ("", None))[1]
         if not isinstance(value, Tensor) or isinstance(value, Holder):
             return None

@@ -1,6 +1,6 @@
-"""Elements of every picture: texts, boxes and lines as SVG, and the document around them.
+"""Elements of all pictures: text, boxes and lines as SVG, and the SVG document that contains them.
 
-A drawing has no style sheet, no script and no marker, whose names would leak into the notebook page around it.
+A drawing has no style sheet, script or marker, because their names would be visible to the surrounding notebook page.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from typing import Final
 from minigrad.diagnostics.page import LIGHT
 
 INK, PALE, ACCENT, COOL = LIGHT["ink"], LIGHT["pale"], LIGHT["now"], LIGHT["op-line"]
-LINE: Final = "#8a949e"  # as readable on white as on black
-# Font names before the generic name, since one SVG renderer writes no text if it finds none of them.  There are no
-# quotation marks, which another renderer takes for part of a name.  A renderer may use the first name only.
+LINE: Final = "#8a949e"  # has the same contrast on white and on black
+# Font names come before the generic name, because one SVG renderer draws no text if it finds none of the fonts.  There
+# are no quotation marks, which another renderer treats as part of a name.  A renderer may use only the first name.
 SANS: Final = "Helvetica, Arial, Liberation Sans, DejaVu Sans, sans-serif"
 MONO: Final = "Menlo, Consolas, Liberation Mono, DejaVu Sans Mono, monospace"
 
@@ -24,18 +24,18 @@ FORBIDDEN: Final = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010fff
 
 
 def escaped(text: str) -> str:
-    """Escape a text for SVG, between tags or in quotation marks."""
+    """Return a text escaped for SVG, for use between tags or in quotation marks."""
     return escape(FORBIDDEN.sub("\ufffd", text), quote=True)
 
 
 def number(value: float) -> str:
-    """Return a number with one decimal at most: finer than a screen, and short."""
+    """Return a number with at most one decimal, which is finer than a screen."""
     text = f"{value:.1f}".removesuffix(".0")
     return "0" if text == "-0" else text
 
 
 def element(kind: str, body: str = "", **attributes: float | str) -> str:
-    """Return an element around SVG; an underscore in a name is a hyphen, and an attribute that is "" is left out."""
+    """Return an SVG element; underscores in attribute names become hyphens, and attributes equal to "" are left out."""
     parts = [
         f' {name.strip("_").replace("_", "-")}="{value if isinstance(value, str) else number(value)}"'
         for name, value in attributes.items()
@@ -45,7 +45,7 @@ def element(kind: str, body: str = "", **attributes: float | str) -> str:
 
 
 def label(x: float, y: float, text: str, size: float = 11, anchor: str = "middle", **more: str) -> str:
-    """Return a text; more: attributes, such as font_weight, or replacements of the usual ones."""
+    """Return a text element; `more` contains further attributes, such as font_weight, or replaces default ones."""
     usual = {"text_anchor": anchor, "fill": INK, "font_family": SANS, "font_size": f"{size:g}"}
     return element("text", escaped(text), x=x, y=y, **(usual | more))
 
@@ -53,7 +53,7 @@ def label(x: float, y: float, text: str, size: float = 11, anchor: str = "middle
 def box(
     x: float, y: float, width: float, height: float, fill: str, hint: str = "", line: str = LINE, **more: float | str
 ) -> str:
-    """Return a rectangle with a tooltip."""
+    """Return a rectangle, with a tooltip if `hint` is given."""
     title = element("title", escaped(hint)) if hint else ""
     return element("rect", title, x=x, y=y, width=width, height=height, fill=fill, stroke=line, **more)
 
@@ -67,7 +67,7 @@ def drawing(
     width: float, height: float, title: str, parts: Iterable[str], description: str = "",
     corner: tuple[float, float] = (0, 0),
 ) -> str:  # fmt: skip
-    """Return one SVG document on white, with a title for screen readers.  corner: the upper left one."""
+    """Return one SVG document on white, with a title for screen readers; `corner` is the upper left corner."""
     name, (x, y) = escaped(title), corner
     return "\n".join([
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '

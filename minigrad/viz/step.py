@@ -1,7 +1,7 @@
-"""The backward pass as steps: one HTML fragment that needs nothing else.
+"""The backward pass step by step, as one self-contained HTML fragment.
 
-`step(y)` shows the graph next to the step at each node.  The page holds every frame as text, so it can be read without
-scripts; the script (`step.js`) shows one frame at a time and marks its node in the picture.
+`step(y)` shows the graph next to the step at each node.  The page contains every frame as text, so it can be read
+without scripts; the script (`step.js`) shows one frame at a time and highlights its node in the picture.
 """
 
 from __future__ import annotations
@@ -26,7 +26,14 @@ from minigrad.viz.terminal import LINES, shortened
 class Steps:
     """Interactive trace of a backward pass.  Jupyter shows it step by step; `print` shows text.
 
-    frames: the step at each node, in order.  graph: the picture.  leaves: the gradients at the ends.
+    Attributes
+    ----------
+    frames : list of Frame
+        The step at each node, in order.
+    graph : Graph
+        The picture of the graph.
+    leaves : dict
+        The gradients of the leaves, by the id of the vertex.
     """
 
     def __init__(self, picture: Graph, walk: Walk, what: str) -> None:
@@ -38,7 +45,7 @@ class Steps:
         return len(self.frames)
 
     def text(self, most: int | None = None) -> str:
-        """Return the steps in order, and the gradients of the Vars; most: the number of lines, None for all."""
+        """Return the steps in order, and the gradients of the Vars; at most `most` lines, or all if it is None."""
         lines = []
         for k, frame in enumerate(self.frames, 1):
             lines.append(f"{k}. {frame.title}: y = {frame.forward[0]}")
@@ -57,7 +64,7 @@ class Steps:
         return self.html()
 
     def html(self) -> str:
-        """Return the trace as a fragment of HTML that loads nothing."""
+        """Return the trace as an HTML fragment that loads no other resources."""
         items = [self.first(), *[self.item(frame) for frame in self.frames], self.last()]
         kernels = "".join(
             f'<template data-file="{escape(file)}"><pre>{escape(text)}</pre></template>'
@@ -71,11 +78,11 @@ class Steps:
         )
 
     def save(self, path: str | Path) -> Path:
-        """Write the trace as a separate page.  Raises ArgumentError for an ending that is not .html."""
+        """Write the trace as a separate page; raise ArgumentError if the path does not end in .html."""
         return save_page(path, f"backward from {self.what}", self.html())
 
     def picture(self) -> str:
-        """Return the graph, with the known values and gradients in tooltips."""
+        """Return the graph as SVG, with the known values and gradients as tooltips."""
         gradients = {frame.node: value for frame in self.frames for _, value in frame.arrived} | self.leaves
         nodes = []
         for node in self.graph.nodes:
@@ -101,7 +108,7 @@ class Steps:
         return f'<li data-node="" data-edges=""><h4>end</h4><p>The gradients of the Vars:</p><table>{rows}</table></li>'
 
     def item(self, frame: Frame) -> str:
-        """Return one frame as an item of the list."""
+        """Return one frame as an HTML list item."""
         to = {share.to for share in frame.shares}  # constants receive no gradient
         into = [k for k, edge in enumerate(self.graph.edges) if edge.target == frame.node and edge.source in to]
         edges = " ".join(map(str, into))
@@ -125,9 +132,22 @@ class Steps:
 def step(y: Tensor, names: Mapping[str, Tensor] | None = None) -> Steps:
     """Trace the backward pass from y, node by node: incoming gradients, rule as a formula, outgoing gradients, sums.
 
-    It starts from ones as `backward()` does, keeps the graph and changes no `.grad`; hooks are not called.
-    names: names for Vars without a name; the caller's variables are used when omitted.
-    Raises GradientError for a tensor without a graph, or with one that was freed.
+    Parameters
+    ----------
+    y : Tensor
+        Result at which the backward pass starts, with ones as the incoming gradient.
+    names : mapping of str to Tensor, optional
+        Names for Vars without a name; by default the variables of the caller.
+
+    Returns
+    -------
+    Steps
+        The trace. The graph is kept, no `.grad` changes, and hooks are not called.
+
+    Raises
+    ------
+    GradientError
+        If `y` has no graph, or the graph was freed.
     """
     expect_graph("viz.step", y)
     labels = names if names is not None else caller_names()
@@ -137,7 +157,7 @@ def step(y: Tensor, names: Mapping[str, Tensor] | None = None) -> Steps:
 
 
 def controls(count: int) -> str:
-    """Return the buttons, and the current position."""
+    """Return the HTML of the buttons and of the current position."""
     buttons = (("first", "|\u25c0", "first (Home)"), ("back", "\u25c0", "back (left arrow)"),
                ("play", "play", "play or pause (space)"), ("next", "\u25b6", "next (right arrow)"),
                ("last", "\u25b6|", "last (End)"))  # fmt: skip
@@ -156,7 +176,7 @@ def share_line(share: Share) -> str:
 
 
 def share_html(share: Share) -> str:
-    """Return a share as a block."""
+    """Return a share as an HTML block."""
     many = (
         f"<p>{share.of} paths meet at {escape(share.name)}. After {quantity(share.number, 'path')} the sum is "
         f"{value_html(share.total)}.</p>"
@@ -170,7 +190,7 @@ def share_html(share: Share) -> str:
 
 
 def table(title: str, rows: tuple[tuple[str, dict[str, Any]], ...]) -> str:
-    """Return named values as a table, nothing without any."""
+    """Return named values as an HTML table, or "" if there are none."""
     if not rows:
         return ""
     body = "".join(f"<tr><th>{escape(name)}</th><td>{value_html(value)}</td></tr>" for name, value in rows)
@@ -178,6 +198,6 @@ def table(title: str, rows: tuple[tuple[str, dict[str, Any]], ...]) -> str:
 
 
 def value_html(value: Mapping[str, Any]) -> str:
-    """Return a value: its numbers, or an image and its range."""
+    """Return a value as HTML: its elements, or an image and its range."""
     text = f'<span class="mg-value">{escape(value["text"])}</span> <small>{escape(value["kind"])}</small>'
     return f"{image_html(value)} {text}".lstrip()

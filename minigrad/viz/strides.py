@@ -1,7 +1,7 @@
-"""A tensor over its memory: the position of each element, and the elements at each position of the buffer.
+"""A tensor and its memory: the position of each element, and the elements at each position of the buffer.
 
-The upper row is the buffer, position by position; the elements are below, each with its position.  Each position has
-one colour, so a transpose, a flip or a stride of 0 can be seen at a glance.
+The upper row is the buffer, position by position.  The elements are below it, each with its position.  Each position
+has its own color, so that a transpose, a flip or a stride of 0 is visible.
 """
 
 from __future__ import annotations
@@ -24,14 +24,26 @@ from minigrad.viz.terminal import blocks
 
 CELL, GAP, MARGIN = 34, 8, 16
 POSITIONS = 64  # largest number of positions of the buffer, or of elements, that are drawn
-ROW = 24  # positions of the buffer per row
+ROW = 24  # number of positions of the buffer per row
 
 
 def layout(x: Tensor) -> Picture:
-    """Draw the buffer and elements of x, with the formula from an index to a position.
+    """Draw the buffer and the elements of x, with the formula that maps an index to a position.
 
-    Of tensors with more than 64 positions or elements the first are shown.  Raises GradientError for a value of a
-    transform, which has no memory of its own.
+    Parameters
+    ----------
+    x : Tensor
+        Tensor to draw. If there are more than 64 positions or elements, only the first ones are shown.
+
+    Returns
+    -------
+    Picture
+        The drawing.
+
+    Raises
+    ------
+    GradientError
+        If `x` is a value inside a transform, which has no memory of its own.
     """
     expect_tensors("viz.layout", x)
     if isinstance(x, Tracer):
@@ -51,7 +63,7 @@ def layout(x: Tensor) -> Picture:
 
 
 def beginning(x: Tensor) -> Tensor:
-    """Return a part of x whose elements begin with the first POSITIONS of x, in their order, and few more."""
+    """Return a part of x that begins with the first POSITIONS elements of x, in their order, and has few more."""
     budget = POSITIONS
     with no_grad():
         for dim in range(x.ndim - 1, -1, -1):
@@ -61,7 +73,7 @@ def beginning(x: Tensor) -> Tensor:
 
 
 def reach(x: Tensor) -> int:
-    """Return one more than the last position of any element."""
+    """Return one more than the largest position of an element."""
     return 1 + x.offset + sum((n - 1) * s for n, s in zip(x.shape, x.strides, strict=True) if s > 0) if x.numel() else 0
 
 
@@ -71,7 +83,7 @@ def number_text(value: np.generic) -> str:
 
 
 def as_text(x: Tensor, notes: list[str], shown: range, positions: list[int], numbers: list[str]) -> str:
-    """Return the picture as text: the buffer with the element count of each position, then the positions row by row."""
+    """Return the picture as text: the buffer with the number of elements per position, then the elements' positions."""
     known = dict(zip(positions, numbers, strict=True))
     used = {position: positions.count(position) for position in shown}
     width = max([3, *map(len, numbers), *(len(str(position)) for position in shown)]) + 1
@@ -90,7 +102,7 @@ def as_text(x: Tensor, notes: list[str], shown: range, positions: list[int], num
 
 
 def colour(position: int, count: int) -> str:
-    """Return a colour from blue through white to orange along the buffer."""
+    """Return the color of a position, from blue through white to orange."""
     share = min(1.0, position / max(1, count - 1))
     cold, warm = np.array([180, 205, 240]), np.array([250, 205, 140])
     red, green, blue = (cold + (warm - cold) * share).astype(int)
@@ -98,7 +110,7 @@ def colour(position: int, count: int) -> str:
 
 
 def as_svg(x: Tensor, title: str, notes: list[str], shown: range, positions: list[int], numbers: list[str]) -> str:
-    """Return the drawing: text, buffer in rows of ROW positions, elements in rows of the last dim."""
+    """Return the drawing: text, the buffer in rows of ROW positions, and the elements in rows of the last dim."""
     known: dict[int, str] = dict(zip(positions, numbers, strict=True))
     used = set(positions)
     last = max([shown.stop - 1, *positions]) + 1

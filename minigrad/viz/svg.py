@@ -1,7 +1,7 @@
-"""How does a graph become a picture that any browser shows?
+"""Drawing of a graph as an SVG picture, which any browser shows.
 
-`draw` takes boxes and arrows, gets coordinates from `viz.layered` and returns one SVG document as text, of the elements
-of `viz.shapes`. It needs no program to be installed.
+`draw` gets the coordinates of boxes and arrows from `viz.layered`, and returns one SVG document as text, which consists
+of elements from `viz.shapes`. No other program is required.
 """
 
 import unicodedata
@@ -20,7 +20,7 @@ __all__ = ["KINDS", "Edge", "Node", "Style", "draw"]
 
 @dataclass(frozen=True)
 class Style:
-    """How the boxes of one kind look. `pill` and `dashed` tell kinds apart without colour."""
+    """The appearance of the boxes of one kind; `pill` and `dashed` distinguish kinds without color."""
 
     fill: str
     line: str
@@ -42,16 +42,16 @@ KINDS: Final = {
 HEAD_SIZE: Final = 13.0
 TEXT_SIZE: Final = 11.0
 LINE_HEIGHT: Final = 16.0
-WIDENED: Final = 6  # largest number of arrows for which a box is widened; with more it would be wider than a screen
+WIDENED: Final = 6  # largest number of arrows for which a box is widened; with more, it could be wider than a screen
 PADDING: Final = 10.0
 MARGIN: Final = 14.0
 ARROW: Final = LIGHT["arrow"]
 ARROW_LENGTH: Final = 7.0
-# Background colours for amounts, on which text is readable: from small to large, for values that are not finite, and
-# for no value.
+# Background colors for quantities, on which text is readable: from small to large; ODD is for values that are not
+# finite, and NONE for no value.
 STEPS: Final = tuple(LIGHT[f"step-{k}"] for k in range(5))
 ODD, NONE = LIGHT["odd"], LIGHT["none"]
-ON_TINT: Final = "#17202a"  # colour of text on light colours, which stay light in a dark theme
+ON_TINT: Final = "#17202a"  # color of text on light backgrounds, which remain light in a dark theme
 
 
 Cells = Sequence[Sequence[tuple[str, str]]]
@@ -59,9 +59,12 @@ Cells = Sequence[Sequence[tuple[str, str]]]
 
 @dataclass(frozen=True)
 class Node:
-    """One box. The first line of `label` is its name, further lines are details; `hint` is shown under the pointer, and
-    `tint` is a colour instead of that of the kind.  `cells` is a table below the label: rows of equally many (text,
-    colour), with "" for no colour."""
+    """One box.
+
+    The first line of `label` is its name, and further lines are details.  `hint` is its tooltip, and `tint` a color
+    that replaces the color of the kind.  `cells` is a table below the label: rows of equal length with entries (text,
+    color), where "" leaves a cell uncolored.
+    """
 
     id: str
     label: str
@@ -73,7 +76,7 @@ class Node:
 
 @dataclass(frozen=True)
 class Edge:
-    """One arrow from the box `source` down to the box `target`; both are ids."""
+    """One arrow from the box `source` down to the box `target`, which are ids."""
 
     source: str
     target: str
@@ -84,17 +87,15 @@ def draw(
     nodes: Sequence[Node], edges: Sequence[Edge] = (), *, title: str = "graph", description: str = "",
     legend: Sequence[tuple[str, str]] = (), dark: bool = False,
 ) -> str:  # fmt: skip
-    """Return the graph as one SVG document; a screen reader speaks `title` and `description`.
+    """Return the graph as one SVG document; screen readers read `title` and `description`.
 
-    legend: (colour, its meaning), drawn below.  dark: on black.
+    `legend` contains pairs of a color and its meaning, which are drawn below.  With `dark`, the background is black.
+    Boxes are `<g id="node-ID" class="node KIND">`, and arrows `<g id="edge-NUMBER" class="edge">`, numbered in order.
+    Raises ArgumentError if a kind is not one of `KINDS`, and the errors of `layered.arrange`.
 
-    Boxes are `<g id="node-ID" class="node KIND">`, arrows `<g id="edge-NUMBER" class="edge">`, numbered as given.
-
-    Raises: ArgumentError if a kind is not one of `KINDS`, and the errors of `layered.arrange`.
-    Example:
-        >>> text = draw([Node("x", "x", "var"), Node("y", "exp")], [Edge("x", "y")], title="y = exp(x)")
-        >>> text.startswith("<svg") and "exp(x)" in text
-        True
+    >>> text = draw([Node("x", "x", "var"), Node("y", "exp")], [Edge("x", "y")], title="y = exp(x)")
+    >>> text.startswith("<svg") and "exp(x)" in text
+    True
     """
     for node in nodes:
         if node.kind not in KINDS:
@@ -157,7 +158,7 @@ def _box(node: Node, centre: Point, size: tuple[float, float]) -> str:
 
 
 def _arrow(k: int, edge: Edge, route: list[Point]) -> str:
-    """Draw a curve whose ends are vertical, so that a triangle that points down is always the right head."""
+    """Draw an arrow whose ends are vertical, so that its head is always a triangle that points down."""
     (x, tip) = route[-1]
     path = [*route[:-1], (x, tip - ARROW_LENGTH + 1)]
     curve = f"M{number(path[0][0])},{number(path[0][1])}"
@@ -175,11 +176,11 @@ def _arrow(k: int, edge: Edge, route: list[Point]) -> str:
 
 
 def _edge_label(edge: Edge, route: list[Point], plan: Arrangement) -> str:
-    """Draw a label next to the arrow's head: left of it in the left half of its box, otherwise right."""
+    """Draw a label next to the arrow's head: on the left side in the left half of the box, otherwise on the right."""
     (x, y), leftwards = route[-1], _is_left(edge, route, plan)
     anchor, shift = ("end", -6) if leftwards else ("start", 6)
     at = (x + shift, y - 4, edge.label, TEXT_SIZE - 1, anchor)
-    # The white outline is a separate text, because not every program paints fill and line in the right order.
+    # The white outline is a separate text, because some programs paint fill and outline in the wrong order.
     around = label(
         *at, font_family=MONO, fill=LIGHT["paper"], stroke=LIGHT["paper"], stroke_width="3", aria_hidden="true"
     )
@@ -187,9 +188,10 @@ def _edge_label(edge: Edge, route: list[Point], plan: Arrangement) -> str:
 
 
 def _gaps(edges: Iterable[Edge]) -> dict[str, float]:
-    """Return the distance between arrows at each node at which three to six with labels meet.
+    """Return the distance between arrows for each node at which three to six arrows with labels meet.
 
-    The labels of two arrows are on either side of them.  Of more arrows, each label needs space before the next arrow.
+    If two arrows meet, their labels are on either side.  If more arrows meet, each label needs space before the next
+    arrow.
     """
     labels: dict[str, list[str]] = {}
     for edge in edges:
@@ -231,7 +233,7 @@ def _columns(cells: Cells) -> list[float]:
 
 
 def _table(cells: Cells, x: float, y: float) -> list[str]:
-    """Return the table of a box, centred around x and below y."""
+    """Return the table of a box, which is centered at x and starts at y."""
     widths = _columns(cells)
     parts = []
     for i, row in enumerate(cells):
@@ -246,6 +248,6 @@ def _table(cells: Cells, x: float, y: float) -> list[str]:
 
 
 def _advance(text: str, size: float) -> float:
-    """Return the width of a text: 0.6 of the size for a letter (exact for monospace fonts), 1 for an East Asian one."""
+    """Return the width of a text: 0.6 of the size per letter (exact for monospace fonts), 1 per East Asian letter."""
     wide = sum(unicodedata.east_asian_width(letter) in "WF" for letter in text)
     return size * (0.6 * len(text) + 0.4 * wide) + 0.5

@@ -1,18 +1,18 @@
-"""Parts of pictures in text: dots that form lines, and lists that fit into a line."""
+"""Parts of pictures as text: lines that consist of dots, and lists that fit into a line."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-WIDTH = 72  # characters per line
+WIDTH = 72  # largest number of characters per line
 LINES = 60  # largest number of lines of a printed picture
 
-# The dots of a braille letter by column and row, as bits; Unicode, chapter 21, "Braille Patterns".
+# The bits of the dots of a braille character, by column and row; Unicode, chapter 21, "Braille Patterns".
 DOTS = ((0x01, 0x02, 0x04, 0x40), (0x08, 0x10, 0x20, 0x80))
 
 
 class Canvas:
-    """Letters of two by four dots each, on which lines are drawn; positions are fractions, from the left and below."""
+    """Characters of two by four dots, on which lines are drawn; positions are fractions from the lower left corner."""
 
     def __init__(self, columns: int, rows: int) -> None:
         self.columns, self.high = columns, rows
@@ -20,11 +20,11 @@ class Canvas:
         self.letters: dict[tuple[int, int], str] = {}
 
     def dot(self, position: tuple[float, float]) -> tuple[float, float]:
-        """Return a position in dots from the left and from above."""
+        """Return a position in dots, from the upper left corner."""
         return position[0] * (2 * self.columns - 1), (1 - position[1]) * (4 * self.high - 1)
 
     def cell(self, position: tuple[float, float]) -> tuple[int, int]:
-        """Return the column and the row of the letter at a position."""
+        """Return the column and the row of the character at a position."""
         x, y = self.dot(position)
         return round(x) // 2, round(y) // 4
 
@@ -37,7 +37,7 @@ class Canvas:
             self.cells[y // 4][x // 2] |= DOTS[x % 2][y % 4]
 
     def write(self, position: tuple[float, float], letter: str) -> None:
-        """Write a letter instead of the dots; next to one that is there."""
+        """Write a letter instead of the dots, or to the right of an earlier letter."""
         column, row = self.cell(position)
         while (row, column) in self.letters:
             column += 1
@@ -45,7 +45,7 @@ class Canvas:
             self.letters[row, column] = letter
 
     def rows(self) -> list[str]:
-        """Return the lines of letters, the upper one first."""
+        """Return the lines of characters, from top to bottom."""
         return [
             "".join(self.letters.get((r, c), chr(0x2800 + cell) if cell else " ") for c, cell in enumerate(row))
             for r, row in enumerate(self.cells)
@@ -53,7 +53,7 @@ class Canvas:
 
 
 def fitted(words: Sequence[str], gap: str = "   ", width: int = WIDTH) -> list[str]:
-    """Return words side by side, in as many lines as they need."""
+    """Return words side by side, in as many lines as necessary."""
     lines: list[str] = []
     for word in words:
         if lines and len(lines[-1]) + len(gap) + len(word) <= width:
@@ -64,19 +64,19 @@ def fitted(words: Sequence[str], gap: str = "   ", width: int = WIDTH) -> list[s
 
 
 def shortened(lines: Iterable[str], most: int | None) -> list[str]:
-    """Return the lines; of more than `most` the first, and the number of those left out."""
+    """Return the lines; if there are more than `most`, the first ones and a note with the number of the others."""
     result = list(lines)
     left = 0 if most is None else len(result) - most
     return [*result[:most], f"... {left} more lines; .text() has all"] if left > 0 else result
 
 
 def clipped(line: str, width: int = WIDTH) -> str:
-    """Return a line, cut where the terminal ends."""
+    """Return a line, clipped to the width of the terminal."""
     return line if len(line) <= width else line[: width - 1] + "…"
 
 
 def blocks(cells: Sequence[str], head: str, again: str, width: int) -> list[str]:
-    """Return a row of cells, each so wide, after its head; at the end of the terminal it continues below `again`."""
+    """Return a row of cells of equal width after its head; further lines of the row begin with `again`."""
     size = max(1, (WIDTH - len(head)) // width)
     parts = [cells[k : k + size] for k in range(0, len(cells), size)]
     return [

@@ -1,4 +1,4 @@
-"""Colours for quantities: the gradient at each box, or the bytes that are saved for it."""
+"""Colors for quantities: the gradient at each box, or the bytes that are saved for each box."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ Legend = list[tuple[str, str]]
 
 
 def tinted(colour: str | None, y: Tensor, order: Mapping[str, tuple[str, Any]]) -> tuple[dict[str, str], Legend]:
-    """Return the colour of each box by id, and a legend; nothing for None.
+    """Return the color of each box by id, and a legend; nothing if it is None.
 
-    order: the vertices of the picture.  Raises ArgumentError for another name than "gradient" and "bytes".
+    `order` contains the vertices of the picture.  Raises ArgumentError unless `colour` is "gradient", "bytes" or None.
     """
     if colour is None:
         return {}, []
@@ -35,7 +35,7 @@ def tinted(colour: str | None, y: Tensor, order: Mapping[str, tuple[str, Any]]) 
 
 
 def by_gradient(y: Tensor, order: Mapping[str, tuple[str, Any]]) -> tuple[dict[str, str], Legend]:
-    """Colour by the largest element of the incoming gradient, in powers of ten below the largest of all."""
+    """Color by the largest element of the incoming gradient, in powers of ten below the overall maximum."""
     gradients = flow(y, name="viz.graph").gradients
     sizes = {}
     for key, (kind, item) in order.items():
@@ -56,7 +56,7 @@ def by_gradient(y: Tensor, order: Mapping[str, tuple[str, Any]]) -> tuple[dict[s
 
 
 def by_bytes(order: Mapping[str, tuple[str, Any]]) -> tuple[dict[str, str], Legend]:
-    """Colour by the bytes that an op saves for its backward rule, each storage at the op that saved it."""
+    """Color by the bytes that an op saves for its backward rule; each storage counts for every op that saved it."""
     sizes = {}
     for key, (kind, item) in order.items():
         if kind == "op":

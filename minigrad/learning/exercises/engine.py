@@ -14,7 +14,7 @@ Layer = Callable[[Tensor], Tensor]
 
 
 def nodes_under(y: Tensor) -> list[Any]:
-    """Every node that y depends on, the newest first."""
+    """Return every node that y depends on, the newest first."""
     found: dict[int, Any] = {}
     waiting: list[Any] = [y.op]
     while waiting:
@@ -26,25 +26,25 @@ def nodes_under(y: Tensor) -> list[Any]:
 
 
 def chain(x: Tensor) -> Tensor:
-    """One path, with constants beside it."""
+    """Return a result of one path, with a constant as other operand."""
     return (x * 2.0).tanh().sum()
 
 
 def fan(x: Tensor) -> Tensor:
-    """Two paths that meet, one longer than the other."""
+    """Return a result of two paths that meet, one of which is longer."""
     h = x.tanh()
     return (h * h.sin().sin()).sum()
 
 
 def turns(x: Tensor) -> Tensor:
-    """Two paths that were computed by turns."""
+    """Return a result of two paths whose ops were computed alternately."""
     a, b = x.tanh(), x.sin()
     c, d = a.neg(), b.exp()
     return c * d
 
 
 def ladder(x: Tensor) -> Tensor:
-    """Each value is used at once and again at the end."""
+    """Return a result of values that are used immediately and again at the end."""
     a = x * x
     b = a + x
     c = b * a
@@ -55,12 +55,12 @@ GRAPHS = {"chain": chain, "two paths": fan, "two paths by turns": turns, "a ladd
 
 
 def order(y: Tensor) -> list[str]:
-    """Return the names by falling id."""
+    """Return the names of the nodes in decreasing order of their ids."""
     return [node.name for node in nodes_under(y)]
 
 
 def grade_order(answer: Any) -> None:
-    """Try a chain, paths that meet, and values that are used several times."""
+    """Test a chain, paths that meet, and values that are used several times."""
     for name, f in GRAPHS.items():
         y = f(Var([0.5, 1.0, 2.0]))
         got, want = answer(y), order(y)
@@ -74,7 +74,7 @@ def grade_order(answer: Any) -> None:
 
 
 def my_grad(y: Tensor, x: Tensor) -> Tensor:
-    """The engine for one Var."""
+    """Return the gradient of y with respect to one Var, as the engine computes it."""
     table = {y.op.id: mg.ones_like(y)}  # type: ignore[union-attr]
     for node in nodes_under(y):
         for parent, partial in node.pull((table.pop(node.id),), None, False):
@@ -83,7 +83,7 @@ def my_grad(y: Tensor, x: Tensor) -> Tensor:
 
 
 def grade_my_grad(answer: Any) -> None:
-    """Try the same graphs, and a Var that is not in them."""
+    """Test the same graphs, and a Var that is not in them."""
     for name, f in GRAPHS.items():
         x, other = Var([0.5, 1.0, 2.0]), Var([1.0, 2.0])
         y = f(x)
@@ -93,12 +93,12 @@ def grade_my_grad(answer: Any) -> None:
 
 
 def clip(h: Tensor, limit: float) -> Any:
-    """Register a hook that scales gradients that are too long."""
+    """Register a hook that scales down a gradient whose norm exceeds the limit."""
     return h.register_hook(lambda g: g * (limit / max(float((g * g).sum().item()) ** 0.5, limit)))
 
 
 def grade_clip(answer: Any) -> None:
-    """Long and short gradients, of one dim and of two, a zero; and the hook can be taken away."""
+    """Test gradients of large, small and zero norm with one or two dims, and that the hook can be removed."""
     for weights, limit in (
         ([3.0, 4.0], 1.0), ([0.3, 0.4], 1.0), ([0.0, 0.0], 1.0), ([[3.0, 0.0], [0.0, -4.0]], 2.5), ([3.0, -4.0], 9.0),
         ([0.6, 0.6], 0.7),
@@ -118,7 +118,7 @@ def grade_clip(answer: Any) -> None:
 
 
 def held(y: Tensor) -> int:
-    """Each storage once, those of Vars not."""
+    """Return the bytes of the saved storages; storages of Vars are not counted."""
     nodes = nodes_under(y)
     owned = {id(parent.storage) for node in nodes for parent in node.parents if isinstance(parent, Tensor)}
     kept = {id(t.storage): t.storage for node in nodes for t in node.saved or ()}
@@ -126,7 +126,7 @@ def held(y: Tensor) -> int:
 
 
 def grade_held(answer: Any) -> None:
-    """Shared values, views, Vars and views of them, and nothing at all."""
+    """Test shared values, views of results and of Vars, and no saved value."""
     x, w = Var(mg.ones(8, 8)), Var(mg.ones(8, 8))
     h = (x * w).tanh()
     graphs = {
@@ -148,7 +148,7 @@ def grade_held(answer: Any) -> None:
 
 
 def in_checkpoints(functions: Sequence[Layer], h: Tensor, size: int) -> Tensor:
-    """A checkpoint for each piece."""
+    """Return the result of the functions, with a checkpoint for each piece."""
 
     def run(h: Tensor, piece: Sequence[Layer]) -> Tensor:
         for f in piece:
@@ -161,7 +161,7 @@ def in_checkpoints(functions: Sequence[Layer], h: Tensor, size: int) -> Tensor:
 
 
 def grade_in_checkpoints(answer: Any) -> None:
-    """The value, how often each function ran, what is held, and the gradient; with pieces that fit and that do not."""
+    """Test the value, how often each function runs, the saved bytes and the gradient, also for unequal pieces."""
     w = Var(mg.ones(8, 8) * 0.7)
     runs: list[int] = []
 

@@ -1,4 +1,4 @@
-"""Exercises of notebook 08: forward mode, and reverse from it."""
+"""Exercises of notebook 08: forward mode, and how reverse mode is derived from it."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ Lines = list[tuple[int, float, int]]
 
 
 def divided(a: Pair, b: Pair) -> Pair:
-    """The quotient rule."""
+    """Return the value and the slope of a quotient, by the quotient rule."""
     return a[0] / b[0], (a[1] * b[0] - a[0] * b[1]) / (b[0] * b[0])
 
 
 def grade_divided(answer: Any) -> None:
-    """With slopes in both, in one, and in none."""
+    """Test pairs with a slope in both operands, in one, and in neither."""
     pairs = (
         ((6.0, 1.0), (2.0, 0.0)), ((1.0, 0.0), (4.0, 1.0)), ((3.0, -2.0), (-0.5, 5.0)), ((2.0, 0.0), (8.0, 0.0)),
     )  # fmt: skip
@@ -36,13 +36,13 @@ def grade_divided(answer: Any) -> None:
 
 
 def jacobian(f: Map, x: Any) -> Any:
-    """A column for each input."""
+    """Return the Jacobian of f at x: forward mode computes a column for each input."""
     units = mg.eye(len(x), dtype="float64")
     return mg.stack([mg.func.jvp(f, (x,), (units[k],))[1] for k in range(len(x))], 1)
 
 
 def grade_jacobian(answer: Any) -> None:
-    """On functions to more, to fewer and to as many numbers, none of them with a symmetric Jacobian."""
+    """Test functions with more, fewer and equally many results as inputs; no Jacobian is symmetric."""
     for name, f, point in (
         ("x[:-1] * x[1:]", lambda x: x[:-1] * x[1:], [1.0, -2.0, 0.5]),
         ("x[0] * (1, 2, 3, 4) + x[1]", lambda x: x[0] * mg.linspace(1.0, 4.0, 4, dtype="float64") + x[1], [2.0, 3.0]),
@@ -53,12 +53,12 @@ def grade_jacobian(answer: Any) -> None:
 
 
 def curvature(f: Map, x: Any, v: Any) -> Any:
-    """<v, Hv>, by forward over reverse."""
+    """Return <v, Hv>, computed by forward mode over reverse mode."""
     return (v * mg.func.jvp(mg.func.grad(f), (x,), (v,))[1]).sum()
 
 
 def grade_curvature(answer: Any) -> None:
-    """To nine digits, which quotients do not have, and without a batch of directions."""
+    """Test the result to nine digits, and that no batch of directions is used."""
     calls = 0
 
     def counted(f: Map) -> Map:
@@ -85,7 +85,7 @@ def grade_curvature(answer: Any) -> None:
 
 
 def push(lines: Lines, v: Sequence[float]) -> list[float]:
-    """The slopes after all lines, from the slopes before."""
+    """Return the slopes after all lines, for given slopes before the first line."""
     slopes = list(v)
     for j, c, i in lines:
         slopes[j] += c * slopes[i]
@@ -93,7 +93,7 @@ def push(lines: Lines, v: Sequence[float]) -> list[float]:
 
 
 def pull(lines: Lines, u: Sequence[float]) -> list[float]:
-    """The last line first, and each the other way."""
+    """Run the lines in reverse order, each with its ends swapped."""
     counts = list(u)
     for j, c, i in reversed(lines):
         counts[i] += c * counts[j]
@@ -101,7 +101,7 @@ def pull(lines: Lines, u: Sequence[float]) -> list[float]:
 
 
 def grade_pull(answer: Any) -> None:
-    """Against the table that `push` makes of unit vectors; the order of the lines matters in all but the first."""
+    """Compare with the matrix that `push` makes of unit vectors; only in the first case, the lines may be reordered."""
     for lines, size in (
         ([(2, 3.0, 0), (2, -1.0, 1)], 3),
         ([(1, 2.0, 0), (2, 5.0, 1), (3, 1.0, 2), (3, 1.0, 1)], 4),

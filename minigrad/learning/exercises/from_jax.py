@@ -15,14 +15,14 @@ from minigrad.learning.grading import Exercise, Wrong, expect_close, tried
 
 
 def at_set(x: Any, index: Any, value: Any) -> Any:
-    """A copy is written to."""
+    """Return a copy of x in which the elements at the index have the given value."""
     y = x.clone()
     y[index] = value
     return y
 
 
 def grade_at_set(answer: Callable[..., Any]) -> None:
-    """Values, the operand unchanged, and gradients of both, at several indices."""
+    """Test the result and its gradients, and that x is unchanged, at several indices."""
     for index, shape in ((1, ()), ((0, 2), ()), (slice(0, 2), (2, 3)), (-1, (3,))):
         start = np.arange(9.0).reshape(3, 3) if shape != () or index != 1 else np.arange(3.0)
         x = mg.Var(start, name="x")
@@ -53,13 +53,13 @@ def grade_at_set(answer: Callable[..., Any]) -> None:
 
 
 def dropout(x: Any, keep: float, key: int) -> Any:
-    """A separate generator draws."""
+    """Return x with dropout, which a generator seeded with the key draws."""
     drawn = mg.rand(*x.shape, generator=mg.Generator(key), dtype=x.dtype)
     return x * (drawn < keep).to(x.dtype) / keep
 
 
 def grade_dropout(answer: Callable[..., Any]) -> None:
-    """The share, the scale, the key, the stream outside, the gradient."""
+    """Test the kept elements, the key, the global generator, and the gradient."""
     x = mg.Var(np.linspace(1.0, 2.0, 400).reshape(20, 20), name="x")
     for keep in (0.8, 0.5):
         mg.manual_seed(3)
@@ -96,7 +96,7 @@ def grade_dropout(answer: Callable[..., Any]) -> None:
 
 
 def ravel(tree: Any) -> tuple[Any, Callable[[Any], Any]]:
-    """Flat leaves side by side, and cut again."""
+    """Return the leaves as one vector, and the function that restores the tree."""
     leaves, nested = flatten(tree)
     sizes = [x.numel() for x in leaves]
 
@@ -115,7 +115,7 @@ TREES: tuple[tuple[str, Callable[[], Any]], ...] = (
 
 
 def grade_ravel(answer: Callable[[Any], Any]) -> None:
-    """There and back, and gradients both ways."""
+    """Test both directions and their gradients."""
     for what, make in TREES:
         tree = make()
         leaves, nested = flatten(tree)

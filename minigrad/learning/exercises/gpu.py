@@ -15,24 +15,24 @@ from minigrad.learning.grading import Exercise, Wrong, expect_close
 
 
 def blocks_for(n: int, threads: int) -> int:
-    """The quotient, rounded up."""
+    """Return the number of blocks: the quotient, rounded up."""
     return -(-n // threads)
 
 
 def grade_blocks(answer: Any) -> None:
-    """Around multiples, and of nothing."""
+    """Test numbers near multiples of the block size, and zero."""
     for n, threads in ((10, 4), (12, 4), (13, 4), (1, 256), (0, 32), (1000, 1)):
         expect_close(answer(n, threads), blocks_for(n, threads), f"blocks_for({n}, {threads})")
 
 
 def expect_kernel(answer: Any) -> None:
-    """Raise Wrong for anything but a kernel."""
+    """Raise Wrong unless the answer is a kernel."""
     if not isinstance(answer, mg.cuda.Kernel):
         raise Wrong("a function decorated with @mg.cuda.kernel was expected")
 
 
 def on_device(numbers: Sequence[float] | Any) -> Any:
-    """Numbers as float32 in the device's memory."""
+    """Return numbers as a float32 tensor in the device's memory."""
     return mg.tensor(np.asarray(numbers, np.float32), device="cuda")
 
 
@@ -72,7 +72,7 @@ def largest(x, out, n):  # type: ignore[no-untyped-def]
 
 
 def grade_largest(answer: Any) -> None:
-    """Few and many, the largest at each end, all negative."""
+    """Test few and many numbers, the largest at each end, and negative numbers."""
     expect_kernel(answer)
     for numbers in ([3.0], [1.0, 5.0, 2.0], list(range(16)), list(range(16, 0, -1)), [-4.0, -2.5, -3.0]):
         out = on_device([math.nan])
@@ -95,7 +95,7 @@ def smooth(x, n):  # type: ignore[no-untyped-def]
 
 
 def grade_smooth(answer: Any) -> None:
-    """Full blocks, and blocks with threads to spare."""
+    """Test blocks without and with idle threads."""
     expect_kernel(answer)
     for numbers, threads in (([1.0, 4.0, 1.0, 10.0], 4), ([3.0, 0.0, 6.0], 16), ([5.0], 2)):
         x = on_device(numbers)

@@ -1,4 +1,4 @@
-"""Exercises of notebook 04: gradient checking as a craft. The rules that are hunted are in `patients.py`."""
+"""Exercises of notebook 04: checks of gradients. The rules in which errors are to be found are in `patients.py`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Rule = Callable[[Array, Array], Any]
 
 
 def holds(f: Map, rule: Rule, x: Array) -> bool:
-    """Random weights, central quotients, and a tolerance in proportion."""
+    """Return whether a rule agrees with central differences, for random weights."""
     y, h = np.asarray(f(x)), 1e-6
     g = np.random.default_rng(0).standard_normal(y.shape)
     numeric = np.zeros_like(x)
@@ -80,7 +80,7 @@ RULES: tuple[tuple[str, Map, Rule, bool], ...] = (
 
 
 def grade_holds(answer: Any) -> None:
-    """Every rule at two points; the function and the point must be as they were."""
+    """Test every rule at two points, and that the point is unchanged."""
     for name, f, rule, right in RULES:
         for point in POINTS:
             x = point.copy()
@@ -112,7 +112,7 @@ ACCUSED = {
 
 
 def grade_wrong_ones(answer: Any) -> None:
-    """The names, in whatever they come."""
+    """Test the names of the wrong rules, given as any collection of strings."""
     if not isinstance(answer, (set, frozenset, list, tuple, dict)) or not all(isinstance(n, str) for n in answer):
         raise Wrong("pass the names of the functions with a wrong rule, as a set or a list of strings")
     named = set(answer)
@@ -135,7 +135,7 @@ def grade_wrong_ones(answer: Any) -> None:
 
 
 def grade_diagnosis(answer: Any) -> None:
-    """One word for each; says how many are right, and one that is not."""
+    """Test the words; say how many are right, and name one that is wrong."""
     if not isinstance(answer, Mapping):
         raise Wrong('pass a dictionary from names to words, such as {"cube": "sign"}')
     if set(answer) != set(DIAGNOSIS):
@@ -152,7 +152,7 @@ def grade_diagnosis(answer: Any) -> None:
 
 
 def centre_rule(g: Array, x: Array) -> tuple[Array, ...]:
-    """Each element moves the mean too, and the mean moves them all."""
+    """Return the gradient of x; each element of x also changes the mean."""
     return (g - g.mean(),)
 
 
@@ -162,7 +162,7 @@ def add_bias_rule(g: Array, x: Array, b: Array) -> tuple[Array, ...]:
 
 
 def pick_rule(g: Array, x: Array) -> tuple[Array, ...]:
-    """An element that was picked twice gets both gradients."""
+    """Return the gradient of x; an element that was picked twice gets two terms."""
     gradient = np.zeros_like(x)
     np.add.at(gradient, INDEX, g)
     return (gradient,)
@@ -179,7 +179,7 @@ SHAPES: dict[str, tuple[tuple[tuple[int, ...], ...], ...]] = {
 
 
 def grade_mended(answer: Any) -> None:
-    """Each rule on several shapes, against its reference."""
+    """Compare each rule with its reference, on several shapes."""
     if not isinstance(answer, Mapping) or set(answer) != set(MENDED):
         raise Wrong("pass a dictionary of the three rules by name: centre, add_bias, pick")
     draw = np.random.default_rng(5).standard_normal
@@ -209,7 +209,7 @@ def grade_mended(answer: Any) -> None:
 
 
 def transposed(push: Map, pull: Map, n: int, m: int) -> bool:
-    """Whether <u, push(v)> is <pull(u), v>, for random u and v."""
+    """Return whether <u, push(v)> equals <pull(u), v> for random u and v."""
     rng = np.random.default_rng(0)
     u, v = rng.standard_normal(m), rng.standard_normal(n)
     pushed, pulled = u @ push(v), pull(u) @ v
@@ -217,7 +217,7 @@ def transposed(push: Map, pull: Map, n: int, m: int) -> bool:
 
 
 def pairs() -> list[tuple[str, Map, Map, int, int, bool]]:
-    """Maps with their transposes, and with maps that are not their transposes."""
+    """Return maps with their transposes, and maps with wrong transposes."""
     draw = np.random.default_rng(6).standard_normal
     a, s, wide = draw((2, 3)), draw((3, 3)), draw((30, 40))
     off = a.copy()
@@ -239,8 +239,10 @@ def pairs() -> list[tuple[str, Map, Map, int, int, bool]]:
 
 
 def grade_transposed(answer: Any) -> None:
-    """Ask for each pair five times and take the majority: random vectors that hide a difference, or that cancel, are
-    rare, and an answer by chance is not right for all pairs."""
+    """Test each pair five times, and take the majority of the answers.
+
+    Random vectors that hide a difference, or that cancel, are rare, and an answer by chance is not right for all pairs.
+    """
     for name, push, pull, n, m, right in pairs():
         answers = [answer(push, pull, n, m) for _ in range(5)]
         for got in answers:

@@ -1,4 +1,4 @@
-"""Exercises of notebook 03: seeing the graph."""
+"""Exercises of notebook 03: pictures of the graph."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from minigrad.learning.grading import Exercise, Wrong, expect_close, expect_retu
 
 
 def reached(y: Any) -> set[str]:
-    """The names of the Vars under y, by a walk over the ops."""
+    """Return the names of the Vars under y, by a traversal of the ops."""
     names: set[str] = set()
     seen: set[int] = set()
     todo = [y if y.op is None else y.op]
@@ -30,7 +30,7 @@ def reached(y: Any) -> set[str]:
 
 
 def graphs() -> Iterable[tuple[str, Any]]:
-    """Graphs over which a traversal can stumble."""
+    """Return named graphs that are difficult for a traversal."""
     a, b, c = (mg.Var(1.5 + k, dtype=f64, name=name) for k, name in enumerate("abc"))
     yield "a * b", a * b
     yield "(a * 2 + b) * (c + b)", (a * 2.0 + b) * (c + b)
@@ -46,7 +46,7 @@ def graphs() -> Iterable[tuple[str, Any]]:
 
 
 def grade_reached(answer: Any) -> None:
-    """Each graph once."""
+    """Test the names of the Vars for each graph."""
     for name, y in graphs():
         got, want = tried(answer, y, on=f"y = {name}"), reached(y)
         expect_returned(got, "reached(y)")
@@ -59,13 +59,13 @@ def grade_reached(answer: Any) -> None:
 
 
 def scaled(x: Any) -> Any:
-    """The smallest and largest as tensors, so that gradients go through them too."""
+    """Return x scaled to [0, 1]; gradients flow through the extrema too."""
     low, high = x.amin(), x.amax()
     return (x - low) / (high - low)
 
 
 def slope_of(answer: Any, values: list[float], weights: list[float], what: str) -> tuple[Any, Any]:
-    """(value, gradient of <weights, value>) of an answer, with the reason where there is none."""
+    """Return an answer's value and the gradient of <weights, value>; raise Wrong with the reason if there is none."""
     with mg.debug():
         x = mg.Var(values, dtype=f64, name="x")
         y = answer(x)
@@ -82,7 +82,7 @@ def slope_of(answer: Any, values: list[float], weights: list[float], what: str) 
 
 
 def grade_scaled(answer: Any) -> None:
-    """Values and gradients, also where the largest is elsewhere."""
+    """Test values and gradients, with the largest element at different positions."""
     for values in ([1.0, 3.0, 2.0], [-2.0, 0.5, -4.0], [10.0, 7.0, 8.5]):
         for weights in ([1.0, 0.0, 0.0], [0.3, -1.2, 0.7]):
             what = f"scaled({values})"
@@ -95,13 +95,13 @@ def grade_scaled(answer: Any) -> None:
 
 
 def safe_root(x: Any) -> Any:
-    """The operand is made harmless before the root sees it."""
+    """Return the root of positive elements, and 0 for others, without nan."""
     positive = x > 0.0
     return mg.where(positive, mg.where(positive, x, 1.0).sqrt(), 0.0)
 
 
 def grade_safe_root(answer: Any) -> None:
-    """At 0, below, and above."""
+    """Test elements that are zero, negative and positive."""
     for values in ([0.0, 4.0, -1.0], [9.0, 0.25, 0.0], [-3.0, -0.5, 2.0]):
         what = f"safe_root({values})"
         y, g = slope_of(answer, values, [1.0, 2.0, -1.0], what)
@@ -111,12 +111,12 @@ def grade_safe_root(answer: Any) -> None:
 
 
 def separate(a: Any, b: Any, x: Any) -> tuple[Any, Any]:
-    """Two walks, of which the first leaves the graph as it is."""
+    """Return both gradients; the first backward pass retains the graph."""
     return mg.grad(a, x, retain_graph=True), mg.grad(b, x)
 
 
 def grade_separate(answer: Any) -> None:
-    """Losses that share a part; in both orders, and with a `.grad` that was there before."""
+    """Test losses that share a part, in both orders."""
     for values in ([1.0, -2.0], [0.5, 3.0]):
         for swapped in (False, True):
             x = mg.Var(values, dtype=f64, name="x")

@@ -13,12 +13,12 @@ from minigrad.learning.grading import Exercise, expect_close
 
 
 def position(index: Sequence[int], strides: Sequence[int], offset: int) -> int:
-    """offset + the sum of index * stride."""
+    """Return offset + the sum of index * stride."""
     return offset + sum(i * s for i, s in zip(index, strides, strict=True))
 
 
 def grade_position(answer: Any) -> None:
-    """Try dense, transposed, reversed, expanded and 0-d layouts."""
+    """Test dense, transposed, reversed, expanded and 0-d layouts."""
     for index, strides, offset in (
         ((1, 2), (3, 1), 0), ((1, 2), (1, 3), 0), ((2, 0, 1), (12, 4, 1), 5), ((3,), (-2,), 9), ((4, 1), (0, 1), 2),
         ((), (), 7),
@@ -28,7 +28,7 @@ def grade_position(answer: Any) -> None:
 
 
 def strided_sum(buffer: Any, shape: Sequence[int], strides: Sequence[int], offset: int) -> float:
-    """Return the sum, by two loops over positions."""
+    """Return the sum of a matrix, by two loops over memory positions."""
     total = 0.0
     for i in range(shape[0]):
         for j in range(shape[1]):
@@ -37,7 +37,7 @@ def strided_sum(buffer: Any, shape: Sequence[int], strides: Sequence[int], offse
 
 
 def grade_strided_sum(answer: Any) -> None:
-    """Against NumPy's own views."""
+    """Compare with the reference, for layouts of all kinds and an empty one."""
     buffer = np.sin(np.arange(40.0))
     for shape, strides, offset in (
         ((4, 5), (5, 1), 0), ((5, 4), (1, 5), 3), ((3, 3), (-6, 2), 20), ((3, 4), (0, 2), 1), ((0, 3), (3, 1), 0),
@@ -49,14 +49,14 @@ def grade_strided_sum(answer: Any) -> None:
 
 
 def largest_in_parts(values: Any, parts: int) -> Any:
-    """The largest of each slice."""
+    """Return the largest element of each part; -inf for an empty part."""
     n = len(values)
     bounds = [p * n // parts for p in range(parts + 1)]
     return [max(values[a:b], default=-math.inf) for a, b in pairwise(bounds)]
 
 
 def grade_largest(answer: Any) -> None:
-    """Parts that do not divide, negative numbers, more parts than numbers."""
+    """Test unequal parts, negative numbers, and more parts than numbers."""
     for values, parts in (
         (np.cos(np.arange(12.0)), 3), (np.cos(np.arange(11.0)), 4), (-1.0 - np.arange(5.0), 2),
         (np.array([2.0, 1.0]), 5), (np.cos(np.arange(7.0)), 1),
@@ -66,12 +66,12 @@ def grade_largest(answer: Any) -> None:
 
 
 def least_time(flops: float, size: float, peak: float, bandwidth: float) -> float:
-    """The longer of the two."""
+    """Return the longer of the times of arithmetic and of memory traffic."""
     return max(flops / peak, size / bandwidth)
 
 
 def grade_least_time(answer: Any) -> None:
-    """Bound by memory, and by arithmetic."""
+    """Test cases that memory limits, and cases that arithmetic limits."""
     for flops, size, peak, bandwidth in (
         (1e6, 12e6, 1e11, 2e10),
         (2 * 512**3, 3e6, 1e11, 2e10),

@@ -12,7 +12,7 @@ from minigrad.errors import GradientError
 from minigrad.learning.grading import Exercise, Wrong, as_array, expect_close
 
 Answer = Callable[..., Any]
-CLOSE = 1e-4  # float32
+CLOSE = 1e-4  # tolerance for float32
 
 
 def conv_cost(inputs: int, outputs: int, kernel: int, stride: int, padding: int, side: int) -> tuple[int, int, int]:
@@ -23,7 +23,7 @@ def conv_cost(inputs: int, outputs: int, kernel: int, stride: int, padding: int,
 
 
 def grade_conv_cost(answer: Answer) -> None:
-    """Test strides that leave a rest, no padding, and kernels as large as the image."""
+    """Test strides with a remainder, no padding, and kernels as large as the image."""
     for given in (
         (1, 16, 3, 1, 1, 8), (16, 32, 3, 1, 1, 4), (3, 8, 5, 1, 0, 32), (4, 6, 3, 2, 1, 9), (2, 5, 3, 2, 0, 8),
         (1, 1, 7, 3, 2, 7), (3, 2, 4, 1, 0, 4),
@@ -38,14 +38,14 @@ def grade_conv_cost(answer: Answer) -> None:
 
 
 def attention(q: Any, k: Any, v: Any) -> Any:
-    """Return the means of values; weights of later positions are 0."""
+    """Return weighted means of the values; the weights of later positions are 0."""
     later = mg.ones(len(q), len(q), dtype=mg.bool).triu(1)
     scores = (q @ k.T) * q.shape[1] ** -0.5
     return scores.masked_fill(later, -1e9).softmax(-1) @ v
 
 
 def grade_attention(answer: Answer) -> None:
-    """Test values, and that nothing of later positions enters."""
+    """Test the values, and that no later position has an effect."""
     rng = np.random.default_rng(0)
     for length, width in ((4, 3), (6, 2)):
         q, k, v = (2 * rng.standard_normal((length, width)) for _ in range(3))
@@ -105,7 +105,7 @@ class BatchNorm(mg.nn.Module):
 
 
 def grade_batch_norm(answer: Answer) -> None:
-    """Test what is registered; then two training batches with gradients, the running values, and evaluation."""
+    """Test the registered names, two training batches with gradients, the running statistics, and evaluation."""
     rng = np.random.default_rng(0)
     module = answer(3)
     if not isinstance(module, mg.nn.Module):
@@ -132,7 +132,7 @@ def grade_batch_norm(answer: Answer) -> None:
 
 
 def expect_same_step(ours: Any, theirs: Any, values: Any, told: str) -> None:
-    """Raise Wrong unless the outputs agree, and the gradients of the sum of their cubes."""
+    """Raise Wrong unless the outputs agree, and the gradients of the sum of the cubed outputs."""
     mine, right = (mg.Var(values, dtype="float32") for _ in range(2))
     got, want = ours(mine), theirs(right)
     expect_close(got, want, f"the output {told}", CLOSE)

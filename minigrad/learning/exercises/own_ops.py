@@ -10,7 +10,7 @@ from minigrad.learning.grading import Exercise, Wrong, expect_close
 
 
 def drawn(*shape: int) -> Tensor:
-    """Numbers of both signs, the same each time."""
+    """Return numbers of both signs, which are the same in each call."""
     count = 1
     for n in shape:
         count *= n
@@ -18,23 +18,23 @@ def drawn(*shape: int) -> Tensor:
 
 
 def log_cosh_rule(g: Tensor, x: Tensor) -> Tensor:
-    """The slope of log(cosh(x)) is tanh(x)."""
+    """Return the gradient of x; the derivative of log(cosh(x)) is tanh(x)."""
     return g * x.tanh()
 
 
 def grade_log_cosh(answer: Any) -> None:
-    """With incoming gradients that are not 1."""
+    """Test incoming gradients that are not 1, and large elements."""
     for g, x in ((drawn(5), drawn(5).flip(0)), (drawn(2, 3) * 3.0, drawn(2, 3) * 20.0)):
         expect_close(answer(g, x), log_cosh_rule(g, x), f"the gradient at x = {x.tolist()}")
 
 
 def weighted_rules(g: Tensor, x: Tensor, w: Tensor) -> tuple[Tensor, Tensor]:
-    """2*w*x and x*x + 3*w*w, each times g."""
+    """Return the gradients of x and w: 2*w*x and x*x + 3*w*w, each times g."""
     return g * 2.0 * w * x, g * (x * x + 3.0 * w * w)
 
 
 def grade_weighted(answer: Any) -> None:
-    """Both, in this order."""
+    """Test both gradients in this order."""
     g, x, w = drawn(4), drawn(4).flip(0), drawn(4) + 1.0
     found = answer(g, x, w)
     if not isinstance(found, tuple | list) or len(found) != 2:
@@ -44,12 +44,12 @@ def grade_weighted(answer: Any) -> None:
 
 
 def norm_rule(g: Tensor, x: Tensor, y: Tensor) -> Tensor:
-    """g*x/y, and 0 where y is."""
+    """Return g*x/y, and 0 if y is 0."""
     return g * x / (y + (y == 0))
 
 
 def grade_norm(answer: Any) -> None:
-    """Away from 0, with g that is not 1, and at 0."""
+    """Test points other than 0, with g that is not 1, and the point 0."""
     for x in (drawn(3), drawn(2, 3) * 5.0):
         y, g = x.square().sum().sqrt(), mg.tensor(1.5, dtype=mg.float64)
         expect_close(answer(g, x, y), norm_rule(g, x, y), f"the gradient at x = {x.tolist()} with g = 1.5")
@@ -58,25 +58,25 @@ def grade_norm(answer: Any) -> None:
 
 
 class Clipped(mg.Function):
-    """The identity; the gradient is clipped."""
+    """The identity function with a gradient that is clipped."""
 
     @staticmethod
     def forward(x: Any) -> Any:
-        """As it is."""
+        """Return x unchanged."""
         return x.clone()
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-        """Nothing is needed."""
+        """Save nothing, because `backward` needs no values."""
 
     @staticmethod
     def backward(ctx: Any, g: Any) -> Any:
-        """Between -1 and 1."""
+        """Return the gradient, limited to [-1, 1]."""
         return g.clamp(-1.0, 1.0)
 
 
 def grade_clip(answer: Any) -> None:
-    """The values stay, and gradients on both sides are cut."""
+    """Test that values are unchanged, and that gradients of both signs are cut."""
     if not (isinstance(answer, type) and issubclass(answer, mg.Function)):
         raise Wrong("a subclass of mg.Function was expected; pass the class, and do not call apply")
     x = mg.Var([1.0, -2.0, 3.0, 0.5], dtype=mg.float64)

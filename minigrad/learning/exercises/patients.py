@@ -1,7 +1,7 @@
-"""Fourteen functions with a rule for their gradient each. Some of the rules are wrong: notebook 04 asks which, and how.
+"""Fourteen functions, each with a rule for its gradient; some rules are wrong, and notebook 04 asks which and why.
 
-A rule takes the cotangent of the result and the operands, and returns one gradient per operand.  They are written in
-NumPy, one to three lines each; `show(name)` prints one.
+A rule takes the cotangent of the result and the operands, and returns one gradient per operand.  Functions and rules
+are written in NumPy, with one to four lines each; `show(name)` prints a function and its rule.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ WRONG_IN = ("factor", "overwritten", "path", "reversed", "sign", "stale", "sum",
 
 @dataclass(frozen=True)
 class Patient:
-    """f: the function.  rule: the gradients of <g, f(...)>.  operands: a point to look at."""
+    """A function f, a rule that returns the gradients of <g, f(...)>, and a point: the operands."""
 
     f: Callable[..., Array]
     rule: Callable[..., tuple[Array, ...]]
     operands: tuple[Array, ...]
 
     def operand(self, k: int) -> tuple[Callable[[Array], Array], Callable[[Array, Array], Array], Array]:
-        """(f, rule, x) as functions of operand k alone, with the others held still."""
+        """Return (f, rule, x) for operand k; the other operands are fixed."""
 
         def filled(x: Array) -> list[Array]:
             return [x if j == k else other for j, other in enumerate(self.operands)]

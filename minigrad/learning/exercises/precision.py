@@ -13,12 +13,12 @@ from minigrad.learning.grading import Exercise, Wrong, as_float, expect_digits, 
 
 
 def gap(x: float, fraction: int) -> float:
-    """The exponent is that of the power of two at or below x."""
+    """Return the distance from x to the next larger number of the dtype."""
     return 2.0 ** (math.frexp(x)[1] - 1 - fraction)
 
 
 def grade_gap(answer: Any) -> None:
-    """In four dtypes; at powers of two, below and above them."""
+    """Test four dtypes, at powers of two and at other numbers."""
     for fraction in (23, 10, 7, 52):
         for x in (1.0, 1.999, 0.75, 0.1, 1000.0, 1024.0, 3.0e-3, 0.5):
             what = f"gap({x}, {fraction})"
@@ -26,13 +26,13 @@ def grade_gap(answer: Any) -> None:
 
 
 def one_minus_cos(x: Any) -> Any:
-    """Twice the square of the sine of half of it."""
+    """Return 1 - cos(x) as 2 * sin(x/2)**2."""
     s = (x * 0.5).sin()
     return s * s * 2.0
 
 
 def grade_one_minus_cos(answer: Any) -> None:
-    """From 1e-9 to 3, values and slopes, in two dtypes."""
+    """Test values and derivatives at points from 1e-9 to 3, in two dtypes."""
     points = [1e-9, 3e-4, -0.02, 0.7, 2.0, 3.0]
     for dtype, allowed in ((mg.float32, 2.0**-20), (mg.float64, 2.0**-48)):
         x = mg.Var(points, dtype=dtype)
@@ -52,7 +52,7 @@ def grade_one_minus_cos(answer: Any) -> None:
 
 
 def careful_sum(numbers: list[Any]) -> Any:
-    """Kahan's: what an addition lost is added next time.
+    """Return a sum by Kahan's method, which adds the error of each step to the next.
 
     Source: W. Kahan, "Further remarks on reducing truncation errors", Communications of the ACM 8(1), 1965.
     """
@@ -66,7 +66,7 @@ def careful_sum(numbers: list[Any]) -> Any:
 
 
 def grade_careful_sum(answer: Any) -> None:
-    """Thousands of positive numbers."""
+    """Test sums of thousands of positive numbers."""
     rng = np.random.default_rng(5)
     for what, numbers in (
         ("4096 tenths in float16", np.full(4096, 0.1, np.float16)),
@@ -80,12 +80,12 @@ def grade_careful_sum(answer: Any) -> None:
 
 
 def unscaled_gradient(loss: Callable[[Any], Any], w: Any, scale: float) -> Any:
-    """The division has to come after the cast."""
+    """Return the gradient in float32; it is cast before it is divided."""
     return mg.grad(loss(w) * scale, w).to(mg.float32) / scale
 
 
 def grade_unscaled_gradient(answer: Any) -> None:
-    """Gradients that float16 does not have, and one that it has."""
+    """Test gradients that float16 cannot represent, and gradients that it can."""
     for exponent, scale in ((-15, 2.0**14), (-17, 2.0**15), (-8, 2.0**6)):
         x = mg.tensor([k / 1024 for k in (1, 2, 3, 4)], dtype="float16")
         w = mg.Var([0.5, 0.25, 0.5, 1.0], dtype="float16", name="w")

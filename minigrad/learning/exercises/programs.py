@@ -20,7 +20,7 @@ FUNCTIONS: dict[str, Callable[..., float]] = {
 
 
 class Placeholder:
-    """A number without a value: its slot, and the list to which its operations are added."""
+    """A number without a value; it has a slot, and it adds operations to a shared list."""
 
     def __init__(self, items: list[Item], slots: list[int], slot: int) -> None:
         self.items, self.slots, self.slot = items, slots, slot
@@ -74,7 +74,7 @@ def looped(x: Any) -> Any:
 
 
 def with_a_dead_end(x: Any) -> Any:
-    """Compute a square that nobody reads, and return another value."""
+    """Compute a square that is not used, and return another value."""
     x * x
     return x + 1.0
 
@@ -146,7 +146,7 @@ def is_slot(x: Any) -> bool:
 
 
 def expect_no_branch(answer: Answer) -> None:
-    """Raise Wrong if a recorded function can branch on a value."""
+    """Raise Wrong unless a branch on a placeholder raises an error."""
     branched = False
 
     def branching(x: Any) -> Any:
@@ -164,7 +164,7 @@ def expect_no_branch(answer: Answer) -> None:
 
 
 def replay(items: Sequence[Item], values: Sequence[float], result: int) -> float:
-    """Return the value of a slot after all items."""
+    """Return the value of a slot after all items have run."""
     memory = dict(enumerate(values))
     for op, slots in items:
         operands = [x if isinstance(x, float) else memory[x] for x in slots[:-1]]
@@ -205,7 +205,7 @@ def lives_of(items: Sequence[Item], n: int, result: int) -> dict[int, tuple[int,
 
 
 def assign(items: Sequence[Item], n: int, result: int) -> dict[int, int]:
-    """Return a buffer for each slot that an item writes: the lowest one that is free."""
+    """Return a buffer for each slot that an item writes: the lowest free buffer."""
     lives = lives_of(items, n, result)
     ends: list[int] = []  # for each buffer the last item for which it is in use
     buffers = {}

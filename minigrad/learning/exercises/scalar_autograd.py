@@ -14,7 +14,7 @@ counter = itertools.count()
 
 
 class Value:
-    """A number and how it was computed, as the notebook builds it."""
+    """A number and its computation, as in the notebook."""
 
     def __init__(self, data: float, parents: Sequence[Value] = (), slopes: Sequence[float] = ()) -> None:
         self.data, self.parents, self.slopes = data, parents, slopes
@@ -28,12 +28,12 @@ class Value:
 
 
 def divide(a: float, b: float) -> Rule:
-    """a / b, and its slopes."""
+    """Return a / b and its derivatives."""
     return a / b, (1.0 / b, -a / (b * b))
 
 
 def logistic(a: float) -> Rule:
-    """1 / (1 + exp(-a)), by an exponential that cannot overflow, and its slope."""
+    """Return 1 / (1 + exp(-a)) and its derivative; the exponential cannot overflow."""
     small = math.exp(-abs(a))
     y = (1.0 if a >= 0 else small) / (1.0 + small)
     return y, (y * (1.0 - y),)
@@ -54,13 +54,13 @@ def expect_rule(got: Any, want: Rule, what: str) -> None:
 
 
 def grade_divide(answer: Any) -> None:
-    """Value and both slopes, with signs of all kinds."""
+    """Test the value and both derivatives, for operands with different signs."""
     for a, b in ((3.0, 2.0), (-1.5, 4.0), (0.0, -0.5), (2.0, -3.0)):
         expect_rule(answer(a, b), divide(a, b), f"divide({a}, {b})")
 
 
 def grade_logistic(answer: Any) -> None:
-    """In the middle, and where the exponential overflows."""
+    """Test small numbers, and numbers for which exp overflows."""
     for a in (0.0, 1.5, -2.0, 30.0, -30.0, 1000.0, -1000.0):
         try:
             got = answer(a)
@@ -72,7 +72,7 @@ def grade_logistic(answer: Any) -> None:
 
 
 def order(y: Any) -> list[Any]:
-    """By counting: a Value may go when all that use it have gone."""
+    """Return the Values under y; each follows all Values that use it."""
     uses: dict[Any, int] = {}
     todo = [y]
     seen = {y}
@@ -94,7 +94,7 @@ def order(y: Any) -> list[Any]:
 
 
 def gradients(ys: Sequence[Any], weights: Sequence[float], xs: Sequence[Any]) -> list[float]:
-    """One walk, which begins with all the weights."""
+    """Return the gradients of a weighted sum of results by one backward pass."""
     table: dict[int, float] = {}
     todo = list(ys)
     for y, w in zip(ys, weights):
@@ -112,7 +112,7 @@ def gradients(ys: Sequence[Any], weights: Sequence[float], xs: Sequence[Any]) ->
 
 
 def graphs() -> Iterable[tuple[str, Value]]:
-    """Graphs on which an order can go wrong."""
+    """Return named graphs for which an order can be wrong."""
     x = Value(2.0)
     u = x * x
     yield "u = x * x; y = u * (u + x)", u * (u + x)
@@ -132,7 +132,7 @@ def graphs() -> Iterable[tuple[str, Value]]:
 
 
 def grade_order(answer: Any) -> None:
-    """Each once, each before its parents, all of them; without ids."""
+    """Test that each Value is listed once, before its parents, without use of ids."""
     for name, y in graphs():
         every = order(y)
         for v in every:
@@ -165,7 +165,7 @@ def grade_order(answer: Any) -> None:
 
 
 def grade_gradients(answer: Any) -> None:
-    """One end, several, one twice, one that was computed from another, and an input that nothing used."""
+    """Test one result, several, one twice, one that is computed from another, and an input that is not used."""
     for name, build, weights in ENDS:
         x, z, unused = Value(2.0), Value(-3.0), Value(1.0)
         ys, xs = build(x, z), [x, z, unused]

@@ -14,7 +14,7 @@ Piece = tuple[float, float]
 
 
 def looked_at(answer: Any, x: Any, what: str, weights: Any) -> tuple[Any, Any]:
-    """(value, gradient of <weights, value>) of an answer.  Raises Wrong where no gradient flows."""
+    """Return an answer's value and the gradient of <weights, value>; raise Wrong if no gradient flows."""
     y = answer(x)
     expect_returned(y, what)
     if not isinstance(y, mg.Tensor):
@@ -27,13 +27,13 @@ def looked_at(answer: Any, x: Any, what: str, weights: Any) -> tuple[Any, Any]:
 
 
 def row_logsumexp(x: Any) -> Any:
-    """Each row less its own largest."""
+    """Return the logsumexp of each row; its largest element is subtracted first."""
     top = x.amax(1, keepdim=True)
     return ((x - top).exp().sum(1, keepdim=True).log() + top).squeeze(1)
 
 
 def grade_row_logsumexp(answer: Any) -> None:
-    """Rows that lie thousands apart, as many as columns."""
+    """Test a square matrix whose rows differ by thousands."""
     for rows in (
         [[0.0, 0.5, -0.25], [1.0, 1.0, 1.0], [2.0, -3.0, 0.0]],
         [[1000.0, 999.0, 998.0], [-1000.0, -1001.0, -1000.5], [0.0, 1.0, -200.0]],
@@ -50,14 +50,14 @@ def grade_row_logsumexp(answer: Any) -> None:
 
 
 def log1mexp(x: Any) -> Any:
-    """By expm1 near 0 and by log1p far from it; the far one never sees what is near."""
+    """Return log(1 - exp(x)), by expm1 near 0 and by log1p elsewhere."""
     near = x > -math.log(2.0)
     far = mg.where(near, -1.0, x)
     return mg.where(near, (-x.expm1()).log(), (-far.exp()).log1p())
 
 
 def grade_log1mexp(answer: Any) -> None:
-    """Values and slopes from near 0 to -80, in two dtypes."""
+    """Test values and derivatives at points from -1e-10 to -80, in two dtypes."""
     points = [-1e-10, -1e-4, -0.3, -0.8, -5.0, -40.0, -80.0]
     for dtype, allowed in ((mg.float32, 2.0**-19), (mg.float64, 2.0**-46)):
         x = mg.Var(points, dtype=dtype)
@@ -70,14 +70,14 @@ def grade_log1mexp(answer: Any) -> None:
 
 
 def unit_rows(x: Any) -> Any:
-    """Use `where` twice: the root receives no 0, and rows of zeros remain zeros."""
+    """Return rows of length 1; rows of zeros remain zeros, also in the gradient."""
     squares = (x * x).sum(1, keepdim=True)
     zero = squares == 0.0
     return mg.where(zero, 0.0, x / mg.where(zero, 1.0, squares).sqrt())
 
 
 def grade_unit_rows(answer: Any) -> None:
-    """With rows of zeros, and without."""
+    """Test matrices with and without a row of zeros."""
     for rows in ([[3.0, 4.0], [1.0, -2.0], [-5.0, 12.0]], [[0.0, 0.0], [6.0, -8.0], [0.0, 2.0]]):
         x = np.array(rows)
         weights = np.array([[1.0, 2.0], [-1.0, 0.5], [2.0, 3.0]])
@@ -92,7 +92,7 @@ def grade_unit_rows(answer: Any) -> None:
 
 
 def merged(a: Piece, b: Piece) -> Piece:
-    """Both totals on the larger top."""
+    """Return the larger top, and the sum of both totals rescaled to it."""
     top = max(a[0], b[0])
     if top == -math.inf:
         return top, 0.0
@@ -100,7 +100,7 @@ def merged(a: Piece, b: Piece) -> Piece:
 
 
 def grade_merged(answer: Any) -> None:
-    """Pieces near and far from each other, in both orders, and empty ones."""
+    """Test pieces with near and distant tops in both orders, and empty pieces."""
     empty = (-math.inf, 0.0)
     pieces = [(0.0, 1.5), (1.0, 2.0), (-1000.0, 1.0), (1000.0, 3.0), (999.0, 1.25), empty]
     for a in pieces:

@@ -13,7 +13,7 @@ Ints = tuple[int, ...]
 
 
 def whole(got: Any, what: str) -> int:
-    """An integer.  Raises Wrong for anything else."""
+    """Return an integer; raise Wrong for any other object."""
     expect_returned(got, what)
     if isinstance(got, bool) or not isinstance(got, (int, np.integer)):
         raise Wrong(f"{what} returns {got!r}, but an integer was expected")
@@ -21,7 +21,7 @@ def whole(got: Any, what: str) -> int:
 
 
 def ints(got: Any, what: str) -> Ints:
-    """A tuple of integers; a list will do.  Raises Wrong for anything else."""
+    """Return a tuple of integers; raise Wrong unless it is a tuple or a list."""
     expect_returned(got, what)
     if not isinstance(got, (tuple, list)):
         raise Wrong(f"{what} returns {got!r}, but a tuple was expected")
@@ -29,7 +29,7 @@ def ints(got: Any, what: str) -> Ints:
 
 
 def pair(got: Any, what: str) -> tuple[Any, Any]:
-    """Two things.  Raises Wrong for anything else."""
+    """Return two objects from a tuple or a list; raise Wrong for any other object."""
     expect_returned(got, what)
     if not isinstance(got, (tuple, list)) or len(got) != 2:
         raise Wrong(f"{what} returns {got!r}, but a pair was expected")
@@ -37,18 +37,18 @@ def pair(got: Any, what: str) -> tuple[Any, Any]:
 
 
 def same(got: Any, want: Any, what: str, why: str = "") -> None:
-    """Raise Wrong unless both are equal."""
+    """Raise Wrong unless both objects are equal."""
     if got != want:
         raise Wrong(f"{what} is {got!r}, but {want!r} was expected" + (f": {why}" if why else ""))
 
 
 def position(strides: Ints, offset: int, index: Ints) -> int:
-    """offset + sum of index * stride."""
+    """Return offset + the sum of index * stride."""
     return offset + sum(i * s for i, s in zip(index, strides, strict=True))
 
 
 def grade_position(answer: Any) -> None:
-    """Dense, transposed, negative and zero strides, and no dims at all."""
+    """Test dense, transposed, negative and zero strides, and a layout without dims."""
     for strides, offset, index in (
         ((4, 1), 0, (2, 3)), ((1, 4), 5, (3, 1)), ((12, 4, 1), 2, (1, 2, 3)), ((4, -1), 3, (1, 2)), ((0, 1), 0, (7, 2)),
         ((), 6, ()),
@@ -58,13 +58,13 @@ def grade_position(answer: Any) -> None:
 
 
 def flipped(shape: Ints, strides: Ints, offset: int, dim: int) -> tuple[Ints, int]:
-    """The stride changes its sign, and the view starts at the last entry."""
+    """Return the strides and the offset of a view that is reversed along a dim."""
     turned = tuple(-s if d == dim else s for d, s in enumerate(strides))
     return turned, offset + (shape[dim] - 1) * strides[dim]
 
 
 def grade_flipped(answer: Any) -> None:
-    """Of dense, strided, shifted and already flipped layouts."""
+    """Test dense, strided, shifted and flipped layouts."""
     for shape, strides, offset, dim in (
         ((3, 4), (4, 1), 0, 1), ((3, 4), (4, 1), 0, 0), ((4, 3), (1, 4), 0, 0), ((2, 3, 4), (12, 4, 1), 5, 1),
         ((3, 4), (4, -1), 3, 1), ((1, 5), (10, 2), 4, 0),
@@ -77,14 +77,14 @@ def grade_flipped(answer: Any) -> None:
 
 
 def broadcast_strides(shape: Ints, strides: Ints, target: Ints) -> Ints:
-    """0 where a dim is new or expanded; otherwise the stride that it has."""
+    """Return the strides of a broadcast view: 0 for a dim that is new or expanded."""
     new = len(target) - len(shape)
     kept = [0 if n == 1 and m != 1 else s for n, s, m in zip(shape, strides, target[new:], strict=True)]
     return (0,) * new + tuple(kept)
 
 
 def grade_broadcast(answer: Any) -> None:
-    """Check rows, columns, numbers, views and equal shapes; the stride of a dim of size 1 is free."""
+    """Test rows, columns, numbers, views and equal shapes."""
     for shape, strides, target in (
         ((4,), (1,), (3, 4)), ((3, 1), (1, 1), (3, 4)), ((), (), (2, 3)), ((3, 4), (1, 3), (5, 3, 4)),
         ((1, 4), (4, 1), (3, 4)), ((4,), (-2,), (2, 3, 4)), ((3, 4), (4, 1), (3, 4)), ((2, 1, 3), (3, 3, 1), (2, 5, 3)),
@@ -98,13 +98,13 @@ def grade_broadcast(answer: Any) -> None:
 
 
 def flattens(shape: Ints, strides: Ints) -> bool:
-    """Each dim but the last ends where the next step of the one before begins."""
+    """Return whether all dims can be merged into one without a copy."""
     dims = [(n, s) for n, s in zip(shape, strides, strict=True) if n != 1]
     return all(left == n * right for (_, left), (n, right) in pairwise(dims))
 
 
 def grade_flattens(answer: Any) -> None:
-    """Dense and transposed, gaps that are even and that are not, sizes of 1, negative and zero strides."""
+    """Test dense and transposed layouts, even and uneven gaps, sizes of 1, and negative and zero strides."""
     for shape, strides in (
         ((3, 4), (4, 1)), ((4, 3), (1, 4)), ((3, 2), (4, 2)), ((3, 2), (5, 2)), ((2, 3, 4), (12, 4, 1)),
         ((2, 4, 3), (12, 1, 4)), ((2, 3, 4), (24, 4, 1)), ((3, 1, 4), (4, 77, 1)), ((1, 5), (9, 3)), ((3, 4), (-4, -1)),
@@ -119,12 +119,12 @@ def grade_flattens(answer: Any) -> None:
 
 
 def sliding(n: int, size: int, step: int) -> tuple[Ints, Ints]:
-    """A step down is `step` positions, a step to the right is one."""
+    """Return the shape and strides of windows: a row starts `step` elements later."""
     return ((n - size) // step + 1, size), (step, 1)
 
 
 def grade_sliding(answer: Any) -> None:
-    """With and without overlap, and with a rest that is left over."""
+    """Test windows with and without overlap, and lengths with a remainder."""
     for n, size, step in ((6, 3, 1), (10, 4, 2), (11, 4, 2), (12, 4, 4), (7, 7, 3), (20, 3, 5)):
         what = f"sliding({n}, {size}, {step})"
         got, want = pair(answer(n, size, step), what), sliding(n, size, step)

@@ -12,7 +12,7 @@ from minigrad.errors import GradientError
 from minigrad.learning.grading import Exercise, Wrong, expect_close
 
 Answer = Callable[..., Any]
-CLOSE = 1e-4  # float32
+CLOSE = 1e-4  # tolerance for float32
 
 
 def cross_entropy(scores: Any, truth: Any) -> Any:

@@ -13,12 +13,12 @@ from minigrad.learning.grading import Exercise, Wrong, as_array, expect_close, e
 
 
 def normal(seed: int, *shape: int) -> Tensor:
-    """Random numbers in float64, the same for every answer."""
+    """Return random numbers in float64, which are the same for every answer."""
     return mg.from_numpy(np.random.default_rng(seed).standard_normal(shape))
 
 
 def parts(got: Any, what: str, count: int) -> Sequence[Any]:
-    """Several results.  Raises Wrong for another number of them."""
+    """Return the results; raise Wrong if their number is not `count`."""
     expect_returned(got, what)
     if not isinstance(got, (tuple, list)) or len(got) != count:
         raise Wrong(f"{what} returns {type(got).__name__}, but a tuple of {count} tensors was expected")
@@ -34,7 +34,7 @@ def summed_to(g: Tensor, shape: tuple[int, ...]) -> Tensor:
 
 
 def grade_summed_to(answer: Any) -> None:
-    """Try new dims, expanded dims, both, and none."""
+    """Test new dims, expanded dims, both, and neither."""
     for given, shape in (
         ((2, 3), (3,)), ((2, 3), (2, 1)), ((2, 3), ()), ((4, 2, 3), (3,)), ((4, 2, 3), (2, 1)), ((2, 3), (2, 3)),
         ((3, 3), (3,)), ((3, 3), (3, 1)), ((4, 1, 3), (1, 3)), ((2, 3), (1, 1)),
@@ -49,7 +49,7 @@ def linear_rule(g: Tensor, a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def grade_linear_rule(answer: Any) -> None:
-    """Try rectangles, whose shapes show a mistake, and squares, whose shapes do not."""
+    """Test rectangles, whose shapes reveal mistakes, and squares, which do not."""
     for rows, inner, columns in ((2, 3, 4), (3, 3, 3), (1, 4, 2)):
         g, a, b = normal(1, rows, columns), normal(2, rows, inner), normal(3, columns, inner)
         what = f"linear_rule of a{(rows, inner)} and b{(columns, inner)}"
@@ -59,31 +59,31 @@ def grade_linear_rule(answer: Any) -> None:
 
 
 def picked_rule(g: Tensor, p: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """g where it was read; otherwise 0."""
+    """Return g at the positions that were read, and 0 elsewhere."""
     return mg.zeros(*shape, dtype=g.dtype).scatter_add(1, p.reshape(-1, 1), g.reshape(-1, 1))
 
 
 def grade_picked_rule(answer: Any) -> None:
-    """Try wide, tall and square shapes."""
+    """Test wide, tall and square shapes."""
     for places, shape in (([2, 0], (2, 3)), ([1, 1, 0, 1], (4, 2)), ([2, 0, 1], (3, 3)), ([0], (1, 1))):
         g, p = normal(4, shape[0]), mg.tensor(places)
         expect_close(answer(g, p, shape), picked_rule(g, p, shape), f"picked_rule(g, {places}, {shape})", 1e-9)
 
 
 def log_softmax_rule(g: Tensor, y: Tensor) -> Tensor:
-    """g minus the softmax, times the sum of g."""
+    """Return g minus the softmax times the sum of g."""
     return g - y.exp() * g.sum(1).reshape(-1, 1)
 
 
 def grade_log_softmax_rule(answer: Any) -> None:
-    """Try several shapes; one is a square."""
+    """Test several shapes, one of which is a square."""
     for k, shape in enumerate(((2, 3), (3, 3), (1, 5), (4, 1))):
         g, y = normal(5 + k, *shape), (normal(6 + k, *shape) * 2.0).log_softmax(1)
         expect_close(answer(g, y), log_softmax_rule(g, y), f"log_softmax_rule for the shape {shape}", 1e-9)
 
 
 def is_vjp(f: Any, x: Tensor, u: Tensor, gradient: Tensor) -> bool:
-    """The transpose identity at three random directions, after the shapes."""
+    """Return whether the shape is right and the transpose identity holds."""
     if gradient.shape != x.shape:
         return False
     for seed in range(3):
@@ -96,7 +96,7 @@ def is_vjp(f: Any, x: Tensor, u: Tensor, gradient: Tensor) -> bool:
 
 
 def grade_is_vjp(answer: Any) -> None:
-    """Right gradients, and wrong ones: of a sign, a factor, an order, an element, a shape, and zeros."""
+    """Test correct gradients, and gradients with a wrong sign, factor, order, element or shape, and zeros."""
     matrix = normal(7, 4, 3)
     functions = {
         "x.exp()": lambda x: x.exp(),

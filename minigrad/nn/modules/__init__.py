@@ -1,4 +1,4 @@
-"""Layers and losses as classes.  Each file is a family; its `__all__` lists the names that `mg.nn` has."""
+"""Layers and losses as classes.  Each file contains one family; its `__all__` lists the names that `mg.nn` exports."""
 
 import sys
 from importlib import import_module
@@ -15,7 +15,7 @@ FILES = (
 
 
 def public() -> dict[str, Any]:
-    """Return every class of the files by its name."""
+    """Return the public classes of all files by name."""
     parts = [import_module(f"{__name__}.{file}") for file in FILES]
     return {name: getattr(part, name) for part in parts for name in part.__all__}
 
@@ -23,7 +23,7 @@ def public() -> dict[str, Any]:
 globals().update(public())
 import_module(f"{__name__}.utils")  # an attribute of this package, as in PyTorch
 
-# PyTorch's files that have another name here: imports from them find every layer.
+# Files of PyTorch that have another name here.  Each of these modules contains every layer, so imports from it work.
 for _name in ("container", "flatten", "fold", "instancenorm", "pixelshuffle", "rnn", "sparse"):
     globals()[_name] = sys.modules[f"{__name__}.{_name}"] = _file = ModuleType(f"{__name__}.{_name}", __doc__)
     _file.__dict__.update(public())

@@ -1,4 +1,4 @@
-"""Activations: one function of each element, or of the elements along a dim."""
+"""Activation functions as modules: functions of each element, or of the elements along a dim."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ __all__ = [
 
 
 class Activation(FromFunction):
-    """A function of a tensor; `repr` shows `inplace` only where it is set."""
+    """An activation function; `repr` shows `inplace` only if it is True."""
 
     def extra_repr(self) -> str:
         d = self.__dict__
@@ -63,8 +63,7 @@ class ReLU(Activation, of=F.relu):
 
 
 class RReLU(Activation, of=F.rrelu):
-    """Multiply negative elements by a slope that is random between `lower` and `upper` in training, and their mean
-    otherwise.
+    """Multiply negative elements by a slope: random between `lower` and `upper` in training, otherwise their mean.
 
     References
     ----------
@@ -80,7 +79,7 @@ class RReLU(Activation, of=F.rrelu):
 
 
 class Hardtanh(Activation, of=F.hardtanh):
-    """Limit elements to [min_val, max_val]; `min_value` and `max_value` are older names of the two."""
+    """Limit elements to [min_val, max_val]; `min_value` and `max_value` are the older names of the bounds."""
 
     min_val: float = -1.0
     max_val: float = 1.0
@@ -140,7 +139,7 @@ class Hardswish(Activation, of=F.hardswish):
 
 
 class ELU(Activation, of=F.elu):
-    """Return x for positive elements, and alpha * (exp(x) - 1) for the others."""
+    """Return x for positive elements, and alpha * (exp(x) - 1) for all others."""
 
     alpha: float = 1.0
     inplace: bool = False
@@ -165,25 +164,25 @@ class SELU(Activation, of=F.selu):
 
 
 class GLU(Activation, of=F.glu):
-    """Return the first half along `dim` times the sigmoid of the second."""
+    """Return the first half along `dim` times the sigmoid of the second half."""
 
     dim: int = -1
 
 
 class GELU(Activation, of=F.gelu):
-    """Return x times the normal distribution function at x; `approximate="tanh"` is a faster formula."""
+    """Return x times the standard normal distribution function at x; `approximate="tanh"` selects a faster formula."""
 
     approximate: str = "none"
 
 
 class Hardshrink(Activation, of=F.hardshrink):
-    """Replace elements within [-lambd, lambd] by 0."""
+    """Replace elements in [-lambd, lambd] by 0."""
 
     lambd: float = 0.5
 
 
 class LeakyReLU(Activation, of=F.leaky_relu):
-    """Return x for positive elements, and negative_slope * x for the others."""
+    """Return x for positive elements, and negative_slope * x for all other elements."""
 
     negative_slope: float = 1e-2
     inplace: bool = False
@@ -194,29 +193,29 @@ class LogSigmoid(Activation, of=F.logsigmoid):
 
 
 class Softplus(Activation, of=F.softplus):
-    """Return log(1 + exp(beta * x)) / beta, and x itself where beta * x is above the threshold."""
+    """Return log(1 + exp(beta * x)) / beta, or x itself where beta * x is greater than the threshold."""
 
     beta: float = 1.0
     threshold: float = 20.0
 
 
 class Softshrink(Activation, of=F.softshrink):
-    """Move elements by lambd towards 0, and those within [-lambd, lambd] to 0."""
+    """Move elements by lambd towards 0; elements in [-lambd, lambd] become 0."""
 
     lambd: float = 0.5
 
 
 class PReLU(Module):
-    """Return x for positive elements, and weight * x for the others; the weight is trained.
+    """Return x for positive elements, and weight * x for all other elements; the weight is a parameter.
 
     Parameters
     ----------
     num_parameters : int, default 1
-        1, or the number of channels, which are dim 1.
+        Number of weights: 1, or the number of channels (the length of dim 1).
     init : float, default 0.25
-        Initial value.
+        Initial value of the weights.
     device, dtype : optional
-        Of the parameter.
+        Device and dtype of the parameter.
     """
 
     def __init__(self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None) -> None:
@@ -251,7 +250,7 @@ class Softmin(Activation, of=F.softmin):
 
 
 class Softmax(Activation, of=F.softmax):
-    """Return exp(x) over its sum along `dim`."""
+    """Return exp(x) divided by its sum along `dim`."""
 
     dim: int | None = None
 

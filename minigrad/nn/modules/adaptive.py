@@ -1,4 +1,4 @@
-"""Adaptive softmax: frequent classes in a short list, rare ones in clusters with smaller projections."""
+"""Adaptive softmax: frequent classes are in a short list, rare classes in clusters with smaller projections."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ __all__ = ["AdaptiveLogSoftmaxWithLoss"]
 
 
 class ASMoutput(NamedTuple):
-    """The result of `AdaptiveLogSoftmaxWithLoss`: the log probability of each target, and minus their mean."""
+    """The result of `AdaptiveLogSoftmaxWithLoss`: the log probability of each target, and their negated mean."""
 
     output: Tensor
     loss: Tensor
 
 
 class AdaptiveLogSoftmaxWithLoss(Module):
-    """Compute log probabilities of targets among very many classes, and the loss.
+    """Compute the log probabilities of targets among very many classes, and the loss.
 
-    Classes are numbered from the most frequent to the rarest one. The head has the classes below the first cutoff and
-    one entry per cluster; each further interval between cutoffs is a cluster of the tail, which is computed only for
-    the examples whose target is in it.
+    Classes are numbered from the most frequent to the rarest. The head has one entry for each class below the first
+    cutoff, and one entry for each cluster. Each further interval between cutoffs is a cluster of the tail, which is
+    computed only for the examples whose target is in this cluster.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     n_classes : int
         Number of classes.
     cutoffs : sequence of int
-        Increasing, between 1 and n_classes - 1: where the clusters begin.
+        First class of each cluster. The cutoffs increase and are between 1 and n_classes - 1.
     div_value : float, default 4.0
         Cluster i has a projection to in_features / div_value ** (i + 1) features.
     head_bias : bool, default False
@@ -98,10 +98,10 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             layer.reset_parameters()
 
     def forward(self, input_: Tensor, target_: Tensor) -> ASMoutput:
-        """Return the log probability of each target and minus their mean; of one example without a batch dim, too."""
+        """Return the log probability of each target, and their negated mean; the batch dim may be absent."""
         self._check(input_, target_)
         input, target = (input_, target_) if target_.ndim else (input_.unsqueeze(0), target_.unsqueeze(0))
-        index = target  # index in the head: of a class of the short list, or of a cluster
+        index = target  # index of an entry of the head: a class of the short list, or a cluster
         parts = []
         for k, (begin, end) in enumerate(pairwise(self.cutoffs)):
             inside = (target >= begin) & (target < end)
@@ -118,7 +118,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         return ASMoutput(output if target_.ndim else output.squeeze(0), loss)
 
     def _check(self, input: Tensor, target: Tensor) -> None:
-        """Raise unless a batch of examples, or one, has as many targets in range."""
+        """Raise an error unless input and target match and all targets are valid."""
         name = type(self).__name__
         if target.ndim > 1 or input.ndim != target.ndim + 1 or input.shape[:-1] != target.shape:
             raise ShapeError(
@@ -144,7 +144,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         return cat(parts, 1)
 
     def predict(self, input: Tensor) -> Tensor:
-        """Return the most likely class of each example; the tail is computed only if a cluster is the likeliest."""
+        """Return the most likely class of each example; the tail is computed only if some example requires it."""
         head = self.head(input)
         best = argmax(head, 1)
         outside = best >= self.shortlist_size

@@ -1,4 +1,4 @@
-"""Multi-head attention: projections, attention of each head, and a projection of the heads side by side."""
+"""Multi-head attention: project the inputs, attend in each head, and project the concatenated heads."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["MultiheadAttention"]
 class MultiheadAttention(Module):
     """Compute scaled dot-product attention in several heads at once.
 
-    Each head projects its inputs to embed_dim / num_heads elements and computes softmax(q @ k.T / sqrt(length)) @ v.
+    Each head projects its inputs to embed_dim / num_heads elements and computes softmax(q @ k.T / sqrt(head_dim)) @ v.
     The results of the heads are concatenated and projected again.
 
     Parameters
@@ -33,17 +33,17 @@ class MultiheadAttention(Module):
     embed_dim : int
         Length of queries and of the result.
     num_heads : int
-        Number of heads, which divides embed_dim.
+        Number of heads; embed_dim must be divisible by it.
     dropout : float, default 0.0
-        Probability with which an attention weight is set to 0 in training mode.
+        Probability that an attention weight is set to 0 in training mode.
     bias : bool, default True
         Whether the projections have biases.
     add_bias_kv : bool, default False
-        Whether to append one key and one value that are parameters.
+        Whether to append one key and one value that are trained.
     add_zero_attn : bool, default False
-        Whether to append one key and one value of zeros.
+        Whether to append one key and one value that contain zeros.
     kdim, vdim : int, optional
-        Lengths of keys and values, embed_dim if None.
+        Lengths of keys and values; embed_dim if None.
     batch_first : bool, default False
         Whether tensors are (batch, length, size) instead of (length, batch, size).
     device, dtype : optional
@@ -85,7 +85,7 @@ class MultiheadAttention(Module):
     bias_v: Any
 
     def reset_parameters(self) -> None:
-        """Draw initial values: xavier_uniform for the projections, 0 for their biases."""
+        """Draw initial values; biases that are added to projections are 0."""
         for name in ("in_proj_weight", "q_proj_weight", "k_proj_weight", "v_proj_weight"):
             weight = getattr(self, name)
             if weight is not None:
@@ -106,8 +106,8 @@ class MultiheadAttention(Module):
         Parameters
         ----------
         query, key, value : Tensor
-            Shapes (L, N, embed_dim), (S, N, kdim) and (S, N, vdim); with `batch_first`, N is the first dim. Without a
-            batch, there is no N.
+            Tensors of shape (L, N, embed_dim), (S, N, kdim) and (S, N, vdim). With `batch_first`, N is the first dim.
+            Inputs without a batch have no dim N.
         key_padding_mask : Tensor, optional
             Shape (N, S) or (S,). True excludes a key; a floating mask is added to the scores.
         need_weights : bool, default True
@@ -117,12 +117,12 @@ class MultiheadAttention(Module):
         average_attn_weights : bool, default True
             Whether the weights are the mean over the heads, (N, L, S), instead of (N, num_heads, L, S).
         is_causal : bool, default False
-            Whether attn_mask is causal. If no weights are returned, attention then uses a faster path.
+            Whether attn_mask is causal. If no weights are returned, attention can then use a faster path.
 
         Returns
         -------
         output : Tensor
-            Shape (L, N, embed_dim), as `query`.
+            Shape (L, N, embed_dim), with the same dims as `query`.
         weights : Tensor or None
             Shape (N, L, S), or (N, num_heads, L, S) if they are not averaged; None without `need_weights`.
         """
@@ -156,7 +156,7 @@ class MultiheadAttention(Module):
         return output if self.batch_first else output.transpose(0, 1), weights if need_weights else None
 
     def check(self, query: Any, key: Any, value: Any) -> None:
-        """Raise ShapeError unless the inputs fit, DTypeError unless they are tensors."""
+        """Raise DTypeError unless all are tensors, ShapeError unless shapes match."""
         sizes = (self.embed_dim, self.kdim, self.vdim)
         inputs = (query, key, value)
         expect_tensors("MultiheadAttention", *inputs)
@@ -176,7 +176,7 @@ class MultiheadAttention(Module):
             )
 
     def projected(self, query: Any, key: Any, value: Any) -> list[Any]:
-        """Return queries, keys and values (N, length, embed_dim), with the appended key and value."""
+        """Return projected queries, keys and values (N, length, embed_dim), with any appended key and value."""
         biases = (None,) * 3 if self.in_proj_bias is None else self.in_proj_bias.chunk(3)
         if self.in_proj_weight is not None and query is key and key is value:
             parts = list(F.linear(query, self.in_proj_weight, self.in_proj_bias).chunk(3, -1))
@@ -194,7 +194,7 @@ class MultiheadAttention(Module):
         return parts
 
     def mask(self, pairs: Any, padding: Any, q: Any, k: Any) -> Any:
-        """Return the mask to add to the scores (N, num_heads, L, S), or None; its shape broadcasts."""
+        """Return the mask to add to the scores (N, num_heads, L, S), or None; the mask is broadcast to their shape."""
         batch, length, count = q.shape[0], q.shape[1], k.shape[1]
         added = count - (self.bias_k is not None) - self.add_zero_attn
         masks = []
@@ -234,7 +234,7 @@ def with_parameters(
     embed_dim: int, num_heads: int, in_proj_weight: Any, separate: tuple[Any, ...], in_proj_bias: Any, bias_k: Any,
     bias_v: Any, add_zero_attn: bool, dropout: float, out_weight: Any, out_bias: Any,
 ) -> MultiheadAttention:  # fmt: skip
-    """Return a module that computes with these tensors, which may be results of other ops, and owns none of them."""
+    """Return a module that computes with these tensors but does not register them; they may be results of other ops."""
     expect_heads("multi_head_attention_forward", embed_dim, num_heads)
     module = MultiheadAttention.__new__(MultiheadAttention)
     kdim, vdim = (embed_dim if w is None else w.shape[1] for w in separate[1:])

@@ -1,4 +1,4 @@
-"""Batch and instance normalization: each channel minus its mean, over its deviation, with running statistics."""
+"""Batch and instance normalization: each channel is standardized; running statistics are optional."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = ["BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "InstanceNorm1d", "Insta
 
 
 class _NormBase(Module):
-    """The state of a normalization: weight and bias per channel, running statistics, and the number of batches."""
+    """The state of a normalization: weight and bias per channel, running statistics, and the count of batches."""
 
     _version = 2
     _dims: tuple[int, ...]
@@ -45,7 +45,7 @@ class _NormBase(Module):
         self.reset_parameters()
 
     def reset_running_stats(self) -> None:
-        """Set the running statistics to their initial values: mean 0, variance 1, no batches."""
+        """Set the running statistics to their initial values: mean 0, variance 1, batch count 0."""
         if self.track_running_stats:
             zeros_(self.running_mean)
             ones_(self.running_var)
@@ -53,7 +53,7 @@ class _NormBase(Module):
                 self.num_batches_tracked.zero_()
 
     def reset_parameters(self) -> None:
-        """Set the statistics and the parameters to their initial values: weight 1, bias 0."""
+        """Reset the running statistics, and set each weight to 1 and each bias to 0."""
         self.reset_running_stats()
         if self.weight is not None:
             ones_(self.weight)
@@ -71,7 +71,7 @@ class _NormBase(Module):
                 f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}")  # fmt: skip
 
     def _load_from_state_dict(self, state_dict: Any, prefix: str, local_metadata: dict[str, Any], *rest: Any) -> None:
-        """Load a state; one of version 1 has no number of batches."""
+        """Load a state; version 1 has no batch count, so the present count is used."""
         key = prefix + "num_batches_tracked"
         version = local_metadata.get("version")
         if (version is None or version < 2) and self.track_running_stats and key not in state_dict:
@@ -80,7 +80,7 @@ class _NormBase(Module):
 
 
 class _BatchNorm(_NormBase):
-    """Batch normalization."""
+    """The common part of the batch normalizations."""
 
     def __init__(
         self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
@@ -95,7 +95,7 @@ class _BatchNorm(_NormBase):
         if tracking:
             with no_grad():
                 self.num_batches_tracked.add_(1)
-            if momentum is None:  # None means the mean of all batches
+            if momentum is None:  # the running statistics are then the mean over all batches
                 momentum = 1.0 / float(self.num_batches_tracked)
         mean, var = self.running_mean, self.running_var
         from_batch = self.training or (mean is None and var is None)
@@ -110,25 +110,25 @@ class _BatchNorm(_NormBase):
 class BatchNorm1d(_BatchNorm):
     """Normalize each channel of (N, C) or (N, C, L) over the batch.
 
-    In training, mean and variance are those of the batch, and the running ones move to them. In evaluation the running
-    ones are used.
+    In training, the mean and variance of the batch are used, and the running statistics are moved towards them. In
+    evaluation, the running statistics are used.
 
     Parameters
     ----------
     num_features : int
         Number of channels.
     eps : float, default 1e-5
-        Added to the variance.
+        Value added to the variance.
     momentum : float or None, default 0.1
-        Share of a batch in the running statistics; None makes them the mean over all batches.
+        Weight of a new batch in the running statistics. With None, they are the mean over all batches.
     affine : bool, default True
-        Whether there are a weight and a bias per channel.
+        Whether there is one weight and one bias per channel.
     track_running_stats : bool, default True
-        Whether there are running statistics. Without them evaluation uses those of the batch.
+        Whether there are running statistics. Without them, evaluation uses the statistics of the batch.
     device, dtype : optional
         Device and dtype of the parameters and statistics.
     bias : bool, default True
-        Whether there is a bias, if `affine`.
+        Whether there is a bias; only used if `affine` is True.
 
     References
     ----------
@@ -159,7 +159,7 @@ class BatchNorm3d(_BatchNorm):
 
 
 class _InstanceNorm(_NormBase):
-    """Instance normalization; `_dims` are those of one example and of a batch."""
+    """The common part of instance norms; `_dims` is (dims of an example, of a batch)."""
 
     def __init__(
         self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, affine: bool = False,
@@ -181,7 +181,7 @@ class _InstanceNorm(_NormBase):
 class InstanceNorm1d(_InstanceNorm):
     """Normalize each channel of each example of (N, C, L) or (C, L).
 
-    The arguments are the same as for `BatchNorm1d`, and neither `affine` nor `track_running_stats` is set by default.
+    The arguments are the same as for `BatchNorm1d`, but `affine` and `track_running_stats` are False by default.
 
     References
     ----------

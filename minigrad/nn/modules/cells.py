@@ -1,4 +1,4 @@
-"""One step of a recurrent network: the functions that layers run over time, and cells as modules."""
+"""One time step of a recurrent network: step functions, which the layers call in a loop, and cells as modules."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ Weights = dict[str, Any]
 
 
 def rnn_tanh(x: Any, state: State, weights: Weights) -> State:
-    """Return the next state of an RNN; x: the input's part of the sum."""
+    """Return the next state of an RNN with tanh; `x` is the input's term of the sum."""
     return ((x + F.linear(state[0], weights["weight_hh"], weights["bias_hh"])).tanh(),)
 
 
 def rnn_relu(x: Any, state: State, weights: Weights) -> State:
-    """Return the next state of an RNN with relu."""
+    """Return the next state of an RNN with relu; `x` is the input's term of the sum."""
     return ((x + F.linear(state[0], weights["weight_hh"], weights["bias_hh"])).relu(),)
 
 
 def lstm(x: Any, state: State, weights: Weights) -> State:
-    """Return the next h and c of an LSTM."""
+    """Return the next h and c of an LSTM; `x` is the input's term of the gates."""
     hidden = F.linear(state[0], weights["weight_hh"], weights["bias_hh"])
     if in_one(x, hidden, state[1]):
         h, c, _ = lstm_step(x, hidden, state[1])
@@ -46,7 +46,7 @@ def lstm(x: Any, state: State, weights: Weights) -> State:
 
 
 def gru(x: Any, state: State, weights: Weights) -> State:
-    """Return the next state of a GRU."""
+    """Return the next state of a GRU; `x` is the input's term of the gates."""
     (h,) = state
     hidden = F.linear(h, weights["weight_hh"], weights["bias_hh"])
     if in_one(x, hidden, h):
@@ -57,7 +57,7 @@ def gru(x: Any, state: State, weights: Weights) -> State:
 
 
 def in_one(*values: Any) -> bool:
-    """Return whether a step is one launch: of tensors with one dtype, outside of transforms, which go op by op."""
+    """Return whether one kernel can compute a step: the tensors share a dtype, and no transform is active."""
     return are_plain(*values) and len({x.dtype for x in values}) == 1
 
 
@@ -68,7 +68,10 @@ GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
 
 
 def states_of(name: str, mode: str, hx: Any) -> State:
-    """Return h, or h and c of an LSTM; raise ArgumentError unless there are so many, DTypeError for another object."""
+    """Return the initial state as a tuple: (h,), or (h, c) for an LSTM.
+
+    Raises ArgumentError if `hx` does not contain h and c for an LSTM, and DTypeError for a value that is not a tensor.
+    """
     if mode != "LSTM":
         expect_tensors(f"{name}: hx", hx)
         return (hx,)
@@ -80,16 +83,16 @@ def states_of(name: str, mode: str, hx: Any) -> State:
 
 
 class RNNCellBase(Module):
-    """The weights that the cells share.
+    """The weights that all cells have.
 
     Parameters
     ----------
     input_size, hidden_size : int
-        Length of an input and of the state.
+        Lengths of an input and of the state.
     bias : bool
-        Whether the sums have biases.
+        Whether the cell has biases.
     num_chunks : int
-        Rows of the weights per element of the state.
+        Number of rows of the weights per element of the state: 1, 3 (GRU) or 4 (LSTM).
     device, dtype : optional
         Device and dtype of the parameters.
     """
@@ -110,7 +113,7 @@ class RNNCellBase(Module):
     bias_ih: Any
 
     def reset_parameters(self) -> None:
-        """Draw all parameters uniformly within 1 / sqrt(hidden_size)."""
+        """Draw all parameters uniformly in [-b, b] with b = 1 / sqrt(hidden_size)."""
         bound = 1 / math.sqrt(self.hidden_size) if self.hidden_size else 0.0
         for p in self.parameters():
             uniform_(p, -bound, bound)
@@ -119,7 +122,7 @@ class RNNCellBase(Module):
         return f"{self.input_size}, {self.hidden_size}{'' if self.bias else ', bias=False'}"
 
     def step(self, mode: str, input: Any, hx: Any) -> State:
-        """Return the next state; raise ShapeError for an input or a state of another shape."""
+        """Return the next state; raise ShapeError if the shape of the input or of the state does not fit."""
         name = type(self).__name__
         expect_tensors(name, input)
         if input.ndim not in (1, 2) or input.shape[-1] != self.input_size:
@@ -135,14 +138,16 @@ class RNNCellBase(Module):
 
 
 class RNNCell(RNNCellBase):
-    """h' = tanh(W_ih x + b_ih + W_hh h + b_hh), or relu of it, for one time.
+    """Compute one time step of `RNN`.
+
+    The result is h' = tanh(W_ih x + b_ih + W_hh h + b_hh), or the same with relu instead of tanh.
 
     Parameters
     ----------
     input_size, hidden_size, bias, device, dtype
-        As for `LSTMCell`.
+        The same as for `LSTMCell`.
     nonlinearity : {"tanh", "relu"}, default "tanh"
-        Function of the sum.
+        Function that is applied to the sum.
     """
 
     def __init__(
@@ -163,14 +168,14 @@ class RNNCell(RNNCellBase):
 
 
 class LSTMCell(RNNCellBase):
-    """One time step of `LSTM`: compute the next (h, c) from an input and (h, c).
+    """Compute one time step of `LSTM`: the next (h, c) from an input and (h, c).
 
     Parameters
     ----------
     input_size, hidden_size : int
-        Length of an input and of the state.
+        Lengths of an input and of the state.
     bias : bool, default True
-        Whether the sums have biases.
+        Whether the gates have biases.
     device, dtype : optional
         Device and dtype of the parameters.
     """
@@ -185,12 +190,12 @@ class LSTMCell(RNNCellBase):
 
 
 class GRUCell(RNNCellBase):
-    """One time step of `GRU`: compute the next h from an input and h.
+    """Compute one time step of `GRU`: the next h from an input and h.
 
     Parameters
     ----------
     input_size, hidden_size, bias, device, dtype
-        As for `LSTMCell`.
+        The same as for `LSTMCell`.
     """
 
     def __init__(

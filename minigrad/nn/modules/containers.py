@@ -1,4 +1,4 @@
-"""Containers: modules and parameters in sequences and dicts, so that the module which owns them contains them."""
+"""Containers: sequences and dicts of modules, which register their modules as children."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ __all__ = ["Identity", "ModuleDict", "ModuleList", "Sequential"]
 
 
 def position(container: Any, idx: Any) -> int:
-    """Return an index of a container counted from 0.  Raises IndexOutOfRange."""
+    """Return an index of a container, counted from 0, or raise IndexOutOfRange."""
     k, n = index(idx), len(container)
     if not -n <= k < n:
         raise IndexOutOfRange(f"{type(container).__name__}: expected an index from {-n} to {n - 1}, got {k}")
@@ -24,7 +24,7 @@ def position(container: Any, idx: Any) -> int:
 
 
 class Identity(Module):
-    """Return the input; arguments of the constructor are ignored, so it can replace another layer.
+    """Return the input; all arguments of the constructor are ignored, so `Identity` can replace any layer.
 
     Examples
     --------
@@ -41,10 +41,10 @@ class Identity(Module):
 
 
 class Row(Module):
-    """Children in a row, with the names "0", "1", ...: the common part of Sequential and ModuleList."""
+    """A module whose children are named "0", "1", ...: the common base of Sequential and ModuleList."""
 
     def _rename(self, modules: Iterable[Any]) -> Self:
-        """Make these modules the children, numbered from 0."""
+        """Replace the children by these modules, named "0", "1", ...."""
         values = list(modules)
         for name in list(self.__dict__[CHILDREN]):
             delattr(self, name)
@@ -75,18 +75,18 @@ class Row(Module):
         self._rename(kept)
 
     def insert(self, index: int, module: Module) -> Any:
-        """Put a module in front of the one with this index; returns the container."""
+        """Insert a module before the module with this index, and return the container."""
         modules = list(self)
         modules.insert(index, module)
         return self._rename(modules)
 
     def append(self, module: Module) -> Self:
-        """Add a module at the end; returns the container."""
+        """Add a module at the end, and return the container."""
         self._next(module)
         return self
 
     def extend(self, modules: Iterable[Module]) -> Self:
-        """Add modules at the end; returns the container."""
+        """Add modules at the end, and return the container."""
         if not isinstance(modules, Iterable):
             raise DeclarationError(f"{type(self).__name__}.extend: expected modules, got {describe(modules)}")
         for module in list(modules):
@@ -104,12 +104,12 @@ class Row(Module):
 
 
 class Sequential(Row):
-    """Call modules one after another, each with the result of the one before.
+    """Call modules one after another, each with the result of the previous module.
 
     Parameters
     ----------
     *args : Module, or one dict of str to Module
-        The modules in order; a dict names them.
+        The modules in order. The keys of a dict are used as names.
 
     Examples
     --------
@@ -140,7 +140,7 @@ class Sequential(Row):
         return self.__dict__[names[position(self, idx)]]
 
     def insert(self, index: int, module: Module) -> Any:
-        """Put a module in front of the one with this index; raises IndexOutOfRange for an index beyond the ends."""
+        """Insert a module before the module with this index; raise IndexOutOfRange if the index is out of range."""
         if not -len(self) <= index <= len(self):
             raise IndexOutOfRange(f"Sequential.insert: expected an index from {-len(self)} to {len(self)}, got {index}")
         return super().insert(index, module)
@@ -162,12 +162,12 @@ class Sequential(Row):
 
 
 class ModuleList(Row):
-    """A list of modules.
+    """A list of modules, which are registered as children.
 
     Parameters
     ----------
     modules : iterable of Module, optional
-        The modules.
+        Initial modules.
 
     Examples
     --------
@@ -193,12 +193,12 @@ class ModuleList(Row):
 
 
 class ModuleDict(Module):
-    """A dict of modules, in the order of their insertion.
+    """A dict of modules, in insertion order.
 
     Parameters
     ----------
     modules : mapping of str to Module, or iterable of pairs, optional
-        The modules by name.
+        Initial modules by name.
 
     Examples
     --------
@@ -259,7 +259,7 @@ class ModuleDict(Module):
         return self._modules.values()
 
     def update(self, modules: Any) -> None:
-        """Add the modules of a mapping, or of pairs of name and module."""
+        """Add modules from a mapping, or from an iterable of (name, module) pairs."""
         changes.count += 1
         for name, module in modules.items() if hasattr(modules, "items") else modules:
             self[name] = module

@@ -1,4 +1,4 @@
-"""Convolutions over 1, 2 and 3 dims, and their transposes."""
+"""Convolutions over 1, 2 and 3 dims, and transposed convolutions."""
 
 from __future__ import annotations
 
@@ -21,9 +21,11 @@ MODES = ("zeros", "reflect", "replicate", "circular")
 
 
 class _ConvNd(Module):
-    """The parameters of a convolution: weight (out, in / groups, *window), of a transposed one (in, out / groups, ...).
+    """The parameters of a convolution.
 
-    At first both are uniform within sqrt(groups / (in_channels * window)).
+    The weight has the shape (out, in / groups, *window), or (in, out / groups, *window) for a transposed convolution.
+    Weight and bias are initialized uniformly in [-b, b] with b = sqrt(groups / (channels * window)).  `channels` is the
+    number of input channels, or of output channels for a transposed convolution.
     """
 
     _dims: int
@@ -66,7 +68,7 @@ class _ConvNd(Module):
             raise ArgumentError(f"{name}: padding_mode must be one of {', '.join(MODES)}, got {padding_mode!r}")
 
     def reset_parameters(self) -> None:
-        """Draw initial values."""
+        """Draw the initial values of weight and bias."""
         kaiming_uniform_(self.weight, a=math.sqrt(5))
         fan_in, _ = _calculate_fan_in_and_fan_out(self.weight)
         if self.bias is not None and fan_in:
@@ -74,7 +76,7 @@ class _ConvNd(Module):
 
     @property
     def _reversed_padding_repeated_twice(self) -> list[int]:
-        """The padding as `mg.nn.functional.pad` takes it: both sides of each dim, from the last dim on."""
+        """The padding in the order of `mg.nn.functional.pad`: two sides per dim, from the last dim to the first."""
         sides: list[tuple[int, int]]
         if self.padding == "valid":
             sides = [(0, 0)] * self._dims
@@ -96,7 +98,7 @@ class _ConvNd(Module):
 
 
 class _Conv(_ConvNd):
-    """A convolution."""
+    """The common part of the convolutions."""
 
     _convolve: Any
 
@@ -109,7 +111,7 @@ class _Conv(_ConvNd):
                          padding_mode, device, dtype)  # fmt: skip
 
     def _conv_forward(self, input: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        """Convolve with a weight; a subclass that changes the weight calls this."""
+        """Convolve with the given weight; subclasses can call it with a changed weight."""
         padding: Any = self.padding
         if self.padding_mode != "zeros":
             input = F.pad(input, self._reversed_padding_repeated_twice, self.padding_mode)
@@ -131,9 +133,9 @@ class Conv1d(_Conv):
     kernel_size, stride, dilation : int or tuple
         Length of the window, step between windows, and step within a window.
     padding : int, tuple, "valid" or "same"
-        Elements that are added at both ends; "valid" is none, "same" keeps the length.
+        Number of elements added at both ends. "valid" adds none; "same" keeps the length.
     groups : int, default 1
-        Number of groups of channels that do not mix.
+        Number of groups of channels; outputs of a group depend only on inputs of the same group.
     bias : bool, default True
         Whether to add a bias.
     padding_mode : {"zeros", "reflect", "replicate", "circular"}, default "zeros"
@@ -149,7 +151,7 @@ class Conv1d(_Conv):
 class Conv2d(_Conv):
     """Slide a window over images (N, C, H, W) or (C, H, W), and return a weighted sum at each position.
 
-    The arguments are the same as for `Conv1d`, each one number or one per dim.
+    The arguments are the same as for `Conv1d`; each is one number for all dims, or one number per dim.
 
     Examples
     --------
@@ -173,7 +175,7 @@ class Conv3d(_Conv):
 
 
 class _ConvTransposeNd(_ConvNd):
-    """A transposed convolution: the gradient of a convolution with respect to its input."""
+    """The common part of the transposed convolutions: the gradient of a convolution with respect to its input."""
 
     transposed = True
     _convolve: Any
@@ -195,7 +197,7 @@ class _ConvTransposeNd(_ConvNd):
         return result
 
     def _output_padding(self, input: Tensor, output_size: Any) -> tuple[int, ...]:
-        """Return the padding with which the result has the size `output_size`."""
+        """Return the output padding for which the result has the size `output_size`."""
         n = self._dims
         wanted = tuple(output_size)[-n:]
         parts = zip(input.shape[-n:], self.stride, self.padding, self.dilation, self.kernel_size, strict=True)
@@ -209,24 +211,25 @@ class _ConvTransposeNd(_ConvNd):
 
 
 class ConvTranspose1d(_ConvTransposeNd):
-    """Spread each element of (N, C, L) or (C, L) over a window, the transpose of `Conv1d`.
+    """Spread each element of (N, C, L) or (C, L) over a window; this is the transpose of `Conv1d`.
 
     Parameters
     ----------
     in_channels, out_channels : int
         Channels of the input and of the output.
     kernel_size, stride, dilation : int or tuple
-        Those of the convolution whose transpose this is.
+        Arguments of the convolution whose transpose is computed.
     padding : int or tuple, default 0
-        Elements that are cut off at both ends.
+        Number of elements that are removed at both ends.
     output_padding : int or tuple, default 0
-        Elements that are added at the end, because several lengths of input have one length of output.
+        Number of elements that are added at the end. It selects one of the lengths that `Conv1d` maps to the same
+        length.
     groups : int, default 1
-        Number of groups of channels that do not mix.
+        Number of groups of channels; outputs of a group depend only on inputs of the same group.
     bias : bool, default True
         Whether to add a bias.
     padding_mode : {"zeros"}
-        Only zeros.
+        Only "zeros" is possible.
     device, dtype : optional
         Device and dtype of the parameters.
     """
@@ -236,8 +239,9 @@ class ConvTranspose1d(_ConvTransposeNd):
 
 
 class ConvTranspose2d(_ConvTransposeNd):
-    """Spread each pixel of images over a window, the transpose of `Conv2d`; the arguments are as for
-    `ConvTranspose1d`.
+    """Spread each pixel of images over a window; this is the transpose of `Conv2d`.
+
+    The arguments are the same as for `ConvTranspose1d`.
 
     Examples
     --------
@@ -251,7 +255,7 @@ class ConvTranspose2d(_ConvTransposeNd):
 
 
 class ConvTranspose3d(_ConvTransposeNd):
-    """Spread each element of volumes over a window; the arguments are as for `ConvTranspose1d`."""
+    """Spread each element of volumes over a window; the arguments are the same as for `ConvTranspose1d`."""
 
     _dims = 3
     _convolve = staticmethod(F.conv_transpose3d)

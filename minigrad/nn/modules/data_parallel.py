@@ -1,4 +1,4 @@
-"""`DataParallel`: PyTorch's wrapper for several GPUs in one process, of which minigrad uses one."""
+"""`DataParallel`: PyTorch's wrapper for several GPUs in one process; minigrad supports only one device."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ __all__ = ["DataParallel"]
 
 
 class DataParallel(Module):
-    """Call a module on one device; `mg.dist.DistributedDataParallel` uses several processes.
+    """Call a module on its device; for several devices, use `mg.dist.DistributedDataParallel`.
 
     Parameters
     ----------
     module : Module
-        The module, whose keys get "module." in front.
+        The module to call. Its keys in the state dict start with "module.".
     device_ids : sequence, optional
-        At most one device.
+        At most one device. It is stored, and has no effect.
     output_device : Device or int, optional
-        Accepted; results are on the device of the module.
+        Has no effect; results are on the device of the module.
     dim : int, default 0
-        Accepted; with one device nothing is divided.
+        Has no effect, because the batch is not divided.
 
     Raises
     ------
     DeviceError
-        If more than one device is named.
+        If `device_ids` contains more than one device.
 
     Examples
     --------
@@ -52,5 +52,5 @@ class DataParallel(Module):
         self.device_ids, self.output_device, self.dim = list(device_ids or ()), output_device, dim
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
-        """Call the module."""
+        """Call the wrapped module."""
         return self.module(*inputs, **kwargs)

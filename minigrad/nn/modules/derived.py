@@ -1,7 +1,7 @@
-"""Modules that are made from a function: their arguments are annotated fields, and forward calls the function.
+"""Modules that are derived from a function: annotated fields are its arguments, and forward calls the function.
 
-The class states each field once, with its default, or inherits all of them.  The signature, the attributes, the call
-and the `repr` follow.
+A class states each field once, with its default, or inherits all fields.  The signature, the attributes, the call and
+the `repr` are derived from the fields.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from minigrad.errors import DeclarationError
 from minigrad.nn.modules.members import BUFFERS
 from minigrad.nn.modules.module import Module
 
-TENSORS = ("weight", "pos_weight", "_random_samples")  # fields that are buffers, so that they move with the module
+TENSORS = ("weight", "pos_weight", "_random_samples")  # these fields are buffers, so `module.to` moves them
 
 
 def fields_of(cls: Any) -> inspect.Signature:
-    """Return the signature of the fields of a class, whose defaults are its attributes or those of its bases."""
+    """Return the signature that the fields of a class define; attributes of the class and its bases are defaults."""
     if "_own_signature" not in cls.__dict__:
         kind = inspect.Parameter.KEYWORD_ONLY if cls._keyword_only else inspect.Parameter.POSITIONAL_OR_KEYWORD
         defaults = {name: value for base in reversed(cls.__mro__) for name, value in vars(base).items()}
@@ -31,12 +31,12 @@ def fields_of(cls: Any) -> inspect.Signature:
 
 
 def undefined(*args: Any, **kwargs: Any) -> Any:
-    """Stand for the function of a class that states the fields of its subclasses."""
+    """Raise NotImplementedError; a base class that only declares fields uses this."""
     raise NotImplementedError("forward: expected a subclass that defines it; add a method forward to the class")
 
 
 class FieldSignature:
-    """The signature of a class: its fields in order, or that of the `__init__` which a subclass defines."""
+    """The signature of a class: its fields in order, or the signature of an `__init__` that a subclass defines."""
 
     def __get__(self, module: Any, cls: Any) -> inspect.Signature:
         if module is not None:
@@ -51,7 +51,8 @@ class FieldSignature:
 class FromFunction(Module):
     """A module without parameters that calls one function with its fields as keyword arguments.
 
-    of: the function.  hidden: fields that `repr` leaves out.  keyword_only: whether fields are given by name only.
+    Class arguments: `of` is the function, `hidden` lists the fields that `repr` omits, and `keyword_only` is True if
+    fields can only be passed by name.
     """
 
     __signature__: Any = FieldSignature()
@@ -86,7 +87,7 @@ class FromFunction(Module):
                 setattr(self, name, value)
 
     def _prepared(self, fields: dict[str, Any]) -> dict[str, Any]:
-        """Return the fields as they are stored; a subclass may check and normalize them."""
+        """Return the fields to store; a subclass may check and normalize them."""
         return fields
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
@@ -99,5 +100,5 @@ class FromFunction(Module):
 
 
 def repeated(value: Any, count: int) -> tuple[Any, ...]:
-    """Return a number `count` times, or a sequence as a tuple."""
+    """Return a sequence as a tuple, or a tuple that contains a number `count` times."""
     return tuple(value) if isinstance(value, (tuple, list)) else (value,) * count

@@ -1,4 +1,4 @@
-"""Distances and similarities of pairs of vectors."""
+"""Distance and similarity of pairs of vectors."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class PairwiseDistance(FromFunction, of=F.pairwise_distance):
 
 
 class CosineSimilarity(FromFunction, of=F.cosine_similarity):
-    """Return the cosine of the angle between vectors along `dim`; `eps` bounds their lengths from below."""
+    """Return the cosine of the angle between vectors along `dim`; `eps` is the lower bound of their norms."""
 
     dim: int = 1
     eps: float = 1e-8

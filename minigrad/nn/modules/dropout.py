@@ -13,7 +13,7 @@ __all__ = ["AlphaDropout", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "Fe
 
 
 class _DropoutNd(FromFunction, of=undefined):
-    """A function of (input, p, training, inplace) that returns its input in evaluation."""
+    """The common part of the dropouts: a function of (input, p, training, inplace)."""
 
     p: float = 0.5
     inplace: bool = False
@@ -29,7 +29,7 @@ class _DropoutNd(FromFunction, of=undefined):
 
 
 class Dropout(_DropoutNd, of=F.dropout):
-    """Set each element to 0 with probability p, and divide the others by 1 - p; in evaluation return the input.
+    """Set elements to 0 with probability p and divide all other elements by 1 - p; in evaluation, return the input.
 
     References
     ----------
@@ -44,20 +44,20 @@ class Dropout(_DropoutNd, of=F.dropout):
 
 
 class Dropout1d(_DropoutNd, of=F.dropout1d):
-    """`Dropout` of whole channels of (N, C, L) or (C, L)."""
+    """Apply `Dropout` to whole channels of (N, C, L) or (C, L)."""
 
 
 class Dropout2d(_DropoutNd, of=F.dropout2d):
-    """`Dropout` of whole channels of (N, C, H, W)."""
+    """Apply `Dropout` to whole channels of (N, C, H, W)."""
 
 
 class Dropout3d(_DropoutNd, of=F.dropout3d):
-    """`Dropout` of whole channels of (N, C, D, H, W) or (C, D, H, W)."""
+    """Apply `Dropout` to whole channels of (N, C, D, H, W) or (C, D, H, W)."""
 
 
 class AlphaDropout(_DropoutNd, of=F.alpha_dropout):
-    """Dropout that keeps mean 0 and variance 1, for networks with SELU."""
+    """Apply dropout that preserves mean 0 and variance 1; used with SELU."""
 
 
 class FeatureAlphaDropout(_DropoutNd, of=F.feature_alpha_dropout):
-    """`AlphaDropout` of whole channels."""
+    """Apply `AlphaDropout` to whole channels."""

@@ -1,4 +1,4 @@
-"""Tables of vectors: rows by index, and sums of them."""
+"""Embedding tables: look up rows by index, and reduce bags of rows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = ["Embedding", "EmbeddingBag"]
 
 
 class _Table(Module):
-    """The rows of a table (num_embeddings, embedding_dim); that of `padding_idx` is 0 first and gets no gradient."""
+    """A table (num_embeddings, embedding_dim) of rows; row `padding_idx` is initially 0 and receives no gradient."""
 
     def __init__(
         self, num_embeddings: int, embedding_dim: int, padding_idx: int | None, max_norm: float | None,
@@ -46,7 +46,7 @@ class _Table(Module):
             self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw normal initial values, with zeros in the row of the padding."""
+        """Draw normal initial values, and set the row `padding_idx` to 0."""
         normal_(self.weight)
         if self.padding_idx is not None:
             with no_grad():
@@ -69,17 +69,17 @@ class Embedding(_Table):
     embedding_dim : int
         Length of a row.
     padding_idx : int, optional
-        Row that is 0 at first and gets no gradient.
+        Index of a row that is initially 0 and receives no gradient.
     max_norm : float, optional
-        Rows that are used and longer than this are shortened to it, in place.
+        Upper bound of the norm of a row. A row that is looked up and exceeds it is rescaled in place.
     norm_type : float, default 2.0
-        p of the norm for `max_norm`.
+        The p of the norm for `max_norm`.
     scale_grad_by_freq : bool, default False
-        Whether gradients are divided by how often a row is used in a call.
+        Whether the gradient of a row is divided by the number of times that the row occurs in a call.
     sparse : bool, default False
-        Only False has an effect: gradients are dense.
+        Has no effect: gradients are always dense.
     device, dtype : optional
-        Of the table, which is normal at first.
+        Device and dtype of the table, whose initial values are standard normal.
 
     Examples
     --------
@@ -106,16 +106,16 @@ class Embedding(_Table):
         cls, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None, max_norm: float | None = None,
         norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False,
     ) -> Self:  # fmt: skip
-        """Return a table with given rows.
+        """Return a table with the given rows.
 
         Parameters
         ----------
         embeddings : Tensor
-            The rows (num_embeddings, embedding_dim); the table shares their memory.
+            Rows of shape (num_embeddings, embedding_dim). The table shares their memory.
         freeze : bool, default True
-            Whether the table is not trained.
+            Whether the table does not require a gradient.
         padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse
-            As for the constructor.
+            The same as for the constructor.
         """
         if embeddings.ndim != 2:
             raise ShapeError(f"from_pretrained: expected 2 dims, got {describe(embeddings)}")
@@ -124,7 +124,7 @@ class Embedding(_Table):
 
 
 class EmbeddingBag(_Table):
-    """Return the sum, the mean or the maximum of the rows of each bag of indices.
+    """Return the sum, mean or maximum of the rows of each bag of indices.
 
     Parameters
     ----------
@@ -133,20 +133,20 @@ class EmbeddingBag(_Table):
     embedding_dim : int
         Length of a row.
     max_norm, norm_type, scale_grad_by_freq, sparse
-        As for `Embedding`.
+        The same as for `Embedding`.
     mode : {"mean", "sum", "max"}, default "mean"
-        How the rows of a bag are reduced.
+        Reduction of the rows of a bag.
     include_last_offset : bool, default False
-        Whether the last offset is the end of the last bag.
+        Whether `offsets` has one more entry, the end of the last bag.
     padding_idx : int, optional
-        Index that does not count.
+        Index of a row that is excluded from the bags.
     device, dtype : optional
-        Of the table, which is normal at first.
+        Device and dtype of the table, whose initial values are standard normal.
 
     Notes
     -----
-    It is called with (input, offsets, per_sample_weights). An input of 2 dims has one bag per row; one of 1 dim is cut
-    at the offsets.
+    The module is called with (input, offsets, per_sample_weights). If the input has 2 dims, each row is a bag. If it
+    has 1 dim, `offsets` contains the start of each bag.
     """
 
     def __init__(
@@ -172,7 +172,7 @@ class EmbeddingBag(_Table):
         scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, include_last_offset: bool = False,
         padding_idx: int | None = None,
     ) -> Self:  # fmt: skip
-        """Return a table with given rows; the arguments are as for `Embedding.from_pretrained`."""
+        """Return a table with the given rows; the arguments are the same as for `Embedding.from_pretrained`."""
         if embeddings.ndim != 2:
             raise ShapeError(f"from_pretrained: expected 2 dims, got {describe(embeddings)}")
         rows, columns = embeddings.shape

@@ -1,6 +1,6 @@
-"""Hooks of all modules: functions around every call, and at every registration of a member.
+"""Hooks of all modules: functions that run around every call, or at every registration of a member.
 
-A call pays nothing for them: while there is none, `Module.__call__` is the plain one.
+Without such hooks, calls have no overhead: `Module.__call__` is replaced only while at least one hook is registered.
 """
 
 from __future__ import annotations
@@ -15,24 +15,24 @@ everywhere = Hooks()
 
 
 class Switch:
-    """module: the class whose calls are exchanged.  plain: its own `__call__`."""
+    """`module` is the class whose calls are replaced; `plain` is its `__call__`."""
 
     module: Any = None
     plain: Callable[..., Any]
 
 
 def install(module: Any) -> None:
-    """Let the hooks of this file run around the calls of a class and its subclasses."""
+    """Store the class, `Module`, whose calls the hooks of this file surround."""
     Switch.module, Switch.plain = module, module.__call__
 
 
 def refresh() -> None:
-    """Exchange the `__call__` of modules where the first hook came or the last one went."""
+    """Select the `__call__` of modules: `hooked` if at least one hook is registered, otherwise the original."""
     Switch.module.__call__ = hooked if any(vars(everywhere).values()) else Switch.plain
 
 
 def hooked(self: Any, *args: Any, **kwargs: Any) -> Any:
-    """Call a module between the hooks of all modules, which run first, and its own."""
+    """Call a module between the hooks of all modules, which run first, and its hooks."""
     both, own = Hooks(), self._hooks
     for name, hooks in vars(everywhere).items():
         getattr(both, name).update(hooks)
@@ -42,7 +42,7 @@ def hooked(self: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 class GlobalHandle(RemovableHandle):
-    """The result of a registration for all modules."""
+    """The handle of a hook that is registered for all modules."""
 
     __slots__ = ()
 
@@ -62,12 +62,12 @@ def register_module_forward_pre_hook(hook: Hook) -> RemovableHandle:
     Parameters
     ----------
     hook : callable
-        Returns None, or new positional arguments.
+        Returns None or new positional arguments.
 
     Returns
     -------
     RemovableHandle
-        `remove()` removes the hook.
+        Its `remove()` removes the hook.
     """
     return GlobalHandle(everywhere.pre, (hook, False))
 
@@ -80,16 +80,16 @@ def register_module_forward_hook(
     Parameters
     ----------
     hook : callable
-        Returns None, or a new output. With `with_kwargs` it is called as `hook(module, args, kwargs, output)`.
+        Returns None or a new output. With `with_kwargs` it is called as `hook(module, args, kwargs, output)`.
     with_kwargs : bool, default False
         Whether the hook receives keyword arguments.
     always_call : bool, default False
-        Whether it runs after an exception as well, with None as the output.
+        Whether the hook also runs after an exception, with None as the output.
 
     Returns
     -------
     RemovableHandle
-        `remove()` removes the hook.
+        Its `remove()` removes the hook.
 
     Examples
     --------
@@ -104,7 +104,7 @@ def register_module_forward_hook(
 
 
 def register_module_full_backward_pre_hook(hook: Hook) -> RemovableHandle:
-    """Call `hook(module, grad_output)` before the backward pass of any module; it may return new gradients."""
+    """Call `hook(module, grad_output)` before the backward pass of any module; the hook may return new gradients."""
     return GlobalHandle(everywhere.backward_pre, hook)
 
 
@@ -120,15 +120,15 @@ register_module_backward_hook = register_module_full_backward_hook
 
 
 def register_module_parameter_registration_hook(hook: Hook) -> RemovableHandle:
-    """Call `hook(module, name, param)` when any module gets a parameter; it may return another one."""
+    """Call `hook(module, name, param)` when any module registers a parameter; the hook may return a replacement."""
     return RemovableHandle(registrations[PARAMETERS], hook)
 
 
 def register_module_buffer_registration_hook(hook: Hook) -> RemovableHandle:
-    """Call `hook(module, name, buffer)` when any module gets a buffer; it may return another one."""
+    """Call `hook(module, name, buffer)` when any module registers a buffer; the hook may return a replacement."""
     return RemovableHandle(registrations[BUFFERS], hook)
 
 
 def register_module_module_registration_hook(hook: Hook) -> RemovableHandle:
-    """Call `hook(module, name, submodule)` when any module gets a child; it may return another one."""
+    """Call `hook(module, name, submodule)` when any module registers a child; the hook may return a replacement."""
     return RemovableHandle(registrations[CHILDREN], hook)

@@ -1,7 +1,7 @@
 """Hooks of a module: functions that run before or after its forward and backward pass.
 
-For a module without hooks, a call costs one more comparison.  `Hooks` stores the hooks of one module, in the order in
-which they run.
+For a module without hooks, a call costs one additional comparison.  `Hooks` stores the hooks of one module in the order
+in which they run.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Hook = Callable[..., Any]
 
 
 class RemovableHandle(HookHandle):
-    """The result of a registration: `remove()` removes the hook, and so does the end of a `with` block."""
+    """The handle of a registered hook: `remove()` or the end of a `with` block removes the hook."""
 
     __slots__ = ()
 
@@ -46,9 +46,10 @@ class RemovableHandle(HookHandle):
 
 
 class Hooks:
-    """The hooks of one module, by their kinds.
+    """The hooks of one module, by kind.
 
-    pre, forward: (hook, with_kwargs) and (hook, with_kwargs, always_call); backward_pre, backward: the hooks.
+    `pre` stores (hook, with_kwargs) and `forward` stores (hook, with_kwargs, always_call); `backward_pre` and
+    `backward` store the hooks alone.
     """
 
     def __init__(self) -> None:
@@ -58,7 +59,7 @@ class Hooks:
         self.backward: dict[int, Hook] = {}
 
     def call(self, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Return the result of `forward` between the hooks; hooks with `always_call` run after an error, too."""
+        """Call the hooks and `forward`, and return the result; hooks with `always_call` also run after an error."""
         reached: set[int] = set()
         try:
             return self._call(module, args, kwargs, reached)
@@ -85,7 +86,7 @@ class Hooks:
 def after_pre_hook(
     hook: Hook, with_kwargs: bool, module: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """Return the arguments after a forward pre-hook, which may replace them."""
+    """Return the arguments for `forward`, which a forward pre-hook may replace."""
     if not with_kwargs:
         new = hook(module, args)
         return (args if new is None else new if isinstance(new, tuple) else (new,)), kwargs
@@ -104,7 +105,7 @@ def after_pre_hook(
 
 
 class Crossing:
-    """One call of a module with backward hooks: identity ops at its inputs and outputs receive the gradients."""
+    """One call of a module with backward hooks; identity ops at its inputs and outputs intercept the gradients."""
 
     def __init__(self, hooks: Hooks, module: Any) -> None:
         self.hooks, self.module = hooks, module
@@ -113,7 +114,7 @@ class Crossing:
         self.watched: list[int] = []
 
     def entered(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
-        """Return the arguments; those that require a gradient are replaced by results of an identity op."""
+        """Return the arguments; each tensor that requires a gradient is replaced by the result of an identity op."""
         self.inputs = [(x.shape, x.dtype, x.device) for x in args if isinstance(x, Tensor)]
         tensors = [k for k, x in enumerate(args) if isinstance(x, Tensor)]
         self.watched = [k for k in tensors if args[k].requires_grad] if is_grad_enabled() else []
@@ -125,7 +126,7 @@ class Crossing:
         return tuple([new.get(k, x) for k, x in enumerate(args)])
 
     def left(self, result: Any) -> Any:
-        """Return the result; its tensors that require a gradient are replaced by results of an identity op."""
+        """Return the result; each tensor in it that requires a gradient is replaced by the result of an identity op."""
         single = isinstance(result, Tensor)
         parts = [result] if single else list(result) if isinstance(result, (tuple, list)) else []
         tensors = [k for k, x in enumerate(parts) if isinstance(x, Tensor) and x.requires_grad]
@@ -139,7 +140,7 @@ class Crossing:
         return type(result)(*parts) if hasattr(result, "_fields") else type(result)(parts)
 
     def start(self, count: int, positions: list[int], gradients: tuple[Tensor | None, ...]) -> tuple[Any, ...]:
-        """Call the hooks before the backward pass of the module; return the gradients of its results."""
+        """Call the backward pre-hooks; return the gradients of the module's results."""
         full: list[Tensor | None] = [None] * count
         for k, g in zip(positions, gradients, strict=True):
             full[k] = g
@@ -152,12 +153,12 @@ class Crossing:
         return tuple([self.grad_output[k] for k in positions])
 
     def finish(self, positions: list[int], gradients: tuple[Tensor | None, ...]) -> tuple[Any, ...]:
-        """Call the hooks after the backward pass of the module; return the gradients of its inputs."""
+        """Call the backward hooks; return the gradients of the module's inputs."""
         full: list[Tensor | None] = [None] * max(len(self.inputs), 1)
         for k, g in zip(positions, gradients, strict=True):
             full[k] = g
         for k, (shape, dtype, device) in enumerate(self.inputs if positions else ()):
-            if full[k] is None:  # as in PyTorch, zeros if no gradient is required or none arrived
+            if full[k] is None:  # as in PyTorch, the gradient is 0 if none is required or none arrived
                 full[k] = zeros(*shape, dtype=dtype, device=device)
         grad_input: tuple[Tensor | None, ...] = tuple(full)
         for hook in tuple(self.hooks.backward.values()):
@@ -167,7 +168,7 @@ class Crossing:
 
 
 def replaced(name: str, new: Any, old: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the new gradients of a hook, or the old ones if the hook returned None."""
+    """Return the new gradients from a hook, or the old ones if it returned None."""
     if new is None:
         return old
     new = (new,) if isinstance(new, Tensor) else tuple(new)
@@ -177,7 +178,7 @@ def replaced(name: str, new: Any, old: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 class Passing(Function):
-    """The identity of several tensors; a function sees their gradients together and may replace them.
+    """The identity of several tensors; the function `see` receives all their gradients and returns new ones.
 
     The results are copies, because layers with `inplace=True` may write into them.
     """
@@ -191,7 +192,7 @@ class Passing(Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Tensor | None) -> Any:
-        """Return the gradients that the function returns."""
+        """Return the gradients that `see` returns."""
         return (None, *ctx.see(*gradients))
 
 
@@ -217,17 +218,17 @@ class Hooked(Members):
         Parameters
         ----------
         hook : callable
-            Returns None, or new positional arguments. With `with_kwargs` it is called as
+            Returns None or new positional arguments. With `with_kwargs` it is called as
             `hook(module, args, kwargs)` and returns None or `(args, kwargs)`.
         prepend : bool, default False
-            Whether it runs before the hooks that are registered already.
+            Whether the hook runs before the hooks that are already registered.
         with_kwargs : bool, default False
             Whether the hook receives keyword arguments.
 
         Returns
         -------
         RemovableHandle
-            `remove()` removes the hook.
+            Its `remove()` removes the hook.
         """
         return RemovableHandle(self._own_hooks().pre, (hook, with_kwargs), prepend)
 
@@ -239,18 +240,18 @@ class Hooked(Members):
         Parameters
         ----------
         hook : callable
-            Returns None, or a new output. With `with_kwargs` it is called as `hook(module, args, kwargs, output)`.
+            Returns None or a new output. With `with_kwargs` it is called as `hook(module, args, kwargs, output)`.
         prepend : bool, default False
-            Whether it runs before the hooks that are registered already.
+            Whether the hook runs before the hooks that are already registered.
         with_kwargs : bool, default False
             Whether the hook receives keyword arguments.
         always_call : bool, default False
-            Whether it runs after an exception as well, with None as the output.
+            Whether the hook also runs after an exception, with None as the output.
 
         Returns
         -------
         RemovableHandle
-            `remove()` removes the hook.
+            Its `remove()` removes the hook.
         """
         return RemovableHandle(self._own_hooks().forward, (hook, with_kwargs, always_call), prepend)
 
@@ -260,14 +261,14 @@ class Hooked(Members):
         Parameters
         ----------
         hook : callable
-            Returns None, or new gradients of the outputs.
+            Returns None or new gradients of the outputs.
         prepend : bool, default False
-            Whether it runs before the hooks that are registered already.
+            Whether the hook runs before the hooks that are already registered.
 
         Returns
         -------
         RemovableHandle
-            `remove()` removes the hook.
+            Its `remove()` removes the hook.
         """
         return RemovableHandle(self._own_hooks().backward_pre, hook, prepend)
 
@@ -277,15 +278,16 @@ class Hooked(Members):
         Parameters
         ----------
         hook : callable
-            Returns None, or new gradients of the inputs. `grad_input` has one entry per positional tensor argument:
-            zeros if it does not require a gradient. `grad_output` has None for a result that was not used.
+            Returns None or new gradients of the inputs. `grad_input` has one entry per positional tensor argument,
+            which is zeros if the argument does not require a gradient. `grad_output` has None for a result that was not
+            used.
         prepend : bool, default False
-            Whether it runs before the hooks that are registered already.
+            Whether the hook runs before the hooks that are already registered.
 
         Returns
         -------
         RemovableHandle
-            `remove()` removes the hook.
+            Its `remove()` removes the hook.
         """
         return RemovableHandle(self._own_hooks().backward, hook, prepend)
 

@@ -1,4 +1,4 @@
-"""Layers that read the size of their input at the first call, and are ordinary layers from then on."""
+"""Lazy layers: they read the size of their input at the first call, and then become ordinary layers."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ __all__ = [
 
 
 class LaterSignature:
-    """The signature of the ordinary layer without its first parameter, with the defaults of the lazy one."""
+    """The signature of the ordinary layer without its first parameter, and with the defaults of the lazy layer."""
 
     def __get__(self, module: Any, cls: Any) -> inspect.Signature:
         if module is not None:
@@ -38,10 +38,12 @@ class LaterSignature:
 
 
 class Lazy(Module):
-    """A layer without parameters yet.  layer: its class after the first call; dim: of the input, whose length it needs.
+    """A layer whose parameters do not exist yet.
 
-    dim is that of one example or of a batch, counted from the end, or 1.  Parameters are made on the device and in the
-    dtype of the input where none are given.  An optimizer must be made after the first call.
+    Class arguments: `layer` is the class that the module has after the first call, and `dim` is the dim of the input
+    whose length that class requires.  `dim` is 1, or negative, so that it is valid with and without a batch.
+    Parameters are created on the device and in the dtype of the input, unless they are given.  An optimizer must be
+    made after the first call.
     """
 
     __signature__: Any = LaterSignature()
@@ -64,11 +66,11 @@ class Lazy(Module):
         self._arguments = values.arguments
 
     def has_uninitialized_params(self) -> bool:
-        """Return whether the first call is still to come."""
+        """Return True, because the first call creates parameters and changes the class."""
         return True
 
     def initialize_parameters(self, input: Tensor) -> None:
-        """Become the ordinary layer for inputs such as this one."""
+        """Become the ordinary layer whose input size is that of `input`."""
         if not -input.ndim <= self._dim < input.ndim:
             raise ShapeError(f"{type(self).__name__}: expected an input with a dim {self._dim}, got {describe(input)}")
         self._become(input.shape[self._dim], input)
@@ -87,7 +89,7 @@ class Lazy(Module):
         return self.forward(input, *args, **kwargs)
 
     def _load_from_state_dict(self, state_dict: Any, prefix: str, *rest: Any) -> None:
-        """Become the ordinary layer for the weight, or the running mean, of a state."""
+        """Become the ordinary layer whose size follows from the tensors of a state."""
         for name in ("weight", "running_mean"):
             value = as_tensor(state_dict.get(prefix + name))
             if value is not None:
@@ -97,7 +99,7 @@ class Lazy(Module):
         super()._load_from_state_dict(state_dict, prefix, *rest)
 
     def _size_of(self, shape: tuple[int, ...]) -> int:
-        """Return the size of the input from the shape of a weight, or of a running mean."""
+        """Return the input size that the shape of a weight or of a running mean implies."""
         if len(shape) == 1 or getattr(self._layer, "transposed", False):
             return shape[0]
         groups: int = self._arguments.get("groups", 1)
@@ -108,7 +110,7 @@ class Lazy(Module):
 
 
 class LazyLinear(Lazy, layer=Linear, dim=-1):
-    """`Linear` whose `in_features` is the length of the last dim of its first input.
+    """`Linear` whose `in_features` is the length of the last dim of the first input.
 
     Examples
     --------
@@ -120,48 +122,48 @@ class LazyLinear(Lazy, layer=Linear, dim=-1):
 
 
 class LazyConv1d(Lazy, layer=Conv1d, dim=-2):
-    """`Conv1d` whose `in_channels` is read from its first input."""
+    """`Conv1d` whose `in_channels` is read from the first input."""
 
 
 class LazyConv2d(Lazy, layer=Conv2d, dim=-3):
-    """`Conv2d` whose `in_channels` is read from its first input."""
+    """`Conv2d` whose `in_channels` is read from the first input."""
 
 
 class LazyConv3d(Lazy, layer=Conv3d, dim=-4):
-    """`Conv3d` whose `in_channels` is read from its first input."""
+    """`Conv3d` whose `in_channels` is read from the first input."""
 
 
 class LazyConvTranspose1d(Lazy, layer=ConvTranspose1d, dim=-2):
-    """`ConvTranspose1d` whose `in_channels` is read from its first input."""
+    """`ConvTranspose1d` whose `in_channels` is read from the first input."""
 
 
 class LazyConvTranspose2d(Lazy, layer=ConvTranspose2d, dim=-3):
-    """`ConvTranspose2d` whose `in_channels` is read from its first input."""
+    """`ConvTranspose2d` whose `in_channels` is read from the first input."""
 
 
 class LazyConvTranspose3d(Lazy, layer=ConvTranspose3d, dim=-4):
-    """`ConvTranspose3d` whose `in_channels` is read from its first input."""
+    """`ConvTranspose3d` whose `in_channels` is read from the first input."""
 
 
 class LazyBatchNorm1d(Lazy, layer=BatchNorm1d):
-    """`BatchNorm1d` whose `num_features` are the channels of its first input."""
+    """`BatchNorm1d` whose `num_features` is read from the first input."""
 
 
 class LazyBatchNorm2d(Lazy, layer=BatchNorm2d):
-    """`BatchNorm2d` whose `num_features` are the channels of its first input."""
+    """`BatchNorm2d` whose `num_features` is read from the first input."""
 
 
 class LazyBatchNorm3d(Lazy, layer=BatchNorm3d):
-    """`BatchNorm3d` whose `num_features` are the channels of its first input."""
+    """`BatchNorm3d` whose `num_features` is read from the first input."""
 
 
 class LazyInstanceNorm1d(Lazy, layer=InstanceNorm1d, dim=-2, affine=True, track_running_stats=True):
-    """`InstanceNorm1d`, with parameters and statistics, whose `num_features` are the channels of its first input."""
+    """`InstanceNorm1d` with parameters and running statistics, whose `num_features` is read from the first input."""
 
 
 class LazyInstanceNorm2d(Lazy, layer=InstanceNorm2d, dim=-3, affine=True, track_running_stats=True):
-    """`InstanceNorm2d`, with parameters and statistics, whose `num_features` are the channels of its first input."""
+    """`InstanceNorm2d` with parameters and running statistics, whose `num_features` is read from the first input."""
 
 
 class LazyInstanceNorm3d(Lazy, layer=InstanceNorm3d, dim=-4, affine=True, track_running_stats=True):
-    """`InstanceNorm3d`, with parameters and statistics, whose `num_features` are the channels of its first input."""
+    """`InstanceNorm3d` with parameters and running statistics, whose `num_features` is read from the first input."""

@@ -1,4 +1,4 @@
-"""Linear maps."""
+"""Linear and bilinear layers."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Linear(Module):
     Attributes
     ----------
     weight : Parameter
-        Shape (out_features, in_features), uniform within 1 / sqrt(in_features) at first, and so is the bias.
+        Shape (out_features, in_features). Weight and bias are initialized uniformly within 1 / sqrt(in_features).
     bias : Parameter or None
         Shape (out_features,).
 
@@ -56,7 +56,7 @@ class Linear(Module):
     bias: Any
 
     def reset_parameters(self) -> None:
-        """Draw initial values."""
+        """Draw the initial values of weight and bias."""
         kaiming_uniform_(self.weight, a=math.sqrt(5))
         if self.bias is not None:
             bound = 1 / math.sqrt(self.in_features) if self.in_features else 0
@@ -79,7 +79,7 @@ class Bilinear(Module):
     bias : bool, default True
         Whether to add a bias.
     device, dtype : optional
-        Device and dtype of the parameters, which are uniform within 1 / sqrt(in1_features) at first.
+        Device and dtype of the parameters, which are initialized uniformly within 1 / sqrt(in1_features).
     """
 
     bias: Any
@@ -95,7 +95,7 @@ class Bilinear(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw initial values."""
+        """Draw the initial values of weight and bias."""
         bound = 1 / math.sqrt(self.in1_features)
         for p in self.parameters():
             uniform_(p, -bound, bound)

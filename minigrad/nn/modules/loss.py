@@ -1,6 +1,7 @@
-"""Losses: how far a result is from its target, as one number or one per element.
+"""Losses: functions that measure the difference between a result and its target.
 
-`reduction` is "mean", "sum" or "none".  `size_average` and `reduce` are its older names.
+`reduction` is "mean", "sum" or "none", which returns one loss per element.  `size_average` and `reduce` are its older
+names.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ __all__ = [
 
 
 class _Loss(FromFunction, of=undefined):
-    """A loss; `repr` shows the arguments that differ from their defaults."""
+    """A loss; `repr` shows only the arguments that differ from their defaults."""
 
     size_average: bool | None = None
     reduce: bool | None = None
@@ -54,7 +55,7 @@ class _Loss(FromFunction, of=undefined):
 
 
 class _WeightedLoss(_Loss, of=undefined):
-    """A loss with a factor per class, which is a buffer."""
+    """A loss whose buffer `weight` contains factors, for most losses one per class."""
 
     weight: Tensor | None = None
     size_average: bool | None = None
@@ -74,9 +75,9 @@ class L1Loss(_Loss, of=F.l1_loss):
 
 
 class NLLLoss(_WeightedLoss, of=F.nll_loss):
-    """Return the mean of -input[target], where input has log probabilities (N, C, ...) and target classes (N, ...).
+    """Return the mean of -input[target]: log probabilities (N, C, ...) and target classes (N, ...).
 
-    `weight` has one factor per class; a target of `ignore_index` does not count.
+    `weight` contains one factor per class. A target equal to `ignore_index` is excluded.
     """
 
     weight: Tensor | None = None
@@ -87,13 +88,14 @@ class NLLLoss(_WeightedLoss, of=F.nll_loss):
 
 
 class NLLLoss2d(NLLLoss):
-    """Return the NLLLoss of images; an old name of `NLLLoss`."""
+    """Return the negative log likelihood of images; this is an old name of `NLLLoss`."""
 
 
 class PoissonNLLLoss(_Loss, of=F.poisson_nll_loss):
-    """Return the negative log likelihood of counts whose mean, or its logarithm with `log_input`, is the input.
+    """Return the negative log likelihood of counts under a Poisson distribution.
 
-    `full` adds Stirling's approximation of the term that depends on the target only.
+    The input is the mean of the distribution, or with `log_input` the logarithm of the mean. `full` adds Stirling's
+    approximation of the term that depends only on the target.
     """
 
     log_input: bool = True
@@ -105,9 +107,10 @@ class PoissonNLLLoss(_Loss, of=F.poisson_nll_loss):
 
 
 class GaussianNLLLoss(_Loss, of=F.gaussian_nll_loss, keyword_only=True):
-    """Return the negative log likelihood of targets under normal distributions, called with (input, target, var).
+    """Return the negative log likelihood of targets under normal distributions.
 
-    `full` adds the constant term; variances below `eps` are raised to it.
+    The module is called with (input, target, var). `full` adds the constant term. Variances less than `eps` are
+    replaced by `eps`.
     """
 
     full: bool = False
@@ -121,11 +124,11 @@ class KLDivLoss(_Loss, of=F.kl_div):
     Parameters
     ----------
     size_average, reduce : bool, optional
-        Deprecated names for `reduction`.
+        Older names of `reduction`.
     reduction : {"mean", "batchmean", "sum", "none"}, default "mean"
         "batchmean" divides the sum by the length of dim 0, which is the definition of the divergence.
     log_target : bool, default False
-        Whether the target contains log probabilities, too.
+        Whether the target also contains log probabilities.
     """
 
     size_average: bool | None = None
@@ -139,11 +142,11 @@ class MSELoss(_Loss, of=F.mse_loss):
 
 
 class BCELoss(_WeightedLoss, of=F.binary_cross_entropy):
-    """Return the cross entropy of probabilities and targets between 0 and 1; `weight` is a factor per element."""
+    """Return the cross entropy of probabilities and targets, both from 0 to 1; `weight` is a factor per element."""
 
 
 class BCEWithLogitsLoss(_Loss, of=F.binary_cross_entropy_with_logits):
-    """Return BCELoss of sigmoid(input), without overflow; `pos_weight` is a factor per class for positive targets."""
+    """Return BCELoss of sigmoid(input), without overflow; `pos_weight` is the factor of positive targets per class."""
 
     weight: Tensor | None = None
     size_average: bool | None = None
@@ -153,7 +156,7 @@ class BCEWithLogitsLoss(_Loss, of=F.binary_cross_entropy_with_logits):
 
 
 class HingeEmbeddingLoss(_Loss, of=F.hinge_embedding_loss):
-    """Return the input where the target is 1, and max(0, margin - input) where it is -1."""
+    """Return the input where the target is 1, and max(0, margin - input) where the target is -1."""
 
     margin: float = 1.0
     size_average: bool | None = None
@@ -162,11 +165,11 @@ class HingeEmbeddingLoss(_Loss, of=F.hinge_embedding_loss):
 
 
 class MultiLabelMarginLoss(_Loss, of=F.multilabel_margin_loss):
-    """Return the hinge loss between each class of a target, which ends at -1, and every other class."""
+    """Return the hinge loss between each target class and every other class; a target of -1 ends the list."""
 
 
 class SmoothL1Loss(_Loss, of=F.smooth_l1_loss):
-    """Return the squared difference over 2 * beta where it is below beta, and |difference| - beta / 2 otherwise."""
+    """Return d**2 / (2 * beta) where |d| < beta, and |d| - beta / 2 otherwise, with d = input - target."""
 
     size_average: bool | None = None
     reduce: bool | None = None
@@ -175,7 +178,7 @@ class SmoothL1Loss(_Loss, of=F.smooth_l1_loss):
 
 
 class HuberLoss(_Loss, of=F.huber_loss):
-    """Return half the squared difference where it is below delta, and delta * (|difference| - delta / 2) otherwise."""
+    """Return d**2 / 2 where |d| < delta, and delta * (|d| - delta / 2) otherwise, with d = input - target."""
 
     reduction: str = "mean"
     delta: float = 1.0
@@ -188,8 +191,8 @@ class SoftMarginLoss(_Loss, of=F.soft_margin_loss):
 class CrossEntropyLoss(_WeightedLoss, of=F.cross_entropy):
     """Return the cross entropy of logits (N, C, ...) and targets: classes (N, ...) or probabilities (N, C, ...).
 
-    `weight` has one factor per class; a class of `ignore_index` does not count; `label_smoothing` mixes the target with
-    the uniform distribution.
+    `weight` contains one factor per class. A target class equal to `ignore_index` is excluded. `label_smoothing` is the
+    share of the uniform distribution that is mixed into the target.
 
     Examples
     --------
@@ -212,7 +215,7 @@ class MultiLabelSoftMarginLoss(_WeightedLoss, of=F.multilabel_soft_margin_loss):
 
 
 class CosineEmbeddingLoss(_Loss, of=F.cosine_embedding_loss):
-    """Return 1 - cos where the target is 1, and max(0, cos - margin) where it is -1, of (input1, input2, target)."""
+    """Return 1 - cos(input1, input2) where the target is 1, and max(0, cos - margin) where the target is -1."""
 
     margin: float = 0.0
     size_average: bool | None = None
@@ -221,7 +224,7 @@ class CosineEmbeddingLoss(_Loss, of=F.cosine_embedding_loss):
 
 
 class MarginRankingLoss(_Loss, of=F.margin_ranking_loss):
-    """Return max(0, -target * (input1 - input2) + margin), of (input1, input2, target)."""
+    """Return max(0, -target * (input1 - input2) + margin) for (input1, input2, target)."""
 
     margin: float = 0.0
     size_average: bool | None = None
@@ -230,7 +233,7 @@ class MarginRankingLoss(_Loss, of=F.margin_ranking_loss):
 
 
 class MultiMarginLoss(_WeightedLoss, of=F.multi_margin_loss):
-    """Return the hinge loss, to the power of p, between the class of the target and every other class."""
+    """Return the hinge loss, to the power of p, between the target class and every other class."""
 
     p: int = 1
     margin: float = 1.0
@@ -243,7 +246,7 @@ class MultiMarginLoss(_WeightedLoss, of=F.multi_margin_loss):
 class TripletMarginLoss(_Loss, of=F.triplet_margin_loss):
     """Return max(0, d(anchor, positive) - d(anchor, negative) + margin) with the p-norm as the distance.
 
-    `swap` uses the distance of positive and negative where that is smaller.
+    With `swap`, d(positive, negative) replaces d(anchor, negative) where it is smaller.
     """
 
     margin: float = 1.0
@@ -268,10 +271,10 @@ class TripletMarginWithDistanceLoss(_Loss, of=F.triplet_margin_with_distance_los
 
 
 class CTCLoss(_Loss, of=F.ctc_loss):
-    """Return the negative log likelihood of label sequences under all alignments with the log probabilities.
+    """Return the negative log of the total probability of all alignments that produce the target labels.
 
-    It is called with (log_probs, targets, input_lengths, target_lengths); `blank` is the class of no label, and
-    `zero_infinity` replaces infinite losses by 0.
+    The module is called with (log_probs, targets, input_lengths, target_lengths). `blank` is the index of the class
+    that stands for no label. `zero_infinity` replaces infinite losses by 0.
     """
 
     blank: int = 0

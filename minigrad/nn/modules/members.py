@@ -1,8 +1,8 @@
 """Members of a module: its parameters, buffers and children are ordinary attributes.
 
-The values lie in the instance's own dictionary, so `self.weight` costs as much as any attribute.  Three more entries of
-the dictionary list the names of each kind in the order of their registration.  They are made in `__new__`, so a
-subclass may forget `super().__init__()`.
+The values are in the dictionary of the instance, so `self.weight` costs as much as any other attribute.  Three more
+entries of the dictionary list the names of each kind in the order of their registration.  `__new__` creates these
+entries, so a subclass may omit `super().__init__()`.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from minigrad.runtime.tensor import Tensor, describe
 PARAMETERS, BUFFERS, CHILDREN = "_parameter_names", "_buffer_names", "_child_names"
 PLAIN = "_plain_containers"
 KINDS = {PARAMETERS: "parameter", BUFFERS: "buffer", CHILDREN: "module"}
-# The hooks that run at each registration of a member, by its kind; `global_hooks.py` adds them.
+# Hooks that run at each registration of a member, by kind; `global_hooks.py` adds them.
 registrations: dict[str, dict[int, Callable[..., Any]]] = {kind: {} for kind in KINDS}
 
 
 class Registered(MutableMapping[str, Any]):
-    """The members of one kind by name, as `module._parameters`; writes go to the module."""
+    """The members of one kind by name, such as `module._parameters`; writes change the module."""
 
     def __init__(self, module: Members, kind: str) -> None:
         self._values, self._names = module.__dict__, module.__dict__[kind]
@@ -54,13 +54,13 @@ class Registered(MutableMapping[str, Any]):
 
 
 class Members:
-    """The attributes of a module; `Module` is what users subclass."""
+    """The attributes of a module; this is a base class of `Module`."""
 
     training: bool
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Self:
         self = super().__new__(cls)
-        # `training` is there from the beginning: otherwise the first `train()` would add an attribute, and mg.jit would
+        # `training` exists from the beginning. Otherwise the first `train()` would add an attribute, and mg.jit would
         # record again.
         self.__dict__.update({"training": True, PARAMETERS: {}, BUFFERS: {}, CHILDREN: {}})
         return self
@@ -92,7 +92,7 @@ class Members:
         if name == "training":
             changes.count += self.training != value
         elif isinstance(value, (list, tuple, dict)) and not self._warn_of_hidden(name, value):
-            d.setdefault(PLAIN, {})[name] = True  # the list may receive modules later
+            d.setdefault(PLAIN, {})[name] = True  # the container may receive modules later
         changes.count += d.get(name) is not value
         object.__setattr__(self, name, value)
 
@@ -102,7 +102,7 @@ class Members:
         object.__delattr__(self, name)
 
     def _enter(self, kind: str, name: str, value: Any, persistent: bool = True) -> None:
-        """Make a value the member of a kind, and of no other kind."""
+        """Register a value as a member of one kind, and of no other kind."""
         d = self.__dict__
         value = self._seen(kind, name, value)
         for other in KINDS:
@@ -113,7 +113,7 @@ class Members:
         changes.count += 1
 
     def _seen(self, kind: str, name: str, value: Any) -> Any:
-        """Return a value after the hooks of registrations; as in PyTorch, None as a parameter is not shown to them."""
+        """Return a value after the registration hooks; as in PyTorch, the hooks do not receive None as a parameter."""
         for hook in tuple(registrations[kind].values()) if value is not None or kind is not PARAMETERS else ():
             new = hook(self, name, value)
             value = value if new is None else new
@@ -127,7 +127,7 @@ class Members:
         )
 
     def _check_name(self, name: Any, kind: str) -> None:
-        """Raise for a name that a member of this kind cannot have."""
+        """Raise an error for a name that a member of this kind cannot have."""
         if not isinstance(name, str):
             raise DeclarationError(f"register_{KINDS[kind]}: expected a name, got {describe(name)}; pass a str")
         if not name or "." in name:
@@ -138,13 +138,13 @@ class Members:
             )
 
     def _check_plain(self) -> None:
-        """Warn of modules that were put into plain containers after these were assigned; once for each."""
+        """Warn, once per container, of modules that were added to plain containers after these were assigned."""
         d = self.__dict__
         d[PLAIN] = {name: True for name in d[PLAIN]
                     if isinstance(d.get(name), (list, dict)) and not self._warn_of_hidden(name, d[name])}  # fmt: skip
 
     def _warn_of_hidden(self, name: str, value: Any) -> bool:
-        """Warn of modules and parameters in a plain container, which no traversal reaches; return whether there are."""
+        """Warn of modules and parameters in a plain container, which no traversal reaches; return whether any exist."""
         parts = value.values() if isinstance(value, dict) else value
         members = [x for x in parts if kind_of(x) in (PARAMETERS, CHILDREN)]
         if not members:
@@ -161,19 +161,19 @@ class Members:
         return bool(hidden)
 
     def modules(self) -> Iterator[Any]:
-        """Yield this module and all below it; `Module` defines it."""
+        """Yield this module and all modules below it; `Module` implements this method."""
         raise NotImplementedError
 
     # ---- copies
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Take the attributes of a copy or a pickle; the lists of names are this module's own."""
+        """Restore the attributes of a copy or a pickle, with separate lists of names."""
         self.__dict__.update(state)
         for kind in KINDS:
             self.__dict__[kind] = dict(self.__dict__[kind])
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Self:
-        """Return a copy with separate memory; its parameters have no gradients, as those of PyTorch."""
+        """Return a copy with separate memory; as in PyTorch, its parameters have no gradients."""
         reduced: Any = self.__reduce_ex__(4)
         make, arguments, state = reduced[:3]
         twin: Self = make(*arguments)
@@ -188,19 +188,19 @@ class Members:
     # ---- registration
 
     def register_parameter(self, name: str, param: Any) -> None:
-        """Add a parameter, or None for one that is absent, as an attribute.
+        """Add a parameter as an attribute; None marks a parameter that is absent.
 
         Parameters
         ----------
         name : str
             Name of the attribute and of the key in `state_dict`.
         param : Parameter or None
-            The parameter.
+            The parameter to add.
 
         Raises
         ------
         KeyError
-            If the name is empty, contains a dot, or belongs to another attribute.
+            If the name is empty, contains a dot, or is the name of another attribute.
         DeclarationError
             If `param` is not a parameter.
         """
@@ -210,21 +210,21 @@ class Members:
         self._enter(PARAMETERS, name, param)
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
-        """Add a tensor that belongs to the state of the module and is not trained, such as running statistics.
+        """Add a tensor that belongs to the state of the module but is not trained, such as running statistics.
 
         Parameters
         ----------
         name : str
             Name of the attribute and of the key in `state_dict`.
         tensor : Tensor or None
-            The buffer.
+            The buffer to add.
         persistent : bool, default True
-            Whether `state_dict` contains it.
+            Whether `state_dict` contains the buffer.
 
         Raises
         ------
         KeyError
-            If the name is empty, contains a dot, or belongs to another attribute.
+            If the name is empty, contains a dot, or is the name of another attribute.
         DeclarationError
             If `tensor` is not a tensor.
         """
@@ -239,7 +239,7 @@ class Members:
         Raises
         ------
         KeyError
-            If the name is empty, contains a dot, or belongs to another attribute.
+            If the name is empty, contains a dot, or is the name of another attribute.
         DeclarationError
             If `module` is not a module.
         """
@@ -252,7 +252,7 @@ class Members:
 
 
 def kind_of(value: Any) -> str | None:
-    """Return the kind of member that a value becomes when it is assigned, None for an ordinary attribute."""
+    """Return the kind of member that a value becomes when it is assigned, or None for an ordinary attribute."""
     if isinstance(value, Members):
         return CHILDREN
     if not isinstance(value, Tensor):

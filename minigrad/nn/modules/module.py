@@ -1,7 +1,8 @@
 """`Module`: a network, or a part of one, as an object with parameters, buffers and children.
 
-A layer is its parameters and one call of a function of `mg.nn.functional`.  The parts of a module are in files of their
-own: attributes in `members.py`, hooks in `hooks.py`, the state by name in `states.py`, conversions in `moving.py`.
+A layer consists of its parameters and one call of a function of `mg.nn.functional`.  The base classes of `Module` are
+in separate files: attributes in `members.py`, hooks in `hooks.py`, the state by name in `states.py`, conversions in
+`moving.py`.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ Named = Iterator[tuple[str, Any]]
 
 
 class CallSignature:
-    """`inspect.signature` of a class: that of its `__init__`; of a module: that of its `forward`."""
+    """Signatures for `inspect.signature`: that of `__init__` for a class, and that of `forward` for a module."""
 
     def __get__(self, module: Any, cls: Any) -> inspect.Signature:
         if module is not None:
@@ -51,9 +52,9 @@ class Module(Shown, Movable):
 
     Notes
     -----
-    The number of changes of all modules, `mg.nn.modules.changes.count`, rises with every new parameter, buffer, child
-    or hook and with every change of the mode. Code that depends on the structure of a module, such as a compiled step,
-    can compare this number instead of the structure.
+    `mg.nn.modules.changes.count` counts the changes of all modules: it rises with every new parameter, buffer, child or
+    hook and with every change of the mode. Code that depends on the structure of a module, such as a compiled step, can
+    compare this count instead of the structure.
 
     Examples
     --------
@@ -79,7 +80,7 @@ class Module(Shown, Movable):
             )
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        """Compute the output; a subclass must define it."""
+        """Compute the output; a subclass must implement this method."""
         raise NotImplementedError(f"{type(self).__name__}: expected a method forward; define it in the class")
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -90,16 +91,16 @@ class Module(Shown, Movable):
     # ---- traversal
 
     def named_modules(self, memo: set[Any] | None = None, prefix: str = "", remove_duplicate: bool = True) -> Named:
-        """Yield the name and the module, for this module and all below it.
+        """Yield pairs of name and module, for this module and all modules below it.
 
         Parameters
         ----------
         memo : set of Module, optional
-            Modules that are left out.
+            Modules to skip. Modules that were yielded are added to it.
         prefix : str, default ""
             Name of this module.
         remove_duplicate : bool, default True
-            Whether a module with several names appears once.
+            Whether a module that has several names is yielded once.
         """
         memo = set() if memo is None else memo
         if self in memo:
@@ -127,25 +128,25 @@ class Module(Shown, Movable):
                     yield (f"{path}.{name}" if path else name), x
 
     def named_parameters(self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True) -> Named:
-        """Yield the name and the parameter, for all parameters.
+        """Yield pairs of name and parameter.
 
         Parameters
         ----------
         prefix : str, default ""
-            Text in front of each name, with a dot.
+            Prefix of each name; a dot is added.
         recurse : bool, default True
-            Whether to include those of the modules below.
+            Whether to include the parameters of the modules below this one.
         remove_duplicate : bool, default True
-            Whether a parameter with several names appears once.
+            Whether a parameter that has several names is yielded once.
         """
         return self._named_members(PARAMETERS, prefix, recurse, remove_duplicate)
 
     def named_buffers(self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True) -> Named:
-        """Yield the name and the buffer, for all buffers; arguments as for `named_parameters`."""
+        """Yield pairs of name and buffer; the arguments are the same as for `named_parameters`."""
         return self._named_members(BUFFERS, prefix, recurse, remove_duplicate)
 
     def named_children(self) -> Named:
-        """Yield the name and the module, for the direct children."""
+        """Yield pairs of name and module for the direct children."""
         d = self.__dict__
         seen: set[int] = set()
         for name in tuple(d[CHILDREN]):
@@ -154,11 +155,11 @@ class Module(Shown, Movable):
                 yield name, d[name]
 
     def parameters(self, recurse: bool = True) -> Iterator[Any]:
-        """Yield all parameters, those with several names once; `recurse`: of the modules below as well."""
+        """Yield each parameter once, with `recurse` also the parameters of the modules below this one."""
         return (x for _, x in self.named_parameters(recurse=recurse))
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
-        """Yield all buffers, those with several names once; `recurse`: of the modules below as well."""
+        """Yield each buffer once, with `recurse` also the buffers of the modules below this one."""
         return (x for _, x in self.named_buffers(recurse=recurse))
 
     def children(self) -> Iterator[Any]:
@@ -166,7 +167,7 @@ class Module(Shown, Movable):
         return (module for _, module in self.named_children())
 
     def modules(self) -> Iterator[Any]:
-        """Yield this module and all below it."""
+        """Yield this module and all modules below it."""
         return (module for _, module in self.named_modules())
 
     def apply(self, fn: Callable[[Any], Any]) -> Self:
@@ -184,7 +185,7 @@ class Module(Shown, Movable):
         Raises
         ------
         AttributeError
-            If there is none.
+            If there is no such module.
         """
         module: Any = self
         for name in target.split(".") if target else ():
@@ -197,7 +198,7 @@ class Module(Shown, Movable):
         return module
 
     def set_submodule(self, target: str, module: Any, strict: bool = False) -> None:
-        """Put a module at a name such as "encoder.layers.0"; `strict`: only where there is one.
+        """Replace or add the module with a name such as "encoder.layers.0"; with `strict` it must exist.
 
         Raises
         ------
@@ -221,17 +222,17 @@ class Module(Shown, Movable):
         return module.__dict__[name]
 
     def get_parameter(self, target: str) -> Any:
-        """Return the parameter with a name such as "layers.0.weight"; raises AttributeError if there is none."""
+        """Return the parameter with a name such as "layers.0.weight"; raise AttributeError if it does not exist."""
         return self._get_member(PARAMETERS, target, "parameter")
 
     def get_buffer(self, target: str) -> Any:
-        """Return the buffer with a name such as "norm.running_mean"; raises AttributeError if there is none."""
+        """Return the buffer with a name such as "norm.running_mean"; raise AttributeError if it does not exist."""
         return self._get_member(BUFFERS, target, "buffer")
 
     # ---- modes and gradients
 
     def train(self, mode: bool = True) -> Self:
-        """Set the mode of this module and all below it: dropout and batch normalization depend on it.
+        """Set the mode of this module and all modules below it; dropout and batch normalization depend on the mode.
 
         Parameters
         ----------
@@ -252,11 +253,11 @@ class Module(Shown, Movable):
         return self
 
     def eval(self) -> Self:
-        """Set the mode of evaluation, as `train(False)`."""
+        """Select evaluation mode, like `train(False)`."""
         return self.train(False)
 
     def requires_grad_(self, requires_grad: bool = True) -> Self:
-        """Freeze all parameters with False, or make all of them trainable; returns the module."""
+        """Make all parameters trainable, or freeze them with False; return the module."""
         for p in self.parameters():
             p.requires_grad_(requires_grad)
         changes.count += 1

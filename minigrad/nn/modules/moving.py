@@ -1,4 +1,4 @@
-"""Modules on another device or in another dtype: every parameter and buffer is converted, the objects remain."""
+"""Conversion of modules to another device or dtype: parameters and buffers remain the same objects."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from minigrad.runtime.tensor import Tensor
 
 
 class Movable(Stateful):
-    """Conversions of a module; `Module` is what users subclass."""
+    """The conversions of a module; this is a base class of `Module`."""
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
-        """Convert every parameter, its gradient and every buffer; tied ones once."""
+        """Convert all parameters, their gradients and all buffers, each tensor once."""
         with no_grad():
             self._convert(fn, recurse, {})
         changes.count += 1
@@ -48,7 +48,7 @@ class Movable(Stateful):
         ----------
         *args, **kwargs
             `to(device)`, `to(dtype)`, `to(device, dtype)` or `to(tensor)`, as for a tensor. A dtype must be a floating
-            dtype, and is applied to floating tensors only. `non_blocking` is taken as well.
+            dtype, and applies only to floating tensors. `non_blocking` is accepted as well.
 
         Returns
         -------
@@ -79,7 +79,7 @@ class Movable(Stateful):
         return self._apply(converted)
 
     def share_memory(self) -> Self:
-        """Return the module itself: see `Tensor.share_memory_`."""
+        """Do nothing and return the module; see `Tensor.share_memory_`."""
         return self
 
     def type(self, dst_type: Any) -> Self:
@@ -112,17 +112,17 @@ class Movable(Stateful):
         Parameters
         ----------
         device : int or str, optional
-            Number or name of the GPU; the first one by default.
+            Index or name of the GPU; the first GPU by default.
         """
         name = "cuda" if device is None else f"cuda:{device}" if isinstance(device, int) else device
         return self._apply(lambda x: x.to(device=name))
 
     def to_empty(self, *, device: Any, recurse: bool = True) -> Self:
-        """Move the parameters and buffers to a device without their values."""
+        """Move the parameters and buffers to a device; their values become undefined."""
         return self._apply(lambda x: empty_like(x, device=device), recurse)
 
 
 def expect_floating(dtype: DType) -> None:
-    """Raise DTypeError for a dtype that parameters cannot have."""
+    """Raise DTypeError unless the dtype is a floating dtype."""
     if not dtype.is_float:
         raise DTypeError(f"to: expected a floating dtype for the parameters of a module, got {dtype}; use mg.float32")

@@ -1,4 +1,4 @@
-"""Normalization of each example by itself: over its last dims, over groups of channels, or over neighbors."""
+"""Normalization of each example on its own: over its last dims, groups of channels, or neighboring channels."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class LocalResponseNorm(FromFunction, of=F.local_response_norm):
 
 
 class _Scaled(Module):
-    """A weight of ones and a bias of zeros, each of which may be absent."""
+    """The common part of LayerNorm and GroupNorm: an optional weight and bias."""
 
     weight: Any
     bias: Any
@@ -49,7 +49,7 @@ class _Scaled(Module):
 
 
 def as_shape(value: Any) -> tuple[int, ...]:
-    """Return a length or lengths as a shape."""
+    """Return an int or a sequence of ints as a shape."""
     return (int(value),) if hasattr(value, "__index__") else tuple(value)
 
 
@@ -61,11 +61,11 @@ class LayerNorm(_Scaled):
     normalized_shape : int or sequence of int
         Lengths of the dims to normalize over.
     eps : float, default 1e-5
-        Added to the variance.
+        Value added to the variance.
     elementwise_affine : bool, default True
-        Whether there are a weight and a bias of this shape.
+        Whether there is a weight, and a bias, of this shape.
     bias : bool, default True
-        Whether there is a bias, if `elementwise_affine`.
+        Whether there is a bias; only used if `elementwise_affine` is True.
     device, dtype : optional
         Device and dtype of the parameters.
 
@@ -105,11 +105,11 @@ class RMSNorm(Module):
     normalized_shape : int or sequence of int
         Lengths of the dims to normalize over.
     eps : float, optional
-        Added to the mean; by default the smallest step of the dtype at 1.
+        Value added to the mean of squares; by default the machine epsilon of the dtype.
     elementwise_affine : bool, default True
         Whether there is a weight of this shape.
     device, dtype : optional
-        Of the weight.
+        Device and dtype of the weight.
 
     References
     ----------
@@ -147,17 +147,17 @@ class GroupNorm(_Scaled):
     Parameters
     ----------
     num_groups : int
-        Number of groups; it divides the number of channels.
+        Number of groups; it must divide the number of channels.
     num_channels : int
-        Number of channels, which are dim 1.
+        Number of channels, the length of dim 1.
     eps : float, default 1e-5
-        Added to the variance.
+        Value added to the variance.
     affine : bool, default True
-        Whether there are a weight and a bias per channel.
+        Whether there is one weight and one bias per channel.
     device, dtype : optional
         Device and dtype of the parameters.
     bias : bool, default True
-        Whether there is a bias, if `affine`.
+        Whether there is a bias; only used if `affine` is True.
 
     References
     ----------

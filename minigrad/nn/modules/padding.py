@@ -1,4 +1,4 @@
-"""Padding of the dims after the channels: with a constant, a reflection, the outer elements, or the other end."""
+"""Padding of the dims after the channels: constant, reflected, replicated or circular."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ __all__ = [
 
 
 class _Pad(Module):
-    """Padding by one mode of `mg.nn.functional.pad`; `padding` is one number, or pairs from the last dim on."""
+    """Padding in one mode of `mg.nn.functional.pad`; `padding` is one number, or pairs that start with the last dim."""
 
     _dims: int
     _mode: str
@@ -63,11 +63,11 @@ class _ZeroPad(_ConstantPad):
 
 
 class ConstantPad1d(_ConstantPad, dims=1, mode="constant"):
-    """Pad the last dim with `value`; padding: (left, right), or one number for both."""
+    """Pad the last dim with `value`; `padding` is (left, right), or one number."""
 
 
 class ConstantPad2d(_ConstantPad, dims=2, mode="constant"):
-    """Pad images with `value`; padding: (left, right, top, bottom), or one number for all.
+    """Pad images with `value`; `padding` is (left, right, top, bottom), or one number for all sides.
 
     Examples
     --------
@@ -78,52 +78,52 @@ class ConstantPad2d(_ConstantPad, dims=2, mode="constant"):
 
 
 class ConstantPad3d(_ConstantPad, dims=3, mode="constant"):
-    """Pad volumes with `value`; padding: (left, right, top, bottom, front, back), or one number for all."""
+    """Pad volumes with `value`; `padding` is (left, right, top, bottom, front, back), or one number for all sides."""
 
 
 class ZeroPad1d(_ZeroPad, dims=1, mode="constant"):
-    """Pad the last dim with zeros; padding as for `ConstantPad1d`."""
+    """Pad the last dim with zeros; `padding` is the same as for `ConstantPad1d`."""
 
 
 class ZeroPad2d(_ZeroPad, dims=2, mode="constant"):
-    """Pad images with zeros; padding as for `ConstantPad2d`."""
+    """Pad images with zeros; `padding` is the same as for `ConstantPad2d`."""
 
 
 class ZeroPad3d(_ZeroPad, dims=3, mode="constant"):
-    """Pad volumes with zeros; padding as for `ConstantPad3d`."""
+    """Pad volumes with zeros; `padding` is the same as for `ConstantPad3d`."""
 
 
 class ReflectionPad1d(_Pad, dims=1, mode="reflect"):
-    """Put a reflection of the elements, without the outer one, around the last dim."""
+    """Pad the last dim by reflection, without repeating the outer elements."""
 
 
 class ReflectionPad2d(_Pad, dims=2, mode="reflect"):
-    """Put a reflection of the pixels, without the outer ones, around images."""
+    """Pad images by reflection, without repeating the outer pixels."""
 
 
 class ReflectionPad3d(_Pad, dims=3, mode="reflect"):
-    """Put a reflection of the elements, without the outer ones, around volumes."""
+    """Pad volumes by reflection, without repeating the outer elements."""
 
 
 class ReplicationPad1d(_Pad, dims=1, mode="replicate"):
-    """Repeat the outer elements around the last dim."""
+    """Pad the last dim with copies of its first and last element."""
 
 
 class ReplicationPad2d(_Pad, dims=2, mode="replicate"):
-    """Repeat the outer pixels around images."""
+    """Pad images with copies of their outer pixels."""
 
 
 class ReplicationPad3d(_Pad, dims=3, mode="replicate"):
-    """Repeat the outer elements around volumes."""
+    """Pad volumes with copies of their outer elements."""
 
 
 class CircularPad1d(_Pad, dims=1, mode="circular"):
-    """Pad the last dim with elements from its other end."""
+    """Pad the last dim with elements from its opposite end."""
 
 
 class CircularPad2d(_Pad, dims=2, mode="circular"):
-    """Pad images with pixels from their other end."""
+    """Pad images with pixels from their opposite side."""
 
 
 class CircularPad3d(_Pad, dims=3, mode="circular"):
-    """Pad volumes with elements from their other end."""
+    """Pad volumes with elements from their opposite side."""

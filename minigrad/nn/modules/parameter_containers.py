@@ -1,4 +1,4 @@
-"""Lists and dicts of parameters, so that the module which owns them contains them."""
+"""Lists and dicts of parameters, which register their parameters."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ __all__ = ["ParameterDict", "ParameterList"]
 
 
 def as_parameter(value: Any) -> Any:
-    """Return a tensor without history as a parameter on its memory, another value as it is."""
+    """Return a tensor without history as a parameter that shares its memory; return any other value unchanged."""
     if isinstance(value, Tensor) and not is_parameter(value):
         return Parameter(value)
     return value
 
 
 def line(name: Any, value: Any) -> str:
-    """Return the line of `repr` for one value."""
+    """Return the line of `repr` for one value of a container."""
     if not isinstance(value, Tensor):
         return f"({name}): Object of type: {type(value).__name__}"
     size = "x".join(map(str, value.shape))
@@ -32,12 +32,12 @@ def line(name: Any, value: Any) -> str:
 
 
 class ParameterList(Module):
-    """A list of parameters; other values may be in it and are not trained.
+    """A list of parameters; it may also contain other values, which are not trained.
 
     Parameters
     ----------
     values : iterable, optional
-        The values. A tensor becomes a parameter.
+        Initial values. A tensor becomes a parameter.
 
     Examples
     --------
@@ -73,13 +73,13 @@ class ParameterList(Module):
         return [name for name in super().__dir__() if not name.isdigit()]
 
     def append(self, value: Any) -> Self:
-        """Add a value at the end; returns the list."""
+        """Add a value at the end, and return the list."""
         self._size += 1
         self[self._size - 1] = value
         return self
 
     def extend(self, values: Iterable[Any]) -> Self:
-        """Add values at the end; returns the list."""
+        """Add values at the end, and return the list."""
         if not isinstance(values, Iterable) or isinstance(values, Tensor):
             raise DeclarationError(f"ParameterList.extend: expected a list of parameters, got {describe(values)}")
         for value in list(values):
@@ -91,12 +91,12 @@ class ParameterList(Module):
 
 
 class ParameterDict(Module):
-    """A dict of parameters, in the order of their insertion; other values may be in it and are not trained.
+    """A dict of parameters in insertion order; it may also contain other values, which are not trained.
 
     Parameters
     ----------
     parameters : mapping, or iterable of pairs, optional
-        The values by name. A tensor becomes a parameter.
+        Initial values by name. A tensor becomes a parameter.
 
     Examples
     --------
@@ -156,22 +156,22 @@ class ParameterDict(Module):
         return self
 
     def copy(self) -> ParameterDict:
-        """Return another dict with the same values."""
+        """Return a new ParameterDict with the same values."""
         return ParameterDict(self)
 
     def fromkeys(self, keys: Iterable[Any], default: Any = None) -> ParameterDict:
-        """Return another dict with one value for all keys."""
+        """Return a new ParameterDict with the same value for all keys."""
         return ParameterDict((key, default) for key in keys)
 
     def popitem(self) -> tuple[str, Any]:
-        """Remove the key that was added last, and return it with its value."""
+        """Remove the key that was added last, and return the key and its value."""
         if not self._keys:
             raise KeyError("popitem: the ParameterDict is empty")
         key = next(reversed(self._keys))
         return key, self.pop(key)
 
     def setdefault(self, key: Any, default: Any = None) -> Any:
-        """Return the value of a key, after adding a default for a key that is not there."""
+        """Return the value of a key; an absent key is first added with a default value."""
         if key not in self:
             self[key] = default
         return self[key]
@@ -182,13 +182,13 @@ class ParameterDict(Module):
             del self[key]
 
     def pop(self, key: Any) -> Any:
-        """Remove a key, and return its value."""
+        """Remove a key and return its value."""
         value = self[key]
         del self[key]
         return value
 
     def get(self, key: Any, default: Any = None) -> Any:
-        """Return the value of a key, or a default."""
+        """Return the value of a key, or a default if the key is absent."""
         return self.__dict__[str(key)] if key in self else default
 
     def keys(self) -> Any:
@@ -204,10 +204,11 @@ class ParameterDict(Module):
         return [self[key] for key in self]
 
     def update(self, parameters: Any) -> None:
-        """Add the values of a mapping, or of pairs of key and value; those of a plain dict in the order of its keys."""
+        """Add values from a mapping, or from (key, value) pairs; the keys of a plain dict are sorted first."""
         pairs = parameters.items() if hasattr(parameters, "items") else parameters
         if isinstance(parameters, Mapping) and not isinstance(parameters, OrderedDict):
-            # Sorted as in PyTorch, because the state of an optimizer depends on the order of parameters.
+            # The keys are sorted as in PyTorch, because the state of an optimizer depends on the order of the
+            # parameters.
             pairs = sorted(pairs)
         for key, value in pairs:
             self[key] = value

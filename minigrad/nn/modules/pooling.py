@@ -1,4 +1,4 @@
-"""Pooling: one number for each window."""
+"""Pooling: the maximum, mean or norm of each window, and the inverse of max pooling."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = [
 
 
 class _Pool(FromFunction):
-    """Windows of `kernel_size`, which is their stride where none is given."""
+    """Pooling with windows of `kernel_size`, which is also the default stride."""
 
     kernel_size: Any
     stride: Any
@@ -50,13 +50,13 @@ class MaxPool1d(_MaxPool, of=F.max_pool1d):
     stride : int or tuple, optional
         Step between windows; `kernel_size` if None.
     padding : int or tuple
-        Elements to add at both ends; they are never the largest.
+        Number of elements added at both ends; they are never the maximum.
     dilation : int or tuple
         Step within a window.
     return_indices : bool, default False
-        Whether to return the positions as well, for `MaxUnpool1d`.
+        Whether to return also the index of each maximum, for `MaxUnpool1d`.
     ceil_mode : bool, default False
-        Whether a last window may reach over the end.
+        Whether the last window may extend beyond the end.
     """
 
 
@@ -76,7 +76,7 @@ class MaxPool3d(_MaxPool, of=F.max_pool3d):
 
 
 class _MaxUnpool(FromFunction, of=undefined):
-    """Windows as the pooling has them, one number per dim."""
+    """The inverse of max pooling, with its windows: one number per dim."""
 
     _dims = 1
     kernel_size: Any
@@ -94,17 +94,17 @@ class _MaxUnpool(FromFunction, of=undefined):
 
 
 class MaxUnpool1d(_MaxUnpool, of=F.max_unpool1d):
-    """Put the results of `MaxPool1d` back to their positions, between zeros; called with (input, indices)."""
+    """Put the results of `MaxPool1d` back to their indices, between zeros; it is called with (input, indices)."""
 
 
 class MaxUnpool2d(_MaxUnpool, of=F.max_unpool2d):
-    """Put the results of `MaxPool2d` back to their positions, between zeros; called with (input, indices)."""
+    """Put the results of `MaxPool2d` back to their indices, between zeros; it is called with (input, indices)."""
 
     _dims = 2
 
 
 class MaxUnpool3d(_MaxUnpool, of=F.max_unpool3d):
-    """Put the results of `MaxPool3d` back to their positions, between zeros; called with (input, indices)."""
+    """Put the results of `MaxPool3d` back to their indices, between zeros; it is called with (input, indices)."""
 
     _dims = 3
 
@@ -119,11 +119,11 @@ class AvgPool1d(_Pool, of=F.avg_pool1d, hidden=("ceil_mode", "count_include_pad"
     stride : int or tuple, optional
         Step between windows; `kernel_size` if None.
     padding : int or tuple
-        Zeros to add at both ends.
+        Number of zeros added at both ends.
     ceil_mode : bool, default False
-        Whether a last window may reach over the end.
+        Whether the last window may extend beyond the end.
     count_include_pad : bool, default True
-        Whether the padding counts in the divisor.
+        Whether the divisor includes the padding.
     """
 
     kernel_size: Any
@@ -167,19 +167,19 @@ class _LPPool(FromFunction, of=undefined):
 
 
 class LPPool1d(_LPPool, of=F.lp_pool1d):
-    """Return the p-norm of each window along the last dim, p = `norm_type`."""
+    """Return the p-norm of each window along the last dim; p is `norm_type`."""
 
 
 class LPPool2d(_LPPool, of=F.lp_pool2d):
-    """Return the p-norm of each window of images, p = `norm_type`."""
+    """Return the p-norm of each window of images; p is `norm_type`."""
 
 
 class LPPool3d(_LPPool, of=F.lp_pool3d):
-    """Return the p-norm of each window of volumes, p = `norm_type`."""
+    """Return the p-norm of each window of volumes; p is `norm_type`."""
 
 
 class _FractionalMaxPool(FromFunction, of=undefined):
-    """Windows that are drawn; `_dims` is the number of dims of an image."""
+    """Max pooling with windows at random positions in `_dims` dims."""
 
     _dims = 2
     kernel_size: Any
@@ -200,7 +200,7 @@ class _FractionalMaxPool(FromFunction, of=undefined):
 
 
 class FractionalMaxPool2d(_FractionalMaxPool, of=F.fractional_max_pool2d):
-    """Return the largest element of each of `output_size` windows of images, whose positions are drawn.
+    """Return the largest element of each of `output_size` windows of images, at random positions.
 
     Parameters
     ----------
@@ -209,11 +209,11 @@ class FractionalMaxPool2d(_FractionalMaxPool, of=F.fractional_max_pool2d):
     output_size : int or pair of int, optional
         Size of the result.
     output_ratio : float or pair of float, optional
-        Size of the result as a part of that of the images, instead of `output_size`.
+        Size of the result as a fraction of the size of the images, instead of `output_size`.
     return_indices : bool, default False
-        Whether to return the positions as well, for `MaxUnpool2d`.
+        Whether to return also the index of each maximum, for `MaxUnpool2d`.
     _random_samples : Tensor, optional
-        Shape (N, C, 2): a buffer with the numbers that are drawn otherwise.
+        Uniform random numbers of shape (N, C, 2), stored as a buffer. If None, they are drawn in each call.
 
     References
     ----------
@@ -245,11 +245,11 @@ class AdaptiveMaxPool1d(_AdaptiveMaxPool, of=F.adaptive_max_pool1d):
 
 
 class AdaptiveMaxPool2d(_AdaptiveMaxPool, of=F.adaptive_max_pool2d):
-    """Return the largest element of each of `output_size` windows of images; None keeps the size of a dim."""
+    """Return the largest element of each of `output_size` windows of images; None leaves a dim as it is."""
 
 
 class AdaptiveMaxPool3d(_AdaptiveMaxPool, of=F.adaptive_max_pool3d):
-    """Return the largest element of each of `output_size` windows of volumes; None keeps the size of a dim."""
+    """Return the largest element of each of `output_size` windows of volumes; None leaves a dim as it is."""
 
 
 class AdaptiveAvgPool1d(FromFunction, of=F.adaptive_avg_pool1d):
@@ -259,7 +259,7 @@ class AdaptiveAvgPool1d(FromFunction, of=F.adaptive_avg_pool1d):
 
 
 class AdaptiveAvgPool2d(FromFunction, of=F.adaptive_avg_pool2d):
-    """Return the mean of each of `output_size` windows of images; None keeps the size of a dim.
+    """Return the mean of each of `output_size` windows of images; None leaves a dim as it is.
 
     Examples
     --------
@@ -272,6 +272,6 @@ class AdaptiveAvgPool2d(FromFunction, of=F.adaptive_avg_pool2d):
 
 
 class AdaptiveAvgPool3d(FromFunction, of=F.adaptive_avg_pool3d):
-    """Return the mean of each of `output_size` windows of volumes; None keeps the size of a dim."""
+    """Return the mean of each of `output_size` windows of volumes; None leaves a dim as it is."""
 
     output_size: Any

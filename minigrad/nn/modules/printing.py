@@ -1,4 +1,4 @@
-"""The text of a module, in PyTorch's layout: its arguments, then its children, each indented below."""
+"""The text of a module in PyTorch's layout: its arguments, then its children, which are indented."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from minigrad.nn.modules.members import CHILDREN, Members
 
 
 class Shown(Members):
-    """The text of a module; `Module` is what users subclass."""
+    """The text of a module; this is a base class of `Module`."""
 
     def parameters(self, recurse: bool = True) -> Any:
-        """Yield all parameters; `Module` defines it."""
+        """Yield all parameters; `Module` implements this method."""
         raise NotImplementedError
 
     def extra_repr(self) -> str:
-        """Return the arguments that `repr` shows; a subclass may define it."""
+        """Return the arguments that `repr` shows; a subclass may override this method."""
         return ""
 
     def _get_name(self) -> str:
@@ -40,7 +40,7 @@ def shown(module: Any) -> str:
 
 
 def children_of(module: Any) -> list[tuple[str, str]]:
-    """Return names and texts of the children; a run of equal ones in a list is one line, `(0-5): 6 x Linear(...)`."""
+    """Return names and texts of the children; equal neighbors in a list form one line, `(0-5): 6 x Linear(...)`."""
     d = module.__dict__
     pairs = [(name, own_text(d[name])) for name in d[CHILDREN]]
     if not getattr(module, "_collapses", False):
@@ -54,11 +54,11 @@ def children_of(module: Any) -> list[tuple[str, str]]:
 
 
 def own_text(child: Any) -> str:
-    """Return the text of a child: its own `__repr__` where a class defines one."""
+    """Return the text of a child, which its class may define in `__repr__`."""
     kind: Any = type(child)
     return shown(child) if kind.__repr__ is Shown.__repr__ else repr(child)
 
 
 def indented(text: str) -> str:
-    """Return a text with the lines after the first indented by two columns."""
+    """Return a text in which all lines after the first are indented by two spaces."""
     return text.replace("\n", "\n  ")

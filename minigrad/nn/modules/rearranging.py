@@ -1,4 +1,4 @@
-"""Layers that move elements: flattening, shuffles, and the windows of images as columns."""
+"""Layers that rearrange elements: flattening, shuffles, and windows of images as columns."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Flatten(Module):
 
 
 class Unflatten(Module):
-    """Make several dims, of the lengths `unflattened_size`, of one dim.
+    """Split one dim into several dims with the lengths `unflattened_size`.
 
     Examples
     --------
@@ -64,19 +64,19 @@ class PixelShuffle(FromFunction, of=F.pixel_shuffle):
 
 
 class PixelUnshuffle(FromFunction, of=F.pixel_unshuffle):
-    """Move pixels to channels, the inverse of `PixelShuffle`."""
+    """Move pixels to channels; this is the inverse of `PixelShuffle`."""
 
     downscale_factor: int
 
 
 class ChannelShuffle(FromFunction, of=F.channel_shuffle):
-    """Mix the channels of groups: channel k of group g becomes channel g of group k."""
+    """Interleave the channels: channel k of group g becomes channel g of group k."""
 
     groups: int
 
 
 class Unfold(FromFunction, of=F.unfold):
-    """Return the windows of images as columns (N, C * window, number of windows)."""
+    """Return the windows of images as columns: (N, C * window, number of windows)."""
 
     kernel_size: Any
     dilation: Any = 1
@@ -85,7 +85,7 @@ class Unfold(FromFunction, of=F.unfold):
 
 
 class Fold(FromFunction, of=F.fold):
-    """Add the windows of `Unfold` into images of `output_size`."""
+    """Sum the windows of `Unfold` into images of size `output_size`."""
 
     output_size: Any
     kernel_size: Any

@@ -1,7 +1,7 @@
 """Recurrent networks: RNN, LSTM and GRU over sequences, and their cells.
 
-A layer multiplies the whole input by its weights at once, then runs a cell over time, which needs the product with the
-previous state only: see `sequences.py`.  The functions of the cells are in `cells.py`.
+A layer multiplies the whole input by its weights at once.  Then it runs a cell over time, which only multiplies the
+previous state: see `sequences.py`.  The step functions of the cells are in `cells.py`.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ __all__ = ["GRU", "LSTM", "RNN", "RNNBase"]
 
 
 class RNNBase(Module):
-    """The layers, directions and states that RNN, LSTM and GRU share.
+    """The layers, directions and states of RNN, LSTM and GRU.
 
     Parameters
     ----------
     mode : {"LSTM", "GRU", "RNN_TANH", "RNN_RELU"}
-        Cell of all layers.
+        Cell that all layers use.
     input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, proj_size, device, dtype
-        As for `LSTM`.
+        The same as for `LSTM`.
     """
 
     def __init__(
@@ -71,11 +71,11 @@ class RNNBase(Module):
         self.reset_parameters()
 
     def suffixes(self, layer: int) -> list[str]:
-        """Return the endings of the names of a layer's parameters, for each direction."""
+        """Return the suffix of the names of a layer's parameters, for each direction."""
         return [f"_l{layer}", f"_l{layer}_reverse"][: 1 + self.bidirectional]
 
     def reset_parameters(self) -> None:
-        """Draw all parameters uniformly within 1 / sqrt(hidden_size)."""
+        """Draw all parameters uniformly in [-b, b] with b = 1 / sqrt(hidden_size)."""
         bound = 1 / math.sqrt(self.hidden_size)
         for p in self.parameters():
             uniform_(p, -bound, bound)
@@ -90,7 +90,7 @@ class RNNBase(Module):
         ]
 
     def flatten_parameters(self) -> None:
-        """Do nothing: this is for cuDNN, and scripts that are written for PyTorch call it."""
+        """Do nothing: PyTorch needs this method for cuDNN, and scripts for PyTorch call it."""
 
     def extra_repr(self) -> str:
         text = f"{self.input_size}, {self.hidden_size}"
@@ -102,14 +102,14 @@ class RNNBase(Module):
     # ---- forward
 
     def forward(self, input: Any, hx: Any = None) -> tuple[Any, Any]:
-        """Return the outputs of the last layer over time, and the last state of every layer and direction.
+        """Return the outputs of the last layer at all times, and the last state of every layer and direction.
 
         Parameters
         ----------
         input : Tensor or PackedSequence
             Shape (time, batch, input_size), (batch, time, input_size) with `batch_first`, or (time, input_size).
         hx : Tensor or tuple of Tensor, optional
-            First state (num_layers * directions, batch, hidden_size); an LSTM has two. Zeros if None.
+            Initial state (num_layers * directions, batch, hidden_size), two of them for an LSTM. Zeros if None.
         """
         packed = isinstance(input, PackedSequence)
         x = input.data if packed else input
@@ -135,7 +135,7 @@ class RNNBase(Module):
         return outputs, tuple(ends) if self.mode == "LSTM" else ends[0]
 
     def first_states(self, hx: Any, x: Tensor, batch: int, batched: bool, packed: Any) -> list[State]:
-        """Return the first state of each layer and direction; raise ShapeError for one of another shape."""
+        """Return the initial state of each layer and direction; raise ShapeError if `hx` has another shape."""
         count = self.num_layers * (1 + self.bidirectional)
         widths = [self.proj_size or self.hidden_size, self.hidden_size][: 1 + (self.mode == "LSTM")]
         if hx is None:
@@ -154,7 +154,7 @@ class RNNBase(Module):
         return [tuple([h[k] for h in starts]) for k in range(count)]
 
     def layers(self, x: Any, states: Sequence[State], sizes: list[int] | None) -> tuple[Any, list[State]]:
-        """Return the outputs of the last layer, and the last states of all."""
+        """Return the outputs of the last layer, and the last states of all layers."""
         last: list[State] = []
         for layer in range(self.num_layers):
             if layer and self.dropout:
@@ -172,14 +172,14 @@ class RNNBase(Module):
 
 
 class RNN(RNNBase):
-    """h' = tanh(W_ih x + b_ih + W_hh h + b_hh), or relu of it.
+    """Recurrent network: h' = tanh(W_ih x + b_ih + W_hh h + b_hh), or relu for tanh.
 
     Parameters
     ----------
     input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, device, dtype
-        As for `LSTM`.
+        The same as for `LSTM`.
     nonlinearity : {"tanh", "relu"}, default "tanh"
-        Function of the sum.
+        Function that is applied to the sum.
     """
 
     def __init__(
@@ -199,25 +199,25 @@ class RNN(RNNBase):
 class LSTM(RNNBase):
     """Long short-term memory: c' = f c + i g, h' = o tanh(c').
 
-    The gates i, f and o are sigmoids of W_ih x + b_ih + W_hh h + b_hh, g is its tanh; the rows of the weights are those
-    of i, f, g and o.
+    The gates i, f and o are sigmoids of W_ih x + b_ih + W_hh h + b_hh, and g is the tanh of such a sum. The rows of the
+    weights belong to i, f, g and o, in this order.
 
     Parameters
     ----------
     input_size, hidden_size : int
-        Length of an input and of the state.
+        Lengths of an input and of the state.
     num_layers : int, default 1
-        Layers, each of which reads the outputs of the one before.
+        Number of layers; each layer reads the outputs of the previous one.
     bias : bool, default True
-        Whether the sums have biases.
+        Whether the gates have biases.
     batch_first : bool, default False
         Whether input and output are (batch, time, size) instead of (time, batch, size).
     dropout : float, default 0.0
-        Share of the outputs between layers that are dropped in training mode.
+        Probability that an output of a layer, except the last, is set to 0 in training mode.
     bidirectional : bool, default False
-        Whether each layer also runs backwards in time; its outputs follow those of the other direction.
+        Whether each layer also runs backwards in time; the outputs of both directions are concatenated.
     proj_size : int, default 0
-        Length of h' after a product with another weight, 0 for none.
+        If positive, h' is multiplied by another weight, and this is the length of the product.
     device, dtype : optional
         Device and dtype of the parameters.
 
@@ -246,16 +246,17 @@ class LSTM(RNNBase):
 class GRU(RNNBase):
     """Gated recurrent unit: h' = (1 - z) n + z h, with n = tanh(W_in x + b_in + r (W_hn h + b_hn)).
 
-    r and z are sigmoids of W_ih x + b_ih + W_hh h + b_hh; the rows of the weights are those of r, z and n.
+    r and z are sigmoids of W_ih x + b_ih + W_hh h + b_hh. The rows of the weights belong to r, z and n, in this order.
 
     Parameters
     ----------
     input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, device, dtype
-        As for `LSTM`.
+        The same as for `LSTM`.
 
     References
     ----------
-    Cho et al., "Learning phrase representations using RNN encoder-decoder" (2014), with r behind the product.
+    Cho et al., "Learning phrase representations using RNN encoder-decoder" (2014); here r multiplies the product W_hn
+    h.
     """
 
     def __init__(

@@ -1,7 +1,7 @@
-"""A layer of a recurrent network over time: the input's part of all sums at once, then a cell, time by time.
+"""A recurrent layer over time: products with the input for all times at once, then a cell for each time.
 
-All times of an LSTM or a GRU are one op where they can be.  Packed sequences run without their padding: the sequences
-that have not ended are the first rows of the state, and times with the same number of them are a run.
+If possible, one op computes all times of an LSTM or a GRU.  Packed sequences run without padding: the sequences that
+have not ended are the first rows of the state, and consecutive times with the same number of sequences form a run.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from minigrad.ops.nn.sequences import lstm_sequence
 from minigrad.ops.shape.joining import cat, stack
 from minigrad.runtime.tensor import Tensor
 
-LONGEST = 128  # largest number of times in one launch; its function is generated, which takes long for long sequences
+LONGEST = 128  # largest number of times in one launch; the kernel is generated, which is slow for long sequences
 
 
 def over_time(step: Any, weights: Weights, x: Any, state: State, backwards: bool) -> tuple[Tensor, State]:
@@ -32,9 +32,9 @@ def over_time(step: Any, weights: Weights, x: Any, state: State, backwards: bool
 def over_packed(
     step: Any, weights: Weights, x: Any, state: State, backwards: bool, sizes: list[int]
 ) -> tuple[Tensor, State]:
-    """Run a cell over packed sequences, of which `sizes` are running at each time.
+    """Run a cell over packed sequences, of which `sizes[t]` are active at time t.
 
-    Forwards the rows of sequences that end leave the state; backwards those that begin enter it.
+    Forwards, rows of sequences that end leave the state.  Backwards, rows of sequences that begin enter the state.
     """
     at_once = is_sequence(step, x, state, weights)
     shapes = [(len(list(times)), n, -1) for n, times in groupby(sizes)]
@@ -60,8 +60,10 @@ def over_packed(
 
 
 def is_sequence(step: Any, x: Any, state: State, weights: Weights) -> bool:
-    """Return whether all times are one op: of an LSTM or a GRU, without a projection, of tensors as `in_one` wants
-    them."""
+    """Return whether one op can compute all times.
+
+    The cell must be an LSTM or a GRU without a projection, and the tensors must be as `in_one` requires.
+    """
     if step not in (STEPS["LSTM"], STEPS["GRU"]) or weights["weight_hr"] is not None:
         return False
     some = x.numel() > 0 and state[0].numel() > 0
@@ -69,8 +71,11 @@ def is_sequence(step: Any, x: Any, state: State, weights: Weights) -> bool:
 
 
 def input_sums(step: Any, weights: Weights, x: Any, at_once: bool) -> Any:
-    """Return the input's part of the sums.  In one op an LSTM's has both biases, and the dtype of x, which autocast
-    changes; the bias of a GRU's state is within a gate."""
+    """Return the input's terms of the gates, for all times.
+
+    If one op computes all times, the terms of an LSTM include both biases and have the dtype of x, which autocast can
+    change.  The second bias of a GRU is not included, because r multiplies it.
+    """
     bias = weights["bias_ih"]
     if at_once and step is STEPS["LSTM"] and bias is not None:
         bias = bias + weights["bias_hh"]
@@ -79,7 +84,7 @@ def input_sums(step: Any, weights: Weights, x: Any, at_once: bool) -> Any:
 
 
 def run(step: Any, weights: Weights, sums: Any, state: State, at_once: bool) -> tuple[Tensor, State]:
-    """Run a cell over sums (time, batch, gates); return the outputs and the last state."""
+    """Run a cell over the terms (time, batch, gates); return the outputs and the last state."""
     outputs = []
     if not at_once:
         for part in sums.unbind(0):

@@ -22,13 +22,13 @@ SHOWN = 8  # largest number of keys of one kind in an error message
 
 
 class State(OrderedDict[str, Any]):
-    """A state with the versions of the modules in `_metadata`, which pickle and `torch.save` keep."""
+    """A state dict with the versions of the modules in `_metadata`, which pickle and `torch.save` preserve."""
 
     _metadata: dict[str, dict[str, Any]]
 
 
 class Loading(State):
-    """A copy of a state while it is loaded: nothing is written before every module has checked its part."""
+    """A copy of a state dict while it is loaded: values are written after every module has checked its part."""
 
     def __init__(self, state: Mapping[str, Any]) -> None:
         super().__init__(state)
@@ -37,7 +37,7 @@ class Loading(State):
 
 
 class IncompatibleKeys(NamedTuple):
-    """The result of `load_state_dict`: keys without a value, and values without a position in the module."""
+    """The result of `load_state_dict`: keys that the state lacks, and keys that the module does not have."""
 
     missing_keys: list[str]
     unexpected_keys: list[str]
@@ -49,7 +49,7 @@ class IncompatibleKeys(NamedTuple):
 
 
 class Stateful(Hooked):
-    """State by name; `Module` is what users subclass."""
+    """The state of a module by name; this is a base class of `Module`."""
 
     _version = 1
     _state_hooks: dict[str, dict[int, Any]] | None = None
@@ -57,22 +57,22 @@ class Stateful(Hooked):
     # ---- out
 
     def state_dict(self, *args: Any, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> Any:
-        """Return parameters and persistent buffers by name.
+        """Return the parameters and persistent buffers by name.
 
         Parameters
         ----------
         destination : dict, optional
-            Dict to write into.
+            Dict that receives the values; a new OrderedDict if None.
         prefix : str, default ""
-            Text in front of each key.
+            Prefix of each key.
         keep_vars : bool, default False
-            Whether to return the parameters themselves instead of tensors without history on their memory.
+            Whether to return the parameters themselves, instead of tensors without history that share their memory.
 
         Returns
         -------
         OrderedDict
-            PyTorch's keys in PyTorch's order. The tensors share memory with the module; a parameter with several names
-            appears under each.
+            PyTorch's keys in PyTorch's order. The tensors share memory with the module. A parameter with several names
+            appears under each of them.
 
         Examples
         --------
@@ -101,7 +101,7 @@ class Stateful(Hooked):
         return destination
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
-        """Write the members of this module, without its children, into a state."""
+        """Add the members of this module, without its children, to a state dict."""
         d = self.__dict__
         for name in [*d[PARAMETERS], *[name for name, persistent in d[BUFFERS].items() if persistent]]:
             if d[name] is not None:
@@ -110,11 +110,11 @@ class Stateful(Hooked):
             destination[prefix + EXTRA] = self.get_extra_state()
 
     def get_extra_state(self) -> Any:
-        """Return further state for `state_dict`; a subclass that defines it defines `set_extra_state`, too."""
+        """Return additional state for `state_dict`; a subclass that overrides it also overrides `set_extra_state`."""
         raise NotImplementedError(f"{type(self).__name__}.get_extra_state: define it to have extra state")
 
     def set_extra_state(self, state: Any) -> None:
-        """Take the result of `get_extra_state` from a state that is loaded."""
+        """Restore the additional state, which is the result of `get_extra_state`."""
         raise NotImplementedError(f"{type(self).__name__}.set_extra_state: define it to load extra state")
 
     # ---- in
@@ -127,12 +127,12 @@ class Stateful(Hooked):
         Parameters
         ----------
         state_dict : mapping of str to Tensor or array
-            Values by name. Each is converted to the dtype and device of the member that it is written into.
+            Values by name. Each value is converted to the dtype and device of the member that receives it.
         strict : bool, default True
-            Whether the keys must be exactly those of the module.
+            Whether the keys must be exactly the keys of the module.
         assign : bool, default False
-            Whether the members use the memory, dtype and device of the given tensors. The members remain the same
-            objects, so an optimizer that was made before goes on to train them.
+            Whether the members adopt the memory, dtype and device of the given tensors. The members remain the same
+            objects, so an existing optimizer continues to train them.
 
         Returns
         -------
@@ -142,8 +142,8 @@ class Stateful(Hooked):
         Raises
         ------
         StateError
-            If keys are missing or unexpected with `strict`, or if shapes differ. The message lists all of them, and
-            nothing is written.
+            If keys are missing or unexpected with `strict`, or if shapes differ. The message lists these keys, and no
+            value is written.
         """
         if not isinstance(state_dict, Mapping):
             raise DeclarationError(
@@ -192,7 +192,7 @@ class Stateful(Hooked):
         self, state_dict: Any, prefix: str, local_metadata: dict[str, Any], strict: bool, missing_keys: list[str],
         unexpected_keys: list[str], error_msgs: list[str],
     ) -> None:  # fmt: skip
-        """Check the part of a state that belongs to this module, and list the writes; subclasses may extend it."""
+        """Check the part of a state that belongs to this module, and schedule the writes; subclasses may extend it."""
         d = self.__dict__
         assign = local_metadata.get("assign_to_params_buffers", False)
         persistent = [name for name, keep in d[BUFFERS].items() if keep]
@@ -227,7 +227,7 @@ class Stateful(Hooked):
         return first not in names or (bool(rest) and first not in self.__dict__[CHILDREN])
 
     def _misfit(self, missing: list[str], unexpected: list[str], errors: list[str], own: set[str]) -> StateError:
-        """Return the error that lists every key that does not fit."""
+        """Return the error that lists all keys that do not match."""
         parts = ((f"{len(missing)} missing", missing), (f"{len(unexpected)} unexpected", unexpected),
                  (f"{len(errors)} not fitting", errors))  # fmt: skip
         lines = [f"\n  {title}: {', '.join(keys[:SHOWN])}{', ...' if len(keys) > SHOWN else ''}"
@@ -265,9 +265,9 @@ class Stateful(Hooked):
     _register_state_dict_hook = register_state_dict_post_hook
 
     def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call a hook before the module reads its part of a state; it may change keys and values of the copy.
+        """Call a hook before the module reads its part of a state; the hook may change this copy of the state.
 
-        It is called as `hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys,
+        The hook is called as `hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys,
         error_msgs)`.
         """
         return self._add_state_hook("load_pre", (hook, True))
@@ -281,7 +281,7 @@ class Stateful(Hooked):
 
 
 def as_tensor(value: Any) -> Tensor | None:
-    """Return a value of a state as a tensor; None for a value that has no shape and dtype."""
+    """Return a value of a state as a tensor, or None for a value that is not an array."""
     if isinstance(value, Tensor):
         return value
     if not hasattr(value, "__array__"):
@@ -290,12 +290,12 @@ def as_tensor(value: Any) -> Tensor | None:
 
 
 def fitting(value: Tensor, x: Tensor) -> Tensor:
-    """Return a value of one element without dims for a member without dims, as old files of PyTorch need it."""
+    """Return a value of shape (1,) with shape () for a member of shape (), as old PyTorch files require."""
     return value.reshape(()) if x.ndim == 0 and value.shape == (1,) else value
 
 
 def write(x: Tensor, value: Tensor, assign: bool) -> None:
-    """Write a value into a member, or let the member use its memory."""
+    """Copy a value into a member; with `assign`, the member adopts its memory."""
     if assign:
         adopt(x, value.detach())
     else:

@@ -19,7 +19,7 @@ __all__ = ["SyncBatchNorm"]
 
 
 def processes(group: Any) -> int:
-    """Return the number of processes of a group, 1 if none was started."""
+    """Return the number of processes of a group, or 1 if no group was initialized."""
     from minigrad.dist.group import get_world_size, is_initialized
 
     return get_world_size(group) if is_initialized() else 1
@@ -35,46 +35,47 @@ def total(x: Tensor, group: Any) -> Tensor:
 
 
 class Summed(Function):
-    """The sum of a tensor over all processes; its gradient is the sum of their gradients."""
+    """The sum of a tensor over all processes; its gradient is the sum of the gradients of all processes."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, group: Any) -> Tensor:
-        """Return the sum."""
+        """Return the sum over all processes."""
         ctx.group = group
         return total(x, group)
 
     @staticmethod
     def backward(ctx: Any, g: Tensor) -> tuple[Tensor, None]:
-        """Return the sum of the gradients, which has a gradient itself."""
+        """Return the sum of the gradients over all processes; this sum is differentiable."""
         return Summed.apply(g, ctx.group), None
 
 
 class SyncBatchNorm(_BatchNorm):
     """Normalize each channel over the batches of all processes.
 
-    In training, mean and variance are those of the examples of all processes together; with one process the layer is
-    `BatchNorm1d`, `2d` or `3d`. `convert_sync_batchnorm` converts the layers of a network.
+    In training, mean and variance are computed from the examples of all processes together. With one process, the layer
+    computes the same as `BatchNorm1d`, `2d` or `3d`. `convert_sync_batchnorm` converts the layers of a network.
 
     Parameters
     ----------
     num_features : int
         Number of channels.
     eps, momentum, affine, track_running_stats, bias
-        As for `BatchNorm1d`.
+        The same as for `BatchNorm1d`.
     process_group : optional
-        The communicator of mpi4py to reduce over; all processes by default.
+        The mpi4py communicator to reduce over; all processes if None.
     device, dtype : optional
         Device and dtype of the parameters and statistics.
 
     Raises
     ------
     ShapeError
-        In a call, for fewer than 2 dims, or one value per channel in all processes together in training.
+        If the input has fewer than 2 dims, or in training one value per channel in all processes together.
 
     Notes
     -----
-    Each process must call the layer as often as the others. The gradients of the input are those of the sum of the
-    losses of all processes; those of weight and bias are of this process, and `DistributedDataParallel` reduces them.
+    All processes must call the layer equally often. The gradient with respect to the input is that of the sum of the
+    losses of all processes. The gradients of weight and bias are those of this process; `DistributedDataParallel`
+    averages them.
 
     Examples
     --------
@@ -120,25 +121,25 @@ class SyncBatchNorm(_BatchNorm):
 
     @staticmethod
     def _move(running: Tensor, batch: Tensor, momentum: float) -> None:
-        """Move running statistics to those of a batch."""
+        """Move running statistics towards the statistics of a batch."""
         with no_grad():
             running.mul_(1 - momentum).add_(batch.detach().to(running.dtype) * momentum)
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:
-        """Return a network with its batch normalizations as `SyncBatchNorm`, which have the same parameters.
+        """Convert the batch normalizations of a network to `SyncBatchNorm` layers with the same parameters.
 
         Parameters
         ----------
         module : Module
-            The network, changed in place unless it is a batch normalization itself.
+            The network. It is changed in place, unless it is a batch normalization itself.
         process_group : optional
-            As for `SyncBatchNorm`.
+            The same as for `SyncBatchNorm`.
 
         Returns
         -------
         Module
-            The network.
+            The converted network.
         """
         result = module
         if isinstance(module, _BatchNorm):
@@ -149,7 +150,7 @@ class SyncBatchNorm(_BatchNorm):
 
 
 def converted(kind: Any, norm: Any, process_group: Any) -> Any:
-    """Return a layer with the parameters, the statistics and the mode of another one."""
+    """Return a layer of class `kind` with the parameters, state and mode of `norm`."""
     layer = kind(norm.num_features, norm.eps, norm.momentum, norm.affine, norm.track_running_stats, process_group,
                  bias=norm.bias is not None)  # fmt: skip
     for name in ("weight", "bias", "running_mean", "running_var", "num_batches_tracked"):

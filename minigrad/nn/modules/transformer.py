@@ -1,4 +1,4 @@
-"""Transformers: layers of an encoder and of a decoder, stacks of them, and both together.
+"""Transformers: encoder and decoder layers, stacks of layers, and the complete model.
 
 Source: Vaswani et al., "Attention is all you need" (2017).
 """
@@ -33,7 +33,7 @@ Activation = str | Callable[[Any], Any]
 
 
 def activation_of(name: str, activation: Activation) -> Callable[[Any], Any]:
-    """Return the function for a name, or the function itself."""
+    """Return the activation function with a name, or the function itself."""
     if callable(activation):
         return activation
     if activation not in ("relu", "gelu"):
@@ -43,7 +43,7 @@ def activation_of(name: str, activation: Activation) -> Callable[[Any], Any]:
 
 
 def causal(mask: Any, is_causal: bool | None) -> bool:
-    """Return whether a mask is causal: as declared, or by its values if nothing is declared."""
+    """Return whether a mask is causal: `is_causal` if it is given, otherwise the values of the mask are tested."""
     if is_causal is not None:
         return is_causal
     if mask is None or mask.ndim != 2 or mask.shape[0] != mask.shape[1]:
@@ -55,15 +55,15 @@ def causal(mask: Any, is_causal: bool | None) -> bool:
 
 
 class Layer(Module):
-    """The base of both kinds of layers: attention of a sequence to itself, and two linear maps.
+    """The common part of encoder and decoder layers: self-attention, and two linear layers.
 
     Parameters
     ----------
     d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias, device, dtype
-        As for `TransformerEncoderLayer`.
+        The same as for `TransformerEncoderLayer`.
     """
 
-    count = 2  # number of parts, each with a norm and a dropout
+    count = 2  # number of blocks, each with a norm and a dropout
     self_attn: Any
     dropout1: Any
     dropout2: Any
@@ -88,52 +88,52 @@ class Layer(Module):
         self.activation = activation_of(type(self).__name__, activation)
 
     def part(self, k: int, x: Any, block: Callable[[Any], Any]) -> Any:
-        """Return x plus a block of it, normalized before the block or after the sum."""
+        """Return x + block(x), normalized before the block or after the sum."""
         norm = getattr(self, f"norm{k}")
         return x + block(norm(x)) if self.norm_first else norm(x + block(x))
 
     def attend(self, attention: Any, x: Any, memory: Any, mask: Any, padding: Any, is_causal: bool) -> Any:
-        """Return the attention of x to a memory."""
+        """Return the attention of the queries x to a memory."""
         return attention(
             x, memory, memory, key_padding_mask=padding, need_weights=False, attn_mask=mask,
             is_causal=is_causal and mask is not None,
         )[0]  # fmt: skip
 
-    # The blocks have PyTorch's names, because subclasses call and override them.
+    # The blocks have the names that PyTorch uses, because subclasses call and override them.
 
     def _sa_block(self, x: Any, attn_mask: Any, key_padding_mask: Any, is_causal: bool = False) -> Any:
-        """Return the attention of x to itself, with dropout."""
+        """Return the self-attention of x, with dropout."""
         return self.dropout1(self.attend(self.self_attn, x, x, attn_mask, key_padding_mask, is_causal))
 
     def _ff_block(self, x: Any) -> Any:
-        """Return the two linear maps of x, with the activation between them, and dropout."""
+        """Return two linear layers of x with the activation between them, with dropout."""
         dropout = getattr(self, f"dropout{self.count}")
         return dropout(self.linear2(self.dropout(self.activation(self.linear1(x)))))
 
 
 class TransformerEncoderLayer(Layer):
-    """Attention of a sequence to itself, then two linear maps; each is added to its input and normalized.
+    """Self-attention, then two linear layers; each result is added to its input and normalized.
 
     Parameters
     ----------
     d_model : int
-        Length of an element of the sequence.
+        Number of features of each element of the sequence.
     nhead : int
-        Heads of the attention.
+        Number of attention heads.
     dim_feedforward : int, default 2048
-        Length between the two linear maps.
+        Number of features between the two linear layers.
     dropout : float, default 0.1
-        Share that is dropped in training mode.
+        Probability that an element is set to 0 in training mode.
     activation : str or function, default relu
-        Between the linear maps: "relu", "gelu" or a function.
+        Function between the linear layers: "relu", "gelu" or a function.
     layer_norm_eps : float, default 1e-5
-        Added to variances.
+        Value added to variances.
     batch_first : bool, default False
         Whether tensors are (batch, length, size) instead of (length, batch, size).
     norm_first : bool, default False
-        Whether the input of a part is normalized, instead of the sum.
+        Whether the input of each block is normalized, instead of the sum.
     bias : bool, default True
-        Whether linear maps and norms have biases.
+        Whether linear layers and norms have biases.
     device, dtype : optional
         Device and dtype of the parameters.
     """
@@ -151,12 +151,12 @@ class TransformerEncoderLayer(Layer):
 
 
 class TransformerDecoderLayer(Layer):
-    """Attention of a sequence to itself and to a memory, then two linear maps; each is added and normalized.
+    """Self-attention, attention to a memory, then two linear layers; each result is added and normalized.
 
     Parameters
     ----------
     d_model, nhead, dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias, device, dtype
-        As for `TransformerEncoderLayer`.
+        The same as for `TransformerEncoderLayer`.
     """
 
     count = 3
@@ -182,16 +182,16 @@ class TransformerDecoderLayer(Layer):
 
 
 class Stack(Module):
-    """Copies of a layer, one after the other, and a norm at the end.
+    """Copies of a layer, called one after another, and an optional norm at the end.
 
     Parameters
     ----------
     layer : Module
-        The layer, which is copied.
+        The layer to copy.
     num_layers : int
         Number of copies.
     norm : Module, optional
-        Applied to the result.
+        Module that is applied to the result.
     """
 
     def __init__(self, layer: Module, num_layers: int, norm: Module | None = None) -> None:
@@ -207,13 +207,13 @@ class TransformerEncoder(Stack):
     Parameters
     ----------
     encoder_layer : TransformerEncoderLayer
-        The layer, which is copied with its values.
+        The layer to copy, with its values.
     num_layers : int
         Number of copies.
     norm : Module, optional
-        Applied to the result.
+        Module that is applied to the result.
     enable_nested_tensor, mask_check
-        Accepted without effect: they choose another implementation in PyTorch.
+        Have no effect: in PyTorch, they select another implementation.
     """
 
     def __init__(
@@ -238,11 +238,11 @@ class TransformerDecoder(Stack):
     Parameters
     ----------
     decoder_layer : TransformerDecoderLayer
-        The layer, which is copied with its values.
+        The layer to copy, with its values.
     num_layers : int
         Number of copies.
     norm : Module, optional
-        Applied to the result.
+        Module that is applied to the result.
     """
 
     def __init__(self, decoder_layer: Module, num_layers: int, norm: Module | None = None) -> None:
@@ -264,20 +264,20 @@ class TransformerDecoder(Stack):
 
 
 class Transformer(Module):
-    """An encoder of one sequence, and a decoder of another one that attends to it.
+    """An encoder of a source sequence, and a decoder that attends to its output.
 
     Parameters
     ----------
     d_model : int, default 512
-        Length of an element of the sequences.
+        Number of features of each element of the sequences.
     nhead : int, default 8
-        Heads of the attention.
+        Number of attention heads.
     num_encoder_layers, num_decoder_layers : int, default 6
-        Layers of the two stacks.
+        Number of layers of the two stacks.
     dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias, device, dtype
-        As for `TransformerEncoderLayer`.
+        The same as for `TransformerEncoderLayer`.
     custom_encoder, custom_decoder : Module, optional
-        Used instead of the stacks.
+        Modules that replace the stacks.
     """
 
     def __init__(
@@ -316,5 +316,5 @@ class Transformer(Module):
 
     @staticmethod
     def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Tensor:
-        """Return the causal mask (sz, sz): -inf above the diagonal, 0 elsewhere."""
+        """Return the causal mask (sz, sz): -inf above the diagonal, and 0 elsewhere."""
         return triu(full((sz, sz), -math.inf, dtype=dtype, device=device), 1)

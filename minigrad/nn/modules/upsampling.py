@@ -12,18 +12,18 @@ __all__ = ["Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d"]
 
 
 class Upsample(FromFunction, of=F.interpolate):
-    """Resize the dims after the channels to a size, or by a factor.
+    """Resize the dims after the channels to a given size or by a factor.
 
     Parameters
     ----------
     size : int or tuple of int, optional
-        Size of the result, without batch and channels.  Pass either `size` or `scale_factor`.
+        Size of the result, without batch and channel dims.  Pass either `size` or `scale_factor`.
     scale_factor : float or tuple of float, optional
         Factor for each resized dim.
     mode : str, default "nearest"
         "nearest", "nearest-exact", "linear", "bilinear", "bicubic" or "trilinear".
     align_corners : bool, optional
-        Whether the centres of the corner pixels of input and result coincide.  For the linear and cubic modes only.
+        Whether the centres of the corner pixels of input and result coincide.  Only for linear and cubic modes.
     recompute_scale_factor : bool, optional
         Whether the factor is computed again from the rounded size.
 

@@ -1,4 +1,4 @@
-"""Numbers for each dim, under the names of `torch.nn.modules.utils`, which layers of users import."""
+"""One number per dim: helpers of `torch.nn.modules.utils`, which users' layers import."""
 
 from __future__ import annotations
 

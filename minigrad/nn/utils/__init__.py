@@ -32,5 +32,5 @@ __all__ = [
     "skip_init", "spectral_norm", "vector_to_parameters", "weight_norm",
 ]  # fmt: skip
 document_all(globals())
-if not TYPE_CHECKING:  # a type checker would take every name for one that is there
+if not TYPE_CHECKING:  # a type checker would otherwise accept every attribute of this module
     __getattr__ = answering(__name__)

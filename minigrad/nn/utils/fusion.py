@@ -1,4 +1,4 @@
-"""Layers for evaluation: a convolution or linear map and the batch normalization behind it as one layer."""
+"""Fusion for evaluation: a convolution or linear layer and the batch normalization after it become one layer."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ __all__ = [
 
 
 def fuse_conv_bn_eval(conv: Any, bn: Any, transpose: bool = False) -> Any:
-    """Return a convolution that computes a convolution and the batch normalization of its output.
+    """Return one convolution that replaces a convolution and the batch normalization after it.
 
     Parameters
     ----------
     conv, bn : Module
-        Layers in evaluation mode; they stay as they are.
+        Layers in evaluation mode; they are not changed.
     transpose : bool, default False
         Whether the output channels are dim 1 of the weight, as in a transposed convolution.
 
     Returns
     -------
     Module
-        A copy of `conv` with other parameters.
+        A copy of `conv` with new parameters.
 
     Raises
     ------
@@ -56,7 +56,7 @@ def fuse_conv_bn_eval(conv: Any, bn: Any, transpose: bool = False) -> Any:
 
 
 def fuse_linear_bn_eval(linear: Any, bn: Any) -> Any:
-    """Return a linear layer that computes one and the batch normalization of its output; see `fuse_conv_bn_eval`."""
+    """Return one linear layer that replaces a linear layer and the batch normalization after it."""
     expect_evaluation("fuse_linear_bn_eval", linear, bn)
     if bn.num_features not in (1, linear.out_features):
         raise ArgumentError(
@@ -73,7 +73,7 @@ def fuse_conv_bn_weights(
     conv_w: Tensor, conv_b: Tensor | None, bn_rm: Tensor, bn_rv: Tensor, bn_eps: float, bn_w: Tensor | None,
     bn_b: Tensor | None, transpose: bool = False,
 ) -> tuple[Any, Any]:  # fmt: skip
-    """Return weight and bias of the layer that `fuse_conv_bn_eval` makes."""
+    """Return the weight and bias of the layer that `fuse_conv_bn_eval` creates."""
     with no_grad():
         scale = rsqrt(bn_rv + bn_eps) if bn_w is None else rsqrt(bn_rv + bn_eps) * bn_w
         bias = ((zeros_like(bn_rm) if conv_b is None else conv_b) - bn_rm) * scale
@@ -89,12 +89,12 @@ def fuse_linear_bn_weights(
     linear_w: Tensor, linear_b: Tensor | None, bn_rm: Tensor, bn_rv: Tensor, bn_eps: float, bn_w: Tensor | None,
     bn_b: Tensor | None,
 ) -> tuple[Any, Any]:  # fmt: skip
-    """Return weight and bias of the layer that `fuse_linear_bn_eval` makes."""
+    """Return the weight and bias of the layer that `fuse_linear_bn_eval` creates."""
     return fuse_conv_bn_weights(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b)
 
 
 def expect_evaluation(name: str, layer: Any, bn: Any) -> None:
-    """Raise ArgumentError unless both layers are in evaluation mode and there are running statistics."""
+    """Raise ArgumentError unless both layers are in evaluation mode and `bn` has running statistics."""
     if layer.training or bn.training:
         raise ArgumentError(f"{name}: expected both layers in evaluation mode; call eval() first")
     if bn.running_mean is None or bn.running_var is None:
@@ -102,19 +102,19 @@ def expect_evaluation(name: str, layer: Any, bn: Any) -> None:
 
 
 def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Any:
-    """Return a module whose parameters are about to be overwritten; the default generator stays where it is.
+    """Return a module whose parameters will be overwritten; the state of the default generator does not change.
 
     Parameters
     ----------
     module_cls : type
-        Class of the module, which takes `device`.
+        Class of the module; its constructor accepts `device`.
     *args, **kwargs
-        Of its constructor.
+        Arguments of the constructor.
 
     Returns
     -------
     Module
-        The module. Its values are those of an ordinary initialization, which costs its time.
+        The module. It is initialized as usual, so this function saves no time.
     """
     state = default_generator.get_state()
     try:
@@ -124,10 +124,10 @@ def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Any:
 
 
 def convert_conv2d_weight_memory_format(module: Any, memory_format: Any) -> Any:
-    """Return the module as it is: weights of convolutions are row-major, and kernels read them so."""
+    """Return the module unchanged: weights of convolutions are always row-major."""
     return module
 
 
 def convert_conv3d_weight_memory_format(module: Any, memory_format: Any) -> Any:
-    """Return the module as it is; see `convert_conv2d_weight_memory_format`."""
+    """Return the module unchanged; see `convert_conv2d_weight_memory_format`."""
     return module

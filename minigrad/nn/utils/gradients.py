@@ -1,4 +1,4 @@
-"""Limits for gradients: by the norm of all of them together, or element by element."""
+"""Clipping of gradients: by the norm of all gradients together, or element by element."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Tensors = Any  # a tensor, or an iterable of tensors
 
 
 def gradients_of(parameters: Tensors) -> list[Any]:
-    """Return the gradients of those parameters that have one."""
+    """Return the gradients of all parameters that have a gradient."""
     each: Iterable[Any] = [parameters] if isinstance(parameters, Tensor) else parameters
     return [p.grad for p in each if p.grad is not None]
 
@@ -32,21 +32,21 @@ def get_total_norm(
     tensors : Tensor or iterable of Tensor
         The tensors.
     norm_type : float, default 2.0
-        p of the norm; infinity is the largest magnitude.
+        The p of the norm; infinity selects the largest magnitude.
     error_if_nonfinite : bool, default False
-        Whether nan or infinity raises.
+        Whether a norm that is nan or infinite raises an error.
     foreach : bool, optional
         Has no effect.
 
     Returns
     -------
     Tensor
-        A scalar; 0 for no tensors.
+        A scalar, which is 0 if there are no tensors.
 
     Raises
     ------
     GradientError
-        If the norm is not finite and `error_if_nonfinite` is set.
+        If the norm is not finite and `error_if_nonfinite` is True.
 
     Examples
     --------
@@ -74,12 +74,14 @@ def clip_grads_with_norm_(
 ) -> None:
     """Multiply the gradients in place by `max_norm / total_norm`, if that is below 1.
 
+    The denominator is `total_norm + 1e-6`.
+
     Parameters
     ----------
     parameters : Tensor or iterable of Tensor
         Parameters with gradients.
     max_norm : float
-        The limit.
+        Upper bound of the norm.
     total_norm : Tensor
         The norm of the gradients, from `get_total_norm`.
     foreach : bool, optional
@@ -95,25 +97,25 @@ def clip_grad_norm_(
     parameters: Tensors, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False,
     foreach: bool | None = None,
 ) -> Tensor:  # fmt: skip
-    """Scale the gradients in place so that their norm, as one vector, is at most `max_norm`.
+    """Scale the gradients in place so that their norm, taken as one vector, is at most `max_norm`.
 
     Parameters
     ----------
     parameters : Tensor or iterable of Tensor
         Parameters with gradients.
     max_norm : float
-        The limit.
+        Upper bound of the norm.
     norm_type : float, default 2.0
-        p of the norm; infinity is the largest magnitude.
+        The p of the norm; infinity selects the largest magnitude.
     error_if_nonfinite : bool, default False
-        Whether nan or infinity raises.
+        Whether a norm that is nan or infinite raises an error.
     foreach : bool, optional
         Has no effect.
 
     Returns
     -------
     Tensor
-        The norm before the gradients were scaled, a scalar.
+        The norm before scaling, a scalar.
 
     Examples
     --------
@@ -134,7 +136,7 @@ def clip_grad_norm(
     parameters: Tensors, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False,
     foreach: bool | None = None,
 ) -> Tensor:  # fmt: skip
-    """`clip_grad_norm_` under its older name."""
+    """Call `clip_grad_norm_`; this is its older name."""
     return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite)
 
 
@@ -146,7 +148,7 @@ def clip_grad_value_(parameters: Tensors, clip_value: float, foreach: bool | Non
     parameters : Tensor or iterable of Tensor
         Parameters with gradients.
     clip_value : float
-        The limit.
+        Upper bound of the magnitude of each element.
     foreach : bool, optional
         Has no effect.
     """

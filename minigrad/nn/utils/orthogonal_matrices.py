@@ -18,7 +18,7 @@ from minigrad.runtime.tensor import Tensor, describe
 
 
 def matrix_exp(a: Any) -> Tensor:
-    """Return the exponential of a square matrix, by 18 terms of its series at a / 2**k, squared k times.
+    """Return the exponential of a square matrix: 18 terms of the series of a / 2**k, squared k times.
 
     Reference: Higham, Functions of matrices, 2008, section 10.3.
     """
@@ -35,13 +35,13 @@ def matrix_exp(a: Any) -> Tensor:
 
 
 def orthonormal(weight: Any) -> Any:
-    """Return the orthogonal factor of a QR decomposition, with the signs that make it unique."""
+    """Return the orthogonal factor of the QR decomposition whose R has a positive diagonal."""
     q, r = qr(weight)
     return q * r.diagonal().sign()
 
 
 class _Orthogonal(Module):
-    """A weight with orthonormal rows or columns, as a base times an orthogonal matrix of a skew-symmetric one."""
+    """A weight with orthonormal rows or columns: a base times an orthogonal function of a skew-symmetric matrix."""
 
     base: Tensor | None
 
@@ -69,7 +69,7 @@ class _Orthogonal(Module):
         return q.T if wide else q
 
     def _keep_base(self, weight: Any) -> None:
-        """Make the orthogonal matrix next to a weight the base."""
+        """Set the base to the orthogonal factor of the QR decomposition of a weight."""
         with no_grad():
             q = weight.detach()
             q = q.T if q.shape[0] < q.shape[1] else q
@@ -79,7 +79,7 @@ class _Orthogonal(Module):
             self.base = orthonormal(q.contiguous())
 
     def right_inverse(self, weight: Any) -> Tensor:
-        """Move the base to a weight, and return the original at which the result is the base."""
+        """Set the base to a weight, and return the original for which the result equals the base."""
         if weight.shape != self.shape:
             raise ShapeError(f"orthogonal: expected a weight of shape {self.shape}, got {describe(weight)}")
         if self.base is None:
@@ -96,7 +96,7 @@ class _Orthogonal(Module):
 def orthogonal(
     module: Any, name: str = "weight", orthogonal_map: str | None = None, *, use_trivialization: bool = True
 ) -> Any:
-    """Keep the rows of a matrix orthonormal, or its columns if there are fewer of them.
+    """Parametrize a matrix so that its rows are orthonormal, or its columns if there are fewer columns.
 
     Parameters
     ----------
@@ -105,10 +105,10 @@ def orthogonal(
     name : str, default "weight"
         Name of the matrix.
     orthogonal_map : {"matrix_exp", "cayley"}, optional
-        Function of skew-symmetric matrices; the matrix exponential by default.
+        Function of a skew-symmetric matrix; the matrix exponential by default.
     use_trivialization : bool, default True
-        Whether a base follows the values that are assigned. Without it the original starts as the weight that the
-        module has, and nothing can be assigned.
+        Whether a base is updated when a value is assigned. If False, the original is initially the present weight, and
+        no value can be assigned.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Parametrizations that are used often: weight normalization, spectral normalization, orthogonal matrices."""
+"""Common parametrizations: weight normalization, spectral normalization, orthogonal matrices."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ __all__ = ["orthogonal", "remove_spectral_norm", "remove_weight_norm", "spectral
 
 
 class _WeightNorm(Module):
-    """A weight as lengths times directions along a dim, or as one length times one direction."""
+    """A weight as the product of lengths and directions: one length per slice along a dim, or one length."""
 
     def __init__(self, dim: int | None = 0) -> None:
         super().__init__()
         self.dim = -1 if dim is None else dim
 
     def lengths(self, weight: Tensor) -> Tensor:
-        """Return the norms of the slices along the dim, with all other dims of length 1."""
+        """Return the norms of the slices along the dim; all other dims have length 1."""
         if self.dim == -1:
             return vector_norm(weight)
         return vector_norm(weight, dim=tuple(d for d in range(weight.ndim) if d != self.dim), keepdim=True)
@@ -34,12 +34,12 @@ class _WeightNorm(Module):
         return weight_v * (weight_g / self.lengths(weight_v))
 
     def right_inverse(self, weight: Tensor) -> tuple[Tensor, Tensor]:
-        """Return lengths and directions."""
+        """Return the lengths and directions of a weight."""
         return self.lengths(weight), weight
 
 
 def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
-    """Train lengths and directions of a weight instead of the weight.
+    """Train the lengths and directions of a weight instead of the weight itself.
 
     Parameters
     ----------
@@ -48,12 +48,12 @@ def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
     name : str, default "weight"
         Name of the weight.
     dim : int, optional
-        Dim along which each slice has a separate length; None for one length.
+        Dim along which each slice has a separate length. With None, there is one length.
 
     Returns
     -------
     Module
-        The module. `parametrizations.weight.original0` has the lengths, `original1` the directions.
+        The module. `parametrizations.weight.original0` contains the lengths, `original1` the directions.
 
     References
     ----------
@@ -73,9 +73,9 @@ def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
 
 
 class OldKeys:
-    """A hook that accepts the keys of older files, such as `weight_g`; a class, so that it can be pickled.
+    """A hook that accepts the keys of older files, such as `weight_g`; it is a class, so that pickle supports it.
 
-    names: for each ending of an old key the tensor of the parametrization; the first ending marks an old file.
+    `names` maps each suffix of an old key to a tensor of the parametrization; the first suffix identifies an old file.
     """
 
     def __init__(self, name: str, names: dict[str, str]) -> None:
@@ -90,12 +90,12 @@ class OldKeys:
 
 
 def remove_weight_norm(module: Any, name: str = "weight") -> Any:
-    """Turn a weight with `weight_norm` into an ordinary parameter of the same value."""
+    """Replace a weight with `weight_norm` by a parameter with the same value."""
     return remove_parametrizations(module, name)
 
 
 class _SpectralNorm(Module):
-    """A weight over its largest singular value, which a power iteration follows."""
+    """A weight divided by its largest singular value, from a power iteration."""
 
     def __init__(self, weight: Tensor, n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12) -> None:
         super().__init__()
@@ -111,13 +111,13 @@ class _SpectralNorm(Module):
             self._iterate(matrix, 15)
 
     def _matrix(self, weight: Any) -> Any:
-        """Return the weight with `dim` in front and the others as one."""
+        """Return the weight with `dim` first and all other dims flattened."""
         if self.dim != 0:
             weight = weight.permute(self.dim, *[d for d in range(weight.ndim) if d != self.dim])
         return weight.flatten(1)
 
     def _iterate(self, matrix: Any, steps: int) -> None:
-        """Move the vectors towards the first singular ones."""
+        """Move the vectors u and v towards the first pair of singular vectors."""
         u, v = self.__dict__["_u"], self.__dict__["_v"]
         with no_grad():
             for _ in range(steps):
@@ -136,7 +136,7 @@ class _SpectralNorm(Module):
         return result
 
     def right_inverse(self, value: Tensor) -> Tensor:
-        """Return the value: a weight that is assigned is normalized at its next use."""
+        """Return the value unchanged: an assigned weight is normalized at its next use."""
         return value
 
 
@@ -152,11 +152,11 @@ def spectral_norm(
     name : str, default "weight"
         Name of the weight.
     n_power_iterations : int, default 1
-        Steps of the power iteration per use in training.
+        Number of power iterations per use in training mode.
     eps : float, default 1e-12
-        Lower bound of the norms.
+        Lower bound of the norms in the power iteration.
     dim : int, optional
-        Dim of the outputs: 1 for transposed convolutions by default, 0 otherwise.
+        Dim of the outputs: by default 1 for transposed convolutions, and 0 otherwise.
 
     Returns
     -------
@@ -183,5 +183,5 @@ def spectral_norm(
 
 
 def remove_spectral_norm(module: Any, name: str = "weight") -> Any:
-    """Make a weight with `spectral_norm` an ordinary parameter of the value that it has."""
+    """Replace the `spectral_norm` of a weight by an ordinary parameter with the present value."""
     return remove_parametrizations(module, name)

@@ -1,4 +1,4 @@
-"""Parametrizations: a parameter is computed from others at each use.
+"""Parametrizations: a parameter is computed from other tensors at each use.
 
 `register_parametrization(module, "weight", f)` moves the parameter to `module.parametrizations.weight.original` and
 makes `module.weight` the result of `f`.  The module gets a new class with a property for the name.
@@ -20,7 +20,7 @@ from minigrad.runtime.tensor import Tensor, describe
 
 
 class Cache:
-    """enabled: how many `cached` blocks are open.  values: results by list, while a block is open."""
+    """`enabled` is the number of open `cached` blocks; `values` stores their results by ParametrizationList."""
 
     enabled = 0
     values: dict[int, Tensor] = {}
@@ -44,7 +44,7 @@ class ParametrizationList(ModuleList):
     Attributes
     ----------
     original : Tensor
-        The tensor that is trained; `original0`, `original1`, ... if the last `right_inverse` returns several.
+        The tensor that is trained. It is `original0`, `original1`, ... if the last `right_inverse` returns several.
     """
 
     def __init__(self, modules: Any, original: Tensor, unsafe: bool = False) -> None:
@@ -67,7 +67,7 @@ class ParametrizationList(ModuleList):
     def right_inverse(self, value: Tensor) -> None:
         """Write original tensors from which the parametrizations compute `value`.
 
-        Raises StateError if one of them has no right_inverse.
+        Raises StateError if a parametrization has no `right_inverse`.
         """
         for module in self:
             if not hasattr(module, "right_inverse"):
@@ -89,7 +89,7 @@ class ParametrizationList(ModuleList):
 
 
 def inverted(modules: list[Any], value: Any) -> Any:
-    """Return the original of a value: the `right_inverse` of each parametrization, the last one first."""
+    """Return the original of a value: apply the `right_inverse` of each parametrization, starting with the last."""
     with no_grad():
         for module in reversed(modules):
             if hasattr(module, "right_inverse"):
@@ -102,7 +102,7 @@ def inverted(modules: list[Any], value: Any) -> Any:
 
 
 class Parametrized:
-    """Marks a class that was made for one parametrized module.  base: the class before.  names: of the properties."""
+    """A class of a parametrized module; `base` is its class before, and `names` are the names of the properties."""
 
     base: Any
     names: tuple[str, ...] = ()
@@ -118,19 +118,19 @@ class Parametrized:
 
 
 def class_with(base: Any, names: tuple[str, ...]) -> Any:
-    """Return a subclass with a property for each name."""
+    """Return a subclass of `base` with a property for each name."""
     properties = {name: property_of(name) for name in names}
     return type(f"Parametrized{base.__name__}", (Parametrized, base), {**properties, "base": base, "names": names})
 
 
 def restored(base: Any, names: tuple[str, ...]) -> Any:
-    """Return the module of a pickle, without its state."""
+    """Return a module for unpickling, without its state."""
     kind = class_with(base, names)
     return kind.__new__(kind)
 
 
 def property_of(name: str) -> property:
-    """Return the property that computes a tensor."""
+    """Return a property that computes a parametrized tensor."""
 
     def get(module: Any) -> Any:
         parametrization = module.__dict__["parametrizations"].__dict__[name]
@@ -151,7 +151,7 @@ def property_of(name: str) -> property:
 
 
 def register_parametrization(module: Module, tensor_name: str, parametrization: Module, *, unsafe: bool = False) -> Any:
-    """Compute a parameter or buffer of a module by another module at each use.
+    """Let another module compute a parameter or buffer of a module at each use.
 
     Parameters
     ----------
@@ -160,10 +160,10 @@ def register_parametrization(module: Module, tensor_name: str, parametrization: 
     tensor_name : str
         Name of the tensor.
     parametrization : Module
-        Its `forward` maps the original tensor to the tensor; its `right_inverse`, if it has one, maps a tensor to an
-        original from which `forward` computes it.
+        Its `forward` maps the original tensor to the parametrized tensor. Its `right_inverse`, if there is one, maps a
+        tensor to an original from which `forward` computes that tensor.
     unsafe : bool, default False
-        Whether dtype and shape may change.
+        Whether the parametrization may change dtype and shape.
 
     Returns
     -------
@@ -173,7 +173,7 @@ def register_parametrization(module: Module, tensor_name: str, parametrization: 
     Raises
     ------
     ArgumentError
-        If the module has no such tensor, or the result has another dtype or shape and `unsafe` is not set.
+        If the module has no such tensor, or if dtype or shape change and `unsafe` is False.
 
     Examples
     --------
@@ -212,7 +212,7 @@ def register_parametrization(module: Module, tensor_name: str, parametrization: 
 
 
 def append(listed: ParametrizationList, name: str, parametrization: Module, unsafe: bool) -> None:
-    """Add a parametrization behind those of a tensor, which is the result of it from then on."""
+    """Add a parametrization after the existing ones of a tensor."""
     with no_grad():
         before = listed()
     listed.append(parametrization)
@@ -225,7 +225,7 @@ def append(listed: ParametrizationList, name: str, parametrization: Module, unsa
 
 
 def check(listed: ParametrizationList, name: str, before: str, unsafe: bool) -> None:
-    """Raise ArgumentError where a parametrization changes dtype or shape."""
+    """Raise ArgumentError if dtype or shape change, unless `unsafe` is True."""
     with no_grad():
         after = describe(listed())
     if not unsafe and after != before:
@@ -236,19 +236,19 @@ def check(listed: ParametrizationList, name: str, before: str, unsafe: bool) -> 
 
 
 def base_and_names(module: Any) -> tuple[Any, tuple[str, ...]]:
-    """Return the class of a module without its parametrizations, and the names that have some."""
+    """Return the class of a module before parametrization, and the names of its parametrized tensors."""
     kind = type(module)
     return (kind.base, kind.names) if issubclass(kind, Parametrized) else (kind, ())
 
 
 def is_parametrized(module: Any, tensor_name: str | None = None) -> bool:
-    """Return whether a module has parametrizations, or has some for a tensor."""
+    """Return whether a module is parametrized, or whether the given tensor is."""
     names = base_and_names(module)[1]
     return bool(names) if tensor_name is None else tensor_name in names
 
 
 def type_before_parametrizations(module: Any) -> Any:
-    """Return the class of a module without its parametrizations."""
+    """Return the class of a module before parametrization."""
     return base_and_names(module)[0]
 
 
@@ -262,7 +262,7 @@ def remove_parametrizations(module: Any, tensor_name: str, leave_parametrized: b
     tensor_name : str
         Name of the tensor.
     leave_parametrized : bool, default True
-        Whether the tensor keeps the computed value; otherwise the tensor has its original value.
+        Whether the tensor keeps the computed value. If False, the tensor has its original value.
 
     Returns
     -------
@@ -309,7 +309,7 @@ def remove_parametrizations(module: Any, tensor_name: str, leave_parametrized: b
 
 
 def expect_module(name: str, module: Any, tensor_name: str) -> Any:
-    """Return a tensor of a module.  Raises DeclarationError where there is none."""
+    """Return a tensor of a module; raise DeclarationError if there is no such tensor."""
     weight = getattr(module, tensor_name, None)
     if not isinstance(weight, Tensor):
         raise DeclarationError(f"{name}: {type(module).__name__} has no parameter {tensor_name!r}")

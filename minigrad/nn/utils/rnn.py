@@ -1,8 +1,8 @@
 """Sequences of different lengths: padded to one tensor, or packed without padding.
 
-A packed sequence has the elements of all sequences ordered by time: first the first element of each, then the second of
-each that has one, and so on.  The sequences are sorted by length, the longest first, so those that are still running
-are always the first ones.
+A packed sequence contains the elements of all sequences ordered by time: the first elements of all sequences, then the
+second elements of all sequences that have one, and so on.  The sequences are sorted by length, the longest first, so
+the sequences that have not ended are always the first rows.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ __all__ = [
 
 
 class PackedFields(NamedTuple):
-    """The parts of a packed sequence."""
+    """The fields of a packed sequence."""
 
     data: Any
     batch_sizes: Any
@@ -33,16 +33,16 @@ class PackedFields(NamedTuple):
 
 
 class PackedSequence(PackedFields):
-    """Sequences without padding.
+    """Sequences of different lengths without padding.
 
     Parameters
     ----------
     data : Tensor
         Elements of all sequences, ordered by time.
     batch_sizes : Tensor
-        Number of sequences that have an element at each time; int64, on the CPU.
+        Number of sequences that have an element at each time: int64, on the CPU.
     sorted_indices, unsorted_indices : Tensor, optional
-        The order of the sequences by length, and its inverse; None if they were sorted.
+        Permutation that sorts the sequences by length, and its inverse; None if they were sorted.
     """
 
     __slots__ = ()
@@ -55,7 +55,7 @@ class PackedSequence(PackedFields):
         return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
 
     def to(self, *args: Any, **kwargs: Any) -> PackedSequence:
-        """Return the sequences in another dtype or on another device, as `Tensor.to`."""
+        """Return the sequences in another dtype or on another device; see `Tensor.to`."""
         data = self.data.to(*args, **kwargs)
         indices = [None if x is None else x.to(device=data.device) for x in (self[2], self[3])]
         return type(self)(data, self.batch_sizes, *indices)
@@ -85,12 +85,12 @@ def invert_permutation(permutation: Tensor | None) -> Tensor | None:
 
 
 def index(values: Any, like: Tensor) -> Tensor:
-    """Return indices as an int64 tensor on the device of another."""
+    """Return indices as an int64 tensor on the device of `like`."""
     return from_numpy(np.ascontiguousarray(values, np.int64)).to(device=like.device)
 
 
 def take(x: Any, rows: Any) -> Any:
-    """Return rows of a tensor by index."""
+    """Return the rows of a tensor with the given indices."""
     return x.index_select(0, index(rows, x))
 
 
@@ -100,18 +100,18 @@ def take(x: Any, rows: Any) -> Any:
 def pad_sequence(
     sequences: Iterable[Tensor], batch_first: bool = False, padding_value: float = 0.0, padding_side: str = "right"
 ) -> Tensor:
-    """Join sequences of different lengths in one tensor.
+    """Pad sequences of different lengths to one tensor.
 
     Parameters
     ----------
     sequences : iterable of Tensor
-        Sequences (length, ...).
+        Sequences of shape (length, ...).
     batch_first : bool, default False
         Whether the result is (batch, time, ...) instead of (time, batch, ...).
     padding_value : float, default 0.0
         Value of the elements that are added.
     padding_side : {"right", "left"}, default "right"
-        Where they are added.
+        Side at which the elements are added.
 
     Returns
     -------
@@ -146,7 +146,7 @@ def pad_sequence(
 
 
 def by_table(rows: Any, table: Any, padding_value: float) -> Tensor:
-    """Return rows by a table of indices, in which the number of rows stands for the padding."""
+    """Return rows by a table of indices, in which the index `len(rows)` stands for the padding."""
     padding = full((1, *rows.shape[1:]), padding_value, dtype=rows.dtype, device=rows.device)
     result: Tensor = take(cat([rows, padding]), table.reshape(-1)).reshape(*table.shape, *rows.shape[1:])
     return result
@@ -162,7 +162,7 @@ def unpad_sequence(padded_sequences: Any, lengths: Any, batch_first: bool = Fals
     lengths : Tensor or list of int
         Length of each sequence.
     batch_first : bool, default False
-        Order of the first dims.
+        Whether the batch is the first dim.
 
     Returns
     -------
@@ -194,9 +194,9 @@ def pack_padded_sequence(
     lengths : Tensor or list of int
         Length of each sequence, at least 1.
     batch_first : bool, default False
-        Order of the first dims.
+        Whether the batch is the first dim.
     enforce_sorted : bool, default True
-        Whether the sequences must be sorted by length, the longest first. Otherwise they are sorted here.
+        Whether the sequences must be sorted by length, the longest first. If False, this function sorts them.
 
     Returns
     -------
@@ -206,7 +206,7 @@ def pack_padded_sequence(
     Raises
     ------
     ArgumentError
-        If a length does not fit, or the sequences are not sorted.
+        If a length is out of range, or the sequences are not sorted although `enforce_sorted` is True.
     """
     x = input.transpose(0, 1) if batch_first else input
     sizes = np.asarray(as_lengths(lengths), np.int64)
@@ -231,7 +231,7 @@ def pack_padded_sequence(
 def pad_packed_sequence(
     sequence: PackedSequence, batch_first: bool = False, padding_value: float = 0.0, total_length: int | None = None
 ) -> tuple[Tensor, Tensor]:
-    """Return packed sequences as a padded tensor, and their lengths.
+    """Return packed sequences as a padded tensor, and the lengths of the sequences.
 
     Parameters
     ----------
@@ -242,14 +242,14 @@ def pad_packed_sequence(
     padding_value : float, default 0.0
         Value of the elements that are added.
     total_length : int, optional
-        Length in time of the result, at least that of the longest sequence.
+        Number of times of the result, at least the length of the longest sequence.
 
     Returns
     -------
     output : Tensor
-        The sequences in the order that they had before they were packed.
+        The padded sequences in the order that they had before they were packed.
     lengths : Tensor
-        int64, on the CPU.
+        Lengths of the sequences: int64, on the CPU.
 
     Raises
     ------
@@ -279,9 +279,9 @@ def pack_sequence(sequences: Iterable[Tensor], enforce_sorted: bool = True) -> P
     Parameters
     ----------
     sequences : iterable of Tensor
-        Sequences (length, ...).
+        Sequences of shape (length, ...).
     enforce_sorted : bool, default True
-        Whether the sequences must be sorted by length, the longest first. Otherwise they are sorted here.
+        Whether the sequences must be sorted by length, the longest first. If False, this function sorts them.
 
     Returns
     -------
@@ -293,7 +293,7 @@ def pack_sequence(sequences: Iterable[Tensor], enforce_sorted: bool = True) -> P
     ShapeError
         If the sequences differ in more than their lengths.
     ArgumentError
-        If the sequences are not sorted.
+        If the sequences are not sorted although `enforce_sorted` is True.
     """
     each = list(sequences)
     return pack_padded_sequence(pad_sequence(each), [len(x) for x in each], enforce_sorted=enforce_sorted)
@@ -310,7 +310,7 @@ def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
     Returns
     -------
     list of Tensor
-        One tensor (length, ...) per sequence, in the order that they had before they were packed.
+        One tensor of shape (length, ...) per sequence, in the order that they had before they were packed.
     """
     padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
     return unpad_sequence(padded, lengths, batch_first=True)

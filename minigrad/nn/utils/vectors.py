@@ -1,4 +1,4 @@
-"""All parameters as one vector, and back."""
+"""Conversion of all parameters to one vector, and back."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Schedules of learning rates under PyTorch's names, with PyTorch's values step by step.
+"""Learning rate schedules under PyTorch's names, with PyTorch's values at each step.
 
-A schedule changes `lr` in the optimizer's groups, which a launch reads as a number: nothing is compiled.
+A schedule changes `lr` in the optimizer's groups.  Launches receive `lr` as an argument, so nothing is recompiled.
 """
 
 from minigrad.api.absent import present

@@ -1,4 +1,4 @@
-"""LRScheduler: when rates are computed, where they are written, and how a schedule is saved."""
+"""LRScheduler: computes the learning rates, writes them into the parameter groups, and saves the schedule."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ EPOCH = (
 
 
 class LRScheduler:
-    """Base of the schedules.  A subclass overrides `get_lr`.
+    """Base class of the schedules; a subclass overrides `get_lr`.
 
     Parameters
     ----------
     optimizer : Optimizer
-        The rates in its groups are overwritten, here and by each `step`.
+        The constructor and each `step` overwrite the learning rates in its parameter groups.
     last_epoch : int, default -1
-        The epoch to continue from; -1 begins with the rates that the groups have.
+        Epoch from which to continue; -1 starts with the present rates of the groups.
 
     Attributes
     ----------
     base_lrs : list of float
-        The first rate of each group.
+        Initial rate of each group.
     last_epoch : int
-        Number of steps that were taken.
+        Number of steps so far.
 
     Raises
     ------
@@ -69,7 +69,7 @@ class LRScheduler:
             cls.step = hosted(cls.__dict__["step"])  # type: ignore[method-assign]
 
     def _initial_step(self) -> None:
-        """Begin: write the first rates."""
+        """Write the initial rates."""
         self._step_count = 0
         self._is_initial = True
         try:
@@ -78,7 +78,7 @@ class LRScheduler:
             self._is_initial = False
 
     def get_lr(self) -> Rates:
-        """Compute the rates of `last_epoch`; called by `step`.  For the current ones see `get_last_lr`."""
+        """Compute the rates for `last_epoch`; `step` calls this method.  The present rates are in `get_last_lr`."""
         raise NotImplementedError(f"{type(self).__name__}.get_lr: expected a subclass that overrides it")
 
     def get_last_lr(self) -> Rates:
@@ -92,7 +92,7 @@ class LRScheduler:
         Parameters
         ----------
         epoch : int, optional
-            Deprecated, as in PyTorch: the epoch to jump to.
+            Epoch to jump to; deprecated, as in PyTorch.
         """
         if self._step_count == 1 and not self.optimizer.__dict__.get("_opt_called", False):
             warn(
@@ -105,7 +105,7 @@ class LRScheduler:
         self._update_lr(epoch)
 
     def _update_lr(self, epoch: int | None = None) -> None:
-        """Write the rates of the next epoch, or of a given one."""
+        """Write the rates of the next epoch, or of the given epoch."""
         with self._computing():
             if epoch is None:
                 self.last_epoch += 1
@@ -124,7 +124,7 @@ class LRScheduler:
 
     @contextmanager
     def _computing(self) -> Iterator[None]:
-        """Open a block in which `get_lr` is called by the schedule itself."""
+        """Open a block in which the schedule itself calls `get_lr`."""
         self._get_lr_called_within_step = True
         try:
             yield
@@ -132,32 +132,32 @@ class LRScheduler:
             self._get_lr_called_within_step = False
 
     def _expect_within_step(self) -> None:
-        """Warn if a user calls `get_lr`, which may compute a rate twice."""
+        """Warn if a user calls `get_lr`, which could apply a factor twice."""
         if not self._get_lr_called_within_step:
             warn("get_lr: to get the rates that were written last, use get_last_lr()")
 
     def current(self) -> Rates:
-        """Return the rate of each group as it is."""
+        """Return the present rate of each group."""
         return values_of(self.optimizer, "lr")
 
     def state_dict(self) -> dict[str, Any]:
-        """Return all attributes but the optimizer."""
+        """Return all attributes except the optimizer."""
         return {key: value for key, value in self.__dict__.items() if key not in self.unsaved}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Load the result of `state_dict`, of this library or of PyTorch."""
+        """Load a result of `state_dict`, from minigrad or PyTorch."""
         self.__dict__.update(state_dict)
 
 
 class WithFunctions(LRScheduler):
-    """Base of the schedules that call a function per group.
+    """Base class of the schedules that call one function per group.
 
     Parameters
     ----------
     optimizer, last_epoch
-        As for `LRScheduler`.
+        The same as for `LRScheduler`.
     lr_lambda : callable or list of callable
-        From an epoch to a factor; a list has one for each group.
+        Function from an epoch to a factor; a list contains one function per group.
     """
 
     unsaved = ("optimizer", "lr_lambdas")
@@ -176,11 +176,11 @@ class WithFunctions(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return all attributes but the optimizer; of functions only the attributes of callable objects."""
+        """Return all attributes except the optimizer; for each function, only the attributes of a callable object."""
         return {**super().state_dict(), "lr_lambdas": [attributes_of(each) for each in self.lr_lambdas]}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Load the result of `state_dict`."""
+        """Load a result of `state_dict`."""
         super().load_state_dict({key: value for key, value in state_dict.items() if key != "lr_lambdas"})
         for function, state in zip(self.lr_lambdas, state_dict["lr_lambdas"], strict=True):
             if state is not None:
@@ -188,29 +188,29 @@ class WithFunctions(LRScheduler):
 
 
 def attributes_of(function: Any) -> dict[str, Any] | None:
-    """Return the part of a callable that can be saved: the attributes of an object, None for a plain function."""
+    """Return the attributes of a callable object, which can be saved, or None for a plain function."""
     return None if isinstance(function, types.FunctionType) else dict(function.__dict__)
 
 
 def expect_optimizer(name: str, optimizer: Any) -> Optimizer:
-    """Return the optimizer.  Raises DTypeError for anything else."""
+    """Return the optimizer, or raise DTypeError for any other object."""
     if not isinstance(optimizer, Optimizer):
         raise DTypeError(f"{name}: expected an Optimizer, got {type(optimizer).__name__}")
     return optimizer
 
 
 def value_of(value: Any) -> Any:
-    """Return an option as it is now; of a tensor a copy."""
+    """Return the present value of an option; a tensor is copied."""
     return value.clone() if isinstance(value, Tensor) else value
 
 
 def values_of(optimizer: Optimizer, key: str) -> list[Any]:
-    """Return an option of each group as it is now."""
+    """Return the present value of an option for each group."""
     return [value_of(group[key]) for group in optimizer.param_groups]
 
 
 def put(group: dict[str, Any], key: str, value: Any) -> None:
-    """Set an option; a tensor is written into, so that other users of the tensor see the new value."""
+    """Set an option; a tensor is overwritten in place, so that other users of the tensor see the new value."""
     if isinstance(group[key], Tensor):
         with no_grad():
             group[key].fill_(value.item() if isinstance(value, Tensor) else value)
@@ -219,8 +219,10 @@ def put(group: dict[str, Any], key: str, value: Any) -> None:
 
 
 def per_group(name: str, optimizer: Optimizer, value: Any) -> list[Any]:
-    """Return a parameter for each group: the entries of a list, or one value for all.  Raises ArgumentError for a list
-    of another length."""
+    """Return one value per group: the entries of a list, or one value for all groups.
+
+    Raises ArgumentError if the list has another length.
+    """
     groups = len(optimizer.param_groups)
     if not isinstance(value, (list, tuple)):
         return [value_of(value) for _ in range(groups)]

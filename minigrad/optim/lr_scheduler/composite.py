@@ -19,7 +19,7 @@ class Composite(LRScheduler):
     _schedulers: list[Any]
 
     def expect_schedulers(self, schedulers: Sequence[Any], optimizer: Any) -> None:
-        """Raise unless all schedulers belong to `optimizer` and their `step` takes no metric."""
+        """Raise an error unless all schedulers belong to `optimizer` and need no metric in `step`."""
         name = type(self).__name__
         for k, scheduler in enumerate(schedulers):
             if not hasattr(scheduler, "optimizer"):
@@ -36,14 +36,14 @@ class Composite(LRScheduler):
         return {**super().state_dict(), "_schedulers": [each.state_dict() for each in self._schedulers]}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Load the result of `state_dict`."""
+        """Load a result of `state_dict`."""
         super().load_state_dict({key: value for key, value in state_dict.items() if key != "_schedulers"})
         for scheduler, state in zip(self._schedulers, state_dict["_schedulers"], strict=True):
             scheduler.load_state_dict(state)
 
 
 class SequentialLR(Composite):
-    """Run one schedule after another, each from its milestone on.
+    """Run schedules one after another; each begins at its milestone.
 
     Parameters
     ----------

@@ -10,16 +10,16 @@ from minigrad.optim.optimizer import Optimizer
 
 
 class CosineAnnealingLR(LRScheduler):
-    """Change the rate from the initial one to `eta_min` and back, along a cosine of half period `T_max`.
+    """Change the rate along a cosine from the initial rate to `eta_min`, and back, with the half period `T_max`.
 
     Parameters
     ----------
     optimizer : Optimizer
-        Its groups contain the rates, which each `step` overwrites.
+        Each `step` overwrites the learning rates in its parameter groups.
     T_max : int
-        Number of epochs from the initial rate to the smallest one.
+        Number of epochs from the initial rate to the smallest rate.
     eta_min : float, default 0.0
-        The smallest rate.
+        Smallest rate.
     last_epoch : int, default -1
         See `LRScheduler`.
 
@@ -33,13 +33,13 @@ class CosineAnnealingLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> Rates:
-        """Compute the rates of this epoch, each from the one before."""
+        """Compute the rates of this epoch from the rates of the previous epoch."""
         self._expect_within_step()
         if self._is_initial:
             return self.current()
         if self._step_count == 1 and self.last_epoch > 0:
             return self._get_closed_form_lr()
-        if (self.last_epoch - 1 - self.T_max) % (2 * self.T_max) == 0:  # the one before was the least
+        if (self.last_epoch - 1 - self.T_max) % (2 * self.T_max) == 0:  # the previous rate was the smallest rate
             rise = (1 - math.cos(math.pi / self.T_max)) / 2
             return [rate + (base - self.eta_min) * rise for base, rate in zip(self.base_lrs, self.current())]
         now, before = (1 + math.cos(math.pi * epoch / self.T_max) for epoch in (self.last_epoch, self.last_epoch - 1))
@@ -56,13 +56,13 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     Parameters
     ----------
     optimizer : Optimizer
-        Its groups contain the rates, which each `step` overwrites.
+        Each `step` overwrites the learning rates in its parameter groups.
     T_0 : int
         Number of epochs of the first run.
     T_mult : int, default 1
-        Factor of the length of each run after the first.
+        Ratio of the length of each run to the length of the previous run.
     eta_min : float, default 0.0
-        The smallest rate.
+        Smallest rate.
     last_epoch : int, default -1
         See `LRScheduler`.
 
@@ -90,12 +90,12 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         return [self.eta_min + (rate - self.eta_min) * part for rate in self.base_lrs]
 
     def step(self, epoch: float | None = None) -> None:
-        """Write the rates of the next epoch, or of a fraction of one.
+        """Write the rates of the next epoch, or of a fractional epoch.
 
         Parameters
         ----------
         epoch : float, optional
-            The epoch to jump to, as in `scheduler.step(epoch + batch / batches)`.
+            Epoch to jump to, as in `scheduler.step(epoch + batch / batches)`.
         """
         if epoch is None and self.last_epoch < 0:
             epoch = 0
@@ -113,7 +113,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         self._write(values)
 
     def _jump(self, epoch: float) -> None:
-        """Find the run of an epoch."""
+        """Set the length of the run that contains an epoch, and the position in the run."""
         if epoch < 0:
             raise ArgumentError(f"CosineAnnealingWarmRestarts: expected an epoch of at least 0, got {epoch}")
         if epoch < self.T_0:

@@ -1,4 +1,4 @@
-"""Schedules that go up and down again, and turn the momentum the other way: cyclic rates, and one cycle."""
+"""Schedules that raise and lower the rate while the momentum changes in the opposite direction."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ Number = float | list[float]
 
 
 class WithMomentum(LRScheduler):
-    """Base of the schedules that change the momentum, or the first beta, as well.
+    """Base class of the schedules that also change the momentum or the first beta.
 
-    use_beta1: whether the optimizer has betas in place of a momentum.
+    `use_beta1` is True if the optimizer has betas instead of a momentum.
     """
 
     def begin_momentum(
         self, optimizer: Optimizer, base: Number, highest: Number, fresh: bool
     ) -> tuple[list[Any], list[Any]]:
-        """Find out which option the momentum is, write its first value, and return the bounds of each group."""
+        """Determine which option is the momentum, write its initial value, and return the bounds of each group."""
         options = optimizer.defaults
         if "momentum" not in options and "betas" not in options:
             raise ArgumentError(
@@ -52,23 +52,23 @@ class CyclicLR(WithMomentum):
     Parameters
     ----------
     optimizer : Optimizer
-        Its groups contain the rates, which each `step` overwrites.
+        Each `step` overwrites the learning rates in its parameter groups.
     base_lr, max_lr : float or list of float
-        The smallest and the largest rate; a list has one for each group.
+        Smallest and largest rate; a list contains one rate per group.
     step_size_up, step_size_down : int, default 2000 and the same
-        Number of epochs in which the rate rises, and in which it falls.
+        Number of epochs in which the rate rises, and in which it falls. By default, both numbers are equal.
     mode : {"triangular", "triangular2", "exp_range"}
-        Height of the cycles: the same for all; half of that of the cycle before; or falling by gamma**epoch.
+        Height of the cycles: constant; half the height of the previous cycle; or multiplied by gamma**epoch.
     gamma : float, default 1.0
-        The factor of "exp_range".
+        Base of the power for "exp_range".
     scale_fn : callable, optional
-        Function from a cycle or an epoch to the height, which replaces `mode`.
+        Function from the index of a cycle or an epoch to the height; it replaces `mode`.
     scale_mode : {"cycle", "iterations"}
         Whether `scale_fn` receives the index of the cycle or of the epoch.
     cycle_momentum : bool, default True
-        Whether the momentum falls while the rate rises, between `base_momentum` and `max_momentum`.
+        Whether the momentum falls from `max_momentum` to `base_momentum` while the rate rises, and rises afterwards.
     base_momentum, max_momentum : float or list of float, default 0.8 and 0.9
-        The smallest and the largest momentum; a list has one for each group.
+        Smallest and largest momentum; a list contains one value per group.
     last_epoch : int, default -1
         See `LRScheduler`.
 
@@ -107,7 +107,7 @@ class CyclicLR(WithMomentum):
         self.base_lrs = base_lrs
 
     def scale_fn(self, x: float) -> float:
-        """Return the height of a cycle, or of an epoch."""
+        """Return the height of the cycle or epoch with the index x."""
         if self._scale_fn_custom is not None:
             return self._scale_fn_custom(x)
         if self.mode == "exp_range":
@@ -115,7 +115,7 @@ class CyclicLR(WithMomentum):
         return 1 / 2.0 ** (x - 1) if self.mode == "triangular2" else 1.0
 
     def get_lr(self) -> Rates:
-        """Compute the rates of this epoch, and write the momenta."""
+        """Compute the rates of this epoch, and write the momentum of each group."""
         self._expect_within_step()
         cycle = math.floor(1 + self.last_epoch / self.total_size)
         x = 1.0 + self.last_epoch / self.total_size - cycle
@@ -127,13 +127,13 @@ class CyclicLR(WithMomentum):
         return [low + (high - low) * part * height for low, high in zip(self.base_lrs, self.max_lrs)]
 
     def state_dict(self) -> dict[str, Any]:
-        """Return all attributes but the optimizer; of `scale_fn` only the attributes of a callable object."""
+        """Return all attributes except the optimizer; for `scale_fn`, only the attributes of a callable object."""
         state = super().state_dict()
         custom = self._scale_fn_custom
         return {**state, "_scale_fn_custom": None if custom is None else attributes_of(custom)}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Load the result of `state_dict`."""
+        """Load a result of `state_dict`."""
         state = dict(state_dict)
         custom = state.pop("_scale_fn_custom")
         super().load_state_dict(state)
@@ -147,27 +147,27 @@ class OneCycleLR(WithMomentum):
     Parameters
     ----------
     optimizer : Optimizer
-        Its groups contain the rates, which each `step` overwrites.
+        Each `step` overwrites the learning rates in its parameter groups.
     max_lr : float or list of float
-        The largest rate; a list has one for each group.
+        Largest rate; a list contains one rate per group.
     total_steps : int, optional
         Number of steps; by default `epochs` times `steps_per_epoch`.
     epochs, steps_per_epoch : int, optional
-        Number of epochs, and of steps in each; required without `total_steps`.
+        Number of epochs, and number of steps per epoch; required without `total_steps`.
     pct_start : float, default 0.3
         Fraction of the steps in which the rate rises.
     anneal_strategy : {"cos", "linear"}
-        Along a cosine or a line.
+        Shape of the change: along a cosine or linear.
     cycle_momentum : bool, default True
-        Whether the momentum falls while the rate rises, between `base_momentum` and `max_momentum`.
+        Whether the momentum falls from `max_momentum` to `base_momentum` while the rate rises, and rises afterwards.
     base_momentum, max_momentum : float or list of float, default 0.85 and 0.95
-        The smallest and the largest momentum; a list has one for each group.
+        Smallest and largest momentum; a list contains one value per group.
     div_factor : float, default 25.0
         Ratio of `max_lr` to the initial rate.
     final_div_factor : float, default 1e4
-        Ratio of the initial rate to the last one.
+        Ratio of the initial rate to the final rate.
     three_phase : bool, default False
-        Whether the rate falls to the initial one in as many steps as it rose, and then to the last one.
+        Whether the rate falls to the initial rate in as many steps as it rose, and then to the final rate.
     last_epoch : int, default -1
         See `LRScheduler`.
 
@@ -200,13 +200,13 @@ class OneCycleLR(WithMomentum):
         super().__init__(optimizer, last_epoch)
 
     def anneal(self, start: float, end: float, part: float) -> float:
-        """Return a value between two others."""
+        """Return the value at the fraction `part` of the way from `start` to `end`."""
         if self._anneal_func_type == "linear":
             return (end - start) * part + start
         return end + (start - end) / 2.0 * (math.cos(math.pi * part) + 1)
 
     def get_lr(self) -> Rates:
-        """Compute the rates of this step, and write the momenta."""
+        """Compute the rates of this step, and write the momentum of each group."""
         self._expect_within_step()
         step = self.last_epoch
         if step > self.total_steps:
@@ -229,7 +229,7 @@ class OneCycleLR(WithMomentum):
 
 
 def steps_of(total_steps: int | None, epochs: int | None, steps_per_epoch: int | None) -> int:
-    """Return how many steps a cycle has.  Raises ArgumentError unless they are stated as an int above 0."""
+    """Return the number of steps of the cycle; raise ArgumentError unless it follows from positive ints."""
     if total_steps is None and (epochs is None or steps_per_epoch is None):
         raise ArgumentError("OneCycleLR: expected total_steps, or epochs and steps_per_epoch; pass one of them")
     named: dict[str, Any] = {"total_steps": total_steps}
@@ -242,7 +242,7 @@ def steps_of(total_steps: int | None, epochs: int | None, steps_per_epoch: int |
 
 
 def phases(steps: int, part: float, three: bool) -> list[dict[str, Any]]:
-    """Return the last step of each phase, and the names of the values that it goes from and to."""
+    """Return for each phase its last step, and the names of its initial and final values."""
     up = {"end_step": float(part * steps) - 1, "start_lr": "initial_lr", "end_lr": "max_lr",
           "start_momentum": "max_momentum", "end_momentum": "base_momentum"}  # fmt: skip
     down = {"end_step": steps - 1, "start_lr": "max_lr", "end_lr": "min_lr",

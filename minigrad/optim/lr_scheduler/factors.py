@@ -1,4 +1,4 @@
-"""Schedules that multiply the rate with a factor: of a function, at steps, along a line, a power or a polynomial."""
+"""Schedules that multiply the rate by a factor: a function, steps, or a linear, exponential or polynomial curve."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ class LambdaLR(WithFunctions):
     Parameters
     ----------
     optimizer : Optimizer
-        Its groups contain the rates, which each `step` overwrites.
+        Each `step` overwrites the learning rates in its parameter groups.
     lr_lambda : callable or list of callable
-        Function from an epoch to a factor; a list has one function for each group.
+        Function from an epoch to a factor; a list contains one function per group.
     last_epoch : int, default -1
         See `LRScheduler`.
 
@@ -44,7 +44,7 @@ class MultiplicativeLR(WithFunctions):
     Parameters
     ----------
     optimizer, lr_lambda, last_epoch
-        As for `LambdaLR`.
+        The same as for `LambdaLR`.
     """
 
     def get_lr(self) -> Rates:
@@ -62,9 +62,9 @@ class StepLR(LRScheduler):
     Parameters
     ----------
     optimizer : Optimizer
-        Its groups contain the rates, which each `step` overwrites.
+        Each `step` overwrites the learning rates in its parameter groups.
     step_size : int
-        Number of epochs from one change to the next.
+        Number of epochs between two changes.
     gamma : float, default 0.1
         Factor of each change.
     last_epoch : int, default -1
@@ -92,9 +92,9 @@ class MultiStepLR(LRScheduler):
     Parameters
     ----------
     optimizer : Optimizer
-        Its groups contain the rates, which each `step` overwrites.
+        Each `step` overwrites the learning rates in its parameter groups.
     milestones : iterable of int
-        The epochs of the changes; a repeated epoch changes the rate twice.
+        Epochs at which the rate changes; an epoch that occurs twice changes the rate twice.
     gamma : float, default 0.1
         Factor of each change.
     last_epoch : int, default -1
@@ -120,16 +120,16 @@ class MultiStepLR(LRScheduler):
 
 
 class ConstantLR(LRScheduler):
-    """Multiply the initial rate by a factor for some epochs; after that, use the initial rate.
+    """Multiply the initial rate by a factor for some epochs; then use the initial rate.
 
     Parameters
     ----------
     optimizer : Optimizer
-        Its groups contain the rates, which each `step` overwrites.
+        Each `step` overwrites the learning rates in its parameter groups.
     factor : float, default 1/3
         Factor of the initial rate, from 0 to 1.
     total_iters : int, default 5
-        Number of epochs.
+        Number of epochs in which the factor applies.
     last_epoch : int, default -1
         See `LRScheduler`.
     """
@@ -162,11 +162,11 @@ class LinearLR(LRScheduler):
     Parameters
     ----------
     optimizer : Optimizer
-        Its groups contain the rates, which each `step` overwrites.
+        Each `step` overwrites the learning rates in its parameter groups.
     start_factor, end_factor : float, default 1/3 and 1
-        Factors at the first and at the last epoch, at most 1. The first must be above 0, the second at least 0.
+        Factors at the first epoch and after `total_iters` epochs. The first is in (0, 1], the second in [0, 1].
     total_iters : int, default 5
-        Number of epochs.
+        Number of epochs in which the factor changes.
     last_epoch : int, default -1
         See `LRScheduler`.
     """
@@ -205,7 +205,7 @@ class ExponentialLR(LRScheduler):
     Parameters
     ----------
     optimizer : Optimizer
-        Its groups contain the rates, which each `step` overwrites.
+        Each `step` overwrites the learning rates in its parameter groups.
     gamma : float
         Factor of each change.
     last_epoch : int, default -1
@@ -226,14 +226,14 @@ class ExponentialLR(LRScheduler):
 
 
 class PolynomialLR(LRScheduler):
-    """Multiply the initial rate by (1 - epoch / total_iters)**power; 0 after `total_iters` epochs.
+    """Multiply the initial rate by (1 - epoch / total_iters)**power, which is 0 after `total_iters` epochs.
 
     Parameters
     ----------
     optimizer : Optimizer
-        Its groups contain the rates, which each `step` overwrites.
+        Each `step` overwrites the learning rates in its parameter groups.
     total_iters : int, default 5
-        Number of epochs.
+        Number of epochs in which the rate falls.
     power : float, default 1.0
         Exponent of the formula.
     last_epoch : int, default -1

@@ -1,4 +1,4 @@
-"""A schedule by a measured value: the rate falls when the value no longer improves."""
+"""A schedule that depends on a metric: the rate falls when the metric no longer improves."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from minigrad.optim.optimizer import Optimizer
 
 
 class ReduceLROnPlateau(LRScheduler):
-    """Multiply the rate by a factor when a measured value has not improved for some epochs.
+    """Multiply the rate by a factor when a metric has not improved for some epochs.
 
     Parameters
     ----------
     optimizer : Optimizer
-        Its groups contain the rates, which each `step` overwrites.
+        Each `step` overwrites the learning rates in its parameter groups.
     mode : {"min", "max"}
         Whether a lower or a higher value is better.
     factor : float, default 0.1
         Factor of each change, below 1.
     patience : int, default 10
-        Number of epochs without an improvement that change nothing.
+        Number of epochs without an improvement that do not change the rate.
     threshold : float, default 1e-4
-        The smallest improvement that counts.
+        Smallest change that counts as an improvement.
     threshold_mode : {"rel", "abs"}
-        Whether the threshold is relative to the best value, or a difference.
+        Whether the threshold is relative to the best value ("rel") or an absolute difference ("abs").
     cooldown : int, default 0
-        Number of epochs after a change in which nothing is counted.
+        Number of epochs after a change in which epochs without an improvement are not counted.
     min_lr : float or list of float, default 0
-        The smallest rate; a list has one for each group.
+        Lower bound of the rate; a list contains one bound per group.
     eps : float, default 1e-8
-        The smallest change of a rate that is made.
+        A rate is only changed if the change exceeds this value.
     """
 
     def __init__(
@@ -61,18 +61,18 @@ class ReduceLROnPlateau(LRScheduler):
         self._reset()
 
     def _reset(self) -> None:
-        """Forget what was measured."""
+        """Reset the best value and the counters."""
         self.best, self.cooldown_counter, self.num_bad_epochs = self.mode_worse, 0, 0
 
     def step(self, metrics: Any, epoch: int | None = None) -> None:
-        """Store a measured value, and change the rates if it has not improved for some epochs.
+        """Record the metric of an epoch, and lower the rates if it has not improved for some epochs.
 
         Parameters
         ----------
         metrics : float or Tensor
-            The value of this epoch.
+            Metric of this epoch.
         epoch : int, optional
-            Deprecated, as in PyTorch: the number of the epoch.
+            Index of the epoch; deprecated, as in PyTorch.
         """
         value = float(metrics)
         if epoch is not None:
@@ -91,7 +91,7 @@ class ReduceLROnPlateau(LRScheduler):
         self._last_lr = values_of(self.optimizer, "lr")
 
     def _reduce_lr(self) -> None:
-        """Make the rates smaller."""
+        """Multiply the rates by the factor, within the bounds `min_lr`."""
         groups = self.optimizer.param_groups
         if len(groups) != len(self.min_lrs):
             if self.default_min_lr is None:
@@ -108,16 +108,16 @@ class ReduceLROnPlateau(LRScheduler):
 
     @property
     def in_cooldown(self) -> bool:
-        """Whether the rate was changed not long ago."""
+        """Whether the schedule is in the cooldown after a change of the rate."""
         return self.cooldown_counter > 0
 
     def is_better(self, value: float, best: float) -> bool:
-        """Return whether a value is an improvement."""
+        """Return whether a value is an improvement over the best value."""
         if self.mode == "min":
             return value < (best * (1.0 - self.threshold) if self.threshold_mode == "rel" else best - self.threshold)
         return value > (best * (self.threshold + 1.0) if self.threshold_mode == "rel" else best + self.threshold)
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Load the result of `state_dict`."""
+        """Load a result of `state_dict`."""
         super().load_state_dict(state_dict)
         self.mode_worse = math.inf if self.mode == "min" else -math.inf
