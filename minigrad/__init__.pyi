@@ -73,224 +73,224 @@ __version__: str
 
 
 def abs(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return |x|.  Gradient: g*sign(x), 0 at 0."""
+    """Return the absolute value of x.  Gradient: g*sign(x), which is 0 at 0."""
 
 def absolute(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return |x|.  Gradient: g*sign(x), 0 at 0."""
+    """Return the absolute value of x.  Gradient: g*sign(x), which is 0 at 0."""
 
 def acos(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the arc cosine, nan outside [-1, 1].  Gradient: -g/sqrt(1 - x**2)."""
+    """Return the arccosine of x; nan outside [-1, 1].  Gradient: -g/sqrt(1 - x**2), which is -inf at -1 and 1."""
 
 def acosh(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the inverse hyperbolic cosine, nan below 1.  Gradient: g/sqrt(x**2 - 1)."""
+    """Return the inverse hyperbolic cosine of x; nan for x < 1.  Gradient: g/sqrt(x**2 - 1), which is inf at 1."""
 
 def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
-    """Return means of `output_size` windows along the last dim, as even as can be: see `adaptive_avg_pool2d`."""
+    """Return the mean of each of `output_size` windows along the last dim; see `adaptive_avg_pool2d`."""
 
 def add(input: Tensor | builtins.float, other: Tensor | builtins.float, *, alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
-    """Return the sum of input and alpha * other, element by element; shapes broadcast.  For bool it is `or`."""
+    """Return input + alpha * other, element by element; shapes broadcast.  For bool, the sum is `or`."""
 
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
-    """Return beta * input + alpha * the sum of the products of two batches of matrices: see `addmm`."""
+    """Return beta * input + alpha * the sum over the batch of batch1 @ batch2; see `addmm`."""
 
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
-    """Return input + value * tensor1 / tensor2 per element; shapes broadcast.  Integers become the default float."""
+    """Return input + value * tensor1 / tensor2, element by element; shapes broadcast."""
 
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
     """Return input + value * tensor1 * tensor2, element by element; shapes broadcast."""
 
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
-    """Return beta * input + alpha * mat1 @ mat2 in one kernel; input broadcasts. beta 0: input is not read."""
+    """Return beta * input + alpha * mat1 @ mat2, computed in one kernel."""
 
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
-    """Return beta * input + alpha * mat @ vec: see `addmm`."""
+    """Return beta * input + alpha * mat @ vec; see `addmm`."""
 
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
-    """Return beta * input + alpha * the outer product of two vectors: see `addmm`."""
+    """Return beta * input + alpha * the outer product of vec1 and vec2; see `addmm`."""
 
 def adjoint(input: Tensor) -> Tensor:
-    """Return a view with the last two dims swapped; the same as `mT`, as no dtype is complex."""
+    """Return a view with the last two dims swapped; it equals `mT`, because there are no complex dtypes."""
 
 def affine(input: Tensor, mul: builtins.float, add: builtins.float) -> Tensor:
     """Return input * mul + add."""
 
 def alias_copy(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return a copy, as `clone`."""
+    """Return a copy of the tensor, as `clone`."""
 
 def all(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Return whether every element over `dim` is not zero; True without elements."""
+    """Return whether all elements over `dim` are nonzero; True if there are no elements."""
 
 def allclose(input: Tensor, other: Tensor, rtol: builtins.float = ..., atol: builtins.float = ..., equal_nan: builtins.bool = ...) -> builtins.bool:
     """Return whether `isclose` holds for all elements."""
 
 def amax(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Return the largest element over `dim`; nan wins.  Gradient: shared evenly by ties."""
+    """Return the largest element over `dim`; nan if an element is nan."""
 
 def amin(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Return the smallest element over `dim`; nan wins.  Gradient: shared evenly by ties."""
+    """Return the smallest element over `dim`; nan if an element is nan."""
 
 def aminmax(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
-    """Return the smallest and the largest element over `dim`, in one pass; nan wins."""
+    """Return the smallest and the largest element over `dim`, in one pass; both are nan if an element is nan."""
 
 def any(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Return whether an element over `dim` is not zero; False without elements."""
+    """Return whether any element over `dim` is nonzero; False if there are no elements."""
 
 def arange(start: builtins.float, end: builtins.float | None = ..., step: builtins.float = ..., *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
-    """Return start, start+step, ... below end (above it for a negative step); arange(n) starts at 0."""
+    """Return the values start, start+step, ... that are less than end; arange(n) starts at 0."""
 
 def arange_step(start: builtins.float, end: builtins.float, step: builtins.float, *, dtype: Any = ..., device: Any = ...) -> Tensor:
-    """Return candle's `arange` with a step."""
+    """Return `mg.arange` with a step, under candle's name."""
 
 def arccos(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the arc cosine, nan outside [-1, 1].  Gradient: -g/sqrt(1 - x**2)."""
+    """Return the arccosine of x; nan outside [-1, 1].  Gradient: -g/sqrt(1 - x**2), which is -inf at -1 and 1."""
 
 def arccosh(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the inverse hyperbolic cosine, nan below 1.  Gradient: g/sqrt(x**2 - 1)."""
+    """Return the inverse hyperbolic cosine of x; nan for x < 1.  Gradient: g/sqrt(x**2 - 1), which is inf at 1."""
 
 def arcsin(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the arc sine, nan outside [-1, 1].  Gradient: g/sqrt(1 - x**2), inf at the ends."""
+    """Return the arcsine of x; nan outside [-1, 1].  Gradient: g/sqrt(1 - x**2), which is inf at -1 and 1."""
 
 def arcsinh(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the inverse hyperbolic sine.  Gradient: g/sqrt(x**2 + 1), where the square may overflow."""
+    """Return the inverse hyperbolic sine of x.  Gradient: g/sqrt(x**2 + 1), also where the square would overflow."""
 
 def arctan(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the arc tangent.  Gradient: g/(1 + x**2)."""
+    """Return the arctangent of x.  Gradient: g/(1 + x**2)."""
 
 def arctan2(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """Return the angle of the point (other, input), in (-pi, pi]."""
+    """Return the angle of the point (other, input) in radians, from -pi to pi."""
 
 def arctanh(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the inverse hyperbolic tangent, nan outside [-1, 1].  Gradient: g/(1 - x**2)."""
+    """Return the inverse hyperbolic tangent of x; nan outside [-1, 1], -inf at -1, and inf at 1."""
 
 def are_deterministic_algorithms_enabled() -> builtins.bool:
-    """Return True: see `use_deterministic_algorithms`."""
+    """Return True, always; see `use_deterministic_algorithms`."""
 
 def argmax(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Return the int64 position of the largest element, of all or along `dim`; the first of ties, and nan wins."""
+    """Return the position of the largest element, of all elements or along `dim`, in int64."""
 
 def argmin(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Return the int64 position of the smallest element, of all or along `dim`; the first of ties, and nan wins."""
+    """Return the position of the smallest element, of all elements or along `dim`, in int64."""
 
 def argsort(input: Tensor, dim: builtins.int = ..., descending: builtins.bool = ..., stable: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Return the positions that sort the elements along `dim`; always stable, nan last."""
+    """Return the positions that sort the elements along `dim`."""
 
 def argwhere(input: Tensor) -> Tensor:
-    """Return the indices of all nonzero elements, one row for each: `nonzero`."""
+    """Return the indices of all nonzero elements as an int64 matrix, with one row per element, as `nonzero`."""
 
 def as_dtype(obj: builtins.object) -> DType:
     """Return the DType for `obj`: a DType, a name, a NumPy dtype or scalar type, or Python's bool, int, float."""
 
 def as_strided_copy(input: Tensor, size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int], storage_offset: builtins.int | None = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Return a copy of the view of the storage with any shape and strides; see `Tensor.as_strided`."""
+    """Return a copy of the result of `Tensor.as_strided`, a view of the storage with any shape and strides."""
 
 def as_strided_scatter(input: Tensor, src: Tensor, size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int], storage_offset: builtins.int | None = ...) -> Tensor:
-    """Return the tensor with src in the part that strides over its elements, row by row, see; both are differentiated."""
+    """Return a copy of the tensor in which src replaces the elements that size, stride and offset specify."""
 
 def as_tensor(data: Any, dtype: Any = ..., device: Any = ...) -> Tensor:
-    """Return data as a tensor: a tensor itself, memory shared with an array if possible, otherwise a copy (`tensor`)."""
+    """Return data as a tensor, without a copy if possible."""
 
 def asin(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the arc sine, nan outside [-1, 1].  Gradient: g/sqrt(1 - x**2), inf at the ends."""
+    """Return the arcsine of x; nan outside [-1, 1].  Gradient: g/sqrt(1 - x**2), which is inf at -1 and 1."""
 
 def asinh(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the inverse hyperbolic sine.  Gradient: g/sqrt(x**2 + 1), where the square may overflow."""
+    """Return the inverse hyperbolic sine of x.  Gradient: g/sqrt(x**2 + 1), also where the square would overflow."""
 
 def atan(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the arc tangent.  Gradient: g/(1 + x**2)."""
+    """Return the arctangent of x.  Gradient: g/(1 + x**2)."""
 
 def atan2(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """Return the angle of the point (other, input), in (-pi, pi]."""
+    """Return the angle of the point (other, input) in radians, from -pi to pi."""
 
 def atanh(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the inverse hyperbolic tangent, nan outside [-1, 1].  Gradient: g/(1 - x**2)."""
+    """Return the inverse hyperbolic tangent of x; nan outside [-1, 1], -inf at -1, and inf at 1."""
 
 def atleast_1d(*tensors: Tensor) -> Tensor | builtins.tuple[Tensor, ...]:
-    """Return views with one dim at least: a number becomes a row of one.  Of several tensors a tuple."""
+    """Return views with at least one dim: shape () becomes (1,); a tuple for several tensors."""
 
 def atleast_2d(*tensors: Tensor) -> Tensor | builtins.tuple[Tensor, ...]:
-    """Return views with two dims at least: a row of n becomes (1, n).  Of several tensors a tuple."""
+    """Return views with at least two dims: shape (n,) becomes (1, n); a tuple for several tensors."""
 
 def atleast_3d(*tensors: Tensor) -> Tensor | builtins.tuple[Tensor, ...]:
-    """Return views with three or more dims: a row of n becomes (1, n, 1), a matrix (n, m, 1); a tuple for several."""
+    """Return views with at least three dims: (n,) becomes (1, n, 1), and (n, m) becomes (n, m, 1)."""
 
 def avg_pool1d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., count_include_pad: builtins.bool = ...) -> Tensor:
-    """Return the mean of each window along the last dim: see `avg_pool2d`."""
+    """Return the mean of each window along the last dim; see `avg_pool2d`."""
 
 def backward(y: Tensor, gradient: Tensor | None = ..., retain_graph: builtins.bool | None = ..., create_graph: builtins.bool = ..., inputs: Tensor | Sequence[Tensor] | None = ...) -> GradStore:
     """Compute the gradients of y with respect to every Var that it depends on, and add each to the Var's `.grad`."""
 
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
-    """Return beta * input + alpha * batch1 @ batch2 for batches of matrices: see `addmm` and `bmm`."""
+    """Return beta * input + alpha * batch1 @ batch2 for batches of matrices; see `addmm` and `bmm`."""
 
 def bernoulli(input: Tensor, p: builtins.float | None = ..., *, generator: Any = ..., out: Tensor | None = ...) -> Tensor:
-    """Return 1 with the probability in each element, otherwise 0, in input's dtype; p replaces all probabilities."""
+    """Return 1 with the probability that each element contains, otherwise 0, in the dtype of the input."""
 bf16: DType
 bfloat16: DType
 
 def bincount(input: Tensor, weights: Tensor | None = ..., minlength: builtins.int = ...) -> Tensor:
-    """Return how often each integer from 0 on is in a vector, or the sum of the weights of its occurrences."""
+    """Return the number of occurrences of each integer from 0 on in a vector, or the sum of their weights."""
 
 def bitwise_and(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """Return the bits in both; for bool `and`."""
+    """Return the bits that are set in both operands; for bool, this is `and`."""
 
 def bitwise_left_shift(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """Return input * 2**other, as bits; 0 where other is negative, or not below the number of bits."""
+    """Return the bits of the input, shifted to the left by `other`."""
 
 def bitwise_not(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return input with all bits flipped; for bool `not`.  Raises DTypeError for floats."""
+    """Return the input with all bits flipped; for bool, this is `not`.  Raises DTypeError for floats."""
 
 def bitwise_or(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """Return the bits in either; for bool `or`."""
+    """Return the bits that are set in at least one operand; for bool, this is `or`."""
 
 def bitwise_right_shift(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """Return input / 2**other, rounded down; 0 or -1 where other is negative, or not below the number of bits."""
+    """Return input / 2**other, rounded down."""
 
 def bitwise_xor(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """Return the bits that are set in exactly one operand; for bool, `!=`."""
+    """Return the bits that are set in exactly one operand; for bool, this is `!=`."""
 
 def block_diag(*tensors: Tensor) -> Tensor:
-    """Return a matrix with matrices along its diagonal, and zeros; a row of n counts as (1, n)."""
+    """Return a matrix with the matrices as blocks along its diagonal, and zeros elsewhere; (n,) counts as (1, n)."""
 
 def bmm(input: Tensor, mat2: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the products of two batches of matrices, one by one; the batch is the first of three dims."""
+    """Return the matrix product of each pair of matrices in two batches (b, n, m) and (b, m, p)."""
 bool: DType
 bool_: DType
 
 def broadcast_shapes(*shapes: builtins.int | Sequence[builtins.int]) -> builtins.tuple[builtins.int, ...]:
-    """Return the shape to which all shapes broadcast.  Raises ShapeError where two sizes differ and neither is 1."""
+    """Return the shape to which all shapes broadcast.  Raises ShapeError if two sizes differ and neither is 1."""
 
 def broadcast_tensors(*tensors: Tensor) -> builtins.tuple[Tensor, ...]:
-    """Return views of all tensors in their broadcast shape.  Gradient: g summed over the expanded dims."""
+    """Return views of all tensors, expanded to the shape to which they broadcast."""
 
 def broadcast_to(input: Tensor, size: builtins.int | Sequence[builtins.int]) -> Tensor:
-    """Return `expand` with the sizes as one argument."""
+    """Return `expand` of the tensor to a shape that is a single argument."""
 
 def bucketize(input: Tensor | builtins.float, boundaries: Tensor, *, out_int32: builtins.bool = ..., right: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
-    """Return the interval between the boundaries, one sorted row, of each element: see `searchsorted`."""
+    """Return the index of the interval between sorted boundaries in which each element is; see `searchsorted`."""
 
 def can_cast(from_: Any, to: Any) -> builtins.bool:
-    """Return whether the kind of a dtype allows a cast to another: bool to integers to floats, and never back."""
+    """Return whether one dtype can be cast to another: from bool to integers to floats, but never back."""
 
 def cartesian_prod(*tensors: Tensor) -> Tensor:
-    """Return every choice of one element of each vector, as rows of a matrix; a single vector is unchanged."""
+    """Return all combinations of one element from each vector, as the rows of a matrix; a single vector itself."""
 
 def cast(input: Tensor, dtype: Any, *, out: Tensor | None = ...) -> Tensor:
-    """Return the values in another dtype, copied."""
+    """Return a copy of the values in another dtype."""
 
 def cat(tensors: Sequence[Tensor], dim: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Join tensors along an existing dim; their dtypes promote.  Gradient: each tensor gets its part of g."""
+    """Join tensors along an existing dim, in the promoted dtype.  Gradient: each tensor gets its part of g."""
 
 def cdist(x1: Tensor, x2: Tensor, p: builtins.float = ..., compute_mode: Any = ...) -> Tensor:
-    """Return the distance of order p of each row of x1 from each row of x2, (..., m, k) and (..., n, k) to (..., m, n)."""
+    """Return the distance of order p between each row of x1 and each row of x2."""
 
 def ceil(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the smallest integer not below x.  Gradient: 0."""
+    """Return the smallest integer that is not less than x.  Gradient: 0."""
 
 def celu(input: Tensor, alpha: Tensor | builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Return input where it is positive, otherwise alpha * (exp(input/alpha) - 1). inplace: write into input."""
+    """Return input where it is positive, otherwise alpha * (exp(input/alpha) - 1)."""
 
 def channel_shuffle(input: Tensor, groups: builtins.int) -> Tensor:
-    """Return images (N, C, ...) with permuted channels: the first of each group, the second, and so on."""
+    """Return images (N, C, ...) with permuted channels: the first channel of each group, then the second, and so on."""
 channels_last: Any
 channels_last_3d: Any
 
@@ -298,25 +298,25 @@ def checkpoint(fn: Any, *args: Any, preserve_rng_state: builtins.bool = ..., use
     """Call `fn(*args, **kwargs)`, save only its arguments, and run it again in the backward pass."""
 
 def cholesky(input: Tensor, upper: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
-    """Return `mg.linalg.cholesky`: the triangle whose product with its transpose is a positive definite matrix."""
+    """Return the Cholesky factor of symmetric positive definite matrices, as `mg.linalg.cholesky`."""
 
 def cholesky_inverse(input: Tensor, upper: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Return the inverse of a matrix by its factor of `cholesky`."""
+    """Return the inverse of a matrix, from the factor that `cholesky` returned for the matrix."""
 
 def cholesky_solve(input: Tensor, input2: Tensor, upper: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Return X with A @ X = input by the factor of A that `cholesky` returned, input2; upper: by an upper one."""
+    """Return X with A @ X = input, from the factor `input2` that `cholesky` returned for A."""
 
 def chunk(input: Tensor, chunks: builtins.int, dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
-    """Return at most `chunks` equal views along `dim`; the last may be smaller.  Of nothing, `chunks` empty views."""
+    """Return views of at most `chunks` parts of equal length along `dim`; the last part may be shorter."""
 
 def clamp(input: Tensor, min: Any = ..., max: Any = ..., *, out: Tensor | None = ...) -> Tensor:
     """Return min(max(input, min), max); either bound may be None, a number or a tensor."""
 
 def clamp_max(input: Tensor, max: Any, *, out: Tensor | None = ...) -> Tensor:
-    """Return input, not above max.  Gradient: g there and at the bound, 0 above, where the bound gets it."""
+    """Return the smaller of the input and `max`."""
 
 def clamp_min(input: Tensor, min: Any, *, out: Tensor | None = ...) -> Tensor:
-    """Return input, not below min.  Gradient: g there and at the bound, 0 below, where the bound gets it."""
+    """Return the larger of the input and `min`."""
 
 def clip(input: Tensor, min: Any = ..., max: Any = ..., *, out: Tensor | None = ...) -> Tensor:
     """Return min(max(input, min), max); either bound may be None, a number or a tensor."""
@@ -328,80 +328,80 @@ def column_stack(tensors: Sequence[Tensor], *, out: Tensor | None = ...) -> Tens
     """Join tensors along the second dim; a number or a vector counts as a column."""
 
 def combinations(input: Tensor, r: builtins.int = ..., with_replacement: builtins.bool = ...) -> Tensor:
-    """Return all choices of r elements of a row, in order, as rows of a matrix; with_replacement: also equal ones."""
+    """Return all combinations of r elements of a vector as the rows of a matrix, in lexicographic order of positions."""
 
 def composed(*, namespace: Any = ..., method: builtins.bool = ..., in_place: builtins.bool = ..., out: builtins.bool = ..., floats: builtins.bool = ..., of: Any = ..., writes: builtins.tuple[builtins.str, ...] = ...) -> Any:
-    """Declare an op that is made of others: the body is its definition, in tensor code."""
+    """Declare an op that is composed of other ops: the body is its definition, in tensor code."""
 
 def concat(tensors: Sequence[Tensor], dim: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Join tensors along an existing dim; their dtypes promote.  Gradient: each tensor gets its part of g."""
+    """Join tensors along an existing dim, in the promoted dtype.  Gradient: each tensor gets its part of g."""
 
 def concatenate(tensors: Sequence[Tensor], dim: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Join tensors along an existing dim; their dtypes promote.  Gradient: each tensor gets its part of g."""
+    """Join tensors along an existing dim, in the promoted dtype.  Gradient: each tensor gets its part of g."""
 
 def constant_pad_nd(input: Tensor, pad: builtins.int | Sequence[builtins.int], value: builtins.float = ...) -> Tensor:
-    """Return the tensor with pad[0] and pad[1] elements of one value before and after the last dim, and so on."""
+    """Return the tensor, surrounded by elements of one value."""
 
 def contiguous(input: Tensor, memory_format: Any = ...) -> Tensor:
     """Return the tensor itself if its elements are row-major without gaps, otherwise a row-major copy."""
 contiguous_format: Any
 
 def conv1d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] | builtins.str = ..., dilation: builtins.int | Sequence[builtins.int] = ..., groups: builtins.int = ...) -> Tensor:
-    """Return the convolution along one dim: as `conv2d`, with input (N, C, W) and weight (out, C / groups, kW)."""
+    """Return the convolution along one dim of signals (N, C, W) with a weight (out, C / groups, kW); see `conv2d`."""
 
 def conv2d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] | builtins.str = ..., dilation: builtins.int | Sequence[builtins.int] = ..., groups: builtins.int = ...) -> Tensor:
-    """Return the convolution of images (N, C, H, W), or one (C, H, W), with a weight (out, C / groups, kH, kW)."""
+    """Return the convolution of images (N, C, H, W), or of one (C, H, W), with a weight (out, C / groups, kH, kW)."""
 
 def conv3d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] | builtins.str = ..., dilation: builtins.int | Sequence[builtins.int] = ..., groups: builtins.int = ...) -> Tensor:
-    """Convolve along three dims: as `conv2d`, with input (N, C, D, H, W) and weight (out, C / groups, kD, kH, kW)."""
+    """Convolve volumes (N, C, D, H, W) along three dims with a weight (out, C / groups, kD, kH, kW); see `conv2d`."""
 
 def conv_transpose1d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] = ..., output_padding: builtins.int | Sequence[builtins.int] = ..., groups: builtins.int = ..., dilation: builtins.int | Sequence[builtins.int] = ...) -> Tensor:
-    """Return the transposed convolution along one dim: see `conv_transpose2d`."""
+    """Return the transposed convolution along one dim; see `conv_transpose2d`."""
 
 def conv_transpose2d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] = ..., output_padding: builtins.int | Sequence[builtins.int] = ..., groups: builtins.int = ..., dilation: builtins.int | Sequence[builtins.int] = ...) -> Tensor:
-    """Return the gradient of `conv2d` with respect to its input, as an op: weight (C, out / groups, kH, kW)."""
+    """Return the transposed convolution of images (N, C, H, W) with a weight (C, out / groups, kH, kW)."""
 
 def conv_transpose3d(input: Tensor, weight: Tensor, bias: Tensor | None = ..., stride: builtins.int | Sequence[builtins.int] = ..., padding: builtins.int | Sequence[builtins.int] = ..., output_padding: builtins.int | Sequence[builtins.int] = ..., groups: builtins.int = ..., dilation: builtins.int | Sequence[builtins.int] = ...) -> Tensor:
-    """Return the transposed convolution along three dims: see `conv_transpose2d`."""
+    """Return the transposed convolution along three dims; see `conv_transpose2d`."""
 
 def copysign(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """Return |input| with the sign of other, which -0.0 and nan have too."""
+    """Return |input| with the sign of other; -0.0 and nan have a sign as well."""
 
 def corrcoef(input: Tensor) -> Tensor:
-    """Return the correlations of the rows of input: `cov` over the deviations of both, not outside of -1 to 1."""
+    """Return the correlation matrix of the rows of the input, from -1 to 1."""
 
 def cos(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the cosine.  Gradient: -g*sin(x)."""
+    """Return the cosine of x.  Gradient: -g*sin(x)."""
 
 def cosh(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the hyperbolic cosine.  Gradient: g*sinh(x)."""
+    """Return the hyperbolic cosine of x.  Gradient: g*sinh(x)."""
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: builtins.int = ..., eps: builtins.float = ...) -> Tensor:
-    """Return the cosine of the angle between vectors along `dim`; the tensors broadcast, lengths are at least eps."""
+    """Return the cosine of the angle between vectors along `dim`; the operands broadcast."""
 
 def count_nonzero(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ...) -> Tensor:
-    """Return how many elements over `dim` are not zero, in int64; nan is not zero."""
+    """Return the number of nonzero elements over `dim`, in int64; nan is nonzero."""
 
 def cov(input: Tensor, *, correction: builtins.int = ..., fweights: Tensor | None = ..., aweights: Tensor | None = ...) -> Tensor:
-    """Return the covariances of the rows of input, whose columns are observations; of one row its variance."""
+    """Return the covariance matrix of the rows of the input, whose columns are observations."""
 
 def cross(input: Tensor, other: Tensor, dim: builtins.int | None = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Return the cross products of vectors along `dim`, or the first dim of length 3 if None; both broadcast."""
+    """Return the cross products of vectors of length 3 along `dim`; the operands broadcast."""
 
 def cummax(input: Tensor, dim: builtins.int, *, out: Tensor | None = ...) -> Any:
-    """Return the largest of all elements up to each along `dim`, and its position: (values, indices)."""
+    """Return the cumulative maximum along `dim` and its positions, as the named tuple (values, indices)."""
 
 def cummin(input: Tensor, dim: builtins.int, *, out: Tensor | None = ...) -> Any:
-    """Return the smallest of all elements up to each along `dim`, and its position: (values, indices)."""
+    """Return the cumulative minimum along `dim` and its positions, as the named tuple (values, indices)."""
 
 def cumprod(input: Tensor, dim: builtins.int, *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
-    """Return products of all elements up to each along `dim`; dtypes as `cumsum`.  Gradient: exact with zeros too."""
+    """Return the cumulative product along `dim`: at each position, the product of the elements up to this position."""
 
 def cumsum(input: Tensor, dim: builtins.int, *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
-    """Return the sums of all elements up to each along `dim`."""
+    """Return the cumulative sum along `dim`: at each position, the sum of the elements up to this position."""
 
 def cumulative_trapezoid(y: Tensor, x: Tensor | None = ..., *, dx: Any = ..., dim: builtins.int = ...) -> Tensor:
-    """Return the integrals up to each value but the first: see `trapezoid`."""
+    """Return the integrals from the first sample to each later sample along `dim`; see `trapezoid`."""
 
 def debug(enabled: builtins.bool = ...) -> Any:
     """Open a `with` block in which every recorded op stores the user's line, for errors and pictures."""
@@ -417,47 +417,47 @@ def deg2rad(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Convert degrees to radians, x*pi/180.  Gradient: g*pi/180."""
 
 def det(input: Tensor) -> Tensor:
-    """Return `mg.linalg.det`: the determinants of square matrices."""
+    """Return the determinants of square matrices, as `mg.linalg.det`."""
 
 def device(device: Any) -> Any:
     """Return the device of that name: "cpu", "reference", "cuda" (which is "cuda:0"), "cuda:1", ..."""
 
 def diag(input: Tensor, diagonal: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Return a vector as a diagonal of a matrix of zeros, or a copy of a diagonal of a matrix."""
+    """Return a matrix with a vector as a diagonal and zeros elsewhere, or a copy of a diagonal of a matrix."""
 
 def diag_embed(input: Tensor, offset: builtins.int = ..., dim1: builtins.int = ..., dim2: builtins.int = ...) -> Tensor:
-    """Return matrices with the last dim as a diagonal, and zeros.  Gradient: the diagonal of g."""
+    """Return matrices that have the last dim of the input as a diagonal, and zeros elsewhere."""
 
 def diagflat(input: Tensor, offset: builtins.int = ...) -> Tensor:
-    """Return a matrix of zeros with all elements as a diagonal."""
+    """Return a matrix with all elements of the input, in row-major order, as a diagonal, and zeros elsewhere."""
 
 def diagonal(input: Tensor, offset: builtins.int = ..., dim1: builtins.int = ..., dim2: builtins.int = ...) -> Tensor:
-    """Return the diagonal of two dims as the last dim.  Gradient: g on the diagonal of zeros."""
+    """Return a view of the diagonal of two dims, as the last dim.  Gradient: g on the diagonal, and 0 elsewhere."""
 
 def diagonal_copy(input: Tensor, offset: builtins.int = ..., dim1: builtins.int = ..., dim2: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
     """Return a copy of the result of `diagonal`, in separate memory."""
 
 def diagonal_scatter(input: Tensor, src: Tensor, offset: builtins.int = ..., dim1: builtins.int = ..., dim2: builtins.int = ...) -> Tensor:
-    """Return the tensor with src instead of `diagonal(input, offset, dim1, dim2)`; both are differentiated."""
+    """Return a copy of the tensor in which src replaces `diagonal(input, offset, dim1, dim2)`."""
 
 def diff(input: Tensor, n: builtins.int = ..., dim: builtins.int = ..., prepend: Tensor | None = ..., append: Tensor | None = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Return the n-th difference along `dim`: each element minus the one before it, n times."""
+    """Return the n-th differences along `dim`: n times, each element minus the element before it."""
 
 def digamma(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the derivative of lgamma: -inf at 0, inf at -0.0, nan at negative integers."""
+    """Return the derivative of lgamma; -inf at 0, inf at -0.0, and nan at negative integers."""
 
 def div(input: Tensor | builtins.float, other: Tensor | builtins.float, *, rounding_mode: Any = ..., out: Tensor | None = ...) -> Tensor:
-    """Return input/other, rounded if rounding_mode is "floor" or "trunc"; integers become the default float."""
+    """Return input/other, rounded if rounding_mode is "floor" or "trunc"; without it, integers become floats."""
 
 def divide(input: Tensor | builtins.float, other: Tensor | builtins.float, *, rounding_mode: Any = ..., out: Tensor | None = ...) -> Tensor:
-    """Return input/other, rounded if rounding_mode is "floor" or "trunc"; integers become the default float."""
+    """Return input/other, rounded if rounding_mode is "floor" or "trunc"; without it, integers become floats."""
 
 def dot(input: Tensor, tensor: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the inner product of two vectors of one length."""
+    """Return the inner product of two vectors of the same length."""
 double: DType
 
 def dsplit(input: Tensor, sections: builtins.int | Sequence[builtins.int] | Tensor) -> builtins.tuple[Tensor, ...]:
-    """Return views of parts of one size, or up to indices, along the third dim."""
+    """Return views of parts along the third dim."""
 
 def dstack(tensors: Sequence[Tensor], *, out: Tensor | None = ...) -> Tensor:
     """Join tensors along the third dim; a vector of n counts as (1, n, 1), a matrix as (n, m, 1)."""
@@ -465,22 +465,22 @@ dtype: Any
 e: Any
 
 def einsum(equation: builtins.str, *operands: Tensor) -> Tensor:
-    """Return the sum of products that an equation states, such as "ij,jk->ik" (Einstein summation)."""
+    """Return the sum of products that an equation such as "ij,jk->ik" specifies (Einstein summation)."""
 
 def elementwise(*, dtype: Any, vjp: Any = ..., linear: Any = ..., jvp: Any = ..., batch: Any = ..., outputs: builtins.tuple[builtins.str, ...] = ..., zeros: builtins.bool = ..., namespace: Any = ..., method: builtins.bool = ..., name: builtins.str = ..., front: builtins.str = ..., otherwise: Any = ..., sole: Any = ..., by_number: Any = ..., fuse: builtins.bool | None = ..., label: builtins.str = ...) -> Any:
     """Declare an elementwise op over any number of operands; the body is its scalar function."""
 
 def elu(input: Tensor, alpha: Tensor | builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Return input where it is positive, otherwise alpha * (exp(input) - 1). inplace: write into input and return it."""
+    """Return input where it is positive, otherwise alpha * (exp(input) - 1)."""
 
 def empty(*size: builtins.int | Sequence[builtins.int], dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: Any = ..., out: Tensor | None = ...) -> Tensor:
-    """Return uninitialised memory; read it only after writing it."""
+    """Return a tensor with uninitialized elements, which must be written before they are read."""
 
 def empty_cache(device: builtins.str = ...) -> None:
     """Return the device's cached blocks to the system; memory in use is not affected."""
 
 def empty_like(input: Tensor, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: Any = ...) -> Tensor:
-    """Return `empty` with the shape, dtype and device of x."""
+    """Return an uninitialized tensor with the shape, dtype and device of the input."""
 
 def enable_grad() -> Any:
     """Record ops again inside a `no_grad` block."""
@@ -492,25 +492,25 @@ def equal(input: Tensor, other: Tensor) -> builtins.bool:
     """Return whether two tensors have the same shape and equal elements; nan is not equal to nan."""
 
 def erf(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the error function.  Gradient: g*2/sqrt(pi)*exp(-x**2)."""
+    """Return the error function of x.  Gradient: g*2/sqrt(pi)*exp(-x**2)."""
 
 def erfc(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return 1 - erf(x) without cancellation for large x.  Gradient: -g*2/sqrt(pi)*exp(-x**2)."""
 
 def erfinv(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the y with erf(y) = x: infinities at -1 and 1, nan beyond.  Gradient: g*sqrt(pi)/2*exp(y**2)."""
+    """Return the y with erf(y) = x; -inf at -1, inf at 1, and nan outside [-1, 1]."""
 
 def exp(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return e**x.  exp(-inf) = 0, exp(inf) = inf.  Gradient: g*exp(x)."""
+    """Return e**x; exp(-inf) is 0, and exp(inf) is inf.  Gradient: g*exp(x)."""
 
 def exp2(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return 2**x.  Gradient: g*2**x*ln(2)."""
 
 def expand(input: Tensor, *shape: builtins.int | Sequence[builtins.int]) -> Tensor:
-    """Return a view with dims of length 1 expanded and new first dims.  Gradient: g summed over the expanded dims."""
+    """Return a view of a larger shape, in which dims of length 1 are expanded and leading dims are added."""
 
 def expand_copy(input: Tensor, size: builtins.int | Sequence[builtins.int], *, implicit: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
-    """Return a copy of the result of `expand`, in separate memory. implicit: has no effect."""
+    """Return a copy of the result of `expand`, in separate memory."""
 
 def explain(y: Tensor, limit: builtins.int = ...) -> None:
     """Print how y was computed: its memory, then each recorded op from the first to the last."""
@@ -519,92 +519,92 @@ def expm1(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return exp(x) - 1 without cancellation near 0.  Gradient: g*exp(x)."""
 
 def eye(n: builtins.int, m: builtins.int | None = ..., *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
-    """Return ones on the diagonal of an n x m matrix (m = n when omitted)."""
+    """Return an n x m matrix with ones on the diagonal and zeros elsewhere; by default, m is n."""
 f16: DType
 f32: DType
 f64: DType
 
 def fill(input: Tensor, value: Tensor | builtins.float) -> Tensor:
-    """Return a tensor of `value`, a number or a tensor of one, with the shape and dtype of input."""
+    """Return a tensor filled with `value`, with the shape and dtype of the input."""
 
 def finfo(type: Any = ...) -> Any:
     """Return the limits of a float dtype, by default of the default float dtype."""
 
 def fix(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return x without its fraction.  Gradient: 0."""
+    """Return x rounded towards zero to an integer.  Gradient: 0."""
 
 def flatten(input: Tensor, start_dim: builtins.int = ..., end_dim: builtins.int = ...) -> Tensor:
-    """Return the dims from start_dim to end_dim (included) as one; a tensor of shape () becomes (1,)."""
+    """Return the tensor with the dims from start_dim to end_dim, which is included, merged into one dim."""
 
 def flatten_from(x: Tensor, start_dim: builtins.int) -> Tensor:
-    """Flatten the dims from start_dim to the last into one."""
+    """Flatten the dims from `start_dim` to the last into one."""
 
 def flatten_to(x: Tensor, end_dim: builtins.int) -> Tensor:
-    """Flatten the dims up to end_dim (included) into one."""
+    """Flatten the dims from the first to `end_dim`, which is included, into one."""
 
 def flip(input: Tensor, *dims: builtins.int | Sequence[builtins.int]) -> Tensor:
-    """Return a view reversed along each of `dims`, by negative strides."""
+    """Return a view with the elements in reverse order along each of `dims`; it has negative strides."""
 
 def fliplr(input: Tensor) -> Tensor:
-    """Return a view with the columns, the second dim, in reverse order."""
+    """Return a view with the second dim, the columns, in reverse order."""
 
 def flipud(input: Tensor) -> Tensor:
-    """Return a view with the rows, the first dim, in reverse order."""
+    """Return a view with the first dim, the rows, in reverse order."""
 float: DType
 float16: DType
 float32: DType
 float64: DType
 
 def float_power(input: Tensor | builtins.float, exponent: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """Return input**exponent, in float64 for every dtype.  Gradient: as of `pow`."""
+    """Return input**exponent, computed and returned in float64 for every dtype.  Gradient: the same as for `pow`."""
 
 def floor(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the largest integer not above x.  Gradient: 0."""
+    """Return the largest integer that is not greater than x.  Gradient: 0."""
 
 def floor_divide(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """Return the largest integer not above input/other, as Python's `//`; an integer over 0 is 0.  Gradient: 0."""
+    """Return floor(input/other), as Python's `//`; for integers, the result is 0 if other is 0.  Gradient: 0."""
 
 def fmax(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """Return the larger of two; the other one if one is nan.  Gradient: g to the larger, at ties to input."""
+    """Return the larger of two elements; if one of them is nan, return the other one."""
 
 def fmin(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """Return the smaller of two; the other one if one is nan.  Gradient: g to the smaller, at ties to input."""
+    """Return the smaller of two elements; if one of them is nan, return the other one."""
 
 def fmod(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """Return input - other*trunc(input/other), with the sign of input, as C's fmod; for integers 0 if other is 0."""
+    """Return input - other*trunc(input/other), as C's fmod; the result has the sign of input."""
 
 def frac(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return x without its integer part, with the sign of x; nan for an infinity.  Gradient: g."""
+    """Return the fraction x - trunc(x), which has the sign of x; nan for inf and -inf.  Gradient: g."""
 
 def frexp(input: Tensor, *, out: Tensor | None = ...) -> Any:
     """Return the mantissa and the exponent of each element: input = mantissa * 2**exponent."""
 
 def from_dlpack(ext_tensor: Any, *, device: Any = ..., copy: builtins.bool | None = ...) -> Tensor:
-    """Return a tensor that shares memory with an object of another library, which has `__dlpack__`."""
+    """Return a tensor that shares memory with an object of another library."""
 
 def from_numpy(ndarray: Any) -> Tensor:
     """Return a CPU tensor that shares the array's memory: a write to either is visible in both."""
 
 def full(size: builtins.int | Sequence[builtins.int], fill_value: builtins.float, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
-    """Return a tensor filled with one value; by default the dtype is that of the value."""
+    """Return a tensor filled with one value; the default dtype is that of the value."""
 
 def full_like(input: Tensor, fill_value: builtins.float, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: Any = ...) -> Tensor:
-    """Return a tensor filled with one value, with the shape, dtype and device of x."""
+    """Return a tensor filled with one value, with the shape, dtype and device of the input."""
 
 def gather(input: Tensor, dim: builtins.int, index: Tensor, *, sparse_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
-    """Return out[i, j, k] = input[i, index[i, j, k], k] for dim 1, and so on."""
+    """Return the elements of input at the positions that index contains along `dim`."""
 
 def gcd(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """Return the greatest common divisor of |input| and |other|; that of 0 and 0 is 0."""
+    """Return the greatest common divisor of |input| and |other|; gcd(0, 0) is 0."""
 
 def ge(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """Return input >= other."""
 
 def gelu(input: Tensor, approximate: builtins.str = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Return input * Phi(input), with the normal distribution function Phi; approximate="tanh" calls `gelu_tanh`."""
+    """Return input * Phi(input), with the distribution function Phi of the standard normal distribution."""
 
 def ger(input: Tensor, vec2: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the product of every element of a vector with every element of another."""
+    """Return the outer product of two vectors: the products of each element of the first with each of the second."""
 
 def get_allocator(kind: builtins.str) -> Any:
     """Return the allocator of a kind of device."""
@@ -613,7 +613,7 @@ def get_default_dtype() -> DType:
     """Return the dtype of Python floats and of float tensors that are created without a dtype."""
 
 def get_float32_matmul_precision() -> builtins.str:
-    """Return "highest": see `set_float32_matmul_precision`."""
+    """Return "highest", always; see `set_float32_matmul_precision`."""
 
 def get_num_threads() -> builtins.int:
     """Return the number of threads that share a kernel."""
@@ -625,7 +625,7 @@ def grad(outputs: Tensor | Sequence[Tensor], inputs: Tensor | Sequence[Tensor], 
     """Compute the gradients of outputs with respect to inputs; `.grad` does not change."""
 
 def gradient(input: Tensor, *, spacing: Any = ..., dim: builtins.int | Sequence[builtins.int] | None = ..., edge_order: builtins.int = ...) -> Any:
-    """Return the derivatives along each dim, one tensor each: central differences, of `edge_order` 1 or 2 at both ends."""
+    """Return the derivatives of a sampled function along each dim, as a tuple with one tensor per dim."""
 
 def greater(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """Return input > other."""
@@ -634,7 +634,7 @@ def greater_equal(input: Tensor | builtins.float, other: Tensor | builtins.float
     """Return input >= other."""
 
 def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: builtins.int, padding_mode: builtins.int, align_corners: builtins.bool) -> Tensor:
-    """Call `nn.functional.grid_sample` with numbers for modes."""
+    """Call `nn.functional.grid_sample` with ints for the modes."""
 
 def grid_sampler_2d(input: Tensor, grid: Tensor, interpolation_mode: builtins.int, padding_mode: builtins.int, align_corners: builtins.bool) -> Tensor:
     """Call `grid_sampler` for images with two dims."""
@@ -647,28 +647,28 @@ def gt(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: T
 half: DType
 
 def hardshrink(input: Tensor, lambd: Tensor | builtins.float = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Return input where |input| > lambd, otherwise 0; nan stays nan.  Gradient: g there, 0 elsewhere."""
+    """Return input where |input| > lambd, otherwise 0; nan stays nan."""
 
 def heaviside(input: Tensor | builtins.float, values: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """Return 0 below 0, 1 above, and values at 0; 0 for nan.  Gradient: 0; g at 0 for values."""
+    """Return the Heaviside step function: 0 for input < 0, 1 for input > 0, `values` at 0, and 0 for nan."""
 
 def histc(input: Tensor, bins: builtins.int = ..., min: builtins.float = ..., max: builtins.float = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Return how many elements are in each of `bins` equal parts from min to max, in input's dtype; others are ignored."""
+    """Return the number of elements in each of `bins` bins of equal width from min to max, in the dtype of the input."""
 
 def histogram(input: Tensor, bins: builtins.int | Tensor, *, range: Sequence[builtins.float] | None = ..., weight: Tensor | None = ..., density: builtins.bool = ..., out: Tensor | None = ...) -> Any:
-    """Count the elements in each bin, or add up their weights: (hist, bin_edges), in input's dtype."""
+    """Count the elements in each bin, or sum their weights, and return (hist, bin_edges) in the dtype of the input."""
 
 def histogramdd(input: Tensor, bins: Any, range: Sequence[builtins.float] | None = ..., weight: Tensor | None = ..., density: builtins.bool = ...) -> Any:
-    """Count the points (..., D) in each bin of D dims, or add up their weights: (hist, D tensors of edges)."""
+    """Count the points (..., D) in each bin of D dims, or sum their weights, and return (hist, D tensors of edges)."""
 
 def hsplit(input: Tensor, sections: builtins.int | Sequence[builtins.int] | Tensor) -> builtins.tuple[Tensor, ...]:
-    """Return views of parts of one size, or up to indices, along the second dim; of a row along its own."""
+    """Return views of parts along the second dim, or along the only dim of a vector."""
 
 def hstack(tensors: Sequence[Tensor], *, out: Tensor | None = ...) -> Tensor:
     """Join tensors along the second dim; vectors are joined end to end."""
 
 def hypot(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """Return sqrt(input**2 + other**2), where the squares may overflow; infinite if one operand is."""
+    """Return sqrt(input**2 + other**2), also where the squares would overflow; inf if an operand is infinite."""
 
 def i0(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the modified Bessel function I0: the mean of exp(x*cos(t)).  Gradient: g*i1(x)."""
@@ -681,29 +681,29 @@ def iinfo(type: Any) -> Any:
     """Return the limits of an integer dtype: bits, max, min and dtype."""
 
 def index_add(input: Tensor, dim: builtins.int, index: Tensor, source: Tensor, *, alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
-    """Return input with alpha * source added along `dim` at the 1-d `index`; repeated positions add up."""
+    """Return input with the slices of alpha * source added at the positions in the vector `index` along `dim`."""
 
 def index_copy(input: Tensor, dim: builtins.int, index: Tensor, source: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return input with its slices along `dim` at the 1-d `index` replaced by those of source."""
+    """Return input with the slices at the positions in the vector `index` along `dim` replaced by those of source."""
 
 def index_fill(input: Tensor, dim: builtins.int, index: Tensor, value: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """Return input with one value in the slices along `dim` that the 1-d `index` names."""
+    """Return input with the slices at the positions in the vector `index` along `dim` filled with one value."""
 
 def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Return input with values, which broadcast, at input[indices]; indices is a sequence of index tensors or masks."""
+    """Return input with the elements at input[indices] replaced by values, which broadcast."""
 
 def index_reduce(input: Tensor, dim: builtins.int, index: Tensor, source: Tensor, reduce: builtins.str, *, include_self: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
-    """Return input with each slice of source along `dim` reduced into the slice that the 1-d `index` names."""
+    """Return input with each slice of source along `dim` reduced into the slice at its position in the vector `index`."""
 
 def index_select(input: Tensor, dim: builtins.int, index: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the slices of input along `dim` that the 1-d `index` names, in its order."""
+    """Return the slices of input at the positions in the vector `index` along `dim`, in the order of the index."""
 inf: Any
 
 def initial_seed() -> builtins.int:
     """Return the seed of the default generator."""
 
 def inner(input: Tensor, other: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the inner products of rows, which are the last dims; of a number it is the product with it."""
+    """Return the inner products over the last dims of both operands; for a scalar operand, return the product."""
 int: DType
 int16: DType
 int32: DType
@@ -711,7 +711,7 @@ int64: DType
 int8: DType
 
 def inverse(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return `mg.linalg.inv`: the inverses of square matrices."""
+    """Return the inverses of square matrices, as `mg.linalg.inv`."""
 
 def is_complex(input: Tensor) -> builtins.bool:
     """Return False, since complex dtypes are not supported."""
@@ -726,25 +726,25 @@ def is_inference_mode_enabled() -> builtins.bool:
     """Return whether this thread or task is inside an `inference_mode` block."""
 
 def is_nonzero(input: Tensor) -> builtins.bool:
-    """Return whether the only element is not zero; raises ArgumentError for another number of elements."""
+    """Return whether the only element is not zero.  Raises ArgumentError for another number of elements."""
 
 def is_same_size(input: Tensor, other: Tensor) -> builtins.bool:
-    """Return whether two tensors have one shape."""
+    """Return whether two tensors have the same shape."""
 
 def is_tensor(obj: Any) -> builtins.bool:
-    """Return whether it is a tensor."""
+    """Return whether an object is a tensor."""
 
 def isclose(input: Tensor, other: Tensor, rtol: builtins.float = ..., atol: builtins.float = ..., equal_nan: builtins.bool = ...) -> Tensor:
-    """Return whether |input - other| <= atol + rtol*|other|, or both are equal; with equal_nan two nan are equal."""
+    """Return whether input == other or |input - other| <= atol + rtol*|other|, for each element."""
 
 def isfinite(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return whether x is neither infinite nor nan."""
 
 def isin(elements: Tensor | builtins.float, test_elements: Tensor | builtins.float, *, assume_unique: builtins.bool = ..., invert: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
-    """Return whether each element is among others; nan is not.  invert: if it is not.  assume_unique: has no effect."""
+    """Return whether each element equals one of `test_elements`; nan does not equal any element."""
 
 def isinf(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return whether x is infinite, of either sign."""
+    """Return whether x is inf or -inf."""
 
 def isnan(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return whether x is nan."""
@@ -762,28 +762,28 @@ def jit(function: Any = ..., *, fuse: builtins.bool = ..., verify: builtins.int 
     """Record a function once, and then run it as a list of launches without Python between them."""
 
 def kernel(*, dtype: Any, shape: Any, vjp: Any = ..., linear: Any = ..., jvp: Any = ..., batch: Any = ..., joint: Any = ..., outputs: builtins.tuple[builtins.str, ...] = ..., zeros: builtins.bool = ..., name: builtins.str = ..., label: builtins.str = ..., namespace: Any = ..., method: builtins.bool = ..., in_place: builtins.bool = ..., out: builtins.bool = ..., floats: builtins.bool = ..., writes: builtins.tuple[builtins.str, ...] = ..., otherwise: Any = ...) -> Any:
-    """Declare an op with a kernel family of its own."""
+    """Declare an op that has its own kernels."""
 
 def kron(input: Tensor, other: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the Kronecker product: each element of input times all of other, as a block at its position."""
+    """Return the Kronecker product: the block at each position is this element of the input times the tensor other."""
 
 def kthvalue(input: Tensor, k: builtins.int, dim: builtins.int = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
-    """Return the k-th smallest element along `dim`, k from 1 on: (values, indices); nan is the greatest."""
+    """Return the k-th smallest element along `dim` and its position, as (values, indices)."""
 
 def lcm(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """Return the least common multiple of |input| and |other|, 0 where one is 0; it wraps."""
+    """Return the least common multiple of |input| and |other|, 0 if either is 0; a result that is too large wraps."""
 
 def ldexp(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """Return input * 2**other.  Gradient: g*2**other, and g*y*ln(2) for other."""
+    """Return input * 2**other.  Gradient: g*2**other for input, and g*y*ln(2) with the result y for other."""
 
 def le(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """Return input <= other."""
 
 def leaky_relu(input: Tensor, negative_slope: Tensor | builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Return input where it is positive, otherwise negative_slope * input. inplace: write into input and return it."""
+    """Return input where it is positive, otherwise negative_slope * input."""
 
 def lerp(input: Tensor | builtins.float, end: Tensor | builtins.float, weight: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """Return input + weight * (end - input), exactly `end` for the weight 1."""
+    """Return input + weight * (end - input); the result is exactly `end` for the weight 1."""
 
 def less(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """Return input < other."""
@@ -792,202 +792,202 @@ def less_equal(input: Tensor | builtins.float, other: Tensor | builtins.float, *
     """Return input <= other."""
 
 def lgamma(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return log(|gamma(x)|), inf at 0 and at negative integers.  Gradient: g*digamma(x)."""
+    """Return log(|gamma(x)|); inf at 0 and at negative integers.  Gradient: g*digamma(x)."""
 
 def linspace(start: builtins.float, end: builtins.float, steps: builtins.int, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
-    """Return `steps` values from start to end, both included.  Ends may be 0-d tensors; they get no gradient."""
+    """Return `steps` evenly spaced values from start to end, both included."""
 
 def load(f: Any, map_location: Any = ..., *, weights_only: builtins.bool | None = ..., mmap: builtins.bool | None = ...) -> Any:
-    """Read the file of `save`, or another file in its formats, as a dict of tensors by name."""
+    """Read a file that `save` or another library has written in the safetensors or .npz format."""
 
 def log(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the natural logarithm; -inf at 0, nan below.  Gradient: g/x."""
+    """Return the natural logarithm; -inf at 0, and nan for x < 0.  Gradient: g/x."""
 
 def log10(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the logarithm to base 10.  Gradient: g/(x*ln(10))."""
+    """Return the logarithm to base 10; -inf at 0, and nan for x < 0.  Gradient: g/(x*ln(10))."""
 
 def log1p(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return log(1 + x) without cancellation near 0.  Gradient: g/(1+x)."""
 
 def log2(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the logarithm to base 2.  Gradient: g/(x*ln(2))."""
+    """Return the logarithm to base 2; -inf at 0, and nan for x < 0.  Gradient: g/(x*ln(2))."""
 
 def log_sigmoid(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return log(sigmoid(x)), without overflow.  Gradient: g*sigmoid(-x)."""
 
 def log_softmax(input: Tensor, dim: builtins.int, dtype: Any = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Return log(softmax(input)) along `dim`, without leaving the logarithm.  Gradient: g - exp(y) * sum(g)."""
+    """Return log(softmax(input)) along `dim`, computed as input - log(sum(exp(input))), which does not underflow."""
 
 def logaddexp(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """Return log(exp(input) + exp(other)) without overflow.  Gradient: g times each operand's share."""
+    """Return log(exp(input) + exp(other)) without overflow."""
 
 def logaddexp2(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """Return log2(2**input + 2**other) without overflow.  Gradient: g times each operand's share."""
+    """Return log2(2**input + 2**other) without overflow."""
 
 def logcumsumexp(input: Tensor, dim: builtins.int, *, out: Tensor | None = ...) -> Tensor:
-    """Return log(cumsum(exp(input))) along `dim`, without overflow.  Floats only."""
+    """Return log(cumsum(exp(input))) along `dim`, without overflow.  Raises DTypeError for integers."""
 
 def logdet(input: Tensor) -> Tensor:
-    """Return the logarithms of the determinants of square matrices: -inf for 0, nan for a negative one."""
+    """Return the logarithms of the determinants of square matrices."""
 
 def logical_and(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """Return whether both are not zero."""
+    """Return whether both operands are nonzero."""
 
 def logical_not(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return whether x is zero."""
 
 def logical_or(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """Return whether one is not zero."""
+    """Return whether at least one operand is nonzero."""
 
 def logical_xor(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """Return whether exactly one is not zero."""
+    """Return whether exactly one operand is nonzero."""
 
 def logit(input: Tensor, eps: Any = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Return log(x/(1-x)), the inverse of sigmoid, nan outside of [0, 1]; eps: of x in [eps, 1 - eps]."""
+    """Return log(x/(1-x)), the inverse of sigmoid; nan for x outside [0, 1]."""
 
 def logspace(start: builtins.float, end: builtins.float, steps: builtins.int, base: builtins.float = ..., *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
-    """Return `steps` powers of base with evenly spaced exponents, both ends included; see `linspace`."""
+    """Return `steps` powers of base, whose exponents are `linspace(start, end, steps)`."""
 
 def logsumexp(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None, keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Return log(sum(exp(x))) over `dim`; nothing overflows.  Gradient: g times the softmax."""
+    """Return log(sum(exp(input))) over `dim`, without overflow of the exponentials."""
 long: DType
 
 def lt(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """Return input < other."""
 
 def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return `mg.linalg.lu_solve`: the solutions of systems by factors of `mg.linalg.lu_factor`."""
+    """Return the solutions of systems from the factors of `mg.linalg.lu_factor`, as `mg.linalg.lu_solve`."""
 
 def manual_seed(seed: builtins.int) -> Any:
-    """Restart the default generator: the same seed produces the same numbers, for any number of threads."""
+    """Restart the default generator: equal seeds produce equal numbers, with any number of threads."""
 
 def masked_fill(input: Tensor, mask: Tensor, value: Tensor | builtins.float) -> Tensor:
-    """Return x with `value`, a number or a 0-d tensor, where `mask` is True; the two broadcast.  The dtype of x stays."""
+    """Return a copy of the input with `value` where `mask` is True; input and mask broadcast."""
 
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
-    """Return x with the elements of `source`, in their order, where `mask` is True; the two broadcast."""
+    """Return a copy of the input with the elements of `source`, in their order, where `mask` is True."""
 
 def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the elements where `mask` is True, 1-d and row-major; both broadcast.  Gradient: g where each was read."""
+    """Return a vector of the elements where `mask` is True, in row-major order; input and mask broadcast."""
 
 def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the matrix product; a 1-d operand is a row on the left and a column on the right, and its dim is removed."""
+    """Return the matrix product; batch dims broadcast."""
 
 def matrix_power(input: Tensor, n: builtins.int, *, out: Tensor | None = ...) -> Tensor:
-    """Return `mg.linalg.matrix_power`: a power of square matrices, also a negative one."""
+    """Return the n-th power of square matrices, as `mg.linalg.matrix_power`; n may be negative."""
 
 def max(input: Tensor, dim: builtins.int | Tensor | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
-    """Return the largest element; with an int `dim`, (values, indices) along it; with a second tensor, `maximum`."""
+    """Return the largest of all elements."""
 
 def max_pool1d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., dilation: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., return_indices: builtins.bool = ...) -> Any:
-    """Return the largest element of each window along the last dim: see `max_pool2d`."""
+    """Return the largest element of each window along the last dim; see `max_pool2d`."""
 
 def max_pool2d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., dilation: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., return_indices: builtins.bool = ...) -> Any:
-    """Return the largest element of each window of (N, C, H, W), or of (C, H, W); stride is kernel_size if None."""
+    """Return the largest element of each window of images (N, C, H, W), or of one image (C, H, W)."""
 
 def max_pool3d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., dilation: builtins.int | Sequence[builtins.int] = ..., ceil_mode: builtins.bool = ..., return_indices: builtins.bool = ...) -> Any:
-    """Return the largest element of each window of the last three dims: see `max_pool2d`."""
+    """Return the largest element of each window of the last three dims; see `max_pool2d`."""
 
 def maximum(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """Return the larger of two; nan wins.  Gradient: g to the larger operand, g/2 to each at ties."""
+    """Return the larger of two elements, or nan if either is nan."""
 
 def mean(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
-    """Return the mean over `dim`, floats only, accumulated and re-associated as `sum` is."""
+    """Return the mean of the elements over `dim`; nan if there are no elements."""
 
 def median(input: Tensor, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
-    """Return the median of all elements, or (values, indices) along `dim`; the lower of two; nan if there is a nan."""
+    """Return the median of all elements, or with `dim` the medians along this dim and their positions."""
 
 def memory_stats(device: builtins.str = ...) -> Any:
     """Return the counters of a device's allocator, as `MemoryStats`."""
 
 def meshgrid(*tensors: Tensor, indexing: builtins.str | None = ...) -> builtins.tuple[Tensor, ...]:
-    """Return views of vectors, each along a separate dim and expanded along the others."""
+    """Return the coordinates of a grid: views of the vectors, each along its own dim and expanded along the other dims."""
 
 def min(input: Tensor, dim: builtins.int | Tensor | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
-    """Return the smallest element; with an int `dim`, (values, indices) along it; with a second tensor, `minimum`."""
+    """Return the smallest of all elements."""
 
 def minimum(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """Return the smaller of two; nan wins.  Gradient: g to the smaller operand, g/2 to each at ties."""
+    """Return the smaller of two elements, or nan if either is nan."""
 
 def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return matrix times matrix, without batch dims."""
+    """Return the product of two matrices, without batch dims."""
 
 def mode(input: Tensor, dim: builtins.int = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
-    """Return the most frequent element along `dim`, the smallest of several, and its last position."""
+    """Return the most frequent element along `dim`, and the position of its last occurrence."""
 
 def moveaxis(input: Tensor, source: builtins.int | Sequence[builtins.int], destination: builtins.int | Sequence[builtins.int]) -> Tensor:
-    """Return `movedim` under NumPy's name."""
+    """Return `movedim` of the same arguments, under NumPy's name."""
 
 def movedim(input: Tensor, source: builtins.int | Sequence[builtins.int], destination: builtins.int | Sequence[builtins.int]) -> Tensor:
-    """Return a view with some dims moved to other positions; the others keep their order."""
+    """Return a view with some dims moved to other positions; the other dims keep their order."""
 
 def msort(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the elements sorted along the first dim."""
 
 def mul(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """Return the product per element; shapes broadcast.  For bool it is `and`.  Gradient: g*other and g*input."""
+    """Return input * other, element by element; shapes broadcast.  For bool, the product is `and`."""
 
 def multinomial(input: Tensor, num_samples: builtins.int, replacement: builtins.bool = ..., *, generator: Any = ..., out: Tensor | None = ...) -> Tensor:
-    """Draw int64 positions from each row of weights, which need not add up to 1; without replacement none twice."""
+    """Draw int64 positions from each row of weights, with probabilities proportional to the weights."""
 
 def multiply(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """Return the product per element; shapes broadcast.  For bool it is `and`.  Gradient: g*other and g*input."""
+    """Return input * other, element by element; shapes broadcast.  For bool, the product is `and`."""
 
 def mv(input: Tensor, vec: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return matrix times vector."""
+    """Return the product of a matrix and a vector."""
 
 def mvlgamma(input: Tensor, p: builtins.int, *, out: Tensor | None = ...) -> Tensor:
-    """Return the log of the multivariate gamma function of p dims: a sum of lgamma(input - k/2), and p(p-1)/4*log(pi)."""
+    """Return the logarithm of the multivariate gamma function of dimension p."""
 nan: Any
 
 def nan_to_num(input: Tensor, nan: builtins.float | None = ..., posinf: builtins.float | None = ..., neginf: builtins.float | None = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Replace nan by the argument nan, inf by posinf and -inf by neginf."""
+    """Replace nan by `nan`, inf by `posinf` and -inf by `neginf`."""
 
 def nanmean(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
-    """Return the mean over `dim` of the elements that are not nan; nan without any.  Gradient: g/count for each."""
+    """Return the mean over `dim` of the elements that are not nan; nan if all elements are nan."""
 
 def nanmedian(input: Tensor, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
-    """Return `median` of the elements that are not nan; nan if there is none.  Gradient: as of `median`."""
+    """Return `median` of the elements that are not nan; nan if all elements are nan."""
 
 def nanquantile(input: Tensor, q: Tensor | builtins.float, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, interpolation: builtins.str = ..., out: Tensor | None = ...) -> Tensor:
-    """Return `quantile` of the elements that are not nan; nan if there is none."""
+    """Return `quantile` of the elements that are not nan; nan if all elements are nan."""
 
 def nansum(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
-    """Return the sum over `dim` of the elements that are not nan; 0 without any.  Gradient: g for each of them."""
+    """Return the sum over `dim` of the elements that are not nan; 0 if all elements are nan."""
 
 def narrow(input: Tensor, dim: builtins.int, start: builtins.int, length: builtins.int) -> Tensor:
-    """Return a view of `length` elements along `dim` from `start`.  Gradient: zeros around g."""
+    """Return a view of `length` elements along `dim`, from `start`.  Gradient: g at these elements, and 0 elsewhere."""
 
 def narrow_copy(input: Tensor, dim: builtins.int, start: builtins.int, length: builtins.int, *, out: Tensor | None = ...) -> Tensor:
     """Return a copy of the result of `narrow`, in separate memory."""
 
 def ndtr(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the normal distribution function, with its negative tail to full relative accuracy."""
+    """Return the cumulative distribution function of the standard normal distribution."""
 
 def ne(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """Return input != other."""
 
 def neg(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return -x; unsigned integers wrap."""
+    """Return -x; unsigned integers wrap.  Gradient: -g."""
 
 def negative(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return -x; unsigned integers wrap."""
+    """Return -x; unsigned integers wrap.  Gradient: -g."""
 newaxis: Any
 
 def nextafter(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """Return the number of input's dtype next to it, towards other; float32 and float64 only."""
+    """Return the next number after input in the direction of other, in the dtype of the operands."""
 
 def no_grad() -> Any:
     """Record nothing in this block, or in the decorated function."""
 
 def nonzero(input: Tensor, *, as_tuple: builtins.bool = ..., out: Tensor | None = ...) -> Any:
-    """Return the int64 indices of all nonzero elements, one row for each; as_tuple: one tensor for each dim instead."""
+    """Return the indices of all nonzero elements as an int64 matrix, with one row per element."""
 
 def norm(input: Tensor, p: builtins.float | builtins.str | None = ..., dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., out: Tensor | None = ..., dtype: Any = ...) -> Tensor:
     """Return the norm of order `p` of the elements over `dim`, `sum(abs(x)**p)**(1/p)`."""
 
 def normal(mean: builtins.float | Tensor, std: builtins.float | Tensor = ..., size: builtins.int | Sequence[builtins.int] | None = ..., *, generator: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
-    """Return normal samples; mean and deviation are numbers or, without `size`, tensors with a value per element."""
+    """Return samples from normal distributions."""
 
 def not_equal(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """Return input != other."""
@@ -996,57 +996,57 @@ def numel(input: Tensor) -> builtins.int:
     """Return the number of elements."""
 
 def ones(*size: builtins.int | Sequence[builtins.int], dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
-    """Return ones, of the default float unless a dtype is given."""
+    """Return a tensor filled with ones; the default dtype is the default float."""
 
 def ones_like(input: Tensor, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: Any = ...) -> Tensor:
-    """Return ones with the shape, dtype and device of x."""
+    """Return a tensor of ones with the shape, dtype and device of the input."""
 
 def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the product of every element of a vector with every element of another."""
+    """Return the outer product of two vectors: the products of each element of the first with each of the second."""
 
 def override(**values: Any) -> Any:
     """Change settings inside a `with` block."""
 
 def pairwise_distance(x1: Tensor, x2: Tensor, p: builtins.float = ..., eps: builtins.float = ..., keepdim: builtins.bool = ...) -> Tensor:
-    """Return the norm of order p of x1 - x2 + eps along the last dim; the two broadcast."""
+    """Return the norm of order p of x1 - x2 + eps along the last dim; the operands broadcast."""
 
 def pdist(input: Tensor, p: builtins.float = ...) -> Tensor:
-    """Return the distance of order p of each pair of rows of a matrix (n, m), as a vector of n * (n - 1) / 2."""
+    """Return the distances of order p between all pairs of rows of a matrix (n, m), as a vector of n*(n - 1)/2."""
 
 def permute(input: Tensor, *dims: builtins.int | Sequence[builtins.int]) -> Tensor:
-    """Return a view with the dims in another order.  Gradient: the inverse order."""
+    """Return a view with the dims in another order.  Gradient: g, permuted with the inverse order."""
 
 def permute_copy(input: Tensor, *dims: builtins.int | Sequence[builtins.int], out: Tensor | None = ...) -> Tensor:
     """Return a copy of the result of `permute`, in separate memory."""
 pi: Any
 
 def pinverse(input: Tensor, rcond: builtins.float = ...) -> Tensor:
-    """Return `mg.linalg.pinv` with rtol=rcond: the Moore-Penrose inverses of matrices."""
+    """Return the Moore-Penrose inverses of matrices, as `mg.linalg.pinv` with rtol=rcond."""
 
 def pixel_shuffle(input: Tensor, upscale_factor: builtins.int) -> Tensor:
-    """Return images (..., C*r*r, H, W) as (..., C, H*r, W*r): each r*r channels become the pixels of a square."""
+    """Return images (..., C*r*r, H, W) as (..., C, H*r, W*r): each r*r channels become a square of r*r pixels."""
 
 def pixel_unshuffle(input: Tensor, downscale_factor: builtins.int) -> Tensor:
-    """Return images (..., C, H*r, W*r) as (..., C*r*r, H, W): the pixels of each square become channels."""
+    """Return images (..., C, H*r, W*r) as (..., C*r*r, H, W): each square of r*r pixels becomes r*r channels."""
 
 def polygamma(n: builtins.int, input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the n-th derivative of digamma.  Gradient: g*polygamma(n + 1, x)."""
+    """Return the n-th derivative of digamma.  Gradient: g*polygamma(n + 1, input)."""
 
 def positive(input: Tensor) -> Tensor:
-    """Return the input itself; bool is refused, as by `neg`."""
+    """Return the input itself.  Raises DTypeError for bool, as `neg` does."""
 
 def pow(input: Tensor | builtins.float, exponent: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """Return input**exponent; negative bases with integer exponents work.  Integers stay integers and wrap."""
+    """Return input**exponent, element by element; shapes broadcast."""
 
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
-    """Return input where it is positive, otherwise weight * input; one weight, or one per channel (the second dim)."""
+    """Return input where it is positive, otherwise weight * input."""
 preserve_format: Any
 
 def printoptions(precision: builtins.int | None = ..., threshold: builtins.float | None = ..., edgeitems: builtins.int | None = ..., linewidth: builtins.int | None = ..., profile: builtins.str | None = ..., sci_mode: builtins.bool | None = ...) -> Iterator[None]:
-    """Set print options as `set_printoptions` for a `with` block, in this thread or task."""
+    """Set print options for a `with` block, in this thread or task: see `set_printoptions`."""
 
 def prod(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
-    """Return the product over `dim`.  Gradient: g times the product of the other elements, exact with zeros too."""
+    """Return the product of the elements over `dim`; 1 if there are no elements."""
 
 def promote(a: DType, b: DType) -> DType:
     """Return the dtype that two operands promote to."""
@@ -1055,13 +1055,13 @@ def promote_types(a: DType, b: DType) -> DType:
     """Return the dtype that two operands promote to."""
 
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Return input with the elements of source at positions among all its elements, row-major."""
+    """Return input with the elements of source stored at row-major positions among all elements."""
 
 def qr(input: Tensor, some: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
-    """Return `mg.linalg.qr` with mode="reduced", or "complete" with some=False."""
+    """Return the QR factors of matrices, as `mg.linalg.qr` with mode="reduced", or "complete" with some=False."""
 
 def quantile(input: Tensor, q: Tensor | builtins.float, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, interpolation: builtins.str = ..., out: Tensor | None = ...) -> Tensor:
-    """Return the quantile q, 0 to 1, along `dim` or of all elements; several q are a new first dim."""
+    """Return the quantile q of the elements along `dim`, or of all elements; a row with nan produces nan."""
 
 def rad2deg(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Convert radians to degrees, x*180/pi.  Gradient: g*180/pi."""
@@ -1070,28 +1070,28 @@ def rand(*size: builtins.int | Sequence[builtins.int], generator: Any = ..., dty
     """Return samples from the uniform distribution on [0, 1)."""
 
 def rand_like(input: Tensor, *, generator: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: Any = ...) -> Tensor:
-    """Return `rand` with the shape, dtype and device of the input."""
+    """Return uniform samples in [0, 1), with the shape, dtype and device of the input."""
 
 def randint(low: builtins.int, high: builtins.int | None = ..., size: builtins.int | Sequence[builtins.int] = ..., *, generator: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
-    """Return uniform integers in [low, high); randint(high, size=...) starts at 0.  Raises ArgumentError if empty."""
+    """Return uniformly distributed integers in [low, high); `randint(high, size=...)` starts at 0."""
 
 def randint_like(input: Tensor, low: builtins.int, high: builtins.int | None = ..., *, generator: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
-    """Return `randint` with the shape, dtype and device of input; randint_like(input, high) starts at 0."""
+    """Return uniformly distributed integers in [low, high), with the shape, dtype and device of the input."""
 
 def randn(*size: builtins.int | Sequence[builtins.int], generator: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
     """Return samples from the normal distribution with mean 0 and standard deviation 1."""
 
 def randn_like(input: Tensor, *, generator: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: Any = ...) -> Tensor:
-    """Return `randn` with the shape, dtype and device of the input."""
+    """Return standard normal samples, with the shape, dtype and device of the input."""
 
 def randperm(n: builtins.int, *, generator: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
-    """Return a random permutation of 0 .. n-1 (int64 unless a dtype is given), by sorting random keys."""
+    """Return a random permutation of the integers from 0 to n - 1, in int64 by default."""
 
 def ravel(input: Tensor) -> Tensor:
-    """Return all elements as one dim, `flatten` under NumPy's name."""
+    """Return the tensor flattened to one dim; this is `flatten` under NumPy's name."""
 
 def reciprocal(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return 1/x.  Gradient: -g/x**2."""
+    """Return the reciprocal 1/x; inf or -inf at 0.  Gradient: -g/x**2."""
 
 def reduction(*, dtype: Any, identity: builtins.str | builtins.tuple[builtins.str, ...], order: builtins.str | None = ..., combine: Any = ..., map: Any = ..., finish: Any = ..., mean: builtins.bool = ..., vjp: Any = ..., linear: Any = ..., jvp: Any = ..., batch: Any = ..., outputs: builtins.tuple[builtins.str, ...] = ..., zeros: builtins.bool = ..., namespace: Any = ..., method: builtins.bool = ..., name: builtins.str = ..., label: builtins.str = ...) -> Any:
     """Declare a reduction over any set of dims: map, combine, finish; the body is its scalar function (acc, x)."""
@@ -1100,83 +1100,83 @@ def register_backend(kind: builtins.str, factory: Any, dlpack: builtins.int | No
     """Register the backend for the devices of `kind`; it replaces an earlier registration."""
 
 def relu(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return x where it is positive, otherwise 0; nan stays nan.  Gradient: g where x > 0, 0 at 0 and below."""
+    """Return x where x > 0, otherwise 0; nan stays nan.  Gradient: g where x > 0, and 0 where x <= 0."""
 
 def relu6(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return min(max(x, 0), 6); nan stays nan.  Gradient: g where 0 < x < 6, 0 elsewhere and at both ends."""
+    """Return min(max(x, 0), 6); nan stays nan.  Gradient: g where 0 < x < 6, and 0 elsewhere, also at 0 and 6."""
 
 def remainder(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """Return input - other*floor(input/other), with the sign of other, as Python's `%`; for integers 0 if other is 0."""
+    """Return input - other*floor(input/other), as Python's `%`; the result has the sign of other."""
 
 def renorm(input: Tensor, p: builtins.float, dim: builtins.int, maxnorm: builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """Return the slices along `dim` whose norm of order p is above maxnorm scaled down to it."""
+    """Return the tensor with its slices along `dim` scaled down where their norm of order p exceeds maxnorm."""
 
 def repeat(input: Tensor, *repeats: builtins.int | Sequence[builtins.int]) -> Tensor:
-    """Repeat the tensor repeats[d] times along each dim; more counts than dims add first dims."""
+    """Repeat the tensor repeats[d] times along each dim d; additional counts in front add leading dims."""
 
 def repeat_interleave(input: Tensor, repeats: Tensor | builtins.int, dim: builtins.int | None = ..., *, output_size: builtins.int | None = ...) -> Tensor:
-    """Repeat each element several times, one after the other, along `dim`, or of all as a row."""
+    """Repeat each element along `dim`; the copies of an element are next to each other."""
 
 def reshape(input: Tensor, *sizes: builtins.int | Sequence[builtins.int], shape: Sequence[builtins.int] | None = ...) -> Tensor:
-    """Return x in another shape of the same size (one -1 is inferred): a view if the strides allow it, or a copy."""
+    """Return a tensor of another shape with the same elements: a view if the strides allow it, otherwise a copy."""
 
 def result_type(tensor1: Any, tensor2: Any) -> DType:
-    """Return the dtype of an op between two tensors or numbers; a number is weak next to a tensor."""
+    """Return the dtype of the result of an op on two tensors or numbers."""
 
 def roll(input: Tensor, shifts: builtins.int | Sequence[builtins.int], dims: builtins.int | Sequence[builtins.int] = ...) -> Tensor:
-    """Shift the elements by `shifts` along `dims`; elements beyond one end come in at the other."""
+    """Shift the elements by `shifts` along `dims`; elements that leave one end enter at the other end."""
 
 def rot90(input: Tensor, k: builtins.int = ..., dims: builtins.int | Sequence[builtins.int] = ...) -> Tensor:
     """Return a view rotated k times by 90 degrees in the plane of two dims, from the first towards the second."""
 
 def round(input: Tensor, *, decimals: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
-    """Return the nearest integer, or multiple of 10**-decimals; ties go to even: round(0.5) = 0, round(1.5) = 2."""
+    """Return x rounded to the nearest integer, or to the nearest multiple of 10**-decimals."""
 
 def row_stack(tensors: Sequence[Tensor], *, out: Tensor | None = ...) -> Tensor:
     """Join tensors along the first dim; a vector of n counts as (1, n)."""
 
 def rsqrt(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return 1/sqrt(x).  Gradient: -g/(2*x*sqrt(x))."""
+    """Return 1/sqrt(x); inf at 0, and nan for x < 0.  Gradient: -g/(2*x*sqrt(x))."""
 
 def rsub(input: Tensor, other: Any, *, alpha: builtins.float = ...) -> Tensor:
-    """Return other - alpha * input.  Gradient: -g*alpha, and g for other."""
+    """Return other - alpha * input.  Gradient: -g*alpha for input, and g for other."""
 
 def save(obj: Any, f: Any) -> None:
-    """Write tensors, and dicts, lists and tuples of tensors, numbers and strings, to a file."""
+    """Write a tensor, or a tree of dicts, lists and tuples with tensors, numbers and strings, to a file."""
 
 def scalar(function: Any) -> Any:
-    """Declare a helper that other scalar functions may call; it is expanded in place."""
+    """Declare a helper that other scalar functions may call; its body is inlined into theirs."""
 
 def scalar_tensor(s: builtins.float, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
-    """Return a tensor of shape () with one number, of the default float unless a dtype is given."""
+    """Return a tensor of shape () with one number; the default dtype is the default float."""
 
 def scatter(input: Tensor, dim: builtins.int, index: Tensor, src: Tensor | builtins.float, *, reduce: builtins.str | None = ..., out: Tensor | None = ...) -> Tensor:
-    """Return input with src[i, j, k], or a number, at [i, index[i, j, k], k] for dim 1."""
+    """Return input with src, a tensor or a number, stored at the positions that index contains along `dim`."""
 
 def scatter_add(input: Tensor, dim: builtins.int, index: Tensor, src: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return input with src[i, j, k] added at [i, index[i, j, k], k] for dim 1; repeated positions add up."""
+    """Return input with the elements of src added at the positions that index contains along `dim`."""
 
 def scatter_reduce(input: Tensor, dim: builtins.int, index: Tensor, src: Tensor, reduce: builtins.str, *, include_self: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
-    """Return input with each element of src reduced into the position that index names along `dim`."""
+    """Return input with each element of src reduced into the element at the position that index contains along `dim`."""
 schema: Any
 
 def searchsorted(sorted_sequence: Tensor, input: Tensor | builtins.float, *, out_int32: builtins.bool = ..., right: builtins.bool = ..., side: builtins.str | None = ..., sorter: Tensor | None = ..., out: Tensor | None = ...) -> Tensor:
-    """Return the int64 positions at which elements of input fit into sorted rows, before equal elements."""
+    """Return the int64 positions at which to insert the elements of input into sorted rows, so that they stay sorted."""
 
 def seed() -> builtins.int:
     """Seed the default generator with 64 random bits of the operating system, and return the seed."""
 
 def select(input: Tensor, dim: builtins.int, index: builtins.int) -> Tensor:
-    """Return a view of one position along `dim`, which is removed.  Gradient: zeros around g."""
+    """Return a view of one position along `dim`, without this dim.  Gradient: g at this position, and 0 elsewhere."""
 
 def select_copy(input: Tensor, dim: builtins.int, index: builtins.int, *, out: Tensor | None = ...) -> Tensor:
     """Return a copy of the result of `select`, in separate memory."""
 
 def select_scatter(input: Tensor, src: Tensor, dim: builtins.int, index: builtins.int) -> Tensor:
-    """Return the tensor with src instead of `select(input, dim, index)`; both are differentiated."""
+    """Return a copy of the tensor in which src replaces `select(input, dim, index)`."""
 
 def selu(input: Tensor, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Return 1.0507 * x where x > 0, otherwise 1.7581 * (exp(x) - 1), which keeps activations near mean 0, variance 1."""
+    """Return 1.0507 * x where x > 0, otherwise 1.7581 * (exp(x) - 1)."""
 
 def set_allocator(kind: builtins.str, allocator: Any) -> None:
     """Set the allocator of all devices of this kind."""
@@ -1194,7 +1194,7 @@ def set_default_tensor_type(t: Any) -> None:
     """Set the default float to the dtype of an old constructor, such as `mg.DoubleTensor` or its name."""
 
 def set_float32_matmul_precision(precision: builtins.str) -> None:
-    """Accept PyTorch's switch: products of float32 always have float32's precision."""
+    """Accept PyTorch's setting without effect: products of float32 always have the precision of float32."""
 
 def set_grad_enabled(enabled: builtins.bool) -> Any:
     """Record ops or not, by a flag: the same as `enable_grad()` or `no_grad()`."""
@@ -1203,126 +1203,126 @@ def set_num_threads(num: builtins.int) -> None:
     """Share kernels between `num` threads in this Python thread from now on.  Raise ArgumentError out of range."""
 
 def set_printoptions(precision: builtins.int | None = ..., threshold: builtins.float | None = ..., edgeitems: builtins.int | None = ..., linewidth: builtins.int | None = ..., profile: builtins.str | None = ..., sci_mode: builtins.bool | None = ...) -> None:
-    """Set how tensors are printed in this process; omitted options do not change, except sci_mode."""
+    """Set how tensors are printed in this process; omitted options do not change, except `sci_mode`."""
 
 def set_rng_state(new_state: Tensor) -> None:
     """Set the state of the default generator."""
 settings: Any
 
 def sgn(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return -1, 0 or 1; nan stays nan.  Gradient: 0."""
+    """Return the sign of x: -1, 0 or 1, and nan for nan.  Gradient: 0."""
 short: DType
 
 def sigmoid(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return 1/(1 + exp(-x)), without overflow.  Gradient: g*y*(1-y)."""
+    """Return 1/(1 + exp(-x)), without overflow.  Gradient: g*y*(1 - y) with the result y."""
 
 def sign(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return -1, 0 or 1; nan stays nan.  Gradient: 0."""
+    """Return the sign of x: -1, 0 or 1, and nan for nan.  Gradient: 0."""
 
 def signbit(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return whether the sign of x is minus, which -0.0 and nan may have too."""
+    """Return whether the sign bit of x is set; -0.0 and nan have a sign bit as well."""
 
 def silu(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return x*sigmoid(x).  Gradient: g*s*(1 + x*(1-s)) with s = sigmoid(x)."""
 
 def sin(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the sine.  Gradient: g*cos(x)."""
+    """Return the sine of x.  Gradient: g*cos(x)."""
 
 def sinc(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return sin(pi*x)/(pi*x), 1 at 0.  Gradient: g*(cos(pi*x) - y)/x, 0 at 0."""
+    """Return sin(pi*x)/(pi*x), which is 1 at 0.  Gradient: g*(cos(pi*x) - y)/x with the result y; 0 at 0."""
 
 def sinh(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the hyperbolic sine.  Gradient: g*cosh(x)."""
+    """Return the hyperbolic sine of x.  Gradient: g*cosh(x)."""
 
 def slice_copy(input: Tensor, dim: builtins.int = ..., start: builtins.int | None = ..., end: builtins.int | None = ..., step: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
     """Return a copy of input[start:end:step] along `dim`."""
 
 def slice_scatter(input: Tensor, src: Tensor, dim: builtins.int = ..., start: builtins.int | None = ..., end: builtins.int | None = ..., step: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Return the tensor with src instead of input[start:end:step] along `dim`; both are differentiated."""
+    """Return a copy of the tensor in which src replaces input[start:end:step] along `dim`."""
 
 def slogdet(input: Tensor, *, out: Tensor | None = ...) -> Any:
-    """Return `mg.linalg.slogdet`: (sign, logabsdet) of the determinants of square matrices."""
+    """Return (sign, logabsdet) of the determinants of square matrices, as `mg.linalg.slogdet`."""
 
 def softmax(input: Tensor, dim: builtins.int, dtype: Any = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Return exp(input) / sum(exp(input)) along `dim`, shifted by the maximum so that nothing overflows."""
+    """Return exp(input) / sum(exp(input)) along `dim`; the input is first shifted by its maximum to avoid overflow."""
 
 def softmin(input: Tensor, dim: builtins.int, dtype: Any = ...) -> Tensor:
-    """Return softmax(-input)."""
+    """Return softmax(-input) along `dim`, in which the smallest elements have the largest values."""
 
 def softplus(input: Tensor, beta: Tensor | builtins.float = ..., threshold: Tensor | builtins.float = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Return log(1 + exp(beta*input))/beta, without overflow; input itself where beta*input > threshold."""
+    """Return log(1 + exp(beta*input))/beta, without overflow; the input itself where beta*input > threshold."""
 
 def sort(input: Tensor, dim: builtins.int = ..., descending: builtins.bool = ..., stable: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
-    """Return the sorted elements along `dim` and their original positions: (values, indices)."""
+    """Return the elements sorted along `dim`, and their positions in the input, as (values, indices)."""
 
 def split(tensor: Tensor, split_size_or_sections: builtins.int | Sequence[builtins.int], dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
-    """Return views of parts along `dim`: of a given size (the last may be smaller), or of the given sizes."""
+    """Return views of parts along `dim`."""
 
 def split_copy(input: Tensor, split_size: builtins.int, dim: builtins.int = ..., *, out: Tensor | None = ...) -> builtins.tuple[Tensor, ...]:
-    """Return copies of the parts that `split` sees."""
+    """Return copies of the views that `split` returns."""
 
 def split_with_sizes(input: Tensor, split_sizes: Sequence[builtins.int], dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
-    """Return `split` by a sequence of sizes."""
+    """Return views of parts along `dim` with the given lengths, as `split`."""
 
 def split_with_sizes_copy(input: Tensor, split_sizes: Sequence[builtins.int], dim: builtins.int = ..., *, out: Tensor | None = ...) -> builtins.tuple[Tensor, ...]:
-    """Return copies of the parts that `split_with_sizes` sees."""
+    """Return copies of the views that `split_with_sizes` returns."""
 
 def sqrt(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the square root; nan below 0.  Gradient: g/(2*sqrt(x)), inf at 0."""
+    """Return the square root of x; nan for x < 0.  Gradient: g/(2*sqrt(x)), which is inf at 0."""
 
 def square(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return x*x.  Gradient: 2*g*x."""
+    """Return the square of x, x*x.  Gradient: 2*g*x."""
 
 def squeeze(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ...) -> Tensor:
-    """Return a view without dims of length 1: all of them, or the named dims that have this length."""
+    """Return a view without dims of length 1: without all of them, or without those that `dim` names."""
 
 def squeeze_copy(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., *, out: Tensor | None = ...) -> Tensor:
     """Return a copy of the result of `squeeze`, in separate memory."""
 
 def stack(tensors: Sequence[Tensor], dim: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Join tensors of one shape along a new dim.  Gradient: each tensor gets its part of g."""
+    """Join tensors of the same shape along a new dim.  Gradient: each tensor gets its part of g."""
 
 def std(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., correction: builtins.float = ..., keepdim: builtins.bool = ..., *, unbiased: builtins.bool | None = ..., out: Tensor | None = ...) -> Tensor:
-    """Return the standard deviation over `dim`: the square root of `var`.  Gradient: 0 where all elements are equal."""
+    """Return the standard deviation over `dim`, which is the square root of `var`."""
 
 def std_mean(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., *, correction: builtins.float = ..., keepdim: builtins.bool = ..., unbiased: builtins.bool | None = ...) -> Any:
-    """Return the standard deviation and the mean over `dim`, in the two passes of `std`."""
+    """Return the standard deviation and the mean over `dim` as a named tuple, computed in two passes."""
 
 def sub(input: Tensor | builtins.float, other: Tensor | builtins.float, *, alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
-    """Return the difference of input and alpha * other, element by element; shapes broadcast.  Gradient: g and -g."""
+    """Return input - alpha * other, element by element; shapes broadcast."""
 
 def subtract(input: Tensor | builtins.float, other: Tensor | builtins.float, *, alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
-    """Return the difference of input and alpha * other, element by element; shapes broadcast.  Gradient: g and -g."""
+    """Return input - alpha * other, element by element; shapes broadcast."""
 
 def sum(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
-    """Return the sum over `dim`."""
+    """Return the sum of the elements over `dim`; 0 if there are no elements."""
 
 def svd(input: Tensor, some: builtins.bool = ..., compute_uv: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
-    """Return (U, S, V) with U * S @ V.mT = input; some: with min(m, n) columns each.  See `mg.linalg.svd`."""
+    """Return (U, S, V) with U * S @ V.mT = input; see `mg.linalg.svd`."""
 
 def swapaxes(input: Tensor, axis0: builtins.int, axis1: builtins.int) -> Tensor:
-    """Return `transpose` under NumPy's name."""
+    """Return `transpose` of the same arguments, under NumPy's name."""
 
 def swapdims(input: Tensor, dim0: builtins.int, dim1: builtins.int) -> Tensor:
-    """Return `transpose` under another name."""
+    """Return `transpose` of the same arguments; PyTorch has both names."""
 
 def t(input: Tensor) -> Tensor:
-    """Return the transpose of a matrix, as a view; a tensor with fewer dims as it is."""
+    """Return a view of the transpose of a matrix; a tensor with fewer dims is returned with its shape."""
 
 def t_copy(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return a copy of the result of `t`, in separate memory."""
 
 def take(input: Tensor, index: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the elements at positions among all of them, row-major, in the shape of index."""
+    """Return the elements at row-major positions among all elements, in the shape of index."""
 
 def take_along_dim(input: Tensor, indices: Tensor, dim: builtins.int | None = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Return `gather` of input and indices that broadcast along the other dims; without a dim, of all as a row."""
+    """Return the elements of input at indices along `dim`; both broadcast along the other dims, and then `gather` runs."""
 
 def tan(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the tangent.  Gradient: g*(1 + tan(x)**2)."""
+    """Return the tangent of x.  Gradient: g*(1 + tan(x)**2)."""
 
 def tanh(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the hyperbolic tangent.  Gradient: g*(1 - tanh(x)**2)."""
+    """Return the hyperbolic tangent of x.  Gradient: g*(1 - tanh(x)**2)."""
 
 def tape(y: Tensor, timed: builtins.bool = ...) -> Any:
     """Return the recorded ops below y, the oldest first, with the bytes that each op saved."""
@@ -1331,55 +1331,55 @@ def tensor(data: Any, dtype: Any = ..., device: Any = ..., requires_grad: builti
     """Return a new tensor with the elements of a number, nested lists, an array or a tensor."""
 
 def tensor_split(input: Tensor, sections: builtins.int | Sequence[builtins.int] | Tensor, dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
-    """Return views of equal parts along `dim`, the first ones longer by 1 if needed; or parts that end at each index."""
+    """Return views of parts along `dim`."""
 
 def tensordot(a: Tensor, b: Tensor, dims: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
-    """Return the sum of products over the last `dims` dims of a and the first of b, or over two lists of dims."""
+    """Return the products of a and b, summed over dims of both."""
 
 def threading_layer() -> builtins.str:
     """Return the layer that runs the team, or "none yet": Numba chooses it at the first launch."""
 
 def threshold(input: Tensor | builtins.float, threshold: Tensor | builtins.float, value: Tensor | builtins.float, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Return input where it is above the threshold, otherwise value; nan stays nan."""
+    """Return input where it is greater than the threshold, otherwise value; nan stays nan."""
 
 def tile(input: Tensor, *dims: builtins.int | Sequence[builtins.int]) -> Tensor:
-    """Return the tensor repeated dims[d] times along each dim; counts or dims that are missing in front are 1."""
+    """Return the tensor repeated dims[d] times along each dim d; missing leading counts or dims are 1."""
 
 def topk(input: Tensor, k: builtins.int, dim: builtins.int = ..., largest: builtins.bool = ..., sorted: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
-    """Return the k largest (or smallest) elements along `dim`, sorted, with positions: (values, indices)."""
+    """Return the k largest or smallest elements along `dim`, and their positions, as (values, indices)."""
 
 def trace(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the sum of the diagonal of a matrix, in the dtype of `sum`.  Gradient: g on the diagonal of zeros."""
+    """Return the sum of the diagonal of a matrix; as in `sum`, integers become int64."""
 
 def transpose(input: Tensor, dim0: builtins.int, dim1: builtins.int) -> Tensor:
-    """Return a view with two dims swapped.  Gradient: swapped back."""
+    """Return a view with two dims swapped.  Gradient: g with the same two dims swapped."""
 
 def transpose_copy(input: Tensor, dim0: builtins.int, dim1: builtins.int, *, out: Tensor | None = ...) -> Tensor:
     """Return a copy of the result of `transpose`, in separate memory."""
 
 def trapezoid(y: Tensor, x: Tensor | None = ..., *, dx: Any = ..., dim: builtins.int = ...) -> Tensor:
-    """Return the integral along `dim` by the trapezoidal rule; x: the sample points, by default dx apart."""
+    """Return the integral along `dim` by the trapezoidal rule."""
 
 def trapz(y: Tensor, x: Tensor | None = ..., *, dx: Any = ..., dim: builtins.int = ...) -> Tensor:
-    """Call `trapezoid`; this is another name."""
+    """Return `trapezoid` of the same arguments; this is its older name."""
 
 def tril(input: Tensor, diagonal: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Return the elements on and below a diagonal of the last two dims, with zeros above."""
+    """Return the elements on and below a diagonal of the last two dims, with zeros above it."""
 
 def tril_indices(row: builtins.int, col: builtins.int, offset: builtins.int = ..., *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
-    """Return the rows and the columns of the elements on and below a diagonal of a matrix, as a matrix of two rows."""
+    """Return the positions on and below a diagonal of a matrix: the row indices as row 0, the column indices as row 1."""
 
 def triu(input: Tensor, diagonal: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Return the elements on and above a diagonal of the last two dims, with zeros below."""
+    """Return the elements on and above a diagonal of the last two dims, with zeros below it."""
 
 def triu_indices(row: builtins.int, col: builtins.int, offset: builtins.int = ..., *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
-    """Return the rows and the columns of the elements on and above a diagonal of a matrix, as a matrix of two rows."""
+    """Return the positions on and above a diagonal of a matrix: the row indices as row 0, the column indices as row 1."""
 
 def true_divide(input: Tensor | builtins.float, other: Tensor | builtins.float, *, rounding_mode: Any = ..., out: Tensor | None = ...) -> Tensor:
-    """Return input/other, rounded if rounding_mode is "floor" or "trunc"; integers become the default float."""
+    """Return input/other, rounded if rounding_mode is "floor" or "trunc"; without it, integers become floats."""
 
 def trunc(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return x without its fraction.  Gradient: 0."""
+    """Return x rounded towards zero to an integer.  Gradient: 0."""
 u16: DType
 u32: DType
 u64: DType
@@ -1390,40 +1390,40 @@ uint64: DType
 uint8: DType
 
 def unbind(input: Tensor, dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
-    """Return views of all positions along `dim`, which is removed."""
+    """Return views of the slices at all positions along `dim`, without this dim."""
 
 def unbind_copy(input: Tensor, dim: builtins.int = ..., *, out: Tensor | None = ...) -> builtins.tuple[Tensor, ...]:
-    """Return copies of all positions along `dim`, which is removed."""
+    """Return copies of the slices at all positions along `dim`, without this dim."""
 
 def unflatten(input: Tensor, dim: builtins.int, sizes: builtins.int | Sequence[builtins.int]) -> Tensor:
-    """Return a view with one dim as several, of the given sizes; one of them may be -1."""
+    """Return a view with one dim split into several dims of the given sizes; one size may be -1."""
 
 def unfold(input: Tensor, dimension: builtins.int, size: builtins.int, step: builtins.int) -> Tensor:
-    """Return windows of `size` elements, one every `step` elements along a dim, as last dim."""
+    """Return a view of the windows of `size` elements along a dim, which begin every `step` elements."""
 
 def unfold_copy(input: Tensor, dimension: builtins.int, size: builtins.int, step: builtins.int, *, out: Tensor | None = ...) -> Tensor:
     """Return a copy of the result of `unfold`, in separate memory."""
 
 def uniform(shape: builtins.int | Sequence[builtins.int], low: builtins.float, high: builtins.float, *, generator: Any = ..., dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
-    """Return uniform samples in [low, high).  Raises ArgumentError for an empty range."""
+    """Return samples from the uniform distribution on [low, high)."""
 
 def unique(input: Tensor, sorted: builtins.bool = ..., return_inverse: builtins.bool = ..., return_counts: builtins.bool = ..., dim: builtins.int | None = ...) -> Any:
-    """Return the elements of input, or its slices along `dim`, once each and in order; nan equals nothing."""
+    """Return the distinct elements of the input, or its distinct slices along `dim`, in ascending order."""
 
 def unique_consecutive(input: Tensor, return_inverse: builtins.bool = ..., return_counts: builtins.bool = ..., dim: builtins.int | None = ...) -> Any:
-    """Return the elements of input, or its slices along `dim`, without those that equal the one before."""
+    """Return the elements of the input, or its slices along `dim`, without those that equal the element before."""
 
 def unravel_index(indices: Tensor, shape: builtins.int | Sequence[builtins.int]) -> builtins.tuple[Tensor, ...]:
-    """Return the index along each dim of a tensor of `shape`, of positions among all its elements, row-major."""
+    """Return the indices along each dim of a tensor of `shape`, from row-major positions among all its elements."""
 
 def unsafe_chunk(input: Tensor, chunks: builtins.int, dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
-    """Return `chunk`; writes into its parts are recorded here too."""
+    """Return `chunk` of the same arguments."""
 
 def unsafe_split(input: Tensor, split_size: builtins.int, dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
-    """Return `split`; writes into its parts are recorded here too."""
+    """Return `split` of the same arguments."""
 
 def unsafe_split_with_sizes(input: Tensor, split_sizes: Sequence[builtins.int], dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
-    """Return `split_with_sizes`; writes into its parts are recorded here too."""
+    """Return `split_with_sizes` of the same arguments."""
 
 def unsqueeze(input: Tensor, dim: builtins.int) -> Tensor:
     """Return a view with a new dim of length 1 at position `dim`."""
@@ -1432,40 +1432,40 @@ def unsqueeze_copy(input: Tensor, dim: builtins.int, *, out: Tensor | None = ...
     """Return a copy of the result of `unsqueeze`, in separate memory."""
 
 def use_deterministic_algorithms(mode: builtins.bool, *, warn_only: builtins.bool = ...) -> None:
-    """Accept PyTorch's switch: results are deterministic unless `mg.cuda.deterministic(False)` was called."""
+    """Accept PyTorch's setting without effect."""
 
 def var(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., correction: builtins.float = ..., keepdim: builtins.bool = ..., *, unbiased: builtins.bool | None = ..., out: Tensor | None = ...) -> Tensor:
-    """Return the variance over `dim`, in two passes: the mean of squared deviations times n / (n - correction)."""
+    """Return the variance over `dim`: the sum of squared deviations from the mean, divided by n - correction."""
 
 def var_mean(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., *, correction: builtins.float = ..., keepdim: builtins.bool = ..., unbiased: builtins.bool | None = ...) -> Any:
-    """Return the variance and the mean over `dim`, in the two passes of `var`."""
+    """Return the variance and the mean over `dim` as a named tuple, computed in the two passes of `var`."""
 
 def vdot(input: Tensor, other: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the inner product of two vectors of one length: `dot`, for there are no complex numbers."""
+    """Return the inner product of two vectors of the same length; it equals `dot`, as there are no complex dtypes."""
 
 def view(x: Tensor, *shape: builtins.int | Sequence[builtins.int], size: Sequence[builtins.int] | None = ...) -> Tensor:
-    """Return x in another shape over the same memory; raises ShapeError where only a copy could (use reshape)."""
+    """Return a view of x with another shape, over the same memory."""
 
 def view_copy(input: Tensor, size: builtins.int | Sequence[builtins.int], *, out: Tensor | None = ...) -> Tensor:
-    """Return a copy in another shape."""
+    """Return a copy of the tensor in another shape with the same number of elements."""
 
 def vsplit(input: Tensor, sections: builtins.int | Sequence[builtins.int] | Tensor) -> builtins.tuple[Tensor, ...]:
-    """Return views of parts of one size, or up to indices, along the first dim."""
+    """Return views of parts along the first dim of a tensor with at least two dims."""
 
 def vstack(tensors: Sequence[Tensor], *, out: Tensor | None = ...) -> Tensor:
     """Join tensors along the first dim; a vector of n counts as (1, n)."""
 
 def where(condition: Tensor, input: Tensor | builtins.float = ..., other: Tensor | builtins.float = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Return input where the condition is True, otherwise other; the condition must be bool.  All three broadcast."""
+    """Return input where the condition is True, otherwise other; the three operands broadcast."""
 
 def where_cond(condition: Tensor, a: Any, b: Any) -> Tensor:
-    """Select by a condition, in candle's order of `where`: the condition first."""
+    """Return `mg.where` of the operands; as a method, the tensor is the condition, as in candle."""
 
 def xlogy(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """Return input*log(other), 0 where input is 0 unless other is nan."""
+    """Return input*log(other); where input is 0, the result is 0 unless other is nan."""
 
 def zeros(*size: builtins.int | Sequence[builtins.int], dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
-    """Return zeros, of the default float unless a dtype is given."""
+    """Return a tensor filled with zeros; the default dtype is the default float."""
 
 def zeros_like(input: Tensor, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: Any = ...) -> Tensor:
-    """Return zeros with the shape, dtype and device of x."""
+    """Return a tensor of zeros with the shape, dtype and device of the input."""

@@ -11,31 +11,31 @@ __version__: str
 
 
 def digamma(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the derivative of lgamma: -inf at 0, inf at -0.0, nan at negative integers."""
+    """Return the derivative of lgamma; -inf at 0, inf at -0.0, and nan at negative integers."""
 
 def entr(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return -x*log(x), 0 at 0 and -inf below.  Gradient: g*(-1 - log(x)), inf at 0, nan below."""
+    """Return -x*log(x); 0 at 0, and -inf for x < 0.  Gradient: g*(-1 - log(x)); inf at 0, and nan for x < 0."""
 
 def erf(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the error function.  Gradient: g*2/sqrt(pi)*exp(-x**2)."""
+    """Return the error function of x.  Gradient: g*2/sqrt(pi)*exp(-x**2)."""
 
 def erfc(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return 1 - erf(x) without cancellation for large x.  Gradient: -g*2/sqrt(pi)*exp(-x**2)."""
 
 def erfinv(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the y with erf(y) = x: infinities at -1 and 1, nan beyond.  Gradient: g*sqrt(pi)/2*exp(y**2)."""
+    """Return the y with erf(y) = x; -inf at -1, inf at 1, and nan outside [-1, 1]."""
 
 def exp2(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return 2**x.  Gradient: g*2**x*ln(2)."""
 
 def expit(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return 1/(1 + exp(-x)), without overflow.  Gradient: g*y*(1-y)."""
+    """Return 1/(1 + exp(-x)), without overflow.  Gradient: g*y*(1 - y) with the result y."""
 
 def expm1(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return exp(x) - 1 without cancellation near 0.  Gradient: g*exp(x)."""
 
 def gammaln(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return log(|gamma(x)|), inf at 0 and at negative integers.  Gradient: g*digamma(x)."""
+    """Return log(|gamma(x)|); inf at 0 and at negative integers.  Gradient: g*digamma(x)."""
 
 def i0(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the modified Bessel function I0: the mean of exp(x*cos(t)).  Gradient: g*i1(x)."""
@@ -53,46 +53,46 @@ def log1p(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return log(1 + x) without cancellation near 0.  Gradient: g/(1+x)."""
 
 def log_ndtr(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return log(ndtr(x)), without underflow.  Gradient: g*exp(-x**2/2)/sqrt(2*pi)/ndtr(x), about -g*x far below 0."""
+    """Return log(ndtr(x)) without underflow."""
 
 def log_softmax(input: Tensor, dim: builtins.int, dtype: Any = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Return log(softmax(input)) along `dim`, without leaving the logarithm.  Gradient: g - exp(y) * sum(g)."""
+    """Return log(softmax(input)) along `dim`, computed as input - log(sum(exp(input))), which does not underflow."""
 
 def logit(input: Tensor, eps: Any = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Return log(x/(1-x)), the inverse of sigmoid, nan outside of [0, 1]; eps: of x in [eps, 1 - eps]."""
+    """Return log(x/(1-x)), the inverse of sigmoid; nan for x outside [0, 1]."""
 
 def logsumexp(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None, keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Return log(sum(exp(x))) over `dim`; nothing overflows.  Gradient: g times the softmax."""
+    """Return log(sum(exp(input))) over `dim`, without overflow of the exponentials."""
 
 def multigammaln(input: Tensor, p: builtins.int, *, out: Tensor | None = ...) -> Tensor:
-    """Return the log of the multivariate gamma function of p dims: a sum of lgamma(input - k/2), and p(p-1)/4*log(pi)."""
+    """Return the logarithm of the multivariate gamma function of dimension p."""
 
 def ndtr(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the normal distribution function, with its negative tail to full relative accuracy."""
+    """Return the cumulative distribution function of the standard normal distribution."""
 
 def ndtri(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the y with ndtr(y) = x: infinities at 0 and 1, nan outside.  Gradient: g*sqrt(2*pi)*exp(y**2/2)."""
+    """Return the y with ndtr(y) = x; -inf at 0, inf at 1, and nan outside [0, 1]."""
 
 def polygamma(n: builtins.int, input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the n-th derivative of digamma.  Gradient: g*polygamma(n + 1, x)."""
+    """Return the n-th derivative of digamma.  Gradient: g*polygamma(n + 1, input)."""
 
 def psi(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return the derivative of lgamma: -inf at 0, inf at -0.0, nan at negative integers."""
+    """Return the derivative of lgamma; -inf at 0, inf at -0.0, and nan at negative integers."""
 
 def round(input: Tensor, *, decimals: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
-    """Return the nearest integer, or multiple of 10**-decimals; ties go to even: round(0.5) = 0, round(1.5) = 2."""
+    """Return x rounded to the nearest integer, or to the nearest multiple of 10**-decimals."""
 
 def sinc(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return sin(pi*x)/(pi*x), 1 at 0.  Gradient: g*(cos(pi*x) - y)/x, 0 at 0."""
+    """Return sin(pi*x)/(pi*x), which is 1 at 0.  Gradient: g*(cos(pi*x) - y)/x with the result y; 0 at 0."""
 
 def softmax(input: Tensor, dim: builtins.int, dtype: Any = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Return exp(input) / sum(exp(input)) along `dim`, shifted by the maximum so that nothing overflows."""
+    """Return exp(input) / sum(exp(input)) along `dim`; the input is first shifted by its maximum to avoid overflow."""
 
 def xlog1py(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """Return input*log(1 + other), 0 where input is 0 unless other is nan."""
+    """Return input*log(1 + other); where input is 0, the result is 0 unless other is nan."""
 
 def xlogy(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """Return input*log(other), 0 where input is 0 unless other is nan."""
+    """Return input*log(other); where input is 0, the result is 0 unless other is nan."""
 
 def zeta(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """Return the sum of (k + other)**-input over all k from 0 on: inf for input 1, nan below."""
+    """Return the Hurwitz zeta function: the sum of (k + other)**-input over all k >= 0."""

@@ -1,1 +1,1 @@
-"""The Python interface of tensors: methods, other libraries' names, exchange of memory, printing."""
+"""The Python interface of tensors: methods, names from other libraries, exchange of memory, printing and files."""

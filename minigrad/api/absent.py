@@ -1,7 +1,8 @@
-"""Names that other libraries have and minigrad does not, each with its replacement.
+"""Advice for names that other libraries have and minigrad does not have.
 
-An AttributeError for a missing name ends with advice: what replaces a name of PyTorch or JAX, the namespace of minigrad
-that has the name, or the nearest names of the same namespace.  Nothing here runs before a name was missed.
+An AttributeError for a missing name ends with advice: the replacement of a name from PyTorch or JAX, the namespace of
+minigrad that has the name, or names of the same namespace with a similar spelling.  The advice is looked up only when
+the message of such an error is read.
 """
 
 from __future__ import annotations
@@ -63,7 +64,10 @@ SPACES: Final = ("", "nn", "nn.functional", "optim", "optim.lr_scheduler", "data
 
 
 class MissingName(AttributeError):
-    """An attribute that is not there; its advice is looked up when the message is read, so `hasattr` pays nothing."""
+    """The error for a missing attribute.
+
+    Its advice is looked up when the message is read, so `hasattr` does not pay for it.
+    """
 
     def __init__(self, message: str, name: str, advice: Callable[[], str]) -> None:
         super().__init__(message, name=name)
@@ -79,7 +83,7 @@ class MissingName(AttributeError):
 
 
 def absent(module: str, name: str) -> AttributeError:
-    """Return the error for a name that a module does not have."""
+    """Return the AttributeError for a name that a module does not have."""
 
     def advice() -> str:
         own = getattr(importlib.import_module(module), "__all__", ())
@@ -89,7 +93,7 @@ def absent(module: str, name: str) -> AttributeError:
 
 
 def missing_attribute(kind: type, name: str) -> NoReturn:
-    """Raise the error for an attribute that a kind of tensors does not have."""
+    """Raise the AttributeError for an attribute that a class of tensors does not have."""
 
     def advice() -> str:
         function = elsewhere("", name).removeprefix("write it as ")
@@ -100,13 +104,13 @@ def missing_attribute(kind: type, name: str) -> NoReturn:
 
 
 def replaced(name: str) -> str:
-    """Return the replacement of a name of another library, or ""."""
+    """Return the advice for a name from another library, or ""."""
     family = (advice for pattern, advice in FAMILIES.items() if re.search(pattern, name))
     return INSTEAD.get(name) or next(family, "")
 
 
 def elsewhere(module: str, name: str) -> str:
-    """Return the namespace of minigrad that has the name, as advice, or ""."""
+    """Return advice that names the namespace of minigrad, or the method, that has the name; "" if there is none."""
     for space in SPACES:
         path = f"minigrad.{space}".rstrip(".")
         if path != module and name in getattr(importlib.import_module(path), "__all__", ()):
@@ -116,13 +120,13 @@ def elsewhere(module: str, name: str) -> str:
 
 
 def nearest(name: str, names: Iterable[str]) -> str:
-    """Return names with a similar spelling, as a question, or ""."""
+    """Return a question with names of a similar spelling, or ""."""
     close = difflib.get_close_matches(name, list(names), n=3, cutoff=0.78)
     return f"did you mean {' or '.join(map(repr, close))}?" if close else ""
 
 
 def answering(module: str) -> Callable[[str], NoReturn]:
-    """Return the `__getattr__` of a module, for names that it does not have."""
+    """Return the `__getattr__` function of a module, which raises the error for a missing name."""
 
     def missing(name: str) -> NoReturn:
         raise absent(module, name)
@@ -131,7 +135,7 @@ def answering(module: str) -> Callable[[str], NoReturn]:
 
 
 def present(module: dict[str, Any], names: Mapping[str, Any]) -> None:
-    """Fill a module with public names; for any other it fails, and says what to write instead."""
+    """Fill a module with its public names; any other name raises an AttributeError with advice."""
     everything = sorted(names)
     document_all(names)
     module.update(names, __all__=everything, __dir__=listed(everything), __getattr__=answering(module["__name__"]))

@@ -1,7 +1,7 @@
-"""candle's and NumPy's names for functions that have another name here, so that code and habits carry over.
+"""Names from candle and NumPy for functions that have another name in minigrad.
 
-`ALIASES` are the same objects under two names; the functions below differ in arguments.  `docs/names.md` is the
-table for readers.
+`ALIASES` lists second names of the same functions.  The functions below differ from those of minigrad in their
+arguments.  `docs/names.md` lists all these names.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from minigrad.ops.pointwise import compare
 from minigrad.ops.shape import views
 from minigrad.runtime.tensor import Tensor
 
-# The name in candle or NumPy -> the name in minigrad.  Both names are the same function.
+# The name in candle or NumPy -> the name in minigrad.  Both names refer to the same function.
 ALIASES = {
     "sqr": "square", "recip": "reciprocal", "powf": "pow", "to_dtype": "to", "astype": "to", "broadcast_as": "expand",
     "broadcast_to": "expand", "sum_all": "sum", "mean_all": "mean", "max_all": "amax", "min_all": "amin",
@@ -39,30 +39,30 @@ ALIASES |= {f"broadcast_{n}": n for n in "add sub mul div maximum minimum pow eq
 
 @public(namespace=MG)
 def flatten_to(x: Tensor, end_dim: int) -> Tensor:
-    """Flatten the dims up to end_dim (included) into one."""
+    """Flatten the dims from the first to `end_dim`, which is included, into one."""
     return views.flatten(x, 0, end_dim)
 
 
 @public(namespace=MG)
 def flatten_from(x: Tensor, start_dim: int) -> Tensor:
-    """Flatten the dims from start_dim to the last into one."""
+    """Flatten the dims from `start_dim` to the last into one."""
     return views.flatten(x, start_dim, -1)
 
 
 def get(x: Tensor, index: int) -> Tensor:
-    """Return x[index] along the first dim."""
+    """Return the slice at position `index` of the first dim, `x[index]`."""
     return views.select(x, dim=0, index=index)
 
 
 @public(namespace=MG)
 def where_cond(condition: Tensor, a: Any, b: Any) -> Tensor:
-    """Select by a condition, in candle's order of `where`: the condition first."""
+    """Return `mg.where` of the operands; as a method, the tensor is the condition, as in candle."""
     return compare.where(condition, a, b)
 
 
 @public(namespace=MG)
 def arange_step(start: float, end: float, step: float, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """Return candle's `arange` with a step."""
+    """Return `mg.arange` with a step, under candle's name."""
     return creation.arange(start, end, step, dtype=dtype, device=device)
 
 
@@ -72,12 +72,12 @@ def one_set(x: Tensor) -> Tensor:
 
 
 def slice_set(x: Tensor, source: Tensor, dim: int, offset: int) -> Tensor:
-    """Write source into x from position `offset` along `dim`, in place."""
+    """Write `source` into x along `dim`, from position `offset`, in place."""
     return copy_(views.narrow(x, dim=dim, start=offset, length=source.shape[dim]), source)
 
 
 def keeping(name: str) -> Callable[..., Any]:
-    """Return the reduction with keepdim=True: candle's `sum_keepdim(dim)` and similar names."""
+    """Return the method of a reduction with keepdim=True, such as candle's `sum_keepdim(dim)`."""
     reducer = getattr(Tensor, name)
 
     def method(x: Tensor, dim: Any = None) -> Any:
@@ -89,7 +89,7 @@ def keeping(name: str) -> Callable[..., Any]:
 
 
 def attach() -> None:
-    """Attach the other names to Tensor."""
+    """Attach the aliases and the functions above to Tensor."""
     for alias, name in ALIASES.items():
         setattr(Tensor, alias, getattr(Tensor, name))
         if hasattr(Tensor, f"{name}_") and not hasattr(Tensor, f"{alias}_"):

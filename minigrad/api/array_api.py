@@ -1,8 +1,8 @@
 """The functions of the array API standard, version 2024.12: `xp = x.__array_namespace__()`.
 
-Libraries that are written against the standard, such as SciPy and scikit-learn, take tensors through this module.
-Names and arguments are the standard's (`axis`, `keepdims`, `correction=0`); values, views and gradients are those of
-the functions of `mg`, which keep PyTorch's meanings.  Complex numbers and Fourier transforms are absent.
+Libraries that are written against the standard, such as SciPy and scikit-learn, accept tensors through this module.
+The names and arguments are those of the standard (`axis`, `keepdims`, `correction=0`).  Values, views and gradients are
+those of the functions of `mg`, which behave as in PyTorch.  Complex numbers and Fourier transforms are not supported.
 Source: https://data-apis.org/array-api/2024.12.
 """
 
@@ -27,7 +27,7 @@ from minigrad.runtime.tensor import Tensor
 
 __array_api_version__ = "2024.12"
 __array_namespace_info__ = standard.namespace_info
-# Functions of `mg` that need no change, under the same name or under an alias.
+# Functions that `mg` has with the same arguments, under the same name or under an alias.
 UNARY = """abs acos acosh asin asinh atan atanh bitwise_invert ceil cos cosh exp expm1 floor isfinite isinf isnan log
     log1p log2 log10 logical_not negative positive reciprocal round sign signbit sin sinh sqrt square tan tanh trunc"""
 BINARY = """add atan2 bitwise_and bitwise_left_shift bitwise_or bitwise_right_shift bitwise_xor copysign divide equal
@@ -35,7 +35,7 @@ BINARY = """add atan2 bitwise_and bitwise_left_shift bitwise_or bitwise_right_sh
     minimum multiply nextafter not_equal pow remainder subtract"""
 OURS = ALIASES | {"bitwise_invert": "bitwise_not", "equal": "eq"}
 
-# Functions with other arguments, each with the expression of `mg` that it returns.
+# Functions with other arguments than in `mg`, each with the expression that it returns.
 SPELLED = """
 all(x, /, *, axis=None, keepdims=False): mg.all(x, axis, keepdims)
 any(x, /, *, axis=None, keepdims=False): mg.any(x, axis, keepdims)
@@ -127,7 +127,7 @@ vecdot(x1, x2, /, *, axis=-1): lin.vecdot(*paired("vecdot", x1, x2, ([axis], [ax
 vector_norm(x, /, *, axis=None, keepdims=False, ord=2): lin.vector_norm(x, ord, axis, keepdims)
 """
 
-# Parameters of these functions: type and description.
+# The type and the description of each parameter of these functions.
 DESCRIBED = {
     "append": ("Tensor, optional", "Values after the last ones."),
     "arrays": ("Tensor or sequence of Tensor", "The tensors."),
@@ -182,7 +182,10 @@ DESCRIBED = {
 
 
 def spelled(lines: str, **others: Any) -> dict[str, Any]:
-    """Return the functions of a table, except those that call a missing function; others: names that lines may use."""
+    """Return the functions of a table, by name.
+
+    A function is left out if `mg.linalg` lacks a function that it calls.  others: further names that lines may use.
+    """
     names = {"mg": SimpleNamespace(**namespaces[MG]), "lin": SimpleNamespace(**namespaces[LINALG])}
     names |= vars(standard) | others
     functions: dict[str, Any] = {}
@@ -213,7 +216,7 @@ def document_parameters(function: Callable[..., Any]) -> None:
 
 
 def meeting(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """Return a function of two operands, of which an operand without dims counts as any other for the dtype."""
+    """Return a binary function in which an operand without dims has full weight in the promotion of dtypes."""
 
     def call(x1: Any, x2: Any, /) -> Tensor:
         return function(*standard.joined(x1, x2))

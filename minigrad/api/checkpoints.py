@@ -1,7 +1,7 @@
-"""`mg.Checkpoint`: the whole state of a training in one file, from which it resumes with the same bits.
+"""`mg.Checkpoint`: the whole state of a training run in one file, from which the run resumes with the same bits.
 
-A checkpoint is a safetensors file of `files.py` with a checksum of all its bytes in the metadata.  It gets its
-name when it is whole and on disk; `load` takes the newest one whose checksum is right.
+A checkpoint is a safetensors file of `files.py` with a checksum of its contents in the metadata.  The file gets its
+name when it is complete and on disk.  `load` reads the newest file whose checksum is right.
 """
 
 from __future__ import annotations
@@ -28,31 +28,33 @@ TEMPORARY: Final = ".checkpoint-"  # the prefix of the names of unfinished files
 
 
 class Checkpoint:
-    """Save and restore the state of a training: `save` after some steps, `load` at the start.
+    """Save and restore the state of a training run: call `save` after some steps and `load` at the start.
 
     Parameters
     ----------
     model, optimizer, scheduler, loader : optional
         Objects with `state_dict()` and `load_state_dict(state)`.
     generator : Generator, optional
-        Generator that the training draws from.  The default generators of minigrad, Python and NumPy are always saved.
+        Generator from which the program draws random numbers.  The states of the default generators of minigrad, Python
+        and NumPy are always saved.
     folder : str or path, default "checkpoints"
-        Where the files are, `checkpoint-00000001.safetensors` and so on; the first `save` creates it.
+        Folder of the files `checkpoint-00000001.safetensors` and so on; the first `save` creates it.
     keep : int, default 3
-        How many files stay; older ones are removed after a newer one is on disk.
+        Number of files to keep; older files are removed after a newer file is on disk.
     **kwargs
-        More objects with `state_dict` and `load_state_dict`, or generators, by name.
+        Further objects with `state_dict` and `load_state_dict`, or generators, by name.
 
     Raises
     ------
     ArgumentError
-        For an object without these methods.
+        If an object is not a generator and lacks one of these methods, or if `keep` is not a positive int.
 
     Notes
     -----
-    A state is a tree of dicts, lists, tuples, tensors, arrays, numbers, texts and None.  Nothing is pickled, and other
-    programs can read the tensors of a file.  A training that is killed, also while it saves, and then resumes, computes
-    the bits that it would have computed, if its state is in these objects and in the values given to `save`.
+    A state is a tree of dicts, lists, tuples, tensors, arrays, numbers, strings and None.  Nothing is pickled, and
+    other programs can read the tensors of a file.  A run may be killed at any time, also while it saves.  If its whole
+    state is in these objects and in the values passed to `save`, the resumed run computes the same bits as a run
+    without the interruption.
 
     Examples
     --------
@@ -89,7 +91,7 @@ class Checkpoint:
         Parameters
         ----------
         **values
-            Further values that the training needs, such as its step: numbers, texts, tensors and trees of them.
+            Further values that the program needs, such as the step: numbers, strings, tensors and trees of these.
 
         Returns
         -------
@@ -99,12 +101,12 @@ class Checkpoint:
         Raises
         ------
         ArgumentError
-            For a state that a file cannot have.
+            If a state contains a value that a file cannot store.
         """
         return self._written(self._state(), values)
 
     def load(self, map_location: Any = None) -> dict[str, Any] | None:
-        """Restore the newest checkpoint that is intact.
+        """Restore the objects from the newest intact checkpoint.
 
         Parameters
         ----------
@@ -114,7 +116,7 @@ class Checkpoint:
         Returns
         -------
         dict or None
-            The values that were given to `save`; None if the folder has no checkpoint.
+            The values that were passed to `save`; None if the folder has no checkpoint.
 
         Raises
         ------
@@ -124,7 +126,7 @@ class Checkpoint:
         Warns
         -----
         UserWarning
-            For each damaged file that is passed over.
+            For each damaged file that is skipped.
         """
         newest = self._newest(files.target(map_location))
         return None if newest is None else self._restored(*newest)
@@ -135,7 +137,7 @@ class Checkpoint:
         return {"states": states, "random": random_states()}
 
     def _written(self, state: dict[str, Any], values: dict[str, Any]) -> str:
-        """Write the next file, remove those that are not kept, and return its path."""
+        """Write the next file, remove old and unfinished files, and return the path of the new file."""
         os.makedirs(self.folder, exist_ok=True)
         numbers = self._numbers()
         path = self._path(numbers[-1] + 1 if numbers else 1)
@@ -150,7 +152,7 @@ class Checkpoint:
         return path
 
     def _newest(self, device: Any) -> tuple[Any, str] | None:
-        """Return the tree and the path of the newest file that is intact, None if there is no file."""
+        """Return the tree and the path of the newest intact file, or None if there is no file."""
         problems = []
         for number in reversed(self._numbers()):
             path = self._path(number)
@@ -167,7 +169,7 @@ class Checkpoint:
         return None
 
     def _restored(self, tree: Any, path: str) -> dict[str, Any]:
-        """Restore each object, and return the values."""
+        """Restore each object and the default generators, and return the values that were passed to `save`."""
         missing = [name for name in self.parts if name not in tree["states"]]
         if missing:
             names = ", ".join(tree["states"]) or "no object"
@@ -187,7 +189,7 @@ class Checkpoint:
         return sorted(int(match[1]) for match in map(NAME.fullmatch, names) if match)
 
     def _path(self, number: int) -> str:
-        """Return the path of the checkpoint of a number."""
+        """Return the path of the checkpoint with this number."""
         return os.path.join(self.folder, f"checkpoint-{number:08d}.safetensors")
 
 
@@ -195,12 +197,12 @@ class Checkpoint:
 
 
 def state_of(part: Any) -> Any:
-    """Return the state of an object."""
+    """Return the state of an object or a generator."""
     return [part.seed, part.offset] if isinstance(part, Generator) else part.state_dict()
 
 
 def restore(part: Any, state: Any) -> None:
-    """Give an object its state."""
+    """Set the state of an object or a generator."""
     if isinstance(part, Generator):
         part.seed, part.offset = state
     else:
@@ -208,11 +210,11 @@ def restore(part: Any, state: Any) -> None:
 
 
 def random_states() -> dict[str, Any]:
-    """Return the states of the default generators: that of minigrad, of Python and of NumPy."""
+    """Return the states of the default generators of minigrad, Python and NumPy."""
     version, words, gauss = random.getstate()
     legacy: Any = np.random.get_state(legacy=False)  # noqa: NPY002 - the global generator is the one that programs use
     state = legacy["state"]
-    # The default generator of NumPy, unless the program has set another one.
+    # NumPy's default bit generator; the state of another one, which the program has set, is not saved.
     simple = legacy["bit_generator"] == "MT19937"
     return {
         "minigrad": state_of(default_generator),
@@ -224,7 +226,7 @@ def random_states() -> dict[str, Any]:
 
 
 def restore_random(states: dict[str, Any]) -> None:
-    """Set the default generators to states."""
+    """Set the states of the default generators."""
     restore(default_generator, states["minigrad"])
     version, words, gauss = states["python"]
     random.setstate((version, tuple(words.tolist()), gauss))
@@ -237,7 +239,7 @@ def restore_random(states: dict[str, Any]) -> None:
 
 
 def written(tree: Any, path: str) -> None:
-    """Write a tree with its checksum."""
+    """Write a tree and its checksum to a file at `path`."""
     packer = files.Packer()
     structure = json.dumps(packer.packed(tree, ""))
     arrays = {name: np.ascontiguousarray(host_array(x.detach())).reshape(x.shape) for name, x in packer.tensors.items()}
@@ -247,9 +249,9 @@ def written(tree: Any, path: str) -> None:
 
 
 def checksum(arrays: dict[str, Any], structure: str) -> str:
-    """Return the CRC-32 of all that a checkpoint has: structure, names, dtypes, shapes and elements.
+    """Return the CRC-32 of the contents of a checkpoint: structure, names, dtypes, shapes and elements.
 
-    CRC-32 takes 22 ms for 100 MB; SHA-256 takes 60 ms on a processor with instructions for it.
+    For 100 MB, CRC-32 takes 22 ms, and SHA-256 takes 60 ms on a processor with instructions for it.
     """
     facts = [structure, [[name, arrays[name].dtype.name, list(arrays[name].shape)] for name in sorted(arrays)]]
     result = zlib.crc32(json.dumps(facts).encode())
@@ -261,7 +263,7 @@ def checksum(arrays: dict[str, Any], structure: str) -> str:
 
 
 def content(path: str, device: Any) -> Any:
-    """Return the tree of a file.  Raises FileError if it is damaged, or not a checkpoint."""
+    """Return the tree of a file.  Raises FileError if the file is damaged or is not a checkpoint."""
     with reading(f"Checkpoint: {path}"):
         with open(path, "rb") as file:
             arrays, metadata = safetensors.read(file, os.fstat(file.fileno()).st_size)

@@ -1,8 +1,9 @@
-"""copy, deepcopy and pickle of tensors and Vars: other objects, the last two with separate memory.
+"""Implement `copy`, `deepcopy` and `pickle` for tensors and Vars; the last two copy the memory.
 
-Tensors that share memory share it after deepcopy and pickle as well.  A pickle is written in one pass, so a tensor
-whose memory another tensor shows is written with the whole of it, as in PyTorch; any other with its own elements alone.
-A graph cannot be copied: what a recorded op made is shared by `copy` with its history, and refused by the others.
+Tensors that share memory also share memory after `deepcopy` and `pickle`.  A pickle is written in one pass.  So if
+another tensor uses the same storage, the whole storage is written, as in PyTorch; otherwise only the elements of the
+tensor are written.  A graph cannot be copied.  For the result of a recorded op, `copy` shares the history, and
+`deepcopy` and `pickle` raise GradientError.
 """
 
 from __future__ import annotations
@@ -27,7 +28,10 @@ from minigrad.runtime.var import Var
 
 
 def shallow(x: Tensor) -> Tensor:
-    """Another tensor on the same storage, with the same history; a Var becomes another leaf with the same `.grad`."""
+    """Return another tensor on the same storage, with the same history.
+
+    The copy of a Var is another leaf with the same `.grad`.
+    """
     twin = twin_on(x, x.storage, x.op)
     if isinstance(x, Var):
         twin._grad = x._grad
@@ -37,7 +41,10 @@ def shallow(x: Tensor) -> Tensor:
 
 
 def deep(x: Tensor, memo: dict[int, Any]) -> Tensor:
-    """Return a tensor on a copy of the storage, one for all that share it.  Raises GradientError within a graph."""
+    """Return a tensor on a copy of the storage; all copied tensors of this storage share the copy.
+
+    Raises GradientError for the result of a recorded op.
+    """
     refuse_history(x, "deepcopy")
     storage = memo.get(id(x.storage))
     if storage is None:
@@ -51,9 +58,10 @@ def deep(x: Tensor, memo: dict[int, Any]) -> Tensor:
 
 
 def reduced(x: Tensor) -> tuple[Any, ...]:
-    """Return how pickle makes it again: from its elements, or from its storage if another tensor shows that.
+    """Return the function and the arguments with which pickle restores a tensor.
 
-    Raises GradientError within a graph.
+    They contain the elements of the tensor, or its whole storage if another tensor uses the same storage.
+    Raises GradientError for the result of a recorded op.
     """
     refuse_history(x, "pickle")
     if not is_sole(x):
@@ -65,7 +73,10 @@ def reduced(x: Tensor) -> tuple[Any, ...]:
 
 
 def is_sole(x: Tensor) -> bool:
-    """Return whether no other tensor that a program can reach shows the memory of x; its base may be held by x only."""
+    """Return whether no other tensor that a program can reach uses the storage of x.
+
+    The base of x does not count if only x refers to it.
+    """
     others = stored(x) - STORED
     return others == 0 or (others == 1 and isinstance(x.base, Tensor) and held(x, "base") == HELD)
 
@@ -74,7 +85,7 @@ def on_storage(
     kind: type[Tensor], storage: Storage, shape: tuple[int, ...], strides: tuple[int, ...], offset: int,
     name: str | None,
 ) -> Tensor:  # fmt: skip
-    """Return the tensor of a pickle whose memory others share."""
+    """Restore a tensor of a pickle on a storage that other tensors may share."""
     twin: Any = kind.__new__(kind)
     Tensor.__init__(twin, storage, Layout.make(shape, strides, offset))
     if issubclass(kind, Var):
@@ -84,19 +95,19 @@ def on_storage(
 
 
 def reduced_storage(storage: Storage) -> tuple[Any, ...]:
-    """For pickle: the whole memory, which is written once for all tensors that show it."""
+    """Reduce a storage for pickle, which writes it once for all tensors that use it."""
     values = np.array(backend_of(storage.device).to_host(storage))
     return storage_from_pickle, (values, storage.dtype, str(storage.device))
 
 
 def storage_from_pickle(values: np.ndarray[Any, Any], dtype: DType, device: str) -> Storage:
-    """Return the memory of a pickle."""
+    """Restore a storage of a pickle on its device."""
     where = as_device(device)
     return backend_of(where).from_host(values, dtype, where)
 
 
 def twin_on(x: Tensor, storage: Storage, op: BackpropOp | None) -> Any:
-    """Another object of the class of x, and of its name if it has one."""
+    """Return a new object with the class, the layout and, if there is one, the name of x."""
     twin: Any = type(x).__new__(type(x))
     Tensor.__init__(twin, storage, x.layout, op)
     if isinstance(x, Var):
@@ -109,7 +120,7 @@ def twin_on(x: Tensor, storage: Storage, op: BackpropOp | None) -> Any:
 
 
 def from_pickle(array: np.ndarray[Any, Any], device: str, frozen: bool = False) -> Any:
-    """Return the tensor of a pickle; frozen: it was a Var before."""
+    """Restore a tensor of a pickle from its elements; frozen: whether it was a Var before."""
     dtype, where = as_dtype(array.dtype), as_device(device)
     flat = cast_array(array, dtype).reshape(-1)
     x: Any = Tensor(backend_of(where).from_host(flat, dtype, where), Layout.contiguous(tuple(array.shape)))

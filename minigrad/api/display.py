@@ -1,8 +1,9 @@
-"""How a tensor prints: the numbers in PyTorch's format, then dtype, device, name and op.
+"""Print tensors: the elements in PyTorch's format, then dtype, device, name and op.
 
-All elements have one width: integers as `3.`, others with `precision` digits behind the point.  They have an exponent
-if the largest is 1000 times the smallest or more than 1e8, or if the smallest is less than 1e-4.
-Source: these thresholds and the breaks of lines are those of PyTorch's `_tensor_str.py`.
+All elements have the same width.  Floats are printed as `3.` if all of them are integers, otherwise with `precision`
+digits after the decimal point.  They have an exponent if the largest magnitude is more than 1e8 or more than 1000 times
+the smallest, or if the smallest is less than 1e-4 and not all elements are integers.
+Source: these thresholds and the line breaks are those of PyTorch's `_tensor_str.py`.
 """
 
 from __future__ import annotations
@@ -34,12 +35,27 @@ def set_printoptions(
     precision: int | None = None, threshold: float | None = None, edgeitems: int | None = None,
     linewidth: int | None = None, profile: str | None = None, sci_mode: bool | None = None,
 ) -> None:  # fmt: skip
-    """Set how tensors are printed in this process; omitted options do not change, except sci_mode.
+    """Set how tensors are printed in this process; omitted options do not change, except `sci_mode`.
 
-    precision: digits after the point; threshold: elements from which the middle is left out; edgeitems: how many are
-    then shown at each end; linewidth: characters of a line; sci_mode: True for exponents, False for none, None where
-    the numbers need them; profile: "default", "short" or "full", which the other options then modify.
-    Raises ArgumentError for another profile.
+    Parameters
+    ----------
+    precision : int, optional
+        Number of digits after the decimal point.
+    threshold : float, optional
+        Largest number of elements of a tensor that is printed in full.
+    edgeitems : int, optional
+        Number of elements that are printed at each end of a dim, for a tensor with more elements than `threshold`.
+    linewidth : int, optional
+        Number of characters in a line.
+    profile : str, optional
+        "default", "short" or "full": a set of values, which the other options then modify.
+    sci_mode : bool, optional
+        Whether elements are printed with an exponent; None chooses by their magnitudes.
+
+    Raises
+    ------
+    ArgumentError
+        If `profile` is another string.
     """
     _options.update(changed(precision, threshold, edgeitems, linewidth, profile) | {"sci_mode": sci_mode})
 
@@ -49,7 +65,7 @@ def printoptions(
     precision: int | None = None, threshold: float | None = None, edgeitems: int | None = None,
     linewidth: int | None = None, profile: str | None = None, sci_mode: bool | None = None,
 ) -> Iterator[None]:  # fmt: skip
-    """Set print options as `set_printoptions` for a `with` block, in this thread or task."""
+    """Set print options for a `with` block, in this thread or task: see `set_printoptions`."""
     own = changed(precision, threshold, edgeitems, linewidth, profile)
     block = _blocks.begin(own if sci_mode is None else own | {"sci_mode": sci_mode})
     try:
@@ -59,7 +75,7 @@ def printoptions(
 
 
 def changed(precision: Any, threshold: Any, edgeitems: Any, linewidth: Any, profile: str | None) -> dict[str, Any]:
-    """Return the options that a call names, on top of a profile."""
+    """Return the options of a profile, updated with the options that are not None."""
     if profile is not None and profile not in PROFILES:
         raise ArgumentError(f"set_printoptions: profile must be one of {', '.join(PROFILES)}, got {profile!r}")
     own = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
@@ -67,12 +83,12 @@ def changed(precision: Any, threshold: Any, edgeitems: Any, linewidth: Any, prof
 
 
 def option(name: str) -> Any:
-    """Return an option in this thread or task: that of the newest block that sets it, otherwise that of the process."""
+    """Return the value of an option: from the newest `with` block that sets it, otherwise that of the process."""
     return next((block.value[name] for block in reversed(_blocks.blocks) if name in block.value), _options[name])
 
 
 def number_format(array: Any) -> Callable[[Any], str]:
-    """Return the format of all elements of an array, which depends on the smallest and the largest of them."""
+    """Return the function that formats the elements of an array; it depends on the smallest and largest magnitude."""
     precision, mode = option("precision"), option("sci_mode")
     if array.dtype.kind != "f":
         return lambda value: str(value.item())
@@ -89,7 +105,7 @@ def number_format(array: Any) -> Callable[[Any], str]:
 
 
 def shown_part(array: Any, edge: int) -> Any:
-    """Return the elements that are shown of a long array: those at both ends of each dim."""
+    """Return the elements of a long array that are printed: `edge` elements at both ends of each dim."""
     for dim, length in enumerate(array.shape):
         if length > 2 * edge:
             array = np.take(array, [*range(edge), *range(length - edge, length)], dim)
@@ -97,20 +113,23 @@ def shown_part(array: Any, edge: int) -> Any:
 
 
 def laid_out(array: Any, indent: int) -> str:
-    """Return the elements in nested brackets, lines broken after a comma; `indent`: characters before the first."""
+    """Return the elements as text in nested brackets; `indent`: the number of characters before the first bracket."""
     if not array.size:
         return "[]"
     edge = option("edgeitems") if array.size > option("threshold") else None
     seen = array if edge is None else shown_part(array, edge)
     written = number_format(seen)
-    # If all numbers are 0 or not finite, the width is that of one digit, as in PyTorch.
+    # Zeros, inf and nan do not count for the width; if there are no other elements, it is 1, as in PyTorch.
     counted = seen[np.isfinite(seen) & (seen != 0)] if seen.dtype.kind == "f" else seen
     width = max([len(written(value)) for value in counted.reshape(-1)], default=1)
     return nested(array, lambda value: written(value).rjust(width), width, indent, edge)
 
 
 def nested(array: Any, written: Callable[[Any], str], width: int, indent: int, edge: int | None) -> str:
-    """Return the elements of one dim after the other; edge: how many are shown at each end, None for all."""
+    """Return the elements as text, one dim inside the other.
+
+    edge: the number of elements that are printed at each end of a long dim; None prints all.
+    """
     if array.ndim == 0:
         return written(array[()])
     cut = edge is not None and len(array) > 2 * edge
@@ -150,7 +169,7 @@ def represent(x: Tensor) -> str:
     if x.op is not None:
         notes.append(f"op={x.op.op.label}")
     length = len(text) - text.rfind("\n") + 1 + (indent if "\n" not in text else 0)
-    for note in notes:  # on the line of the numbers if it fits, otherwise on a new line
+    for note in notes:  # a note is on the line of the elements if it fits there, otherwise on a new line
         apart = length + len(note) + 2 > option("linewidth")
         text += f",\n{' ' * indent}{note}" if apart else f", {note}"
         length = indent + len(note) if apart else length + len(note) + 2
@@ -158,14 +177,14 @@ def represent(x: Tensor) -> str:
 
 
 def as_html(x: Tensor) -> str:
-    """Return the HTML for a notebook: the text, and an image if there are many numbers."""
+    """Return the HTML of a tensor for a notebook: its text, and an image if it has many elements."""
     from minigrad.diagnostics import shown
 
     return shown.tensor_html(x, represent(x))
 
 
 def grads_as_html(grads: GradStore) -> str:
-    """Return the HTML for a notebook: a row for each Var."""
+    """Return the HTML of gradients for a notebook: a table with one row per Var."""
     from minigrad.diagnostics import shown
 
     return shown.grads_html({getattr(x, "name", None) or f"Var #{x.id}": g for x, g in grads.items()})

@@ -1,4 +1,7 @@
-"""Random numbers written into a tensor: `x.normal_()` and similar methods.  The old elements get the gradient 0."""
+"""Fill a tensor with random numbers in place: `x.normal_()` and similar methods.
+
+The gradient with respect to the replaced elements is 0.
+"""
 
 from __future__ import annotations
 
@@ -22,45 +25,52 @@ def write(name: str, x: Tensor, values: Tensor) -> Tensor:
 
 
 def wide(name: str, x: Tensor) -> DType:
-    """Return the dtype in which numbers for x are drawn: its own, float32 for float16 and bfloat16."""
+    """Return the dtype in which numbers for x are drawn: the dtype of x, or float32 for float16 and bfloat16."""
     if not x.dtype.is_float:
         raise DTypeError(f"{name}: {describe(x)} needs a floating dtype; convert with .to(mg.float32)", op=name)
     return x.dtype if x.dtype.itemsize > 2 else float32
 
 
 def share(x: Tensor, dtype: DType, generator: Any) -> Tensor:
-    """Return uniform numbers between 0 and 1, both excluded, one for each element of x."""
+    """Return one uniform number per element of x, between 0 and 1; both ends are excluded."""
     return clamp(random.rand(x.shape, dtype=dtype, device=x.device, generator=generator), 2.0**-25)
 
 
 def expect(name: str, fits: bool, text: str, value: float) -> None:
-    """Raise ArgumentError for an invalid parameter of a distribution."""
+    """Raise ArgumentError with `text` and `value` if a parameter of a distribution does not fit."""
     if not fits:
         raise ArgumentError(f"{name}: {text}, got {value}", op=name)
 
 
 def normal_(x: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any = None) -> Tensor:
-    """Fill with normal numbers, in place."""
+    """Fill x with samples of a normal distribution, in place."""
     return write("normal_", x, random.normal(mean, std, x.shape, dtype=x.dtype, device=x.device, generator=generator))
 
 
 def uniform_(x: Tensor, low: float = 0.0, to: float = 1.0, *, generator: Any = None) -> Tensor:
-    """Fill with uniform numbers in [low, to), in place.  PyTorch's name of `low`, `from`, is a Python keyword."""
+    """Fill x with uniform numbers in [low, to), in place.
+
+    PyTorch's name for `low` is `from`, which is a Python keyword.
+    """
     drawn = random.uniform(x.shape, low, to, dtype=x.dtype, device=x.device, generator=generator)
     return write("uniform_", x, drawn)
 
 
 def bernoulli_(x: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
-    """Fill with 1 with probability p, a number or a tensor that broadcasts, otherwise 0; in place."""
+    """Fill x in place with 1 with probability p, and with 0 otherwise.
+
+    p: the probability for all elements, or a tensor of probabilities that broadcasts to the shape of x.
+    """
     if isinstance(p, Tensor):
         return write("bernoulli_", x, sampling.bernoulli(p.expand(x.shape), generator=generator))
     return write("bernoulli_", x, sampling.bernoulli(x, p, generator=generator))
 
 
 def random_(x: Tensor, low: int | None = None, to: Any = ..., *, generator: Any = None) -> Tensor:
-    """Fill with integers in [low, to), in place.
+    """Fill x with random integers in [low, to), in place.
 
-    random_(to) starts at 0; random_(low, None) ends where the dtype is not exact.  Without numbers: from 0 to that end.
+    `x.random_(to)` draws from [0, to).  `x.random_(low, None)` draws from `low` to the largest number up to which the
+    dtype represents all integers exactly, 2**24 for float32.  `x.random_()` draws from 0 to this number.
     Raises ArgumentError for integers that the dtype cannot store.
     """
     low, to = (0, low) if to is ... else (low or 0, to)
@@ -77,26 +87,35 @@ def random_(x: Tensor, low: int | None = None, to: Any = ..., *, generator: Any 
 
 
 def exponential_(x: Tensor, lambd: float = 1.0, *, generator: Any = None) -> Tensor:
-    """Fill with exponential numbers with the rate lambd, in place: -log(1 - u)/lambd for uniform u."""
+    """Fill x with samples of an exponential distribution, in place: -log(1 - u)/lambd for uniform u.
+
+    lambd: the rate of the distribution, which must be positive.
+    """
     expect("exponential_", lambd > 0, "the rate must be positive", lambd)
     return write("exponential_", x, (-share(x, wide("exponential_", x), generator)).log1p() / -lambd)
 
 
 def cauchy_(x: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Any = None) -> Tensor:
-    """Fill with Cauchy numbers, in place: median + sigma*tan(pi*(u - 0.5)) for uniform u."""
+    """Fill x with samples of a Cauchy distribution, in place: median + sigma*tan(pi*(u - 0.5)) for uniform u."""
     expect("cauchy_", sigma > 0, "sigma must be positive", sigma)
     turn = share(x, wide("cauchy_", x), generator)
     return write("cauchy_", x, ((turn - 0.5) * math.pi).tan() * sigma + median)
 
 
 def geometric_(x: Tensor, p: float, *, generator: Any = None) -> Tensor:
-    """Fill with numbers of trials up to the first success, each with probability p; in place."""
+    """Fill x with samples of a geometric distribution, in place.
+
+    A sample is the number of independent trials up to the first success; each trial succeeds with probability p.
+    """
     expect("geometric_", 0.0 < p < 1.0, "p must lie between 0 and 1", p)
     return write("geometric_", x, rounding.ceil(share(x, float64, generator).log() / math.log1p(-p)))
 
 
 def log_normal_(x: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Any = None) -> Tensor:
-    """Fill with exponentials of normal numbers with this mean and deviation, in place."""
+    """Fill x with samples of a log-normal distribution, in place.
+
+    The logarithm of a sample has a normal distribution with the given mean and standard deviation.
+    """
     expect("log_normal_", std > 0, "std must be positive", std)
     drawn = random.randn(x.shape, dtype=wide("log_normal_", x), device=x.device, generator=generator)
     return write("log_normal_", x, (drawn * std + mean).exp())

@@ -1,4 +1,4 @@
-"""Explanations of a tensor's gradient: `x.explain_grad()`.  The explanations are imported at the first call."""
+"""The method `x.explain_grad()`, which imports the module with the explanations at its first call."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 def explain_grad(x: Tensor, y: Tensor | None = None) -> Explanation:
     """Explain why the gradient of y with respect to x is None, zero, nan or inf, or by which ops it flows.
 
-    y may be left out under `mg.debug()`, where it is the newest result of x.
+    y: the result; under `mg.debug()` it is optional, and the default is the newest result that was computed from x.
     """
     from minigrad.diagnostics import gradient
 

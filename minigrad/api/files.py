@@ -1,7 +1,7 @@
-"""Files of tensors: `mg.save(obj, "model.safetensors")` and `mg.load`.
+"""Save and load files of tensors: `mg.save(obj, "model.safetensors")` and `mg.load`.
 
-A tree of dicts, lists and tuples is written as tensors by name, `"model.layers.0.weight"`, and a JSON text that
-specifies how they belong together.  A plain dict of tensors needs no such text: its file is that of any other library.
+A tree of dicts, lists and tuples is written as named tensors, such as `"model.layers.0.weight"`, and a JSON text that
+describes the structure of the tree.  A plain dict of tensors is written without this text, as other libraries write it.
 Nothing is pickled, and nothing in a file is executed.
 """
 
@@ -34,21 +34,21 @@ HALVES = "bfloat16"  # key in the structure of an .npz: names of the arrays that
 
 
 def save(obj: Any, f: Any) -> None:
-    """Write tensors, and dicts, lists and tuples of tensors, numbers and strings, to a file.
+    """Write a tensor, or a tree of dicts, lists and tuples with tensors, numbers and strings, to a file.
 
     Parameters
     ----------
     obj : Any
-        Tensors are written with their values, wherever they are and however they are strided.  Tensors with the same
-        memory and layout are written once, and are one tensor after `load`.
+        The tensor or the tree.  Tensors may be on any device and have any strides.  Tensors with the same memory and
+        layout are written once, and `load` returns a single tensor for them.
     f : str, path or binary file
-        A path that ends in ".npz" selects NumPy's format, any other path or file safetensors.  The file at a path is
-        replaced when the new one is whole and on disk, so an interruption leaves the old one.
+        A path that ends in ".npz" selects NumPy's format; any other path or file selects safetensors.  An existing file
+        is replaced when the new file is complete and on disk, so an interruption leaves the old file.
 
     Raises
     ------
     ArgumentError
-        If obj has something else in it, or tensors that share a part of their memory; `clone()` one of those.
+        If obj contains any other object, or two tensors that share only a part of their memory; `clone()` one of them.
 
     Examples
     --------
@@ -71,12 +71,12 @@ def save(obj: Any, f: Any) -> None:
 
 
 def load(f: Any, map_location: Any = None, *, weights_only: bool | None = None, mmap: bool | None = None) -> Any:
-    """Read the file of `save`, or another file in its formats, as a dict of tensors by name.
+    """Read a file that `save` or another library has written in the safetensors or .npz format.
 
     Parameters
     ----------
     f : str, path or binary file
-        Its first bytes tell the format.
+        The file; its format is detected from its first bytes.
     map_location : device, optional
         Device of the tensors; by default `mg.default_device()`.
     weights_only : bool, optional
@@ -87,7 +87,8 @@ def load(f: Any, map_location: Any = None, *, weights_only: bool | None = None, 
     Returns
     -------
     Any
-        The tree that was saved.  Its tensors have no gradient and use separate memory.
+        The tree that was saved, or a dict of tensors by name for a file of another library.  The tensors do not require
+        gradients and use separate memory.
 
     Raises
     ------
@@ -105,14 +106,14 @@ def load(f: Any, map_location: Any = None, *, weights_only: bool | None = None, 
 
 
 class Packer:
-    """The tensors of a tree by name, and the tree with their names in their place."""
+    """Collect the tensors of a tree by name, and convert the tree to JSON with these names."""
 
     def __init__(self) -> None:
         self.tensors: dict[str, Tensor] = {}
         self.names: dict[Any, str] = {}  # names by storage and layout, so that shared tensors are written once
 
     def packed(self, value: Any, path: str) -> Any:
-        """Return a part of the tree as JSON: a list for each container and tensor, with its kind first."""
+        """Return a part of the tree as JSON; a container or a tensor becomes a list that begins with its kind."""
         if isinstance(value, np.ndarray):
             with suppress(DTypeError):  # the error for an array of texts or objects is raised below
                 value = tensor(value, device="cpu")
@@ -135,7 +136,10 @@ class Packer:
         )
 
     def named(self, x: Tensor, path: str) -> str:
-        """Return the name of a tensor, or of an earlier one with its memory.  Raises ArgumentError for a part."""
+        """Return the name of a tensor, or that of an earlier tensor with the same memory and layout.
+
+        Raises ArgumentError if it shares only a part of its memory with an earlier tensor.
+        """
         key = (id(x.storage), x.layout)
         if key not in self.names:
             for name, other in self.tensors.items():
@@ -152,12 +156,12 @@ class Packer:
 
 
 def joined(path: str, key: Any) -> str:
-    """Return the name of a part."""
+    """Return the name of a part of a tree: the name of its container, a dot and its key."""
     return f"{path}.{key}" if path else str(key)
 
 
 def write(file: BinaryIO, arrays: dict[str, Any], structure: Any, npz: bool, new: bool = False) -> None:
-    """Write arrays by name and, unless it is None, the structure."""
+    """Write named arrays and, unless it is None, the structure of the tree."""
     if not npz:
         safetensors.write(file, arrays, {} if structure is None else {STRUCTURE: json.dumps(structure)}, new)
         return
@@ -165,7 +169,7 @@ def write(file: BinaryIO, arrays: dict[str, Any], structure: Any, npz: bool, new
     stored = {name: array.view(np.uint16) if name in halves else array for name, array in arrays.items()}
     if structure is not None or halves:
         stored[STRUCTURE] = np.array(json.dumps({"tree": structure, HALVES: halves}))
-    # `np.savez` takes names for its own parameters, and `np.load` takes "a.npy" for "a".
+    # `np.savez` would take some names as its own parameters, and `np.load` treats "a.npy" as "a".
     with zipfile.ZipFile(file, "w") as archive:
         for name, array in stored.items():
             if "\0" in name:  # a zip archive ends a name at a null character
@@ -176,9 +180,10 @@ def write(file: BinaryIO, arrays: dict[str, Any], structure: Any, npz: bool, new
 
 @contextmanager
 def replaced(path: str) -> Iterator[Any]:
-    """Open a file that replaces the one at `path` when it is whole and on disk; after an error there is none.
+    """Open a temporary file that replaces the file at `path` when it is complete and on disk.
 
-    A link stays, and its target is replaced.  A pipe or a device is written to.
+    After an error, the temporary file is removed and the old file stays.  For a symbolic link, the target of the link
+    is replaced.  A pipe or a device is opened directly.
     """
     if os.path.exists(path) and not os.path.isfile(path):
         with open(path, "wb") as file:
@@ -205,7 +210,7 @@ def replaced(path: str) -> Iterator[Any]:
 
 
 def umask() -> int:
-    """Return the rights that new files do not have; Python can read it only by setting it."""
+    """Return the umask of the process, which Python can read only by setting it."""
     mask = os.umask(0)
     os.umask(mask)
     return mask
@@ -215,14 +220,14 @@ def umask() -> int:
 
 
 def read(file: BinaryIO, path: str, device: Any) -> Any:
-    """Return the tree of a file on a device.  Raises FileError, which names the file."""
+    """Return the tree of a file, with its tensors on a device.  Raises FileError, which contains `path`."""
     names: dict[str, str] = {}
     begin = file.tell()
     start = file.read(9)
     size = file.seek(0, os.SEEK_END) - begin
     file.seek(begin)
     with reading(f"load: {path}"):
-        # Tested first, because the bytes of its header's length can look like another format.
+        # safetensors is tested first, because the bytes of its header's length can look like another format.
         plain = safetensors.begins(start)
         if not plain and start[:2] == b"PK":
             arrays, structure = read_npz(file)
@@ -238,24 +243,30 @@ def read(file: BinaryIO, path: str, device: Any) -> Any:
 
 
 def target(map_location: Any) -> Device:
-    """Return the device of the tensors of a file."""
+    """Return the device for the tensors of a file; the default device for None."""
     return default_device() if map_location is None else as_device(map_location)
 
 
 def tensors_on(device: Device, arrays: dict[str, Any]) -> dict[str, Tensor]:
-    """Return arrays by name as tensors on a device."""
+    """Return tensors on a device with the values of named arrays."""
     return {name: from_numpy(native(array)).to(device) for name, array in arrays.items()}
 
 
 def native(array: Any) -> Any:
-    """Return an array in the byte order of this machine; each byte of a bool is 0 or 1, as no kernel checks it."""
+    """Return an array in the byte order of this machine.
+
+    Each byte of a bool array becomes 0 or 1, because kernels rely on this.
+    """
     if array.dtype == np.bool_:
         return np.ascontiguousarray(array).reshape(array.shape).view(np.uint8) != 0
     return array.astype(array.dtype.newbyteorder("=")) if not array.dtype.isnative else array
 
 
 def read_npz(file: BinaryIO) -> tuple[dict[str, Any], Any]:
-    """Return the arrays of NumPy's format and their structure, or None.  Raises FileError for a file of torch.save."""
+    """Return the arrays of an .npz file by name, and the structure of their tree, or None if there is none.
+
+    Raises FileError for a file of torch.save.
+    """
     arrays = {}
     with zipfile.ZipFile(file) as archive:
         names = archive.namelist()
@@ -276,7 +287,7 @@ def read_npz(file: BinaryIO) -> tuple[dict[str, Any], Any]:
 
 
 def unpacked(value: Any, tensors: dict[str, Tensor]) -> Any:
-    """Return the part of a tree that its JSON describes."""
+    """Return the part of a tree that a JSON value describes."""
     if not isinstance(value, list):
         return value
     kind, parts = value

@@ -1,6 +1,7 @@
-"""Methods for a tensor's gradient: hooks, and `retain_grad`.
+"""Methods for the gradient of a tensor: hooks, and `retain_grad`.
 
-PyTorch's names and meanings; hooks of nodes, before and after their rules, are methods of `BackpropOp`.
+Names and behaviour are those of PyTorch.  Hooks that run before or after the rule of a node are methods of
+`BackpropOp`.
 """
 
 from __future__ import annotations
@@ -17,11 +18,12 @@ from minigrad.runtime.var import Var
 
 
 def register_hook(x: Tensor, hook: Hook) -> HookHandle:
-    """Call `hook(gradient)` when the gradient of x is complete, once per backward pass; its result replaces it.
+    """Call `hook(gradient)` in each backward pass, when the gradient of x is complete.
 
-    Several run in order.  A hook belongs to the current value of x, and also runs where x is an input of `mg.grad`.
-    Raises GradientError where x requires no gradient; in a pass also for a hook that returns another shape, dtype or
-    device.
+    If the hook returns a tensor, this tensor replaces the gradient.  Several hooks run in the order of their
+    registration.  A hook belongs to the current value of x, and also runs if x is an input of `mg.grad`.
+    Raises GradientError if x does not require a gradient, and in a backward pass if the hook returns a tensor of
+    another shape, dtype or device.
     """
     if not x.requires_grad:
         raise GradientError(f"register_hook: {describe(x)} does not require a gradient; make it a mg.Var")
@@ -32,9 +34,11 @@ def register_hook(x: Tensor, hook: Hook) -> HookHandle:
 
 
 def register_post_accumulate_grad_hook(x: Tensor, hook: Hook) -> HookHandle:
-    """Call `hook(x)` when a backward has added to `x.grad`.
+    """Call `hook(x)` after `backward` has added to `x.grad`.
 
-    Several run in order; `mg.grad` calls none.  Raises GradientError for a tensor that is not a leaf."""
+    Several hooks run in the order of their registration.  `mg.grad` does not call these hooks.
+    Raises GradientError if x is not a leaf that requires a gradient.
+    """
     if not x.is_variable:
         raise GradientError(
             f"register_post_accumulate_grad_hook: {describe(x)} is not a leaf with a gradient; use register_hook"
@@ -43,7 +47,10 @@ def register_post_accumulate_grad_hook(x: Tensor, hook: Hook) -> HookHandle:
 
 
 def retain_grad(x: Tensor) -> None:
-    """Keep the gradient of a value in between, as it is after all hooks: `x.grad` then has it.  A Var always does."""
+    """Make backward passes set `x.grad` for an intermediate result; the gradient includes the changes of all hooks.
+
+    A Var always stores its gradient.  Raises GradientError if x does not require a gradient.
+    """
     if not x.requires_grad:
         raise GradientError(f"retain_grad: {describe(x)} does not require a gradient; make it a mg.Var")
     if not x.is_variable:
@@ -51,12 +58,15 @@ def retain_grad(x: Tensor) -> None:
 
 
 def retains_grad(x: Tensor) -> bool:
-    """Return whether `retain_grad` was called."""
+    """Return whether x is an intermediate result for which `retain_grad` was called."""
     return not x.is_variable and x.id in retained
 
 
 def grad(x: Tensor) -> Tensor | None:
-    """Return the gradient for `retain_grad`, or that of a frozen Var, otherwise None; a Var has its own."""
+    """Return the gradient that `retain_grad` stored, or that of a frozen Var, otherwise None.
+
+    The class Var defines its own `grad`.
+    """
     if hasattr(x, "_grad"):
         kept: Tensor | None = x._grad
         return kept
@@ -65,8 +75,10 @@ def grad(x: Tensor) -> Tensor | None:
 
 
 def set_grad(x: Any, value: Tensor | None) -> None:
-    """Reset the gradient with x.grad = None.  Raises GradientError for another value: only a Var, and a Var that was
-    frozen, accepts a gradient."""
+    """Set `x.grad` to None; for a frozen Var, `value` may also be a gradient.
+
+    Raises GradientError for another value of a tensor that was never a Var.
+    """
     if hasattr(x, "_grad"):
         if value is not None:
             Var._check_gradient(x, value)
@@ -79,7 +91,7 @@ def set_grad(x: Any, value: Tensor | None) -> None:
 
 
 def is_inference(x: Tensor) -> bool:
-    """Return whether it was computed under `inference_mode`."""
+    """Return whether x was computed under `inference_mode`."""
     return isinstance(x.storage, InferenceStorage)
 
 

@@ -1,7 +1,7 @@
-"""In-place methods: `x.name_(...)` for every function that has `out=`, and fill_, zero_, copy_.
+"""In-place methods: `x.name_(...)` for functions that have `out=`, and `fill_`, `zero_`, `copy_`.
 
-`x.clamp_(0, 1)` is `mg.clamp(x, 0, 1, out=x)`: arguments, defaults and derivation are the function's own.
-`runtime/writing.py` has the checks of all writes.
+`x.clamp_(0, 1)` is `mg.clamp(x, 0, 1, out=x)`, with the arguments, defaults and derivative rules of the function.
+`runtime/writing.py` checks all writes.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FILL = creation.fill.op  # type: ignore[attr-defined]
 
 
 def in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """Return the `name_` form of a function with `out=`: the result goes into the first argument."""
+    """Return the method `name_` of a function with `out=`, which writes the result into the first argument."""
     name = function.__name__ + "_"
 
     def method(x: Tensor, *others: Any, **more: Any) -> Tensor:
@@ -47,7 +47,7 @@ def in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
 
 def replaced(name: str, x: Any, y: Tensor) -> Tensor:
-    """Return x, a value of a transform, after its value was replaced by y."""
+    """Replace the value of x, a tensor inside a transform, by y, and return x."""
     if (y.shape, y.dtype, y.device) != (x.shape, x.dtype, x.device):
         raise ShapeError(
             f"{name}: the result is {describe(y)}, x is {describe(x)}; shapes, dtypes and devices must agree", op=name
@@ -78,9 +78,9 @@ def zero_(x: Tensor) -> Tensor:
 
 
 def copy_(x: Tensor, source: Any, non_blocking: bool = False) -> Tensor:
-    """Copy the elements of source, broadcast and cast, in place.
+    """Copy the elements of `source` into x, with broadcasting and a cast to the dtype of x, in place.
 
-    A tensor on another device is moved to that of x first, with the non_blocking of `to`.
+    A tensor on another device is first moved to the device of x; `non_blocking` is passed to `to`.
     """
     if isinstance(source, Tensor) and source.device is not x.device:
         source = casting.to(source, device=x.device, non_blocking=non_blocking)

@@ -17,11 +17,12 @@ from minigrad.runtime.tensor import Tensor, describe
 
 
 def numpy(x: Tensor) -> Any:
-    """Return the elements as a NumPy array that shares memory: a write to either shows in both.
+    """Return a NumPy array that shares the memory of the tensor, so a write to one is visible in the other.
 
-    bfloat16 comes as ml_dtypes.bfloat16.  Raises GradientError for a tensor that requires a gradient; detach() it
-    first.  The array is read-only where gradients flow through others on the same memory, as after detach(): a graph
-    would not detect a write; x.detach().clone().numpy() can be written.
+    A bfloat16 tensor becomes an array of dtype `ml_dtypes.bfloat16`.  The array is read-only if gradients flow through
+    another tensor on the same memory, as after `detach()`, because a graph would not detect a write.
+    `x.detach().clone().numpy()` returns a writable array.
+    Raises GradientError for a tensor that requires a gradient; detach() it first.
     """
     refuse_tracked(x, "numpy")
     note_left(x, "numpy")
@@ -35,7 +36,7 @@ def refuse_tracked(x: Tensor, name: str) -> None:
 
 
 def shared_array(x: Tensor) -> Any:
-    """Return the memory as an array, which may be written only if no graph can have saved its elements."""
+    """Return an array on the memory of a tensor; it is read-only if a graph may have saved the elements."""
     array = host_array(x)
     if x.storage.tracked is True:
         array.flags.writeable = False
@@ -43,10 +44,11 @@ def shared_array(x: Tensor) -> Any:
 
 
 def to_array(x: Tensor, dtype: Any = None, copy: bool | None = None) -> Any:
-    """Serve np.asarray(x): a copy for tensors that require a gradient, shared memory otherwise.
+    """Return the array for `np.asarray(x)`: a copy if x requires a gradient, otherwise an array with shared memory.
 
-    copy=False shares or raises: GradientError for a tensor that requires a gradient, ArgumentError (a ValueError, as
-    NumPy requires) for another dtype.
+    With copy=True the array is always a copy, and with copy=False the memory is always shared.
+    Raises GradientError with copy=False if x requires a gradient, and ArgumentError (a ValueError, as NumPy requires)
+    with copy=False if the dtype differs.
     """
     array = numpy(x) if copy is False else shared_array(x)
     if dtype is not None and array.dtype != dtype:
@@ -59,11 +61,14 @@ def to_array(x: Tensor, dtype: Any = None, copy: bool | None = None) -> Any:
 def dlpack(
     x: Tensor, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: bool | None = None
 ) -> Any:
-    """Return the DLPack capsule; x must not require a gradient, and NumPy has no type for bfloat16 on the CPU.
+    """Return the DLPack capsule of a tensor.
 
-    The protocol defines the arguments; for host memory they go to NumPy unchanged.  As with numpy(), memory that
-    gradients flow through is read-only if the consumer requests a version with that flag.  PyTorch requests it, and
-    still writes, undetected.  Negative strides are refused: PyTorch 2.13 aborts the process for them.
+    The protocol defines the arguments; for host memory they are passed to NumPy unchanged.  As with `numpy()`, memory
+    through which gradients flow is read-only, if the consumer requests a version of the protocol with that flag.
+    PyTorch requests such a version but ignores the flag; minigrad cannot detect its writes.
+    Raises GradientError if x requires a gradient, DTypeError for bfloat16 on the CPU, for which NumPy has no type,
+    DeviceError for another device than that of x, and ShapeError for negative strides, for which PyTorch 2.13 aborts
+    the process.
     """
     if any(s < 0 for s in x.strides):
         raise ShapeError(f"dlpack: {describe(x)} has strides {x.strides}; export x.contiguous()", op="dlpack")
@@ -87,18 +92,31 @@ def dlpack(
 
 
 def dlpack_device(x: Tensor) -> tuple[int, int]:
-    """Return DLPack's id of the device: 1 is the CPU, 2 CUDA; and its index."""
+    """Return DLPack's id of the device, 1 for the CPU or 2 for CUDA, and the index of the device."""
     return backend_of(x.device).dlpack_device, x.device.index
 
 
 def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
-    """Return a tensor that shares memory with an object of another library, which has `__dlpack__`.
+    """Return a tensor that shares memory with an object of another library.
 
-    It may be on the CPU, or on a device that takes such memory; `__cuda_array_interface__` is accepted too.  Earlier
-    work of the other library on that memory completes before minigrad's.
-    device: the device of the tensor.  copy: True for memory of its own, False to raise where a copy would be needed.
-    Raises DTypeError for other objects, DeviceError for a device that takes none, or that only a copy would reach,
-    StorageError for read-only memory of a device.
+    Parameters
+    ----------
+    ext_tensor : object
+        Object with `__dlpack__` on the CPU or on a supported device, or with `__cuda_array_interface__`. Earlier work
+        of the other library on its memory completes before minigrad's.
+    device : Device or str, optional
+        Device of the result; by default that of the object.
+    copy : bool, optional
+        True always copies the memory. False raises if a copy is needed. None copies only if it is needed.
+
+    Raises
+    ------
+    DTypeError
+        If the object supports neither protocol.
+    DeviceError
+        If the device of the object does not support shared memory, or if `copy` is False and `device` is another one.
+    StorageError
+        If the memory is read-only memory of a device.
     """
     x = shared_by_dlpack(ext_tensor)
     if device is None or as_device(device) is x.device:
@@ -111,7 +129,7 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
 
 
 def shared_by_dlpack(source: Any) -> Tensor:
-    """Return a tensor over the memory of an object of another library."""
+    """Return a tensor on the memory of an object of another library, on the device of that object."""
     refuse_masked("from_dlpack", source)
     if hasattr(source, "__dlpack__"):
         number, index = source.__dlpack_device__() if hasattr(source, "__dlpack_device__") else (HOST, 0)
@@ -128,7 +146,7 @@ def shared_by_dlpack(source: Any) -> Tensor:
 def array_namespace(x: Tensor, *, api_version: str | None = None) -> Any:
     """Return the module with the functions of the array API standard: `mg.array_api`.
 
-    Raises ArgumentError, a ValueError, for a version that it does not have.
+    Raises ArgumentError, a ValueError, for a version of the standard that is not supported.
     """
     from minigrad.api import array_api
 
@@ -138,9 +156,9 @@ def array_namespace(x: Tensor, *, api_version: str | None = None) -> Any:
 
 
 def to_device(x: Tensor, device: Any, /, *, stream: None = None) -> Tensor:
-    """Return x on a device, as the array API standard spells it; x itself where it is there.
+    """Return x on a device, under the array API's name of `to`; x itself if it is on that device.
 
-    Raises ArgumentError for a stream: work on a device is in order here.
+    Raises ArgumentError for a stream, because minigrad runs the work on a device in order.
     """
     if stream is not None:
         raise ArgumentError(f"to_device: expected stream=None, got {stream!r}; leave it out", op="to_device")
@@ -148,10 +166,10 @@ def to_device(x: Tensor, device: Any, /, *, stream: None = None) -> Tensor:
 
 
 def array_interface(x: Tensor) -> dict[str, Any]:
-    """Return the description that CuPy, Numba and others read to share a tensor's memory on a CUDA device.
+    """Return `__cuda_array_interface__`, which CuPy, Numba and other libraries read to share memory on a CUDA device.
 
-    Raises AttributeError for a tensor elsewhere and for bfloat16, which has no name there, so hasattr works.  Raises
-    GradientError for one that requires a gradient.
+    Raises AttributeError, so that hasattr works, for a tensor on another device and for bfloat16, for which the
+    interface has no name.  Raises GradientError if the tensor requires a gradient.
     """
     result = backend_of(x.device).array_interface(x.storage, x.layout)
     if result is None:
@@ -161,17 +179,17 @@ def array_interface(x: Tensor) -> dict[str, Any]:
 
 
 def array_function(x: Tensor, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-    """Serve a NumPy function that is called on tensors: see `numpy_calls.py`."""
+    """Compute a NumPy function that is called on tensors: see `numpy_calls.py`."""
     from minigrad.api import numpy_calls
 
     return numpy_calls.array_function(x, function, types, args, kwargs)
 
 
 class ArrayUfunc:
-    """`__array_ufunc__`: of the class, where ufuncs search for it, a function; of a tensor None.
+    """The descriptor of `__array_ufunc__`: a function as attribute of the class, None as attribute of a tensor.
 
-    Masked arrays read it from the tensor.  With a function there they would convert the tensor and lose its gradient;
-    with None the tensor's own operator refuses them.
+    Ufuncs read the attribute from the class.  Masked arrays read it from the tensor.  If they found a function there,
+    they would convert the tensor and lose its gradient; with None, the tensor's own operator raises an error.
     """
 
     def __get__(self, x: Tensor | None, kind: type) -> Any:

@@ -1,6 +1,6 @@
-"""Methods about kinds of tensors that minigrad does not have: complex, sparse, quantized, shared.
+"""Methods for kinds of tensors that minigrad does not have: complex, sparse, quantized, shared.
 
-Every tensor here is dense and real, so most answers are False, and most conversions return the tensor itself.
+Every tensor is dense and real, so most tests return False, and most conversions return the tensor itself.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ def is_complex(input: Tensor) -> bool:
 
 @public(namespace=MG)
 def is_nonzero(input: Tensor) -> bool:
-    """Return whether the only element is not zero; raises ArgumentError for another number of elements."""
+    """Return whether the only element is not zero.  Raises ArgumentError for another number of elements."""
     expect_tensors("is_nonzero", input)
     if input.numel() != 1:
         raise ArgumentError(f"is_nonzero: expected one element, got {describe(input)}; use any() or all()")
@@ -33,7 +33,7 @@ def is_nonzero(input: Tensor) -> bool:
 
 @public(namespace=MG)
 def is_same_size(input: Tensor, other: Tensor) -> bool:
-    """Return whether two tensors have one shape."""
+    """Return whether two tensors have the same shape."""
     expect_tensors("is_same_size", input, other)
     return input.shape == other.shape
 
@@ -44,12 +44,12 @@ def is_signed(x: Tensor) -> bool:
 
 
 def is_set_to(x: Tensor, tensor: Tensor) -> bool:
-    """Return whether another tensor shows the same memory in the same layout."""
+    """Return whether another tensor has the same memory and the same layout."""
     return x.storage is tensor.storage and x.layout == tensor.layout
 
 
 def same(name: str) -> Callable[[Tensor], Tensor]:
-    """Return the method that converts to the kind which every tensor has."""
+    """Return a conversion method that returns the tensor itself, because every tensor is dense and real."""
 
     def method(x: Tensor) -> Tensor:
         return x
@@ -60,7 +60,7 @@ def same(name: str) -> Callable[[Tensor], Tensor]:
 
 
 def never(name: str) -> Callable[[Tensor], bool]:
-    """Return the answer for a kind that no tensor has."""
+    """Return a method that returns False, for a kind that no tensor has."""
 
     def answer(x: Tensor) -> bool:
         return False
@@ -76,12 +76,12 @@ def itemsize(x: Tensor) -> int:
 
 
 def real(x: Tensor) -> Tensor:
-    """x itself: there are no complex numbers."""
+    """Return x itself, because complex numbers are not supported."""
     return x
 
 
 def output_nr(x: Tensor) -> int:
-    """Return the index of the tensor among the results of its node."""
+    """Return the index of the tensor among the results of its node; 0 for a leaf."""
     return getattr(x.op, "index", 0)
 
 
@@ -91,9 +91,12 @@ def dist(x: Tensor, other: Tensor, p: float = 2) -> Tensor:
 
 
 def fill_diagonal_(x: Tensor, fill_value: float, wrap: bool = False) -> Tensor:
-    """Write a number to the diagonal, in place; for more than two dims, which must be equal, to x[i, i, ..., i].
+    """Write a number to the diagonal of a matrix, in place.
 
-    wrap: whether the diagonal of a matrix with more rows than columns restarts after one row in between.
+    For a tensor of more dims, which must have the same length, the diagonal is x[i, i, ..., i].
+    fill_value: the number.  wrap: whether the diagonal of a matrix with more rows than columns starts again below the
+    first one, after one row without it.
+    Raises ShapeError for a tensor with fewer than two dims, or with more than two dims of different lengths.
     """
     if x.ndim < 2 or (x.ndim > 2 and len(set(x.shape)) > 1):
         raise ShapeError(f"fill_diagonal_: expected a matrix, or dims of the same length, got {describe(x)}")
@@ -108,29 +111,35 @@ def fill_diagonal_(x: Tensor, fill_value: float, wrap: bool = False) -> Tensor:
 
 
 def apply_(x: Tensor, callable: Callable[[Any], Any]) -> Tensor:
-    """Replace each element by a function of it, in place; slow, as it runs in Python, and without a gradient."""
+    """Replace each element by `callable(element)`, in place.
+
+    The function runs in Python, so this is slow, and no gradient flows through it.
+    """
     return written(x, [callable(value) for value in flat(x)])
 
 
 def map_(x: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:
-    """Replace each element by a function of it and the one of a tensor that broadcasts, in place; see `apply_`."""
+    """Replace each element by `callable(element, other)`, in place, with `other` from `tensor`; see `apply_`.
+
+    `tensor` is broadcast to the shape of x.
+    """
     others = flat(tensor.expand(x.shape))
     return written(x, [callable(*values) for values in zip(flat(x), others, strict=True)])
 
 
 def flat(x: Tensor) -> Any:
-    """Return the elements as Python numbers."""
+    """Return a list of the elements as Python numbers, in row-major order."""
     return x.detach().reshape(-1).tolist()
 
 
 def written(x: Tensor, values: list[Any]) -> Tensor:
-    """Write elements into x."""
+    """Write a list of elements into x, in row-major order, and return x."""
     x.copy_(x.new_tensor(values).reshape(x.shape))
     return x
 
 
 def record_stream(x: Tensor, stream: Any) -> None:
-    """Accept PyTorch's note for its allocator, which has no effect: memory of a device is used again in order."""
+    """Do nothing: the method exists for code from PyTorch; minigrad reuses the memory of a device in stream order."""
 
 
 FUNCTIONS = (

@@ -1,7 +1,7 @@
 """Convert a tensor to a leaf and back, in place: requires_grad_, detach_, .data.
 
-A Var is a Tensor of another class, so a tensor without history becomes one where it is, as in PyTorch:
-`(mg.randn(3) * 0.1).requires_grad_()`.
+Var is a subclass of Tensor.  To make a tensor without history a leaf in place, as in PyTorch's
+`(mg.randn(3) * 0.1).requires_grad_()`, its class is changed to Var.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ from minigrad.runtime.var import Var
 
 
 def requires_grad_(x: Tensor, requires_grad: bool = True) -> Tensor:
-    """Make x a leaf that requires a gradient, or a constant with False; return x.
+    """Make x a leaf that requires a gradient, in place; with False, make it a constant.  Return x.
 
-    Views of x that were made before stay constants.  Raises DTypeError for another dtype than a float, GradientError
-    for False on the result of a recorded op.
+    Existing views of x stay constants.
+    Raises DTypeError if x is not a float tensor, StorageError for a constant of the program that other results share,
+    and GradientError inside a transform, or for requires_grad=False on the result of a recorded op.
     """
     if bool(requires_grad) == x.requires_grad:
         return x
@@ -47,7 +48,7 @@ def requires_grad_(x: Tensor, requires_grad: bool = True) -> Tensor:
 
 
 def become_leaf(x: Any) -> None:
-    """Make a tensor without history a Var, with its gradient and name if it was one before."""
+    """Make a tensor without history a Var; a former Var keeps its gradient and its name."""
     if not x.dtype.is_float:
         raise DTypeError(
             f"requires_grad_: {describe(x)} can have no gradient, which needs a floating dtype; convert with "
@@ -67,14 +68,14 @@ def become_leaf(x: Any) -> None:
 
 
 def set_requires_grad(x: Tensor, requires_grad: bool) -> None:
-    """Set x.requires_grad, with the same effect as `requires_grad_`."""
+    """Set `x.requires_grad`, as `requires_grad_` does."""
     requires_grad_(x, requires_grad)
 
 
 def detach_(x: Tensor) -> Tensor:
-    """Cut x off from its history, in place, and return x: later results computed from it pass no gradient to it.
+    """Detach x from its history, in place, and return x: later results pass no gradient through x.
 
-    Raises GradientError for a view: it would show the memory of a tensor that still has a history.
+    Raises GradientError for a view of a tracked tensor, because that tensor would keep its history.
     """
     if x.base is not None and x.requires_grad:
         raise GradientError(f"detach_: {describe(x)} is a view of a tracked tensor; use detach()", op="detach_")
@@ -85,17 +86,18 @@ def detach_(x: Tensor) -> Tensor:
 
 
 def data(x: Tensor) -> Tensor:
-    """Return the values without history, in the same memory, as `detach()`; `x.data = value` writes them, unrecorded.
+    """Return the values without history, in the same memory, as `detach()`.
 
-    A graph that saved the old values raises at backward, where PyTorch silently uses the new ones.
+    The assignment `x.data = value` writes the values and is not recorded.  A backward pass that needs the old values
+    then raises StorageError, while PyTorch silently uses the new values.
     """
     return x.detach()
 
 
 def set_data(x: Tensor, value: Any) -> None:
-    """Write a value into the memory of x (x.data = value); the shape must agree, the dtype is cast.
+    """Write a value into the memory of x, for `x.data = value`; the shape must be equal, and the dtype is cast.
 
-    `x.data -= step` writes in place first and then assigns the same memory, which has no effect.
+    `x.data -= step` first writes in place and then assigns the same memory, which has no effect.
     """
     if isinstance(value, Tensor) and value.storage is x.storage and value.layout == x.layout:
         return
@@ -103,7 +105,7 @@ def set_data(x: Tensor, value: Any) -> None:
 
 
 def grad_fn(x: Tensor) -> BackpropOp | None:
-    """Return the node that recorded how its values were made; None for a leaf."""
+    """Return the node of the recorded op that computed x; None for a leaf."""
     node: BackpropOp | None = None if x.is_variable else current(x)
     return node
 

@@ -1,7 +1,6 @@
-"""PyTorch's old names that scripts use every day: `LongTensor`, `set_default_dtype`, `inf`, `Size`.
+"""PyTorch's older names that scripts still use: `LongTensor`, `set_default_dtype`, `inf`, `Size`.
 
-Each name is a function of `creation`, a dtype or a constant of `math`.  The file is imported at the first use
-of one of its names.
+The module is imported when one of its names is used for the first time.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ from minigrad.ops.pointwise.clamping import clamp
 from minigrad.ops.shape.joining import cat
 from minigrad.runtime.tensor import Tensor
 
-# The other names of functions in PyTorch: `mg.multiply` is `mg.mul`.
+# Second names of functions, as in PyTorch: `mg.multiply` is `mg.mul`.
 SECOND = (
     "absolute", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "divide", "fix", "ger",
     "greater", "greater_equal", "less", "less_equal", "multiply", "negative", "not_equal", "sgn", "subtract",
@@ -55,17 +54,17 @@ get_default_dtype = default_float
 
 
 class TensorType(type):
-    """The class of `FloatTensor` and similar names, which are a dtype and a kind of device."""
+    """The metaclass of `FloatTensor` and similar names, each of which stands for a dtype and a kind of device."""
 
     dtype: DType
     device: str
 
     def __call__(cls, *sizes: Any) -> Tensor:
-        """Make a tensor of lengths or data."""
+        """Return a tensor of the dtype, with the lengths of its dims or its data as arguments."""
         return legacy(sizes, cls.dtype, cls.device or None)
 
     def __instancecheck__(cls, instance: object) -> bool:
-        """Return whether it is a tensor of the dtype on such a device."""
+        """Return whether an object is a tensor of the dtype on a device of this kind."""
         if not isinstance(instance, Tensor) or instance.dtype is not cls.dtype:
             return False
         return instance.device.kind == cls.device if cls.device else instance.device.kind != "cuda"
@@ -79,7 +78,7 @@ NAMES = {
 
 
 def typed(device: str) -> dict[str, TensorType]:
-    """Return the constructors for a kind of device, "" for the default one."""
+    """Return the constructors for a kind of device, by name; "" stands for the default device."""
     return {
         name: TensorType(name, (), {"dtype": kind, "device": device, "__doc__": f"Make a tensor of {kind}."})
         for name, kind in NAMES.items()
@@ -91,7 +90,7 @@ def typed(device: str) -> dict[str, TensorType]:
 
 
 def as_kind(obj: Any) -> tuple[DType, str | None]:
-    """Return the dtype and the device of a dtype, of an old constructor or of its name.
+    """Return the dtype and the device, or None, for a dtype, an old constructor or the name of one.
 
     Examples
     --------
@@ -109,9 +108,9 @@ def as_kind(obj: Any) -> tuple[DType, str | None]:
 
 
 def can_cast(from_: Any, to: Any) -> bool:
-    """Return whether the kind of a dtype allows a cast to another: bool to integers to floats, and never back.
+    """Return whether one dtype can be cast to another: from bool to integers to floats, but never back.
 
-    Within a kind every cast is allowed, also one that loses values.
+    Within a kind, every cast is allowed, also a cast that loses precision.
 
     Examples
     --------
@@ -122,7 +121,9 @@ def can_cast(from_: Any, to: Any) -> bool:
 
 
 def result_type(tensor1: Any, tensor2: Any) -> DType:
-    """Return the dtype of an op between two tensors or numbers; a number is weak next to a tensor.
+    """Return the dtype of the result of an op on two tensors or numbers.
+
+    Next to a tensor, a number affects only the kind of the dtype: 2.5 turns int64 into a float, but keeps float16.
 
     Examples
     --------
@@ -138,12 +139,12 @@ def result_type(tensor1: Any, tensor2: Any) -> DType:
 
 
 def are_deterministic_algorithms_enabled() -> bool:
-    """Return True: see `use_deterministic_algorithms`."""
+    """Return True, always; see `use_deterministic_algorithms`."""
     return True
 
 
 def get_float32_matmul_precision() -> str:
-    """Return "highest": see `set_float32_matmul_precision`."""
+    """Return "highest", always; see `set_float32_matmul_precision`."""
     return "highest"
 
 
@@ -158,11 +159,15 @@ def set_default_tensor_type(t: Any) -> None:
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Accept PyTorch's switch: results are deterministic unless `mg.cuda.deterministic(False)` was called."""
+    """Accept PyTorch's setting without effect.
+
+    Results are always deterministic, unless `mg.cuda.deterministic(False)` was called.
+    """
 
 
 def set_float32_matmul_precision(precision: str) -> None:
-    """Accept PyTorch's switch: products of float32 always have float32's precision.
+    """Accept PyTorch's setting without effect: products of float32 always have the precision of float32.
+
 
     Raises
     ------

@@ -1,8 +1,8 @@
-"""The table of ops and methods: it attaches Tensor's operators, methods, in-place forms and aliases.
+"""Attach the operators, methods and in-place forms to Tensor.
 
-The Tensor class does not refer to ops; this module depends on both.  A name in `METHODS` is a method with the op's own
-signature and, if that has `out=`, also gets its in-place `name_`.  Python's protocols are in `python.py`, PyTorch's
-everyday methods in `pytorch.py`, other libraries' names in `aliases.py`.
+The Tensor class does not refer to ops, and this module imports both.  The methods that are ops come from the tables of
+`declare/names.py`.  Python's protocols are in `python.py`, common methods of PyTorch in `pytorch.py`, and the names of
+other libraries in `aliases.py`.
 """
 
 from __future__ import annotations
@@ -58,9 +58,10 @@ COMPARISONS = {"__lt__": compare.lt, "__le__": compare.le, "__gt__": compare.gt,
 
 @public(namespace=names.MG)
 def view(x: Tensor, *shape: int | Sequence[int], size: Sequence[int] | None = None) -> Tensor:
-    """Return x in another shape over the same memory; raises ShapeError where only a copy could (use reshape).
+    """Return a view of x with another shape, over the same memory.
 
-    size: the shape as a keyword, as in PyTorch.
+    size: the shape as a keyword argument, as in PyTorch.
+    Raises ShapeError if the strides of x do not allow a view (use `reshape`).
     """
     if size is not None:
         shape = views.named_shape("view", shape, "size", size)
@@ -77,17 +78,17 @@ def view(x: Tensor, *shape: int | Sequence[int], size: Sequence[int] | None = No
 
 
 def split(x: Tensor, split_size: int | Sequence[int], dim: int = 0, *, axis: int | None = None) -> tuple[Tensor, ...]:
-    """Return views of parts along `dim`, or `axis`: `mg.split`, whose second parameter has another name in PyTorch."""
+    """Return views of parts along `dim`, as `mg.split`, which calls the second parameter `split_size_or_sections`."""
     return joining.split(x, split_size, dim if axis is None else axis)
 
 
 def where(x: Tensor, condition: Tensor, other: Any) -> Tensor:
-    """Return x where the condition holds, otherwise other.  `mg.where` has the condition first."""
+    """Return x where the condition is True, otherwise `other`.  `mg.where` takes the condition first."""
     return compare.where(condition, x, other)
 
 
 def polygamma(x: Tensor, n: int) -> Tensor:
-    """Return the n-th derivative of digamma.  `mg.polygamma(n, input)` has the order first."""
+    """Return the n-th derivative of digamma.  `mg.polygamma(n, input)` takes the order first."""
     return gamma.polygamma(n, x)
 
 
@@ -109,7 +110,7 @@ def matrix_adjoint(x: Tensor) -> Tensor:
 
 
 def swapped(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """Return the reflected operator: 2 - x is sub(2, x)."""
+    """Return the reflected form of an operator: `2 - x` calls sub(2, x)."""
 
     def method(x: Tensor, other: Any) -> Tensor:
         return function(other, x)
@@ -120,7 +121,7 @@ def swapped(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
 
 def caster(name: str, dtype: DType) -> Callable[..., Tensor]:
-    """Return one of PyTorch's short casts: x.float(), x.long() ..."""
+    """Return the method of a short cast, such as `x.float()` or `x.long()`."""
 
     def method(x: Tensor, memory_format: Any = None) -> Tensor:
         return in_format(name, casting.to(x, dtype), memory_format)
@@ -137,7 +138,7 @@ CASTS = {
 
 
 def attach() -> None:
-    """Attach everything above to Tensor."""
+    """Attach the ops, the methods above, and those of the other modules of this package to Tensor."""
     for name, function in names.methods.items():
         setattr(Tensor, name, function)
     for name, function in names.in_place.items():

@@ -1,7 +1,8 @@
-"""Attributes that tensors do not have, although a function of `mg` or a method in PyTorch has their name.
+"""Advice for attributes that tensors do not have, although `mg` has a function or PyTorch a method of this name.
 
-Each one is a descriptor of the class, which raises AttributeError with advice.  A `__getattr__` would make every other
-attribute slower, and a call `x * x` by a fifth.  The file is imported after all methods have been attached.
+Each such name is a descriptor of the class, which raises AttributeError with advice.  A `__getattr__` would make the
+lookup of every other attribute slower, and a call `x * x` slower by a fifth.  The module is imported after all methods
+have been attached.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any, Final, NoReturn
 from minigrad.declare.names import namespaces
 from minigrad.runtime.tensor import Tensor
 
-# Methods of PyTorch 2.13, and names from older releases and from NumPy that scripts use.
+# Methods of PyTorch 2.13, and names from its older releases and from NumPy that scripts use.
 OTHERS: Final = (
     "angle as_subclass astype ccol_indices cdouble cfloat chalf coalesce col_indices crow_indices dense_dim dequantize "
     "eig geqrf igamma igammac imag indices int_repr is_coalesced istft lstsq lu map2_ masked_scatter_ matrix_exp "
@@ -23,7 +24,7 @@ OTHERS: Final = (
 
 
 class Missing:
-    """An attribute that is not there."""
+    """The descriptor of a missing attribute, which raises AttributeError with advice."""
 
     __slots__ = ("name",)
 
@@ -31,19 +32,19 @@ class Missing:
         self.name = name
 
     def __get__(self, x: Any, kind: type) -> NoReturn:
-        from minigrad.api.absent import missing_attribute  # only errors need it
+        from minigrad.api.absent import missing_attribute  # imported here, because only errors need it
 
         missing_attribute(kind, self.name)
 
 
 def own_attributes(x: Tensor) -> list[str]:
-    """Return the names of the attributes that a tensor has: its `__dir__`."""
+    """Return the names of the attributes that a tensor really has, for its `__dir__`."""
     kind = type(x)
     return [name for name in object.__dir__(x) if not isinstance(getattr_static(kind, name, None), Missing)]
 
 
 def attach() -> None:
-    """Give Tensor a descriptor for each name that it does not have."""
+    """Set a descriptor for each missing name on Tensor."""
     for name in {*OTHERS, *[name for names in namespaces.values() for name in names]}:
         if not hasattr(Tensor, name):
             setattr(Tensor, name, Missing(name))

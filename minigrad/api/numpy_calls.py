@@ -1,8 +1,9 @@
-"""NumPy's functions on tensors: `np.sin(x)`, `np.mean(x, axis=0)`, `np.ones(3) + x`.
+"""Compute NumPy functions of tensors: `np.sin(x)`, `np.mean(x, axis=0)`, `np.ones(3) + x`.
 
-NumPy hands a call with a tensor among its arguments to `__array_ufunc__` or `__array_function__` (NEPs 13 and 18).  The
-function of `mg` or of `mg.array_api` with the same meaning serves it, so the result is a tensor and gradients flow.
-Where there is none, tensors without a gradient are converted to arrays; with one the call is an error.
+NumPy passes a call with a tensor among its arguments to `__array_ufunc__` or `__array_function__` (NEPs 13 and 18).
+The function of `mg` or `mg.array_api` with the same meaning computes the result, which is a tensor, so gradients flow.
+If there is no such function, tensors that do not require a gradient are converted to arrays, and NumPy computes the
+result.  With a tensor that requires a gradient, the call then raises GradientError.
 """
 
 from __future__ import annotations
@@ -23,20 +24,20 @@ from minigrad.errors import ArgumentError, GradientError
 from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.tracers import Tracer
 
-# NumPy's name of a ufunc -> the name in `mg`, if neither `mg` nor an alias has NumPy's name.
+# NumPy's name of a ufunc -> the name of the function in `mg`, where the two names differ.
 UFUNCS = ALIASES | {
     "power": "pow", "invert": "bitwise_not", "left_shift": "bitwise_left_shift", "rint": "round",
     "right_shift": "bitwise_right_shift", "degrees": "rad2deg", "radians": "deg2rad", "equal": "eq", "fabs": "abs",
     "conjugate": "positive",
 }  # fmt: skip
-# For each method of a ufunc, the function that computes it.
+# For each method of a ufunc and each ufunc, the function of `mg.array_api` that computes it.
 METHODS = {
     "reduce": {"add": "sum", "multiply": "prod", "maximum": "max", "minimum": "min", "logical_and": "all",
                "logical_or": "any"},
     "accumulate": {"add": "cumulative_sum", "multiply": "cumulative_prod"},
 }  # fmt: skip
 
-# Functions of NumPy whose arguments are not those of the array API.
+# NumPy functions whose arguments differ from those of the array API, each with the expression that it returns.
 SPELLED = """
 all(a, axis=None, out=None, keepdims=False): xp.all(a, axis=axis, keepdims=keepdims)
 any(a, axis=None, out=None, keepdims=False): xp.any(a, axis=axis, keepdims=keepdims)
@@ -110,34 +111,40 @@ linalg.norm(x, ord=None, axis=None, keepdims=False): lin.norm(x, ord, axis, keep
 
 
 def floats(x: Tensor, dtype: Any = None) -> Tensor:
-    """Return a tensor of floats: in `dtype`, or integers in float64, as in NumPy."""
+    """Convert x to `dtype`; with None, convert integers to float64, as NumPy does."""
     return x.to(dtype) if dtype is not None else x if x.dtype.is_float else x.double()
 
 
 def flat(x: Tensor, axis: int | None) -> Tensor:
-    """Return x in one dim where no axis is named."""
+    """Return x, flattened to one dim if `axis` is None."""
     return x if axis is not None else x.reshape(-1)
 
 
 def first(value: Any, other: Any) -> Any:
-    """Return the value that was passed, of two names for one argument."""
+    """Return `value`, or `other` if `value` is None, for an argument with two names."""
     return other if value is None else value
 
 
 def array(x: Any) -> Any:
-    """Return a tensor as an array, for answers that have no gradient."""
+    """Return a tensor as a NumPy array, for results that carry no gradient; other values are returned unchanged."""
     return shared_array(x.detach()) if isinstance(x, Tensor) else x
 
 
 def even(x: Tensor, sections: Any, axis: int) -> Any:
-    """Return sections of one length, or positions: only `np.array_split` takes others."""
+    """Return the sections of `np.split`, a number or positions.
+
+    Raises ArgumentError if a number of sections does not divide the length; only `np.array_split` allows this.
+    """
     if isinstance(sections, int) and sections > 0 and x.shape[axis] % sections:
         raise ArgumentError(f"split: {sections} equal parts along axis {axis} do not make up {describe(x)}", op="split")
     return sections
 
 
 def rows(x: Tensor, order: str) -> Tensor:
-    """Return x, in row-major order only; "A" and "K" follow the order in memory."""
+    """Return x if `order` means row-major order: "C", or "A" and "K" for a contiguous tensor.
+
+    Raises ArgumentError for any other order.
+    """
     if order != "C" and not (order in ("A", "K") and x.is_contiguous()):
         raise ArgumentError(f"reshape: expected order='C', got {order!r}; transpose {describe(x)} first", op="reshape")
     return x
@@ -148,9 +155,10 @@ FUNCTIONS = spelled(SPELLED, xp=SimpleNamespace(**array_api.NAMES), np=np, max=m
 
 
 def ufunc(x: Tensor, function: Any, method: str, *inputs: Any, **named: Any) -> Any:
-    """Serve a call of a NumPy ufunc, or of its `reduce`, `accumulate` or `outer`.
+    """Compute a call of a NumPy ufunc, or of its `reduce`, `accumulate` or `outer`.
 
-    Raises ArgumentError for arguments that the function of ours does not take; GradientError as `unserved`.
+    Raises ArgumentError for arguments that the function of `mg` does not take, for an array as `out=` and for `at`, and
+    GradientError as `unserved`.
     """
     out = named.pop("out", (None,))
     if any(isinstance(each, np.ndarray) for each in out):
@@ -163,7 +171,7 @@ def ufunc(x: Tensor, function: Any, method: str, *inputs: Any, **named: Any) -> 
         named = {"axis": 0} | named | results
         return tried(function, array_api.NAMES[METHODS[method][function.__name__]], inputs, named)
     ours: Any = namespaces[MG].get(UFUNCS.get(function.__name__, function.__name__))
-    if method == "at":  # NumPy does not check whether an array is read-only here
+    if method == "at":  # for `at`, NumPy does not check whether an array is read-only
         raise ArgumentError(f"np.{function.__name__}.at: NumPy cannot write into {describe(inputs[0])}; use index_put_")
     if ours is None or method not in ("__call__", "outer"):
         return unserved(f"np.{function.__name__}", getattr(function, method), inputs, named | results)
@@ -173,7 +181,7 @@ def ufunc(x: Tensor, function: Any, method: str, *inputs: Any, **named: Any) -> 
 
 
 def array_function(x: Tensor, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-    """Serve a call of another NumPy function.  Raises as `ufunc`."""
+    """Compute a call of a NumPy function that is not a ufunc.  Raises the same errors as `ufunc`."""
     name = f"{function.__module__}.{function.__name__}".removeprefix("numpy.")
     ours = FUNCTIONS.get(name) or (array_api.NAMES.get(name) if function.__module__ == "numpy" else None)
     if name == "broadcast_arrays":  # plotting libraries also pass numbers, lists and None
@@ -184,7 +192,7 @@ def array_function(x: Tensor, function: Any, types: Any, args: Any, kwargs: Any)
 
 
 def tried(function: Any, ours: Callable[..., Any], args: Any, kwargs: dict[str, Any]) -> Any:
-    """Call a function of this package.  Raises ArgumentError for arguments that only NumPy's takes."""
+    """Call a function of this package.  Raises ArgumentError for arguments that only NumPy's function takes."""
     out = kwargs.pop("out", None) if "out" in kwargs and kwargs["out"] is None else kwargs.get("out")
     try:
         inspect.signature(ours).bind(*args, **kwargs)
@@ -196,9 +204,10 @@ def tried(function: Any, ours: Callable[..., Any], args: Any, kwargs: dict[str, 
 
 
 def unserved(name: str, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    """Return NumPy's own result, of tensors that have no gradient.
+    """Return the result of NumPy's own function, for tensors that do not require a gradient.
 
-    Raises GradientError for others; ArgumentError for a tensor as out=, whose memory NumPy may not have.
+    Raises GradientError for a tensor that requires a gradient, and ArgumentError for a tensor as `out=`, because NumPy
+    must not write into its memory.
     """
     out = kwargs.get("out")
     if any(isinstance(each, Tensor) for each in (out if isinstance(out, tuple) else (out,))):

@@ -1,6 +1,6 @@
-"""A tensor where Python expects a number, a sequence, a boolean or a text.
+"""Python's protocols for tensors: conversion to a number, a boolean and a string, iteration, `len`, `in`, `==`.
 
-Where one element is expected, a tensor of one element is accepted, of any shape; more elements raise.
+A conversion to a single number accepts a tensor with one element, of any shape, and raises an error for more elements.
 """
 
 from __future__ import annotations
@@ -22,7 +22,10 @@ from minigrad.runtime.tracers import with_elements
 
 
 def only(x: Tensor, name: str) -> Any:
-    """Return the only element as a Python number; `name`: of the calling function."""
+    """Return the only element as a Python number.
+
+    name: the calling function, for messages.  Raises ShapeError unless x has exactly one element.
+    """
     if x.numel() != 1:
         raise ShapeError(f"{name}: expected one element, got {describe(x)} of {x.numel()}; use tolist()", op=name)
     value = host_array(x if x.__class__ in PLAIN else handed_out(x, name)).reshape(()).item()
@@ -30,92 +33,113 @@ def only(x: Tensor, name: str) -> Any:
 
 
 def item(x: Tensor) -> Any:
-    """Return the only element as a Python number.  Raises ShapeError for more or fewer."""
+    """Return the only element as a Python number.  Raises ShapeError for another number of elements."""
     return only(x, "item")
 
 
 def tolist(x: Tensor) -> Any:
-    """Return the elements as nested Python lists; a number for shape ()."""
+    """Return the elements as nested Python lists; for shape () the result is a number."""
     array = host_array(x if x.__class__ in PLAIN else handed_out(x, "tolist"))
     return array.astype(np.float64).tolist() if x.dtype.is_float else array.tolist()
 
 
 def handed_out(x: Tensor, name: str) -> Tensor:
-    """Return a tensor with the elements of x, also inside a transform; under debug the journal records the exit."""
+    """Return a tensor whose elements Python may read, also if x is inside a transform.
+
+    Under `mg.debug()`, the journal records that the elements leave the graph.
+    """
     note_left(x, name)
     return with_elements(x)
 
 
 def as_float(x: Tensor) -> float:
-    """Return float(x) for one element."""
+    """Return float(x) of a tensor with one element."""
     return float(only(x, "float"))
 
 
 def as_complex(x: Tensor) -> complex:
-    """Return complex(x) for one element."""
+    """Return complex(x) of a tensor with one element."""
     return complex(only(x, "complex"))
 
 
 def as_int(x: Tensor) -> int:
-    """Return int(x) for one element, towards zero."""
+    """Return int(x) of a tensor with one element, rounded towards zero."""
     return int(only(x, "int"))
 
 
 def as_index(x: Tensor) -> int:
-    """Return a one-element integer tensor as a Python index, as in range(x)."""
+    """Return the element of an integer tensor with one element as an index, as in range(x)."""
     if not x.dtype.is_int:
         raise DTypeError(f"index: expected an integer dtype, got {describe(x)}", op="index")
     return int(only(x, "index"))
 
 
 def rounded(x: Tensor, ndigits: int | None = None) -> Any:
-    """Return round(x) and round(x, digits) for one element: a Python number.  `x.round()` rounds all elements."""
+    """Return round(x) or round(x, ndigits) of a tensor with one element, as a Python number.
+
+    `x.round()` rounds all elements of a tensor.
+    """
     return round(only(x, "round"), ndigits)
 
 
 def truth(x: Tensor) -> bool:
-    """Return bool(x) for one element.  Raises ShapeError for more, where the meaning is ambiguous."""
+    """Return bool(x) of a tensor with one element.
+
+    Raises ShapeError for another number of elements, for which the meaning is ambiguous.
+    """
     if x.numel() != 1:
         raise ShapeError(f"bool: the truth of {describe(x)} is ambiguous; use .any() or .all()", op="bool")
     return bool(only(x, "bool"))
 
 
 def length(x: Tensor) -> int:
-    """Return the length of the first dim.  Raises TypeError for a scalar, as Python does for an object without one."""
+    """Return the length of the first dim.  Raises TypeError for a scalar, as Python does for other types."""
     if not x.layout.shape:
         raise TypeError("len(): a tensor of shape () has no length")
     return x.layout.shape[0]
 
 
 def iterate(x: Tensor) -> Iterator[Tensor]:
-    """Iterate over the slices along the first dim.  Raises TypeError for a scalar, which callers rely on."""
+    """Iterate over the slices along the first dim.  Raises TypeError for a scalar, as Python requires."""
     if x.ndim == 0:
         raise TypeError(f"iter: {describe(x)} has no dim to iterate over; use item()")
     return (views.select(x, dim=0, index=k) for k in range(x.shape[0]))
 
 
 def equal_or_not(x: Tensor, other: Any) -> Any:
-    """Return x == other.  Objects that are not numbers are compared by identity, so that `x in list` works."""
+    """Return x == other, element by element.
+
+    Other objects than tensors, arrays and numbers are compared by identity, so that `x in list` works.
+    """
     return compare.eq(x, other) if is_comparable(other) else NotImplemented
 
 
 def different_or_not(x: Tensor, other: Any) -> Any:
-    """Return x != other.  Objects that are not numbers are compared by identity, as for `==`."""
+    """Return x != other, element by element; other objects are compared by identity, as for `==`."""
     return compare.ne(x, other) if is_comparable(other) else NotImplemented
 
 
 def is_comparable(other: Any) -> bool:
-    """Return whether `==` compares it element by element; an array may raise there, where False would be misleading."""
+    """Return whether `==` compares a tensor with this object element by element.
+
+    It does so with an array that does not broadcast, which then raises an error, since False would be misleading.
+    """
     return isinstance(other, (Tensor, bool, int, float, np.generic, np.ndarray, WeakNumber))
 
 
 def contains(x: Tensor, element: Any) -> bool:
-    """Return whether `element`, which broadcasts, equals some element of x, as in NumPy; False if not a number."""
+    """Return whether `element`, broadcast to x, equals some element of x, as in NumPy.
+
+    The result is False for an object that cannot be compared with the elements, such as a string.
+    """
     return is_comparable(element) and truth(reduce.any(compare.eq(x, element)))
 
 
 def formatted(x: Tensor, spec: str) -> str:
-    """Return f"{x:.3f}" for one element, which is written as its number; without a spec it is str(x)."""
+    """Return `f"{x:.3f}"` for a tensor with one element, formatted as a Python number.
+
+    Without a format specification, the result is str(x), for any number of elements.
+    """
     if not spec:
         return str(x)
     if x.numel() != 1:

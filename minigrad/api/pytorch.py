@@ -1,6 +1,6 @@
-"""Everyday methods of PyTorch: sizes and kinds, conversion to another tensor's form, new tensors of the same form.
+"""Common methods of PyTorch: sizes and kinds, conversion to the form of another tensor, new tensors of the same form.
 
-Nothing is computed here: each is a name for a function of `Tensor`, views or creation.
+This module computes nothing: each method calls functions of `Tensor`, `views`, `casting` or `creation`.
 """
 
 from __future__ import annotations
@@ -30,17 +30,17 @@ from minigrad.runtime.tensor import Tensor, describe, expect_tensors, old_constr
 
 
 def size(x: Tensor, dim: int | None = None) -> Any:
-    """Return the shape, or the length of one dim."""
+    """Return the shape, or the length of `dim`."""
     return x.shape if dim is None else x.shape[normalize_dim(dim, x.ndim, "size", x)]
 
 
 def dim(x: Tensor, dim: int | None = None) -> int:
-    """Return the number of dims; with an argument, as in candle, the length of that dim."""
+    """Return the number of dims; with the argument `dim`, return the length of that dim, as in candle."""
     return x.ndim if dim is None else int(x.shape[normalize_dim(dim, x.ndim, "dim", x)])
 
 
 def stride(x: Tensor, dim: int | None = None) -> Any:
-    """Return the steps of all dims in elements, or that of one."""
+    """Return the strides of all dims, or that of `dim`, in elements."""
     return x.strides if dim is None else x.strides[normalize_dim(dim, x.ndim, "stride", x)]
 
 
@@ -55,7 +55,7 @@ def element_size(x: Tensor) -> int:
 
 
 def nbytes(x: Tensor) -> int:
-    """Return the number of bytes of all elements that the tensor shows."""
+    """Return the number of bytes of all elements of the tensor, not of its storage."""
     return x.numel() * x.dtype.itemsize
 
 
@@ -65,17 +65,17 @@ def is_floating_point(x: Tensor) -> bool:
 
 
 def is_cuda(x: Tensor) -> bool:
-    """Whether it is on a CUDA device."""
+    """Return whether the tensor is on a CUDA device."""
     return x.device.kind == "cuda"
 
 
 def is_cpu(x: Tensor) -> bool:
-    """Whether it is in the memory of the host."""
+    """Return whether the tensor is in the memory of the host."""
     return x.device.kind != "cuda"
 
 
 def on_other(name: str) -> Callable[[Tensor], bool]:
-    """Return the property for a kind of device that minigrad does not have."""
+    """Return the property, always False, for a kind of device that minigrad does not support."""
 
     def absent(x: Tensor) -> bool:
         return False
@@ -86,17 +86,17 @@ def on_other(name: str) -> Callable[[Tensor], bool]:
 
 
 def volatile(x: Tensor) -> bool:
-    """Return False: PyTorch's name from before `no_grad`, without effect; scripts that assign it get a warning."""
+    """Return False.  PyTorch replaced this attribute by `no_grad`; an assignment to it has no effect and warns."""
     return False
 
 
 def set_volatile(x: Tensor, value: bool) -> None:
-    """Accept an assignment that has no effect."""
+    """Warn that an assignment to `volatile` has no effect."""
     warn("volatile has no effect; write `with mg.no_grad():`")
 
 
 def get_device(x: Tensor) -> int:
-    """Return the index of its CUDA device, -1 for a tensor on the CPU."""
+    """Return the index of the tensor's CUDA device, or -1 for a tensor on the CPU."""
     return x.device.index if x.device.kind == "cuda" else -1
 
 
@@ -104,9 +104,9 @@ def get_device(x: Tensor) -> int:
 
 
 def type(x: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
-    """Return x in another dtype, as `to`; without one the name of its own, "float32".
+    """Return x in another dtype, as `to`; without a dtype, return the name of the tensor's dtype, such as "float32".
 
-    dtype: also one of PyTorch's old constructors, such as `mg.LongTensor`, or its name.
+    dtype: a dtype, one of PyTorch's old constructors such as `mg.LongTensor`, or the name of either.
     """
     if dtype is None:
         return x.dtype.name
@@ -117,26 +117,29 @@ def type(x: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
 
 
 def type_as(x: Tensor, other: Tensor) -> Tensor:
-    """Return x in the dtype of other, and on its device."""
+    """Return x in the dtype and on the device of `other`."""
     expect_tensors("type_as", x, other)
     return casting.to(x, other)
 
 
 def cpu(x: Tensor) -> Tensor:
-    """Return x on the CPU; x itself where it is there."""
+    """Return x on the CPU; x itself if it is on the CPU."""
     return casting.to(x, device="cpu")
 
 
 def cuda(x: Tensor, device: Any = None, non_blocking: bool = False) -> Tensor:
-    """Return x on a CUDA device, the first one; x itself where it is there.  non_blocking: as that of `to`."""
+    """Return x on a CUDA device; x itself if it is on that device.
+
+    device: the device; the first CUDA device if None.  non_blocking: as for `to`.
+    """
     return casting.to(x, device="cuda" if device is None else device, non_blocking=non_blocking)
 
 
 def pin_memory(x: Tensor, device: Any = None) -> Tensor:
-    """Return a copy in pinned host memory, which the device reads itself: `to` with non_blocking then does not wait.
+    """Return a copy in pinned host memory; x itself if it is already pinned.
 
-    Returns x itself where it is pinned.  Raises DeviceError for a tensor that is not on the CPU, or where the device
-    cannot be used; GradientError for one that requires a gradient.
+    The device reads pinned memory directly, so `to` with non_blocking=True does not wait for the copy.
+    Raises DeviceError if x is not on the CPU or if the device cannot be used, GradientError if x requires a gradient.
     """
     if x.requires_grad:
         raise GradientError(f"pin_memory: {describe(x)} requires a gradient; detach() it first", op="pin_memory")
@@ -151,32 +154,32 @@ def pin_memory(x: Tensor, device: Any = None) -> Tensor:
 
 
 def is_pinned(x: Tensor, device: Any = None) -> bool:
-    """Return whether it is in pinned memory of the host, for copies to a device."""
+    """Return whether the tensor is in pinned host memory, which a device reads directly."""
     backend = started(as_device(device or ACCELERATOR).kind)
     return backend is not None and backend.is_pinned(x.storage)
 
 
 def view_as(x: Tensor, other: Tensor) -> Tensor:
-    """Return a view in the shape of other; see `view`."""
+    """Return a view of x in the shape of `other`; see `view`."""
     expect_tensors("view_as", x, other)
     y: Tensor = x.view(other.shape)
     return y
 
 
 def reshape_as(x: Tensor, other: Tensor) -> Tensor:
-    """Return x in the shape of other; see `reshape`."""
+    """Return x in the shape of `other`; see `reshape`."""
     expect_tensors("reshape_as", x, other)
     return views.reshape(x, other.shape)
 
 
 def expand_as(x: Tensor, other: Tensor) -> Tensor:
-    """Return a view expanded to the shape of other; see `expand`."""
+    """Return a view of x, expanded to the shape of `other`; see `expand`."""
     expect_tensors("expand_as", x, other)
     return views.expand(x, shape=other.shape)
 
 
 def sum_to_size(x: Tensor, *size: int | Sequence[int]) -> Tensor:
-    """Return the sum over the dims along which a tensor of that size was expanded to the shape of x; see `expand`."""
+    """Return x summed to the shape `size`, over the dims along which such a tensor is expanded to the shape of x."""
     expect_tensors("sum_to_size", x)
     return sums.sum_to(x, as_shape(size, "sum_to_size"))
 
@@ -197,7 +200,7 @@ def new_tensor(x: Tensor, data: Any, *, dtype: Any = None, device: Any = None, r
 
 
 def newly(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """Return x.new_zeros(...) and similar methods: a function of a size, in the dtype and on the device of x."""
+    """Return `x.new_zeros` or a similar method: a creation function with the dtype and the device of x as defaults."""
 
     def method(
         x: Tensor, *size: int | Sequence[int], dtype: Any = None, device: Any = None, requires_grad: bool = False
@@ -212,7 +215,7 @@ def newly(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
 def new_full(
     x: Tensor, size: Any, fill_value: float, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """Return a tensor of one value, of the dtype and on the device of x; see `mg.full`."""
+    """Return a tensor filled with one value, in the dtype and on the device of x; see `mg.full`."""
     kind, where = dtype or x.dtype, device or x.device
     return creation.full(
         as_shape((size,), "new_full"), fill_value, dtype=kind, device=where, requires_grad=requires_grad
@@ -220,15 +223,15 @@ def new_full(
 
 
 def new(x: Tensor, *sizes: Any) -> Tensor:
-    """Return a tensor of lengths or data, of the dtype and on the device of x, as `new_empty` or `new_tensor`."""
+    """Return `x.new_empty` of several lengths, or `x.new_tensor` of data."""
     return legacy(sizes, x.dtype, x.device)
 
 
 def legacy(args: Sequence[Any], dtype: Any, device: Any = None) -> Tensor:
-    """Return the result of PyTorch's old constructors: undefined values of some lengths, or a copy of a list, array or
-    tensor.
+    """Return the result of one of PyTorch's old constructors.
 
-    Raises ArgumentError for several arguments that are not lengths.
+    Ints are the lengths of the dims of a tensor with undefined values.  Any other single argument is a list, an array
+    or a tensor to copy.  Raises ArgumentError for several arguments that are not all ints.
     """
     if len(args) == 1 and not isinstance(args[0], (int, np.integer)):
         data = args[0].detach() if isinstance(args[0], Tensor) else args[0]
@@ -241,16 +244,17 @@ def legacy(args: Sequence[Any], dtype: Any, device: Any = None) -> Tensor:
 
 
 def constructed(args: Sequence[Any]) -> tuple[Layout, Storage]:
-    """Return the layout and the storage of `mg.Tensor(...)` of lengths or data, which has the default float."""
+    """Return the layout and the storage of `mg.Tensor(...)`, which has the default float dtype: see `legacy`."""
     x = legacy(args, default_float())
     return x.layout, x.storage
 
 
 def resize_(x: Tensor, *size: int | Sequence[int], memory_format: Any = None) -> Tensor:
-    """Give x another shape, in place, and return x: the elements in memory order, and undefined ones at the end.
+    """Change the shape of x, in place, and return x; the elements keep their order.
 
-    Where there are more elements, x moves to new memory, and its views stay on the old one.  It counts as a write, so
-    a graph that saved x reports it.  Raises GradientError for a tensor that requires a gradient.
+    If the new shape has more elements, x moves to new memory, its further elements are undefined, and its views stay on
+    the old memory.  This counts as a write, so a graph that saved x detects it.
+    Raises GradientError if x requires a gradient.
     """
     if x.requires_grad:
         raise GradientError(f"resize_: {describe(x)} requires a gradient; use reshape", op="resize_")
@@ -268,13 +272,16 @@ def resize_(x: Tensor, *size: int | Sequence[int], memory_format: Any = None) ->
 
 
 def resize_as_(x: Tensor, other: Tensor, *, memory_format: Any = None) -> Tensor:
-    """Give x the shape of other, in place; see `resize_`."""
+    """Change the shape of x to that of `other`, in place; see `resize_`."""
     expect_tensors("resize_as_", x, other)
     return resize_(x, other.shape, memory_format=memory_format)
 
 
 def share_memory_(x: Tensor) -> Tensor:
-    """Return x itself: processes share gradients through `mg.dist`, and loaders through separate memory."""
+    """Return x itself; it is not moved to shared memory.
+
+    Processes exchange gradients through `mg.dist`, and the workers of data loaders use separate memory.
+    """
     return x
 
 
@@ -285,7 +292,7 @@ def norm(
     x: Tensor, p: float | str | None = "fro", dim: int | Sequence[int] | None = None, keepdim: bool = False,
     dtype: Any = None,
 ) -> Tensor:  # fmt: skip
-    """Return the norm of order `p` over `dim`: see `mg.norm`."""
+    """Return the norm of order `p` over `dim`; see `mg.norm`."""
     return lengths.norm(x, p, dim, keepdim, dtype=dtype)
 
 

@@ -1,8 +1,8 @@
-"""The safetensors format: the length of a JSON header in 8 bytes, the header, and the elements of all tensors.
+"""Read and write the safetensors format: 8 bytes with the length of a JSON header, the header, and the elements.
 
-The header contains the dtype, shape and byte range of each tensor, and a dict of strings, `__metadata__`.  Files are
-written as by the reference implementation: the widest dtypes first, so that elements are aligned.  Every number of a
-header is checked before it is used.  Source: https://github.com/huggingface/safetensors, section "Format".
+The header contains the dtype, shape and byte range of each tensor, and a dict of strings, `__metadata__`.  As in the
+reference implementation, the tensors with the widest dtypes are written first, so that elements are aligned.  Every
+number of a header is checked before it is used.  Source: https://github.com/huggingface/safetensors, section "Format".
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ import numpy as np
 from minigrad.core.dtype import ALL, DType
 from minigrad.errors import FileError
 
-LIMIT = 100 << 20  # bytes of the largest header that the reference implementation reads
+LIMIT = 100 << 20  # size in bytes of the largest header that the reference implementation reads
 LETTERS = {"float": "F", "int": "I", "uint": "U"}
 
 
 def code_of(dtype: DType) -> str:
-    """Return the name of a dtype in the format: F32, BF16, BOOL."""
+    """Return the name of a dtype in the format, such as F32, BF16 or BOOL."""
     if dtype.name in ("bool", "bfloat16"):
         return "BOOL" if dtype.kind == "bool" else "BF16"
     return f"{LETTERS[dtype.kind]}{8 * dtype.itemsize}"
@@ -35,10 +35,13 @@ CODES = {dtype.numpy: code for code, dtype in DTYPES.items()}
 
 
 def write(file: BinaryIO, arrays: Mapping[str, Any], metadata: Mapping[str, str], new: bool = False) -> None:
-    """Write arrays by name; bfloat16 is the dtype of ml_dtypes.  new: whether the file is empty and only for this."""
+    """Write named arrays and metadata; arrays of bfloat16 have the dtype of ml_dtypes.
+
+    new: whether the file is new and empty, so that disk space can be reserved for it.
+    """
     names = sorted(arrays, key=lambda name: (-arrays[name].dtype.itemsize, name))
     header: dict[str, Any] = {"__metadata__": dict(metadata)} if metadata else {}
-    header |= dict.fromkeys(arrays)  # the caller determines their order, independent of the order of the bytes
+    header |= dict.fromkeys(arrays)  # names in the order of the caller, which is not the order of the bytes
     end = 0
     for name in names:
         begin, end = end, end + arrays[name].nbytes
@@ -56,10 +59,11 @@ def write(file: BinaryIO, arrays: Mapping[str, Any], metadata: Mapping[str, str]
 
 
 def reserve(file: BinaryIO, size: int) -> None:
-    """Reserve space on the disk, if the system can: 100 MB are then written in 25 ms instead of 79 ms.
+    """Reserve space on the disk, if the system supports it; writing 100 MB then takes 25 ms instead of 79 ms.
 
-    Only for a new file: in append mode, the data would go after the reserved space, and a file of gzip or lzma has the
-    descriptor of a compressed file, which will have another size.  Raises OSError if there is not enough space.
+    The file must be new.  In append mode, the data would be written after the reserved space.  A file object of gzip or
+    lzma has the descriptor of a compressed file, whose size will be different.
+    Raises OSError if there is not enough space.
     """
     if not hasattr(os, "posix_fallocate"):
         return
@@ -71,17 +75,20 @@ def reserve(file: BinaryIO, size: int) -> None:
 
 
 def begins(start: bytes) -> bool:
-    """Return whether the first nine bytes of a file are the length of a header and its opening brace."""
+    """Return whether the first nine bytes of a file are a valid length of a header and its opening brace."""
     return start[8:9] == b"{" and int.from_bytes(start[:8], "little") <= LIMIT
 
 
 def left_out(arrays: Mapping[str, Any], metadata: Mapping[str, str]) -> dict[str, str]:
-    """Return, by name, the tensors that `safetensors.torch.save_model` omitted, with the name of the stored copy."""
+    """Return, for each tensor that `safetensors.torch.save_model` left out, the name of the stored equal tensor."""
     return {name: kept for name, kept in metadata.items() if kept in arrays and name not in arrays and name != "format"}
 
 
 def read(file: BinaryIO, size: int) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return the arrays by name, all in one writable buffer, and the metadata.  Raises FileError for a damaged file."""
+    """Return the arrays by name, all in a single writable buffer, and the metadata of a file of `size` bytes.
+
+    Raises FileError for a damaged file.
+    """
     length = int.from_bytes(file.read(8), "little")
     if size < 8 or not 2 <= length <= min(LIMIT, size - 8):
         raise FileError(f"its header should have {length} bytes, but {max(size - 8, 0)} follow: it is truncated or not "
@@ -104,7 +111,7 @@ def read(file: BinaryIO, size: int) -> tuple[dict[str, Any], dict[str, str]]:
 
 
 def without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return a JSON object.  Raises ValueError for a name that occurs twice."""
+    """Return a JSON object as a dict.  Raises ValueError for a name that occurs twice."""
     result = dict(pairs)
     if len(result) < len(pairs):
         raise ValueError("a name occurs twice")
@@ -112,7 +119,10 @@ def without_repeats(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def checked(name: str, entry: Any, available: int) -> tuple[DType, tuple[int, ...], int, int]:
-    """Return the dtype, shape and bytes of a tensor.  Raises FileError unless they agree."""
+    """Return the dtype, the shape and the byte range of a tensor from its entry in the header.
+
+    Raises FileError unless they agree with each other and with the number of available bytes.
+    """
     try:
         code, shape, (begin, end) = entry["dtype"], tuple(entry["shape"]), entry["data_offsets"]
         whole = all(type(number) is int and number >= 0 for number in (*shape, begin, end))
@@ -129,7 +139,7 @@ def checked(name: str, entry: Any, available: int) -> tuple[DType, tuple[int, ..
 
 
 def expect_no_gap(spans: list[tuple[int, int, str]], available: int) -> None:
-    """Raise FileError unless each byte of the data belongs to one tensor."""
+    """Raise FileError unless each byte of the data belongs to exactly one tensor."""
     last = 0
     for begin, end, name in spans:
         if begin != last:
@@ -140,7 +150,7 @@ def expect_no_gap(spans: list[tuple[int, int, str]], available: int) -> None:
 
 
 def elements(data: Any, dtype: DType, shape: tuple[int, ...]) -> Any:
-    """Return bytes as an array: a view if they are aligned, otherwise a copy."""
+    """Return the bytes of a tensor as an array: a view if they are aligned, otherwise a copy."""
     if not np.little_endian:
         data = data.reshape(-1, dtype.itemsize)[:, ::-1].copy().reshape(-1)
     aligned = data.ctypes.data % dtype.itemsize == 0

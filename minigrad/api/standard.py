@@ -1,7 +1,8 @@
-"""Functions of the array API standard that need more than another name: `mg.array_api` has them and the others.
+"""Functions of the array API standard that `mg` does not have in the same form; `mg.array_api` contains them.
 
-Meanings that differ from those of `mg`: a tensor without dims counts for the dtype as any other, sums of unsigned
-integers are unsigned, an axis may be left out for one dim only, and a copy is made or refused on request.
+The standard differs from `mg` in four points.  A tensor without dims has full weight in the promotion of dtypes.  Sums
+of unsigned integers are unsigned.  `axis` may be left out only for a tensor of one dim.  A caller can require or forbid
+a copy.
 """
 
 from __future__ import annotations
@@ -29,7 +30,10 @@ KINDS = {
 
 
 def joined(*operands: Any) -> tuple[Any, ...]:
-    """Return the operands, a tensor without dims in the dtype of all: in the standard it counts as any other."""
+    """Convert the tensors to their common dtype if one has no dims and the dtypes differ; return all operands.
+
+    In the standard, a tensor without dims has full weight in the promotion of dtypes.
+    """
     tensors = [x for x in operands if isinstance(x, Tensor)]
     if len({x.dtype for x in tensors}) < 2 or all(x.ndim for x in tensors):
         return operands
@@ -38,20 +42,23 @@ def joined(*operands: Any) -> tuple[Any, ...]:
 
 
 def same_ndim(*tensors: Tensor) -> tuple[Tensor, ...]:
-    """Return the tensors with the same number of dims, by leading dims of length 1."""
+    """Return the tensors with the same number of dims, by adding leading dims of length 1."""
     n = max(x.ndim for x in tensors)
     return tuple(x.reshape((1,) * (n - x.ndim) + tuple(x.shape)) for x in tensors)
 
 
 def system(x1: Tensor, x2: Tensor) -> tuple[Tensor, ...]:
-    """Return the operands of `solve` in one dtype; x2 of several dims is matrices, also in the shape of vectors."""
+    """Return the operands of `solve` in their common dtype; an x2 with two or more dims always consists of matrices."""
     dtype = result_type(x1, x2)
     a, b = x1.to(dtype), x2.to(dtype)
     return (a, b) if b.ndim < 2 else same_ndim(a, b)
 
 
 def paired(name: str, x1: Tensor, x2: Tensor, axes: Any) -> tuple[Any, ...]:
-    """Return the operands of a product over axes.  Raises ShapeError where they would broadcast along these axes."""
+    """Return the operands of a product over axes.
+
+    Raises ShapeError if their lengths differ along these axes, where `mg` would broadcast a length of 1.
+    """
     left, right = (range(-axes, 0), range(axes)) if isinstance(axes, int) else axes
     for i, j in zip(left, right, strict=False):
         there = -x1.ndim <= i < x1.ndim and -x2.ndim <= j < x2.ndim
@@ -64,23 +71,23 @@ def paired(name: str, x1: Tensor, x2: Tensor, axes: Any) -> tuple[Any, ...]:
 
 
 def wide(x: Tensor, dtype: Any) -> Any:
-    """Return the dtype of a sum or product: the named one, or uint64 for unsigned integers."""
+    """Return the dtype of a sum or product: `dtype`, or by default uint64 for unsigned integers, otherwise None."""
     return engine.uint64 if dtype is None and x.dtype.kind == "uint" else dtype
 
 
 def total(x: Tensor, dtype: Any) -> Tensor:
-    """Return the sums along the last dim."""
+    """Return the sums along the last dim, in the dtype of `wide`."""
     result: Tensor = x.sum(-1, dtype=wide(x, dtype))
     return result
 
 
 def axes(x: Tensor, axis: Any) -> Any:
-    """Return one axis, several, or all as a tuple."""
+    """Return the axes as a sequence, from one axis, several axes, or None for all axes of x."""
     return range(x.ndim) if axis is None else axis if isinstance(axis, (tuple, list)) else (axis,)
 
 
 def only_axis(name: str, x: Tensor, axis: int | None) -> int:
-    """Return an axis that may be left out for a tensor of one dim."""
+    """Return the axis, or 0 for None.  Raises ArgumentError for None if x has more than one dim."""
     if axis is None and x.ndim > 1:
         raise ArgumentError(
             f"{name}: {describe(x)} needs axis=; only a tensor of one dim at most does without", op=name
@@ -89,7 +96,7 @@ def only_axis(name: str, x: Tensor, axis: int | None) -> int:
 
 
 def only_ones(x: Tensor, axis: Any) -> tuple[int, ...]:
-    """Return axes whose length is 1.  Raises ShapeError, a ValueError, for others."""
+    """Return the axes as a tuple.  Raises ShapeError, a ValueError, unless each has length 1."""
     results = tuple(axes(x, axis))
     if any(-x.ndim <= d < x.ndim and x.shape[d] != 1 for d in results):
         raise ShapeError(f"squeeze: {describe(x)} is not of length 1 along {axis}", op="squeeze")
@@ -97,7 +104,10 @@ def only_ones(x: Tensor, axis: Any) -> tuple[int, ...]:
 
 
 def scan(first: int, x: Tensor, axis: int | None, dtype: Any, initial: Any) -> Tensor:
-    """Return a cumulative sum or product; if `initial` is true, it begins with 0 or 1."""
+    """Return a cumulative sum for first=0, or a cumulative product for first=1.
+
+    If `initial` is true, the result begins with the additional element `first`.
+    """
     function = OURS["cumprod" if first else "cumsum"]
     axis = only_axis(function.__name__, x, axis)
     y: Tensor = function(x, axis, dtype=wide(x, dtype))
@@ -108,7 +118,10 @@ def scan(first: int, x: Tensor, axis: int | None, dtype: Any, initial: Any) -> T
 
 
 def grouped(x: Tensor, fields: str) -> Any:
-    """Return the distinct elements with the named fields; `indices` are those of the first of each."""
+    """Return the distinct elements as a named tuple with the given fields.
+
+    The field `indices` has the position of the first occurrence of each distinct element.
+    """
     kind = RESULTS[fields]
     values, inverse, counts = OURS["unique"](x, return_inverse=True, return_counts=True)
     results = {"values": values, "inverse_indices": inverse, "counts": counts}
@@ -125,18 +138,18 @@ RESULTS: dict[str, Any] = {
 
 
 def made(dtype: Any, device: Any) -> dict[str, Any]:
-    """Return the keywords of a function that makes a tensor."""
+    """Return the keyword arguments of a function that makes a tensor."""
     return {"dtype": dtype, "device": device}
 
 
 def diagonal_ones(rows: int, columns: int | None, k: int, dtype: Any, device: Any) -> Tensor:
-    """Return ones on the k-th diagonal."""
+    """Return a matrix with ones on the k-th diagonal and zeros elsewhere."""
     values = np.eye(rows, columns, k)
     return creation.tensor(values, dtype or engine.default_float(), device)
 
 
 def row(start: float, stop: float, num: int, endpoint: Any, dtype: Any, device: Any) -> Tensor:
-    """Return `num` values from start to stop, with or without the last."""
+    """Return `num` evenly spaced values from start to stop; stop is included only with `endpoint`."""
     values = np.linspace(start, stop, num, endpoint=bool(endpoint))
     return creation.tensor(values, dtype or engine.default_float(), device)
 
@@ -156,12 +169,12 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: Any = N
     device : Device or str, optional
         Device of the result.
     copy : bool, optional
-        True always copies, False never copies, and None (the default) copies only if necessary.
+        True always copies, False raises if a copy is necessary, and None (the default) copies only if necessary.
 
     Returns
     -------
     Tensor
-        The result shares the memory of `obj` if this is possible and `copy` is not True.
+        A tensor that shares the memory of `obj` if this is possible and `copy` is not True.
 
     Raises
     ------
@@ -191,7 +204,7 @@ def astype(x: Tensor, dtype: Any, /, *, copy: Any = True, device: Any = None) ->
     dtype : DType
         Dtype of the result.
     copy : bool, default True
-        Whether the result is a copy even if the dtype and the device stay.
+        Whether the result is a copy even if the dtype and the device do not change.
     device : Device or str, optional
         Device of the result; by default that of `x`.
 
@@ -205,7 +218,7 @@ def astype(x: Tensor, dtype: Any, /, *, copy: Any = True, device: Any = None) ->
 
 
 def nonzero(x: Tensor, /) -> Any:
-    """Return the positions of nonzero elements.
+    """Return the positions of the nonzero elements.
 
     Parameters
     ----------
@@ -238,7 +251,7 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
     Returns
     -------
     DType
-        The dtype of a result of these operands.
+        The dtype of the result of an op on these operands.
 
     Raises
     ------
@@ -263,14 +276,14 @@ def can_cast(from_: Any, to: DType, /) -> bool:
     Parameters
     ----------
     from_ : DType or Tensor
-        The dtype, or a tensor of it.
+        The dtype to cast, or a tensor of this dtype.
     to : DType
-        The other dtype.
+        The dtype of the result of the cast.
 
     Returns
     -------
     bool
-        False also for a dtype of another kind.
+        True if the cast keeps every value; False also if the dtypes are of different kinds.
     """
     dtype: DType = getattr(from_, "dtype", from_)
     try:
@@ -287,17 +300,17 @@ def isdtype(dtype: DType, kind: Any) -> bool:
     dtype : DType
         The dtype.
     kind : DType, str or tuple
-        Another dtype, a kind such as "real floating", or several of these.
+        Another dtype, the name of a kind such as "real floating", or a tuple of these.
 
     Returns
     -------
     bool
-        True if `dtype` is equal to the dtype, or of the kind, or of one of several.
+        True if `dtype` is the other dtype, or is of the kind; for a tuple, True if this holds for one of its elements.
 
     Raises
     ------
     ArgumentError
-        If `kind` is another text.
+        If `kind` is a string that is not the name of a kind.
     """
     if isinstance(kind, tuple):
         return any(isdtype(dtype, each) for each in kind)
@@ -307,7 +320,7 @@ def isdtype(dtype: DType, kind: Any) -> bool:
 
 
 def namespace_info() -> SimpleNamespace:
-    """Return the properties of the library that the standard defines: capabilities, devices, dtypes and defaults."""
+    """Return the object that the standard defines for properties of a library: capabilities, devices and dtypes."""
 
     def dtypes(*, device: Any = None, kind: Any = None) -> dict[str, DType]:
         return {each.name: each for each in DTYPES if kind is None or isdtype(each, kind)}

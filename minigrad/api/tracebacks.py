@@ -1,7 +1,7 @@
-"""Errors in a notebook: the user's lines and the line that raised, without the frames of this package in between.
+"""Shorten the tracebacks in a notebook: show the user's frames and the frame that raised, but no others of minigrad.
 
-IPython displays errors, so `install` registers a handler with it, if IPython is running when minigrad is imported.  The
-error itself does not change; `settings.short_errors = False`, or MINIGRAD_SHORT_ERRORS=0, shows all frames.
+IPython displays errors, so `install` registers a handler with IPython, if it is running when minigrad is imported.  The
+error itself does not change.  `settings.short_errors = False`, or MINIGRAD_SHORT_ERRORS=0, shows all frames.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from typing import Any
 from minigrad.config import settings
 from minigrad.errors import MinigradError
 
-PACKAGE = os.path.dirname(os.path.dirname(__file__))  # without resolving links, as in the file names of frames
+PACKAGE = os.path.dirname(os.path.dirname(__file__))  # links are not resolved, as in the file names of frames
 OURS = (os.path.join(PACKAGE, ""), "<minigrad ")
 
 
 def shortened(tb: TracebackType | None) -> TracebackType | None:
-    """Return a traceback without this package's frames, except the last frame of all."""
+    """Return a traceback without the frames of this package, except the last frame, which raised the error."""
     frames = []
     while tb is not None:
         if tb.tb_next is None or not tb.tb_frame.f_code.co_filename.startswith(OURS):
@@ -32,7 +32,7 @@ def shortened(tb: TracebackType | None) -> TracebackType | None:
 
 
 def show(shell: Any, kind: type[BaseException], error: BaseException, tb: TracebackType, tb_offset: Any = None) -> Any:
-    """Display an error instead of IPython's own display, and keep it for %debug and %tb."""
+    """Display an error with shortened tracebacks, and store it for %debug and %tb; IPython calls this handler."""
     sys.last_type, sys.last_value, sys.last_traceback = kind, error, tb
     if sys.version_info >= (3, 12):
         sys.last_exc = error
@@ -51,7 +51,7 @@ def show(shell: Any, kind: type[BaseException], error: BaseException, tb: Traceb
 
 
 def led_to(error: BaseException) -> list[BaseException]:
-    """Return the errors that are shown before this one: its cause, or the error being handled, and theirs."""
+    """Return the errors that are shown before this one: the chain of causes and contexts, the nearest first."""
     result: list[BaseException] = []
     here = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
     while here is not None and here is not error and here not in result:
@@ -61,7 +61,7 @@ def led_to(error: BaseException) -> list[BaseException]:
 
 
 def install() -> None:
-    """Register with IPython, if it is running; a handler that the user has set stays."""
+    """Register the handler with IPython, if IPython is running and the user has not set another handler."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None and hasattr(ipython, "get_ipython") else None
     if shell is not None and not getattr(shell, "custom_exceptions", ()):

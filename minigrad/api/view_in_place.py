@@ -1,7 +1,7 @@
-"""Views in place: `x.t_()`, `x.unsqueeze_(0)` and their like give a tensor another layout over its memory.
+"""In-place views: `x.t_()`, `x.unsqueeze_(0)` and similar methods change the layout of a tensor over its memory.
 
-The object changes, and a graph that saved it would read it in the new layout.  So these forms are for tensors without
-gradients, and count as a write: a graph that saved such a tensor reports it, as PyTorch's does.
+A graph that saved the tensor would read it in the new layout.  So these methods are only for tensors without gradients,
+and they count as a write: a graph that saved such a tensor detects it, as in PyTorch.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from minigrad.runtime.tracers import Tracer
 
 
 def view_in_place(name: str, function: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """Return the `name_` form of a view."""
+    """Return the method `name_`, the in-place form of a view."""
 
     def method(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         if isinstance(x, Tracer) or x.requires_grad or x.storage.tracked:

@@ -1,6 +1,7 @@
-"""The lines of the public functions: their checks, the parameters that they read, and the choice of the call path.
+"""Write the source lines of the public functions: checks, conversion of parameters, and the choice of the call path.
 
-`signature.write_function` makes the functions; the names that begin with HIDDEN are values from the decorators.
+`signature.write_function` makes the functions from these lines.  Names that begin with HIDDEN are values that the
+decorators pass.
 """
 
 from __future__ import annotations
@@ -19,7 +20,10 @@ PARAMS = "{'dims': dim, 'keepdim': keepdim}"
 
 
 def reduction_body(casts: bool) -> list[str]:
-    """Return the lines of a reduction's function: plain arguments, as they are, are the key of its plan."""
+    """Return the lines of a reduction's function.
+
+    The arguments of a call with plain values are themselves the key of its plan.  casts: whether it takes `dtype`.
+    """
     wide = [
         "if dtype is not None:",
         f"    return {HIDDEN}in_dtype({HIDDEN}op, input, dtype, {PARAMS}, out)",
@@ -39,7 +43,7 @@ def reduction_body(casts: bool) -> list[str]:
 
 
 def several_body(op: Op) -> list[str]:
-    """Return the lines of the function of a reduction of several operands, or with several results."""
+    """Return the lines of the function of a reduction with several operands or several results."""
     operands = f"({', '.join(op.signature.operands)},)"
     return [
         f"if not ({plain_test(op.signature)}):",
@@ -49,7 +53,10 @@ def several_body(op: Op) -> list[str]:
 
 
 def view_body(op: Op) -> list[str]:
-    """Return the lines of a view's function: arguments that are ints, or tuples of them, are the key of its plan."""
+    """Return the lines of a view's function.
+
+    If all parameters are None, ints or tuples of ints, the arguments are the key of the plan.
+    """
     (x,), params = op.operands, list(op.params)
     plain = " and ".join([f"{x}.__class__ in {HIDDEN}plain", *[f"{HIDDEN}whole({name})" for name in params]])
     return [
@@ -62,7 +69,10 @@ def view_body(op: Op) -> list[str]:
 
 
 def kernel_body(op: Op, out: bool, floats: bool, otherwise: Any) -> list[str]:
-    """Return the lines of the function of an op with a kernel."""
+    """Return the lines of the function of an op with a kernel.
+
+    out: whether it takes `out=`.  floats, otherwise: as for the decorator `kernel`.
+    """
     signature, lines = op.signature, []
     given = [p.name for p in signature.parameters]
     casts = [key for key in given if signature.role(key) is CAST]
@@ -80,7 +90,7 @@ def kernel_body(op: Op, out: bool, floats: bool, otherwise: Any) -> list[str]:
             f"    return {HIDDEN}found",
         ]
     first = op.operands[0] if op.operands else ""
-    if floats:  # after the checks of the other parameters, so that no tensor is made before an error
+    if floats:  # the other parameters are checked first, so that no tensor is made before an error
         tests = [f"not {first}.dtype.is_float", *[f"{key} is not None" for key in casts]]
         lines += [
             f"if {' or '.join(tests)}:",
@@ -98,10 +108,10 @@ def kernel_body(op: Op, out: bool, floats: bool, otherwise: Any) -> list[str]:
 
 
 def composed_body(op: Op, out: bool, floats: bool) -> list[str]:
-    """Return the lines of a composed op's function."""
+    """Return the lines of a composed op's function; out, floats: as for the decorator `composed`."""
     signature, lines = op.signature, []
     operands = "".join(f"*{x}, " if x == signature.many else f"{x}, " for x in op.operands)
-    # The dims may be several arguments, or one sequence.
+    # Callers pass the tensors as several arguments, or as one sequence.
     if any(p.kind is p.VAR_POSITIONAL for p in signature.parameters):
         test = f"len({signature.many}) == 1 and {signature.many}[0].__class__ in (list, tuple)"
         lines.append(f"{signature.many} = {signature.many}[0] if {test} else {signature.many}")
@@ -140,5 +150,5 @@ def composed_body(op: Op, out: bool, floats: bool) -> list[str]:
 
 
 def dict_text(names: Sequence[str]) -> str:
-    """Return the text of a dict that holds variables by their names."""
+    """Return the source text of a dict that maps the names of variables to their values."""
     return f"{{{', '.join(f'{name!r}: {name}' for name in names)}}}"

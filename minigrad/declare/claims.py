@@ -1,7 +1,8 @@
-"""Declarations for transforms: `linear=`, `jvp=` and `batch=`, read and checked.
+"""Read and check the declarations for transforms: `linear=`, `jvp=` and `batch=`.
 
-`autodiff/forward.py` uses the first two and `autodiff/batching.py` the third; both derive the cases without a
-declaration.  A name that the op does not have raises DeclarationError at import; tests check that a claim is true.
+`autodiff/forward.py` uses `linear` and `jvp`, and `autodiff/batching.py` uses `batch`.  For an op without a
+declaration, both modules derive the rule.  A name that the op does not have raises DeclarationError at import.  Tests
+check that a claim is true.
 """
 
 from __future__ import annotations
@@ -21,14 +22,18 @@ BATCHES = ("elementwise", "reduction", "view", "product", "along", "loop")
 
 
 def claim(op: Op, linear: Linear | bool, jvp: Callable[..., Any] | None, batch: BatchRule) -> None:
-    """Store the claims of a declaration in the record."""
+    """Read the claims of a declaration, and store them in the record of the op."""
     op.linear = read_linear(op, linear)
     op.jvp = None if jvp is None else read_jvp(op, jvp)
     op.batch = read_batch(op, batch)
 
 
 def read_linear(op: Op, linear: Linear | bool) -> Linear | None:
-    """Return the claim in full.  Raises DeclarationError for an unknown operand, or one named twice in a group."""
+    """Return the claim as a Linear, or None for False.
+
+    Raises DeclarationError for an unknown operand, for an operand that is named twice in a group, and for True if the
+    op has several operands.
+    """
     if linear is False:
         return None
     if linear is True:
@@ -50,10 +55,11 @@ def read_linear(op: Op, linear: Linear | bool) -> Linear | None:
 
 
 def read_jvp(op: Op, fn: Callable[..., Any]) -> Jvp:
-    """Read a rule of forward mode.
+    """Read the parameter names of a JVP rule.
 
-    Its positional names specify its arguments: `dx` the tangent of the operand x, `x` its value, `y` the result (or a
-    result by its name); keyword-only names are parameters and static facts, as in other rules.
+    A positional parameter specifies an argument by its name: `dx` is the tangent of the operand x, `x` is its value,
+    and `y` is the result (or a result by its name).  Keyword-only names are parameters and static facts, as in VJP
+    rules.
     """
     wants: list[tuple[str, int]] = []
     facts = []
@@ -84,11 +90,12 @@ def read_jvp(op: Op, fn: Callable[..., Any]) -> Jvp:
 
 
 def read_batch(op: Op, batch: BatchRule) -> BatchRule:
-    """Return how an op takes a batch: a kind by name, or a rule `(x, w, *, batch, params...)`.
+    """Check how an op takes a batch: a kind by name, or a batching rule `(x, w, *, batch, params...)`.
 
-    A rule receives operands that all have the batch as their first dim, of size `batch`, and returns results with it.
-    If it names `flags`, one per operand, only the flagged operands have the batch.
-    Raises DeclarationError for another kind, or a rule with other operands.
+    In a rule's call, the batch is the first dim of every operand and has the size `batch`; the results must have it
+    as their first dim as well.  If the rule has a parameter `flags`, a tuple with one boolean per operand, only the
+    operands with a true flag have the batch.
+    Raises DeclarationError for an unknown kind, or for a rule whose operands are not those of the op.
     """
     if batch is None or (isinstance(batch, str) and batch in BATCHES):
         return batch
@@ -107,12 +114,12 @@ def read_batch(op: Op, batch: BatchRule) -> BatchRule:
 
 
 def is_fact(op: Op, name: str) -> bool:
-    """Return whether a rule may read this by keyword: a parameter, or a static fact of an operand or a result."""
+    """Return whether a rule may have this keyword-only name: a parameter, or a static fact of an operand or result."""
     owner, _, what = name.rpartition("_")
     static = name in VARIADIC_FACTS or (what in FACTS and owner in ("in", *op.outputs, *op.operands))
     return name in op.params or static
 
 
 def wrong(op: Op, what: str) -> DeclarationError:
-    """Return the error for a bad claim."""
+    """Return the DeclarationError for an invalid claim, with the position and the name of the op."""
     return DeclarationError(f"{op.where}: {op.name}: {what}", op=op.name)

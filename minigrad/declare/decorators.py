@@ -1,7 +1,8 @@
 """The decorators that declare an op: @elementwise, @reduction, @view, @kernel, @composed, and @scalar for helpers.
 
-Each checks the declaration at import, puts one `Op` into the schema and returns the public function; `record.py` reads
-the declaration.  Functions, methods, in-place forms, op tests and gradient checks are all driven from the schema.
+Each decorator checks the declaration at import, enters one `Op` into the schema and returns the public function;
+`record.py` reads the declaration.  Functions, methods, in-place forms, op tests and gradient checks are all made from
+the schema.
 """
 
 from __future__ import annotations
@@ -62,12 +63,12 @@ from minigrad.runtime.tensor import PLAIN, Tensor
 
 F = TypeVar("F", bound=Callable[..., Any])
 Namespace = str | tuple[str, ...] | None
-# Classes of the most common `dim`; bool is not among them, because as a key it equals an int.
+# Classes of the most common values of `dim`.  bool is left out, because as a key of a dict True is equal to 1.
 PLAIN_DIMS = (type(None), int)
 
 
 def scalar(function: Callable[..., Any]) -> Any:
-    """Declare a helper that other scalar functions may call; it is expanded in place."""
+    """Declare a helper that other scalar functions may call; its body is inlined into theirs."""
     ours = str(function.__module__).startswith("minigrad.")
     return parse_later(function) if ours else parse(function)  # type: ignore[arg-type]
 
@@ -81,26 +82,51 @@ def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | str | None = None, line
                 fuse: bool | None = None, label: str = "") -> Callable[..., Function]:  # fmt: skip
     """Declare an elementwise op over any number of operands; the body is its scalar function.
 
-    dtype: a rule of `declare/rules.py` -> (compute dtype, result dtype).  vjp: one derivative rule per operand, or None
-    where the result carries no gradient; "derived", for one or for all, derives it from the body, for every order.
-    Then a choice passes the gradient to the branch that was taken: at a kink, to the one that `==` takes.
-    outputs: names of several results, for a body that returns a tuple, `return mantissa, exponent`.  Then the result
-    dtype is a tuple, or one dtype for all; calls return a named tuple, `out=` takes a tuple, and rules name the
-    gradients as those of a `kernel` do: `lambda g0, g1, x: ...`.  zeros: as for `kernel`.
-    linear, jvp, batch: facts that transforms cannot derive, the same for every kind of op.  linear: the operands in
-    which the op is linear, `mg.rules.joint("a", "b")` or `mg.rules.each("a", "b")`, True for the only one.  jvp: a rule
-    of forward mode, such as `lambda dx, y: dx * y`.  batch: how it takes a batch in front: see `declare/claims.py`.
-    namespace, method: where users find it, and whether Tensor has it as a method, which also has an in-place form.
-    front: parameters after the operands, such as "*, alpha=1".  For other values of these the call goes to `otherwise`,
-    a function of the operands, these parameters and `out`, in terms of other calls.
-    sole: the function that answers a call with only the first operand.  by_number: a function of both operands and
-    `out`, called if the second operand is not a tensor.  It may refuse the call, since a dtype rule receives no values,
-    or return its result; None for the op itself.
-    fuse: compile each derivative rule of several ops into one kernel.  It promises that a rule is a straight line of
-    elementwise ops on its arguments: no branch, no side effect, no value from outside that changes later, because the
-    rule is called once, with symbols.  The default is True in this package and False elsewhere.
-    label: the name of the op in messages and pictures, where users call it by another function.
     An operand may have a number as its default.
+
+    Parameters
+    ----------
+    dtype : function
+        Dtype rule that returns (compute dtype, result dtype): see `declare/rules.py`.
+    vjp : tuple of functions, "derived" or None
+        One VJP rule per operand, or None for an operand whose gradient is not defined. "derived", for one operand or
+        for all, derives the rules of every order from the body. A conditional expression passes the gradient to the
+        branch that was taken; at a kink, this is the branch that `==` takes.
+    linear : bool or Linear, default False
+        Operands in which the op is linear: `mg.rules.joint("a", "b")` or `mg.rules.each("a", "b")`; True if the op has
+        a single operand.
+    jvp : function, optional
+        JVP rule, such as `lambda dx, y: dx * y`; by default transforms derive it.
+    batch : str or function, optional
+        How `vmap` adds a batch as the first dim: see `declare/claims.py`; by default it is derived.
+    outputs : tuple of str, default ("y",)
+        Names of several results, for a body that returns a tuple, such as `return mantissa, exponent`. Then the dtype
+        rule returns one dtype for all results or a tuple of dtypes, calls return a named tuple, `out=` takes a tuple,
+        and rules name the gradients that they use: `lambda g0, g1, x: ...`.
+    zeros : bool, default False
+        Whether the gradient of an unused result is zeros instead of None.
+    namespace : str or tuple of str, optional
+        Namespaces in which users find the op; by default the folder of the declaration determines it.
+    method : bool, default True
+        Whether Tensor has the op as a method, which also has an in-place form.
+    name : str, default ""
+        Name of the op in the schema; by default that of the function.
+    front : str, default ""
+        Parameters after the operands, such as "*, alpha=1". A call with other values of these goes to `otherwise`.
+    otherwise : function, optional
+        Function of the operands, the `front` parameters and `out`, which is made of other calls.
+    sole : function, optional
+        Function that computes a call with only the first operand.
+    by_number : function, optional
+        Function of both operands and `out`, which is called if the second operand is not a tensor. It can check the
+        value of the number, which a dtype rule does not receive, and raise. It returns its result, or None to run the
+        op itself.
+    fuse : bool, optional
+        Whether to compile each derivative rule of several ops into one kernel. With True, a rule must be a straight
+        line of elementwise ops on its arguments, because it is called once, with symbols: it must not have branches or
+        side effects, or read outside values that change later. By default True in this package and False elsewhere.
+    label : str, default ""
+        Name of the op in messages and pictures, if users call it through a function with another name.
     """
 
     def declare(function: FunctionType) -> Function:
@@ -130,7 +156,7 @@ def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | str | None = None, line
 
 
 def leave_body(op: Op, function: FunctionType, later: bool) -> None:
-    """Let the body of an elementwise op be parsed: at its first use, or now, at the declaration."""
+    """Parse the body of an elementwise op: now, or with `later` at its first use."""
 
     def read(op: Op) -> None:
         op.scalar = parse(function, defaults=True, results=len(op.outputs))
@@ -142,7 +168,7 @@ def leave_body(op: Op, function: FunctionType, later: bool) -> None:
 
 
 def fast_function(op: Op, defaults: Mapping[str, Any], *front: Any) -> Function:
-    """Return the function that calls an elementwise op, with the types of its parameters."""
+    """Return the public function of an elementwise op, with a signature that shows the types of its parameters."""
     function = fast_path(op, defaults, *front)
     given = inspect.signature(function)
     function.__signature__ = fast_signature(given, defaults, parameter_names(op))  # type: ignore[attr-defined]
@@ -157,22 +183,40 @@ def reduction(*, dtype: Callable[..., Any], identity: str | tuple[str, ...], ord
               method: bool = True, name: str = "", label: str = "") -> Callable[..., Function]:  # fmt: skip
     """Declare a reduction over any set of dims: map, combine, finish; the body is its scalar function (acc, x).
 
-    identity: the first accumulator, "zero", "one", "lowest" or "highest"; a tuple for several accumulators, which the
-    body then takes in front of x and returns as a tuple.  One of these declares how partial results are combined:
-    order="sum": the body joins them as it joins an element, in any order, and floats may be re-associated;
-    combine=f: the scalar function f of two partial results joins them, in any order; of several accumulators it takes
-    all of one and then all of the other;
-    order="extreme": the body returns the larger (from "lowest") or the smaller, and nan where there is one;
-    order="sequential": there are no partial results, one element comes after the other, row-major.
-    With "sum" and "extreme" the body joins each of several accumulators with that of the other partial result.
-    map: the scalar function that makes x of an element, or of one of each operand; the operands have its names then.
-    finish: the scalar function of the last accumulators, or of these and the number of elements; mean=True divides.
-    outputs: names of several results, which are those of `finish`, or the accumulators if there is none.  Then the
-    result dtype, calls, `out=`, rules and zeros are as for `elementwise` with several results.
-    name, label: as for `kernel`.
-    Rules may read `dims` (sorted tuple) and `keepdim`.  The public function is
-    f(input, dim=None, keepdim=False, *, dtype=None, out=None); it has `dtype` where the accumulator is wider than the
-    operand.
+    The public function is `f(input, dim=None, keepdim=False, *, dtype=None, out=None)`.  It has the parameter `dtype`
+    only if the accumulator is wider than the operand.  Rules may read `dims`, a sorted tuple, and `keepdim`.  The
+    parameters `vjp`, `linear`, `jvp`, `batch` and `zeros` are those of `elementwise`, without "derived".
+
+    Parameters
+    ----------
+    dtype : function
+        Dtype rule that returns (compute dtype, result dtype): see `declare/rules.py`.
+    identity : str or tuple of str
+        Initial value of the accumulator: "zero", "one", "lowest" or "highest". A tuple declares several accumulators;
+        the body takes all of them before x and returns a tuple.
+    order : str, optional
+        How partial results are combined; declare either `order` or `combine`. "sum": the body combines partial results
+        as it adds an element, in any order, and floats may be re-associated. "extreme": the body returns the larger
+        value (from "lowest") or the smaller value (from "highest"), and nan if either is nan. "sequential": there are
+        no partial results; the elements are read one after another in row-major order. With "sum" and "extreme" each
+        of several accumulators is combined with the same accumulator of the other partial result.
+    combine : function, optional
+        Scalar function that combines two partial results, in any order. With several accumulators, it takes all of the
+        first partial result and then all of the second.
+    map : function, optional
+        Scalar function that computes x from an element, or from one element of each operand; the names of its
+        parameters are then the names of the operands.
+    finish : function, optional
+        Scalar function that computes the result from the final accumulators, or from these and the number of elements.
+    mean : bool, default False
+        Whether to divide the final accumulator by the number of elements.
+    outputs : tuple of str, default ("y",)
+        Names of several results, which `finish` returns; without `finish` they are the accumulators. The result dtype,
+        calls, `out=` and rules are then as for `elementwise` with several results.
+    name : str, default ""
+        Name of the op in the schema; by default that of the function.
+    label : str, default ""
+        Name of the op in messages and pictures, if users call it through a function with another name.
     """
 
     def declare(function: FunctionType) -> Function:
@@ -210,14 +254,17 @@ def reduction(*, dtype: Callable[..., Any], identity: str | tuple[str, ...], ord
 
 
 def reducing(input: Tensor, dim: Dims = None, keepdim: Flag = False, *, dtype: Cast = None) -> None:
-    """Declare the public signature of reductions."""
+    """Define the parameters that the public functions of reductions have in common."""
 
 
 REDUCING = read_signature(reducing)  # type: ignore[arg-type]
 
 
 def reduction_function(op: Op, name: str, wide: bool) -> Function:
-    """Return the function that calls a reduction; wide: the accumulator is wider than the operand: it takes `dtype`."""
+    """Return the public function of a reduction.
+
+    wide: whether the accumulator is wider than the operand; then the function has the parameter `dtype`.
+    """
     operand, *parameters, _ = REDUCING.parameters
     if len(op.operands) > 1 or op.result is not None:
         given = [operand.replace(name=each) for each in op.operands] if len(op.operands) > 1 else [operand]
@@ -237,17 +284,31 @@ def view(
     *, vjp: Vjp, jvp: Callable[..., Any] | None = None, batch: BatchRule = None, beyond: bool = False, name: str = "",
     namespace: Namespace = None, method: bool = True,
 ) -> Callable[..., Function]:  # fmt: skip
-    """Declare a view: the body is arithmetic on a Layout, its other arguments are the parameters.
+    """Declare a view: the body computes a Layout from that of its operand; its other arguments are the parameters.
 
-    beyond: it may see elements of the storage that its operand does not; then its callers check that they exist.
-    name, namespace, method: as for `kernel`.
-
-    A view is linear, so its jvp is the view of the tangent; a jvp rule is for a view that reads its operand's layout.
+    Parameters
+    ----------
+    vjp : tuple of one function, or of None
+        VJP rule of the operand.
+    jvp : function, optional
+        JVP rule, for a view whose result depends on the layout of its operand. By default the tangent of the result is
+        the view of the tangent, because a view is linear.
+    batch : str or function, optional
+        How `vmap` adds a batch as the first dim: see `declare/claims.py`; by default it is derived.
+    beyond : bool, default False
+        Whether the view may contain elements of the storage that are not in its operand; then the callers check that
+        these elements exist.
+    name : str, default ""
+        Name of the op in the schema; by default that of the function.
+    namespace : str or tuple of str, optional
+        Namespaces in which users find the view; by default the folder of the declaration determines it.
+    method : bool, default True
+        Whether Tensor has the view as a method.
     """
 
     def declare(function: FunctionType) -> Function:
         signature = read_signature(function)
-        # The parameter has no annotation: the body receives the layout of the operand.
+        # A parameter with the name `layout` and no tensor annotation is the operand, whose layout the body receives.
         if signature.operands == ("layout",):
             first = signature.parameters[0].replace(name="x", annotation="Tensor")
             signature = Signature((first, *signature.parameters[1:]), ("x",))
@@ -274,24 +335,46 @@ def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | N
            name: str = "", label: str = "", namespace: Namespace = None, method: bool = False, in_place: bool = False,
            out: bool = True, floats: bool = False, writes: tuple[str, ...] = (),
            otherwise: Callable[..., Any] | None = None) -> Callable[..., Function]:  # fmt: skip
-    """Declare an op with a kernel family of its own.
+    """Declare an op that has its own kernels.
 
-    The body receives the backend, a Spec for each result, and then the public arguments, with Specs for the operands;
-    it returns the backend's launch.  Operands are the parameters annotated as tensors.
-    dtype(op, specs, **params) returns the result's dtype, shape(op, *specs, **params) its shape.  joint is a rule that
-    returns a tuple of all gradients; a backward pass uses it where every operand requires one.  If it names the fact
-    `asked`, a flag for each operand, it is always used, and returns None for operands that are not asked.  Then values
-    that none of the operands' own rules would save are None, too.
-    outputs: names of several results.  Then dtype and shape return a tuple, the body receives an `out` for each, calls
-    return a named tuple, and a rule takes the gradients that it names: `lambda g0, g1, x: ...`.  A result that nothing
-    used has gradient None, with zeros=True zeros.
-    name: of the op in the schema, where the function has another.  label: as for `elementwise`.
-    namespace, method, in_place, out: where users find it, whether Tensor has it as a method, and as `name_`, and
-    whether it takes `out=`.
-    floats: integers are converted to the default float dtype first.
-    writes: the operands into whose memory the launch writes, by name; each call checks and counts these writes.
-    otherwise: a function of the public arguments that serves the calls which the kernel cannot, in terms of others, and
-    returns None for the rest.
+    The body receives the backend, a Spec for each result, and then the public arguments, with Specs instead of the
+    operands.  It returns the backend's launch.  Operands are the parameters that are annotated as tensors.  The
+    parameters `vjp`, `linear`, `jvp` and `batch` are those of `elementwise`, without "derived".
+
+    Parameters
+    ----------
+    dtype : function
+        Function of (op, specs, **params) that returns the dtype of the result.
+    shape : function
+        Function of (op, *specs, **params) that returns the shape of the result.
+    joint : function, optional
+        Rule that returns a tuple of all gradients. A backward pass uses it if every operand requires a gradient. If the
+        rule has the keyword-only parameter `asked`, a flag for each operand, the backward pass always uses it. It then
+        returns None for operands without a flag, and receives None for values that no requested rule saves.
+    outputs : tuple of str, default ("y",)
+        Names of several results. Then `dtype` and `shape` return a tuple, the body receives an `out` for each result,
+        calls return a named tuple, and a rule takes the gradients that it names: `lambda g0, g1, x: ...`.
+    zeros : bool, default False
+        Whether the gradient of an unused result is zeros instead of None.
+    name : str, default ""
+        Name of the op in the schema; by default that of the function.
+    label : str, default ""
+        Name of the op in messages and pictures, if users call it through a function with another name.
+    namespace : str or tuple of str, optional
+        Namespaces in which users find the op; by default the folder of the declaration determines it.
+    method : bool, default False
+        Whether Tensor has the op as a method.
+    in_place : bool, default False
+        Whether Tensor also has the in-place method `name_`.
+    out : bool, default True
+        Whether the public function takes `out=`.
+    floats : bool, default False
+        Whether an integer operand is first converted to the default float dtype.
+    writes : tuple of str, default ()
+        Names of the operands into whose memory the launch writes; each call checks and counts these writes.
+    otherwise : function, optional
+        Function of the public arguments that computes the calls which the kernel does not support, from other ops. It
+        returns None for all other calls.
     """
 
     def declare(function: FunctionType) -> Function:
@@ -336,7 +419,7 @@ def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | N
 
 
 def has_fast_path(op: Op, floats: bool, out: bool, otherwise: Any) -> bool:
-    """Return whether calls of an op with a kernel need no more than those of an elementwise op."""
+    """Return whether the calls of an op with a kernel can take the fast path of elementwise ops."""
     signature = op.signature
     simple = len(signature.parameters) == len(op.operands) <= 3 and not signature.optional and not signature.many
     plain = op.result is None and not op.writes
@@ -347,13 +430,20 @@ def composed(
     *, namespace: Namespace = None, method: bool = True, in_place: bool = False, out: bool = True, floats: bool = False,
     of: Callable[..., Any] | None = None, writes: tuple[str, ...] = (),
 ) -> Callable[..., Function]:  # fmt: skip
-    """Declare an op that is made of others: the body is its definition, in tensor code.
+    """Declare an op that is composed of other ops: the body is its definition, in tensor code.
 
-    Its parameters are read by their roles before the definition is called, so it receives dims that exist and plain
-    numbers.  Its parts are recorded, so every transform works on it; pictures draw these parts as one op.
-    namespace, method, in_place, out, floats: as for `kernel`.
-    of: the op with a kernel that serves the calls; then it, and not this function, is in the schema.
-    writes: the operands that the definition may write, by name; it does so with `write_operands`, after all checks.
+    The roles convert the parameters before the definition is called, so the definition receives valid dims and plain
+    numbers.  The ops of the definition are recorded, so every transform works on it.  Pictures draw them as one op.
+
+    Parameters
+    ----------
+    namespace, method, in_place, out, floats
+        As for `kernel`.
+    of : function, optional
+        Public function of an op with a kernel that implements the same function. The schema then contains that op
+        instead of this one.
+    writes : tuple of str, default ()
+        Names of the operands that the definition may write. It writes with `write_operands`, after all checks.
     """
 
     def declare(function: FunctionType) -> Function:
@@ -382,9 +472,14 @@ def composed(
 def public(
     *, namespace: Namespace = None, method: bool = False, in_place: bool = False, out: bool = False
 ) -> Callable[[F], F]:
-    """Enter a plain function, which makes tensors or reads its own arguments, into the public names.
+    """Enter a plain function into the public names: a function that makes tensors, or that checks its own arguments.
 
-    out: it gets `out=`, into which its result is copied.
+    Parameters
+    ----------
+    namespace, method, in_place
+        As for `kernel`.
+    out : bool
+        Whether to add the parameter `out=`, into which the result is copied.
     """
 
     def declare(function: Any) -> Any:

@@ -1,9 +1,10 @@
-"""The derivative of a scalar function is a scalar function: the tangent of a body, line by line.
+"""Differentiate a scalar function line by line; the derivative is a scalar function again.
 
-A body is a straight line of arithmetic, calls and choices.  An operator or a call contributes the declared rule of the
-op with the same meaning (`exp`, `div`, `pow`, ...), so no derivative is written twice.  A choice passes the gradient to
-the branch that was taken and nothing to the other, so no 0 is multiplied by an infinity of the other branch.  Source:
-Griewank and Walther, Evaluating Derivatives, chapter 3 (forward mode), with the gradient as the seed.
+A body is a straight line of arithmetic, calls and conditional expressions.  An operator or a call uses the declared
+rule of the op with the same meaning (`exp`, `div`, `pow`, ...), so no derivative is written twice.  A conditional
+expression passes the gradient to the branch that was taken and nothing to the other branch.  So an infinity in the
+other branch is never multiplied by 0.  Source: Griewank and Walther, Evaluating Derivatives, chapter 3 (forward mode),
+with the incoming gradient as the seed.
 """
 
 from __future__ import annotations
@@ -18,10 +19,10 @@ from minigrad.declare.tracing import trace
 from minigrad.errors import DeclarationError
 from minigrad.kernels.scalar import strip_docstring
 
-# The op whose rules differentiate an operator or a call of scalar functions that has another name.
+# The ops whose rules differentiate operators, and calls whose name differs from that of the op.
 OPERATORS = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.Pow: "pow", ast.Mod: "remainder"}
 CALLS = {"fabs": "abs", "normal_cdf": "ndtr", "logistic": "sigmoid"}
-# Functions that are constant between their steps.
+# Functions that are constant between their jumps.
 CONSTANT = ("floor", "ceil", "trunc", "rint", "round", "isnan", "isinf", "isfinite")
 CONSTANT_IN = {("copysign", 1)}  # functions of several operands that are constant in one of them
 
@@ -30,9 +31,11 @@ Pair = tuple[ast.expr, ast.expr | None]
 
 @cache
 def derivative(f: ScalarFn, operand: int, there: tuple[bool, ...] = ()) -> ScalarFn:
-    """Return the gradients of f's results, each times its derivative for one operand, summed, as a scalar function of
-    the gradients and of f's arguments: (g, ...), or (g0, g1, ...).  there: which gradients there are, () for all.
+    """Return the gradient with respect to one operand of f as a scalar function.
 
+    It is the sum over the results of f of the incoming gradient times the derivative of the result.  The arguments of
+    the function are the incoming gradients, (g, ...) or (g0, g1, ...), and the arguments of f that it reads.
+    there: one boolean per result, False if its gradient is missing; () if all gradients exist.
     Raises DeclarationError if f calls a function whose op has no rule.
     """
     body = Tangents(f)
@@ -54,10 +57,10 @@ def derivative(f: ScalarFn, operand: int, there: tuple[bool, ...] = ()) -> Scala
 
 
 class Tangents:
-    """Writes the lines of a body again, with a name of its own for each value, next to the value's tangent.
+    """The lines of a body, rewritten so that each value and each tangent has a unique name.
 
-    values: by the local names of the body, each value and its tangent; None is a tangent of 0.  known: the names of
-    values by their text.
+    values: each value and its tangent, by the local names of the body; None is a tangent of 0.
+    known: the names of expressions that have one, by their text.
     """
 
     def __init__(self, f: ScalarFn) -> None:
@@ -68,14 +71,14 @@ class Tangents:
         self.known: dict[str, str] = {}
 
     def fresh(self, name: str) -> str:
-        """Return a name that nothing else has."""
+        """Return an unused name: `name`, followed by underscores if it is taken."""
         while name in self.used:
             name += "_"
         self.used.add(name)
         return name
 
     def tangent_of(self, k: int, seeds: dict[str, ast.expr]) -> ast.expr | None:
-        """Return the tangent of the k-th result from those of operands."""
+        """Return the tangent of the k-th result; `seeds` are the tangents of the operands, by name."""
         self.values = {a: (ast.Name(a), seeds.get(a)) for a in self.f.args}
         *steps, last = strip_docstring(self.f.node.body)
         for step in steps:
@@ -87,7 +90,10 @@ class Tangents:
         return self.walk(results[k])[1]
 
     def named(self, node: ast.expr, name: str = "") -> ast.expr:
-        """Return a value under a name, t1, t2 ... where it has none, so that it is computed once."""
+        """Assign an expression to a name, so that it is computed once, and return the name.
+
+        Without `name`, the names are t1, t2 ...; a name or a constant is returned as it is.
+        """
         if isinstance(node, (ast.Name, ast.Constant)):
             return node
         text = ast.unparse(node)
@@ -97,17 +103,17 @@ class Tangents:
         return ast.Name(self.known[text])
 
     def kept(self, tangent: ast.expr | None) -> ast.expr | None:
-        """Return a tangent under a name."""
+        """Assign a tangent to a name, and return the name; None, a tangent of 0, stays None."""
         return None if tangent is None else self.named(tangent)
 
     def walk(self, node: ast.expr) -> Pair:
-        """Return an expression in the new names, and its tangent."""
+        """Return an expression with the new names, and its tangent."""
         match node:
             case ast.Name(id=name):
                 return self.values[name]
             case ast.BinOp(left=left, op=op, right=right):
                 pairs = self.walk(left), self.walk(right)
-                if type(op) not in OPERATORS:  # bit operations, and `//`, which is constant between its steps
+                if type(op) not in OPERATORS:  # bit operations, and `//`, which is constant between its jumps
                     return ast.BinOp(pairs[0][0], op, pairs[1][0]), None
                 return self.step(OPERATORS[type(op)], pairs, lambda x, y: ast.BinOp(x, node.op, y))
             case ast.UnaryOp(op=ast.USub(), operand=operand):
@@ -129,7 +135,10 @@ class Tangents:
         return node, None  # a number or a constant of `math` has no derivative
 
     def either(self, logic: ast.boolop, pairs: Sequence[Pair]) -> Pair:
-        """Return `a and b`, `a or b`: conditions, or the number that decides."""
+        """Return `a and b` or `a or b`, and its tangent.
+
+        Operands without tangents are conditions.  Otherwise the value is that of the operand at which Python stops.
+        """
         if all(d is None for _, d in pairs):
             return ast.BoolOp(logic, [x for x, _ in pairs]), None
         (a, da), *rest = pairs
@@ -142,7 +151,7 @@ class Tangents:
         return ast.IfExp(decided, a, b), ast.IfExp(decided, da or ZERO, db or ZERO)
 
     def call(self, func: ast.expr, pairs: Sequence[Pair]) -> Pair:
-        """Return a call of a function of math, of a builtin, or of another scalar function."""
+        """Return a call of a `math` function, a builtin or another scalar function, and its tangent."""
         name = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
         if isinstance(func, ast.Name) and name in self.f.helpers:
             return self.helper(name, pairs)
@@ -152,7 +161,7 @@ class Tangents:
         return self.step(CALLS.get(name, name), pairs, lambda *xs: ast.Call(func, list(xs), []))
 
     def step(self, name: str, pairs: Sequence[Pair], again: Callable[..., ast.expr]) -> Pair:
-        """Return a call or an operator, whose derivative is the rule of the op of its name."""
+        """Return a call or an operator, and its tangent by the rules of the op `name`; `again` makes the expression."""
         if all(d is None for _, d in pairs):
             return again(*[x for x, _ in pairs]), None
         xs = [self.named(x) for x, _ in pairs]
@@ -163,7 +172,7 @@ class Tangents:
         return y, total
 
     def partial(self, name: str, k: int, d: ast.expr, xs: Sequence[ast.expr], y: ast.expr) -> ast.expr:
-        """Return the contribution of operand k of a primitive: its declared rule, with its tangent for the gradient."""
+        """Return the tangent that operand k contributes: its declared rule, with the tangent d as the gradient."""
         if name == "mul":
             return ast.BinOp(d, ast.Mult(), xs[1 - k])
         if name == "neg" or (name == "sub" and k == 1):
@@ -181,7 +190,7 @@ class Tangents:
         return self.calls(rule, [d, *[operands[a] for a in rule.args[1:]]])
 
     def helper(self, name: str, pairs: Sequence[Pair]) -> Pair:
-        """Return a call of another scalar function, which is differentiated in the same way."""
+        """Return a call of another scalar function, and its tangent from the derivatives of that function."""
         function = self.f.helpers[name]
         xs = [self.named(x) for x, _ in pairs]
         total = None
@@ -193,7 +202,7 @@ class Tangents:
         return ast.Call(ast.Name(name), xs, []), total
 
     def calls(self, function: ScalarFn, args: list[ast.expr]) -> ast.expr:
-        """Return a call of a scalar function, which becomes a helper."""
+        """Return a call of a scalar function, and add the function to the helpers."""
         known = next((name for name, each in self.helpers.items() if each is function), None)
         name = known or self.fresh(function.name)
         self.helpers[name] = function
@@ -204,15 +213,15 @@ ZERO = ast.Constant(0)
 
 
 def plus(a: ast.expr | None, b: ast.expr | None) -> ast.expr | None:
-    """Return the sum of two tangents, of which None is 0."""
+    """Return the sum of two tangents; None is a tangent of 0."""
     return b if a is None else a if b is None else ast.BinOp(a, ast.Add(), b)
 
 
 @cache
 def rule_of(name: str, k: int) -> ScalarFn | None:
-    """Return the declared rule of a primitive as a scalar function of g and its saved values; None without one.
+    """Return the declared rule of a primitive as a scalar function of g and its saved values, or None without a rule.
 
-    A user's op may have the name of a function of `math`; it is not that function.
+    The ops of users are left out: one of them may have the name of a `math` function and compute something else.
     """
     op = schema.get(name)
     if op is None or op.derived or not str(op.public.__module__).startswith("minigrad."):
@@ -222,7 +231,7 @@ def rule_of(name: str, k: int) -> ScalarFn | None:
 
 
 def needed(lines: Sequence[ast.stmt], result: ast.expr) -> list[ast.stmt]:
-    """Return those lines that the result is computed from."""
+    """Return the lines on which the result depends, in their order."""
     names = {n.id for n in ast.walk(result) if isinstance(n, ast.Name)}
     kept: list[ast.stmt] = []
     for line in reversed(lines):

@@ -1,9 +1,11 @@
 """Derived rules: `vjp="derived"` of an elementwise op.
 
-The rule of an operand is an elementwise op of the gradients and of those operands that it reads: one kernel, whose
-rules are derived in the same way, so every order exists.  It is linear in the gradient, so its own rule for that is
-itself.  Rules of this package's ops are derived when one of them is first recorded, those of users' ops at the
-declaration, so that an error appears there.
+The VJP rule of an operand is itself an elementwise op.  Its operands are the incoming gradients and the operands that
+the rule reads.  It runs as one kernel, and its own rules are derived in the same way, so derivatives of every order
+exist.  The rule is linear in the gradient, so its own rule with respect to the gradient is the same function.
+
+The rules of an op of this package are derived when the op is first recorded.  The rules of a user's op are derived at
+the declaration, so that an error appears there.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from minigrad.runtime.dispatch import fast_path
 
 
 def leave_rules(op: Op, vjp: Sequence[Any], later: bool) -> None:
-    """Set the rules that `vjp` declares as "derived": at their first use, or now."""
+    """Derive the rules that `vjp` declares as "derived": now, or with `later` when they are first used."""
     op.derived, op.complete = True, None not in vjp
     while op.result is None and op.outputs[0] in op.operands:  # a rule saves `y`, which is the operand
         op.outputs = (f"{op.outputs[0]}_",)
@@ -38,25 +40,25 @@ def leave_rules(op: Op, vjp: Sequence[Any], later: bool) -> None:
 
 
 def read(op: Op, fn: Any) -> Rule | None:
-    """Return a rule that is written by hand."""
+    """Return the record of a handwritten rule, or None for an operand without a rule."""
     return None if fn is None else read_rule(op, fn)
 
 
 def derived_rule(op: Op, operand: int) -> Rule:
-    """Return the rule of one operand."""
+    """Derive the rule of one operand from the body of the op."""
     assert op.scalar is not None
     return rule_of(op, operand, derivative(op.scalar, operand))
 
 
 def rule_of(op: Op, operand: int, scalar: ScalarFn) -> Rule:
-    """Return a scalar function of all results' gradients, and of the values that it reads, as an operand's rule."""
+    """Return an operand's rule from its derivative, a scalar function of the results' gradients and saved values."""
     if op.result is None:
         return single(op, operand, scalar, 1)
     count, made = len(op.outputs), dict[tuple[bool, ...], Rule]()
     saves = scalar.args[count:]
 
     def rule(*args: Any) -> Any:
-        """Use only the gradients that exist, so that no 0 for the others is multiplied by an infinity."""
+        """Use only the gradients that exist; a 0 for a missing gradient could be multiplied by infinity."""
         assert op.scalar is not None
         there = tuple([g is not None for g in args[:count]])
         if there not in made:
@@ -69,7 +71,7 @@ def rule_of(op: Op, operand: int, scalar: ScalarFn) -> Rule:
 
 
 def single(op: Op, operand: int, scalar: ScalarFn, heads: int) -> Rule:
-    """Return a scalar function of so many gradients, and of the values that it reads, as an undeclared op."""
+    """Return a rule that runs a scalar function as an undeclared op; its first `heads` arguments are gradients."""
     known = known_op(scalar)
     if known is not None:
         return as_rule(known, scalar.args[heads:], heads)
@@ -86,7 +88,7 @@ def single(op: Op, operand: int, scalar: ScalarFn, heads: int) -> Rule:
 
 
 def as_wide(op: Op, specs: Sequence[Spec]) -> Pair:
-    """Return the promoted float, computed in no narrower dtype than the op itself computes in."""
+    """Return the promoted float dtype, with a compute dtype that is at least as wide as that of the primal op."""
     compute, dtype = to_float(op, specs)
     primal, known = op.primal, dict(zip(op.operands, specs, strict=True))
     assert primal is not None and primal.dtype_rule is not None
@@ -98,14 +100,17 @@ def as_wide(op: Op, specs: Sequence[Spec]) -> Pair:
 
 
 def derive_rest(op: Op) -> None:
-    """Set the rules of a rule: its derivative with respect to the gradient is itself."""
+    """Set the rules of a rule; the rule is linear in the gradient, so it is its own rule for that operand."""
     assert op.public is not None
     itself = as_rule(op.public, op.operands[1:], 1)
     enter_rules(op, (itself, *[derived_rule(op, k) for k in range(1, len(op.operands))]))
 
 
 def known_op(scalar: ScalarFn) -> Callable[..., Any] | None:
-    """Return a derivative that needs no kernel of its own: the gradient itself, or one call of an op."""
+    """Return a derivative that needs no new kernel: the gradient itself, or one call of an existing op.
+
+    Returns None for any other derivative.
+    """
     (last,) = scalar.node.body[-1:]
     assert isinstance(last, ast.Return)
     match last.value:
@@ -119,7 +124,7 @@ def known_op(scalar: ScalarFn) -> Callable[..., Any] | None:
 
 
 def as_rule(function: Callable[..., Any], saves: tuple[str, ...], heads: int) -> Rule:
-    """Return a rule that is one kernel, and that can be differentiated."""
+    """Return the Rule of a differentiable function that runs as one kernel."""
     rule = Rule(function, saves, (), tuple(range(heads)))
     rule.fused, rule.foreign = function, False
     return rule

@@ -1,4 +1,4 @@
-"""Docstrings that grow to NumPy sections when they are read, and cost nothing before."""
+"""Docstrings whose NumPy sections are built when they are read, so that importing them costs nothing."""
 
 from __future__ import annotations
 
@@ -10,21 +10,22 @@ from typing import Any, SupportsIndex
 class Docstring(str):
     """The docstring of a public function, which `help`, IPython and `inspect.getdoc` show with all of its sections.
 
-    Its text stays the short one of the declaration, which `doctest` reads.  All readers that show a docstring pass it
-    to `inspect.cleandoc`, and that calls `expandtabs` first: the only hook that needs no work at import.
+    The string itself is the short text of the declaration, which `doctest` reads.  All tools that show a docstring pass
+    it to `inspect.cleandoc`, which first calls `expandtabs`.  Overriding this method is the only hook that needs no
+    work at import.
     """
 
     __slots__ = ("function",)
     function: Callable[..., Any]
 
     def __new__(cls, text: str, function: Callable[..., Any]) -> Docstring:
-        """Return the docstring `text` of a function."""
+        """Return `text` as the docstring of `function`."""
         self = super().__new__(cls, text)
         self.function = function
         return self
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Return the plain text for a pickle or a copy: a function may be none that pickle can find."""
+        """Reduce to the plain text for pickle and copy, because pickle may not be able to find the function."""
         return str, (str(self),)
 
     def expandtabs(self, tabsize: SupportsIndex = 8) -> str:
@@ -35,13 +36,13 @@ class Docstring(str):
 
 
 def document(function: Callable[..., Any]) -> None:
-    """Let a public function or class show its docstring with sections."""
+    """Make `help` show the docstring of a public function or class with sections."""
     if function.__doc__:
         function.__doc__ = Docstring(str(function.__doc__), function)
 
 
 def document_all(names: Mapping[str, Any]) -> None:
-    """Let the functions and classes of this package in a namespace show their docstrings with sections."""
+    """Apply `document` to the functions and classes of this package in a namespace."""
     for name, value in names.items():
         ours = isinstance(value, (FunctionType, type)) and str(value.__module__).startswith("minigrad.")
         if ours and name[0] != "_" and value.__doc__.__class__ is str:

@@ -1,9 +1,10 @@
-"""The docstring of a public function in NumPy sections, built from facts that are declared once.
+"""Build the docstring of a public function with NumPy sections, from facts that are declared once.
 
-The signature specifies the parameters and their defaults, a role describes a parameter, and the kind of the op its
-result.  The written docstring adds the rest by a few conventions: its first sentence is the summary; "name: text"
-describes a parameter; "Gradient: ...", "Source: ..." and "Raises XError for ..." become sections of their own; text
-after `>>>` is an example.  Everything else is in the Notes.  `help` and the site call this; nothing is built at import.
+The signature specifies the parameters and their defaults, the role of a parameter describes it, and the kind of the op
+determines the description of the result.  The written docstring adds the rest by a few conventions: its first sentence
+is the summary; "name: text" describes a parameter; "Gradient: ...", "Source: ..." and "Raises XError for ..." become
+separate sections; lines after `>>>` are an example.  All other text goes into the Notes.  `help` and the site call
+`documentation`; nothing is built at import.
 """
 
 from __future__ import annotations
@@ -43,7 +44,10 @@ REFUSED = {"number": "If every operand is bool.", "integer": "If an operand is a
 
 
 def documentation(function: Callable[..., Any], text: str | None = None) -> str:
-    """Return the docstring of a public function with its sections; text: the written one, by default its own."""
+    """Return the docstring of a public function with its sections.
+
+    text: the written docstring; by default `function.__doc__`.
+    """
     parameters = visible(function)
     written = Text(
         inspect.cleandoc(str(function.__doc__ or "") if text is None else text), [p.name for p in parameters]
@@ -71,7 +75,7 @@ def documentation(function: Callable[..., Any], text: str | None = None) -> str:
 
 
 def visible(function: Callable[..., Any]) -> list[inspect.Parameter]:
-    """Return the parameters that users pass."""
+    """Return the parameters that users pass, without `self` or `cls`; [] if there is no signature."""
     try:
         parameters = list(inspect.signature(function).parameters.values())
     except (TypeError, ValueError):
@@ -102,7 +106,7 @@ def inherited(function: Callable[..., Any], p: inspect.Parameter) -> tuple[str, 
 
 
 def find_role(annotation: Any) -> Role | None:
-    """Return the role in an annotation, also in a part of a union."""
+    """Return the role in an annotation or in a part of a union, or None."""
     own = role_of(annotation)
     return own or next((role for part in getattr(annotation, "__args__", ()) if (role := role_of(part))), None)
 
@@ -158,7 +162,7 @@ def rule_name(op: Op) -> str:
 
 
 def returned(function: Callable[..., Any], op: Op | None, written: Text) -> str:
-    """Return the section of the result, or "" for a function that returns nothing."""
+    """Return the text of the Returns section, or "" for a function that returns None."""
     annotation = inspect.signature(function).return_annotation
     result = type_text(annotation, None)
     if annotation in (None, "None", type(None)):
@@ -182,7 +186,7 @@ def returned(function: Callable[..., Any], op: Op | None, written: Text) -> str:
 
 
 def sentence_of(summary: str) -> str:
-    """Return the result that a summary such as "Return the sine." names, or ""."""
+    """Return "The sine." for the summary "Return the sine."; "" if the summary does not begin with "Return"."""
     return ended(summary.removeprefix("Return ")) if summary.startswith("Return ") else ""
 
 
@@ -190,13 +194,13 @@ def sentence_of(summary: str) -> str:
 
 
 def entry(head: str, text: str) -> str:
-    """Return an entry of a section: its head and the indented text."""
+    """Return an entry of a section: its head, and the wrapped text in indented lines."""
     lines = textwrap.wrap(text, WIDTH - 4, break_long_words=False, break_on_hyphens=False)
     return "\n".join([head, *[f"    {line}" for line in lines]])
 
 
 def filled(paragraphs: Sequence[str]) -> str:
-    """Return paragraphs, each of them wrapped unless it is an example or has indented lines."""
+    """Join paragraphs, and wrap each of them unless it is an example, a table or has several lines."""
     shown = []
     for text in paragraphs:
         fixed = ">>>" in text or any(line.startswith((" ", "* ", "|")) for line in text.splitlines()) or "---" in text

@@ -1,6 +1,7 @@
-"""Examples of the most used functions, for docstrings with sections: a declaration of four lines has no space for one.
+"""Examples of the most used functions, which `documentation` adds to their docstrings.
 
-Each is a call and its result; doctest runs them by `__test__`.
+They are here because a declaration is only a few lines long.  Each example is a call and its result, and doctest runs
+all of them through `__test__`.
 """
 
 EXAMPLES = {

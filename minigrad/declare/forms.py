@@ -1,6 +1,7 @@
 """Common steps of the public functions of ops: checks of operands, optional operands, writes into `out`.
 
-`signature.py` writes a function for each declaration; the steps that depend on values are here.
+`signature.py` writes a function for each declaration.  The functions call this module for the steps that depend on
+values.
 """
 
 from __future__ import annotations
@@ -33,9 +34,9 @@ PART = re.compile(r"[A-Za-z_][\w.]*: ")  # the beginning of a message that names
 
 
 def expect_operands(op: Op, operands: Sequence[Any]) -> tuple[Any, ...]:
-    """Return the operands of a call; a NumPy array next to a tensor becomes a tensor on its device.
+    """Check the operands of a call, and convert NumPy arrays next to a tensor to tensors on its device.
 
-    Raises DTypeError unless each matches its annotation: a tensor, such an array, a number or None.
+    Raises DTypeError unless each operand matches its annotation: a tensor or such an array, a number, or None.
     """
     signature, result = op.signature, []
     like = next((x for x in operands if isinstance(x, Tensor)), None)
@@ -50,7 +51,10 @@ def expect_operands(op: Op, operands: Sequence[Any]) -> tuple[Any, ...]:
 
 
 def apart(op: Op, operands: tuple[Any, ...], out: Any) -> tuple[Any, ...]:
-    """Return the operands of a definition whose result is copied into `out`: see `read_before`."""
+    """Return the operands of a definition whose result is copied into `out`.
+
+    An operand that shares the memory of `out` is handled by `read_before`.
+    """
     if any(isinstance(x, Tracer) for x in operands):
         raise no_way_out(op)
     positions = out if isinstance(out, (tuple, list)) else (out,)
@@ -58,7 +62,7 @@ def apart(op: Op, operands: tuple[Any, ...], out: Any) -> tuple[Any, ...]:
 
 
 def call(op: Op, operands: tuple[Any, ...], params: dict[str, Any], out: Any = None) -> Any:
-    """Call an op with a kernel; a scalar along a dim is a row of one element."""
+    """Call an op with a kernel; an op along a dim treats a scalar as a row of one element."""
     if op.along and operands:
         first = operands[0]
         if isinstance(first, Tensor) and not first.layout.shape:
@@ -68,7 +72,7 @@ def call(op: Op, operands: tuple[Any, ...], params: dict[str, Any], out: Any = N
 
 
 def call_present(op: Op, operands: tuple[Any, ...], params: dict[str, Any], out: Any = None) -> Any:
-    """Run `call` for an op with optional operands: where some are None, by its variant without them."""
+    """Call an op with optional operands; if some are None, call its variant without these operands."""
     for x in operands:
         if x is None:
             op = variant(op, tuple([each is not None for each in operands]))
@@ -77,7 +81,7 @@ def call_present(op: Op, operands: tuple[Any, ...], params: dict[str, Any], out:
 
 
 def along_a_scalar(op: Op, operands: tuple[Any, ...], params: dict[str, Any]) -> Any:
-    """Run an op along a dim of a tensor without dims, which is a row of one element there; so are the results."""
+    """Run an op along a dim on a scalar, as a row of one element; each result of one element is a scalar again."""
     params = canonical(op, operands, params)
     rows = tuple([x.reshape(1) if isinstance(x, Tensor) and not x.layout.shape else x for x in operands])
     result = apply(op, rows, params)
@@ -87,9 +91,9 @@ def along_a_scalar(op: Op, operands: tuple[Any, ...], params: dict[str, Any]) ->
 
 
 def tensor_list(op: Op, tensors: Any) -> tuple[Tensor, ...]:
-    """Return the operands in a sequence; a NumPy array next to a tensor becomes a tensor on its device.
+    """Return the tensors of a sequence; a NumPy array next to a tensor becomes a tensor on its device.
 
-    Raises ArgumentError for an empty sequence, and for other objects.
+    Raises ArgumentError for an empty sequence, and for anything other than tensors and such arrays in a list or tuple.
     """
     items: list[Any] = list(tensors) if isinstance(tensors, (list, tuple)) else [tensors]
     several = bool(items) and isinstance(tensors, (list, tuple))
@@ -106,7 +110,7 @@ def tensor_list(op: Op, tensors: Any) -> tuple[Tensor, ...]:
 
 
 def in_dtype(op: Op, x: Any, dtype: Any) -> Any:
-    """Return a tensor in the dtype that a caller names; of several results each."""
+    """Return a tensor in the requested dtype; a tuple of results is converted one by one."""
     if isinstance(x, tuple):
         return type(x)(*[in_dtype(op, y, dtype) for y in x])
     expect_tensors(op.label, x)
@@ -115,7 +119,7 @@ def in_dtype(op: Op, x: Any, dtype: Any) -> Any:
 
 
 def call_in_dtype(op: Op, x: Any, dtype: Any, params: dict[str, Any], out: Any = None) -> Any:
-    """Call an op of one operand in the dtype that a caller names, which is also that of its results."""
+    """Call an op of one operand in the requested dtype, which is also the dtype of its results."""
     expect_tensors(op.label, x)
     if out is None:
         return in_dtype(op, call(op, (in_dtype(op, x, dtype),), params), dtype)
@@ -124,7 +128,10 @@ def call_in_dtype(op: Op, x: Any, dtype: Any, params: dict[str, Any], out: Any =
 
 
 def as_float(op: Op | str, x: Any, dtype: Any = None) -> Any:
-    """Return a tensor of floats: in `dtype`, or integers in the default float dtype.  op: the op, or its name."""
+    """Convert a tensor to `dtype`, which must be a float; with None, convert integers to the default float dtype.
+
+    op: the op or its name, for messages.
+    """
     label = op if isinstance(op, str) else op.label
     expect_tensors(label, x)
     if dtype is not None:
@@ -139,14 +146,17 @@ def as_float(op: Op | str, x: Any, dtype: Any = None) -> Any:
 
 
 def call_view(op: Op, x: Any, params: dict[str, Any]) -> Any:
-    """Run a view whose plan was not found by its arguments as they were written."""
+    """Run a view for which the arguments of the call were not the key of a plan."""
     if x.__class__ not in PLAIN:
         expect_tensors(op.label, x)
     return apply(op, (x,), params)
 
 
 def several(op: Op, name: str, arguments: tuple[Any, ...], named: Any, missing: Any) -> Any:
-    """Return a parameter from several arguments, one sequence, or its name; several arguments become a tuple."""
+    """Return a parameter that is passed as several arguments, as one sequence, or by its name.
+
+    Several arguments become a tuple.  Raises TypeError if the parameter is missing or is passed twice.
+    """
     if not arguments:
         if named is missing:
             raise TypeError(f"{op.label}() needs {name}")
@@ -157,7 +167,7 @@ def several(op: Op, name: str, arguments: tuple[Any, ...], named: Any, missing: 
 
 
 def whole(values: Any) -> bool:
-    """Return whether a parameter is an int, or a tuple of ints and nothing that is equal to one."""
+    """Return whether a parameter is None, an int, or a tuple of ints; a bool or float that equals an int is not one."""
     if values.__class__ is tuple or values.__class__ is Size:
         for each in values:  # noqa: SIM110  a generator costs twice as much
             if each.__class__ is not int:
@@ -170,8 +180,10 @@ def whole(values: Any) -> bool:
 
 
 def blame(op: Op, error: MinigradError) -> None:
-    """Prefix the message of an error in a part of a composed op with the op: "diff: in sub: ...", or "diff: ..." if the
-    message names no part."""
+    """Add the name of a composed op to the message of an error inside its definition.
+
+    The message becomes "diff: in sub: ...", or "diff: ..." if it does not begin with the name of an op.
+    """
     message = str(error)
     if message and not message.startswith(f"{op.label}:"):
         named = "in " if PART.match(message) else ""
@@ -182,9 +194,9 @@ def blame(op: Op, error: MinigradError) -> None:
 
 
 def handed_on(op: Op, x: Tensor, params: dict[str, Any]) -> Tensor:
-    """Return a call with the parameters of a recorded op from its rule: ints and tuples of them, with unique meaning.
+    """Call an op from a derivative rule with the parameters of a recorded op, which are ints and tuples of ints.
 
-    So the plan is looked up by them directly, which `apply` may not do.
+    Such parameters are already in canonical form.  So they are the key of the plan, which `apply` cannot assume.
     """
     if x.__class__ not in PLAIN:
         result: Tensor = apply(op, (x,), params)
@@ -194,7 +206,10 @@ def handed_on(op: Op, x: Tensor, params: dict[str, Any]) -> Tensor:
 
 
 def by_name(function: FunctionType, signature: Signature, head: int) -> Callable[..., Any]:
-    """Return the body of a declaration, called with the Specs of results and operands, and parameters by name."""
+    """Return the body of a declaration as a function of Specs by position and parameters by name.
+
+    head: the number of arguments before the operands, which are the backend and the Specs of the results.
+    """
     parameters, operands = signature.parameters, signature.operands
     first = tuple(p.name for p in parameters[: len(operands)]) == operands and not signature.many
     if first or any(p.kind is p.VAR_POSITIONAL for p in parameters):
@@ -205,9 +220,10 @@ def by_name(function: FunctionType, signature: Signature, head: int) -> Callable
 
 
 def in_format(name: str, x: Tensor, memory_format: Any) -> Tensor:
-    """Return x with its elements in the order of a memory format: x itself where they are, otherwise a copy.
+    """Return x with its elements in the order of a memory format: x itself if they already are, otherwise a copy.
 
-    Raises ArgumentError for a value that is not a memory format, ShapeError where x does not have its number of dims.
+    Raises ArgumentError for a value that is not a memory format, and ShapeError if x has another number of dims than
+    the format requires.
     """
     rank = CHANNELS_LAST.get(memory_format)
     if rank is None:
@@ -220,7 +236,7 @@ def in_format(name: str, x: Tensor, memory_format: Any) -> Tensor:
 
 
 def collected(function: FunctionType, signature: Signature) -> Callable[..., Any]:
-    """Return a definition that has `*tensors`, with one sequence instead of them."""
+    """Return a definition with the parameter `*tensors` as a function that takes one sequence of tensors instead."""
     names = [p.name for p in signature.parameters if p.kind is not KEYWORD]
     if not any(p.kind is p.VAR_POSITIONAL for p in signature.parameters):
         return function
@@ -233,9 +249,9 @@ def collected(function: FunctionType, signature: Signature) -> Callable[..., Any
 
 
 def writing(function: Any) -> Any:
-    """Return a function that makes a tensor with `out=` added; then `out` determines the default dtype and device.
+    """Add `out=` to a function that makes a tensor; the defaults of dtype and device are then those of `out`.
 
-    A shape that is several arguments can also be passed by its name, `zeros(size=(2, 3))`.
+    A shape that can be several arguments can also be passed by its name: `zeros(size=(2, 3))`.
     """
     signature = inspect.signature(function)
     many = next((p.name for p in signature.parameters.values() if p.kind is p.VAR_POSITIONAL), None)

@@ -1,4 +1,4 @@
-"""Rules over many tensors: a scalar function that one launch applies to all tensors of a list, in place.
+"""Rules over many tensors: one kernel launch applies a scalar function to all tensors of a list, in place.
 
     @many
     def scaled(g, *, factor):
@@ -6,8 +6,8 @@
 
     scaled.run([gradients], factor=0.5)
 
-Positional arguments are tensors; as many of the first as the function returns are written.  Keyword arguments are
-numbers that all elements share: what is computed from them alone is computed once, in float64.
+Positional arguments are tensors.  If the function returns n values, the first n tensors are written.  Keyword arguments
+are numbers that all elements share; expressions of these numbers alone are computed once per call, in float64.
 """
 
 from __future__ import annotations
@@ -29,11 +29,13 @@ PLANS = 64  # largest number of plans of a rule; then the older half is removed
 
 
 class Rule(Later):
-    """A scalar function over rows of tensors, and the plans of its calls.
+    """A scalar function over rows of tensors, and the launch plans of its calls.
 
-    tensors: the names of the arguments that are tensors.  numbers: those of the keyword arguments.
-    written: how many of the tensors are results.
-    scalar: what the kernel computes, of elements and constants.  constants: computes these of the numbers.
+    tensors: the names of the positional arguments, which are tensors.
+    numbers: the names of the keyword arguments, which are numbers.
+    written: the number of tensors that the kernel writes, which are the first ones.
+    scalar: the function that the kernel computes from elements and constants.
+    constants: the function that computes these constants from the numbers.
     """
 
     __slots__ = ("constants", "name", "node", "numbers", "plans", "scalar", "tensors", "where", "written")
@@ -51,7 +53,7 @@ class Rule(Later):
         )
 
     def read(self, function: Callable[..., Any]) -> None:
-        """Parse the function and split it."""
+        """Parse the function, and split it into the constants and the kernel's scalar function."""
         whole = parse(function, results=None, keywords=True)
         self.node, self.where, self.written = whole.node, whole.where, whole.results
         self.scalar, self.constants = hoisted(whole, len(self.tensors))
@@ -69,23 +71,23 @@ class Rule(Later):
         return "\n".join([*lines, *[f"{name} = {text}" for name, text in pairs if name != text]])
 
     def run(self, columns: Sequence[Sequence[Tensor]], **numbers: float) -> None:
-        """Apply the rule to each row of a table, which is given by its columns, and write the results.
+        """Apply the rule to each row of tensors, and write the results.
 
-        Nothing is recorded.  There is one launch for all tensors of the same dtypes and device.
+        The graph does not record this operation.  Rows of the same dtypes and device share one launch.
 
         Parameters
         ----------
         columns : sequence of sequences of Tensor
-            For each tensor argument of the rule one tensor per row.
+            One column for each tensor argument of the rule, with one tensor per row.
         **numbers : float
             The keyword arguments of the rule.
 
         Raises
         ------
         ArgumentError
-            If there are not as many columns as tensor arguments, or columns differ in length.
+            If the number of columns is not the number of tensor arguments, or if the columns differ in length.
         ShapeError, DeviceError, StorageError
-            If the tensors of a row do not go together, or one that is written must not be.
+            If the tensors of a row have shapes or devices that do not match, or if a tensor must not be written.
         """
         if len(columns) != len(self.tensors) or len(set(map(len, columns))) > 1:
             raise ArgumentError(
@@ -98,7 +100,7 @@ class Rule(Later):
             self.launch(rows, self.constants(**numbers))
 
     def launch(self, rows: list[tuple[Tensor, ...]], constants: tuple[float, ...]) -> None:
-        """Apply the rule to rows, with constants that have been computed."""
+        """Apply the rule to rows, with the constants that were computed from the numbers."""
         for group, plan in self.planned(rows):
             chosen = [apart(rows[k], self.written) for k in group]
             columns = [[x.storage for x in column] for column in zip(*chosen)]
@@ -122,20 +124,23 @@ class Rule(Later):
         return result
 
     def plan(self, rows: Sequence[tuple[Tensor, ...]]) -> ManyPlan:
-        """Return a plan for rows that one launch can serve."""
+        """Return a plan for rows that share one launch."""
         return ManyPlan(self.name, self.scalar, [apart(row, self.written) for row in rows])
 
 
 def many(function: Callable[..., Any]) -> Rule:
     """Declare a rule over many tensors; the body is a scalar function.
 
-    Positional arguments are tensors, of which the first are written with the value, or the tuple of values, that is
-    returned; keyword arguments are numbers.  A choice between two expressions may test a number, as in
-    `-g if maximize else g`.
+    Parameters
+    ----------
+    function : function
+        Its positional arguments are tensors, and its keyword arguments are numbers.  The returned value, or tuple of
+        values, replaces the elements of the first tensors.  A conditional expression may test a number, as in
+        `-g if maximize else g`.
 
     Returns
     -------
     Rule
-        Its `run` applies the function; `formula` shows it.
+        The rule.  Its method `run` applies the function, and its method `formula` returns the text of the function.
     """
     return Rule(function)

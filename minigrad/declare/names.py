@@ -1,7 +1,8 @@
-"""Where users find each op: namespaces, methods of Tensor and in-place forms, entered by the declarations.
+"""Tables of the public names of ops: namespaces, methods of Tensor and in-place forms.
 
-`mg`, `mg.nn.functional` and the methods are made from these tables, and so are the stubs and the reference pages.  The
-folder of a declaration is its default namespace: `ops/nn` is `mg.nn.functional`, every other folder is `mg`.
+The declarations fill these tables.  `mg`, `mg.nn.functional`, the methods, the stubs and the reference pages are made
+from them.  The folder of a declaration determines its default namespace: `mg.nn.functional` for `ops/nn`, and `mg` for
+every other folder.
 """
 
 from __future__ import annotations
@@ -18,14 +19,18 @@ in_place: dict[str, Callable[..., Any]] = {}
 
 
 def default_namespace(module: str) -> tuple[str, ...]:
-    """Return the namespace of a declaration that names none; users' own ops have none."""
+    """Return the default namespaces of an op from the module of its declaration; () for a user's op."""
     if not module.startswith("minigrad.ops."):
         return ()
     return (FUNCTIONAL,) if module.startswith("minigrad.ops.nn.") else (MG,)
 
 
 def enter(function: Callable[..., Any], namespace: str | tuple[str, ...] | None, method: bool, writes: bool) -> None:
-    """Enter a public function under its name: in namespaces, as a method, and with an in-place form."""
+    """Enter a public function into the tables under its name.
+
+    namespace: the namespaces, or None for the default one.  method: whether Tensor has it as a method.
+    writes: whether the method also has an in-place form.
+    """
     name = function.__name__
     if function.__doc__.__class__ is str:
         document(function)
@@ -39,5 +44,5 @@ def enter(function: Callable[..., Any], namespace: str | tuple[str, ...] | None,
 
 
 def listed(names: Sequence[str]) -> Callable[[], list[str]]:
-    """Return the `__dir__` of a module that shows its public names only."""
+    """Return a `__dir__` function that lists only the given public names of a module."""
     return lambda: list(names)

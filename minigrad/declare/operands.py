@@ -1,6 +1,7 @@
 """Descriptions of the operands of ops that are not elementwise: shapes, dtypes, and the role of each tensor.
 
-A description lists its operands as "function.operand".  A description in the docstring of an op comes first.
+Each description is followed by the operands that it describes, as "function.operand".  A description in the docstring
+of an op takes precedence.
 """
 
 DESCRIPTIONS = {

@@ -1,7 +1,8 @@
-"""Descriptions of parameters that mean the same in every function that has them, for docstrings with sections.
+"""Descriptions of parameters that have the same meaning in all functions, for docstrings with sections.
 
-A key is the name of a parameter, "name=None" where None is its default, or "function.name" for one function.  A
-description in a docstring comes first, and then that of a role which describes the value, such as a dim.
+A key is the name of a parameter, "name=None" for a parameter whose default is None, or "function.name" for a parameter
+of one function.  A description in the docstring takes precedence.  The next choice is an entry "function.name" of these
+tables, then the description of a role, such as a dim, and then any other entry.
 """
 
 PARAMETERS = {

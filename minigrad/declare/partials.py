@@ -1,9 +1,10 @@
-"""Check the assumptions that a loop may make about a reduction: the properties that are declared, on a few numbers.
+"""Check the declared properties of a reduction, on which loops rely, with a few numbers.
 
-Parallel loops, lanes of vector registers and pieces of long rows each make a partial result of some of the elements.
-How these are combined is declared, never read from a body's source.  With `order="sum"` and `order="extreme"` the body
-joins accumulators as it joins an element; `combine=` names the function that does; `order="sequential"` forbids partial
-results.  `core/reducer.py` has the record, `docs/decisions/013-what-a-reduction-may-assume.md` the reasons.
+Parallel loops, SIMD lanes and pieces of long rows each compute a partial result from some of the elements.  The
+declaration specifies how partial results are combined; the source of the body is never analysed for this.  With
+`order="sum"` and `order="extreme"`, the body combines two accumulators as it adds an element.  `combine=` is a separate
+function for this, and `order="sequential"` forbids partial results.  `core/reducer.py` defines the record, and
+`docs/decisions/013-what-a-reduction-may-assume.md` explains the reasons.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ CHOICES = (
     'function of two partial results; order="extreme" for the largest or smallest; or order="sequential" for one '
     "element after the other"
 )
-# Rows in two parts, which are reduced separately and together.  Times 4 they are integers, for bodies that accept only
-# integers.
+# Rows in two parts, which are reduced separately and together.  The elements times 4 are integers, for bodies that
+# accept only integers.
 ROWS = (((), ()), ((), (-3.0,)), ((3.0,), (-0.5, 0.75)), ((2.0, -1.25), (0.75, -2.0, 1.5)))
 ENDS = (-2.0, 0.0, 0.75, math.inf, -math.inf, math.nan)
 CLOSE = 1e-6
@@ -52,11 +53,12 @@ def declared(
     linear: bool = False,
     results: int | None = None,
 ) -> Reducer:
-    """Return the reduction of a declaration: of elements, or of the values that `map` makes of its operands' elements.
+    """Return the checked Reducer of a declaration.
 
-    results: how many the declaration has; None: one of `finish`, or if there is none, one per accumulator.
-    Raises DeclarationError if it does not declare how partial results are combined, or if the declaration is wrong for
-    some numbers.
+    The parameters are those of `decorators.reduction`.  results: the number of results; None stands for one result with
+    `finish`, and otherwise for one per accumulator.
+    Raises DeclarationError if the declaration does not specify how partial results are combined, or if a declared
+    property is wrong for some numbers.
     """
     identities = (identity,) if isinstance(identity, str) else tuple(identity)
     count = len(identities)
@@ -71,7 +73,7 @@ def declared(
         join = separately(scalar)
     reducer = Reducer(scalar, identities, order or "any", join, values, last, linear and count == 1)
     wrong = misfit(reducer, order, combine is not None, results)
-    # A test checks this package's reductions: here it would take a tenth of the time of importing them.
+    # A test checks this package's reductions; a check here would take a tenth of the time of importing them.
     if not wrong and join is not None and not scalar.where.startswith(OURS):
         wrong = untrue(reducer)
     if wrong:
@@ -80,7 +82,7 @@ def declared(
 
 
 def misfit(reducer: Reducer, order: str | None, combines: bool, results: int | None) -> str:
-    """Return the missing or superfluous part of a declaration, or ""."""
+    """Return the message for a missing, invalid or superfluous part of a declaration, or ""."""
     scalar, values, last, count = reducer.scalar, reducer.map, reducer.finish, reducer.accumulators
     for identity in reducer.identities:
         if identity not in IDENTITIES:
@@ -108,7 +110,10 @@ def misfit(reducer: Reducer, order: str | None, combines: bool, results: int | N
 
 
 def read(function: Callable[..., Any] | ScalarFn, results: int = 1, of: str = "output") -> ScalarFn:
-    """Return a scalar function with so many results, parsed; for an elementwise op, its body.  of: see `parse`."""
+    """Return the parsed scalar function, which must have `results` results; for an elementwise op, its body.
+
+    of: see `parse`.
+    """
     function = getattr(getattr(function, "op", None), "scalar", None) or function
     scalar = function if isinstance(function, ScalarFn) else parse(function, results=results, of=of)
     if scalar.results != results:
@@ -120,19 +125,19 @@ def read(function: Callable[..., Any] | ScalarFn, results: int = 1, of: str = "o
 
 
 def average(acc: Any, n: Any) -> Any:
-    """Return the last step of a mean."""
+    """Return the mean from the sum `acc` of n elements."""
     return acc / n
 
 
 def untrue(reducer: Reducer) -> str:
-    """Return the declared property of a reduction that is wrong, or ""."""
+    """Return the message for a declared property that is wrong for some numbers, or ""."""
     if reducer.order == "extreme":
         return no_extreme(reducer) or (disagreement(reducer) if reducer.accumulators > 1 else "")
     return disagreement(reducer) or (no_sum(reducer) if reducer.order == "sum" and reducer.linear else "")
 
 
 def disagreement(reducer: Reducer) -> str:
-    """Return how a reduction in two parts differs from the same in one, or ""."""
+    """Return the message for numbers whose reduction in two parts differs from that in one part, or ""."""
     for compute, factor in ((np.dtype(np.float64), 1), (np.dtype(np.int64), 4)):
         f, join = both(reducer, compute)
         start = tuple([first_accumulator(identity, compute) for identity in reducer.identities])
@@ -151,7 +156,7 @@ def disagreement(reducer: Reducer) -> str:
 
 
 def no_sum(reducer: Reducer) -> str:
-    """Return where a reduction with order="sum" and linear=True does not add its elements, or ""."""
+    """Return the message for numbers that a reduction with order="sum" and linear=True does not add, or ""."""
     f, _ = both(reducer, np.dtype(np.float64))
     for acc, x in product((-2.0, 0.0, 0.75, 3.0), repeat=2):
         (joined,) = f((np.float64(acc),), np.float64(x))
@@ -164,7 +169,7 @@ def no_sum(reducer: Reducer) -> str:
 
 
 def told(reducer: Reducer, a: Iterable[Any], b: Iterable[Any], whole: Any, first: Any, second: Any, joined: Any) -> str:
-    """Return the message for one disagreement."""
+    """Return the message for elements `a` and `b` whose combined partial results differ from the whole reduction."""
     assert reducer.combine is not None
     elements = ", ".join(f"{x:g}" for x in (*a, *b)) or "nothing"
     how = f"combine={reducer.combine.name}" if reducer.order == "any" else f'order="{reducer.order}"'
@@ -177,13 +182,16 @@ def told(reducer: Reducer, a: Iterable[Any], b: Iterable[Any], whole: Any, first
 
 
 def shown(accumulators: tuple[Any, ...]) -> str:
-    """Format accumulators for messages."""
+    """Return the accumulators as text for messages."""
     text = ", ".join(f"{acc:g}" for acc in accumulators)
     return text if len(accumulators) == 1 else f"({text})"
 
 
 def no_extreme(reducer: Reducer) -> str:
-    """Return where a reduction is not the largest or smallest number with nan above all, or ""."""
+    """Return the message for numbers for which order="extreme" is wrong, or "".
+
+    The body must keep the larger of two numbers (or the smaller, from "highest"), and nan if either is nan.
+    """
     f, _ = both(reducer, np.dtype(np.float64))
     for k, identity in enumerate(reducer.identities):
         if identity not in ("lowest", "highest"):
@@ -201,15 +209,17 @@ def no_extreme(reducer: Reducer) -> str:
 
 
 def both(reducer: Reducer, compute: np.dtype[Any]) -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """Return the body, of accumulators in a tuple, and the joining function of a reduction as Python functions; all
-    operands have the same element."""
+    """Return the body and the combining function of a reduction as Python functions.
+
+    The body takes its accumulators as a tuple, and one element that is passed for all operands.
+    """
     assert reducer.combine is not None
     step, operands = tuple_function(reducer.scalar, compute), len(reducer.scalar.args) - reducer.accumulators
     return lambda acc, x: step(*acc, *[x] * operands), tuple_function(reducer.combine, compute)
 
 
 def close(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
-    """Return whether values are equal up to rounding; two nan are equal."""
+    """Return whether two tuples of values are equal up to rounding; two nan are equal."""
     return all(
         a == b or (a != a and b != b) or abs(a - b) <= CLOSE * max(1.0, abs(a), abs(b))
         for a, b in zip(one, other, strict=True)

@@ -1,9 +1,10 @@
-"""From a declaration to its record: names are read, checked and entered, and the public function is completed.
+"""Turn a declaration into its `Op` record: read and check its names, enter it, and complete the public function.
 
-The parameter names of a derivative rule specify its arguments: `g` the incoming gradient (`g0`, `g1` ... those of
-several results), `y` the output (or a result by its name), an operand's name its value.  Keyword-only names are
-parameters and static facts (`in_shape`, `a_dtype`, `y_shape` ...), and `**params` all parameters.  The decorators are
-in `decorators.py`, the claims of a declaration for transforms in `claims.py`.
+The parameter names of a derivative rule specify its arguments.  `g` is the incoming gradient; `g0`, `g1` ... are the
+incoming gradients of several results.  `y` is the output, and an op with several results uses their names instead.  The
+name of an operand is its value.  Keyword-only names are parameters of the op and static facts (`in_shape`, `a_dtype`,
+`y_shape` ...), and `**params` receives all parameters.  The decorators are in `decorators.py`.  The claims of a
+declaration for transforms are in `claims.py`.
 """
 
 from __future__ import annotations
@@ -37,10 +38,11 @@ def new_op(
     function: FunctionType, kind: str, operands: tuple[str, ...], params: dict[str, Any], vjp: Vjp | None,
     outputs: tuple[str, ...] = ("y",), zeros: bool = False, name: str = "", label: str = "", listed: bool = True,
 ) -> Op:  # fmt: skip
-    """Return an Op for `function`, checked; `publish` enters it into the schema.
+    """Return a checked Op for `function`; `publish` enters it into the schema.
 
-    name: of the op in the schema, where it is not that of the function.  label: of the function that users call, where
-    that is another.  listed: whether it is to be in the schema.
+    name: the name of the op in the schema, if it is not that of the function.
+    label: the name of the function that users call, if it is not the name of the op.
+    listed: whether the op will be in the schema.
     """
     where = where_of(function)
     name = name or function.__name__.strip("_")
@@ -72,7 +74,7 @@ def new_op(
 
 
 def check_vjp(op: Op, vjp: Any) -> Sequence[Any]:
-    """Return the rules of a declaration.  Raises DeclarationError unless there is one for each operand, or None."""
+    """Return the rules of a declaration.  Raises DeclarationError unless each operand has a rule or None."""
     entries = [vjp] if isinstance(vjp, str) or callable(vjp) else list(vjp)
     able = op.kind == "elementwise"
     if any(fn is not None and not callable(fn) and not (able and fn == DERIVED) for fn in entries):
@@ -90,7 +92,7 @@ def check_vjp(op: Op, vjp: Any) -> Sequence[Any]:
 
 
 class ByMask(dict[int, Any]):
-    """The values that a call saves, or the rules that it runs, by the bit mask of tracked operands; computed lazily."""
+    """The values to save, or the rules to run, for each bit mask of tracked operands; computed at the first use."""
 
     def __init__(self, op: Op, make: Callable[[Op, int], Any]) -> None:
         super().__init__()
@@ -102,7 +104,7 @@ class ByMask(dict[int, Any]):
 
 
 def enter_rules(op: Op, rules: tuple[Rule | None, ...]) -> None:
-    """Set the rules of an op, and the values that a call saves for them."""
+    """Set the rules of an op, and the tables of the values that a call saves for them."""
     op.rules = rules
     for name, make in (("saves", saves_for), ("picks", picks_for)):
         few = len(rules) <= FEW  # a tuple, because it is read faster
@@ -112,7 +114,10 @@ def enter_rules(op: Op, rules: tuple[Rule | None, ...]) -> None:
 
 @cache
 def results_of(name: str, outputs: tuple[str, ...]) -> Any:
-    """Return the named tuple of several results; a pickle of one has the names, since no module holds the class."""
+    """Return the named tuple class for several results.
+
+    The class is not an attribute of any module, so a pickle of an instance stores the names of the fields.
+    """
     make: Any = namedtuple  # a type checker requires literal names
     cls = make(name, outputs)
 
@@ -124,12 +129,15 @@ def results_of(name: str, outputs: tuple[str, ...]) -> Any:
 
 
 def results_again(name: str, outputs: tuple[str, ...], values: tuple[Any, ...]) -> Any:
-    """Restore several results from a pickle."""
+    """Restore a named tuple of results from a pickle."""
     return results_of(name, outputs)(*values)
 
 
 def read_rule(op: Op, fn: Callable[..., Any], joint: bool = False) -> Rule:
-    """Read a rule's parameter names; raises DeclarationError for a name that means nothing."""
+    """Read the parameter names of a derivative rule.  Raises DeclarationError for a name without a meaning.
+
+    joint: whether the rule returns the gradients of all operands; then it may have the fact `asked`.
+    """
     saves, facts, asked = [], [], False
     names = list(inspect.signature(fn).parameters.values())
     gradients = read_gradients(op, [p.name for p in names])
@@ -167,7 +175,10 @@ def read_rule(op: Op, fn: Callable[..., Any], joint: bool = False) -> Rule:
 
 
 def read_gradients(op: Op, names: list[str]) -> tuple[int, ...]:
-    """Return the results whose gradients a rule takes first: `g` that of the first, `g0`, `g1` ... those of several."""
+    """Return the indices of the results whose gradients are the first parameters of a rule.
+
+    `g` and `g0` are the gradient of the first result, `g1` that of the second, and so on.
+    """
     indices: list[int] = []
     for name in names:
         match = GRADIENT.match(name)
@@ -185,7 +196,11 @@ def read_gradients(op: Op, names: list[str]) -> tuple[int, ...]:
 
 
 def check_outputs(op: Op, outputs: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the names of several results.  Raises DeclarationError where rules could confuse them with other names."""
+    """Return the names of several results.
+
+    Raises DeclarationError for fewer than two names, for a repeated name, and for a name that is invalid or that a rule
+    could confuse with a gradient, an operand or a parameter.
+    """
     taken = {"g", *op.operands, *op.params}
     right = isinstance(outputs, tuple) and all(isinstance(name, str) for name in outputs)
     wrong = not right or [name for name in outputs if not is_result(name) or name in taken]
@@ -198,12 +213,15 @@ def check_outputs(op: Op, outputs: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def is_result(name: str) -> bool:
-    """Return whether a result may have this name: a field of a named tuple, and not the name of a gradient."""
+    """Return whether a result may have this name: it must be valid as a named tuple's field and not name a gradient."""
     return name.isidentifier() and not iskeyword(name) and name[0] != "_" and not GRADIENT.match(name)
 
 
 def check_writes(op: Op, writes: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the operands that a call writes, by name.  Raises DeclarationError for a name that is not an operand's."""
+    """Return the names of the operands that a call writes.
+
+    Raises DeclarationError unless `writes` is a tuple of names of operands.
+    """
     wrong = [name for name in (writes if isinstance(writes, tuple) else (writes,)) if name not in op.operands]
     if wrong or not isinstance(writes, tuple):
         raise DeclarationError(
@@ -214,14 +232,18 @@ def check_writes(op: Op, writes: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def roles_of(function: FunctionType, params: dict[str, Any]) -> dict[str, Any]:
-    """Return the roles in the annotations of a declaration's parameters."""
+    """Return the roles of a declaration's parameters, by name; parameters without a role are left out."""
     annotations = annotations_of(function)
     roles = {name: role_of(annotations.get(name)) for name in params}
     return {name: role for name, role in roles.items() if role is not None}
 
 
 def read_joint(op: Op, fn: Callable[..., Any]) -> Rule:
-    """Return the rule for all operands at once; it may read the values that the single rules save, and no more."""
+    """Return the rule for all operands at once.
+
+    Raises DeclarationError if it reads a value that no rule of a single operand saves, if an operand has no rule and
+    the joint rule does not read `asked`, or if the op has any number of operands.
+    """
     rule = read_rule(op, fn, joint=True)
     missing = set(rule.saves).difference(*(single.saves for single in op.rules if single is not None))
     wrong = (
@@ -235,7 +257,10 @@ def read_joint(op: Op, fn: Callable[..., Any]) -> Rule:
 
 
 def check_rule(function: FunctionType, dtype: Callable[..., Any]) -> None:
-    """Raise DeclarationError unless `dtype` is a rule: mg.promote, which joins two dtypes, is not mg.rules.promote."""
+    """Raise DeclarationError unless `dtype` is a dtype rule, a function of (op, specs).
+
+    `mg.promote`, which promotes two dtypes, is easily confused with the rule `mg.rules.promote`.
+    """
     if not callable(dtype) or next(iter(inspect.signature(dtype).parameters), "") != "op":
         raise DeclarationError(
             f"{where_of(function)}: dtype={getattr(dtype, '__name__', dtype)!r} of "
@@ -245,14 +270,14 @@ def check_rule(function: FunctionType, dtype: Callable[..., Any]) -> None:
 
 
 def saves_for(op: Op, mask: int) -> tuple[int, ...]:
-    """Return the values to save when the operands in `mask` are tracked: operand indices, -1 for the first result."""
+    """Return the values to save if the operands in `mask` are tracked: indices of operands; -1, -2 ... are results."""
     names = {name for k, rule in enumerate(op.rules) if rule and mask >> k & 1 for name in rule.saves}
     positions = (*range(-1, -1 - len(op.outputs), -1), *range(len(op.operands)))
     return tuple(k for k in positions if op.value_name(k) in names)
 
 
 def picks_for(op: Op, mask: int) -> tuple[tuple[int, tuple[int, ...]], ...]:
-    """Return the rules for the tracked operands in `mask`, each with the indices of its values among the saves."""
+    """Return, for each tracked operand in `mask` with a rule, its index and the indices of its values in the saves."""
     names = [op.value_name(k) for k in op.saves[mask]]
     rules = [(k, rule) for k, rule in enumerate(op.rules) if rule is not None and mask >> k & 1]
     return tuple((k, tuple(map(names.index, rule.saves))) for k, rule in rules)
@@ -262,8 +287,10 @@ def publish(
     op: Op, function: FunctionType, public: Function, namespace: str | tuple[str, ...] | None = None,
     method: bool = False, in_place: bool = False, listed: bool = True,
 ) -> Function:  # fmt: skip
-    """Set the name, docstring and record of the public function, and enter the complete op into the schema and into the
-    namespaces; its source is the declaration."""
+    """Complete the public function of an op, and enter the op into the schema and the namespaces.
+
+    The public function gets the name, the docstring and the module of the declaration, which is also its source.
+    """
     public.__name__ = public.__qualname__ = function.__name__
     public.__doc__ = Docstring(str(function.__doc__), public)
     public.__module__ = function.__module__ or "__main__"  # code that was executed in a bare dict has none
@@ -287,7 +314,7 @@ def publish(
 
 
 def lookalikes(name: str) -> list[str]:
-    """Return names of ops that are spelled similarly, at most three, the nearest first."""
+    """Return at most three names of ops with a similar spelling, the most similar first."""
     import difflib
 
     return difflib.get_close_matches(name, [op.label for op in schema.values()], n=3, cutoff=0.5)

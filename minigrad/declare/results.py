@@ -1,4 +1,4 @@
-"""Descriptions of results, for functions whose summary does not begin with "Return"."""
+"""Descriptions of the results of functions whose summary does not begin with "Return"."""
 
 from __future__ import annotations
 
@@ -93,6 +93,9 @@ RESULTS = {
 
 
 def result_of(module: str, name: str) -> str:
-    """Return the description of the result of a function, or ""; a name that ends in "_" writes in place."""
+    """Return the description of a function's result, or "" if the tables have none.
+
+    A function whose name ends in "_" writes in place and returns the same tensor.
+    """
     text = RESULTS.get(f"{module.rpartition('.')[2]}.{name}") or RESULTS.get(name)
     return text or (WRITTEN if name.endswith("_") else "")

@@ -1,10 +1,11 @@
-"""Row functions from one kind of declaration: totals, elements, their gradient, the definition.
+"""Declare row functions such as softmax: the totals of a row, its elements, their gradient, and the definition.
 
-`@rows` makes the ops of softmax, layer_norm and similar functions, `@picks` those of a loss.  They decorate the
-definition, in other ops; a call runs a `RowFn` in one kernel, and its backward pass another.  A backward pass without a
-graph uses the backward kernels: ops without derivatives.  Where the graph is recorded, the engine runs a backward pass
-through the definition; an op that saves its result instead of its operands declares its gradient in tensor code.  So
-all orders of derivatives exist, and none above the first is written by hand.
+`@rows` makes the ops of softmax, layer_norm and similar functions, and `@picks` makes those of a loss such as
+cross-entropy.  They decorate the definition, which is composed of other ops.  A call runs a `RowFn` in one kernel, and
+its backward pass runs another `RowFn`.  The backward kernels are ops without derivatives, for a backward pass that does
+not record a graph.  If it records a graph, the engine runs a backward pass through the definition.  An op that saves
+its result instead of its operands declares its gradient in tensor code.  So derivatives of all orders exist, and only
+those of the first order are written by hand.
 """
 
 from __future__ import annotations
@@ -38,19 +39,23 @@ def rows(
     fn: RowFn, *, backward: RowFn, vjp: Vjp | None = None, batches: Mapping[str, BatchRule] = NOTHING, name: str = "",
     **claims: Any,
 ) -> Declare:  # fmt: skip
-    """Declare an op along rows; the body is its definition as tensor code, where floats come in the compute dtype.
+    """Declare an op along rows; the body is its definition as tensor code, which receives floats in the compute dtype.
 
-    The first operand has the rows, along the parameter `dim`, or the last dim if there is none; the others are lines
-    that all rows share.  The totals' finishing functions take any other parameter.
-    fn: totals and the function of an element, over the operands by name.
-    backward: the same for the gradient of the rows, over `g` and operands, with a term for each line: the gradient of
-    the line is the sum of that term over all rows.
-    name: of the op in the schema, where the function has another.
-    claims: `linear=`, `jvp=`, `batch=` and where users find it, as for `kernel`.
-    batches: how the backward ops take a batch, by the last part of their label, where it differs from the op's way.
-    vjp: the gradient in tensor code, for one over `g` and the result `y`; then no operand is saved, and higher orders
-    go through it instead of the definition.
-    The backward ops are `label_backward` and, with lines, `label_sums` and `label_gradients`, which makes both.
+    The first operand contains the rows, along the parameter `dim`, or along the last dim if the op has no such
+    parameter.  The other operands are lines: vectors that all rows share.  The totals' finishing functions take one
+    further parameter, if there is one.
+
+    fn: the totals and the function of an element; their arguments are the operands, by name.
+    backward: the same for the gradient of the rows, with the arguments `g` and the operands.  It has one term for each
+    line; the gradient of the line is the sum of this term over all rows.
+    vjp: the gradient in tensor code, for a `backward` whose arguments are `g` and the result `y`; then no operand is
+    saved, and higher orders are computed from this rule instead of the definition.
+    batches: the batching rules of the backward ops, by the last part of their label, where they differ from the op's.
+    name: the name of the op in the schema, if it is not that of the function.
+    claims: `linear=`, `jvp=`, `batch=`, `namespace=` and `method=`, as for `kernel`.
+
+    The backward ops are `label_backward` and, with lines, `label_sums` for the gradients of the lines, and
+    `label_gradients` for all gradients.
     """
 
     def declare(function: FunctionType) -> Function:
@@ -95,12 +100,15 @@ def picks(
     name: str = "",
     namespace: Any = None,
 ) -> Declare:
-    """Declare as `rows` does, for minus the element of each row (last dim) that a second operand names.
+    """Declare an op as `rows` does; its result is minus the element of each row that a second operand selects.
 
-    Parameters are `ignore`, the target of rows that do not count, and `reduction`: see the requests `Pick`, `PickBack`.
-    backward: its value at each element, less 1 at the named element, times g, is the gradient.
-    dtype: as for `kernel`, also of the backward op.  jvp, batch: as for `kernel`; back_vjp, back_jvp and
-    back_batch: the same of the backward op.  With back_vjp, higher orders go through that instead of the definition.
+    A row is along the last dim.  The op has the parameters `ignore`, the target of rows that do not count, and
+    `reduction`: see the requests `Pick` and `PickBack`.
+
+    backward: the gradient is its value at each element, minus 1 at the selected element, times g.
+    dtype: as for `kernel`; the backward op has the same dtype rule.
+    jvp, batch: as for `kernel`.  back_vjp, back_jvp, back_batch: the same for the backward op.  With `back_vjp`, higher
+    orders are computed from this rule instead of the definition.
     """
 
     def declare(function: FunctionType) -> Function:
@@ -131,12 +139,12 @@ def picks(
 
 
 def operands_of(function: FunctionType) -> Names:
-    """Return the operands of a definition."""
+    """Return the names of the operands of a definition."""
     return read_signature(function).operands
 
 
 def params_of(function: FunctionType) -> dict[str, inspect.Parameter]:
-    """Return the parameters of a definition that its op has, too."""
+    """Return the parameters of a definition that are also parameters of its op, by name."""
     signature = read_signature(function)
     return {
         p.name: p
@@ -146,7 +154,10 @@ def params_of(function: FunctionType) -> dict[str, inspect.Parameter]:
 
 
 def check_names(function: FunctionType, fn: RowFn, operands: Names) -> None:
-    """Raise DeclarationError unless the scalar functions read existing names: operands, and totals before them."""
+    """Raise DeclarationError if a scalar function of `fn` has an argument that does not exist.
+
+    The arguments may be operands, and totals that are computed before the function is called.
+    """
     asks = [(fn.operands, operands)]
     asks += [(total.term.args, fn.names[: len(fn.operands) + k]) for k, total in enumerate(fn.totals)]
     made = [scalar for scalar in (fn.result, fn.reuse, *fn.terms) if scalar is not None]
@@ -161,7 +172,7 @@ def check_names(function: FunctionType, fn: RowFn, operands: Names) -> None:
 
 
 def check_params(function: FunctionType, fn: RowFn, known: Names) -> None:
-    """Raise DeclarationError for unknown parameters, except one, which the totals' finishing functions take."""
+    """Raise DeclarationError for more than one unknown parameter; the totals' finishing functions take a single one."""
     more = [name for name in params_of(function) if name not in known]
     if len(more) > 1:
         raise DeclarationError(
@@ -171,9 +182,9 @@ def check_params(function: FunctionType, fn: RowFn, known: Names) -> None:
 
 
 def posed(function: FunctionType, body: Body, names: Names, name: str = "", results: int = 1) -> FunctionType:
-    """Return `body`, which takes any arguments, with the name, operands and parameters that `kernel` reads.
+    """Set the name, the signature and the annotations that `kernel` reads on `body`, and return it.
 
-    name: of a backward op; the op itself has the parameters of its definition, in their order.
+    name: the name of a backward op; "" for the op itself, which has the parameters of its definition, in their order.
     """
     outs = ("out",) if results == 1 else tuple(f"out_{k}" for k in range(results))
     pose(body, function, ("backend", *outs, *names))
@@ -189,7 +200,7 @@ def posed(function: FunctionType, body: Body, names: Names, name: str = "", resu
 
 
 def pose(body: Body, function: FunctionType, names: Names, more: Names = ()) -> None:
-    """Set the signature of a body: positional names, then the parameters of `function` by keyword and some more."""
+    """Set the signature of a body: positional `names`, and as keywords the parameters of `function` and `more`."""
     parameters = [inspect.Parameter(name, EITHER) for name in names]
     parameters += [p.replace(kind=KEYWORD) for p in params_of(function).values()]
     parameters += [inspect.Parameter(name, KEYWORD) for name in more]
@@ -201,7 +212,10 @@ def pose(body: Body, function: FunctionType, names: Names, more: Names = ()) -> 
 
 
 def with_definition(function: FunctionType, public: Function, backward: Function | None = None) -> Function:
-    """Return the op with its definition; backward: the kernel of its only rule, where no graph is recorded."""
+    """Set the definition of an op, and return its public function.
+
+    backward: the kernel of the only rule, for a backward pass that does not record a graph.
+    """
     op: Op = at(function, public).op  # type: ignore[attr-defined]
     op.composed = function
     public.__wrapped__ = function  # type: ignore[attr-defined]
@@ -212,13 +226,13 @@ def with_definition(function: FunctionType, public: Function, backward: Function
 
 
 def at(function: FunctionType, public: Function) -> Function:
-    """Return the op, with the position of its declaration."""
+    """Set the source position of an op to that of its declaration, and return its public function."""
     public.op.where = where_of(function)  # type: ignore[attr-defined]
     return public
 
 
 def launcher(fn: RowFn, lines: Names) -> Body:
-    """Return the body of an op over the operands of `fn`; sums down the columns are separate results."""
+    """Return the body of an op over the operands of `fn`; each sum over all rows is a separate result."""
 
     def prepare(backend: Any, *specs: Spec, **params: Any) -> Any:
         count = len(specs) - len(fn.operands)
@@ -245,7 +259,7 @@ def picking(request: Callable[..., Any], fn: RowFn, label: str) -> Body:
 
 
 def along(function: FunctionType, backward: RowFn, lines: Names, outputs: Names, batch: BatchRule) -> Function:
-    """Return one of the backward ops; it takes a batch as its op does."""
+    """Declare one of the backward ops, with the batching rule `batch`, and return its public function."""
     count = len(outputs)
     dtype = floating if count == 1 else lambda op, specs, **params: (floating(op, specs),) * count
     kinds = (False,) * (backward.result is not None) + (True,) * len(backward.terms)
@@ -257,7 +271,7 @@ def along(function: FunctionType, backward: RowFn, lines: Names, outputs: Names,
 
 
 def chosen(names: Names, back: Function, sums: Function | None, both: Function | None) -> Body:
-    """Return a rule for the gradients of all requested operands, which reads the rows once."""
+    """Return a rule that computes the gradients of all requested operands in one pass over the rows."""
     nothing = (None,) * (len(names) - 1)
     if sums is None:
         return lambda *values, asked, **params: (back(*values, **params), *nothing)
@@ -276,8 +290,10 @@ def chosen(names: Names, back: Function, sums: Function | None, both: Function |
 
 
 def first_order(function: FunctionType, names: Names, joint: Body, smooth: Names) -> dict[str, Any]:
-    """Return the rules of a declaration, from one that returns all gradients; every operand is saved, since the
-    definition needs them all.  smooth: the operands that have a gradient."""
+    """Return the arguments `vjp` and `joint` of a declaration, made from a rule that returns all gradients.
+
+    Every operand is saved, because the definition needs all of them.  smooth: the operands that have a gradient.
+    """
 
     def single_rule(k: int) -> Body:
         asked = tuple(k == j for j in range(len(names)))
@@ -296,7 +312,10 @@ def first_order(function: FunctionType, names: Names, joint: Body, smooth: Names
 
 
 def shape_rule(lines: Names, kinds: tuple[bool, ...]) -> Body:
-    """Return a rule for the shape of each result: that of the rows, or for a true kind that of a line."""
+    """Return a rule for the shapes of the results; `kinds` has True for a result with the shape of a line.
+
+    Every other result has the shape of the rows.
+    """
 
     def shape(op: Op, *specs: Spec, **params: Any) -> Any:
         by_name = dict(zip(op.operands, specs))
@@ -314,14 +333,14 @@ def shape_rule(lines: Names, kinds: tuple[bool, ...]) -> Body:
 
 
 def pick_shape(op: Op, x: Spec, target: Spec, *, ignore: int, reduction: str) -> tuple[int, ...]:
-    """Return the shape of one number per row, or of one for all."""
+    """Return the shape of the loss: one number per row, or a single number for all rows."""
     if not x.shape or target.shape != x.shape[:-1]:
         raise ShapeError(f"{op.label}: {target!r} must have a class for each row of {x!r}", op=op.label)
     return target.shape if reduction == "none" else ()
 
 
 def pick_back_shape(op: Op, g: Spec, x: Spec, target: Spec, *, ignore: int, reduction: str) -> tuple[int, ...]:
-    """Return the shape of x."""
+    """Return the shape of x.  Raises ShapeError unless `g` has the shape of the loss."""
     if g.shape != pick_shape(op, x, target, ignore=ignore, reduction=reduction):
         raise ShapeError(f"{op.label}: {g!r} must have the shape of the loss of {x!r}", op=op.label)
     return x.shape

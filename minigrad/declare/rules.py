@@ -1,7 +1,8 @@
-"""Rules for dtypes and shapes, by name: the values of `dtype=` and `shape=` in a declaration.
+"""Dtype rules and shape rules: the values of `dtype=` and `shape=` in a declaration.
 
-A dtype rule for a loop returns (compute dtype, result dtype): registers and memory.  Each raises before anything is
-allocated, with a message that names the op and its operands.
+A dtype rule of an elementwise op or a reduction returns a pair: the compute dtype, which the loop uses in registers,
+and the dtype of the result in memory.  Each rule raises before anything is allocated, with a message that names the op
+and its operands.
 """
 
 from __future__ import annotations
@@ -23,12 +24,12 @@ Pair = tuple[np.dtype[Any], DType]
 
 
 def common(specs: Sequence[Spec]) -> DType:
-    """Return the dtype that all operands promote to, where one without dims counts less: see `promote_all`."""
+    """Return the promoted dtype of all operands; an operand without dims has lower priority: see `promote_all`."""
     return promote_all([(spec.dtype, spec.layout.ndim) for spec in specs])
 
 
 def refuse(op: Op, specs: Sequence[Spec], right: str) -> DTypeError:
-    """Return the error of a dtype rule."""
+    """Return the DTypeError of a dtype rule; `right` is the end of its message, which states the requirement."""
     return DTypeError(f"{op.label}: got {', '.join(map(repr, specs))}; {right}", op=op.label)
 
 
@@ -36,13 +37,13 @@ def refuse(op: Op, specs: Sequence[Spec], right: str) -> DTypeError:
 
 
 def promote(op: Op, specs: Sequence[Spec]) -> Pair:
-    """Return the promoted dtype of all operands, bool included."""
+    """Compute in the promoted dtype of all operands, and return it; bool is allowed."""
     dtype = common(specs)
     return dtype.compute, dtype
 
 
 def number(op: Op, specs: Sequence[Spec]) -> Pair:
-    """Promote as `promote`, but refuse bool: differences and signs of booleans have no meaning."""
+    """Promote as `promote`, but raise DTypeError for bool: differences and signs of booleans have no meaning."""
     dtype = common(specs)
     if dtype is bool_:
         raise refuse(op, specs, "bool has no arithmetic here; convert with .to(mg.int64)")
@@ -57,12 +58,12 @@ def to_float(op: Op, specs: Sequence[Spec]) -> Pair:
 
 
 def compare(op: Op, specs: Sequence[Spec]) -> Pair:
-    """Compare in the promoted dtype, return bool."""
+    """Compare in the promoted dtype, and return bool."""
     return common(specs).compute, bool_
 
 
 def integer(op: Op, specs: Sequence[Spec]) -> Pair:
-    """Accept integers and bool only."""
+    """Promote as `promote`, but raise DTypeError for floats."""
     dtype = common(specs)
     if dtype.is_float:
         raise refuse(op, specs, "bits are defined for bool and integers only")
@@ -70,7 +71,7 @@ def integer(op: Op, specs: Sequence[Spec]) -> Pair:
 
 
 def select(op: Op, specs: Sequence[Spec]) -> Pair:
-    """For where(condition, input, other), promote the last two; the condition must be bool."""
+    """Promote the last two operands of where(condition, input, other); the condition must be bool."""
     if specs[0].dtype is not bool_:
         raise refuse(op, specs, "the condition must be bool; compare first, as in x > 0")
     dtype = common(specs[1:])
@@ -81,26 +82,34 @@ def select(op: Op, specs: Sequence[Spec]) -> Pair:
 
 
 def widen(op: Op, specs: Sequence[Spec]) -> Pair:
-    """Accumulate wider than stored: ints and bool in int64 (also the result), float16 and bfloat16 in float32,
-    float32 in float64."""
+    """Accumulate in a wider dtype than that of the operand.
+
+    Integers and bool are accumulated in int64, which is also the dtype of the result.  float16 and bfloat16 are
+    accumulated in float32, and float32 in float64; a float result has the dtype of the operand.
+    """
     dtype = specs[0].dtype
     return np.dtype(dtype.accumulator), dtype.sum_dtype
 
 
 def accumulate(op: Op, specs: Sequence[Spec]) -> Pair:
-    """Return the promoted dtype, floats only, with an accumulator in which squares neither overflow nor vanish: float32
-    for float16 and bfloat16, float64 for the others."""
+    """Return the promoted dtype, which must be a float, with an accumulator in which squares do not overflow or vanish.
+
+    The accumulator is float32 for float16 and bfloat16, and float64 for the other floats.
+    """
     dtype = floating(op, specs)
     return np.dtype(dtype.accumulator), dtype
 
 
 def counted(op: Op, specs: Sequence[Spec]) -> Pair:
-    """Return int64; floats are counted in float64, since an integer would lose values below 1."""
+    """Return int64.  Floats are compared with 0 in float64, because as integers the values below 1 would be 0."""
     return (float64 if specs[0].dtype.is_float else int64).compute, int64
 
 
 def mean_dtype(op: Op, specs: Sequence[Spec]) -> Pair:
-    """Widen as `widen`, floats only: the mean of integers needs a decision that the caller should make."""
+    """Widen as `widen`, but raise DTypeError unless the operand is a float.
+
+    For the mean of integers, the caller should decide which dtype the result has.
+    """
     dtype = specs[0].dtype
     if not dtype.is_float:
         raise refuse(op, specs, "the mean needs a floating dtype; convert with .to(mg.float32)")
@@ -108,14 +117,15 @@ def mean_dtype(op: Op, specs: Sequence[Spec]) -> Pair:
 
 
 def logical(op: Op, specs: Sequence[Spec]) -> Pair:
-    """Read booleans, return bool."""
+    """Compute in the dtype of the operand, whose elements count as booleans, and return bool."""
     return specs[0].dtype.compute, bool_
 
 
 def reduced_shape(op: Op, a: Spec, *others: Spec, dims: tuple[int, ...], keepdim: bool) -> Any:
-    """Return the shape after reducing `dims`, of several results one for each.
+    """Return the shape after reducing `dims`; for several results, a tuple with this shape for each of them.
 
-    Raises ShapeError if the reduction has no element and no identity, or if operands differ in shape.
+    Raises ShapeError if operands differ in shape, or if a reduced dim has length 0 and the reduction has no value for
+    an empty input, as a maximum or minimum.
     """
     same_shape(op, a, *others)
     if {"lowest", "highest"}.intersection(op.reducer.identities) and any(a.shape[d] == 0 for d in dims):
@@ -125,30 +135,30 @@ def reduced_shape(op: Op, a: Spec, *others: Spec, dims: tuple[int, ...], keepdim
 
 
 def shape_of_reduction(op: Op, a: Spec, *, dims: tuple[int, ...], keepdim: bool, **params: Any) -> tuple[int, ...]:
-    """Return the shape after reducing `dims`, for a reduction that is defined for no element."""
+    """Return the shape after reducing `dims`, for a reduction that has a value for an empty input."""
     if keepdim:
         return tuple(1 if d in dims else n for d, n in enumerate(a.shape))
     return tuple(n for d, n in enumerate(a.shape) if d not in dims)
 
 
 def with_kept_dims(out: Spec, shape: tuple[int, ...], dims: tuple[int, ...]) -> Spec:
-    """Return the output as the kernels receive it: length 1 at every reduced dim."""
+    """Return the output as the kernels receive it, in which every reduced dim has length 1."""
     kept = tuple(1 if d in dims else n for d, n in enumerate(shape))
     return Spec(Layout.contiguous(kept, out.layout.offset), out.dtype)
 
 
 def index_dtype(op: Op, specs: Sequence[Spec], /, **params: Any) -> DType:
-    """Return int64 for positions."""
+    """Return int64, the dtype of positions."""
     return int64
 
 
 def values_and_positions(op: Op, specs: tuple[Spec, ...], /, **params: Any) -> tuple[DType, DType]:
-    """Return the dtypes of elements of the first operand, and of their positions."""
+    """Return the dtype of the first operand for the values, and int64 for their positions."""
     return specs[0].dtype, int64
 
 
 def twice(rule: Callable[..., Any]) -> Callable[..., tuple[Any, Any]]:
-    """Return the rule of two results that both have the shape, or the dtype, of another rule."""
+    """Return a rule for two results, which both have the shape or dtype that `rule` returns."""
 
     def both(op: Op, /, *specs: Any, **params: Any) -> tuple[Any, Any]:
         return (rule(op, *specs, **params),) * 2
@@ -157,7 +167,7 @@ def twice(rule: Callable[..., Any]) -> Callable[..., tuple[Any, Any]]:
 
 
 def logical_values(op: Op, specs: Sequence[Spec]) -> Pair:
-    """Read elements of any dtypes as booleans, return bool."""
+    """Compute in the promoted dtype of all operands, whose elements count as booleans, and return bool."""
     return common(specs).compute, bool_
 
 
@@ -165,7 +175,7 @@ def logical_values(op: Op, specs: Sequence[Spec]) -> Pair:
 
 
 def floating(op: Op, specs: Sequence[Spec], /, **params: Any) -> DType:
-    """Return the promoted dtype of all operands, floats only."""
+    """Return the promoted dtype of all operands.  Raises DTypeError unless it is a float."""
     dtype = common(specs)
     if not dtype.is_float:
         raise refuse(op, specs, "a floating dtype is needed; convert with .to(mg.float32)")
@@ -173,7 +183,7 @@ def floating(op: Op, specs: Sequence[Spec], /, **params: Any) -> DType:
 
 
 def same_shape(op: Op, x: Spec, /, *others: Spec, **params: Any) -> tuple[int, ...]:
-    """Return the one shape that all operands have."""
+    """Return the shape of the operands.  Raises ShapeError if they differ in shape."""
     for other in others:
         if other.shape != x.shape:
             raise ShapeError(f"{op.label}: {x!r} and {other!r} must have the same shape", op=op.label)

@@ -1,8 +1,9 @@
-"""The public signature of an op, read from its declaration, and the Python function that users call with it.
+"""Read the public signature of an op from its declaration, and make the Python function that users call.
 
-Operands are the parameters annotated as tensors, at any position: `Tensor`, `Tensor | None`, `Sequence[Tensor]`,
-and `Tensor | float` where a number is accepted.  All other parameters are static: their annotations are roles.  The
-function is written as text, so that a call pays for its own parameters only, and an editor shows PyTorch's signature.
+Operands are the parameters that are annotated as tensors, at any position: `Tensor`, `Tensor | None`,
+`Sequence[Tensor]`, and `Tensor | float` where a number is accepted.  All other parameters are static, and their
+annotations are roles.  The function is generated as text.  So a call processes only the parameters that the op has, and
+an editor shows PyTorch's signature.
 """
 
 from __future__ import annotations
@@ -38,8 +39,11 @@ _TEXT = re.compile(
 class Signature:
     """The parameters of a declaration.
 
-    parameters: all of them, in the public order.  operands: those that are tensors, by name; optional: those that may
-    be None; many: the name of the one that is a sequence of tensors, or ""; numbers: those that may be numbers.
+    parameters: all parameters, in the public order.
+    operands: the names of the parameters that are tensors.
+    optional: the names of the operands that may be None.
+    numbers: the names of the operands that may be numbers.
+    many: the name of the operand that is a sequence of tensors, or "".
     """
 
     parameters: tuple[inspect.Parameter, ...]
@@ -54,14 +58,14 @@ class Signature:
         return {p.name: p.default for p in self.parameters if p.name not in self.operands}
 
     def role(self, name: str) -> Role | None:
-        """Return the role of a parameter."""
+        """Return the role of a parameter, or None."""
         return next((role_of(p.annotation) for p in self.parameters if p.name == name), None)
 
 
 def read_signature(function: FunctionType, skip: int = 0) -> Signature:
-    """Read a declaration's parameters; the first `skip` are the backend and the Specs of results.
+    """Read the parameters of a declaration, without the first `skip`, which are the backend and the Specs of results.
 
-    A declaration without annotated tensors has its operands before the `*`, and its parameters behind it.
+    If no parameter is annotated as a tensor, the parameters before the `*` are the operands.
     """
     annotations = annotations_of(function)
     parameters, operands, optional, numbers, many = [], [], set(), set(), ""
@@ -87,7 +91,7 @@ def read_signature(function: FunctionType, skip: int = 0) -> Signature:
 
 
 def annotations_of(function: Callable[..., Any]) -> dict[str, Any]:
-    """Return the annotations of a declaration, evaluated where that is possible."""
+    """Return the annotations of a declaration, evaluated if this is possible, otherwise as text."""
     annotations, space = inspect.get_annotations(function), getattr(function, "__globals__", {})
     ours = str(space.get("__name__")).startswith("minigrad.")
     try:
@@ -102,7 +106,7 @@ _evaluated: dict[tuple[str, str], Any] = {}
 
 
 def evaluated(text: Any, space: dict[str, Any]) -> Any:
-    """Return the value of an annotation in a module of this package, where the same few occur hundreds of times."""
+    """Return the value of an annotation in a module of this package; it is cached, because annotations repeat often."""
     if not isinstance(text, str):
         return text
     key = space["__name__"], text
@@ -112,7 +116,10 @@ def evaluated(text: Any, space: dict[str, Any]) -> Any:
 
 
 def kinds_of(annotation: Any) -> frozenset[str]:
-    """Return the kinds of an operand: "one" tensor, "many", a "number", "none"; an empty set for a static parameter."""
+    """Return the kinds of values that an operand accepts, or an empty set for a static parameter.
+
+    The kinds are "one" for a tensor, "many" for a sequence of tensors, "number", and "none" for None.
+    """
     if isinstance(annotation, str):
         match = _TEXT.match(annotation.strip())
         if match is None:
@@ -131,7 +138,7 @@ def kinds_of(annotation: Any) -> frozenset[str]:
 
 
 def where_of(function: FunctionType) -> str:
-    """Return file and line of a declaration."""
+    """Return the file and the line of a declaration."""
     return definition_of(function)
 
 
@@ -141,9 +148,10 @@ def where_of(function: FunctionType) -> str:
 def write_function(
     name: str, signature: Signature, body: Sequence[str], names: dict[str, Any], out: bool, returned: Any = EMPTY
 ) -> Any:
-    """Return the public function: the parameters of a signature, `out=` where it has one, and a body with `names`.
+    """Return the public function with the parameters of a signature and the lines of `body`.
 
-    A parameter that may be given as several arguments is read first, from these or by its name.
+    names: the values that the lines use, without the prefix HIDDEN.  out: whether the function takes `out=`.
+    returned: the annotation of the result.
     """
     names = {
         "__name__": __name__,
@@ -156,7 +164,10 @@ def write_function(
 
 
 def written(name: str, signature: Signature, body: Sequence[str], names: dict[str, Any], out: bool) -> Any:
-    """Make the function for `write_function`, among some names."""
+    """Generate and execute the source of the function for `write_function`; `names` are its globals.
+
+    A parameter that may be passed as several arguments is read first, from these arguments or by its name.
+    """
     spelled: list[str] = []
     lines: list[str] = []
     absent: list[str] = []
@@ -203,14 +214,14 @@ def written(name: str, signature: Signature, body: Sequence[str], names: dict[st
 
 
 def numpys_names(signature: Signature) -> dict[str, str]:
-    """Return the parameters that take NumPy's name as well, as in PyTorch: `axis` for `dim`."""
+    """Return the parameters that can also be passed by NumPy's name, as in PyTorch, such as `axis` for `dim`."""
     taken = {p.name: p.kind for p in signature.parameters}
     able = {name for name, kind in taken.items() if kind is not inspect.Parameter.VAR_POSITIONAL}
     return {key: other for key, other in NUMPY.items() if key in able - {*signature.operands} and other not in taken}
 
 
 def renamed(function: str, key: str, value: Any, other: str, argument: Any, default: Any) -> Any:
-    """Return a parameter that has a second name.  Raises TypeError where it is passed twice, or not at all."""
+    """Return the value of a parameter with two names.  Raises TypeError if it is passed twice or is missing."""
     if argument is EMPTY:
         raise TypeError(f"{function}() missing 1 required positional argument: {key!r}")
     if value is not default:
@@ -219,7 +230,7 @@ def renamed(function: str, key: str, value: Any, other: str, argument: Any, defa
 
 
 def shown(signature: Signature, out: bool, returned: Any = EMPTY) -> inspect.Signature:
-    """Return the signature as an editor shows it: a role by its Python type."""
+    """Return the signature as an editor shows it, with Python types instead of roles."""
     parameters = []
     for p in signature.parameters:
         role = role_of(p.annotation)
@@ -232,7 +243,7 @@ def shown(signature: Signature, out: bool, returned: Any = EMPTY) -> inspect.Sig
 
 
 def type_of(default: Any) -> str:
-    """Return the type of a parameter that has no role, by its default; a float may also be an int."""
+    """Return the type of a parameter without a role, from its default; an int default means that floats are allowed."""
     return "Any" if default is None else "float" if type(default) is int else type(default).__name__
 
 
@@ -241,7 +252,8 @@ def fast_signature(
 ) -> inspect.Signature:
     """Return the signature of an elementwise op as an editor shows it.
 
-    Of several operands without a default one must be a tensor; no annotation can express which.
+    If several operands have no default, any of them may be a number as long as one is a tensor.  Annotations cannot
+    express this, so all of them are shown as `Tensor | float`.
     """
     bare = [name for name in operands if name not in defaults]
     shown = {OUT.name: OUT.annotation} | dict.fromkeys(operands, "Tensor | float")
@@ -254,7 +266,7 @@ def fast_signature(
 
 
 def plain(annotation: Any) -> Any:
-    """Return an annotation without its role."""
+    """Return an annotation without its role, as a Python type or its text."""
     role = role_of(annotation)
     if role is not None:
         return role.type
@@ -268,12 +280,12 @@ def plain(annotation: Any) -> Any:
 
 
 def shorter(annotation: Any) -> str:
-    """Return a union or a sequence without the modules of its parts."""
+    """Return the text of a union or a sequence without the names of modules."""
     return re.sub(r"[\w.]+\.(?=\w)", "", str(annotation))
 
 
 def plain_test(signature: Signature) -> str:
-    """Return the expression that is true where every operand is of a class that calls take as it is."""
+    """Return the source of a condition that is true if calls can use every operand without a conversion."""
     tests = []
     for name in signature.operands:
         if name == signature.many:

@@ -1,6 +1,6 @@
-"""Descriptions of parameters of layers, optimizers, transforms and tools, as `parameters.py` has them for ops.
+"""Descriptions of parameters of layers, optimizers, transforms and tools; `parameters.py` has those of ops.
 
-"class.name" is for all classes.
+A key "class.name" describes the parameter `name` of every class.
 """
 
 TOOL_PARAMETERS = {

@@ -1,8 +1,8 @@
-"""A derivative rule as a scalar function: it is called once, with symbols instead of tensors.
+"""Trace a derivative rule into a scalar function, by calling the rule once with symbols instead of tensors.
 
-Every elementwise op that it applies to them becomes a line of a scalar function, which is compiled by the same
-specialiser as any declaration.  Only the rules of declarations with `fuse=True` are traced: one call must be enough to
-learn all possible behaviour of the rule.
+Every elementwise op that the rule applies to the symbols becomes a line of a scalar function.  The specialiser of
+declarations compiles that function.  Only the rules of declarations with `fuse=True` are traced, because a single call
+must show everything that the rule can do.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ EXACT = 1 << 53  # largest integer that float64 represents exactly, with all sma
 
 
 class Unfusable(Exception):
-    """The rule does something that is not an elementwise op."""
+    """Raised for a rule that does more than apply elementwise ops to its arguments."""
 
 
 class Trace:
-    """The lines that a rule has written so far, and the scalar functions that they call; `taken` are its arguments."""
+    """The lines traced so far, and the scalar functions that they call; `taken`: the names of the rule's arguments."""
 
     def __init__(self, taken: tuple[str, ...]) -> None:
         self.taken = taken
@@ -66,7 +66,10 @@ class Trace:
 
 
 class Symbol:
-    """A placeholder for a tensor in a trace.  _truth: it is a bool; _with_g: it depends on the gradient."""
+    """A placeholder for a tensor in a trace.
+
+    `_truth` is True for a boolean value, and `_with_g` is True for a value that depends on the incoming gradient.
+    """
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -74,7 +77,10 @@ class Symbol:
         self._trace, self._node, self._truth, self._with_g = trace, node, truth, with_g
 
     def __getattr__(self, name: str) -> Callable[..., Symbol]:
-        """Return a tensor's method, if that is an elementwise op; a trace has no shapes, dtypes and values."""
+        """Return the traced form of a tensor's method that is an elementwise op.
+
+        Any other attribute raises Unfusable, because a trace has no shapes, dtypes or values.
+        """
         op = method_op(name)
         return lambda *args: self._trace.call(op, (self, *args))
 
@@ -101,7 +107,7 @@ def method_op(name: str) -> Op:
 
 
 def _attach() -> None:
-    """Attach Python's operators, each as the op of its name."""
+    """Attach Python's operators to Symbol, each as the op with the same meaning."""
     for operator, name in OPERATORS.items():
         setattr(Symbol, f"__{operator}__", lambda a, b, name=name: a._trace.call(schema[name], (a, b)))
         setattr(Symbol, f"__r{operator}__", lambda b, a, name=name: b._trace.call(schema[name], (a, b)))
@@ -114,7 +120,7 @@ SCALAR = Layout.contiguous(())
 
 
 def as_node(x: Any) -> ast.expr:
-    """Return a symbol's name, or a number as a literal."""
+    """Return the name of a symbol, or the literal of a number.  Raises Unfusable for any other value."""
     if isinstance(x, Symbol):
         return x._node
     if type(x) not in (int, float) or x != x or x in (float("inf"), float("-inf")):
@@ -125,7 +131,7 @@ def as_node(x: Any) -> ast.expr:
 
 
 def trace(op: Op, rule: Rule, name: str) -> ScalarFn | None:
-    """Return the rule as a scalar function of g and its saved values; None where that is not possible."""
+    """Return the rule as a scalar function of g and its saved values, or None if the rule cannot be traced."""
     args = ("g", *rule.saves)
     if not op.fuse or rule.facts or len(args) > LIMIT:
         return None

@@ -1,7 +1,8 @@
-"""The variants of an op with optional operands: for each set of operands that is present, an op of only these.
+"""The variants of an op with optional operands: one op for each set of operands that are present.
 
-`linear(input, weight)` is an op of two operands and `linear(input, weight, bias)` one of three, both declared once.
-A variant has the rules of its operands, and calls the functions of the declaration with None for the others.
+`linear(input, weight)` is an op of two operands, `linear(input, weight, bias)` is an op of three operands, and one
+declaration defines both.  A variant has the rules of the operands that are present.  It calls the functions of the
+declaration with None for the absent operands.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ Present = tuple[bool, ...]
 
 
 def variant(op: Op, present: Present) -> Op:
-    """Return the op over the operands that are present."""
+    """Return the variant of an op for the operands that are present; it is made at its first use."""
     result = op.variants.get(present)
     if result is None:
         result = op.variants[present] = reduced(op, present)
@@ -26,7 +27,7 @@ def variant(op: Op, present: Present) -> Op:
 
 
 def reduced(op: Op, present: Present) -> Op:
-    """Return a new op over some of the operands of another."""
+    """Make the variant of an op for the operands that are present."""
     names = tuple(name for name, there in zip(op.operands, present) if there)
     made = Op(op.name, op.kind, names, op.params, op.where)
     for field in ("doc", "label", "outputs", "zeros", "result", "roles", "target", "public", "along", "signature"):
@@ -49,20 +50,20 @@ def reduced(op: Op, present: Present) -> Op:
 
 
 def spread(values: tuple[Any, ...], present: Present, head: int) -> list[Any]:
-    """Return values for all operands behind `head` others: None for those that are absent."""
+    """Return the values with None inserted for absent operands; the first `head` values are not operands."""
     rest = iter(values[head:])
     return [*values[:head], *[next(rest) if there else None for there in present]]
 
 
 def widened(function: Callable[..., Any] | None, present: Present, head: int) -> Any:
-    """Return a function of all operands as one of those that are present."""
+    """Return a function of the operands that are present, which calls `function` with None for the absent ones."""
     if function is None:
         return None
     return lambda *values, **params: function(*spread(values, present, head), **params)
 
 
 def without(rule: Rule, absent: frozenset[str]) -> Rule:
-    """Return a derivative rule that receives None for the operands that are absent."""
+    """Return a VJP rule whose function receives None for the absent operands."""
     there = tuple(name not in absent for name in rule.saves)
     fn = rule.fn if all(there) else widened(rule.fn, there, len(rule.gradients))
     saves = tuple(name for name in rule.saves if name not in absent)
@@ -72,7 +73,7 @@ def without(rule: Rule, absent: frozenset[str]) -> Rule:
 
 
 def joint_without(rule: Rule, absent: frozenset[str], present: Present) -> Rule:
-    """Return the rule of all operands, restricted to the gradients of those that are present."""
+    """Return the joint rule, which returns only the gradients of the operands that are present."""
     made = without(rule, absent)
     inner = made.fn
 
@@ -86,13 +87,13 @@ def joint_without(rule: Rule, absent: frozenset[str], present: Present) -> Rule:
 
 
 def linear_without(linear: Linear, names: tuple[str, ...]) -> Linear:
-    """Return the claim without the operands that are absent."""
+    """Return the linearity claim without the absent operands; `names` are those that are present."""
     groups = [tuple(name for name in group if name in names) for group in linear.groups]
     return Linear(tuple(group for group in groups if group))
 
 
 def jvp_without(rule: Jvp, present: Present) -> Jvp:
-    """Return a rule of forward mode that receives None for absent operands."""
+    """Return a JVP rule whose function receives None for the absent operands."""
     index = [sum(present[:k]) for k in range(len(present))]
     there = tuple(kind == "result" or present[k] for kind, k in rule.wants)
     wants = tuple((kind, k if kind == "result" else index[k]) for (kind, k), kept in zip(rule.wants, there) if kept)
@@ -102,7 +103,7 @@ def jvp_without(rule: Jvp, present: Present) -> Jvp:
 
 
 def batch_without(batch: Any, present: Present) -> Any:
-    """Return a rule of batches that receives None for absent operands."""
+    """Return a batching rule that receives None for the absent operands; the name of a kind stays as it is."""
     if batch is None or isinstance(batch, str):
         return batch
 

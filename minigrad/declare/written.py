@@ -1,4 +1,4 @@
-"""A written docstring, read into the parts from which `documentation` builds sections.
+"""Parse a written docstring into the parts from which `documentation` builds sections.
 
 The conventions are those of the module `documentation`: the first sentence is the summary, "name: text" describes a
 parameter, and words such as "Gradient:" begin a section.
@@ -22,7 +22,10 @@ NAMES = ("dtype", "dim", "input", "inf", "nan", "p", "g", "x", "n")  # names tha
 
 
 class Text:
-    """A written docstring, by part: the summary, descriptions of parameters by name, and the text of each section."""
+    """The parts of a written docstring: the summary, the description of each parameter, and the text of each section.
+
+    names: the names of the function's parameters; a label "name: " with one of these names begins a description.
+    """
 
     def __init__(self, text: str, names: Sequence[str]) -> None:
         self.described: dict[str, tuple[str, str]] = {}  # by parameter: (type, description)
@@ -48,12 +51,15 @@ class Text:
             self.paragraph(paragraph)
 
     def add(self, section: str, text: str) -> None:
-        """Add a paragraph to a section."""
+        """Add a paragraph to a section, unless the paragraph is empty."""
         if text.strip():
             self.sections.setdefault(section, []).append(text)
 
     def parted(self, text: str) -> Iterator[tuple[str | None, str]]:
-        """Iterate over the parts of a paragraph: what each one is about, or None, and its text."""
+        """Yield the label of each part of a paragraph, such as a parameter or "Gradient", and the text of the part.
+
+        The label of text before the first label is None.
+        """
         marks = list(self.mark.finditer(text))
         ends = [match.start() for match in marks[1:]] + [len(text)]
         start = marks[0].start() if marks else len(text)
@@ -63,7 +69,7 @@ class Text:
             yield match[1] or match[2] or match[3], text[match.end() : end].strip()
 
     def paragraph(self, text: str) -> None:
-        """Read a paragraph; an example, or lines that are indented, stay as they are."""
+        """Read a paragraph; an example, and a paragraph with indented lines, are added unchanged."""
         if text.lstrip().startswith(">>>"):
             self.add("Examples", text)
         elif any(line.startswith((" ", "* ", "|")) for line in text.splitlines()):
@@ -74,7 +80,7 @@ class Text:
                 self.read(self.parted(line))
 
     def read(self, parts: Any) -> None:
-        """Enter parts into their sections."""
+        """Add the parts of a paragraph to the sections to which their labels belong."""
         for about, text in parts:
             if about is None:
                 self.add("Notes", text)
@@ -93,7 +99,7 @@ class Text:
                     self.described.setdefault(name, ("", ended(text)))
 
     def raises(self, text: str) -> None:
-        """Record each exception of a sentence such as "ShapeError for rows of two lengths, DTypeError for bool"."""
+        """Record each exception in a text such as "ShapeError for rows of two lengths, DTypeError for bool"."""
         before, *errors = ERROR.split(text)
         self.add("Notes", f"Raises {closed(before)}" if before else "")  # "Raises as `max_pool2d` does, ..."
         reason = ""
@@ -102,7 +108,10 @@ class Text:
             self.raised.insert(0, (name, ended(reason)))
 
     def section(self, name: str, body: str) -> None:
-        """Read a written section; the attributes of a class that are its parameters describe these."""
+        """Read a section with a heading.
+
+        An Attributes section counts as Parameters if all of its attributes are parameters of the class.
+        """
         if name == "Attributes" and {*re.findall(r"\w+", " ".join(re.findall(r"(?m)^\S.*", body)))} <= self.names:
             name = "Parameters"
         if name not in ("Parameters", "Raises"):
@@ -141,7 +150,7 @@ class Text:
 
 
 def headed(match: re.Match[str]) -> str:
-    """Return a section that is written as an indented block, such as "Raises:", as one with a heading."""
+    """Return an indented block, such as the lines after "Raises:", as a section with a NumPy heading."""
     name, body = match[1], textwrap.dedent(match[2]).strip("\n")
     name = "Examples" if name == "Example" else name
     if name in ("Raises", "Attributes"):
@@ -150,14 +159,17 @@ def headed(match: re.Match[str]) -> str:
 
 
 def closed(text: str) -> str:
-    """Return a text with a full stop, and with a capital letter unless it begins with a formula."""
+    """Return a text with a full stop at its end, and with a capital letter unless it begins with a formula."""
     text = " ".join(text.split()).rstrip(";,")
     text = text[0].upper() + text[1:] if re.match(r"(?:a|[a-z]{2,})[- ,;.:]", text) else text
     return text if not text or text[-1] in ".!?" else f"{text}."
 
 
 def ended(text: str) -> str:
-    """Return a text as a sentence, with a capital letter and a full stop; a name in front is quoted instead."""
+    """Return a text as a sentence, with a capital letter and a full stop.
+
+    A name of code at its beginning is put into backquotes and stays in lower case.
+    """
     text = " ".join(text.split()).rstrip(";,")
     first = re.match(r"[a-z]\w*", text)
     if first and ("_" in first[0] or first[0] in NAMES):

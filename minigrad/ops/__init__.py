@@ -1,4 +1,4 @@
-"""Every op, declared once: importing this package imports all of its modules, and so fills the schema."""
+"""All ops, each declared once.  Importing this package imports all of its modules, and this fills the schema."""
 
 from importlib import import_module
 from pkgutil import walk_packages

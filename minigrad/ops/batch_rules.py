@@ -1,6 +1,7 @@
-"""Helpers of the batching rules of ops: they move the batch dim to a position that the op can handle.
+"""Helpers for the batching rules of ops, which move the batch dim to a position that the op can handle.
 
-A rule that requests `flags` receives the operands unchanged; a flag marks each operand whose first dim is the batch.
+A rule with the parameter `flags` receives the operands unchanged.  The flag of an operand is True if the first dim of
+the operand is the batch.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ Flags = Sequence[bool]
 
 
 def stretched(x: Tensor, flag: bool, size: int) -> Tensor:
-    """x with the batch, by a view where it has none."""
+    """Return x with the batch as its first dim; without the flag, this is a view that repeats x."""
     return x if flag else expand(x, shape=(size, *x.shape))
 
 
@@ -37,9 +38,10 @@ def ranked(x: Tensor, flag: bool, rank: int, size: int) -> Tensor:
 
 
 def promoted(ranks: Sequence[int], xs: Sequence[Tensor]) -> list[Tensor]:
-    """Operands of a batch in dtypes that meet as those of one of it do: a scalar counts less, a batch of them does not.
+    """Return the operands of a batched op, cast so that dtypes are promoted as for a single sample.
 
-    ranks: the numbers of dims of one of the batch.  A bool meets any dtype without a change.
+    In a promotion, an operand without dims has lower priority, but a batch of such operands has a dim and would have
+    full priority.  ranks: the number of dims of one sample of each operand.  An operand of bool is not cast.
     """
     wanted = promote_all([(x.dtype, rank) for x, rank in zip(xs, ranks)])
     if promote_all([(x.dtype, x.layout.ndim) for x in xs]) is wanted:
@@ -48,7 +50,7 @@ def promoted(ranks: Sequence[int], xs: Sequence[Tensor]) -> list[Tensor]:
 
 
 def batch_merged(fn: Callable[..., Any], xs: Sequence[Tensor], *params: Any) -> Any:
-    """Apply an op over (N, ...) to (B, N, ...): for it N and the batch are one."""
+    """Apply an op on tensors (N, ...) to tensors (B, N, ...), by merging the batch and N into one dim."""
     size, n = xs[0].shape[:2]
     result = fn(*[reshape(x, (size * n, *x.shape[2:])) for x in xs], *params)
     parts = result if isinstance(result, tuple) else (result,)
@@ -57,7 +59,7 @@ def batch_merged(fn: Callable[..., Any], xs: Sequence[Tensor], *params: Any) -> 
 
 
 def merged(x: Tensor, order: Sequence[int], first: int, count: int) -> Tensor:
-    """Return the dims in another order, and then `count` of them from `first` on as one."""
+    """Permute the dims of x to `order`, and then merge `count` dims, beginning with `first`, into one."""
     if list(order) != list(range(x.ndim)):
         x = permute(x, dims=tuple(order))
     size = 1
@@ -67,23 +69,23 @@ def merged(x: Tensor, order: Sequence[int], first: int, count: int) -> Tensor:
 
 
 def cut(x: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
-    """Return a tensor with a dim cut into several."""
+    """Return a tensor with one dim split into several dims of the given sizes."""
     return reshape(x, (*x.shape[:dim], *sizes, *x.shape[dim + 1 :]))
 
 
 def to_front(x: Tensor, dim: int) -> Tensor:
-    """Return a tensor with a dim as the first."""
+    """Return a view of a tensor with one dim moved to the front."""
     return permute(x, dims=(dim, *[d for d in range(x.ndim) if d != dim]))
 
 
 # ---- products -------------------------------------------------------------------------------------------------------
 
-# Smallest number of columns for one product per sample; with fewer, one product of copies of all samples is faster.
+# Smallest number of columns for one product per sample; with fewer, a single product of copied samples is faster.
 NARROW = 16
 
 
 def batched_product(multiply: Callable[..., Any], a: Tensor, b: Tensor, flags: Flags, size: int) -> Tensor:
-    """Return a @ b for each of a batch: as one product of larger matrices where one of them is the same for all."""
+    """Return a @ b for each sample; if all samples share an operand, by one product of larger matrices if possible."""
     many_a, many_b = flags
     rows, columns = a.ndim - many_a, b.ndim - many_b  # number of dims of one sample
     y: Tensor
@@ -106,24 +108,24 @@ def batched_product(multiply: Callable[..., Any], a: Tensor, b: Tensor, flags: F
 
 # ---- convolutions ---------------------------------------------------------------------------------------------------
 
-# The sum over all y[N, O] x[N, C] w[O, C]: for each of the three, the dims of images, outputs and channels, and whether
-# groups divide this dim.
+# A convolution and its gradients contract y[N, O] x[N, C] w[O, C] over one of N, O and C.  For each of these three: its
+# dim in each operand that has it, and whether groups divide this dim.
 POSITIONS = {
     "N": {"x": (0, False), "y": (0, False)},
     "O": {"y": (1, True), "w": (0, True)},
     "C": {"x": (1, True), "w": (1, False)},
 }
-OWN = {"x": 1, "y": 1, "w": 0}  # the dim along which a batch of both operands becomes more groups
+OWN = {"x": 1, "y": 1, "w": 0}  # the dim into which the batch goes, as additional groups, if both operands have it
 
 
 def into(x: Tensor, dim: int, groups: int) -> Tensor:
-    """Move the batch of (B, ..., C, ...) into each group of one dim: (..., groups * B * C / groups, ...)."""
+    """Move the batch dim of x into each group of another dim: (B, ..., C, ...) to (..., groups * B * C/groups, ...)."""
     parts = cut(x, dim + 1, (groups, x.shape[dim + 1] // groups))
     return merged(parts, (*range(1, dim + 2), 0, *range(dim + 2, parts.ndim)), dim, 3)
 
 
 def out_of(y: Tensor, dim: int, groups: int, size: int) -> Tensor:
-    """Undo this: return the batch in front."""
+    """Undo `into`: move the batch from within the groups of a dim to the front."""
     parts = to_front(cut(y, dim, (groups, size, y.shape[dim] // (groups * size))), dim + 1)
     return merged(parts, range(parts.ndim), dim + 1, 2)
 
@@ -131,9 +133,12 @@ def out_of(y: Tensor, dim: int, groups: int, size: int) -> Tensor:
 def batched_conv(
     conv: Callable[..., Any], names: str, xs: Sequence[Tensor], flags: Flags, many: int, groups: int, **params: Any
 ) -> Tensor:
-    """Return a convolution of a batch of `many`.  names: what its two operands and the result are, such as "xwy".
+    """Return the results of a convolution for a batch of `many` samples, from one convolution.
 
-    A batch of images is more images, one of weights more channels within each group, and one of both more groups.
+    names: the letters of the two operands and of the result in POSITIONS, such as "xwy".  If only one operand has the
+    batch, the batch is merged into the dim that this operand shares with the result.  For images, this makes more
+    images; for weights, it makes more channels within each group.  If both operands have the batch, it becomes more
+    groups.
     """
     if flags[0] and flags[1]:
         operands = [into(x, OWN[name], 1) for x, name in zip(xs, names)]

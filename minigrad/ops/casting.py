@@ -1,4 +1,4 @@
-"""Changing dtype, copying: the same loop with other conversions."""
+"""Casts and copies: `cast`, `clone`, `contiguous` and `to`, which all run the same copy kernel."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ def same_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
     batch="elementwise",
 )
 def cast(backend, out, input: Tensor, dtype):
-    """Return the values in another dtype, copied.
+    """Return a copy of the values in another dtype.
 
-    DTypes: float to int truncates toward zero, saturates, and sends nan to 0; int to int wraps; anything to bool is
-    `!= 0`; floats round to nearest even.
-    Gradient: g cast back; none through an integer dtype.
+    DTypes: a cast from float to integer truncates toward zero, saturates at the ends of the range, and converts nan to
+    0. A cast between integers wraps. A cast to bool is `!= 0`. A cast to a narrower float rounds to nearest even.
+    Gradient: g, cast to the dtype of the input; no gradient flows through an integer dtype.
     """
     return backend.prepare(Copy(), out, input)
 
@@ -65,11 +65,14 @@ def to(
     x: Tensor, *args: Any, dtype: Any = None, device: Any = None, copy: bool = False, non_blocking: bool = False,
     memory_format: Any = None,
 ) -> Tensor:  # fmt: skip
-    """Return x in another dtype and/or on another device: `x.to(mg.float64)`, `x.to("reference")`, `x.to(other)`.
+    """Return x in another dtype, on another device, or both.
 
-    Returns x itself when nothing changes, unless copy=True.  With non_blocking, a copy from pinned memory may still be
-    under way when this returns: what uses the result comes after it, but x must not be written meanwhile.  Raises
-    DTypeError for an argument that is neither.
+    The arguments are dtypes, devices or tensors: `x.to(mg.float64)`, `x.to("reference")`, `x.to(other)`.  The result is
+    x itself if neither the dtype nor the device changes, unless copy=True.
+    non_blocking: whether a copy from pinned memory may still run when the call returns. Later work on the device waits
+    for the copy, but x must not be written before it has finished.
+    Raises DTypeError for an argument that is not a dtype, a device or a tensor, ArgumentError for two different
+    dtypes or devices.
     """
     if (
         len(args) == 1
@@ -129,5 +132,5 @@ def _target(arg: Any) -> tuple[DType | None, Device | None]:
     out=False,
 )
 def transfer(backend, out, input: Tensor, device: Target):
-    """Return a copy on another device.  Gradient: g, sent back."""
+    """Return a copy on another device.  Gradient: g, copied to the device of the input."""
     return backend.prepare(Copy(), out, input)

@@ -1,4 +1,4 @@
-"""Comparison of tensors: isclose per element, allclose and equal as one boolean; type tests; as_tensor."""
+"""Comparisons of tensors: isclose for each element, allclose and equal for whole tensors; type tests; as_tensor."""
 
 from __future__ import annotations
 
@@ -19,7 +19,11 @@ from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 def isclose(
     input: Tensor, other: Tensor, rtol: Scalar = 1e-05, atol: Scalar = 1e-08, equal_nan: Flag = False
 ) -> Tensor:
-    """Return whether |input - other| <= atol + rtol*|other|, or both are equal; with equal_nan two nan are equal."""
+    """Return whether input == other or |input - other| <= atol + rtol*|other|, for each element.
+
+    An infinite difference is never close.  nan is close to nan only with equal_nan=True.
+    Raises DTypeError for different dtypes, ArgumentError for a negative tolerance.
+    """
     if input.dtype is not other.dtype:
         raise DTypeError(f"isclose: {describe(input)} and {describe(other)} must have the same dtype", op="isclose")
     if rtol < 0 or atol < 0:
@@ -51,7 +55,7 @@ def equal(input: Tensor, other: Tensor) -> bool:
 
 @public()
 def is_tensor(obj: Any) -> bool:
-    """Return whether it is a tensor."""
+    """Return whether an object is a tensor."""
     return isinstance(obj, Tensor)
 
 
@@ -64,9 +68,10 @@ def is_floating_point(input: Tensor) -> bool:
 
 @public()
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
-    """Return data as a tensor: a tensor itself, memory shared with an array if possible, otherwise a copy (`tensor`).
+    """Return data as a tensor, without a copy if possible.
 
-    A tensor stays connected to its graph. The result has the requested dtype and device.
+    A tensor is returned itself, unless its dtype or device changes; it stays connected to its graph.  The memory of an
+    array on the CPU is shared if its layout and dtype allow it.  Otherwise the data is copied, as by `tensor`.
     """
     if isinstance(data, Tensor):
         wanted = data.device if device is None else as_device(device)

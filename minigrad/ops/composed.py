@@ -1,4 +1,4 @@
-"""Functions made of other ops: no separate kernel and no separate derivative, so every order of derivative is there."""
+"""Functions that are composed of other ops, from which their derivatives of every order follow."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Tensors from nothing: filled, counted, from Python and NumPy data.
+"""Create tensors: filled with a value, with evenly spaced values, and from Python and NumPy data.
 
-Arguments are PyTorch's: shapes as ints or one tuple, then dtype, device, requires_grad by keyword.  None of these is
-an op of the graph; with requires_grad=True each gives a Var.
+The arguments are those of PyTorch: a shape as ints or as one tuple, then dtype, device and requires_grad by keyword.
+The graph does not record these functions.  With requires_grad=True each of them returns a Var.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from minigrad.runtime.var import Var
 def tensor(data: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Return a new tensor with the elements of a number, nested lists, an array or a tensor.
 
-    DTypes: Python floats become the default float, ints int64, bools bool; arrays keep theirs.
+    DTypes: Python floats become the default float, ints become int64, and bools become bool. Arrays keep their dtype.
     Raises ShapeError for ragged lists, DTypeError for an element that is not a number, or for requires_grad with
     integers.
     """
@@ -51,8 +51,9 @@ def tensor(data: Any, dtype: Any = None, device: Any = None, requires_grad: bool
 def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
     """Return a CPU tensor that shares the array's memory: a write to either is visible in both.
 
-    Raises DTypeError for dtypes that minigrad lacks, ShapeError where the memory cannot be shared (read-only,
-    unaligned, strides that are not a multiple of the element): `mg.tensor(array)` copies those.
+    Raises DTypeError for a dtype that minigrad does not support, ShapeError for memory that cannot be shared, because
+    it is read-only, byte-swapped or unaligned, or because a stride is not a multiple of the item size.  `mg.tensor`
+    copies such an array.
     """
     array = ndarray
     if not isinstance(array, np.ndarray):
@@ -66,7 +67,7 @@ def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
         raise ShapeError(f"from_numpy: byte strides {array.strides} are not multiples of {size}; use mg.tensor")
     strides = tuple(s // size for s in array.strides)
     low, end = extent(array.shape, strides, 0)
-    # The copy begins at the lowest address.
+    # The storage begins at the lowest address of the array.
     forwards = array[tuple(slice(None, None, -1 if s < 0 else 1) for s in strides)]
     first = forwards[(slice(0, 1),) * array.ndim] if array.ndim else array.reshape(1)
     base = np.lib.stride_tricks.as_strided(first.view(dtype.storage), (end - low,), (size,), writeable=True)
@@ -80,14 +81,17 @@ def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
 def full(
     size: int | Sequence[int], fill_value: float, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """Return a tensor filled with one value; by default the dtype is that of the value."""
+    """Return a tensor filled with one value; the default dtype is that of the value."""
     expect_numbers("full", fill_value=fill_value)
     kind = as_dtype(dtype if dtype is not None else type(fill_value))
     return filled("full", (size,), fill_value, kind, device, requires_grad)
 
 
 def filled(name: str, size: Sequence[Any], value: float, dtype: DType, device: Any, requires_grad: bool) -> Tensor:
-    """Return a tensor filled with a number.  size: a shape in any form.  name: of the function, for errors."""
+    """Return a tensor filled with a number.
+
+    size: a shape in any form that the public functions accept.  name: the public function, for messages.
+    """
     expect_float(dtype, requires_grad)
     shape, where = as_shape(size, name), default_device() if device is None else as_device(device)
     try:
@@ -96,24 +100,24 @@ def filled(name: str, size: Sequence[Any], value: float, dtype: DType, device: A
         raise DTypeError(f"{name}: {error}", op=name) from None
     op = schema["fill"]
     plan = op.plans.get((SCALAR, dtype, where, shape)) if element.__class__ in PLAIN else None
-    x = fill(element, shape=shape) if plan is None else run_one(op, plan, element)  # which takes half as long
+    x = fill(element, shape=shape) if plan is None else run_one(op, plan, element)  # a plan takes half as long
     return leaf(x, requires_grad)
 
 
 @public()
 def scalar_tensor(s: float, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Return a tensor of shape () with one number, of the default float unless a dtype is given."""
+    """Return a tensor of shape () with one number; the default dtype is the default float."""
     kind = default_float() if dtype is None else dtype
     return full((), s, dtype=kind, device=device, requires_grad=requires_grad)
 
 
 def leaf(x: Tensor, requires_grad: bool) -> Tensor:
-    """x, as a Var on the same storage where it is to have a gradient."""
+    """Return x, or with requires_grad a Var on the same storage."""
     return Var.of(x) if requires_grad else x
 
 
 def expect_float(dtype: DType, requires_grad: bool) -> None:
-    """Raise DTypeError if a gradient is required and the dtype is not floating."""
+    """Raise DTypeError if a gradient is required and the dtype is not a float."""
     if requires_grad:
         Var.check_dtype(dtype)
 
@@ -127,7 +131,7 @@ def expect_float(dtype: DType, requires_grad: bool) -> None:
     batch=lambda value, *, shape, batch: value.reshape(batch, *(1,) * len(shape)).expand(batch, *shape),
 )
 def fill(backend, out, value, *, shape: Shape):
-    """Return a tensor of one value, which is a scalar.  Gradient: the sum of g."""
+    """Return a tensor in which every element has the value of a scalar.  Gradient: the sum of g."""
     return backend.prepare(Fill(), out, value)
 
 
@@ -139,12 +143,12 @@ def expect_numbers(name: str, **values: Any) -> None:
 
 
 def as_numbers(*values: Any) -> list[Any]:
-    """Numbers, which may be given as tensors without dims."""
+    """Return the values with tensors without dims converted to Python numbers."""
     return [x.item() if isinstance(x, Tensor) and not x.ndim else x for x in values]
 
 
 def expect_fit(name: str, value: float, dtype: DType) -> None:
-    """Raise DTypeError unless `dtype` holds the number."""
+    """Raise DTypeError unless `dtype` can represent the number."""
     try:
         fit_number(value, dtype)
     except DTypeError as error:
@@ -159,7 +163,7 @@ def empty(
     requires_grad: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
-    """Return uninitialised memory; read it only after writing it."""
+    """Return a tensor with uninitialized elements, which must be written before they are read."""
     expect_format("empty", memory_format)
     kind = default_float() if dtype is None else as_dtype(dtype)
     where = default_device() if device is None else as_device(device)
@@ -170,14 +174,14 @@ def empty(
 
 @public(out=True)
 def zeros(*size: int | Sequence[int], dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Return zeros, of the default float unless a dtype is given."""
+    """Return a tensor filled with zeros; the default dtype is the default float."""
     kind = default_float() if dtype is None else as_dtype(dtype)
     return filled("zeros", size, 0.0, kind, device, requires_grad)
 
 
 @public(out=True)
 def ones(*size: int | Sequence[int], dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Return ones, of the default float unless a dtype is given."""
+    """Return a tensor filled with ones; the default dtype is the default float."""
     kind = default_float() if dtype is None else as_dtype(dtype)
     return filled("ones", size, 1.0, kind, device, requires_grad)
 
@@ -186,7 +190,7 @@ def ones(*size: int | Sequence[int], dtype: Any = None, device: Any = None, requ
 def empty_like(
     input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None
 ) -> Tensor:
-    """Return `empty` with the shape, dtype and device of x."""
+    """Return an uninitialized tensor with the shape, dtype and device of the input."""
     expect_format("empty_like", memory_format)
     expect_tensors("empty_like", input)
     return empty(input.shape, dtype=dtype or input.dtype, device=device or input.device, requires_grad=requires_grad)
@@ -196,7 +200,7 @@ def empty_like(
 def zeros_like(
     input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None
 ) -> Tensor:
-    """Return zeros with the shape, dtype and device of x."""
+    """Return a tensor of zeros with the shape, dtype and device of the input."""
     expect_format("zeros_like", memory_format)
     return full_like(input, 0.0, dtype=dtype, device=device, requires_grad=requires_grad)
 
@@ -205,7 +209,7 @@ def zeros_like(
 def ones_like(
     input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None
 ) -> Tensor:
-    """Return ones with the shape, dtype and device of x."""
+    """Return a tensor of ones with the shape, dtype and device of the input."""
     expect_format("ones_like", memory_format)
     return full_like(input, 1.0, dtype=dtype, device=device, requires_grad=requires_grad)
 
@@ -220,7 +224,7 @@ def full_like(
     requires_grad: bool = False,
     memory_format: Any = None,
 ) -> Tensor:
-    """Return a tensor filled with one value, with the shape, dtype and device of x."""
+    """Return a tensor filled with one value, with the shape, dtype and device of the input."""
     expect_format("full_like", memory_format)
     expect_tensors("full_like", input)
     kind, where = dtype or input.dtype, device or input.device
@@ -235,15 +239,17 @@ def arange(
     start: float, end: float | None = None, step: float = 1, *, dtype: Any = None, device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
-    """Return start, start+step, ... below end (above it for a negative step); arange(n) starts at 0.
+    """Return the values start, start+step, ... that are less than end; arange(n) starts at 0.
 
+    With a negative step, the values are greater than end.
     DTypes: int64 if all arguments are ints, otherwise the default float.
-    Raises ArgumentError for a step of zero, DTypeError for ints that the dtype does not hold.
+    Raises ArgumentError for a step of zero, or for arguments that are not finite, DTypeError for ints that the dtype
+    cannot represent.
     """
     if end is None:
         start, end = 0, start
     expect_numbers("arange", start=start, end=end, step=step)
-    # NumPy's small integers would wrap in the arithmetic below.
+    # NumPy's narrow integers would wrap in the arithmetic below.
     start, end, step = (v.item() if isinstance(v, np.generic) else v for v in (start, end, step))
     length = (end - start) / step if step else math.nan
     if not math.isfinite(length):
@@ -271,7 +277,7 @@ def arange(
     namespace=(),
 )
 def count_up(backend, out, start, step, *, count: Size, dtype):
-    """Return start + i * step for i = 0 .. count - 1: what `arange` calls."""
+    """Return start + i * step for i from 0 to count - 1; `arange` calls this op."""
     return backend.prepare(Arange(), out, start, step)
 
 
@@ -279,7 +285,10 @@ def count_up(backend, out, start, step, *, count: Size, dtype):
 def linspace(
     start: float, end: float, steps: int, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """Return `steps` values from start to end, both included.  Ends may be 0-d tensors; they get no gradient."""
+    """Return `steps` evenly spaced values from start to end, both included.
+
+    start and end may be tensors without dims; they do not receive a gradient.
+    """
     start, end = as_numbers(start, end)
     expect_numbers("linspace", start=start, end=end)
     (count,) = as_shape(steps, "linspace")
@@ -292,7 +301,7 @@ def logspace(
     start: float, end: float, steps: int, base: float = 10.0, *, dtype: Any = None, device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
-    """Return `steps` powers of base with evenly spaced exponents, both ends included; see `linspace`."""
+    """Return `steps` powers of base, whose exponents are `linspace(start, end, steps)`."""
     start, end = as_numbers(start, end)
     expect_numbers("logspace", start=start, end=end, base=base)
     kind = default_float() if dtype is None else as_dtype(dtype)
@@ -304,6 +313,6 @@ def logspace(
 
 @public(out=True)
 def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Return ones on the diagonal of an n x m matrix (m = n when omitted)."""
+    """Return an n x m matrix with ones on the diagonal and zeros elsewhere; by default, m is n."""
     rows, columns = as_shape((n, n if m is None else m), "eye")
     return tensor(np.eye(rows, columns), dtype or default_float(), device, requires_grad)

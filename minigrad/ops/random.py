@@ -1,7 +1,7 @@
-"""Random tensors: Philox numbers, the same for any number of threads and on every device.
+"""Random tensors, computed with Philox: equal seeds produce equal numbers with any number of threads, on every device.
 
-A Generator is a key and a counter.  A call takes as many counter blocks as it has elements, so the next call goes on
-where it ended; `manual_seed` starts the default generator again.
+A Generator consists of a key and a counter.  A call advances the counter by one block for each two elements, so the
+next call continues where this call ended.  `manual_seed` restarts the default generator.
 """
 
 from __future__ import annotations
@@ -36,42 +36,42 @@ from minigrad.ops.indexing.sorting import argsort
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 from minigrad.runtime.tracers import stack
 
-NAMES = {"uniform": "rand", "normal": "randn", "integer": "randint"}  # op: the name that error messages use
+NAMES = {"uniform": "rand", "normal": "randn", "integer": "randint"}  # kind of numbers -> the name in error messages
 BYTES = 16  # bytes of a generator's state
 STATE, LIMITS = Layout.contiguous((2,)), Layout.contiguous((3,))
 
 
 class Generator:
-    """A stream of random numbers: `seed` chooses it, `offset` counts what has been drawn."""
+    """A stream of random numbers: `seed` selects the stream, and `offset` counts the counter blocks that were used."""
 
     def __init__(self, seed: int | None = None) -> None:
         self.offset = 0
         self.seed = checked_seed(int.from_bytes(os.urandom(8), "little") if seed is None else seed)
 
     def manual_seed(self, seed: int) -> Generator:
-        """Start the stream of `seed` (taken modulo 2**64) from its beginning."""
+        """Restart the generator at the beginning of the stream of `seed`, which is taken modulo 2**64."""
         stream = self.in_use()
         stream.seed, stream.offset = checked_seed(seed), 0
         return self
 
     def in_use(self) -> Generator:
-        """Return the generator that this thread draws from: itself, or its replacement while a run is repeated."""
+        """Return the generator from which this thread draws: itself, or its replacement while a run is repeated."""
         stream = self
         for block in _of_thread.blocks:
             stream = block.stream(self, stream)
         return stream
 
     def initial_seed(self) -> int:
-        """Return the seed."""
+        """Return the seed of the generator, modulo 2**64."""
         return self.in_use().seed
 
     def get_state(self) -> Tensor:
-        """Return seed and offset as 16 elements of uint8 on the CPU, for `set_state`."""
+        """Return the seed and the offset as 16 elements of uint8 on the CPU, for `set_state`."""
         stream = self.in_use()
         return from_numpy(np.array([stream.seed, stream.offset % 2**64], "<u8").view(np.uint8))
 
     def set_state(self, new_state: Tensor) -> None:
-        """Continue from a state that `get_state` returned.  Raises ArgumentError for anything else."""
+        """Set the state that `get_state` returned.  Raises ArgumentError for any other argument."""
         if not isinstance(new_state, Tensor) or new_state.dtype is not uint8 or new_state.shape != (BYTES,):
             raise ArgumentError(
                 f"set_state: expected a state of get_state, uint8({BYTES},), got {describe(new_state)}; states of "
@@ -81,42 +81,42 @@ class Generator:
         stream.seed, stream.offset = int(words[0]), int(words[1])
 
     def clone_state(self) -> Generator:
-        """Return another generator that draws the same numbers from here on."""
+        """Return a new generator with the same state, which will draw the same numbers."""
         return self.in_use().at(self.in_use().seed, self.in_use().offset)
 
     def at(self, seed: int, offset: int) -> Generator:
-        """Return another generator in this state."""
+        """Return a new generator with this seed and offset."""
         twin = Generator(seed)
         twin.offset = offset
         return twin
 
     def take(self, blocks: int) -> int:
-        """Reserve counter blocks; returns the first."""
+        """Reserve counter blocks, and return the index of the first."""
         first = self.offset
         self.offset += blocks
         return first
 
     def state(self, blocks: int, device: Device) -> Storage:
-        """Return the key and the counter as memory of a device, and reserve counter blocks."""
+        """Reserve counter blocks, and return the key and the first block as memory of a device."""
         words = np.array([self.seed, self.take(blocks) % 2**64], np.uint64).view(np.int64)
         return backend_of(device).from_host(words, int64, device)
 
 
 def checked_seed(seed: Any) -> int:
-    """Return a seed modulo 2**64.  Raises ArgumentError for one that is not an int."""
+    """Return a seed modulo 2**64.  Raises ArgumentError for a seed that is not an int."""
     if isinstance(seed, bool) or not isinstance(seed, int):
         raise ArgumentError(f"manual_seed: the seed must be an int, got {seed!r}")
     return seed % 2**64
 
 
 class Streams:
-    """The generators that a run draws from, each with the state that it had before, so that a run can be repeated."""
+    """The generators from which a run draws, with their states before the run, so that the run can be repeated."""
 
     def __init__(self) -> None:
         self.states: dict[int, tuple[Generator, int, int]] = {}
 
     def stream(self, generator: Generator, source: Generator) -> Generator:
-        """Return the generator to draw from, `source`, whose state is stored if this is its first use."""
+        """Return `source`, the generator from which to draw; store the state of `source` at the first use."""
         if id(generator) not in self.states:
             self.states[id(generator)] = generator, source.seed, source.offset
         return source
@@ -135,14 +135,17 @@ class Streams:
 
 
 class StandIns:
-    """Generators that stand in for those of a run, each from the state that is stored, or from its own one."""
+    """Replacements for the generators of a run, which begin with the stored states.
+
+    If a generator has no stored state, its replacement begins with the current state of the generator.
+    """
 
     def __init__(self, streams: Streams) -> None:
         self.streams = streams
         self.twins: dict[int, Generator] = {}
 
     def stream(self, generator: Generator, source: Generator) -> Generator:
-        """Return the replacement of a generator."""
+        """Return the replacement of a generator, which is made at its first use."""
         twin = self.twins.get(id(generator))
         if twin is None:
             self.streams.stream(generator, source)
@@ -172,7 +175,7 @@ default_generator = Generator()
 
 @public()
 def manual_seed(seed: int) -> Generator:
-    """Restart the default generator: the same seed produces the same numbers, for any number of threads."""
+    """Restart the default generator: equal seeds produce equal numbers, with any number of threads."""
     return default_generator.manual_seed(seed)
 
 
@@ -182,13 +185,16 @@ def manual_seed(seed: int) -> Generator:
     namespace=(),
 )
 def draw(backend, out, state, limits, *, kind, shape: Shape, dtype):
-    """Return random numbers of a stream, from the position that `state` specifies: see `Random` in core/requests.py."""
+    """Return random numbers of the stream and the position in `state`: see `Random` in core/requests.py."""
     return backend.prepare(Random(kind), out, state, limits)
 
 
 @lru_cache(maxsize=256)
 def limits(kind: str, dtype: DType, device: Device, low: str, high: str) -> Tensor:
-    """Return the limits of random numbers from text, which distinguishes the two zeros; common limits are cached."""
+    """Return the limits of random numbers as a constant tensor; common limits are cached.
+
+    low, high: the limits as text, because 0.0 and -0.0 would be equal as keys of the cache.
+    """
     wanted = philox.limit_dtype(kind, dtype)
     values = philox.limits(kind, dtype, *(int(v) if kind == "integer" else float(v) for v in (low, high)))
     return Tensor(backend_of(device).constant(values, wanted, device), LIMITS)
@@ -198,12 +204,12 @@ listeners.append(limits.cache_clear)
 
 
 def state_of(source: Generator, blocks: int, device: Device) -> Tensor:
-    """Return the key and the counter of a stream, from which so many blocks are taken."""
+    """Return the key and the counter of a generator as a tensor, and reserve `blocks` counter blocks."""
     return Tensor(source.state(blocks, device), STATE)
 
 
 def shares(blocks: int, dtype: DType, device: Device) -> tuple[Tensor, Tensor]:
-    """Return the operands of `Random` for uniform numbers in [0, 1); take `blocks` blocks of the default generator."""
+    """Return the operands of `Random` for uniform numbers in [0, 1), and reserve blocks of the default generator."""
     return state_of(default_generator.in_use(), blocks, device), limits("uniform", dtype, device, "0.0", "1.0")
 
 
@@ -211,7 +217,7 @@ def _drawn(
     kind: str, shape: tuple[int, ...], dtype: DType, device: Any, low: float, high: float, generator: Generator | None,
     requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
-    """Return the next numbers of a generator."""
+    """Return the next numbers of a generator as a tensor; low, high: the limits, or mean and standard deviation."""
     source = (default_generator if generator is None else generator).in_use()
     where = default_device() if device is None else as_device(device)
     for transform in reversed(stack.transforms):
@@ -235,9 +241,9 @@ def _floating(name: str, dtype: Any, generator: Any) -> Any:
 
 
 def _expect_fit(name: str, kind: DType, **numbers: float) -> None:
-    """Raise ArgumentError for a number outside the range of the dtype: every sample would be infinite, or one."""
+    """Raise ArgumentError for a number outside the range of the dtype, with which samples would be infinite or nan."""
     for word, value in numbers.items():
-        # The difference is computed in the dtype of the registers.
+        # The kernel computes the difference in the compute dtype.
         most = float(finfo(kind.compute if word == "high - low" else kind.numpy).max)
         if not abs(value) <= most:
             raise ArgumentError(f"{name}: {word} = {value} exceeds the range of {kind}", op=name)
@@ -275,7 +281,10 @@ def uniform(
     dtype: Any = None, device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
-    """Return uniform samples in [low, high).  Raises ArgumentError for an empty range."""
+    """Return samples from the uniform distribution on [low, high).
+
+    Raises ArgumentError unless low and high are finite and low <= high, and if they exceed the range of the dtype.
+    """
     expect_numbers("uniform", low=low, high=high)
     if not -math.inf < low <= high < math.inf:
         raise ArgumentError(
@@ -291,9 +300,12 @@ def normal(
     mean: float | Tensor, std: float | Tensor = 1.0, size: int | Sequence[int] | None = None, *,
     generator: Generator | None = None, dtype: Any = None, device: Any = None, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
-    """Return normal samples; mean and deviation are numbers or, without `size`, tensors with a value per element.
+    """Return samples from normal distributions.
 
-    Not differentiable.  Raises ArgumentError for numbers without `size`, and for a negative deviation.
+    mean: a number, or without `size` a tensor with the mean of each element.
+    std: the standard deviation, a number, or without `size` a tensor with one value for each element.
+    Not differentiable.  Raises ArgumentError for two numbers without `size`, for a tensor with `size`, and for a
+    negative standard deviation.
     """
     tensors = [x for x in (mean, std) if isinstance(x, Tensor)]
     if tensors and size is None:
@@ -327,7 +339,10 @@ def randint(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
-    """Return uniform integers in [low, high); randint(high, size=...) starts at 0.  Raises ArgumentError if empty."""
+    """Return uniformly distributed integers in [low, high); `randint(high, size=...)` starts at 0.
+
+    Raises ArgumentError for an empty range, DTypeError if the dtype cannot represent all integers of the range.
+    """
     if isinstance(high, (tuple, list)):
         high, size = None, high
     if high is None:
@@ -350,7 +365,10 @@ def randint_like(
     input: Tensor, low: int, high: int | None = None, *, generator: Generator | None = None, dtype: Any = None,
     device: Any = None, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
-    """Return `randint` with the shape, dtype and device of input; randint_like(input, high) starts at 0."""
+    """Return uniformly distributed integers in [low, high), with the shape, dtype and device of the input.
+
+    `randint_like(input, high)` starts at 0.
+    """
     expect_tensors("randint_like", input)
     return randint(
         low, high, input.shape, generator=generator, dtype=dtype or input.dtype, device=device or input.device,
@@ -363,7 +381,7 @@ def rand_like(
     input: Tensor, *, generator: Generator | None = None, dtype: Any = None, device: Any = None,
     requires_grad: bool = False, memory_format: Any = None,
 ) -> Tensor:  # fmt: skip
-    """Return `rand` with the shape, dtype and device of the input."""
+    """Return uniform samples in [0, 1), with the shape, dtype and device of the input."""
     expect_format("rand_like", memory_format)
     expect_tensors("rand_like", input)
     return rand(
@@ -377,7 +395,7 @@ def randn_like(
     input: Tensor, *, generator: Generator | None = None, dtype: Any = None, device: Any = None,
     requires_grad: bool = False, memory_format: Any = None,
 ) -> Tensor:  # fmt: skip
-    """Return `randn` with the shape, dtype and device of the input."""
+    """Return standard normal samples, with the shape, dtype and device of the input."""
     expect_format("randn_like", memory_format)
     expect_tensors("randn_like", input)
     return randn(
@@ -390,7 +408,10 @@ def randn_like(
 def randperm(
     n: int, *, generator: Generator | None = None, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """Return a random permutation of 0 .. n-1 (int64 unless a dtype is given), by sorting random keys."""
+    """Return a random permutation of the integers from 0 to n - 1, in int64 by default.
+
+    It is computed by sorting random keys.
+    """
     (n,) = as_shape(n, "randperm")
     kind = int64 if dtype is None else as_dtype(dtype)
     expect_float(kind, requires_grad)

@@ -1,4 +1,4 @@
-"""Numbers drawn by probabilities that tensors hold: bernoulli and multinomial.  `random.py` has the streams."""
+"""Samples from probabilities that a tensor contains: bernoulli and multinomial.  `random.py` has the generators."""
 
 from __future__ import annotations
 
@@ -21,9 +21,10 @@ from minigrad.runtime.tensor import Tensor, describe
 
 @composed()
 def bernoulli(input: Tensor, p: Scalar | None = None, *, generator: Any = None) -> Tensor:
-    """Return 1 with the probability in each element, otherwise 0, in input's dtype; p replaces all probabilities.
+    """Return 1 with the probability that each element contains, otherwise 0, in the dtype of the input.
 
-    Not differentiable.
+    p: the probability for all elements; then the elements of the input are not read.
+    Not differentiable.  Raises DTypeError for probabilities that are not floats, ArgumentError for p outside [0, 1].
     """
     chances = input.detach() if p is None else p
     if p is None and not input.dtype.is_float:
@@ -35,10 +36,11 @@ def bernoulli(input: Tensor, p: Scalar | None = None, *, generator: Any = None) 
 
 @composed()
 def multinomial(input: Tensor, num_samples: Size, replacement: Flag = False, *, generator: Any = None) -> Tensor:
-    """Draw int64 positions from each row of weights, which need not add up to 1; without replacement none twice.
+    """Draw int64 positions from each row of weights, with probabilities proportional to the weights.
 
-    Shapes: input (n,) or (m, n), result (num_samples,) or (m, num_samples).  Source, without replacement: Efraimidis
-    and Spirakis, Weighted random sampling with a reservoir, 2006.
+    The weights do not need to add up to 1.  Without replacement, no position occurs twice in a row.
+    Shapes: the input is (n,) or (m, n), and the result is (num_samples,) or (m, num_samples).
+    Source: without replacement, Efraimidis and Spirakis, Weighted random sampling with a reservoir, 2006.
     """
     n = input.shape[-1] if input.ndim in (1, 2) and input.dtype.is_float else 0
     if not 0 < num_samples <= (num_samples if replacement and n else n):

@@ -17,68 +17,68 @@ class Attached:
         """Return a view with all dims in reverse order."""
 
     def __abs__(self) -> Tensor:
-        """Return |x|.  Gradient: g*sign(x), 0 at 0."""
+        """Return the absolute value of x.  Gradient: g*sign(x), which is 0 at 0."""
 
     def __add__(self, other: Tensor | builtins.float) -> Tensor:
-        """Return the sum of input and alpha * other, element by element; shapes broadcast.  For bool it is `or`."""
+        """Return input + alpha * other, element by element; shapes broadcast.  For bool, the sum is `or`."""
 
     def __and__(self, other: Tensor | builtins.float) -> Tensor:
-        """Return the bits in both; for bool `and`."""
+        """Return the bits that are set in both operands; for bool, this is `and`."""
 
     def __array__(self, dtype: Any = ..., copy: builtins.bool | None = ...) -> Any:
-        """Serve np.asarray(x): a copy for tensors that require a gradient, shared memory otherwise."""
+        """Return the array for `np.asarray(x)`: a copy if x requires a gradient, otherwise an array with shared memory."""
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        """Serve a NumPy function that is called on tensors: see `numpy_calls.py`."""
+        """Compute a NumPy function that is called on tensors: see `numpy_calls.py`."""
 
     def __array_namespace__(self, *, api_version: builtins.str | None = ...) -> Any:
         """Return the module with the functions of the array API standard: `mg.array_api`."""
 
     def __bool__(self) -> builtins.bool:
-        """Return bool(x) for one element.  Raises ShapeError for more, where the meaning is ambiguous."""
+        """Return bool(x) of a tensor with one element."""
 
     def __complex__(self) -> builtins.complex:
-        """Return complex(x) for one element."""
+        """Return complex(x) of a tensor with one element."""
 
     def __contains__(self, element: Any) -> builtins.bool:
-        """Return whether `element`, which broadcasts, equals some element of x, as in NumPy; False if not a number."""
+        """Return whether `element`, broadcast to x, equals some element of x, as in NumPy."""
 
     def __copy__(self) -> Tensor:
-        """Another tensor on the same storage, with the same history; a Var becomes another leaf with the same `.grad`."""
+        """Return another tensor on the same storage, with the same history."""
 
     @property
     def __cuda_array_interface__(self) -> builtins.dict[builtins.str, Any]:
-        """Return the description that CuPy, Numba and others read to share a tensor's memory on a CUDA device."""
+        """Return `__cuda_array_interface__`, which CuPy, Numba and other libraries read to share memory on a CUDA device."""
 
     def __deepcopy__(self, memo: builtins.dict[builtins.int, Any]) -> Tensor:
-        """Return a tensor on a copy of the storage, one for all that share it.  Raises GradientError within a graph."""
+        """Return a tensor on a copy of the storage; all copied tensors of this storage share the copy."""
 
     def __dir__(self) -> builtins.list[builtins.str]:
-        """Return the names of the attributes that a tensor has: its `__dir__`."""
+        """Return the names of the attributes that a tensor really has, for its `__dir__`."""
 
     def __dlpack__(self, *, stream: Any = ..., max_version: Any = ..., dl_device: Any = ..., copy: builtins.bool | None = ...) -> Any:
-        """Return the DLPack capsule; x must not require a gradient, and NumPy has no type for bfloat16 on the CPU."""
+        """Return the DLPack capsule of a tensor."""
 
     def __dlpack_device__(self) -> builtins.tuple[builtins.int, builtins.int]:
-        """Return DLPack's id of the device: 1 is the CPU, 2 CUDA; and its index."""
+        """Return DLPack's id of the device, 1 for the CPU or 2 for CUDA, and the index of the device."""
 
     def __eq__(self, other: Any) -> Any:
-        """Return x == other.  Objects that are not numbers are compared by identity, so that `x in list` works."""
+        """Return x == other, element by element."""
 
     def __float__(self) -> builtins.float:
-        """Return float(x) for one element."""
+        """Return float(x) of a tensor with one element."""
 
     def __floordiv__(self, other: Tensor | builtins.float) -> Tensor:
-        """Return the largest integer not above input/other, as Python's `//`; an integer over 0 is 0.  Gradient: 0."""
+        """Return floor(input/other), as Python's `//`; for integers, the result is 0 if other is 0.  Gradient: 0."""
 
     def __format__(self, spec: builtins.str) -> builtins.str:
-        """Return f"{x:.3f}" for one element, which is written as its number; without a spec it is str(x)."""
+        """Return `f"{x:.3f}"` for a tensor with one element, formatted as a Python number."""
 
     def __ge__(self, other: Tensor | builtins.float) -> Tensor:
         """Return input >= other."""
 
     def __getitem__(self, index: Any) -> Tensor:
-        """x[index]: ints, slices, None and Ellipsis give a view; index tensors, lists of ints and masks a copy."""
+        """Return x[index]: a view for ints, slices, None and Ellipsis; a copy for index tensors, lists and masks."""
 
     def __gt__(self, other: Tensor | builtins.float) -> Tensor:
         """Return input > other."""
@@ -102,13 +102,13 @@ class Attached:
         """Apply `mul` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def __index__(self) -> builtins.int:
-        """Return a one-element integer tensor as a Python index, as in range(x)."""
+        """Return the element of an integer tensor with one element as an index, as in range(x)."""
 
     def __int__(self) -> builtins.int:
-        """Return int(x) for one element, towards zero."""
+        """Return int(x) of a tensor with one element, rounded towards zero."""
 
     def __invert__(self) -> Tensor:
-        """Return input with all bits flipped; for bool `not`.  Raises DTypeError for floats."""
+        """Return the input with all bits flipped; for bool, this is `not`.  Raises DTypeError for floats."""
 
     def __ior__(self, other: Tensor | builtins.float) -> Tensor:
         """Apply `bitwise_or` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -123,7 +123,7 @@ class Attached:
         """Apply `sub` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def __iter__(self) -> Iterator[Tensor]:
-        """Iterate over the slices along the first dim.  Raises TypeError for a scalar, which callers rely on."""
+        """Iterate over the slices along the first dim.  Raises TypeError for a scalar, as Python requires."""
 
     def __itruediv__(self, other: Tensor | builtins.float, *, rounding_mode: Any = ...) -> Tensor:
         """Apply `div` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -135,37 +135,37 @@ class Attached:
         """Return input <= other."""
 
     def __len__(self) -> builtins.int:
-        """Return the length of the first dim.  Raises TypeError for a scalar, as Python does for an object without one."""
+        """Return the length of the first dim.  Raises TypeError for a scalar, as Python does for other types."""
 
     def __lshift__(self, other: Tensor | builtins.float) -> Tensor:
-        """Return input * 2**other, as bits; 0 where other is negative, or not below the number of bits."""
+        """Return the bits of the input, shifted to the left by `other`."""
 
     def __lt__(self, other: Tensor | builtins.float) -> Tensor:
         """Return input < other."""
 
     def __matmul__(self, other: Tensor) -> Tensor:
-        """Return the matrix product; a 1-d operand is a row on the left and a column on the right, and its dim is removed."""
+        """Return the matrix product; batch dims broadcast."""
 
     def __mod__(self, other: Tensor | builtins.float) -> Tensor:
-        """Return input - other*floor(input/other), with the sign of other, as Python's `%`; for integers 0 if other is 0."""
+        """Return input - other*floor(input/other), as Python's `%`; the result has the sign of other."""
 
     def __mul__(self, other: Tensor | builtins.float) -> Tensor:
-        """Return the product per element; shapes broadcast.  For bool it is `and`.  Gradient: g*other and g*input."""
+        """Return input * other, element by element; shapes broadcast.  For bool, the product is `and`."""
 
     def __ne__(self, other: Any) -> Any:
-        """Return x != other.  Objects that are not numbers are compared by identity, as for `==`."""
+        """Return x != other, element by element; other objects are compared by identity, as for `==`."""
 
     def __neg__(self) -> Tensor:
-        """Return -x; unsigned integers wrap."""
+        """Return -x; unsigned integers wrap.  Gradient: -g."""
 
     def __or__(self, other: Tensor | builtins.float) -> Tensor:
-        """Return the bits in either; for bool `or`."""
+        """Return the bits that are set in at least one operand; for bool, this is `or`."""
 
     def __pos__(self) -> Tensor:
-        """Return the input itself; bool is refused, as by `neg`."""
+        """Return the input itself.  Raises DTypeError for bool, as `neg` does."""
 
     def __pow__(self, exponent: Tensor | builtins.float) -> Tensor:
-        """Return input**exponent; negative bases with integer exponents work.  Integers stay integers and wrap."""
+        """Return input**exponent, element by element; shapes broadcast."""
 
     def __radd__(self, other: Any) -> Tensor:
         """Return `add` with the tensor as the second operand."""
@@ -177,7 +177,7 @@ class Attached:
         """Return `div` with the tensor as the second operand."""
 
     def __reduce__(self) -> builtins.tuple[Any, ...]:
-        """Return how pickle makes it again: from its elements, or from its storage if another tensor shows that."""
+        """Return the function and the arguments with which pickle restores a tensor."""
 
     def __repr__(self) -> builtins.str:
         """Return `tensor([3., 1., 4.])`, with dtype, device, name and op where they are not the defaults."""
@@ -201,7 +201,7 @@ class Attached:
         """Return `bitwise_or` with the tensor as the second operand."""
 
     def __round__(self, ndigits: builtins.int | None = ...) -> Any:
-        """Return round(x) and round(x, digits) for one element: a Python number.  `x.round()` rounds all elements."""
+        """Return round(x) or round(x, ndigits) of a tensor with one element, as a Python number."""
 
     def __rpow__(self, other: Any) -> Tensor:
         """Return `pow` with the tensor as the second operand."""
@@ -210,7 +210,7 @@ class Attached:
         """Return `bitwise_right_shift` with the tensor as the second operand."""
 
     def __rshift__(self, other: Tensor | builtins.float) -> Tensor:
-        """Return input / 2**other, rounded down; 0 or -1 where other is negative, or not below the number of bits."""
+        """Return input / 2**other, rounded down."""
 
     def __rsub__(self, other: Any) -> Tensor:
         """Return `sub` with the tensor as the second operand."""
@@ -222,61 +222,61 @@ class Attached:
         """Return `bitwise_xor` with the tensor as the second operand."""
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        """Assign x[index] = value through the view of the basic indices, at index tensors or where a mask is True."""
+        """Assign `x[index] = value`, for basic indices, index tensors and masks."""
 
     def __sub__(self, other: Tensor | builtins.float) -> Tensor:
-        """Return the difference of input and alpha * other, element by element; shapes broadcast.  Gradient: g and -g."""
+        """Return input - alpha * other, element by element; shapes broadcast."""
 
     def __truediv__(self, other: Tensor | builtins.float) -> Tensor:
-        """Return input/other, rounded if rounding_mode is "floor" or "trunc"; integers become the default float."""
+        """Return input/other, rounded if rounding_mode is "floor" or "trunc"; without it, integers become floats."""
 
     def __trunc__(self) -> builtins.int:
-        """Return int(x) for one element, towards zero."""
+        """Return int(x) of a tensor with one element, rounded towards zero."""
 
     def __xor__(self, other: Tensor | builtins.float) -> Tensor:
-        """Return the bits that are set in exactly one operand; for bool, `!=`."""
+        """Return the bits that are set in exactly one operand; for bool, this is `!=`."""
 
     def _repr_html_(self) -> builtins.str:
-        """Return the HTML for a notebook: the text, and an image if there are many numbers."""
+        """Return the HTML of a tensor for a notebook: its text, and an image if it has many elements."""
 
     def abs(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return |x|.  Gradient: g*sign(x), 0 at 0."""
+        """Return the absolute value of x.  Gradient: g*sign(x), which is 0 at 0."""
 
     def abs_(self) -> Tensor:
         """Apply `abs` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def absolute(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return |x|.  Gradient: g*sign(x), 0 at 0."""
+        """Return the absolute value of x.  Gradient: g*sign(x), which is 0 at 0."""
 
     def absolute_(self) -> Tensor:
         """Apply `abs` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def acos(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return the arc cosine, nan outside [-1, 1].  Gradient: -g/sqrt(1 - x**2)."""
+        """Return the arccosine of x; nan outside [-1, 1].  Gradient: -g/sqrt(1 - x**2), which is -inf at -1 and 1."""
 
     def acos_(self) -> Tensor:
         """Apply `acos` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def acosh(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return the inverse hyperbolic cosine, nan below 1.  Gradient: g/sqrt(x**2 - 1)."""
+        """Return the inverse hyperbolic cosine of x; nan for x < 1.  Gradient: g/sqrt(x**2 - 1), which is inf at 1."""
 
     def acosh_(self) -> Tensor:
         """Apply `acosh` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def add(self, other: Tensor | builtins.float, *, alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
-        """Return the sum of input and alpha * other, element by element; shapes broadcast.  For bool it is `or`."""
+        """Return input + alpha * other, element by element; shapes broadcast.  For bool, the sum is `or`."""
 
     def add_(self, other: Tensor | builtins.float, *, alpha: builtins.float = ...) -> Tensor:
         """Apply `add` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def addbmm(self, batch1: Tensor, batch2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
-        """Return beta * input + alpha * the sum of the products of two batches of matrices: see `addmm`."""
+        """Return beta * input + alpha * the sum over the batch of batch1 @ batch2; see `addmm`."""
 
     def addbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ...) -> Tensor:
         """Apply `addbmm` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def addcdiv(self, tensor1: Tensor, tensor2: Tensor, *, value: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
-        """Return input + value * tensor1 / tensor2 per element; shapes broadcast.  Integers become the default float."""
+        """Return input + value * tensor1 / tensor2, element by element; shapes broadcast."""
 
     def addcdiv_(self, tensor1: Tensor, tensor2: Tensor, *, value: builtins.float = ...) -> Tensor:
         """Apply `addcdiv` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -288,79 +288,79 @@ class Attached:
         """Apply `addcmul` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def addmm(self, mat1: Tensor, mat2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
-        """Return beta * input + alpha * mat1 @ mat2 in one kernel; input broadcasts. beta 0: input is not read."""
+        """Return beta * input + alpha * mat1 @ mat2, computed in one kernel."""
 
     def addmm_(self, mat1: Tensor, mat2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ...) -> Tensor:
         """Apply `addmm` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def addmv(self, mat: Tensor, vec: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
-        """Return beta * input + alpha * mat @ vec: see `addmm`."""
+        """Return beta * input + alpha * mat @ vec; see `addmm`."""
 
     def addmv_(self, mat: Tensor, vec: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ...) -> Tensor:
         """Apply `addmv` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def addr(self, vec1: Tensor, vec2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
-        """Return beta * input + alpha * the outer product of two vectors: see `addmm`."""
+        """Return beta * input + alpha * the outer product of vec1 and vec2; see `addmm`."""
 
     def addr_(self, vec1: Tensor, vec2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ...) -> Tensor:
         """Apply `addr` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def adjoint(self) -> Tensor:
-        """Return a view with the last two dims swapped; the same as `mT`, as no dtype is complex."""
+        """Return a view with the last two dims swapped; it equals `mT`, because there are no complex dtypes."""
 
     def affine(self, mul: builtins.float, add: builtins.float) -> Tensor:
         """Return input * mul + add."""
 
     def all(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """Return whether every element over `dim` is not zero; True without elements."""
+        """Return whether all elements over `dim` are nonzero; True if there are no elements."""
 
     def allclose(self, other: Tensor, rtol: builtins.float = ..., atol: builtins.float = ..., equal_nan: builtins.bool = ...) -> builtins.bool:
         """Return whether `isclose` holds for all elements."""
 
     def amax(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """Return the largest element over `dim`; nan wins.  Gradient: shared evenly by ties."""
+        """Return the largest element over `dim`; nan if an element is nan."""
 
     def amin(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """Return the smallest element over `dim`; nan wins.  Gradient: shared evenly by ties."""
+        """Return the smallest element over `dim`; nan if an element is nan."""
 
     def aminmax(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
-        """Return the smallest and the largest element over `dim`, in one pass; nan wins."""
+        """Return the smallest and the largest element over `dim`, in one pass; both are nan if an element is nan."""
 
     def any(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """Return whether an element over `dim` is not zero; False without elements."""
+        """Return whether any element over `dim` is nonzero; False if there are no elements."""
 
     def apply_(self, callable: Any) -> Tensor:
-        """Replace each element by a function of it, in place; slow, as it runs in Python, and without a gradient."""
+        """Replace each element by `callable(element)`, in place."""
 
     def arccos(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return the arc cosine, nan outside [-1, 1].  Gradient: -g/sqrt(1 - x**2)."""
+        """Return the arccosine of x; nan outside [-1, 1].  Gradient: -g/sqrt(1 - x**2), which is -inf at -1 and 1."""
 
     def arccos_(self) -> Tensor:
         """Apply `acos` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def arccosh(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return the inverse hyperbolic cosine, nan below 1.  Gradient: g/sqrt(x**2 - 1)."""
+        """Return the inverse hyperbolic cosine of x; nan for x < 1.  Gradient: g/sqrt(x**2 - 1), which is inf at 1."""
 
     def arccosh_(self) -> Tensor:
         """Apply `acosh` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def arcsin(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return the arc sine, nan outside [-1, 1].  Gradient: g/sqrt(1 - x**2), inf at the ends."""
+        """Return the arcsine of x; nan outside [-1, 1].  Gradient: g/sqrt(1 - x**2), which is inf at -1 and 1."""
 
     def arcsin_(self) -> Tensor:
         """Apply `asin` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def arcsinh(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return the inverse hyperbolic sine.  Gradient: g/sqrt(x**2 + 1), where the square may overflow."""
+        """Return the inverse hyperbolic sine of x.  Gradient: g/sqrt(x**2 + 1), also where the square would overflow."""
 
     def arcsinh_(self) -> Tensor:
         """Apply `asinh` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def arctan(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return the arc tangent.  Gradient: g/(1 + x**2)."""
+        """Return the arctangent of x.  Gradient: g/(1 + x**2)."""
 
     def arctan2(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Return the angle of the point (other, input), in (-pi, pi]."""
+        """Return the angle of the point (other, input) in radians, from -pi to pi."""
 
     def arctan2_(self, other: Tensor | builtins.float) -> Tensor:
         """Apply `atan2` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -369,58 +369,58 @@ class Attached:
         """Apply `atan` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def arctanh(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return the inverse hyperbolic tangent, nan outside [-1, 1].  Gradient: g/(1 - x**2)."""
+        """Return the inverse hyperbolic tangent of x; nan outside [-1, 1], -inf at -1, and inf at 1."""
 
     def arctanh_(self) -> Tensor:
         """Apply `atanh` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def argmax(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """Return the int64 position of the largest element, of all or along `dim`; the first of ties, and nan wins."""
+        """Return the position of the largest element, of all elements or along `dim`, in int64."""
 
     def argmax_keepdim(self, dim: Any = ...) -> Any:
         """Return `argmax` with the reduced dims kept as length 1."""
 
     def argmin(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """Return the int64 position of the smallest element, of all or along `dim`; the first of ties, and nan wins."""
+        """Return the position of the smallest element, of all elements or along `dim`, in int64."""
 
     def argmin_keepdim(self, dim: Any = ...) -> Any:
         """Return `argmin` with the reduced dims kept as length 1."""
 
     def argsort(self, dim: builtins.int = ..., descending: builtins.bool = ..., stable: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """Return the positions that sort the elements along `dim`; always stable, nan last."""
+        """Return the positions that sort the elements along `dim`."""
 
     def argwhere(self) -> Tensor:
-        """Return the indices of all nonzero elements, one row for each: `nonzero`."""
+        """Return the indices of all nonzero elements as an int64 matrix, with one row per element, as `nonzero`."""
 
     def as_strided(self, size: Any, stride: Any, storage_offset: builtins.int | None = ...) -> Tensor:
-        """`as_strided` with the storage's bounds checked, and a gradient where x is contiguous from offset 0."""
+        """Return a view with any shape and strides over the storage, after a check of the storage's bounds."""
 
     def as_strided_(self, size: Any, stride: Any, storage_offset: builtins.int | None = ...) -> Tensor:
         """`as_strided` in place: x itself shows its memory so, and is returned.  Raises GradientError for a tensor that requires a gradient, or shares memory with one."""
 
     def as_strided_scatter(self, src: Tensor, size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int], storage_offset: builtins.int | None = ...) -> Tensor:
-        """Return the tensor with src in the part that strides over its elements, row by row, see; both are differentiated."""
+        """Return a copy of the tensor in which src replaces the elements that size, stride and offset specify."""
 
     def asin(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return the arc sine, nan outside [-1, 1].  Gradient: g/sqrt(1 - x**2), inf at the ends."""
+        """Return the arcsine of x; nan outside [-1, 1].  Gradient: g/sqrt(1 - x**2), which is inf at -1 and 1."""
 
     def asin_(self) -> Tensor:
         """Apply `asin` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def asinh(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return the inverse hyperbolic sine.  Gradient: g/sqrt(x**2 + 1), where the square may overflow."""
+        """Return the inverse hyperbolic sine of x.  Gradient: g/sqrt(x**2 + 1), also where the square would overflow."""
 
     def asinh_(self) -> Tensor:
         """Apply `asinh` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def astype(self, *args: Any, dtype: Any = ..., device: Any = ..., copy: builtins.bool = ..., non_blocking: builtins.bool = ..., memory_format: Any = ...) -> Tensor:
-        """Return x in another dtype and/or on another device: `x.to(mg.float64)`, `x.to("reference")`, `x.to(other)`."""
+        """Return x in another dtype, on another device, or both."""
 
     def atan(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return the arc tangent.  Gradient: g/(1 + x**2)."""
+        """Return the arctangent of x.  Gradient: g/(1 + x**2)."""
 
     def atan2(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Return the angle of the point (other, input), in (-pi, pi]."""
+        """Return the angle of the point (other, input) in radians, from -pi to pi."""
 
     def atan2_(self, other: Tensor | builtins.float) -> Tensor:
         """Apply `atan2` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -429,7 +429,7 @@ class Attached:
         """Apply `atan` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def atanh(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return the inverse hyperbolic tangent, nan outside [-1, 1].  Gradient: g/(1 - x**2)."""
+        """Return the inverse hyperbolic tangent of x; nan outside [-1, 1], -inf at -1, and inf at 1."""
 
     def atanh_(self) -> Tensor:
         """Apply `atanh` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -438,76 +438,76 @@ class Attached:
         """Compute the gradients of y with respect to every Var that it depends on, and add each to the Var's `.grad`."""
 
     def baddbmm(self, batch1: Tensor, batch2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
-        """Return beta * input + alpha * batch1 @ batch2 for batches of matrices: see `addmm` and `bmm`."""
+        """Return beta * input + alpha * batch1 @ batch2 for batches of matrices; see `addmm` and `bmm`."""
 
     def baddbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: builtins.float = ..., alpha: builtins.float = ...) -> Tensor:
         """Apply `baddbmm` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def bernoulli(self, p: builtins.float | None = ..., *, generator: Any = ..., out: Tensor | None = ...) -> Tensor:
-        """Return 1 with the probability in each element, otherwise 0, in input's dtype; p replaces all probabilities."""
+        """Return 1 with the probability that each element contains, otherwise 0, in the dtype of the input."""
 
     def bernoulli_(self, p: Any = ..., *, generator: Any = ...) -> Tensor:
-        """Fill with 1 with probability p, a number or a tensor that broadcasts, otherwise 0; in place."""
+        """Fill x in place with 1 with probability p, and with 0 otherwise."""
 
     def bfloat16(self, memory_format: Any = ...) -> Tensor:
         """Return x as bfloat16."""
 
     def bincount(self, weights: Tensor | None = ..., minlength: builtins.int = ...) -> Tensor:
-        """Return how often each integer from 0 on is in a vector, or the sum of the weights of its occurrences."""
+        """Return the number of occurrences of each integer from 0 on in a vector, or the sum of their weights."""
 
     def bitwise_and(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Return the bits in both; for bool `and`."""
+        """Return the bits that are set in both operands; for bool, this is `and`."""
 
     def bitwise_and_(self, other: Tensor | builtins.float) -> Tensor:
         """Apply `bitwise_and` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def bitwise_left_shift(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Return input * 2**other, as bits; 0 where other is negative, or not below the number of bits."""
+        """Return the bits of the input, shifted to the left by `other`."""
 
     def bitwise_left_shift_(self, other: Tensor | builtins.float) -> Tensor:
         """Apply `bitwise_left_shift` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def bitwise_not(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return input with all bits flipped; for bool `not`.  Raises DTypeError for floats."""
+        """Return the input with all bits flipped; for bool, this is `not`.  Raises DTypeError for floats."""
 
     def bitwise_not_(self) -> Tensor:
         """Apply `bitwise_not` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def bitwise_or(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Return the bits in either; for bool `or`."""
+        """Return the bits that are set in at least one operand; for bool, this is `or`."""
 
     def bitwise_or_(self, other: Tensor | builtins.float) -> Tensor:
         """Apply `bitwise_or` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def bitwise_right_shift(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Return input / 2**other, rounded down; 0 or -1 where other is negative, or not below the number of bits."""
+        """Return input / 2**other, rounded down."""
 
     def bitwise_right_shift_(self, other: Tensor | builtins.float) -> Tensor:
         """Apply `bitwise_right_shift` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def bitwise_xor(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Return the bits that are set in exactly one operand; for bool, `!=`."""
+        """Return the bits that are set in exactly one operand; for bool, this is `!=`."""
 
     def bitwise_xor_(self, other: Tensor | builtins.float) -> Tensor:
         """Apply `bitwise_xor` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def bmm(self, mat2: Tensor, *, out: Tensor | None = ...) -> Tensor:
-        """Return the products of two batches of matrices, one by one; the batch is the first of three dims."""
+        """Return the matrix product of each pair of matrices in two batches (b, n, m) and (b, m, p)."""
 
     def bool(self, memory_format: Any = ...) -> Tensor:
         """Return x as bool."""
 
     def broadcast_add(self, other: Tensor | builtins.float, *, alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
-        """Return the sum of input and alpha * other, element by element; shapes broadcast.  For bool it is `or`."""
+        """Return input + alpha * other, element by element; shapes broadcast.  For bool, the sum is `or`."""
 
     def broadcast_add_(self, other: Tensor | builtins.float, *, alpha: builtins.float = ...) -> Tensor:
         """Apply `add` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def broadcast_as(self, *shape: builtins.int | Sequence[builtins.int]) -> Tensor:
-        """Return a view with dims of length 1 expanded and new first dims.  Gradient: g summed over the expanded dims."""
+        """Return a view of a larger shape, in which dims of length 1 are expanded and leading dims are added."""
 
     def broadcast_div(self, other: Tensor | builtins.float, *, rounding_mode: Any = ..., out: Tensor | None = ...) -> Tensor:
-        """Return input/other, rounded if rounding_mode is "floor" or "trunc"; integers become the default float."""
+        """Return input/other, rounded if rounding_mode is "floor" or "trunc"; without it, integers become floats."""
 
     def broadcast_div_(self, other: Tensor | builtins.float, *, rounding_mode: Any = ...) -> Tensor:
         """Apply `div` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -543,22 +543,22 @@ class Attached:
         """Apply `lt` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def broadcast_matmul(self, other: Tensor, *, out: Tensor | None = ...) -> Tensor:
-        """Return the matrix product; a 1-d operand is a row on the left and a column on the right, and its dim is removed."""
+        """Return the matrix product; batch dims broadcast."""
 
     def broadcast_maximum(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Return the larger of two; nan wins.  Gradient: g to the larger operand, g/2 to each at ties."""
+        """Return the larger of two elements, or nan if either is nan."""
 
     def broadcast_maximum_(self, other: Tensor | builtins.float) -> Tensor:
         """Apply `maximum` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def broadcast_minimum(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Return the smaller of two; nan wins.  Gradient: g to the smaller operand, g/2 to each at ties."""
+        """Return the smaller of two elements, or nan if either is nan."""
 
     def broadcast_minimum_(self, other: Tensor | builtins.float) -> Tensor:
         """Apply `minimum` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def broadcast_mul(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Return the product per element; shapes broadcast.  For bool it is `and`.  Gradient: g*other and g*input."""
+        """Return input * other, element by element; shapes broadcast.  For bool, the product is `and`."""
 
     def broadcast_mul_(self, other: Tensor | builtins.float) -> Tensor:
         """Apply `mul` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -570,34 +570,34 @@ class Attached:
         """Apply `ne` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def broadcast_pow(self, exponent: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Return input**exponent; negative bases with integer exponents work.  Integers stay integers and wrap."""
+        """Return input**exponent, element by element; shapes broadcast."""
 
     def broadcast_pow_(self, exponent: Tensor | builtins.float) -> Tensor:
         """Apply `pow` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def broadcast_sub(self, other: Tensor | builtins.float, *, alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
-        """Return the difference of input and alpha * other, element by element; shapes broadcast.  Gradient: g and -g."""
+        """Return input - alpha * other, element by element; shapes broadcast."""
 
     def broadcast_sub_(self, other: Tensor | builtins.float, *, alpha: builtins.float = ...) -> Tensor:
         """Apply `sub` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def broadcast_to(self, *shape: builtins.int | Sequence[builtins.int]) -> Tensor:
-        """Return a view with dims of length 1 expanded and new first dims.  Gradient: g summed over the expanded dims."""
+        """Return a view of a larger shape, in which dims of length 1 are expanded and leading dims are added."""
 
     def byte(self, memory_format: Any = ...) -> Tensor:
         """Return x as uint8."""
 
     def cauchy_(self, median: builtins.float = ..., sigma: builtins.float = ..., *, generator: Any = ...) -> Tensor:
-        """Fill with Cauchy numbers, in place: median + sigma*tan(pi*(u - 0.5)) for uniform u."""
+        """Fill x with samples of a Cauchy distribution, in place: median + sigma*tan(pi*(u - 0.5)) for uniform u."""
 
     def ceil(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return the smallest integer not below x.  Gradient: 0."""
+        """Return the smallest integer that is not less than x.  Gradient: 0."""
 
     def ceil_(self) -> Tensor:
         """Apply `ceil` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def celu(self, alpha: Tensor | builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """Return input where it is positive, otherwise alpha * (exp(input/alpha) - 1). inplace: write into input."""
+        """Return input where it is positive, otherwise alpha * (exp(input/alpha) - 1)."""
 
     def celu_(self, alpha: Tensor | builtins.float = ...) -> Tensor:
         """Apply `celu` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -606,16 +606,16 @@ class Attached:
         """Return x as int8."""
 
     def cholesky(self, upper: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
-        """Return `mg.linalg.cholesky`: the triangle whose product with its transpose is a positive definite matrix."""
+        """Return the Cholesky factor of symmetric positive definite matrices, as `mg.linalg.cholesky`."""
 
     def cholesky_inverse(self, upper: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """Return the inverse of a matrix by its factor of `cholesky`."""
+        """Return the inverse of a matrix, from the factor that `cholesky` returned for the matrix."""
 
     def cholesky_solve(self, input2: Tensor, upper: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """Return X with A @ X = input by the factor of A that `cholesky` returned, input2; upper: by an upper one."""
+        """Return X with A @ X = input, from the factor `input2` that `cholesky` returned for A."""
 
     def chunk(self, chunks: builtins.int, dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
-        """Return at most `chunks` equal views along `dim`; the last may be smaller.  Of nothing, `chunks` empty views."""
+        """Return views of at most `chunks` parts of equal length along `dim`; the last part may be shorter."""
 
     def clamp(self, min: Any = ..., max: Any = ..., *, out: Tensor | None = ...) -> Tensor:
         """Return min(max(input, min), max); either bound may be None, a number or a tensor."""
@@ -624,13 +624,13 @@ class Attached:
         """Apply `clamp` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def clamp_max(self, max: Any, *, out: Tensor | None = ...) -> Tensor:
-        """Return input, not above max.  Gradient: g there and at the bound, 0 above, where the bound gets it."""
+        """Return the smaller of the input and `max`."""
 
     def clamp_max_(self, max: Any) -> Tensor:
         """Apply `clamp_max` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def clamp_min(self, min: Any, *, out: Tensor | None = ...) -> Tensor:
-        """Return input, not below min.  Gradient: g there and at the bound, 0 below, where the bound gets it."""
+        """Return the larger of the input and `min`."""
 
     def clamp_min_(self, min: Any) -> Tensor:
         """Apply `clamp_min` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -660,65 +660,65 @@ class Attached:
         """Return a row-major copy in a separate storage.  Gradient: g."""
 
     def copy_(self, source: Any, non_blocking: builtins.bool = ...) -> Tensor:
-        """Copy the elements of source, broadcast and cast, in place."""
+        """Copy the elements of `source` into x, with broadcasting and a cast to the dtype of x, in place."""
 
     def copysign(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Return |input| with the sign of other, which -0.0 and nan have too."""
+        """Return |input| with the sign of other; -0.0 and nan have a sign as well."""
 
     def copysign_(self, other: Tensor | builtins.float) -> Tensor:
         """Apply `copysign` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def corrcoef(self) -> Tensor:
-        """Return the correlations of the rows of input: `cov` over the deviations of both, not outside of -1 to 1."""
+        """Return the correlation matrix of the rows of the input, from -1 to 1."""
 
     def cos(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return the cosine.  Gradient: -g*sin(x)."""
+        """Return the cosine of x.  Gradient: -g*sin(x)."""
 
     def cos_(self) -> Tensor:
         """Apply `cos` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def cosh(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return the hyperbolic cosine.  Gradient: g*sinh(x)."""
+        """Return the hyperbolic cosine of x.  Gradient: g*sinh(x)."""
 
     def cosh_(self) -> Tensor:
         """Apply `cosh` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def count_nonzero(self, dim: builtins.int | Sequence[builtins.int] | None = ...) -> Tensor:
-        """Return how many elements over `dim` are not zero, in int64; nan is not zero."""
+        """Return the number of nonzero elements over `dim`, in int64; nan is nonzero."""
 
     def cov(self, *, correction: builtins.int = ..., fweights: Tensor | None = ..., aweights: Tensor | None = ...) -> Tensor:
-        """Return the covariances of the rows of input, whose columns are observations; of one row its variance."""
+        """Return the covariance matrix of the rows of the input, whose columns are observations."""
 
     def cpu(self) -> Tensor:
-        """Return x on the CPU; x itself where it is there."""
+        """Return x on the CPU; x itself if it is on the CPU."""
 
     def cross(self, other: Tensor, dim: builtins.int | None = ..., *, out: Tensor | None = ...) -> Tensor:
-        """Return the cross products of vectors along `dim`, or the first dim of length 3 if None; both broadcast."""
+        """Return the cross products of vectors of length 3 along `dim`; the operands broadcast."""
 
     def cuda(self, device: Any = ..., non_blocking: builtins.bool = ...) -> Tensor:
-        """Return x on a CUDA device, the first one; x itself where it is there.  non_blocking: as that of `to`."""
+        """Return x on a CUDA device; x itself if it is on that device."""
 
     def cummax(self, dim: builtins.int, *, out: Tensor | None = ...) -> Any:
-        """Return the largest of all elements up to each along `dim`, and its position: (values, indices)."""
+        """Return the cumulative maximum along `dim` and its positions, as the named tuple (values, indices)."""
 
     def cummin(self, dim: builtins.int, *, out: Tensor | None = ...) -> Any:
-        """Return the smallest of all elements up to each along `dim`, and its position: (values, indices)."""
+        """Return the cumulative minimum along `dim` and its positions, as the named tuple (values, indices)."""
 
     def cumprod(self, dim: builtins.int, *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
-        """Return products of all elements up to each along `dim`; dtypes as `cumsum`.  Gradient: exact with zeros too."""
+        """Return the cumulative product along `dim`: at each position, the product of the elements up to this position."""
 
     def cumprod_(self, dim: builtins.int, *, dtype: Any = ...) -> Tensor:
         """Apply `cumprod` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def cumsum(self, dim: builtins.int, *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
-        """Return the sums of all elements up to each along `dim`."""
+        """Return the cumulative sum along `dim`: at each position, the sum of the elements up to this position."""
 
     def cumsum_(self, dim: builtins.int, *, dtype: Any = ...) -> Tensor:
         """Apply `cumsum` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     @property
     def data(self) -> Tensor:
-        """Return the values without history, in the same memory, as `detach()`; `x.data = value` writes them, unrecorded."""
+        """Return the values without history, in the same memory, as `detach()`."""
 
     def deg2rad(self, *, out: Tensor | None = ...) -> Tensor:
         """Convert degrees to radians, x*pi/180.  Gradient: g*pi/180."""
@@ -727,37 +727,37 @@ class Attached:
         """Apply `deg2rad` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def det(self) -> Tensor:
-        """Return `mg.linalg.det`: the determinants of square matrices."""
+        """Return the determinants of square matrices, as `mg.linalg.det`."""
 
     def detach_(self) -> Tensor:
-        """Cut x off from its history, in place, and return x: later results computed from it pass no gradient to it."""
+        """Detach x from its history, in place, and return x: later results pass no gradient through x."""
 
     def diag(self, diagonal: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
-        """Return a vector as a diagonal of a matrix of zeros, or a copy of a diagonal of a matrix."""
+        """Return a matrix with a vector as a diagonal and zeros elsewhere, or a copy of a diagonal of a matrix."""
 
     def diag_embed(self, offset: builtins.int = ..., dim1: builtins.int = ..., dim2: builtins.int = ...) -> Tensor:
-        """Return matrices with the last dim as a diagonal, and zeros.  Gradient: the diagonal of g."""
+        """Return matrices that have the last dim of the input as a diagonal, and zeros elsewhere."""
 
     def diagflat(self, offset: builtins.int = ...) -> Tensor:
-        """Return a matrix of zeros with all elements as a diagonal."""
+        """Return a matrix with all elements of the input, in row-major order, as a diagonal, and zeros elsewhere."""
 
     def diagonal(self, offset: builtins.int = ..., dim1: builtins.int = ..., dim2: builtins.int = ...) -> Tensor:
-        """Return the diagonal of two dims as the last dim.  Gradient: g on the diagonal of zeros."""
+        """Return a view of the diagonal of two dims, as the last dim.  Gradient: g on the diagonal, and 0 elsewhere."""
 
     def diagonal_scatter(self, src: Tensor, offset: builtins.int = ..., dim1: builtins.int = ..., dim2: builtins.int = ...) -> Tensor:
-        """Return the tensor with src instead of `diagonal(input, offset, dim1, dim2)`; both are differentiated."""
+        """Return a copy of the tensor in which src replaces `diagonal(input, offset, dim1, dim2)`."""
 
     def diff(self, n: builtins.int = ..., dim: builtins.int = ..., prepend: Tensor | None = ..., append: Tensor | None = ..., *, out: Tensor | None = ...) -> Tensor:
-        """Return the n-th difference along `dim`: each element minus the one before it, n times."""
+        """Return the n-th differences along `dim`: n times, each element minus the element before it."""
 
     def digamma(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return the derivative of lgamma: -inf at 0, inf at -0.0, nan at negative integers."""
+        """Return the derivative of lgamma; -inf at 0, inf at -0.0, and nan at negative integers."""
 
     def digamma_(self) -> Tensor:
         """Apply `digamma` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def dim(self, dim: builtins.int | None = ...) -> builtins.int:
-        """Return the number of dims; with an argument, as in candle, the length of that dim."""
+        """Return the number of dims; with the argument `dim`, return the length of that dim, as in candle."""
 
     @property
     def dims(self) -> builtins.tuple[builtins.int, ...]:
@@ -767,25 +767,25 @@ class Attached:
         """Return the p-norm of x - other: see `mg.dist`."""
 
     def div(self, other: Tensor | builtins.float, *, rounding_mode: Any = ..., out: Tensor | None = ...) -> Tensor:
-        """Return input/other, rounded if rounding_mode is "floor" or "trunc"; integers become the default float."""
+        """Return input/other, rounded if rounding_mode is "floor" or "trunc"; without it, integers become floats."""
 
     def div_(self, other: Tensor | builtins.float, *, rounding_mode: Any = ...) -> Tensor:
         """Apply `div` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def divide(self, other: Tensor | builtins.float, *, rounding_mode: Any = ..., out: Tensor | None = ...) -> Tensor:
-        """Return input/other, rounded if rounding_mode is "floor" or "trunc"; integers become the default float."""
+        """Return input/other, rounded if rounding_mode is "floor" or "trunc"; without it, integers become floats."""
 
     def divide_(self, other: Tensor | builtins.float, *, rounding_mode: Any = ...) -> Tensor:
         """Apply `div` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def dot(self, tensor: Tensor, *, out: Tensor | None = ...) -> Tensor:
-        """Return the inner product of two vectors of one length."""
+        """Return the inner product of two vectors of the same length."""
 
     def double(self, memory_format: Any = ...) -> Tensor:
         """Return x as float64."""
 
     def dsplit(self, sections: builtins.int | Sequence[builtins.int] | Tensor) -> builtins.tuple[Tensor, ...]:
-        """Return views of parts of one size, or up to indices, along the third dim."""
+        """Return views of parts along the third dim."""
 
     def elem_count(self) -> builtins.int:
         """Return the number of elements."""
@@ -794,7 +794,7 @@ class Attached:
         """Return the number of bytes of an element."""
 
     def elu(self, alpha: Tensor | builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """Return input where it is positive, otherwise alpha * (exp(input) - 1). inplace: write into input and return it."""
+        """Return input where it is positive, otherwise alpha * (exp(input) - 1)."""
 
     def elu_(self, alpha: Tensor | builtins.float = ...) -> Tensor:
         """Apply `elu` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -809,7 +809,7 @@ class Attached:
         """Return whether two tensors have the same shape and equal elements; nan is not equal to nan."""
 
     def erf(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return the error function.  Gradient: g*2/sqrt(pi)*exp(-x**2)."""
+        """Return the error function of x.  Gradient: g*2/sqrt(pi)*exp(-x**2)."""
 
     def erf_(self) -> Tensor:
         """Apply `erf` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -821,13 +821,13 @@ class Attached:
         """Apply `erfc` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def erfinv(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return the y with erf(y) = x: infinities at -1 and 1, nan beyond.  Gradient: g*sqrt(pi)/2*exp(y**2)."""
+        """Return the y with erf(y) = x; -inf at -1, inf at 1, and nan outside [-1, 1]."""
 
     def erfinv_(self) -> Tensor:
         """Apply `erfinv` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def exp(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return e**x.  exp(-inf) = 0, exp(inf) = inf.  Gradient: g*exp(x)."""
+        """Return e**x; exp(-inf) is 0, and exp(inf) is inf.  Gradient: g*exp(x)."""
 
     def exp2(self, *, out: Tensor | None = ...) -> Tensor:
         """Return 2**x.  Gradient: g*2**x*ln(2)."""
@@ -839,10 +839,10 @@ class Attached:
         """Apply `exp` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def expand(self, *shape: builtins.int | Sequence[builtins.int]) -> Tensor:
-        """Return a view with dims of length 1 expanded and new first dims.  Gradient: g summed over the expanded dims."""
+        """Return a view of a larger shape, in which dims of length 1 are expanded and leading dims are added."""
 
     def expand_as(self, other: Tensor) -> Tensor:
-        """Return a view expanded to the shape of other; see `expand`."""
+        """Return a view of x, expanded to the shape of `other`; see `expand`."""
 
     def explain_grad(self, y: Tensor | None = ...) -> Any:
         """Explain why the gradient of y with respect to x is None, zero, nan or inf, or by which ops it flows."""
@@ -854,76 +854,76 @@ class Attached:
         """Apply `expm1` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def exponential_(self, lambd: builtins.float = ..., *, generator: Any = ...) -> Tensor:
-        """Fill with exponential numbers with the rate lambd, in place: -log(1 - u)/lambd for uniform u."""
+        """Fill x with samples of an exponential distribution, in place: -log(1 - u)/lambd for uniform u."""
 
     def fill_(self, value: builtins.float) -> Tensor:
         """Set every element to `value`, in place."""
 
     def fill_diagonal_(self, fill_value: builtins.float, wrap: builtins.bool = ...) -> Tensor:
-        """Write a number to the diagonal, in place; for more than two dims, which must be equal, to x[i, i, ..., i]."""
+        """Write a number to the diagonal of a matrix, in place."""
 
     def fix(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return x without its fraction.  Gradient: 0."""
+        """Return x rounded towards zero to an integer.  Gradient: 0."""
 
     def fix_(self) -> Tensor:
         """Apply `trunc` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def flatten(self, start_dim: builtins.int = ..., end_dim: builtins.int = ...) -> Tensor:
-        """Return the dims from start_dim to end_dim (included) as one; a tensor of shape () becomes (1,)."""
+        """Return the tensor with the dims from start_dim to end_dim, which is included, merged into one dim."""
 
     def flatten_all(self, start_dim: builtins.int = ..., end_dim: builtins.int = ...) -> Tensor:
-        """Return the dims from start_dim to end_dim (included) as one; a tensor of shape () becomes (1,)."""
+        """Return the tensor with the dims from start_dim to end_dim, which is included, merged into one dim."""
 
     def flatten_from(self, start_dim: builtins.int) -> Tensor:
-        """Flatten the dims from start_dim to the last into one."""
+        """Flatten the dims from `start_dim` to the last into one."""
 
     def flatten_to(self, end_dim: builtins.int) -> Tensor:
-        """Flatten the dims up to end_dim (included) into one."""
+        """Flatten the dims from the first to `end_dim`, which is included, into one."""
 
     def flip(self, *dims: builtins.int | Sequence[builtins.int]) -> Tensor:
-        """Return a view reversed along each of `dims`, by negative strides."""
+        """Return a view with the elements in reverse order along each of `dims`; it has negative strides."""
 
     def fliplr(self) -> Tensor:
-        """Return a view with the columns, the second dim, in reverse order."""
+        """Return a view with the second dim, the columns, in reverse order."""
 
     def flipud(self) -> Tensor:
-        """Return a view with the rows, the first dim, in reverse order."""
+        """Return a view with the first dim, the rows, in reverse order."""
 
     def float(self, memory_format: Any = ...) -> Tensor:
         """Return x as float32."""
 
     def float_power(self, exponent: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Return input**exponent, in float64 for every dtype.  Gradient: as of `pow`."""
+        """Return input**exponent, computed and returned in float64 for every dtype.  Gradient: the same as for `pow`."""
 
     def float_power_(self, exponent: Tensor | builtins.float) -> Tensor:
         """Apply `float_power` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def floor(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return the largest integer not above x.  Gradient: 0."""
+        """Return the largest integer that is not greater than x.  Gradient: 0."""
 
     def floor_(self) -> Tensor:
         """Apply `floor` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def floor_divide(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Return the largest integer not above input/other, as Python's `//`; an integer over 0 is 0.  Gradient: 0."""
+        """Return floor(input/other), as Python's `//`; for integers, the result is 0 if other is 0.  Gradient: 0."""
 
     def floor_divide_(self, other: Tensor | builtins.float) -> Tensor:
         """Apply `floor_divide` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def fmax(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Return the larger of two; the other one if one is nan.  Gradient: g to the larger, at ties to input."""
+        """Return the larger of two elements; if one of them is nan, return the other one."""
 
     def fmax_(self, other: Tensor | builtins.float) -> Tensor:
         """Apply `fmax` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def fmin(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Return the smaller of two; the other one if one is nan.  Gradient: g to the smaller, at ties to input."""
+        """Return the smaller of two elements; if one of them is nan, return the other one."""
 
     def fmin_(self, other: Tensor | builtins.float) -> Tensor:
         """Apply `fmin` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def fmod(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Return input - other*trunc(input/other), with the sign of input, as C's fmod; for integers 0 if other is 0."""
+        """Return input - other*trunc(input/other), as C's fmod; the result has the sign of input."""
 
     def fmod_(self, other: Tensor | builtins.float) -> Tensor:
         """Apply `fmod` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -932,7 +932,7 @@ class Attached:
         """Return a row-major copy in a separate storage.  Gradient: g."""
 
     def frac(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return x without its integer part, with the sign of x; nan for an infinity.  Gradient: g."""
+        """Return the fraction x - trunc(x), which has the sign of x; nan for inf and -inf.  Gradient: g."""
 
     def frac_(self) -> Tensor:
         """Apply `frac` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -941,10 +941,10 @@ class Attached:
         """Return the mantissa and the exponent of each element: input = mantissa * 2**exponent."""
 
     def gather(self, dim: builtins.int, index: Tensor, *, sparse_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
-        """Return out[i, j, k] = input[i, index[i, j, k], k] for dim 1, and so on."""
+        """Return the elements of input at the positions that index contains along `dim`."""
 
     def gcd(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Return the greatest common divisor of |input| and |other|; that of 0 and 0 is 0."""
+        """Return the greatest common divisor of |input| and |other|; gcd(0, 0) is 0."""
 
     def gcd_(self, other: Tensor | builtins.float) -> Tensor:
         """Apply `gcd` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -956,42 +956,42 @@ class Attached:
         """Apply `ge` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def gelu(self, approximate: builtins.str = ..., *, out: Tensor | None = ...) -> Tensor:
-        """Return input * Phi(input), with the normal distribution function Phi; approximate="tanh" calls `gelu_tanh`."""
+        """Return input * Phi(input), with the distribution function Phi of the standard normal distribution."""
 
     def gelu_(self, approximate: builtins.str = ...) -> Tensor:
         """Apply `gelu` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def gelu_erf(self, approximate: builtins.str = ..., *, out: Tensor | None = ...) -> Tensor:
-        """Return input * Phi(input), with the normal distribution function Phi; approximate="tanh" calls `gelu_tanh`."""
+        """Return input * Phi(input), with the distribution function Phi of the standard normal distribution."""
 
     def gelu_erf_(self, approximate: builtins.str = ...) -> Tensor:
         """Apply `gelu` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def geometric_(self, p: builtins.float, *, generator: Any = ...) -> Tensor:
-        """Fill with numbers of trials up to the first success, each with probability p; in place."""
+        """Fill x with samples of a geometric distribution, in place."""
 
     def ger(self, vec2: Tensor, *, out: Tensor | None = ...) -> Tensor:
-        """Return the product of every element of a vector with every element of another."""
+        """Return the outer product of two vectors: the products of each element of the first with each of the second."""
 
     def get(self, index: builtins.int) -> Tensor:
-        """Return x[index] along the first dim."""
+        """Return the slice at position `index` of the first dim, `x[index]`."""
 
     def get_device(self) -> builtins.int:
-        """Return the index of its CUDA device, -1 for a tensor on the CPU."""
+        """Return the index of the tensor's CUDA device, or -1 for a tensor on the CPU."""
 
     def get_on_dim(self, dim: builtins.int, index: builtins.int) -> Tensor:
-        """Return a view of one position along `dim`, which is removed.  Gradient: zeros around g."""
+        """Return a view of one position along `dim`, without this dim.  Gradient: g at this position, and 0 elsewhere."""
 
     def glu(self, dim: builtins.int = ...) -> Tensor:
         """Return the first half of input along `dim` times the sigmoid of the second half."""
 
     @property
     def grad(self) -> Tensor | None:
-        """Return the gradient for `retain_grad`, or that of a frozen Var, otherwise None; a Var has its own."""
+        """Return the gradient that `retain_grad` stored, or that of a frozen Var, otherwise None."""
 
     @property
     def grad_fn(self) -> Any:
-        """Return the node that recorded how its values were made; None for a leaf."""
+        """Return the node of the recorded op that computed x; None for a leaf."""
 
     def greater(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """Return input > other."""
@@ -1015,52 +1015,52 @@ class Attached:
         """Return x as float16."""
 
     def hardshrink(self, lambd: Tensor | builtins.float = ..., *, out: Tensor | None = ...) -> Tensor:
-        """Return input where |input| > lambd, otherwise 0; nan stays nan.  Gradient: g there, 0 elsewhere."""
+        """Return input where |input| > lambd, otherwise 0; nan stays nan."""
 
     def hardshrink_(self, lambd: Tensor | builtins.float = ...) -> Tensor:
         """Apply `hardshrink` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def hardsigmoid(self, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """Return relu6(x + 3) / 6.  Gradient: g/6 inside (-3, 3), 0 elsewhere and at both ends."""
+        """Return relu6(x + 3) / 6.  Gradient: g/6 where -3 < x < 3, and 0 elsewhere, also at -3 and 3."""
 
     def hardsigmoid_(self) -> Tensor:
         """Apply `hardsigmoid` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def hardswish(self, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """Return input * relu6(input + 3) / 6.  Gradient: g*(input/3 + 1/2) in (-3, 3), 0 at -3 and below, g from 3 on."""
+        """Return input * relu6(input + 3) / 6."""
 
     def hardswish_(self) -> Tensor:
         """Apply `hardswish` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def hardtanh(self, min_val: Tensor | builtins.float = ..., max_val: Tensor | builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """Return input, not below min_val and not above max_val; nan stays nan."""
+        """Return min(max(input, min_val), max_val); nan stays nan."""
 
     def hardtanh_(self, min_val: Tensor | builtins.float = ..., max_val: Tensor | builtins.float = ...) -> Tensor:
         """Apply `hardtanh` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def heaviside(self, values: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Return 0 below 0, 1 above, and values at 0; 0 for nan.  Gradient: 0; g at 0 for values."""
+        """Return the Heaviside step function: 0 for input < 0, 1 for input > 0, `values` at 0, and 0 for nan."""
 
     def heaviside_(self, values: Tensor | builtins.float) -> Tensor:
         """Apply `heaviside` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def histc(self, bins: builtins.int = ..., min: builtins.float = ..., max: builtins.float = ..., *, out: Tensor | None = ...) -> Tensor:
-        """Return how many elements are in each of `bins` equal parts from min to max, in input's dtype; others are ignored."""
+        """Return the number of elements in each of `bins` bins of equal width from min to max, in the dtype of the input."""
 
     def histogram(self, bins: builtins.int | Tensor, *, range: Sequence[builtins.float] | None = ..., weight: Tensor | None = ..., density: builtins.bool = ..., out: Tensor | None = ...) -> Any:
-        """Count the elements in each bin, or add up their weights: (hist, bin_edges), in input's dtype."""
+        """Count the elements in each bin, or sum their weights, and return (hist, bin_edges) in the dtype of the input."""
 
     def hsplit(self, sections: builtins.int | Sequence[builtins.int] | Tensor) -> builtins.tuple[Tensor, ...]:
-        """Return views of parts of one size, or up to indices, along the second dim; of a row along its own."""
+        """Return views of parts along the second dim, or along the only dim of a vector."""
 
     def hypot(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Return sqrt(input**2 + other**2), where the squares may overflow; infinite if one operand is."""
+        """Return sqrt(input**2 + other**2), also where the squares would overflow; inf if an operand is infinite."""
 
     def hypot_(self, other: Tensor | builtins.float) -> Tensor:
         """Apply `hypot` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def i(self, index: Any) -> Tensor:
-        """x[index]: ints, slices, None and Ellipsis give a view; index tensors, lists of ints and masks a copy."""
+        """Return x[index]: a view for ints, slices, None and Ellipsis; a copy for index tensors, lists and masks."""
 
     def i0(self, *, out: Tensor | None = ...) -> Tensor:
         """Return the modified Bessel function I0: the mean of exp(x*cos(t)).  Gradient: g*i1(x)."""
@@ -1069,46 +1069,46 @@ class Attached:
         """Apply `i0` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def index_add(self, dim: builtins.int, index: Tensor, source: Tensor, *, alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
-        """Return input with alpha * source added along `dim` at the 1-d `index`; repeated positions add up."""
+        """Return input with the slices of alpha * source added at the positions in the vector `index` along `dim`."""
 
     def index_add_(self, dim: builtins.int, index: Tensor, source: Tensor, *, alpha: builtins.float = ...) -> Tensor:
         """Apply `index_add` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def index_copy(self, dim: builtins.int, index: Tensor, source: Tensor, *, out: Tensor | None = ...) -> Tensor:
-        """Return input with its slices along `dim` at the 1-d `index` replaced by those of source."""
+        """Return input with the slices at the positions in the vector `index` along `dim` replaced by those of source."""
 
     def index_copy_(self, dim: builtins.int, index: Tensor, source: Tensor) -> Tensor:
         """Apply `index_copy` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def index_fill(self, dim: builtins.int, index: Tensor, value: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Return input with one value in the slices along `dim` that the 1-d `index` names."""
+        """Return input with the slices at the positions in the vector `index` along `dim` filled with one value."""
 
     def index_fill_(self, dim: builtins.int, index: Tensor, value: Tensor | builtins.float) -> Tensor:
         """Apply `index_fill` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def index_put(self, indices: Any, values: Tensor, accumulate: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """Return input with values, which broadcast, at input[indices]; indices is a sequence of index tensors or masks."""
+        """Return input with the elements at input[indices] replaced by values, which broadcast."""
 
     def index_put_(self, indices: Any, values: Tensor, accumulate: builtins.bool = ...) -> Tensor:
         """Apply `index_put` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def index_reduce(self, dim: builtins.int, index: Tensor, source: Tensor, reduce: builtins.str, *, include_self: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
-        """Return input with each slice of source along `dim` reduced into the slice that the 1-d `index` names."""
+        """Return input with each slice of source along `dim` reduced into the slice at its position in the vector `index`."""
 
     def index_reduce_(self, dim: builtins.int, index: Tensor, source: Tensor, reduce: builtins.str, *, include_self: builtins.bool = ...) -> Tensor:
         """Apply `index_reduce` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def index_select(self, dim: builtins.int, index: Tensor, *, out: Tensor | None = ...) -> Tensor:
-        """Return the slices of input along `dim` that the 1-d `index` names, in its order."""
+        """Return the slices of input at the positions in the vector `index` along `dim`, in the order of the index."""
 
     def inner(self, other: Tensor, *, out: Tensor | None = ...) -> Tensor:
-        """Return the inner products of rows, which are the last dims; of a number it is the product with it."""
+        """Return the inner products over the last dims of both operands; for a scalar operand, return the product."""
 
     def int(self, memory_format: Any = ...) -> Tensor:
         """Return x as int32."""
 
     def inverse(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return `mg.linalg.inv`: the inverses of square matrices."""
+        """Return the inverses of square matrices, as `mg.linalg.inv`."""
 
     def is_complex(self) -> builtins.bool:
         """Return False, since complex dtypes are not supported."""
@@ -1118,11 +1118,11 @@ class Attached:
 
     @property
     def is_cpu(self) -> builtins.bool:
-        """Whether it is in the memory of the host."""
+        """Return whether the tensor is in the memory of the host."""
 
     @property
     def is_cuda(self) -> builtins.bool:
-        """Whether it is on a CUDA device."""
+        """Return whether the tensor is on a CUDA device."""
 
     def is_distributed(self) -> builtins.bool:
         """Return False: there is no such tensor."""
@@ -1131,7 +1131,7 @@ class Attached:
         """Return whether the dtype is a float."""
 
     def is_inference(self) -> builtins.bool:
-        """Return whether it was computed under `inference_mode`."""
+        """Return whether x was computed under `inference_mode`."""
 
     @property
     def is_ipu(self) -> builtins.bool:
@@ -1165,20 +1165,20 @@ class Attached:
         """Return False: there is no such tensor."""
 
     def is_nonzero(self) -> builtins.bool:
-        """Return whether the only element is not zero; raises ArgumentError for another number of elements."""
+        """Return whether the only element is not zero.  Raises ArgumentError for another number of elements."""
 
     def is_pinned(self, device: Any = ...) -> builtins.bool:
-        """Return whether it is in pinned memory of the host, for copies to a device."""
+        """Return whether the tensor is in pinned host memory, which a device reads directly."""
 
     @property
     def is_quantized(self) -> builtins.bool:
         """Return False: there is no such tensor."""
 
     def is_same_size(self, other: Tensor) -> builtins.bool:
-        """Return whether two tensors have one shape."""
+        """Return whether two tensors have the same shape."""
 
     def is_set_to(self, tensor: Tensor) -> builtins.bool:
-        """Return whether another tensor shows the same memory in the same layout."""
+        """Return whether another tensor has the same memory and the same layout."""
 
     def is_shared(self) -> builtins.bool:
         """Return False: there is no such tensor."""
@@ -1207,7 +1207,7 @@ class Attached:
         """Return False: there is no such device."""
 
     def isclose(self, other: Tensor, rtol: builtins.float = ..., atol: builtins.float = ..., equal_nan: builtins.bool = ...) -> Tensor:
-        """Return whether |input - other| <= atol + rtol*|other|, or both are equal; with equal_nan two nan are equal."""
+        """Return whether input == other or |input - other| <= atol + rtol*|other|, for each element."""
 
     def isfinite(self, *, out: Tensor | None = ...) -> Tensor:
         """Return whether x is neither infinite nor nan."""
@@ -1216,7 +1216,7 @@ class Attached:
         """Apply `isfinite` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def isinf(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return whether x is infinite, of either sign."""
+        """Return whether x is inf or -inf."""
 
     def isinf_(self) -> Tensor:
         """Apply `isinf` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -1246,26 +1246,26 @@ class Attached:
         """Apply `isreal` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def item(self) -> Any:
-        """Return the only element as a Python number.  Raises ShapeError for more or fewer."""
+        """Return the only element as a Python number.  Raises ShapeError for another number of elements."""
 
     @property
     def itemsize(self) -> builtins.int:
         """Return the number of bytes of an element."""
 
     def kron(self, other: Tensor, *, out: Tensor | None = ...) -> Tensor:
-        """Return the Kronecker product: each element of input times all of other, as a block at its position."""
+        """Return the Kronecker product: the block at each position is this element of the input times the tensor other."""
 
     def kthvalue(self, k: builtins.int, dim: builtins.int = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
-        """Return the k-th smallest element along `dim`, k from 1 on: (values, indices); nan is the greatest."""
+        """Return the k-th smallest element along `dim` and its position, as (values, indices)."""
 
     def lcm(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Return the least common multiple of |input| and |other|, 0 where one is 0; it wraps."""
+        """Return the least common multiple of |input| and |other|, 0 if either is 0; a result that is too large wraps."""
 
     def lcm_(self, other: Tensor | builtins.float) -> Tensor:
         """Apply `lcm` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def ldexp(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Return input * 2**other.  Gradient: g*2**other, and g*y*ln(2) for other."""
+        """Return input * 2**other.  Gradient: g*2**other for input, and g*y*ln(2) with the result y for other."""
 
     def ldexp_(self, other: Tensor | builtins.float) -> Tensor:
         """Apply `ldexp` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -1277,13 +1277,13 @@ class Attached:
         """Apply `le` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def leaky_relu(self, negative_slope: Tensor | builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """Return input where it is positive, otherwise negative_slope * input. inplace: write into input and return it."""
+        """Return input where it is positive, otherwise negative_slope * input."""
 
     def leaky_relu_(self, negative_slope: Tensor | builtins.float = ...) -> Tensor:
         """Apply `leaky_relu` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def lerp(self, end: Tensor | builtins.float, weight: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Return input + weight * (end - input), exactly `end` for the weight 1."""
+        """Return input + weight * (end - input); the result is exactly `end` for the weight 1."""
 
     def lerp_(self, end: Tensor | builtins.float, weight: Tensor | builtins.float) -> Tensor:
         """Apply `lerp` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -1301,16 +1301,16 @@ class Attached:
         """Apply `le` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def lgamma(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return log(|gamma(x)|), inf at 0 and at negative integers.  Gradient: g*digamma(x)."""
+        """Return log(|gamma(x)|); inf at 0 and at negative integers.  Gradient: g*digamma(x)."""
 
     def lgamma_(self) -> Tensor:
         """Apply `lgamma` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def log(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return the natural logarithm; -inf at 0, nan below.  Gradient: g/x."""
+        """Return the natural logarithm; -inf at 0, and nan for x < 0.  Gradient: g/x."""
 
     def log10(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return the logarithm to base 10.  Gradient: g/(x*ln(10))."""
+        """Return the logarithm to base 10; -inf at 0, and nan for x < 0.  Gradient: g/(x*ln(10))."""
 
     def log10_(self) -> Tensor:
         """Apply `log10` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -1322,7 +1322,7 @@ class Attached:
         """Apply `log1p` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def log2(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return the logarithm to base 2.  Gradient: g/(x*ln(2))."""
+        """Return the logarithm to base 2; -inf at 0, and nan for x < 0.  Gradient: g/(x*ln(2))."""
 
     def log2_(self) -> Tensor:
         """Apply `log2` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -1331,7 +1331,7 @@ class Attached:
         """Apply `log` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def log_normal_(self, mean: builtins.float = ..., std: builtins.float = ..., *, generator: Any = ...) -> Tensor:
-        """Fill with exponentials of normal numbers with this mean and deviation, in place."""
+        """Fill x with samples of a log-normal distribution, in place."""
 
     def log_sigmoid(self, *, out: Tensor | None = ...) -> Tensor:
         """Return log(sigmoid(x)), without overflow.  Gradient: g*sigmoid(-x)."""
@@ -1340,16 +1340,16 @@ class Attached:
         """Apply `log_sigmoid` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def log_softmax(self, dim: builtins.int, dtype: Any = ..., *, out: Tensor | None = ...) -> Tensor:
-        """Return log(softmax(input)) along `dim`, without leaving the logarithm.  Gradient: g - exp(y) * sum(g)."""
+        """Return log(softmax(input)) along `dim`, computed as input - log(sum(exp(input))), which does not underflow."""
 
     def log_sum_exp(self, dim: builtins.int | Sequence[builtins.int] | None, keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """Return log(sum(exp(x))) over `dim`; nothing overflows.  Gradient: g times the softmax."""
+        """Return log(sum(exp(input))) over `dim`, without overflow of the exponentials."""
 
     def logaddexp(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Return log(exp(input) + exp(other)) without overflow.  Gradient: g times each operand's share."""
+        """Return log(exp(input) + exp(other)) without overflow."""
 
     def logaddexp2(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Return log2(2**input + 2**other) without overflow.  Gradient: g times each operand's share."""
+        """Return log2(2**input + 2**other) without overflow."""
 
     def logaddexp2_(self, other: Tensor | builtins.float) -> Tensor:
         """Apply `logaddexp2` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -1358,13 +1358,13 @@ class Attached:
         """Apply `logaddexp` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def logcumsumexp(self, dim: builtins.int, *, out: Tensor | None = ...) -> Tensor:
-        """Return log(cumsum(exp(input))) along `dim`, without overflow.  Floats only."""
+        """Return log(cumsum(exp(input))) along `dim`, without overflow.  Raises DTypeError for integers."""
 
     def logdet(self) -> Tensor:
-        """Return the logarithms of the determinants of square matrices: -inf for 0, nan for a negative one."""
+        """Return the logarithms of the determinants of square matrices."""
 
     def logical_and(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Return whether both are not zero."""
+        """Return whether both operands are nonzero."""
 
     def logical_and_(self, other: Tensor | builtins.float) -> Tensor:
         """Apply `logical_and` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -1376,25 +1376,25 @@ class Attached:
         """Apply `logical_not` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def logical_or(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Return whether one is not zero."""
+        """Return whether at least one operand is nonzero."""
 
     def logical_or_(self, other: Tensor | builtins.float) -> Tensor:
         """Apply `logical_or` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def logical_xor(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Return whether exactly one is not zero."""
+        """Return whether exactly one operand is nonzero."""
 
     def logical_xor_(self, other: Tensor | builtins.float) -> Tensor:
         """Apply `logical_xor` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def logit(self, eps: Any = ..., *, out: Tensor | None = ...) -> Tensor:
-        """Return log(x/(1-x)), the inverse of sigmoid, nan outside of [0, 1]; eps: of x in [eps, 1 - eps]."""
+        """Return log(x/(1-x)), the inverse of sigmoid; nan for x outside [0, 1]."""
 
     def logit_(self, eps: Any = ...) -> Tensor:
         """Apply `logit` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def logsumexp(self, dim: builtins.int | Sequence[builtins.int] | None, keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """Return log(sum(exp(x))) over `dim`; nothing overflows.  Gradient: g times the softmax."""
+        """Return log(sum(exp(input))) over `dim`, without overflow of the exponentials."""
 
     def long(self, memory_format: Any = ...) -> Tensor:
         """Return x as int64."""
@@ -1406,7 +1406,7 @@ class Attached:
         """Apply `lt` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def lu_solve(self, LU_data: Tensor, LU_pivots: Tensor, *, out: Tensor | None = ...) -> Tensor:
-        """Return `mg.linalg.lu_solve`: the solutions of systems by factors of `mg.linalg.lu_factor`."""
+        """Return the solutions of systems from the factors of `mg.linalg.lu_factor`, as `mg.linalg.lu_solve`."""
 
     @property
     def mH(self) -> Tensor:
@@ -1417,152 +1417,152 @@ class Attached:
         """Return a view with the last two dims swapped."""
 
     def map_(self, tensor: Tensor, callable: Any) -> Tensor:
-        """Replace each element by a function of it and the one of a tensor that broadcasts, in place; see `apply_`."""
+        """Replace each element by `callable(element, other)`, in place, with `other` from `tensor`; see `apply_`."""
 
     def masked_fill(self, mask: Tensor, value: Tensor | builtins.float) -> Tensor:
-        """Return x with `value`, a number or a 0-d tensor, where `mask` is True; the two broadcast.  The dtype of x stays."""
+        """Return a copy of the input with `value` where `mask` is True; input and mask broadcast."""
 
     def masked_fill_(self, mask: Tensor, value: builtins.float | Tensor) -> Tensor:
-        """Apply `masked_fill` in place."""
+        """Apply `masked_fill` in place; the mask must broadcast to the shape of x."""
 
     def masked_scatter(self, mask: Tensor, source: Tensor) -> Tensor:
-        """Return x with the elements of `source`, in their order, where `mask` is True; the two broadcast."""
+        """Return a copy of the input with the elements of `source`, in their order, where `mask` is True."""
 
     def masked_select(self, mask: Tensor, *, out: Tensor | None = ...) -> Tensor:
-        """Return the elements where `mask` is True, 1-d and row-major; both broadcast.  Gradient: g where each was read."""
+        """Return a vector of the elements where `mask` is True, in row-major order; input and mask broadcast."""
 
     def matmul(self, other: Tensor, *, out: Tensor | None = ...) -> Tensor:
-        """Return the matrix product; a 1-d operand is a row on the left and a column on the right, and its dim is removed."""
+        """Return the matrix product; batch dims broadcast."""
 
     def matrix_power(self, n: builtins.int, *, out: Tensor | None = ...) -> Tensor:
-        """Return `mg.linalg.matrix_power`: a power of square matrices, also a negative one."""
+        """Return the n-th power of square matrices, as `mg.linalg.matrix_power`; n may be negative."""
 
     def max(self, dim: builtins.int | Tensor | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
-        """Return the largest element; with an int `dim`, (values, indices) along it; with a second tensor, `maximum`."""
+        """Return the largest of all elements."""
 
     def max_all(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """Return the largest element over `dim`; nan wins.  Gradient: shared evenly by ties."""
+        """Return the largest element over `dim`; nan if an element is nan."""
 
     def max_keepdim(self, dim: Any = ...) -> Any:
         """Return `max` with the reduced dims kept as length 1."""
 
     def maximum(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Return the larger of two; nan wins.  Gradient: g to the larger operand, g/2 to each at ties."""
+        """Return the larger of two elements, or nan if either is nan."""
 
     def maximum_(self, other: Tensor | builtins.float) -> Tensor:
         """Apply `maximum` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def mean(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
-        """Return the mean over `dim`, floats only, accumulated and re-associated as `sum` is."""
+        """Return the mean of the elements over `dim`; nan if there are no elements."""
 
     def mean_all(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
-        """Return the mean over `dim`, floats only, accumulated and re-associated as `sum` is."""
+        """Return the mean of the elements over `dim`; nan if there are no elements."""
 
     def mean_keepdim(self, dim: Any = ...) -> Any:
         """Return `mean` with the reduced dims kept as length 1."""
 
     def median(self, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
-        """Return the median of all elements, or (values, indices) along `dim`; the lower of two; nan if there is a nan."""
+        """Return the median of all elements, or with `dim` the medians along this dim and their positions."""
 
     def min(self, dim: builtins.int | Tensor | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
-        """Return the smallest element; with an int `dim`, (values, indices) along it; with a second tensor, `minimum`."""
+        """Return the smallest of all elements."""
 
     def min_all(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """Return the smallest element over `dim`; nan wins.  Gradient: shared evenly by ties."""
+        """Return the smallest element over `dim`; nan if an element is nan."""
 
     def min_keepdim(self, dim: Any = ...) -> Any:
         """Return `min` with the reduced dims kept as length 1."""
 
     def minimum(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Return the smaller of two; nan wins.  Gradient: g to the smaller operand, g/2 to each at ties."""
+        """Return the smaller of two elements, or nan if either is nan."""
 
     def minimum_(self, other: Tensor | builtins.float) -> Tensor:
         """Apply `minimum` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def mish(self, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """Return x * tanh(softplus(x)).  Gradient: with t the tanh, g*(t + x*(1 - t**2)*sigmoid(x)); 0.6*g at 0."""
+        """Return x * tanh(softplus(x)); for x >= 20, softplus(x) is computed as x, since tanh is 1 there in every dtype."""
 
     def mish_(self) -> Tensor:
         """Apply `mish` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def mm(self, mat2: Tensor, *, out: Tensor | None = ...) -> Tensor:
-        """Return matrix times matrix, without batch dims."""
+        """Return the product of two matrices, without batch dims."""
 
     def mode(self, dim: builtins.int = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
-        """Return the most frequent element along `dim`, the smallest of several, and its last position."""
+        """Return the most frequent element along `dim`, and the position of its last occurrence."""
 
     def moveaxis(self, source: builtins.int | Sequence[builtins.int], destination: builtins.int | Sequence[builtins.int]) -> Tensor:
-        """Return a view with some dims moved to other positions; the others keep their order."""
+        """Return a view with some dims moved to other positions; the other dims keep their order."""
 
     def movedim(self, source: builtins.int | Sequence[builtins.int], destination: builtins.int | Sequence[builtins.int]) -> Tensor:
-        """Return a view with some dims moved to other positions; the others keep their order."""
+        """Return a view with some dims moved to other positions; the other dims keep their order."""
 
     def msort(self, *, out: Tensor | None = ...) -> Tensor:
         """Return the elements sorted along the first dim."""
 
     def mul(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Return the product per element; shapes broadcast.  For bool it is `and`.  Gradient: g*other and g*input."""
+        """Return input * other, element by element; shapes broadcast.  For bool, the product is `and`."""
 
     def mul_(self, other: Tensor | builtins.float) -> Tensor:
         """Apply `mul` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def mul_scalar(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Return the product per element; shapes broadcast.  For bool it is `and`.  Gradient: g*other and g*input."""
+        """Return input * other, element by element; shapes broadcast.  For bool, the product is `and`."""
 
     def mul_scalar_(self, other: Tensor | builtins.float) -> Tensor:
         """Apply `mul` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def multinomial(self, num_samples: builtins.int, replacement: builtins.bool = ..., *, generator: Any = ..., out: Tensor | None = ...) -> Tensor:
-        """Draw int64 positions from each row of weights, which need not add up to 1; without replacement none twice."""
+        """Draw int64 positions from each row of weights, with probabilities proportional to the weights."""
 
     def multiply(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Return the product per element; shapes broadcast.  For bool it is `and`.  Gradient: g*other and g*input."""
+        """Return input * other, element by element; shapes broadcast.  For bool, the product is `and`."""
 
     def multiply_(self, other: Tensor | builtins.float) -> Tensor:
         """Apply `mul` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def mv(self, vec: Tensor, *, out: Tensor | None = ...) -> Tensor:
-        """Return matrix times vector."""
+        """Return the product of a matrix and a vector."""
 
     def mvlgamma(self, p: builtins.int, *, out: Tensor | None = ...) -> Tensor:
-        """Return the log of the multivariate gamma function of p dims: a sum of lgamma(input - k/2), and p(p-1)/4*log(pi)."""
+        """Return the logarithm of the multivariate gamma function of dimension p."""
 
     def mvlgamma_(self, p: builtins.int) -> Tensor:
         """Apply `mvlgamma` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def nan_to_num(self, nan: builtins.float | None = ..., posinf: builtins.float | None = ..., neginf: builtins.float | None = ..., *, out: Tensor | None = ...) -> Tensor:
-        """Replace nan by the argument nan, inf by posinf and -inf by neginf."""
+        """Replace nan by `nan`, inf by `posinf` and -inf by `neginf`."""
 
     def nan_to_num_(self, nan: builtins.float | None = ..., posinf: builtins.float | None = ..., neginf: builtins.float | None = ...) -> Tensor:
         """Apply `nan_to_num` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def nanmean(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
-        """Return the mean over `dim` of the elements that are not nan; nan without any.  Gradient: g/count for each."""
+        """Return the mean over `dim` of the elements that are not nan; nan if all elements are nan."""
 
     def nanmedian(self, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
-        """Return `median` of the elements that are not nan; nan if there is none.  Gradient: as of `median`."""
+        """Return `median` of the elements that are not nan; nan if all elements are nan."""
 
     def nanquantile(self, q: Tensor | builtins.float, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, interpolation: builtins.str = ..., out: Tensor | None = ...) -> Tensor:
-        """Return `quantile` of the elements that are not nan; nan if there is none."""
+        """Return `quantile` of the elements that are not nan; nan if all elements are nan."""
 
     def nansum(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
-        """Return the sum over `dim` of the elements that are not nan; 0 without any.  Gradient: g for each of them."""
+        """Return the sum over `dim` of the elements that are not nan; 0 if all elements are nan."""
 
     def narrow(self, dim: builtins.int, start: builtins.int, length: builtins.int) -> Tensor:
-        """Return a view of `length` elements along `dim` from `start`.  Gradient: zeros around g."""
+        """Return a view of `length` elements along `dim`, from `start`.  Gradient: g at these elements, and 0 elsewhere."""
 
     def narrow_copy(self, dim: builtins.int, start: builtins.int, length: builtins.int, *, out: Tensor | None = ...) -> Tensor:
         """Return a copy of the result of `narrow`, in separate memory."""
 
     @property
     def nbytes(self) -> builtins.int:
-        """Return the number of bytes of all elements that the tensor shows."""
+        """Return the number of bytes of all elements of the tensor, not of its storage."""
 
     def ndimension(self, dim: builtins.int | None = ...) -> builtins.int:
-        """Return the number of dims; with an argument, as in candle, the length of that dim."""
+        """Return the number of dims; with the argument `dim`, return the length of that dim, as in candle."""
 
     def ndtr(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return the normal distribution function, with its negative tail to full relative accuracy."""
+        """Return the cumulative distribution function of the standard normal distribution."""
 
     def ndtr_(self) -> Tensor:
         """Apply `ndtr` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -1574,13 +1574,13 @@ class Attached:
         """Apply `ne` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def neg(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return -x; unsigned integers wrap."""
+        """Return -x; unsigned integers wrap.  Gradient: -g."""
 
     def neg_(self) -> Tensor:
         """Apply `neg` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def negative(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return -x; unsigned integers wrap."""
+        """Return -x; unsigned integers wrap.  Gradient: -g."""
 
     def negative_(self) -> Tensor:
         """Apply `neg` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -1589,13 +1589,13 @@ class Attached:
         """Return the number of elements."""
 
     def new(self, *sizes: Any) -> Tensor:
-        """Return a tensor of lengths or data, of the dtype and on the device of x, as `new_empty` or `new_tensor`."""
+        """Return `x.new_empty` of several lengths, or `x.new_tensor` of data."""
 
     def new_empty(self, *size: builtins.int | Sequence[builtins.int], dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
         """Return `mg.empty` of a size, of the dtype and on the device of x."""
 
     def new_full(self, size: Any, fill_value: builtins.float, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
-        """Return a tensor of one value, of the dtype and on the device of x; see `mg.full`."""
+        """Return a tensor filled with one value, in the dtype and on the device of x; see `mg.full`."""
 
     def new_ones(self, *size: builtins.int | Sequence[builtins.int], dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
         """Return `mg.ones` of a size, of the dtype and on the device of x."""
@@ -1607,19 +1607,19 @@ class Attached:
         """Return `mg.zeros` of a size, of the dtype and on the device of x."""
 
     def nextafter(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Return the number of input's dtype next to it, towards other; float32 and float64 only."""
+        """Return the next number after input in the direction of other, in the dtype of the operands."""
 
     def nextafter_(self, other: Tensor | builtins.float) -> Tensor:
         """Apply `nextafter` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def nonzero(self, *, as_tuple: builtins.bool = ..., out: Tensor | None = ...) -> Any:
-        """Return the int64 indices of all nonzero elements, one row for each; as_tuple: one tensor for each dim instead."""
+        """Return the indices of all nonzero elements as an int64 matrix, with one row per element."""
 
     def norm(self, p: builtins.float | builtins.str | None = ..., dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., dtype: Any = ...) -> Tensor:
-        """Return the norm of order `p` over `dim`: see `mg.norm`."""
+        """Return the norm of order `p` over `dim`; see `mg.norm`."""
 
     def normal_(self, mean: builtins.float = ..., std: builtins.float = ..., *, generator: Any = ...) -> Tensor:
-        """Fill with normal numbers, in place."""
+        """Fill x with samples of a normal distribution, in place."""
 
     def not_equal(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
         """Return input != other."""
@@ -1628,62 +1628,62 @@ class Attached:
         """Apply `ne` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def numpy(self) -> Any:
-        """Return the elements as a NumPy array that shares memory: a write to either shows in both."""
+        """Return a NumPy array that shares the memory of the tensor, so a write to one is visible in the other."""
 
     def one_set(self) -> Tensor:
         """Set every element to 1, in place."""
 
     def outer(self, vec2: Tensor, *, out: Tensor | None = ...) -> Tensor:
-        """Return the product of every element of a vector with every element of another."""
+        """Return the outer product of two vectors: the products of each element of the first with each of the second."""
 
     @property
     def output_nr(self) -> builtins.int:
-        """Return the index of the tensor among the results of its node."""
+        """Return the index of the tensor among the results of its node; 0 for a leaf."""
 
     def permute(self, *dims: builtins.int | Sequence[builtins.int]) -> Tensor:
-        """Return a view with the dims in another order.  Gradient: the inverse order."""
+        """Return a view with the dims in another order.  Gradient: g, permuted with the inverse order."""
 
     def pin_memory(self, device: Any = ...) -> Tensor:
-        """Return a copy in pinned host memory, which the device reads itself: `to` with non_blocking then does not wait."""
+        """Return a copy in pinned host memory; x itself if it is already pinned."""
 
     def pinverse(self, rcond: builtins.float = ...) -> Tensor:
-        """Return `mg.linalg.pinv` with rtol=rcond: the Moore-Penrose inverses of matrices."""
+        """Return the Moore-Penrose inverses of matrices, as `mg.linalg.pinv` with rtol=rcond."""
 
     def polygamma(self, n: builtins.int) -> Tensor:
-        """Return the n-th derivative of digamma.  `mg.polygamma(n, input)` has the order first."""
+        """Return the n-th derivative of digamma.  `mg.polygamma(n, input)` takes the order first."""
 
     def positive(self) -> Tensor:
-        """Return the input itself; bool is refused, as by `neg`."""
+        """Return the input itself.  Raises DTypeError for bool, as `neg` does."""
 
     def pow(self, exponent: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Return input**exponent; negative bases with integer exponents work.  Integers stay integers and wrap."""
+        """Return input**exponent, element by element; shapes broadcast."""
 
     def pow_(self, exponent: Tensor | builtins.float) -> Tensor:
         """Apply `pow` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def powf(self, exponent: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Return input**exponent; negative bases with integer exponents work.  Integers stay integers and wrap."""
+        """Return input**exponent, element by element; shapes broadcast."""
 
     def powf_(self, exponent: Tensor | builtins.float) -> Tensor:
         """Apply `pow` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def prelu(self, weight: Tensor) -> Tensor:
-        """Return input where it is positive, otherwise weight * input; one weight, or one per channel (the second dim)."""
+        """Return input where it is positive, otherwise weight * input."""
 
     def prod(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
-        """Return the product over `dim`.  Gradient: g times the product of the other elements, exact with zeros too."""
+        """Return the product of the elements over `dim`; 1 if there are no elements."""
 
     def put(self, index: Tensor, source: Tensor, accumulate: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """Return input with the elements of source at positions among all its elements, row-major."""
+        """Return input with the elements of source stored at row-major positions among all elements."""
 
     def put_(self, index: Tensor, source: Tensor, accumulate: builtins.bool = ...) -> Tensor:
         """Apply `put` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def qr(self, some: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
-        """Return `mg.linalg.qr` with mode="reduced", or "complete" with some=False."""
+        """Return the QR factors of matrices, as `mg.linalg.qr` with mode="reduced", or "complete" with some=False."""
 
     def quantile(self, q: Tensor | builtins.float, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, interpolation: builtins.str = ..., out: Tensor | None = ...) -> Tensor:
-        """Return the quantile q, 0 to 1, along `dim` or of all elements; several q are a new first dim."""
+        """Return the quantile q of the elements along `dim`, or of all elements; a row with nan produces nan."""
 
     def rad2deg(self, *, out: Tensor | None = ...) -> Tensor:
         """Convert radians to degrees, x*180/pi.  Gradient: g*180/pi."""
@@ -1692,45 +1692,45 @@ class Attached:
         """Apply `rad2deg` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def random_(self, low: builtins.int | None = ..., to: Any = ..., *, generator: Any = ...) -> Tensor:
-        """Fill with integers in [low, to), in place."""
+        """Fill x with random integers in [low, to), in place."""
 
     @property
     def rank(self) -> builtins.int:
         """Number of dims."""
 
     def ravel(self, start_dim: builtins.int = ..., end_dim: builtins.int = ...) -> Tensor:
-        """Return the dims from start_dim to end_dim (included) as one; a tensor of shape () becomes (1,)."""
+        """Return the tensor with the dims from start_dim to end_dim, which is included, merged into one dim."""
 
     @property
     def real(self) -> Tensor:
-        """x itself: there are no complex numbers."""
+        """Return x itself, because complex numbers are not supported."""
 
     def recip(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return 1/x.  Gradient: -g/x**2."""
+        """Return the reciprocal 1/x; inf or -inf at 0.  Gradient: -g/x**2."""
 
     def recip_(self) -> Tensor:
         """Apply `reciprocal` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def reciprocal(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return 1/x.  Gradient: -g/x**2."""
+        """Return the reciprocal 1/x; inf or -inf at 0.  Gradient: -g/x**2."""
 
     def reciprocal_(self) -> Tensor:
         """Apply `reciprocal` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def record_stream(self, stream: Any) -> None:
-        """Accept PyTorch's note for its allocator, which has no effect: memory of a device is used again in order."""
+        """Do nothing: the method exists for code from PyTorch; minigrad reuses the memory of a device in stream order."""
 
     def register_hook(self, hook: Any) -> Any:
-        """Call `hook(gradient)` when the gradient of x is complete, once per backward pass; its result replaces it."""
+        """Call `hook(gradient)` in each backward pass, when the gradient of x is complete."""
 
     def register_post_accumulate_grad_hook(self, hook: Any) -> Any:
-        """Call `hook(x)` when a backward has added to `x.grad`."""
+        """Call `hook(x)` after `backward` has added to `x.grad`."""
 
     def relu(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return x where it is positive, otherwise 0; nan stays nan.  Gradient: g where x > 0, 0 at 0 and below."""
+        """Return x where x > 0, otherwise 0; nan stays nan.  Gradient: g where x > 0, and 0 where x <= 0."""
 
     def relu6(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return min(max(x, 0), 6); nan stays nan.  Gradient: g where 0 < x < 6, 0 elsewhere and at both ends."""
+        """Return min(max(x, 0), 6); nan stays nan.  Gradient: g where 0 < x < 6, and 0 elsewhere, also at 0 and 6."""
 
     def relu6_(self) -> Tensor:
         """Apply `relu6` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -1739,34 +1739,34 @@ class Attached:
         """Apply `relu` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def remainder(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Return input - other*floor(input/other), with the sign of other, as Python's `%`; for integers 0 if other is 0."""
+        """Return input - other*floor(input/other), as Python's `%`; the result has the sign of other."""
 
     def remainder_(self, other: Tensor | builtins.float) -> Tensor:
         """Apply `remainder` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def renorm(self, p: builtins.float, dim: builtins.int, maxnorm: builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Return the slices along `dim` whose norm of order p is above maxnorm scaled down to it."""
+        """Return the tensor with its slices along `dim` scaled down where their norm of order p exceeds maxnorm."""
 
     def repeat(self, *repeats: builtins.int | Sequence[builtins.int]) -> Tensor:
-        """Repeat the tensor repeats[d] times along each dim; more counts than dims add first dims."""
+        """Repeat the tensor repeats[d] times along each dim d; additional counts in front add leading dims."""
 
     def repeat_interleave(self, repeats: Tensor | builtins.int, dim: builtins.int | None = ..., *, output_size: builtins.int | None = ...) -> Tensor:
-        """Repeat each element several times, one after the other, along `dim`, or of all as a row."""
+        """Repeat each element along `dim`; the copies of an element are next to each other."""
 
     def requires_grad_(self, requires_grad: builtins.bool = ...) -> Tensor:
-        """Make x a leaf that requires a gradient, or a constant with False; return x."""
+        """Make x a leaf that requires a gradient, in place; with False, make it a constant.  Return x."""
 
     def reshape(self, *sizes: builtins.int | Sequence[builtins.int], shape: Sequence[builtins.int] | None = ...) -> Tensor:
-        """Return x in another shape of the same size (one -1 is inferred): a view if the strides allow it, or a copy."""
+        """Return a tensor of another shape with the same elements: a view if the strides allow it, otherwise a copy."""
 
     def reshape_as(self, other: Tensor) -> Tensor:
-        """Return x in the shape of other; see `reshape`."""
+        """Return x in the shape of `other`; see `reshape`."""
 
     def resize_(self, *size: builtins.int | Sequence[builtins.int], memory_format: Any = ...) -> Tensor:
-        """Give x another shape, in place, and return x: the elements in memory order, and undefined ones at the end."""
+        """Change the shape of x, in place, and return x; the elements keep their order."""
 
     def resize_as_(self, other: Tensor, *, memory_format: Any = ...) -> Tensor:
-        """Give x the shape of other, in place; see `resize_`."""
+        """Change the shape of x to that of `other`, in place; see `resize_`."""
 
     def resolve_conj(self) -> Tensor:
         """Return x itself: it is dense and real."""
@@ -1775,86 +1775,86 @@ class Attached:
         """Return x itself: it is dense and real."""
 
     def retain_grad(self) -> None:
-        """Keep the gradient of a value in between, as it is after all hooks: `x.grad` then has it.  A Var always does."""
+        """Make backward passes set `x.grad` for an intermediate result; the gradient includes the changes of all hooks."""
 
     @property
     def retains_grad(self) -> builtins.bool:
-        """Return whether `retain_grad` was called."""
+        """Return whether x is an intermediate result for which `retain_grad` was called."""
 
     def roll(self, shifts: builtins.int | Sequence[builtins.int], dims: builtins.int | Sequence[builtins.int] = ...) -> Tensor:
-        """Shift the elements by `shifts` along `dims`; elements beyond one end come in at the other."""
+        """Shift the elements by `shifts` along `dims`; elements that leave one end enter at the other end."""
 
     def rot90(self, k: builtins.int = ..., dims: builtins.int | Sequence[builtins.int] = ...) -> Tensor:
         """Return a view rotated k times by 90 degrees in the plane of two dims, from the first towards the second."""
 
     def round(self, *, decimals: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
-        """Return the nearest integer, or multiple of 10**-decimals; ties go to even: round(0.5) = 0, round(1.5) = 2."""
+        """Return x rounded to the nearest integer, or to the nearest multiple of 10**-decimals."""
 
     def round_(self, *, decimals: builtins.float = ...) -> Tensor:
         """Apply `round` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def rsqrt(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return 1/sqrt(x).  Gradient: -g/(2*x*sqrt(x))."""
+        """Return 1/sqrt(x); inf at 0, and nan for x < 0.  Gradient: -g/(2*x*sqrt(x))."""
 
     def rsqrt_(self) -> Tensor:
         """Apply `rsqrt` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def scatter(self, dim: builtins.int, index: Tensor, src: Tensor | builtins.float, *, reduce: builtins.str | None = ..., out: Tensor | None = ...) -> Tensor:
-        """Return input with src[i, j, k], or a number, at [i, index[i, j, k], k] for dim 1."""
+        """Return input with src, a tensor or a number, stored at the positions that index contains along `dim`."""
 
     def scatter_(self, dim: builtins.int, index: Tensor, src: Tensor | builtins.float, *, reduce: builtins.str | None = ...) -> Tensor:
         """Apply `scatter` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def scatter_add(self, dim: builtins.int, index: Tensor, src: Tensor, *, out: Tensor | None = ...) -> Tensor:
-        """Return input with src[i, j, k] added at [i, index[i, j, k], k] for dim 1; repeated positions add up."""
+        """Return input with the elements of src added at the positions that index contains along `dim`."""
 
     def scatter_add_(self, dim: builtins.int, index: Tensor, src: Tensor) -> Tensor:
         """Apply `scatter_add` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def scatter_reduce(self, dim: builtins.int, index: Tensor, src: Tensor, reduce: builtins.str, *, include_self: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
-        """Return input with each element of src reduced into the position that index names along `dim`."""
+        """Return input with each element of src reduced into the element at the position that index contains along `dim`."""
 
     def scatter_reduce_(self, dim: builtins.int, index: Tensor, src: Tensor, reduce: builtins.str, *, include_self: builtins.bool = ...) -> Tensor:
         """Apply `scatter_reduce` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def select(self, dim: builtins.int, index: builtins.int) -> Tensor:
-        """Return a view of one position along `dim`, which is removed.  Gradient: zeros around g."""
+        """Return a view of one position along `dim`, without this dim.  Gradient: g at this position, and 0 elsewhere."""
 
     def select_scatter(self, src: Tensor, dim: builtins.int, index: builtins.int) -> Tensor:
-        """Return the tensor with src instead of `select(input, dim, index)`; both are differentiated."""
+        """Return a copy of the tensor in which src replaces `select(input, dim, index)`."""
 
     def selu(self, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """Return 1.0507 * x where x > 0, otherwise 1.7581 * (exp(x) - 1), which keeps activations near mean 0, variance 1."""
+        """Return 1.0507 * x where x > 0, otherwise 1.7581 * (exp(x) - 1)."""
 
     def selu_(self) -> Tensor:
         """Apply `selu` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def sgn(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return -1, 0 or 1; nan stays nan.  Gradient: 0."""
+        """Return the sign of x: -1, 0 or 1, and nan for nan.  Gradient: 0."""
 
     def sgn_(self) -> Tensor:
         """Apply `sign` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def share_memory_(self) -> Tensor:
-        """Return x itself: processes share gradients through `mg.dist`, and loaders through separate memory."""
+        """Return x itself; it is not moved to shared memory."""
 
     def short(self, memory_format: Any = ...) -> Tensor:
         """Return x as int16."""
 
     def sigmoid(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return 1/(1 + exp(-x)), without overflow.  Gradient: g*y*(1-y)."""
+        """Return 1/(1 + exp(-x)), without overflow.  Gradient: g*y*(1 - y) with the result y."""
 
     def sigmoid_(self) -> Tensor:
         """Apply `sigmoid` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def sign(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return -1, 0 or 1; nan stays nan.  Gradient: 0."""
+        """Return the sign of x: -1, 0 or 1, and nan for nan.  Gradient: 0."""
 
     def sign_(self) -> Tensor:
         """Apply `sign` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def signbit(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return whether the sign of x is minus, which -0.0 and nan may have too."""
+        """Return whether the sign bit of x is set; -0.0 and nan have a sign bit as well."""
 
     def signbit_(self) -> Tensor:
         """Apply `signbit` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -1866,163 +1866,163 @@ class Attached:
         """Apply `silu` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def sin(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return the sine.  Gradient: g*cos(x)."""
+        """Return the sine of x.  Gradient: g*cos(x)."""
 
     def sin_(self) -> Tensor:
         """Apply `sin` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def sinc(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return sin(pi*x)/(pi*x), 1 at 0.  Gradient: g*(cos(pi*x) - y)/x, 0 at 0."""
+        """Return sin(pi*x)/(pi*x), which is 1 at 0.  Gradient: g*(cos(pi*x) - y)/x with the result y; 0 at 0."""
 
     def sinc_(self) -> Tensor:
         """Apply `sinc` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def sinh(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return the hyperbolic sine.  Gradient: g*cosh(x)."""
+        """Return the hyperbolic sine of x.  Gradient: g*cosh(x)."""
 
     def sinh_(self) -> Tensor:
         """Apply `sinh` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def size(self, dim: builtins.int | None = ...) -> Any:
-        """Return the shape, or the length of one dim."""
+        """Return the shape, or the length of `dim`."""
 
     def slice_scatter(self, src: Tensor, dim: builtins.int = ..., start: builtins.int | None = ..., end: builtins.int | None = ..., step: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
-        """Return the tensor with src instead of input[start:end:step] along `dim`; both are differentiated."""
+        """Return a copy of the tensor in which src replaces input[start:end:step] along `dim`."""
 
     def slice_set(self, source: Tensor, dim: builtins.int, offset: builtins.int) -> Tensor:
-        """Write source into x from position `offset` along `dim`, in place."""
+        """Write `source` into x along `dim`, from position `offset`, in place."""
 
     def slogdet(self, *, out: Tensor | None = ...) -> Any:
-        """Return `mg.linalg.slogdet`: (sign, logabsdet) of the determinants of square matrices."""
+        """Return (sign, logabsdet) of the determinants of square matrices, as `mg.linalg.slogdet`."""
 
     def softmax(self, dim: builtins.int, dtype: Any = ..., *, out: Tensor | None = ...) -> Tensor:
-        """Return exp(input) / sum(exp(input)) along `dim`, shifted by the maximum so that nothing overflows."""
+        """Return exp(input) / sum(exp(input)) along `dim`; the input is first shifted by its maximum to avoid overflow."""
 
     def softplus(self, beta: Tensor | builtins.float = ..., threshold: Tensor | builtins.float = ..., *, out: Tensor | None = ...) -> Tensor:
-        """Return log(1 + exp(beta*input))/beta, without overflow; input itself where beta*input > threshold."""
+        """Return log(1 + exp(beta*input))/beta, without overflow; the input itself where beta*input > threshold."""
 
     def softplus_(self, beta: Tensor | builtins.float = ..., threshold: Tensor | builtins.float = ...) -> Tensor:
         """Apply `softplus` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def softshrink(self, lambd: Tensor | builtins.float = ..., *, out: Tensor | None = ...) -> Tensor:
-        """Return input - lambd above lambd, input + lambd below -lambd, otherwise 0; nan stays nan."""
+        """Return input - lambd where input > lambd, input + lambd where input < -lambd, otherwise 0; nan stays nan."""
 
     def softshrink_(self, lambd: Tensor | builtins.float = ...) -> Tensor:
         """Apply `softshrink` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def softsign(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return x / (1 + |x|), between -1 and 1.  Gradient: g / (1 + |x|)**2."""
+        """Return x / (1 + |x|), which is between -1 and 1.  Gradient: g / (1 + |x|)**2."""
 
     def softsign_(self) -> Tensor:
         """Apply `softsign` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def sort(self, dim: builtins.int = ..., descending: builtins.bool = ..., stable: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
-        """Return the sorted elements along `dim` and their original positions: (values, indices)."""
+        """Return the elements sorted along `dim`, and their positions in the input, as (values, indices)."""
 
     def split(self, split_size: builtins.int | Sequence[builtins.int], dim: builtins.int = ..., *, axis: builtins.int | None = ...) -> builtins.tuple[Tensor, ...]:
-        """Return views of parts along `dim`, or `axis`: `mg.split`, whose second parameter has another name in PyTorch."""
+        """Return views of parts along `dim`, as `mg.split`, which calls the second parameter `split_size_or_sections`."""
 
     def split_with_sizes(self, split_sizes: Sequence[builtins.int], dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
-        """Return `split` by a sequence of sizes."""
+        """Return views of parts along `dim` with the given lengths, as `split`."""
 
     def sqr(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return x*x.  Gradient: 2*g*x."""
+        """Return the square of x, x*x.  Gradient: 2*g*x."""
 
     def sqr_(self) -> Tensor:
         """Apply `square` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def sqrt(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return the square root; nan below 0.  Gradient: g/(2*sqrt(x)), inf at 0."""
+        """Return the square root of x; nan for x < 0.  Gradient: g/(2*sqrt(x)), which is inf at 0."""
 
     def sqrt_(self) -> Tensor:
         """Apply `sqrt` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def square(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return x*x.  Gradient: 2*g*x."""
+        """Return the square of x, x*x.  Gradient: 2*g*x."""
 
     def square_(self) -> Tensor:
         """Apply `square` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def squeeze(self, dim: builtins.int | Sequence[builtins.int] | None = ...) -> Tensor:
-        """Return a view without dims of length 1: all of them, or the named dims that have this length."""
+        """Return a view without dims of length 1: without all of them, or without those that `dim` names."""
 
     def squeeze_(self, dim: builtins.int | Sequence[builtins.int] | None = ...) -> Tensor:
         """`squeeze` in place: x itself shows its memory so, and is returned.  Raises GradientError for a tensor that requires a gradient, or shares memory with one."""
 
     def std(self, dim: builtins.int | Sequence[builtins.int] | None = ..., correction: builtins.float = ..., keepdim: builtins.bool = ..., *, unbiased: builtins.bool | None = ..., out: Tensor | None = ...) -> Tensor:
-        """Return the standard deviation over `dim`: the square root of `var`.  Gradient: 0 where all elements are equal."""
+        """Return the standard deviation over `dim`, which is the square root of `var`."""
 
     def std_mean(self, dim: builtins.int | Sequence[builtins.int] | None = ..., *, correction: builtins.float = ..., keepdim: builtins.bool = ..., unbiased: builtins.bool | None = ...) -> Any:
-        """Return the standard deviation and the mean over `dim`, in the two passes of `std`."""
+        """Return the standard deviation and the mean over `dim` as a named tuple, computed in two passes."""
 
     def storage_offset(self) -> builtins.int:
         """Return the position of the first element in the storage."""
 
     def stride(self, dim: builtins.int | None = ...) -> Any:
-        """Return the steps of all dims in elements, or that of one."""
+        """Return the strides of all dims, or that of `dim`, in elements."""
 
     def sub(self, other: Tensor | builtins.float, *, alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
-        """Return the difference of input and alpha * other, element by element; shapes broadcast.  Gradient: g and -g."""
+        """Return input - alpha * other, element by element; shapes broadcast."""
 
     def sub_(self, other: Tensor | builtins.float, *, alpha: builtins.float = ...) -> Tensor:
         """Apply `sub` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def subtract(self, other: Tensor | builtins.float, *, alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
-        """Return the difference of input and alpha * other, element by element; shapes broadcast.  Gradient: g and -g."""
+        """Return input - alpha * other, element by element; shapes broadcast."""
 
     def subtract_(self, other: Tensor | builtins.float, *, alpha: builtins.float = ...) -> Tensor:
         """Apply `sub` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def sum(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
-        """Return the sum over `dim`."""
+        """Return the sum of the elements over `dim`; 0 if there are no elements."""
 
     def sum_all(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
-        """Return the sum over `dim`."""
+        """Return the sum of the elements over `dim`; 0 if there are no elements."""
 
     def sum_keepdim(self, dim: Any = ...) -> Any:
         """Return `sum` with the reduced dims kept as length 1."""
 
     def sum_to(self, shape: builtins.tuple[builtins.int, ...]) -> Tensor:
-        """Return the sum over the dims along which `shape` was broadcast to x's shape: the adjoint of `expand`."""
+        """Return the sum over the dims along which a tensor of `shape` broadcasts to the input; the adjoint of `expand`."""
 
     def sum_to_size(self, *size: builtins.int | Sequence[builtins.int]) -> Tensor:
-        """Return the sum over the dims along which a tensor of that size was expanded to the shape of x; see `expand`."""
+        """Return x summed to the shape `size`, over the dims along which such a tensor is expanded to the shape of x."""
 
     def svd(self, some: builtins.bool = ..., compute_uv: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
-        """Return (U, S, V) with U * S @ V.mT = input; some: with min(m, n) columns each.  See `mg.linalg.svd`."""
+        """Return (U, S, V) with U * S @ V.mT = input; see `mg.linalg.svd`."""
 
     def swapaxes(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
-        """Return a view with two dims swapped.  Gradient: swapped back."""
+        """Return a view with two dims swapped.  Gradient: g with the same two dims swapped."""
 
     def swapaxes_(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
         """`swapaxes` in place: x itself shows its memory so, and is returned.  Raises GradientError for a tensor that requires a gradient, or shares memory with one."""
 
     def swapdims(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
-        """Return a view with two dims swapped.  Gradient: swapped back."""
+        """Return a view with two dims swapped.  Gradient: g with the same two dims swapped."""
 
     def swapdims_(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
         """`swapdims` in place: x itself shows its memory so, and is returned.  Raises GradientError for a tensor that requires a gradient, or shares memory with one."""
 
     def t(self) -> Tensor:
-        """Return the transpose of a matrix, as a view; a tensor with fewer dims as it is."""
+        """Return a view of the transpose of a matrix; a tensor with fewer dims is returned with its shape."""
 
     def t_(self) -> Tensor:
         """`t` in place: x itself shows its memory so, and is returned.  Raises GradientError for a tensor that requires a gradient, or shares memory with one."""
 
     def take(self, index: Tensor, *, out: Tensor | None = ...) -> Tensor:
-        """Return the elements at positions among all of them, row-major, in the shape of index."""
+        """Return the elements at row-major positions among all elements, in the shape of index."""
 
     def take_along_dim(self, indices: Tensor, dim: builtins.int | None = ..., *, out: Tensor | None = ...) -> Tensor:
-        """Return `gather` of input and indices that broadcast along the other dims; without a dim, of all as a row."""
+        """Return the elements of input at indices along `dim`; both broadcast along the other dims, and then `gather` runs."""
 
     def tan(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return the tangent.  Gradient: g*(1 + tan(x)**2)."""
+        """Return the tangent of x.  Gradient: g*(1 + tan(x)**2)."""
 
     def tan_(self) -> Tensor:
         """Apply `tan` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def tanh(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return the hyperbolic tangent.  Gradient: g*(1 - tanh(x)**2)."""
+        """Return the hyperbolic tangent of x.  Gradient: g*(1 - tanh(x)**2)."""
 
     def tanh_(self) -> Tensor:
         """Apply `tanh` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -2034,115 +2034,115 @@ class Attached:
         """Apply `tanhshrink` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def tensor_split(self, sections: builtins.int | Sequence[builtins.int] | Tensor, dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
-        """Return views of equal parts along `dim`, the first ones longer by 1 if needed; or parts that end at each index."""
+        """Return views of parts along `dim`."""
 
     def threshold(self, threshold: Tensor | builtins.float, value: Tensor | builtins.float, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """Return input where it is above the threshold, otherwise value; nan stays nan."""
+        """Return input where it is greater than the threshold, otherwise value; nan stays nan."""
 
     def threshold_(self, threshold: Tensor | builtins.float, value: Tensor | builtins.float) -> Tensor:
         """Apply `threshold` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def tile(self, *dims: builtins.int | Sequence[builtins.int]) -> Tensor:
-        """Return the tensor repeated dims[d] times along each dim; counts or dims that are missing in front are 1."""
+        """Return the tensor repeated dims[d] times along each dim d; missing leading counts or dims are 1."""
 
     def to(self, *args: Any, dtype: Any = ..., device: Any = ..., copy: builtins.bool = ..., non_blocking: builtins.bool = ..., memory_format: Any = ...) -> Tensor:
-        """Return x in another dtype and/or on another device: `x.to(mg.float64)`, `x.to("reference")`, `x.to(other)`."""
+        """Return x in another dtype, on another device, or both."""
 
     def to_dense(self) -> Tensor:
         """Return x itself: it is dense and real."""
 
     def to_device(self, device: Any, *, stream: None = ...) -> Tensor:
-        """Return x on a device, as the array API standard spells it; x itself where it is there."""
+        """Return x on a device, under the array API's name of `to`; x itself if it is on that device."""
 
     def to_dtype(self, *args: Any, dtype: Any = ..., device: Any = ..., copy: builtins.bool = ..., non_blocking: builtins.bool = ..., memory_format: Any = ...) -> Tensor:
-        """Return x in another dtype and/or on another device: `x.to(mg.float64)`, `x.to("reference")`, `x.to(other)`."""
+        """Return x in another dtype, on another device, or both."""
 
     def to_scalar(self) -> Any:
-        """Return the only element as a Python number.  Raises ShapeError for more or fewer."""
+        """Return the only element as a Python number.  Raises ShapeError for another number of elements."""
 
     def to_vec0(self) -> Any:
-        """Return the only element as a Python number.  Raises ShapeError for more or fewer."""
+        """Return the only element as a Python number.  Raises ShapeError for another number of elements."""
 
     def to_vec1(self) -> Any:
-        """Return the elements as nested Python lists; a number for shape ()."""
+        """Return the elements as nested Python lists; for shape () the result is a number."""
 
     def to_vec2(self) -> Any:
-        """Return the elements as nested Python lists; a number for shape ()."""
+        """Return the elements as nested Python lists; for shape () the result is a number."""
 
     def to_vec3(self) -> Any:
-        """Return the elements as nested Python lists; a number for shape ()."""
+        """Return the elements as nested Python lists; for shape () the result is a number."""
 
     def tolist(self) -> Any:
-        """Return the elements as nested Python lists; a number for shape ()."""
+        """Return the elements as nested Python lists; for shape () the result is a number."""
 
     def topk(self, k: builtins.int, dim: builtins.int = ..., largest: builtins.bool = ..., sorted: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
-        """Return the k largest (or smallest) elements along `dim`, sorted, with positions: (values, indices)."""
+        """Return the k largest or smallest elements along `dim`, and their positions, as (values, indices)."""
 
     def trace(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return the sum of the diagonal of a matrix, in the dtype of `sum`.  Gradient: g on the diagonal of zeros."""
+        """Return the sum of the diagonal of a matrix; as in `sum`, integers become int64."""
 
     def transpose(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
-        """Return a view with two dims swapped.  Gradient: swapped back."""
+        """Return a view with two dims swapped.  Gradient: g with the same two dims swapped."""
 
     def transpose_(self, dim0: builtins.int, dim1: builtins.int) -> Tensor:
         """`transpose` in place: x itself shows its memory so, and is returned.  Raises GradientError for a tensor that requires a gradient, or shares memory with one."""
 
     def tril(self, diagonal: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
-        """Return the elements on and below a diagonal of the last two dims, with zeros above."""
+        """Return the elements on and below a diagonal of the last two dims, with zeros above it."""
 
     def tril_(self, diagonal: builtins.int = ...) -> Tensor:
         """Apply `tril` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def triu(self, diagonal: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
-        """Return the elements on and above a diagonal of the last two dims, with zeros below."""
+        """Return the elements on and above a diagonal of the last two dims, with zeros below it."""
 
     def triu_(self, diagonal: builtins.int = ...) -> Tensor:
         """Apply `triu` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def true_divide(self, other: Tensor | builtins.float, *, rounding_mode: Any = ..., out: Tensor | None = ...) -> Tensor:
-        """Return input/other, rounded if rounding_mode is "floor" or "trunc"; integers become the default float."""
+        """Return input/other, rounded if rounding_mode is "floor" or "trunc"; without it, integers become floats."""
 
     def true_divide_(self, other: Tensor | builtins.float, *, rounding_mode: Any = ...) -> Tensor:
         """Apply `div` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def trunc(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return x without its fraction.  Gradient: 0."""
+        """Return x rounded towards zero to an integer.  Gradient: 0."""
 
     def trunc_(self) -> Tensor:
         """Apply `trunc` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def type(self, dtype: Any = ..., non_blocking: builtins.bool = ...) -> Any:
-        """Return x in another dtype, as `to`; without one the name of its own, "float32"."""
+        """Return x in another dtype, as `to`; without a dtype, return the name of the tensor's dtype, such as "float32"."""
 
     def type_as(self, other: Tensor) -> Tensor:
-        """Return x in the dtype of other, and on its device."""
+        """Return x in the dtype and on the device of `other`."""
 
     def unbind(self, dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
-        """Return views of all positions along `dim`, which is removed."""
+        """Return views of the slices at all positions along `dim`, without this dim."""
 
     def unflatten(self, dim: builtins.int, sizes: builtins.int | Sequence[builtins.int]) -> Tensor:
-        """Return a view with one dim as several, of the given sizes; one of them may be -1."""
+        """Return a view with one dim split into several dims of the given sizes; one size may be -1."""
 
     def unfold(self, dimension: builtins.int, size: builtins.int, step: builtins.int) -> Tensor:
-        """Return windows of `size` elements, one every `step` elements along a dim, as last dim."""
+        """Return a view of the windows of `size` elements along a dim, which begin every `step` elements."""
 
     def uniform_(self, low: builtins.float = ..., to: builtins.float = ..., *, generator: Any = ...) -> Tensor:
-        """Fill with uniform numbers in [low, to), in place.  PyTorch's name of `low`, `from`, is a Python keyword."""
+        """Fill x with uniform numbers in [low, to), in place."""
 
     def unique(self, sorted: builtins.bool = ..., return_inverse: builtins.bool = ..., return_counts: builtins.bool = ..., dim: builtins.int | None = ...) -> Any:
-        """Return the elements of input, or its slices along `dim`, once each and in order; nan equals nothing."""
+        """Return the distinct elements of the input, or its distinct slices along `dim`, in ascending order."""
 
     def unique_consecutive(self, return_inverse: builtins.bool = ..., return_counts: builtins.bool = ..., dim: builtins.int | None = ...) -> Any:
-        """Return the elements of input, or its slices along `dim`, without those that equal the one before."""
+        """Return the elements of the input, or its slices along `dim`, without those that equal the element before."""
 
     def unsafe_chunk(self, chunks: builtins.int, dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
-        """Return `chunk`; writes into its parts are recorded here too."""
+        """Return `chunk` of the same arguments."""
 
     def unsafe_split(self, split_size: builtins.int, dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
-        """Return `split`; writes into its parts are recorded here too."""
+        """Return `split` of the same arguments."""
 
     def unsafe_split_with_sizes(self, split_sizes: Sequence[builtins.int], dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
-        """Return `split_with_sizes`; writes into its parts are recorded here too."""
+        """Return `split_with_sizes` of the same arguments."""
 
     def unsqueeze(self, dim: builtins.int) -> Tensor:
         """Return a view with a new dim of length 1 at position `dim`."""
@@ -2151,38 +2151,38 @@ class Attached:
         """`unsqueeze` in place: x itself shows its memory so, and is returned.  Raises GradientError for a tensor that requires a gradient, or shares memory with one."""
 
     def var(self, dim: builtins.int | Sequence[builtins.int] | None = ..., correction: builtins.float = ..., keepdim: builtins.bool = ..., *, unbiased: builtins.bool | None = ..., out: Tensor | None = ...) -> Tensor:
-        """Return the variance over `dim`, in two passes: the mean of squared deviations times n / (n - correction)."""
+        """Return the variance over `dim`: the sum of squared deviations from the mean, divided by n - correction."""
 
     def var_keepdim(self, dim: Any = ...) -> Any:
         """Return `var` with the reduced dims kept as length 1."""
 
     def var_mean(self, dim: builtins.int | Sequence[builtins.int] | None = ..., *, correction: builtins.float = ..., keepdim: builtins.bool = ..., unbiased: builtins.bool | None = ...) -> Any:
-        """Return the variance and the mean over `dim`, in the two passes of `var`."""
+        """Return the variance and the mean over `dim` as a named tuple, computed in the two passes of `var`."""
 
     def vdot(self, other: Tensor, *, out: Tensor | None = ...) -> Tensor:
-        """Return the inner product of two vectors of one length: `dot`, for there are no complex numbers."""
+        """Return the inner product of two vectors of the same length; it equals `dot`, as there are no complex dtypes."""
 
     def view(self, *shape: builtins.int | Sequence[builtins.int], size: Sequence[builtins.int] | None = ...) -> Tensor:
-        """Return x in another shape over the same memory; raises ShapeError where only a copy could (use reshape)."""
+        """Return a view of x with another shape, over the same memory."""
 
     def view_as(self, other: Tensor) -> Tensor:
-        """Return a view in the shape of other; see `view`."""
+        """Return a view of x in the shape of `other`; see `view`."""
 
     @property
     def volatile(self) -> builtins.bool:
-        """Return False: PyTorch's name from before `no_grad`, without effect; scripts that assign it get a warning."""
+        """Return False.  PyTorch replaced this attribute by `no_grad`; an assignment to it has no effect and warns."""
 
     def vsplit(self, sections: builtins.int | Sequence[builtins.int] | Tensor) -> builtins.tuple[Tensor, ...]:
-        """Return views of parts of one size, or up to indices, along the first dim."""
+        """Return views of parts along the first dim of a tensor with at least two dims."""
 
     def where(self, condition: Tensor, other: Any) -> Tensor:
-        """Return x where the condition holds, otherwise other.  `mg.where` has the condition first."""
+        """Return x where the condition is True, otherwise `other`.  `mg.where` takes the condition first."""
 
     def where_cond(self, a: Any, b: Any) -> Tensor:
-        """Select by a condition, in candle's order of `where`: the condition first."""
+        """Return `mg.where` of the operands; as a method, the tensor is the condition, as in candle."""
 
     def xlogy(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Return input*log(other), 0 where input is 0 unless other is nan."""
+        """Return input*log(other); where input is 0, the result is 0 unless other is nan."""
 
     def xlogy_(self, other: Tensor | builtins.float) -> Tensor:
         """Apply `xlogy` in place, and record it.  Raises GradientError for a Var outside no_grad."""

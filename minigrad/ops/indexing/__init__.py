@@ -1,1 +1,1 @@
-"""Reading and writing by index tensors and masks, and sorting."""
+"""Reads and writes with index tensors and masks, sorting, searching and histograms."""

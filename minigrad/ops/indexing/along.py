@@ -1,4 +1,4 @@
-"""Elements along a dim by index, stretched first; and each element several times."""
+"""Elements that broadcast indices select along a dim, and repetition of each element."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ from minigrad.runtime.tensor import Tensor, describe
 
 @composed()
 def take_along_dim(input: Tensor, indices: Tensor, dim: OneDim = None) -> Tensor:
-    """Return `gather` of input and indices that broadcast along the other dims; without a dim, of all as a row."""
+    """Return the elements of input at indices along `dim`; both broadcast along the other dims, and then `gather` runs.
+
+    Without a dim, both are flattened first.
+    """
     if dim is None:
         return gather(reshape(input, -1), 0, reshape(indices, -1))
     if input.ndim != indices.ndim:
@@ -41,15 +44,17 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: OneDim = None) -> Tensor
 def repeat_interleave(
     input: Tensor, repeats: Tensor | int, dim: OneDim = None, *, output_size: int | None = None
 ) -> Tensor:
-    """Repeat each element several times, one after the other, along `dim`, or of all as a row.
+    """Repeat each element along `dim`; the copies of an element are next to each other.
 
-    repeats: how often, for all elements or one count for each.  Gradient: summed over the repeats.
+    Without a dim, the input is flattened first.
+    repeats: the number of copies, one number for all elements or an integer tensor with one number for each.
+    Gradient: for each element, the sum of g over its copies.
     """
     x, d = (reshape(input, input.numel()), 0) if dim is None else (input, dim)
     if not x.ndim:
         raise ShapeError(f"repeat_interleave: {describe(x)} has no dim to repeat along", op="repeat_interleave")
     n = x.shape[d]
-    if repeats.__class__ is int and repeats >= 0 and output_size in (None, n * repeats):  # usual
+    if repeats.__class__ is int and repeats >= 0 and output_size in (None, n * repeats):  # the common case
         return repeated(x, d, repeats)
     counts = counts_of(x, repeats)
     if counts.size not in (1, n) or counts.ndim > 1 or (counts < 0).any():
@@ -67,13 +72,13 @@ def repeat_interleave(
 
 
 def repeated(x: Tensor, d: int, count: int) -> Tensor:
-    """Return each element `count` times along a dim."""
+    """Return a tensor with each element repeated `count` times along a dim."""
     spread = expand(x.unsqueeze(d + 1), shape=(*x.shape[: d + 1], count, *x.shape[d + 1 :]))
     return reshape(clone(spread), (*x.shape[:d], x.shape[d] * count, *x.shape[d + 1 :]))
 
 
 def counts_of(x: Tensor, repeats: Any) -> Any:
-    """Repeats as an array of counts."""
+    """Return the argument `repeats` as an array of counts.  Raises DTypeError for a tensor that is not integer."""
     if not isinstance(repeats, Tensor):
         return np.array(as_int(repeats, "repeats", "repeat_interleave"))
     if not repeats.dtype.is_int:

@@ -1,7 +1,7 @@
-"""x[...] = value, and the other functions that write a value into an existing tensor.
+"""Implement `x[...] = value`, and other functions that write a value into an existing tensor.
 
-For a basic index, the view is written.  For index tensors and masks, `index_copy` writes the values in place; for a
-mask and a single element, `where` does.  A write into a tracked tensor, or of a tracked value, is recorded.
+For a basic index, the value is written into a view.  For index tensors and masks, `index_copy` writes the values in
+place; for a mask and a single value, `where` does.  A write into a tracked tensor, or of a tracked value, is recorded.
 """
 
 from __future__ import annotations
@@ -37,16 +37,16 @@ from minigrad.runtime.writing import check_writable
 
 CAST = cast.op  # type: ignore[attr-defined]
 CLONE: Op = clone.op  # type: ignore[attr-defined]
-COMMON = 1000.0  # every float dtype can represent integers below this, and they occur often
+COMMON = 1000.0  # numbers of smaller magnitude are in the range of every float dtype, and take a short path
 COPY_IN: Op = index_copy.op  # type: ignore[attr-defined]
 
 
 def set_item(x: Tensor, index: Any, value: Any) -> None:
-    """Assign x[index] = value through the view of the basic indices, at index tensors or where a mask is True.
+    """Assign `x[index] = value`, for basic indices, index tensors and masks.
 
-    The value broadcasts and is cast. A write into a tracked tensor, or of a tracked value, is recorded. If index
-    tensors name a position twice, the last value is stored and receives the gradient. Raises GradientError for a Var
-    outside no_grad, and the same errors as `x[index]`.
+    The value broadcasts and is cast to the dtype of x.  A write into a tracked tensor, or of a tracked value, is
+    recorded.  If index tensors select a position twice, the last value is stored and receives the gradient.
+    Raises GradientError for a Var outside no_grad, and the same errors as `x[index]`.
     """
     if x.__class__ not in PLAIN and isinstance(x, Tracer):
         set_traced(x, index, value)
@@ -65,11 +65,11 @@ def set_item(x: Tensor, index: Any, value: Any) -> None:
 
 
 def put_at(y: Tensor, gathers: Gathers, value: Any, x: Tensor) -> None:
-    """Write value, broadcast and cast, into the memory of y at index tensors and masks; y is x or a view of x."""
+    """Write a value into y, which is x or a view of x, at index tensors and masks; it broadcasts and is cast."""
     check_writable("index", x, (*tensors_of("index", value), *[index for _, index in gathers]))
     check_writable("index", y)
     y, dim, shape, positions, source = located(y, gathers, value, x)
-    # If y shares memory with the source or the index, a copy is needed: slices are read while others are written.
+    # If y shares memory with the source or the index, they are copied, because reads and writes are interleaved.
     source, positions = (clone(v) if v.storage is y.storage else v for v in (source, positions))
     if shape == y.shape or numel(shape) == 0 or y.layout.reshape(shape) is not None:
         part = y if shape == y.shape else as_view(y, shape=shape)
@@ -80,8 +80,11 @@ def put_at(y: Tensor, gathers: Gathers, value: Any, x: Tensor) -> None:
 
 
 def located(y: Tensor, gathers: Gathers, value: Any, x: Tensor) -> tuple[Tensor, int, tuple[int, ...], Tensor, Tensor]:
-    """Return (y, dim, shape, positions, source): y with the indexed dims next to each other, its shape with these dims
-    merged into `dim`, the positions along `dim`, and value as slices for them."""
+    """Return (y, dim, shape, positions, source), which describe a write as one `index_copy`.
+
+    y has the indexed dims next to each other, and `shape` is its shape with these dims merged into `dim`.  `positions`
+    are the positions along `dim`, and `source` is the value, expanded to one slice per position.
+    """
     y, dim, count, positions = chosen_by(y, gathers)
     lead, rest, n = y.shape[:dim], y.shape[dim + count :], positions.numel()
     expect_fit(y, "index", x, value, (*lead, *positions.shape, *rest))
@@ -94,7 +97,7 @@ def located(y: Tensor, gathers: Gathers, value: Any, x: Tensor) -> tuple[Tensor,
 
 
 def chosen_by(y: Tensor, gathers: Gathers) -> tuple[Tensor, int, int, Tensor]:
-    """Return (y, dim, count, positions): see `side_by_side`."""
+    """Return (y, dim, count, positions), with the meaning that they have in `side_by_side`."""
     dim, index = gathers[0]
     if len(gathers) > 1:
         return side_by_side(y, gathers)
@@ -102,23 +105,23 @@ def chosen_by(y: Tensor, gathers: Gathers) -> tuple[Tensor, int, int, Tensor]:
 
 
 def fill_where(y: Tensor, dim: int, mask: Tensor, value: Any, x: Tensor) -> None:
-    """Write value, of one element, into y's memory where a mask is True."""
+    """Write a value of one element into y where a mask is True; `dim` is the first dim that the mask covers."""
     check_writable("index", x, tensors_of("index", value))
     check_writable("index", y)
-    # One element fits any number of positions, so the mask need not be read to count them.
+    # One element broadcasts to any number of positions, so the True elements of the mask need not be counted.
     expect_fit(y, "index", x, value, (*y.shape[:dim], mask.numel(), *y.shape[dim + mask.ndim :]))
     fill_masked(y, dim, mask, as_source(value, x))
 
 
 def as_source(value: Any, x: Tensor) -> Tensor:
-    """Return a value to be written as a tensor."""
+    """Return the value of a write into x as a tensor."""
     if value.__class__ is float and x.dtype.is_float and -COMMON < value < COMMON:
         return number(value, x.dtype, x.device)
     return value if isinstance(value, Tensor) else Tensor(*store(value, exact_dtype(value, x), x.device, "index"))
 
 
 def exact_dtype(value: Any, x: Tensor) -> DType | None:
-    """Return the dtype of x if the default dtype of Python numbers would round them or could not store them."""
+    """Return the dtype for a value of Python numbers: that of x if the default dtype could lose precision, or None."""
     if isinstance(value, (np.ndarray, np.generic)):
         return None
     large = x.dtype is uint64 and isinstance(value, int) and value > iinfo(int64).max
@@ -126,15 +129,15 @@ def exact_dtype(value: Any, x: Tensor) -> DType | None:
 
 
 def shape_of(value: Any) -> tuple[int, ...]:
-    """Return the shape of a value to be written."""
+    """Return the shape of the value of a write, which may be a tensor, an array, a number or nested lists."""
     return tuple(value.shape) if isinstance(value, (Tensor, np.ndarray)) else nested_shape(value)
 
 
-# ---- values of transforms: the write as a function, whose result replaces the old value ------------------------------
+# ---- writes inside a transform: a function computes the new value, which replaces the old value ----------------------
 
 
 def begin_write(name: str, x: Any) -> None:
-    """Raise unless a value of a transform may be written."""
+    """Raise an error unless x, a tensor inside a transform, may be written."""
     begin = getattr(x.transform, "begin_write", None)
     if begin is None:
         check_writable(name, x)
@@ -143,7 +146,7 @@ def begin_write(name: str, x: Any) -> None:
 
 
 def set_traced(x: Any, index: Any, value: Any) -> None:
-    """x[index] = value for a value of a transform."""
+    """Assign `x[index] = value` for a tensor x inside a transform."""
     begin_write("index", x)
     tensors_of("index", value)
     entries, gathers = entries_of(x, index)
@@ -165,7 +168,7 @@ def set_traced(x: Any, index: Any, value: Any) -> None:
 
 
 def copy_into(y: Tensor, value: Any, name: str, x: Tensor) -> None:
-    """Write value, broadcast and cast, into the memory of y, which is x or a view of x."""
+    """Write a value into y, which is x or a view of x; the value broadcasts and is cast."""
     if y.__class__ not in PLAIN and isinstance(y, Tracer):
         begin_write(name, y)
         expect_fit(y, name, x, value, y.shape)
@@ -185,16 +188,16 @@ def copy_into(y: Tensor, value: Any, name: str, x: Tensor) -> None:
 
 
 def set_var(x: Var, value: Any) -> Var:
-    """Write `value` into this Var, in place; shape must agree, the dtype is cast.
+    """Write a value into this Var, in place; the shapes must be equal, and the dtype is cast.
 
-    Raises ShapeError for another shape, StorageError for a tensor that shares this Var's storage.
+    Raises ShapeError for another shape, and StorageError for a tensor that shares the storage of this Var.
     """
     set_value(x, value, "set")
     return x
 
 
 def set_value(x: Tensor, value: Any, name: str) -> None:
-    """Write `value` into the memory of x, unrecorded; messages call the caller `name`."""
+    """Write a value into the memory of x without recording it; `name` is the caller's name in messages."""
     if isinstance(value, Tensor) and value.storage is x.storage:
         raise StorageError(
             f"{name}: the {kind_of(x)} {describe(x)} cannot be set to a tensor that is derived from its own value and "
@@ -215,12 +218,12 @@ def set_value(x: Tensor, value: Any, name: str) -> None:
 
 
 def kind_of(x: Tensor) -> str:
-    """Return the noun for x in messages."""
+    """Return the noun for x in messages, "Var" or "tensor"."""
     return "Var" if x.is_variable else "tensor"
 
 
 def expect_fit(y: Tensor, name: str, x: Tensor, value: Any, wanted: tuple[int, ...]) -> None:
-    """Raise unless a value to be written into y broadcasts to `wanted`, and is on the device of x."""
+    """Raise ShapeError or DeviceError unless a value broadcasts to the shape `wanted` and is on the device of x."""
     shape = shape_of(value)
     if stretched_strides(shape, (0,) * len(shape), wanted) is None:
         shown = describe(value) if isinstance(value, (Tensor, np.ndarray)) else f"a list of shape {shape}"
@@ -237,7 +240,8 @@ def expect_fit(y: Tensor, name: str, x: Tensor, value: Any, wanted: tuple[int, .
 
 
 def tensors_of(name: str, value: Any) -> tuple[Tensor, ...]:
-    """Return the value to be written as a tuple of one tensor, or an empty tuple if it is not a tensor.
+    """Return the value of a write as a tuple of one tensor, or an empty tuple if it is not a tensor.
+
 
     Raises GradientError for a list with tensors that require a gradient, because a list is copied without gradients.
     """
@@ -253,7 +257,7 @@ def tensors_of(name: str, value: Any) -> tuple[Tensor, ...]:
 
 
 def tensors_in(value: Any) -> Iterator[Tensor]:
-    """Yield a value that is a tensor, or the tensors in its nested lists."""
+    """Yield all tensors in nested lists, or the value itself if it is a tensor."""
     if isinstance(value, Tensor):
         yield value
     elif isinstance(value, (list, tuple)):

@@ -1,8 +1,9 @@
-"""Reading and adding by index tensors: gather, index_select and their adjoints.
+"""Reads and additions with index tensors: gather, index_select and their adjoints.
 
-An index tensor may contain negative positions, which count from the end. The kernel that uses an index checks its
-range. It reads each position once; an invalid position touches no memory, and an error discards the result. So no other
-thread can change an index between the check and its use. `subscript.py` has `x[...]`, `masks.py` selection by masks.
+An index tensor may contain negative positions, which count from the end.  The kernel that uses an index checks its
+range.  It reads each position once, so no other thread can change an index between the check and its use.  For an
+invalid position no memory is accessed, and an error discards the result.  `subscript.py` implements `x[...]`, and
+`masks.py` implements selection by masks.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def _dtype(op: Op, specs: tuple[Spec, ...], *, dim: int) -> DType:
 
 
 def watched(op: Callable[..., Any], backend: Backend, made: Any, x: Spec, index: Spec, dim: int) -> Launch:
-    """Return a launch over (x, index, ..., out) whose errors name the position that does not exist."""
+    """Return a launch over (x, index, ..., out) that reports a position which does not exist as IndexOutOfRange."""
     names, size = op.op.operands, x.shape[dim]  # type: ignore[attr-defined]
     launch = as_launch(made, len(names) + 1, op.op.name)  # type: ignore[attr-defined]
     if index.layout.numel and 0 in (*x.shape[:dim], *x.shape[dim + 1 :]):
@@ -59,7 +60,7 @@ def watched(op: Callable[..., Any], backend: Backend, made: Any, x: Spec, index:
 
 
 def check_within(steps: Steps, index: Value, size: int) -> None:
-    """Add steps that end the launch where an index names a position that a dim of this size does not have."""
+    """Add steps that end a launch if the index contains a position outside a dim of this size."""
     if index.layout.numel:
         bounds = steps.work((2,), int64)
         steps.ask(Bounds(), bounds, index)
@@ -105,12 +106,12 @@ def _add_shape(op: Op, x: Spec, index: Spec, src: Spec, *, dim: int) -> tuple[in
 
 
 def zeros_of(shape: tuple[int, ...], like: Tensor) -> Tensor:
-    """Return zeros to add to, with the dtype of a tensor; all elements share the memory of one."""
+    """Return zeros with the dtype and device of `like`; they are a view of one element with strides of 0."""
     return expand(number(0.0, like.dtype, like.device), shape=shape)
 
 
 def gathered(x: Tensor, index: Tensor, out: Any) -> Tensor | None:
-    """Return the result of an index with other dims than x, if it names nothing or one of the two is a scalar."""
+    """Return `gather` for an index with another number of dims than x: an empty index, or a scalar; otherwise None."""
     if index.numel() and {index.ndim, x.ndim} != {0, 1}:
         return None
     row = reshape(x, (x.numel(),))
@@ -119,7 +120,7 @@ def gathered(x: Tensor, index: Tensor, out: Any) -> Tensor | None:
 
 
 def fitted(x: Tensor, dim: int, index: Tensor, src: Tensor, out: Any) -> Any:
-    """Return the result of `scatter_add` for an index that names nothing, or is smaller than src; otherwise None."""
+    """Return `scatter_add` for an empty index, or an index that is smaller than src; otherwise None."""
     if index.ndim != x.ndim and not index.numel():
         return clone(x) if out is None else copy_result("scatter_add", x, out)
     if index.shape == src.shape or index.ndim != src.ndim or any(n > m for n, m in zip(index.shape, src.shape)):
@@ -144,9 +145,11 @@ def fitted(x: Tensor, dim: int, index: Tensor, src: Tensor, out: Any) -> Any:
     ),
 )
 def gather(backend, out, input: Tensor, dim: Dim, index: Tensor, *, sparse_grad: Front = False):
-    """Return out[i, j, k] = input[i, index[i, j, k], k] for dim 1, and so on.
+    """Return the elements of input at the positions that index contains along `dim`.
 
-    Gradient: g added where elements were read. sparse_grad: has no effect, since gradients are dense.
+    For a tensor of three dims and dim=1, out[i, j, k] = input[i, index[i, j, k], k].
+    sparse_grad: has no effect, because gradients are dense.
+    Gradient: g, added at the positions from which elements were read.
     """
     return watched(gather, backend, backend.prepare(Gather(dim), out, input, index), input, index, dim)
 
@@ -164,10 +167,11 @@ def gather(backend, out, input: Tensor, dim: Dim, index: Tensor, *, sparse_grad:
     ),
 )
 def scatter_add(backend, out, input: Tensor, dim: Dim, index: Tensor, src: Tensor):
-    """Return input with src[i, j, k] added at [i, index[i, j, k], k] for dim 1; repeated positions add up.
+    """Return input with the elements of src added at the positions that index contains along `dim`.
 
-    Of a src that is larger than the index, the first elements along each dim are added.
-    Gradient: g, and g gathered.
+    For a tensor of three dims and dim=1, src[i, j, k] is added at [i, index[i, j, k], k].  Elements with the same
+    position are summed.  If src is larger than the index, only its first elements along each dim are added.
+    Gradient: g for input, and the elements of g at these positions for src.
     """
     launch = backend.prepare(ScatterAdd(dim), out, input, index, src)
     return watched(scatter_add, backend, launch, input, index, dim)
@@ -187,9 +191,12 @@ def scatter_add(backend, out, input: Tensor, dim: Dim, index: Tensor, src: Tenso
     label="scatter",
 )
 def scatter_put(backend, out, input: Tensor, dim: Dim, index: Tensor, src: Tensor):
-    """Return input with src[i, j, k] at [i, index[i, j, k], k] for dim 1; the last of equal positions wins.
+    """Return input with the elements at the positions that index contains along `dim` replaced by those of src.
 
-    Gradient: g without these elements for input, and g gathered for src, 0 for an element that is not the last.
+    For a tensor of three dims and dim=1, src[i, j, k] is stored at [i, index[i, j, k], k].  If a position occurs more
+    than once, the last element is stored.
+    Gradient: for input, g with 0 at these positions; for src, the elements of g at these positions, and 0 for an
+    element that was overwritten.
     """
     launch = backend.prepare(ScatterJoin(dim, SECOND), out, input, index, src)
     return watched(scatter_put, backend, launch, input, index, dim)
@@ -204,9 +211,9 @@ def scatter_put(backend, out, input: Tensor, dim: Dim, index: Tensor, src: Tenso
     method=True,
 )
 def index_select(backend, out, input: Tensor, dim: Dim, index: Tensor):
-    """Return the slices of input along `dim` that the 1-d `index` names, in its order.
+    """Return the slices of input at the positions in the vector `index` along `dim`, in the order of the index.
 
-    Gradient: g added back slice by slice.
+    Gradient: each slice of g is added at its position.
     """
     return watched(index_select, backend, backend.prepare(Select(dim), out, input, index), input, index, dim)
 
@@ -224,9 +231,10 @@ def index_select(backend, out, input: Tensor, dim: Dim, index: Tensor):
     ),
 )
 def index_add(backend, out, input: Tensor, dim: Dim, index: Tensor, source: Tensor, *, alpha: Front = 1):
-    """Return input with alpha * source added along `dim` at the 1-d `index`; repeated positions add up.
+    """Return input with the slices of alpha * source added at the positions in the vector `index` along `dim`.
 
-    Gradient: g, and g's slices times alpha.
+    Slices with the same position are summed.
+    Gradient: g for input, and alpha times the slices of g at these positions for source.
     """
     launch = backend.prepare(SelectAdd(dim), out, input, index, source)
     return watched(index_add, backend, launch, input, index, dim)
@@ -246,14 +254,15 @@ def index_add(backend, out, input: Tensor, dim: Dim, index: Tensor, source: Tens
     in_place=True,
 )
 def index_copy(backend, out, input: Tensor, dim: Dim, index: Tensor, source: Tensor):
-    """Return input with its slices along `dim` at the 1-d `index` replaced by those of source.
+    """Return input with the slices at the positions in the vector `index` along `dim` replaced by those of source.
 
-    The last slice of equal positions wins. Gradient: g without these slices for input; the slices of g for source, 0
-    for a slice that was overwritten.
+    If a position occurs more than once, the last slice is stored.
+    Gradient: for input, g with 0 in these slices; for source, these slices of g, and 0 for a slice that was
+    overwritten.
     """
     steps = Steps(backend, (out,), (input, index, source))
     (result,), (whole, positions, slices) = steps.outs, steps.operands
-    # The result may be the input itself, so an index that does not exist writes nothing.
+    # The result may be the input itself, so the index is checked first, and nothing is written after an error.
     check_within(steps, positions, input.shape[dim])
     steps.ask(Copy(), result, whole, unless_same=(whole, result) if input.layout == out.layout else None)
     steps.ask(SelectPut(dim), result, positions, slices)
@@ -261,7 +270,7 @@ def index_copy(backend, out, input: Tensor, dim: Dim, index: Tensor, source: Ten
 
 
 def _standing(g: Tensor, index: Tensor, size: int, dim: int) -> Tensor:
-    """Return the slices of g whose position no later one names again, and zeros for the others."""
+    """Return the slices of g, with zeros for each slice whose position occurs again later in the index."""
     n = index.shape[-1]
     if n < 2:
         return g
@@ -272,7 +281,7 @@ def _standing(g: Tensor, index: Tensor, size: int, dim: int) -> Tensor:
 
 
 def _last(g: Tensor, index: Tensor, shape: tuple[int, ...], dim: int) -> Tensor:
-    """Return the elements of g that are the last of those with their position along `dim`, and zeros for the others."""
+    """Return the elements of g, with 0 for each element whose position along `dim` occurs again later in the index."""
     order = arange(index.shape[dim], device=g.device)
     order = expand(order, shape=index.transpose(dim, -1).shape).transpose(dim, -1)
     last = scatter_put(zeros_of(shape, order), dim, index, order)
@@ -283,7 +292,11 @@ def _last(g: Tensor, index: Tensor, shape: tuple[int, ...], dim: int) -> Tensor:
 
 
 def _select_batch(x: Tensor, index: Tensor, dim: int, flags: Flags) -> Tensor:
-    """Slices for each of a batch: a dim further, or with an index of its own for each all in one, or a gather."""
+    """Return `index_select` for a batch.
+
+    With one index for all samples, the dim is moved by one.  With one index per sample, a single tensor takes all
+    indices as one, and a batch of tensors is a `gather`.
+    """
     if not flags[1]:
         return index_select(x, dim + 1, index)
     if not flags[0]:
@@ -294,13 +307,13 @@ def _select_batch(x: Tensor, index: Tensor, dim: int, flags: Flags) -> Tensor:
 
 
 def _spread(index: Tensor, dim: int, shape: tuple[int, ...]) -> Tensor:
-    """Return an index for each of a batch, along `dim` of one, over all dims: a view."""
+    """Return a batch of index vectors, expanded to `shape` as a view; `dim` is the indexed dim of a sample."""
     at = (index.shape[0], *(1,) * dim, index.shape[1], *(1,) * (len(shape) - dim - 2))
     return expand(reshape(index, at), shape=shape)
 
 
 def _add_batch(x: Tensor, index: Tensor, src: Tensor, dim: int, flags: Flags, size: int) -> Tensor:
-    """Slices added for each of a batch."""
+    """Return `index_add` for a batch; with one index per sample, it is a `scatter_add`."""
     x, src = stretched(x, flags[0], size), stretched(src, flags[2], size)
     if flags[1]:
         return scatter_add(x, dim + 1, _spread(index, dim, src.shape), src)
@@ -308,7 +321,7 @@ def _add_batch(x: Tensor, index: Tensor, src: Tensor, dim: int, flags: Flags, si
 
 
 def _copy_batch(x: Tensor, index: Tensor, src: Tensor, dim: int, flags: Flags, size: int) -> Tensor:
-    """Slices put for each of a batch; with positions of its own for each, the batch and the dim are one."""
+    """Return `index_copy` for a batch; with one index per sample, the batch and the indexed dim are merged."""
     x, src = stretched(x, flags[0], size), stretched(src, flags[2], size)
     if not flags[1]:
         return index_copy(x, dim + 1, index, src)
@@ -324,7 +337,7 @@ def _copy_batch(x: Tensor, index: Tensor, src: Tensor, dim: int, flags: Flags, s
 
 
 def check_positions(label: str, index: Tensor, x: Spec, dim: int) -> None:
-    """Raise IndexOutOfRange for a position of an index, or of any of a batch of them, that dim of x does not have."""
+    """Raise IndexOutOfRange if an index, or any index of a batch, contains a position outside a dim of x."""
     while isinstance(index, Tracer):
         index = index.value  # type: ignore[attr-defined]
     backend, size = backend_of(index.device), x.shape[dim]

@@ -1,7 +1,7 @@
-"""histogram and histogramdd: the count, or the sum of the weights, of the elements or points in each bin.
+"""The ops `histogram` and `histogramdd`: the number of elements or points in each bin, or the sum of their weights.
 
-An element is in the bin whose left edge is the last one that is not above it; the right edge of the last bin is part of
-that bin.  Elements outside and nan are ignored. Nothing here has a gradient.
+A bin contains its left edge and not its right edge; the last bin contains both.  Elements outside all bins and nan are
+ignored.  These ops are not differentiable.
 """
 
 from __future__ import annotations
@@ -33,21 +33,26 @@ def histogram(
     input: Tensor, bins: int | Tensor, *, range: Sequence[float] | None = None, weight: Tensor | None = None,
     density: Flag = False,
 ) -> Any:  # fmt: skip
-    """Count the elements in each bin, or add up their weights: (hist, bin_edges), in input's dtype.
+    """Count the elements in each bin, or sum their weights, and return (hist, bin_edges) in the dtype of the input.
 
     Parameters
     ----------
-    bins : how many bins of one width there are from range[0] to range[1], or a tensor of rising edges.
-    range : from the smallest to the largest element if None; half below and above where these are equal.
-    weight : of input's shape, 1 if None.
-    density : divide by the sum of all bins and by the width of each, so that the integral is 1.
+    bins : int or Tensor
+        Number of bins of equal width from range[0] to range[1], or a vector of ascending edges.
+    range : sequence of float, optional
+        Ends of the range; by default the smallest and the largest element. If these are equal, the range extends by 0.5
+        to both sides.
+    weight : Tensor, optional
+        Weight of each element, in the shape of the input; by default every element counts as 1.
+    density : bool, default False
+        Whether to divide each bin by the sum of all bins and by its width, so that the integral is 1.
 
     Raises
     ------
     DTypeError
-        If input is not a float tensor, or weight or edges have another dtype.
+        If the input is not a float tensor, or if the weight or the edges have another dtype.
     ArgumentError
-        If there is no bin, or the range is not finite or does not rise.
+        If there are no bins, or if the range is not finite or not ascending.
     """
     points = reshape(input, (input.numel(), 1))
     weights = weight if weight is None or weight.shape != input.shape else reshape(weight, (-1,))
@@ -59,10 +64,13 @@ def histogram(
 def histogramdd(
     input: Tensor, bins: Any, range: Sequence[float] | None = None, weight: Tensor | None = None, density: Flag = False
 ) -> Any:
-    """Count the points (..., D) in each bin of D dims, or add up their weights: (hist, D tensors of edges).
+    """Count the points (..., D) in each bin of D dims, or sum their weights, and return (hist, D tensors of edges).
 
-    bins: an int for all dims, or one for each, or a tensor of edges for each.  range: 2 * D numbers.
-    weight: of shape (...).  Otherwise as `histogram`.
+    The dtypes and errors are those of `histogram`.
+
+    bins: the number of bins, one int for all dims or for each dim, or a vector of ascending edges for each dim.
+    range: 2 * D numbers, the ends of the range of each dim.
+    weight: the weight of each point, of shape (...).
     """
     if input.ndim < 2:
         raise ShapeError(f"histogramdd: expected points (..., D), got {describe(input)}", op="histogramdd")
@@ -76,7 +84,7 @@ def histogramdd(
 def counted(
     name: str, points: Tensor, bins: list[Any], limits: Any, weight: Tensor | None, density: bool
 ) -> tuple[Tensor, tuple[Tensor, ...]]:
-    """Return the counts of points (n, D) in bins, or the sums of their weights, and the edges of each dim."""
+    """Return the histogram of points (n, D), the counts or the sums of the weights, and the edges of each dim."""
     n, dims = points.shape
     points = points.detach()
     if not points.dtype.is_float or any(isinstance(x, Tensor) and x.dtype is not points.dtype for x in (*bins, weight)):
@@ -108,7 +116,7 @@ def counted(
 
 
 def edges_of(name: str, x: Tensor, bins: Any, limits: Any) -> Tensor:
-    """Return the edges of the bins of one dim."""
+    """Return the edges of the bins of one dim, from a number of bins or a vector of edges."""
     if isinstance(bins, Tensor):
         if bins.ndim != 1 or bins.shape[0] < 2:
             raise ArgumentError(

@@ -1,7 +1,8 @@
-"""Selection by masks: nonzero, masked_select, masked_fill, masked_scatter, and the ops behind `x[mask]`.
+"""Selection by masks: nonzero, masked_select, masked_fill, masked_scatter, and the ops of `x[mask]`.
 
-The number of selected elements depends on the values of a mask, so no call plan can store it. A first pass counts the
-mask, a second writes its positions. They are an ordinary index; `gathering.py` has its reads and gradients.
+The number of selected elements depends on the values of a mask, so a call plan cannot store it.  A first pass counts
+the True elements of the mask, and a second pass writes their positions.  These positions are an ordinary index;
+`gathering.py` implements the reads with an index and their gradients.
 """
 
 from __future__ import annotations
@@ -31,17 +32,17 @@ from minigrad.runtime.dispatch import number
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 from minigrad.runtime.tracers import Tracer
 
-PART = 8192  # elements per count
+PART = 8192  # number of elements of a mask that are counted as one part
 
 
 def _parts(mask: Tensor) -> int:
-    """Into how many parts a mask is counted, so that many threads find work: from its shape alone."""
+    """Return the number of parts in which threads count a mask; it depends only on the shape of the mask."""
     return pieces(mask.numel(), PART)[1]
 
 
 @kernel(dtype=index_dtype, shape=lambda op, mask, *, parts: (parts + 1,), namespace=())
 def tally(backend, out, mask, *, parts: Size):
-    """Return how many elements of a mask are True before each of equal parts of it, and the total at the end."""
+    """Return the number of True elements of a mask before each of its equal parts, and the total at the end."""
     return backend.prepare(Tally(parts), out, mask)
 
 
@@ -52,7 +53,7 @@ def locate(backend, out, mask, starts, *, count: Size):
 
 
 def tallied(mask: Tensor) -> tuple[Tensor, int]:
-    """Return the tally of a mask, and how many elements are True.  Raises GradientError for a mask in a transform."""
+    """Return the tally of a mask, and the number of True elements.  Raises GradientError inside a transform."""
     if isinstance(mask, Tracer):
         raise GradientError(
             f"how many elements a mask chooses depends on its values, and {describe(mask)} belongs to a transform, "
@@ -60,47 +61,50 @@ def tallied(mask: Tensor) -> tuple[Tensor, int]:
         )
     parts = _parts(mask)
     starts = tally(mask, parts=parts)
-    # A tally is dense and begins at the start of its buffer, so one element is read without its layout.
+    # A tally is contiguous from the start of its buffer, so its last element is read without its layout.
     return starts, int(backend_of(starts.device).to_host(starts.storage)[parts])
 
 
 def count_true(mask: Tensor) -> int:
-    """How many elements of a mask hold."""
+    """Return the number of True elements of a mask."""
     return tallied(mask)[1]
 
 
 def positions_of(mask: Tensor) -> Tensor:
-    """Row-major positions (int64, 1-d) of the elements that hold."""
+    """Return the row-major positions of the True elements of a mask, as a vector of int64."""
     starts, count = tallied(mask)
     return locate(mask, starts, count=count)
 
 
 def choose(x: Tensor, dim: int, mask: Tensor) -> Tensor:
-    """Return x[..., mask, ...]: one dim of the selected elements replaces the dims of the mask, from `dim` on."""
+    """Return x[..., mask, ...], in which one dim of selected elements replaces the dims of the mask, from `dim` on."""
     rest = x.shape[dim + mask.ndim :]
     flat = x if mask.ndim == 1 else x.reshape(*x.shape[:dim], mask.numel(), *rest)
     return index_select(flat, dim, positions_of(mask))
 
 
 def _ranks(mask: Tensor) -> Tensor:
-    """For each element, flat, how many before it hold; within what there is, for those where it does not matter."""
+    """Return, for each element of a mask, flattened, the number of True elements before it.
+
+    For elements that are False, whose value is not used, the number is clamped to the valid positions.
+    """
     running = cumsum(mask.reshape(-1), 0)
     return clamp_between(running - 1, 0, int(running[-1].item()) - 1)
 
 
 def mask_over(y: Tensor, dim: int, mask: Tensor) -> Tensor:
-    """Return a mask of some dims of y over all of them."""
+    """Return a mask that covers some dims of y, from `dim` on, expanded to the shape of y."""
     whole = mask.reshape(*(1,) * dim, *mask.shape, *(1,) * (y.ndim - dim - mask.ndim))
     return expand(whole, shape=y.shape)
 
 
 def fill_masked(y: Tensor, dim: int, mask: Tensor, source: Tensor) -> None:
-    """y[..., mask, ...] = source, which is one element, in y's memory."""
+    """Write source, a tensor of one element, into y where a mask is True: y[..., mask, ...] = source."""
     where(mask_over(y, dim, mask), clone(cast(source, dtype=y.dtype).reshape(())), y, out=y)
 
 
 def _expect_mask(name: str, x: Tensor, mask: Tensor) -> tuple[int, ...]:
-    """Return the shape that both broadcast to.  Raises DTypeError unless the mask is bool."""
+    """Return the shape to which x and a mask broadcast.  Raises DTypeError unless the mask is bool."""
     expect_tensors(name, x, mask)
     if mask.dtype is not bool_:
         raise DTypeError(
@@ -121,14 +125,17 @@ def _expect_mask(name: str, x: Tensor, mask: Tensor) -> tuple[int, ...]:
 
 @composed()
 def nonzero(input: Tensor, *, as_tuple: Flag = False) -> Any:
-    """Return the int64 indices of all nonzero elements, one row for each; as_tuple: one tensor for each dim instead."""
+    """Return the indices of all nonzero elements as an int64 matrix, with one row per element.
+
+    as_tuple: whether to return a tuple with one vector of indices per dim instead.
+    """
     mask = input if input.dtype is bool_ else ne(input, 0)
     positions = positions_of(mask.reshape(1) if mask.ndim == 0 else mask)
     columns, rest = [], positions
     for d in range(input.ndim - 1):
         steps = numel(input.shape[d + 1 :])
         columns.append(floor_divide(rest, steps))
-        rest = rest - columns[-1] * steps  # one division per dim, because computing the remainder would be another one
+        rest = rest - columns[-1] * steps  # the remainder without a second division
     columns += [rest] * bool(input.ndim)
     if as_tuple:
         return tuple(columns) if input.ndim else (positions,)
@@ -137,7 +144,10 @@ def nonzero(input: Tensor, *, as_tuple: Flag = False) -> Any:
 
 @composed()
 def masked_select(input: Tensor, mask: Tensor) -> Tensor:
-    """Return the elements where `mask` is True, 1-d and row-major; both broadcast.  Gradient: g where each was read."""
+    """Return a vector of the elements where `mask` is True, in row-major order; input and mask broadcast.
+
+    Gradient: g at the selected elements, and 0 elsewhere.
+    """
     shape = _expect_mask("masked_select", input, mask)
     whole = mask if mask.shape == shape else expand(mask, shape=shape)
     wide = input if input.shape == shape else expand(input, shape=shape)
@@ -146,9 +156,10 @@ def masked_select(input: Tensor, mask: Tensor) -> Tensor:
 
 @composed(out=False)
 def masked_fill(input: Tensor, mask: Tensor, value: Tensor | float) -> Tensor:
-    """Return x with `value`, a number or a 0-d tensor, where `mask` is True; the two broadcast.  The dtype of x stays.
+    """Return a copy of the input with `value` where `mask` is True; input and mask broadcast.
 
-    Gradient: g where the mask does not hold; for a value the sum of the rest.
+    value: a number or a tensor without dims, which is cast to the dtype of the input.
+    Gradient: for input, g where the mask is False, and 0 elsewhere; for value, the sum of g where the mask is True.
     """
     _expect_mask("masked_fill", input, mask)
     return where(mask, _filling("masked_fill", input, value), input)
@@ -156,23 +167,24 @@ def masked_fill(input: Tensor, mask: Tensor, value: Tensor | float) -> Tensor:
 
 @public(namespace=MG)
 def fill(input: Tensor, value: Tensor | float) -> Tensor:
-    """Return a tensor of `value`, a number or a tensor of one, with the shape and dtype of input.
+    """Return a tensor filled with `value`, with the shape and dtype of the input.
 
-    Gradient: 0 for input; the sum of g for value.
+    value: a number or a tensor without dims.
+    Gradient: 0 for input, and the sum of g for value.
     """
     return masked_fill(input, number(True, bool_, input.device), value)
 
 
 @public(namespace=(), method=True)
 def masked_fill_(x: Tensor, mask: Tensor, value: float | Tensor) -> Tensor:
-    """Apply `masked_fill` in place."""
+    """Apply `masked_fill` in place; the mask must broadcast to the shape of x."""
     if _expect_mask("masked_fill_", x, mask) != x.shape:
         raise ShapeError(f"masked_fill_: the mask {describe(mask)} does not fit into {describe(x)}", op="masked_fill_")
     return where(mask, _filling("masked_fill_", x, value), x, out=x)
 
 
 def _filling(name: str, x: Tensor, value: Any) -> Tensor:
-    """Return a value as a scalar of x's dtype."""
+    """Return the value of `masked_fill` as a tensor without dims in the dtype of x."""
     if not isinstance(value, Tensor):
         return number(value, x.dtype, x.device)
     if value.ndim:
@@ -182,10 +194,11 @@ def _filling(name: str, x: Tensor, value: Any) -> Tensor:
 
 @composed(out=False)
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
-    """Return x with the elements of `source`, in their order, where `mask` is True; the two broadcast.
+    """Return a copy of the input with the elements of `source`, in their order, where `mask` is True.
 
-    Gradient: g where the mask does not hold, and to each element of source that was used.
-    Raises ShapeError for a source with fewer elements than the mask chooses.
+    Input and mask broadcast.
+    Gradient: for input, g where the mask is False, and 0 elsewhere; for source, g for each element that was used.
+    Raises ShapeError if source has fewer elements than the mask selects.
     """
     shape = _expect_mask("masked_scatter", input, mask)
     expect_tensors("masked_scatter", source)

@@ -1,7 +1,7 @@
-"""Functions that put values at positions: scatter, index_fill, index_put, put; take and argwhere, which read.
+"""Functions that write values at positions: scatter, index_fill, index_put and put; and take and argwhere, which read.
 
-Those that put whole slices are `index_copy` and `index_add` in a tensor whose elements, or whose indexed dims, are one
-dim. The last value of equal positions wins, and receives the gradient.
+`index_put` and `put` call `index_copy` or `index_add` on a tensor whose indexed dims, or all dims, are merged into one.
+If a position occurs more than once, the last value is stored and receives the gradient.
 """
 
 from __future__ import annotations
@@ -32,10 +32,12 @@ REDUCES = {"add": "sum", "multiply": "prod"}
 
 @composed(in_place=True)
 def scatter(input: Tensor, dim: Dim, index: Tensor, src: Tensor | float, *, reduce: str | None = None) -> Tensor:
-    """Return input with src[i, j, k], or a number, at [i, index[i, j, k], k] for dim 1.
+    """Return input with src, a tensor or a number, stored at the positions that index contains along `dim`.
 
-    reduce: "add" or "multiply" combines src with the element.
-    Gradient: g where nothing was put, and to each value that was not overwritten.
+    For a tensor of three dims and dim=1, src[i, j, k] is stored at [i, index[i, j, k], k].
+    reduce: "add" or "multiply" combines src with the element instead of replacing it.
+    Gradient: for input, g at positions that were not written, and 0 elsewhere; for src, the elements of g at these
+    positions, and 0 for an element that was overwritten.
     """
     if not index.numel():  # an index without elements selects nothing, whatever its shape is
         return clone(input)
@@ -60,7 +62,7 @@ def scatter(input: Tensor, dim: Dim, index: Tensor, src: Tensor | float, *, redu
 
 @composed(in_place=True)
 def index_fill(input: Tensor, dim: Dim, index: Tensor, value: Tensor | float) -> Tensor:
-    """Return input with one value in the slices along `dim` that the 1-d `index` names."""
+    """Return input with the slices at the positions in the vector `index` along `dim` filled with one value."""
     x = input if input.ndim else reshape(input, (1,))
     one = cast(value, dtype=x.dtype) if isinstance(value, Tensor) else number(value, x.dtype, x.device)
     if one.ndim or index.ndim > 1:
@@ -80,9 +82,10 @@ def index_fill(input: Tensor, dim: Dim, index: Tensor, value: Tensor | float) ->
 
 @composed(in_place=True)
 def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: Flag = False) -> Tensor:
-    """Return input with values, which broadcast, at input[indices]; indices is a sequence of index tensors or masks.
+    """Return input with the elements at input[indices] replaced by values, which broadcast.
 
-    accumulate: values are added to the elements, once for each time that a position is named.
+    indices: a sequence of index tensors or masks.
+    accumulate: whether to add values to the elements instead; a position that occurs n times receives n additions.
     """
     if values.dtype is not input.dtype:
         raise DTypeError(
@@ -104,9 +107,10 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: Flag = Fa
 
 
 def index_tuple(indices: Any) -> tuple[tuple[Any, ...], bool]:
-    """Return the indices of `index_put` for `entries_of`, and whether none of them has a dim.
+    """Return the indices of `index_put` for `entries_of`, and whether all index tensors are without dims.
 
-    To `entries_of` an index of no dims is an int, which takes its dim away; it gets one dim, which broadcasts.
+    `entries_of` would treat an index tensor without dims as an int and remove the indexed dim.  So such an index gets
+    one dim, which broadcasts.
     """
     named = [slice(None) if x is None else x for x in indices]
     single = [isinstance(x, Tensor) and x.ndim == 0 and x.dtype.is_int for x in named]
@@ -115,7 +119,7 @@ def index_tuple(indices: Any) -> tuple[tuple[Any, ...], bool]:
 
 
 def as_slices(values: Tensor, shape: tuple[int, ...], dims: list[int]) -> Tensor:
-    """Return values for the one slice at an index, with a dim of length 1 where `located` has that of the indices."""
+    """Return the values for a single slice, with a dim of length 1 at the position of the indices in `located`."""
     rest = tuple([n for d, n in enumerate(shape) if d not in dims])
     together = dims == [*range(dims[0], dims[0] + len(dims))]
     return expand(values, shape=rest).unsqueeze(dims[0] if together else 0)
@@ -123,11 +127,14 @@ def as_slices(values: Tensor, shape: tuple[int, ...], dims: list[int]) -> Tensor
 
 @composed(of=index_copy, in_place=True)
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: Flag = False) -> Tensor:
-    """Return input with the elements of source at positions among all its elements, row-major.
+    """Return input with the elements of source stored at row-major positions among all elements.
 
-    Shapes: source and index have the same number of elements.  accumulate: add to the elements that are there.
-    Gradient: g without the replaced elements for input; g at the positions for source, 0 for an overwritten element.
-    Raises ShapeError for another number of elements, DTypeError for another dtype of source.
+    Shapes: source and index have the same number of elements.
+    accumulate: whether to add to the elements instead of replacing them.
+    Gradient: for input, g with 0 at the replaced elements; for source, the elements of g at the positions, and 0 for an
+    element that was overwritten.
+    Raises ShapeError if source and index differ in their number of elements, DTypeError if source and input differ in
+    dtype.
     """
     if source.dtype is not input.dtype:
         raise DTypeError(f"put: {describe(source)} must have the dtype of {describe(input)}", op="put")
@@ -139,9 +146,9 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: Flag = False) 
 
 @composed(method=False, out=False)
 def unravel_index(indices: Tensor, shape: Size | Sequence[int]) -> tuple[Tensor, ...]:
-    """Return the index along each dim of a tensor of `shape`, of positions among all its elements, row-major.
+    """Return the indices along each dim of a tensor of `shape`, from row-major positions among all its elements.
 
-    Returns int64 tensors with the shape of `indices`; nothing checks that the positions exist.
+    The results are int64 tensors with the shape of `indices`.  Positions outside the tensor are not detected.
     Raises DTypeError unless `indices` are integers, ArgumentError for a negative size.
     """
     if not indices.dtype.is_int:
@@ -154,13 +161,13 @@ def unravel_index(indices: Tensor, shape: Size | Sequence[int]) -> tuple[Tensor,
 
 @composed()
 def take(input: Tensor, index: Tensor) -> Tensor:
-    """Return the elements at positions among all of them, row-major, in the shape of index."""
+    """Return the elements at row-major positions among all elements, in the shape of index."""
     positions = reshape(index, (index.numel(),))
     return reshape(index_select(reshape(input, (input.numel(),)), 0, positions), index.shape)
 
 
 @composed(out=False)
 def argwhere(input: Tensor) -> Tensor:
-    """Return the indices of all nonzero elements, one row for each: `nonzero`."""
+    """Return the indices of all nonzero elements as an int64 matrix, with one row per element, as `nonzero`."""
     result: Tensor = nonzero(input)
     return result

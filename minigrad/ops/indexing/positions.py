@@ -1,8 +1,8 @@
-"""Several index tensors as one: the elements of `x[i, j]`, in a tensor whose indexed dims are one dim.
+"""Combine several index tensors, as in `x[i, j]`, into one index of a dim that merges the indexed dims.
 
-The index tensors broadcast, and each names positions along its own dim. Together they are row-major positions in these
-dims. The new dims replace the first indexed dim, or come first if the indexed dims are not adjacent. NumPy and PyTorch
-have the same rule.
+The index tensors broadcast, and each contains positions along its own dim.  They are combined into row-major positions
+in the indexed dims.  The new dims replace the indexed dims if these are adjacent; otherwise the new dims come first.
+NumPy and PyTorch have the same rule.
 """
 
 from __future__ import annotations
@@ -31,12 +31,11 @@ Gathers = list[tuple[int, Tensor]]
 
 
 def side_by_side(y: Tensor, gathers: Gathers) -> tuple[Tensor, int, int, Tensor]:
-    """(y, dim, count, places): y with the indexed dims next to each other, `count` of them from `dim` on, and the
-    positions in these dims as one.
+    """Return (y, dim, count, positions): y with the indexed dims next to each other, and one index for them.
 
-    gathers: an index tensor or mask for each dim of y that is indexed, in order.
-    Raises IndexOutOfRange for a position that its dim does not have, ShapeError for index tensors that do not
-    broadcast.
+    The indexed dims are `count` dims, beginning with `dim`.  `positions` are row-major positions in these dims.
+    gathers: each index tensor or mask with its dim in y, in the order of the dims.
+    Raises IndexOutOfRange for a position outside its dim, and ShapeError for index tensors that do not broadcast.
     """
     each = [one for dim, index in gathers for one in columns(dim, index)]
     dims = [dim for dim, _ in each]
@@ -53,14 +52,14 @@ def side_by_side(y: Tensor, gathers: Gathers) -> tuple[Tensor, int, int, Tensor]
 
 
 def behind(before: Tensor | None, index: Tensor, y: Tensor, dim: int) -> Tensor:
-    """Return the row-major position of each element, of its position in the dims before and its index along `dim`."""
+    """Return row-major positions from the positions in the dims before, or None, and the index along `dim`."""
     x = {"shape": y.shape, "dtype": y.dtype, "dim": dim}
     result: Tensor = first_position(index, **x) if before is None else next_position(before, index, **x)
     return result
 
 
 def traced_behind(before: Tensor | None, index: Tensor, y: Tensor, dim: int) -> Tensor:
-    """Return the same for an index inside a transform, of which each of a batch is checked now."""
+    """Return the result of `behind` for an index inside a transform; the positions of all samples are checked now."""
     check_positions("index", index, Spec(y.layout, y.dtype), dim)
     position: Tensor = remainder(cast(index, dtype="int64"), y.shape[dim])
     return position if before is None else before * y.shape[dim] + position
@@ -68,7 +67,10 @@ def traced_behind(before: Tensor | None, index: Tensor, y: Tensor, dim: int) -> 
 
 @kernel(dtype=lambda op, specs, **x: int64, shape=lambda op, index, **x: index.shape, namespace=(), label="index")
 def first_position(backend: Any, out: Spec, index: Tensor, *, shape, dtype, dim) -> Launch:
-    """Return positions along `dim` of a tensor, counted from the front.  Raises IndexOutOfRange."""
+    """Return the positions along `dim`, with negative positions counted from the front.
+
+    The launch raises IndexOutOfRange for a position outside the dim.
+    """
     steps = Steps(backend, (out,), (index,))
     (position,) = steps.operands
     check_within(steps, position, shape[dim])
@@ -82,7 +84,10 @@ def first_position(backend: Any, out: Spec, index: Tensor, *, shape, dtype, dim)
     shape=lambda op, before, index, **x: broadcast_shapes("index", before.shape, index.shape),
 )  # fmt: skip
 def next_position(backend: Any, out: Spec, before: Tensor, index: Tensor, *, shape, dtype, dim) -> Launch:
-    """Return row-major positions, of those in the dims before and of an index along `dim`.  Raises IndexOutOfRange."""
+    """Return row-major positions from the positions in the dims before and an index along `dim`.
+
+    The launch raises IndexOutOfRange for a position outside the dim.
+    """
     steps = Steps(backend, (out,), (before, index))
     start, position = steps.operands
     check_within(steps, position, shape[dim])
@@ -92,14 +97,14 @@ def next_position(backend: Any, out: Spec, before: Tensor, index: Tensor, *, sha
 
 
 def columns(dim: int, index: Tensor) -> Gathers:
-    """Return an index tensor with its dim; a mask as one for each of the dims that it stands for."""
+    """Return an index tensor with its dim; for a mask, return one index tensor for each dim that it covers."""
     if index.dtype is not bool_:
         return [(dim, index)]
     return [(dim + k, column) for k, column in enumerate(nonzero(index, as_tuple=True))]
 
 
 def joint_shape(y: Tensor, indices: list[Tensor]) -> tuple[int, ...]:
-    """Return the shape that index tensors have together."""
+    """Return the shape to which the index tensors broadcast.  Raises ShapeError if they do not broadcast."""
     shape = indices[0].shape
     try:
         for index in indices[1:]:
@@ -114,12 +119,12 @@ def joint_shape(y: Tensor, indices: list[Tensor]) -> tuple[int, ...]:
 
 
 def order_back(gathers: Gathers, ndim: int) -> tuple[int, ...]:
-    """Return the order of dims that undoes that of `side_by_side`, where it has put the indexed ones in front."""
+    """Return the permutation that undoes that of `side_by_side`, if it has moved the indexed dims to the front."""
     first = [dim + k for dim, index in gathers for k in range(index.ndim if index.dtype is bool_ else 1)]
     order = [*first, *[d for d in range(ndim) if d not in first]]
     return tuple([order.index(d) for d in range(ndim)])
 
 
 def as_one(shape: tuple[int, ...], dim: int, count: int) -> tuple[int, ...]:
-    """Return a shape with some of its dims as one."""
+    """Return a shape with `count` dims, beginning with `dim`, merged into one."""
     return (*shape[:dim], numel(shape[dim : dim + count]), *shape[dim + count :])

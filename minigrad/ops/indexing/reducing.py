@@ -1,9 +1,10 @@
-"""scatter_reduce and index_reduce: the reduction of all source elements that have the same destination.
+"""The ops `scatter_reduce` and `index_reduce`: the reduction of all source elements with the same destination.
 
 Sums and means use `scatter_add`; products, minima and maxima run the same loop with another function.  The derivative
 of a product is the product of the other factors.  To compute it, the source is sorted by index, so that elements with
-one destination are neighbours.  Each element is then multiplied by the element 1, 2, 4, ... before it, if that element
-has the same destination.  This takes O(n log n) steps and is correct for every order, also where factors are 0.
+the same destination are neighbours.  Each element is then multiplied by the element 1, 2, 4, ... positions before it,
+if that element has the same destination.  This takes O(n log n) steps, and derivatives of every order are correct, also
+for factors of 0.
 """
 
 from __future__ import annotations
@@ -37,10 +38,11 @@ BOOLS = {"sum": "amax", "prod": "amin", "amax": "amax", "amin": "amin"}
 def scatter_reduce(
     input: Tensor, dim: Dim, index: Tensor, src: Tensor, reduce: Choice, *, include_self: Flag = True
 ) -> Tensor:
-    """Return input with each element of src reduced into the position that index names along `dim`.
+    """Return input with each element of src reduced into the element at the position that index contains along `dim`.
 
-    reduce: "sum", "prod", "mean", "amax" or "amin".  include_self=False leaves the elements of input out where index
-    names them.  Gradient: that of the reduction; "amax" and "amin" divide it evenly among equal extreme elements.
+    reduce: "sum", "prod", "mean", "amax" or "amin".
+    include_self: whether the element of input at such a position takes part in the reduction.
+    Gradient: that of the reduction. "amax" and "amin" divide g evenly among tied elements.
     """
     return reduced(*expect_scatter(input, dim, index, src, reduce), reduce, include_self).reshape(input.shape)
 
@@ -49,10 +51,12 @@ def scatter_reduce(
 def index_reduce(
     input: Tensor, dim: Dim, index: Tensor, source: Tensor, reduce: Choice, *, include_self: Flag = True
 ) -> Tensor:
-    """Return input with each slice of source along `dim` reduced into the slice that the 1-d `index` names.
+    """Return input with each slice of source along `dim` reduced into the slice at its position in the vector `index`.
 
-    reduce: "prod", "mean", "amax" or "amin".  include_self, gradient: as for `scatter_reduce`.
-    Raises ShapeError unless source has the shape of the slices that index names.
+    reduce: "prod", "mean", "amax" or "amin".
+    include_self: whether the slice of input at such a position takes part in the reduction.
+    Gradient: the same as for `scatter_reduce`.
+    Raises ShapeError unless source has one slice for each element of index, ArgumentError for another `reduce`.
     """
     x, index, source = (y if y.ndim else reshape(y, (1,)) for y in (input, index, source))
     if index.ndim != 1 or source.shape != (wanted := (*x.shape[:dim], index.numel(), *x.shape[dim + 1 :])):
@@ -69,7 +73,10 @@ def index_reduce(
 
 
 def expect_scatter(x: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str) -> tuple[Tensor, int, Tensor, Tensor]:
-    """Return the operands with at least one dim, src as long as index. Raises for operands that do not fit."""
+    """Check the operands of `scatter_reduce`, and return them with at least one dim and src narrowed to the index.
+
+    Raises ArgumentError for another `reduce`, DTypeError or ShapeError for operands that do not fit.
+    """
     if reduce not in (*BOOLS, "mean"):
         raise ArgumentError(
             f"scatter_reduce: reduce must be 'sum', 'prod', 'mean', 'amax' or 'amin', got {reduce!r}",
@@ -102,7 +109,7 @@ def expect_scatter(x: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str)
 
 
 def reduced(x: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, include_self: bool) -> Tensor:
-    """Return the result; the first addition checks the index."""
+    """Return the result of `scatter_reduce` for checked operands; the first scatter checks the index."""
     if x.dtype is bool_:
         y = reduced(cast(x, dtype=uint8), dim, index, cast(src, dtype=uint8), BOOLS[reduce], include_self)
         return cast(y, dtype=bool_)
@@ -121,13 +128,13 @@ def reduced(x: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, includ
 
 
 def counted(shape: tuple[int, ...], dim: int, index: Tensor) -> Tensor:
-    """Return how often an index contains each position of a tensor."""
+    """Return, for each position of a tensor of this shape, the number of times that it occurs in the index."""
     ones = ones_like(index, dtype=int64)
     return scatter_add(zeros_of(shape, ones), dim, index, ones)
 
 
 def average(total: Tensor, count: Tensor, include_self: bool) -> Tensor:
-    """Return sums divided by the number of their elements; integers are rounded down."""
+    """Return the means from the sums and the counts of source elements; integers are rounded down."""
     count = cast(count, dtype=total.dtype if total.dtype.is_float else int64)
     count = count + 1 if include_self else where(count > 0, count, number(1, count.dtype, count.device))
     return total / count if total.dtype.is_float else floor_divide(total, count)
@@ -149,7 +156,10 @@ def average(total: Tensor, count: Tensor, include_self: bool) -> Tensor:
     label="scatter_reduce",
 )
 def scatter_product(backend, out, input: Tensor, dim: Dim, index: Tensor, src: Tensor):
-    """Return input times all elements of src with its position.  Gradient: g times the product of the other factors."""
+    """Return each element of input times all elements of src with its position.
+
+    Gradient: g times the product of the other factors.
+    """
     launch = backend.prepare(ScatterJoin(dim, PRODUCT), out, input, index, src)
     return watched(scatter_product, backend, launch, input, index, dim)
 
@@ -163,7 +173,10 @@ def others(src: Tensor, dim: int, index: Tensor, size: int) -> Tensor:
 
 
 def in_front(values: Tensor, position: Tensor, dim: int) -> Tensor:
-    """Return, for each element, the product of the elements before it with the same position, which are neighbours."""
+    """Return, for each element, the product of the elements before it with the same position.
+
+    Elements with the same position must be neighbours.
+    """
     n, k, product = values.shape[dim], 1, earlier(values, position, dim, 1)
     while k < n:
         product = product * earlier(product, position, dim, k)
@@ -184,7 +197,7 @@ def earlier(values: Tensor, position: Tensor, dim: int, k: int) -> Tensor:
 
 
 def shares(y: Tensor, input: Tensor, index: Tensor, src: Tensor, dim: int, include_self: bool) -> tuple[Tensor, ...]:
-    """Return whether each element of input and of src equals the extremum at its position, and the counts of these."""
+    """Return whether each element of input and src equals the extremum y at its position, and the number of ties."""
     mine = input == y
     theirs = src == gather(y, dim, index)
     if not include_self:
@@ -195,7 +208,7 @@ def shares(y: Tensor, input: Tensor, index: Tensor, src: Tensor, dim: int, inclu
 def share_of_input(
     g: Tensor, y: Tensor, input: Tensor, index: Tensor, src: Tensor, dim: int, include_self: bool
 ) -> Tensor:
-    """Return the gradient of input: an even share of g where it equals the extremum."""
+    """Return the gradient of input: g divided by the number of ties where it equals the extremum, otherwise 0."""
     mine, _, count = shares(y, input, index, src, dim, include_self)
     return where(mine, g / count, 0.0)
 
@@ -203,7 +216,7 @@ def share_of_input(
 def share_of_src(
     g: Tensor, y: Tensor, input: Tensor, index: Tensor, src: Tensor, dim: int, include_self: bool
 ) -> Tensor:
-    """Return the gradient of src: an even share of g where it equals the extremum."""
+    """Return the gradient of src: g divided by the number of ties where it equals the extremum, otherwise 0."""
     _, theirs, count = shares(y, input, index, src, dim, include_self)
     return where(theirs, gather(g / count, dim, index), 0.0)
 
@@ -224,6 +237,9 @@ def share_of_src(
 )  # fmt: skip
 def attained(backend, out, start: Tensor, dim: Dim, index: Tensor, input: Tensor, src: Tensor, *, how: Choice,
              include_self: Flag):  # fmt: skip
-    """Return the min or max of `start` and src by index, with the derivative for input.  Gradient: shared by ties."""
+    """Return the minima or maxima of `start` and the elements of src by index, with a derivative for input and src.
+
+    start: the input, with neutral elements where the input is left out.  Gradient: g is divided evenly among ties.
+    """
     launch = remapped(backend.prepare(ScatterJoin(dim, JOINS[how]), out, start, index, src), (0, 1, 3, 4), 5)
     return watched(attained, backend, launch, start, index, dim)

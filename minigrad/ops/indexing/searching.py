@@ -1,7 +1,7 @@
-"""Search among sorted values: searchsorted and bucketize, by sorting both together; isin, bincount and histc.
+"""Search in sorted values: searchsorted and bucketize, which sort both operands together; isin, bincount and histc.
 
-A stable sort keeps equal elements in the order in which they were joined. So the order of joining decides on which side
-of equal elements an insertion is. None of these has a gradient.
+A stable sort keeps equal elements in the order in which they were joined.  So the order of joining determines on which
+side of equal elements a position is.  These ops are not differentiable.
 """
 
 from __future__ import annotations
@@ -27,10 +27,12 @@ def searchsorted(
     sorted_sequence: Tensor, input: Tensor | float, *, out_int32: Flag = False, right: Flag = False,
     side: str | None = None, sorter: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
-    """Return the int64 positions at which elements of input fit into sorted rows, before equal elements.
+    """Return the int64 positions at which to insert the elements of input into sorted rows, so that they stay sorted.
 
-    Shapes: one row for all of input, or rows along the last dim for the rows of input.  right, or side="right": after
-    equal elements.  sorter: positions that sort the rows.
+    Shapes: sorted_sequence is one row for all elements of input, or has one row along the last dim for each row of
+    input.
+    right: whether a position is after equal elements, instead of before them; side="right" means the same.
+    sorter: the positions that sort the rows, if these are not sorted.
     """
     rows, x = sorted_sequence, input if isinstance(input, Tensor) else tensor(input, device=sorted_sequence.device)
     if side not in (None, "left", "right") or (side == "left" and right):
@@ -45,7 +47,7 @@ def searchsorted(
 
 
 def insertions(rows: Tensor, values: Tensor, right: bool) -> Tensor:
-    """How many elements of each sorted row are less than each value, or not greater."""
+    """Return the number of elements of each sorted row that are less than each value; with `right`, not greater."""
     n, m = rows.shape[-1], values.shape[-1]
     order = argsort(cat([rows, values] if right else [values, rows], -1), -1)
     first, from_rows = (n, 0) if right else (0, m)
@@ -55,7 +57,7 @@ def insertions(rows: Tensor, values: Tensor, right: bool) -> Tensor:
 
 @composed(method=False)
 def bucketize(input: Tensor | float, boundaries: Tensor, *, out_int32: Flag = False, right: Flag = False) -> Tensor:
-    """Return the interval between the boundaries, one sorted row, of each element: see `searchsorted`."""
+    """Return the index of the interval between sorted boundaries in which each element is; see `searchsorted`."""
     if boundaries.ndim != 1:
         raise ShapeError(f"bucketize: the boundaries must be one row, got {describe(boundaries)}", op="bucketize")
     return searchsorted(boundaries, input, out_int32=out_int32, right=right)
@@ -65,7 +67,10 @@ def bucketize(input: Tensor | float, boundaries: Tensor, *, out_int32: Flag = Fa
 def isin(
     elements: Tensor | float, test_elements: Tensor | float, *, assume_unique: Flag = False, invert: Flag = False
 ) -> Tensor:
-    """Return whether each element is among others; nan is not.  invert: if it is not.  assume_unique: has no effect."""
+    """Return whether each element equals one of `test_elements`; nan does not equal any element.
+
+    invert: whether to return the opposite.  assume_unique: has no effect.
+    """
     x, others = elements, test_elements
     device = next((y.device for y in (x, others) if isinstance(y, Tensor)), None)
     x, others = (y if isinstance(y, Tensor) else tensor(y, device=device) for y in (x, others))
@@ -79,7 +84,7 @@ def isin(
 
 @composed(out=False)
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: Size = 0) -> Tensor:
-    """Return how often each integer from 0 on is in a vector, or the sum of the weights of its occurrences."""
+    """Return the number of occurrences of each integer from 0 on in a vector, or the sum of their weights."""
     if input.ndim != 1 or not input.dtype.is_int:
         raise ShapeError(f"bincount: expected a vector of integers, got {describe(input)}", op="bincount")
     if weights is not None and weights.shape != input.shape:
@@ -97,9 +102,10 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: Size = 0) 
 
 @composed()
 def histc(input: Tensor, bins: Int = 100, min: Scalar = 0, max: Scalar = 0) -> Tensor:
-    """Return how many elements are in each of `bins` equal parts from min to max, in input's dtype; others are ignored.
+    """Return the number of elements in each of `bins` bins of equal width from min to max, in the dtype of the input.
 
-    With min and max equal, from the smallest to the largest element, or one below and above where these are equal.
+    Elements outside the range are ignored.  If min and max are equal, the range is from the smallest to the largest
+    element; if these are equal as well, it extends by 1 to both sides.
     """
     low, high, x = float(min), float(max), input.detach().reshape(input.numel())
     if not x.dtype.is_float or bins <= 0:

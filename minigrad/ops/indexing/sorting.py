@@ -1,7 +1,7 @@
-"""Sorting: the permutation that sorts each row, and the values gathered with it.
+"""Sort elements along a dim: the permutation that sorts each row, and the values in this order.
 
-Always stable; nan counts as the greatest, the two zeros as equal. A gradient goes to the original position of each
-value.
+Sorting is always stable.  nan counts as the largest element, and 0.0 and -0.0 are equal.  The gradient of a value is
+added at its position in the input.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from minigrad.runtime.tensor import Tensor, describe
 
 
 def _k_first(op: Op, input: Spec, *, k: int, dim: int, **params: Any) -> tuple[int, ...]:
-    """Return the shape with k elements along `dim`.  Raises ArgumentError for more than there are."""
+    """Return the shape with k elements along `dim`.  Raises ArgumentError if k exceeds the length of the dim."""
     n = input.shape[dim]
     if not 0 <= k <= n:
         raise ArgumentError(f"{op.label}: k must be 0 to {n} for dim {dim} of {input!r}, got {k}", op=op.label)
@@ -32,7 +32,10 @@ def _k_first(op: Op, input: Spec, *, k: int, dim: int, **params: Any) -> tuple[i
 
 @kernel(dtype=index_dtype, shape=same_shape, batch="along", method=True)
 def argsort(backend, out, input: Tensor, dim: Dim = -1, descending: Flag = False, stable: Front = False):
-    """Return the positions that sort the elements along `dim`; always stable, nan last."""
+    """Return the positions that sort the elements along `dim`.
+
+    Sorting is always stable, and nan counts as the largest element.
+    """
     return backend.prepare(requests.Sort(dim, descending), out, input)
 
 
@@ -48,20 +51,24 @@ SORTED: dict[str, Any] = {
 
 @kernel(shape=twice(same_shape), **SORTED)
 def sort(backend, values, indices, input: Tensor, dim: Dim = -1, descending: Flag = False, stable: Front = False):
-    """Return the sorted elements along `dim` and their original positions: (values, indices).
+    """Return the elements sorted along `dim`, and their positions in the input, as (values, indices).
 
-    Always stable; nan is the greatest. Gradient: g to the original position of each value.
+    Sorting is always stable, and nan counts as the largest element.
+    Gradient: g, added at the position of each value in the input.
     """
     return backend.prepare(requests.Ordered(dim, descending), (values, indices), input)
 
 
 @kernel(shape=twice(_k_first), **SORTED)
 def topk(backend, values, indices, input: Tensor, k: Int, dim: Dim = -1, largest: Flag = True, sorted: Front = True):
-    """Return the k largest (or smallest) elements along `dim`, sorted, with positions: (values, indices).
+    """Return the k largest or smallest elements along `dim`, and their positions, as (values, indices).
 
-    The best element is first, whatever `sorted` is. Of equal elements the first positions are taken; nan is the
-    greatest. Gradient: g to the original position of each value. Raises ArgumentError if k exceeds the number of
-    elements.
+    If elements are tied, the first positions are selected.  nan counts as the largest element.
+
+    largest: whether to return the largest elements, instead of the smallest.
+    sorted: has no effect; the result is always sorted, with the largest (or smallest) element first.
+    Gradient: g, added at the position of each value in the input.
+    Raises ArgumentError if k exceeds the number of elements.
     """
     return backend.prepare(requests.Ordered(dim, largest), (values, indices), input)
 
@@ -78,7 +85,12 @@ def msort(input: Tensor) -> Tensor:
 
 @composed()
 def kthvalue(input: Tensor, k: Int, dim: Dim = -1, keepdim: Flag = False) -> Any:
-    """Return the k-th smallest element along `dim`, k from 1 on: (values, indices); nan is the greatest."""
+    """Return the k-th smallest element along `dim` and its position, as (values, indices).
+
+    nan counts as the largest element.
+
+    k: the rank, which is 1 for the smallest element.
+    """
     n = input.shape[dim] if input.ndim else 1
     if n == 0:
         raise ShapeError(f"kthvalue: {describe(input)} has no element along dim {dim}", op="kthvalue")
@@ -90,17 +102,17 @@ def kthvalue(input: Tensor, k: Int, dim: Dim = -1, keepdim: Flag = False) -> Any
 
 
 def from_ties(row: Tensor, value: Tensor) -> Tensor:
-    """Return a value that elements of a vector have; these elements share its gradient evenly, as in `amax`."""
+    """Return a value of a vector as a differentiable result; its gradient is divided evenly among equal elements."""
     if not row.dtype.is_float:
         return value
     ties = (row == value).logical_or((row != row).logical_and(value != value))
-    # The other elements must not be equal to the value, so next to an infinity they are the opposite infinity.
+    # Elements that are not equal to the value become an infinity; for an infinite value, it is the opposite one.
     low, high = amin(where(ties, row, math.inf)), amax(where(ties, row, -math.inf))
     return where(value == -math.inf, low, high)
 
 
 def _one(name: str, row: Tensor, position: Tensor, d: int, keepdim: bool) -> Any:
-    """Return the values at one position of each row."""
+    """Return the named tuple of the values at one position of each row, and the positions."""
     values = gather(row, d, position)
     make = RESULTS[name]
     return make(values, position) if keepdim else make(values.squeeze(d), position.squeeze(d))
@@ -108,10 +120,12 @@ def _one(name: str, row: Tensor, position: Tensor, d: int, keepdim: bool) -> Any
 
 @composed()
 def median(input: Tensor, dim: OneDim = None, keepdim: Flag = False) -> Any:
-    """Return the median of all elements, or (values, indices) along `dim`; the lower of two; nan if there is a nan.
+    """Return the median of all elements, or with `dim` the medians along this dim and their positions.
 
-    Gradient: g to the position of the value along a dim; without one, tied elements share g evenly. Raises ShapeError
-    if there is no element.
+    For an even number of elements, the median is the lower of the two middle elements.  If an element is nan, the
+    result is nan.
+    Gradient: with `dim`, g at the position of the value; without it, g is divided evenly among tied elements.
+    Raises ShapeError if there are no elements.
     """
     if dim is None:
         row = input.reshape(-1)

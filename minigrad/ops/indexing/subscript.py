@@ -1,7 +1,7 @@
-"""x[...]: basic indices as views, index tensors and masks as a gather.
+"""Implement `x[...]`: basic indices return views, and index tensors and masks return copies.
 
-Ints, slices, None and Ellipsis give a view of the same memory; index tensors, lists and masks copy.  `gathering.py` and
-`masks.py` have the ops behind it, `positions.py` combines several index tensors into one, and `assignment.py` writes.
+Basic indices are ints, slices, None and Ellipsis.  `gathering.py` and `masks.py` have the ops for index tensors, lists
+and masks, `positions.py` combines several index tensors into one, and `assignment.py` implements `x[...] = value`.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ from minigrad.runtime.tensor import PLAIN, Tensor, describe
 from minigrad.runtime.tracers import Tracer, transform_of
 
 FULL_LIMIT = 1024
-_full: dict[Any, Entries] = {}  # complete indices for values of transforms, by number of dims and index
+_full: dict[Any, Entries] = {}  # complete indices for tensors inside transforms, by number of dims and index
 INDEX: Op = basic_index.op  # type: ignore[attr-defined]
 
 
 def get_item(x: Tensor, index: Any) -> Tensor:
-    """x[index]: ints, slices, None and Ellipsis give a view; index tensors, lists of ints and masks a copy.
+    """Return x[index]: a view for ints, slices, None and Ellipsis; a copy for index tensors, lists and masks.
 
-    Several index tensors broadcast, and name one element or slice together, as in PyTorch.  True and False, of shape
-    (), are a new dim of 1 or 0.
-    Raises IndexOutOfRange for too many indices or a position outside, DTypeError for an index of another type,
+    Several index tensors broadcast, and together select elements or slices, as in PyTorch.  True and False add a new
+    dim of length 1 or 0.
+    Raises IndexOutOfRange for too many indices or a position outside its dim, DTypeError for an index of another type,
     ShapeError for index tensors that do not broadcast.
     """
     if x.__class__ in PLAIN:
@@ -57,13 +57,13 @@ def get_item(x: Tensor, index: Any) -> Tensor:
                 if len(_full) >= FULL_LIMIT:
                     _full.clear()
                 full = _full[x.ndim, written] = in_full(x, list(written))
-            # The dispatch of the op, without checks, because the parameter is canonical.
+            # This is the dispatch of the op without its checks, because the index is in canonical form.
             transform = transform_of(INDEX, (x,))
             assert transform is not None
             seen: Tensor = transform.call(INDEX, (x,), {"index": full})
             return seen
     y, gathers = read_index(x, index)
-    if not gathers:  # also `x[...]` is a view, as it is without an observer
+    if not gathers:  # `x[...]` must be a new view and not x itself
         return basic_index(x, index=Entries((WHOLE,) * x.ndim)) if y is x else y
     dim, positions = gathers[0]
     if len(gathers) > 1:
@@ -73,7 +73,7 @@ def get_item(x: Tensor, index: Any) -> Tensor:
 
 
 def plain_view(x: Tensor, index: Any) -> Tensor | None:
-    """x[index] of a plain tensor for a basic index, by a plan; None for any other."""
+    """Return x[index] of a plain tensor for a basic index, from a cached plan; None for any other index."""
     written = as_written(index)
     if written is None:
         return None
@@ -85,7 +85,10 @@ def plain_view(x: Tensor, index: Any) -> Tensor | None:
 
 
 def as_written(index: Any) -> tuple[Any, ...] | None:
-    """Return a basic index as part of a key, a slice as its three numbers; None unless all are plain ints."""
+    """Return a basic index as a hashable key, with each slice as a tuple of its three numbers.
+
+    Returns None unless all numbers are plain ints.
+    """
     entries = []
     for item in index if index.__class__ is tuple else (index,):
         if item.__class__ is slice:
@@ -100,9 +103,9 @@ def as_written(index: Any) -> tuple[Any, ...] | None:
 
 
 def in_full(x: Tensor, items: list[Any]) -> Entries:
-    """Return the entries of an index with all dims of x in the place of `...` or behind them.
+    """Return the entries of an index with whole slices instead of `...`, or at the end, so that all dims have an entry.
 
-    Raises IndexOutOfRange for more than x has dims, ArgumentError for a second `...`.
+    Raises IndexOutOfRange for more indices than dims of x, ArgumentError for a second `...`.
     """
     used = sum(dims_of(item) for item in items)
     if used > x.ndim:
@@ -114,19 +117,19 @@ def in_full(x: Tensor, items: list[Any]) -> Entries:
 
 
 def take(x: Tensor, dim: int, positions: Tensor) -> Tensor:
-    """x[..., positions, ...]: the dims of an n-d index tensor take the place of `dim`."""
+    """Return x[..., positions, ...], in which the dims of the index tensor replace `dim`."""
     flat = index_select(x, dim, positions.reshape(-1))
     return flat if positions.ndim == 1 else flat.reshape(*x.shape[:dim], *positions.shape, *x.shape[dim + 1 :])
 
 
 def read_index(x: Tensor, index: Any) -> tuple[Tensor, list[tuple[int, Tensor]]]:
-    """Return the view of the basic indices, and each index tensor with its dim in the view."""
+    """Return the view of the basic indices of an index, and each index tensor or mask with its dim in this view."""
     entries, gathers = entries_of(x, index)
     return (basic_index(x, index=entries) if entries.count(WHOLE) < len(entries) else x), gathers
 
 
 def entries_of(x: Tensor, index: Any) -> tuple[Entries, list[tuple[int, Tensor]]]:
-    """Return the basic indices in full, and each index tensor with its dim in their view."""
+    """Return the basic entries of an index for all dims, and each index tensor or mask with its dim in their view."""
     items = [as_index(x, item) for item in (index if isinstance(index, tuple) else (index,))]
     basic: list[Any] = []
     gathers, dim, at = [], 0, 0  # at: the current dim of x
@@ -149,14 +152,14 @@ def entries_of(x: Tensor, index: Any) -> tuple[Entries, list[tuple[int, Tensor]]
 
 
 class Truth:
-    """An index entry that is one boolean: a new dim of length 1, of which it selects the element or nothing."""
+    """An index entry that is a boolean: a new dim of length 1, from which it selects one element or none."""
 
     def __init__(self, holds: bool) -> None:
         self.holds = holds
 
 
 def dims_of(item: Any) -> int:
-    """Return the number of operand dims that an entry of an index consumes."""
+    """Return the number of dims of the operand that an entry of an index consumes."""
     if item is None or item is Ellipsis or isinstance(item, Truth):
         return 0
     return int(item.ndim) if is_mask(item) else 1
@@ -168,7 +171,7 @@ def is_mask(item: Any) -> bool:
 
 
 def expect_mask(x: Tensor, mask: Tensor | np.ndarray[Any, Any], shape: tuple[int, ...]) -> None:
-    """Raise ShapeError unless a mask has the lengths of the dims that it stands for."""
+    """Raise ShapeError unless the shape of a mask equals that of the dims that it covers."""
     if mask.shape != shape:
         raise ShapeError(
             f"index: the mask bool{mask.shape} covers dims of shape {shape} of {describe(x)}; they must agree",
@@ -177,8 +180,11 @@ def expect_mask(x: Tensor, mask: Tensor | np.ndarray[Any, Any], shape: tuple[int
 
 
 def as_index(x: Tensor, item: Any) -> Any:
-    """One entry of an index, checked: int, a slice as its three numbers, None, Ellipsis, a Truth, an integer Tensor, or
-    a mask as a Tensor or an array."""
+    """Check one entry of an index, and return it in one of a few forms.
+
+    The forms are an int, the three numbers of a slice, None, Ellipsis, a Truth, an integer tensor, and a mask as a
+    tensor or an array.
+    """
     if item is None or item is Ellipsis:
         return item
     if isinstance(item, (bool, np.bool_)):
@@ -204,7 +210,7 @@ def as_index(x: Tensor, item: Any) -> Any:
 
 
 def not_an_index(x: Tensor, shown: str) -> DTypeError:
-    """Return the error for an index of another dtype."""
+    """Return the DTypeError for an index tensor that is neither integer nor bool."""
     return DTypeError(
         f"index: an index tensor for {describe(x)} needs an integer dtype, or bool for a mask, got {shown}",
         op="index",
@@ -212,7 +218,7 @@ def not_an_index(x: Tensor, shown: str) -> DTypeError:
 
 
 def as_position(value: Any) -> int:
-    """Return an int from anything that counts as one but bool.  Raises DTypeError."""
+    """Return an int from an object with `__index__`.  Raises DTypeError for bool and for other objects."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise DTypeError(
             f"index: {describe(value)} is not an index; use int, slice, None, ... or an integer tensor", op="index"

@@ -1,8 +1,8 @@
-"""unique: equal elements once, by sorting them and comparing neighbours.
+"""The ops `unique` and `unique_consecutive`, which sort elements and compare neighbours.
 
-Slices along a dim are told apart by ranks: each column of a matrix of slices is ranked, then pairs of columns as one,
-and so on, until one rank stands for a whole slice; its order is lexicographic.  How many elements differ depends on
-their values, so no transform passes it.
+Slices along a dim are compared by ranks.  First each column of the matrix of slices is ranked, then pairs of columns,
+and so on, until one rank stands for a whole slice.  The order of these ranks is lexicographic.  The number of distinct
+elements depends on their values, so these ops cannot be used inside a transform.
 """
 
 from __future__ import annotations
@@ -38,16 +38,19 @@ from minigrad.runtime.tensor import Tensor, describe
     namespace=(),
 )
 def distinct(backend, out, input: Tensor, dim: Dim, index: Tensor):
-    """Return the slices of input that `index` names: `index_select` without a derivative."""
+    """Return the slices of input at the positions in `index`, as `index_select`.  Not differentiable."""
     return backend.prepare(Select(dim), out, input, index)
 
 
 @composed(of=distinct, out=False)
 def unique(input: Tensor, sorted: Flag = True, return_inverse: Flag = False, return_counts: Flag = False,
            dim: OneDim = None) -> Any:  # fmt: skip
-    """Return the elements of input, or its slices along `dim`, once each and in order; nan equals nothing.
+    """Return the distinct elements of the input, or its distinct slices along `dim`, in ascending order.
 
-    With flags also, as int64, where each element is in the output, and how often.  Not differentiable.
+    nan is not equal to any element, so each nan is distinct.
+    return_inverse: whether to return, for each element, its position in the result (int64).
+    return_counts: whether to return the number of occurrences of each element of the result (int64).
+    Not differentiable.
     """
     shape = input.shape if dim is None else (input.shape[dim] if input.ndim else 1,)
     x = reshape(input, (input.numel(),)) if dim is None or not input.ndim else input
@@ -64,9 +67,11 @@ def unique(input: Tensor, sorted: Flag = True, return_inverse: Flag = False, ret
 def unique_consecutive(
     input: Tensor, return_inverse: Flag = False, return_counts: Flag = False, dim: OneDim = None
 ) -> Any:
-    """Return the elements of input, or its slices along `dim`, without those that equal the one before.
+    """Return the elements of the input, or its slices along `dim`, without those that equal the element before.
 
-    With flags also, as int64, which of the output each element is, and how many each stands for.
+    return_inverse: whether to return, for each element, its position in the result (int64).
+    return_counts: whether to return the number of equal neighbours that each element of the result replaces (int64).
+    Not differentiable.
     """
     shape = input.shape if dim is None else (input.shape[dim] if input.ndim else 1,)
     x = reshape(input, (input.numel(),)) if dim is None or not input.ndim else input
@@ -84,7 +89,7 @@ def unique_consecutive(
 
 
 def slice_keys(x: Tensor, dim: int) -> Tensor:
-    """Return one key per slice along a dim, in their lexicographic order."""
+    """Return one key per slice along a dim, with the lexicographic order of the slices."""
     n, others = x.shape[dim], prod(x.shape[:dim] + x.shape[dim + 1 :])
     if not others:
         raise ShapeError(
@@ -99,14 +104,14 @@ def slice_keys(x: Tensor, dim: int) -> Tensor:
 
 
 def column_ranks(x: Tensor) -> Tensor:
-    """Return how many distinct elements are before each one in the order of its column."""
+    """Return the rank of each element among the distinct elements of its column, counted from 0."""
     values, order = sort(x, 0)
     ranks = cumsum(cast(differences(values, False), dtype=int64), 0)
     return scatter_add(zeros_of(x.shape, ranks), 0, order, ranks)
 
 
 def differences(x: Tensor, first: bool) -> Tensor:
-    """Return whether each element differs from the one before it along the first dim; of the first, what is given."""
+    """Return whether each element differs from the element before it along the first dim; `first` for the first."""
     n = x.shape[0]
     if not n:
         return zeros(x.shape, dtype=bool_, device=x.device)
@@ -115,13 +120,16 @@ def differences(x: Tensor, first: bool) -> Tensor:
 
 
 def lengths(starts: Tensor, n: int) -> Tensor:
-    """Return how many of n elements there are from each start to the next."""
+    """Return the length of each group from its start to the next start, or to the end of n elements."""
     return diff(starts, append=full((min(n, 1),), n, dtype=int64, device=starts.device))
 
 
 def groups(key: Tensor, inverted: bool) -> tuple[Tensor, Tensor | None, Tensor]:
-    """Return where each distinct element of a vector is first, if asked which of these each element equals, and where
-    each is first in the order of all."""
+    """Return the positions of the distinct elements of a vector, and how they relate to all elements.
+
+    The results are the position of each distinct element's first occurrence; with `inverted`, the index of the distinct
+    element that each element equals, otherwise None; and the start of each distinct element in the sorted order.
+    """
     n = key.shape[0]
     values, order = sort(key, 0)
     new = differences(values, True)

@@ -1,1 +1,1 @@
-"""Products of matrices."""
+"""Linear algebra: products, factors, solutions of systems, singular values and eigenvalues."""

@@ -1,8 +1,8 @@
-"""einsum: products of tensors whose dims have letters, summed over the letters that the result does not have.
+"""The op `einsum`: products of tensors whose dims have letters, summed over the letters that the result does not have.
 
-An equation is read into one list of labels per operand: a letter, or for each dim that an ellipsis covers a number,
-counted from the right.  Operands are contracted from left to right, each pair as one matrix product.  The moves that
-this takes depend on the equation and the shapes only, so they are planned once and remembered.
+An equation is parsed into one list of labels per operand.  A label is a letter, or a negative number for each dim that
+an ellipsis covers, counted from the right.  Operands are contracted from left to right, each pair by one matrix
+product.  The views and reshapes for this depend only on the equation and the shapes, so a plan of them is cached.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from minigrad.runtime.tensor import Tensor, describe
 Label = str | int
 Labels = list[Label]
 Ints = tuple[int, ...]
-LIMIT = 256  # number of plans that are remembered
+LIMIT = 256  # largest number of cached plans
 MOVES: dict[str, Callable[[Tensor, Any], Tensor]] = {
     "diagonal": lambda x, dims: diagonal(x, 0, *dims), "squeeze": squeeze, "sum": sum,
     "permute": lambda x, dims: permute(x, dims=dims), "reshape": lambda x, shape: reshape(x, shape=shape),
@@ -32,10 +32,12 @@ MOVES: dict[str, Callable[[Tensor, Any], Tensor]] = {
 
 @composed(method=False, out=False)
 def einsum(equation: str, *operands: Tensor) -> Tensor:
-    """Return the sum of products that an equation states, such as "ij,jk->ik" (Einstein summation).
+    """Return the sum of products that an equation such as "ij,jk->ik" specifies (Einstein summation).
 
-    Each letter names one dim, and "..." the other dims, which broadcast.  Letters that are not after "->" are summed;
-    without "->" the result has "..." and the letters that occur once, capitals first.  Gradient: by composition.
+    Each letter names one dim, and "..." stands for all other dims, which broadcast.  The result is summed over letters
+    that are not after "->".  Without "->", the result has the dims of "..." and then the letters that occur once, in
+    alphabetical order with capitals first.
+    Gradient: that of the composition of products and sums.
     """
     key = (equation, *[x.shape for x in operands])
     plan = plans.get(key) if isinstance(equation, str) else None
@@ -56,7 +58,10 @@ def einsum(equation: str, *operands: Tensor) -> Tensor:
 
 
 def read_equation(equation: str, operands: Sequence[Tensor]) -> tuple[list[Labels], Labels]:
-    """Return the labels of each operand and of the result.  Raises ArgumentError that names the part that is wrong."""
+    """Return the labels of each operand and of the result.
+
+    Raises ArgumentError for an invalid equation, with the invalid part in the message.
+    """
     if not isinstance(equation, str):
         raise ArgumentError(
             f"einsum: expected an equation such as 'ij,jk->ik' first, got {describe(equation)}", op="einsum"
@@ -88,7 +93,7 @@ def read_equation(equation: str, operands: Sequence[Tensor]) -> tuple[list[Label
 
 
 def split_letters(equation: str, part: str) -> list[str]:
-    """Return the letters of one part, and "..." for an ellipsis."""
+    """Return the list of letters of one part of an equation, with "..." for an ellipsis."""
     before, dots, after = part.partition("...")
     letters = [*before, *([dots] if dots else []), *after]
     for each in letters:
@@ -115,12 +120,12 @@ def labels_of(equation: str, part: str, x: Tensor) -> Labels:
 
 
 def expand_ellipsis(letters: Sequence[str], labels: Sequence[Label]) -> Labels:
-    """Return the letters with labels in the place of the ellipsis."""
+    """Return the letters as labels, with `labels` instead of the ellipsis."""
     return [label for letter in letters for label in (labels if letter == "..." else [letter])]
 
 
 def sizes(equation: str, terms: Sequence[Labels], operands: Sequence[Tensor]) -> None:
-    """Raise ShapeError unless the dims of one label have one size, or 1 in some operands."""
+    """Raise ShapeError unless all dims with the same label have the same size; in another operand, 1 is allowed."""
     seen: dict[Label, tuple[int, int]] = {}
     for k, (term, x) in enumerate(zip(terms, operands)):
         for label, n in zip(term, x.shape):
@@ -142,14 +147,14 @@ def sizes(equation: str, terms: Sequence[Labels], operands: Sequence[Tensor]) ->
 
 
 class Part:
-    """The shape and the labels of an operand, and the moves that it has taken: names in MOVES, and their arguments."""
+    """The shape and the labels of an operand, and the moves so far: names in MOVES with their arguments."""
 
     def __init__(self, shape: Ints, labels: Labels) -> None:
         self.shape, self.labels = shape, list(labels)
         self.moves: list[tuple[str, Any]] = []
 
     def take_diagonals(self) -> None:
-        """Leave each label once: the diagonal of dims that have the same one, which is the last dim then."""
+        """Replace dims with the same label by their diagonal, which becomes the last dim, so that labels are unique."""
         for label in dict.fromkeys(self.labels):
             while self.labels.count(label) > 1:
                 first = self.labels.index(label)
@@ -160,7 +165,7 @@ class Part:
                 self.labels = [*[self.labels[d] for d in rest], label]
 
     def remove(self, how: str, labels: set[Label]) -> None:
-        """Sum over the dims of some labels, or squeeze them."""
+        """Remove the dims of some labels by the move `how`, "sum" or "squeeze"."""
         dims = tuple([d for d, label in enumerate(self.labels) if label in labels])
         if dims:
             self.moves.append((how, dims))
@@ -168,14 +173,14 @@ class Part:
             self.labels = [label for label in self.labels if label not in labels]
 
     def permute(self, labels: Labels) -> None:
-        """Put the dims in the order of labels."""
+        """Permute the dims to the order of `labels`."""
         if labels != self.labels:
             dims = tuple([self.labels.index(label) for label in labels])
             self.moves.append(("permute", dims))
             self.shape, self.labels = tuple([self.shape[d] for d in dims]), labels
 
     def reshape(self, shape: Ints) -> None:
-        """Change the shape; the labels stay those of the dims before."""
+        """Reshape to `shape`; the labels are not changed."""
         if shape != self.shape:
             self.moves.append(("reshape", shape))
             self.shape = shape
@@ -183,7 +188,10 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """The moves of the result so far and of the next operand; summed: their product is one of matrices."""
+    """The product of the result so far and the next operand, with the moves that prepare each of them.
+
+    summed: whether it is a matrix product, which sums over a label; otherwise it is an elementwise product.
+    """
 
     left: list[tuple[str, Any]]
     right: list[tuple[str, Any]]
@@ -192,7 +200,7 @@ class Product:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The products of a call in order, and the moves of the last result."""
+    """The products of a call in their order, and the moves of the last result."""
 
     products: list[Product]
     last: list[tuple[str, Any]]
@@ -202,18 +210,18 @@ plans: dict[Any, Plan] = {}  # by equation and shapes
 
 
 def moved(x: Tensor, moves: Sequence[tuple[str, Any]]) -> Tensor:
-    """Return a tensor after its moves."""
+    """Apply moves to a tensor."""
     for name, argument in moves:
         x = MOVES[name](x, argument)
     return x
 
 
 def planned(parts: list[Part], output: Labels) -> Plan:
-    """Return the plan of the product of all operands, summed over the labels that the output does not have."""
+    """Return the plan for the product of all operands, summed over the labels that are not in the output."""
     for part in parts:
         part.take_diagonals()
     longer = {label for part in parts for label, n in zip(part.labels, part.shape) if n != 1}
-    for part in parts:  # a dim of length 1 next to a longer one of its label broadcasts, as if it were not there
+    for part in parts:  # a dim of length 1 broadcasts to a longer dim with the same label, so it is removed
         part.remove("squeeze", {label for label, n in zip(part.labels, part.shape) if n == 1 and label in longer})
     result, products = parts[0], []
     for k, part in enumerate(parts[1:], 2):
@@ -228,7 +236,10 @@ def planned(parts: list[Part], output: Labels) -> Plan:
 
 
 def pair(a: Part, b: Part, wanted: set[Label]) -> tuple[Product, Part]:
-    """Return the product of two operands, summed over the labels that no later operand or result needs."""
+    """Plan the product of two operands, summed over the labels that are not in `wanted`; return it and its result.
+
+    wanted: the labels of later operands and of the result.
+    """
     a.remove("sum", {*a.labels} - {*b.labels, *wanted})
     b.remove("sum", {*b.labels} - {*a.labels, *wanted})
     both = [label for label in a.labels if label in b.labels and label in wanted]

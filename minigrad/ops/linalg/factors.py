@@ -1,7 +1,7 @@
-"""Cholesky factors and triangular systems, with derivatives of every order that need no inverse.
+"""Cholesky factors and triangular systems, with derivatives of every order that do not need an inverse.
 
-The derivative of a factor is that of Murray, "Differentiation of the Cholesky decomposition" (2016), section 3.1: two
-triangular solves.
+The derivative of a Cholesky factor takes two triangular solves.  Source: Murray, "Differentiation of the Cholesky
+decomposition" (2016), section 3.1.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ CHOLESKY_EX: Any = results_of("cholesky_ex", ("L", "info"))
 
 
 def real_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
-    """float32 or float64, the same for all operands."""
+    """Return the common dtype.  Raises DTypeError unless all operands are float32, or all are float64."""
     dtype = specs[0].dtype
     if not dtype.is_float or dtype.itemsize < 4 or any(spec.dtype is not dtype for spec in specs):
         shown, one = ", ".join(map(repr, specs)), " for all" if len(specs) > 1 else ""
@@ -46,7 +46,7 @@ def real_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
 
 
 def square_shape(op: Op, a: Spec, *others: Spec, **params: Any) -> tuple[int, ...]:
-    """Return the shape of square matrices."""
+    """Return the shape of square matrices.  Raises ShapeError for any other shape."""
     if len(a.shape) < 2 or a.shape[-1] != a.shape[-2]:
         raise ShapeError(f"{op.label}: expected square matrices of shape (..., n, n), got {a!r}", op=op.label)
     return a.shape
@@ -56,19 +56,22 @@ def square_shape(op: Op, a: Spec, *others: Spec, **params: Any) -> tuple[int, ..
 
 
 def half_upper(x: Tensor) -> Tensor:
-    """Return the upper triangle with half of the diagonal."""
+    """Return the upper triangle of x, with its diagonal multiplied by 0.5."""
     return (triu(x) + triu(x, 1)) * 0.5
 
 
 def factor_gradient(g: Tensor, y: Tensor) -> Tensor:
-    """Return the gradient of the matrix, which is symmetric: y^-1 S y^-T for the symmetric part S of a triangle."""
+    """Return the symmetric gradient of the matrix, y^-1 S y^-T, from the gradient g of its upper factor y.
+
+    S is the symmetric part of `half_upper(g @ y.T)`.
+    """
     half = half_upper(g @ y.mT)
     inner = triangular(y, (half + half.mT) * 0.5, upper=True, unit=False)
     return triangular(y, inner.mT, upper=True, unit=False).mT
 
 
 def factor_tangent(da: Tensor, y: Tensor) -> Tensor:
-    """Return the tangent of the factor, for the symmetric part of a tangent of the matrix."""
+    """Return the tangent of the upper factor y, from the symmetric part of the tangent of the matrix."""
     inner = triangular(y.mT, (da + da.mT) * 0.5, upper=False, unit=False)
     return half_upper(triangular(y.mT, inner.mT, upper=False, unit=False)) @ y
 
@@ -81,9 +84,9 @@ def factor_tangent(da: Tensor, y: Tensor) -> Tensor:
     batch=lambda a, *, batch, checked: factor(a, checked=checked), name="cholesky", namespace=(),
 )  # fmt: skip
 def factor(backend, u, wrong, a: Tensor, *, checked: Flag):
-    """Return u with u.T @ u = a, from the upper triangle of a, and 1 for each pivot that is not positive.
+    """Return u with u.T @ u = a, computed from the upper triangle of a, and 1 for each pivot that is not positive.
 
-    checked: raise ArgumentError for such a pivot.  Gradient: that of a symmetric matrix.
+    checked: whether such a pivot raises ArgumentError.  Gradient: that of a symmetric matrix.
     """
     steps = Steps(backend, (u, wrong), (a,))
     steps.ask(Cholesky(), steps.outs, *steps.operands)
@@ -96,7 +99,7 @@ def factor(backend, u, wrong, a: Tensor, *, checked: Flag):
 
 
 class Pivots(IndexLimits):
-    """Data of a Cholesky error: the first matrix of a batch that fails, and its first pivot that is not positive."""
+    """The data for the error of a Cholesky factor: the first failing matrix of a batch and its first failing minor."""
 
     def __init__(self, backend: Backend, a: Spec) -> None:
         super().__init__(backend, "cholesky", 0, a, a, -1)
@@ -119,7 +122,7 @@ class Pivots(IndexLimits):
 
 
 def first_minor(a: Any) -> int:
-    """Return the order of the first leading minor that is not positive, 0 if there is none."""
+    """Return the order of the first leading minor that is not positive, or 0 if all are positive."""
     u = np.triu(a)
     for j in range(len(u)):
         u[j, j:] -= u[:j, j] @ u[:j, j:]
@@ -131,17 +134,20 @@ def first_minor(a: Any) -> int:
 
 @composed(of=factor, namespace=LINALG, method=False)
 def cholesky(A: Tensor, *, upper: Flag = False) -> Tensor:
-    """Return the triangle L with L @ L.mT = A for symmetric positive definite matrices (..., n, n); upper: L.mT.
+    """Return the lower triangular L with L @ L.mT = A for symmetric positive definite matrices (..., n, n).
 
-    Only the requested triangle is read.  Gradient: symmetric, by two triangular solves (Murray 2016).
-    Raises ArgumentError, with the index in the batch and the order of the minor, for another matrix.
+    upper: whether to return L.mT. Only the triangle of A with the same name is read.
+    Gradient: a symmetric matrix, computed by two triangular solves.
+    Source: Murray, Differentiation of the Cholesky decomposition, 2016, section 3.1.
+    Raises ArgumentError for a matrix that is not positive definite, with its index in the batch and the order of the
+    leading minor that is not positive.
     """
     square = A.shape[-1:] == A.shape[-2:-1]  # for other shapes, the error message should show the shape that was passed
     return factor(A, checked=True).factor if upper or not square else factor(A.mT, checked=True).factor.mT
 
 
 def first_step(wrong: Tensor) -> Tensor:
-    """Return the first step of each row that is wrong, counted from 1, or 0 (int32)."""
+    """Return the first nonzero position in each row of `wrong`, counted from 1, or 0 if there is none (int32)."""
     k = wrong.shape[-1]
     if not k:
         return zeros(wrong.shape[:-1], dtype=int32, device=wrong.device)
@@ -151,9 +157,11 @@ def first_step(wrong: Tensor) -> Tensor:
 
 @composed(namespace=LINALG, method=False)
 def cholesky_ex(A: Tensor, *, upper: Flag = False, check_errors: Flag = False) -> Any:
-    """Return (L, info): as `cholesky`, and the order of the first leading minor that is not positive, or 0 (int32).
+    """Return (L, info): the result of `cholesky`, and whether it is valid.
 
-    Where info is not 0, L has no meaning.  check_errors: raise ArgumentError there.
+    info is 0 for a valid factor, and otherwise the order of the first leading minor that is not positive (int32).  If
+    info is not 0, the elements of L are meaningless.
+    check_errors: whether to raise ArgumentError if info is not 0.
     """
     square = A.shape[-1:] == A.shape[-2:-1]
     u, wrong = factor(A if upper or not square else A.mT, checked=check_errors)
@@ -164,7 +172,10 @@ def cholesky_ex(A: Tensor, *, upper: Flag = False, check_errors: Flag = False) -
 
 
 def solution_shape(op: Op, a: Spec, b: Spec, **params: Any) -> tuple[int, ...]:
-    """(..., n, n) and (..., n, k) -> (..., n, k); batch dims broadcast."""
+    """Return the shape (..., n, k) of the solution, for matrices (..., n, n) and right-hand sides (..., n, k).
+
+    The batch dims broadcast.  Raises ShapeError if the shapes do not fit.
+    """
     square_shape(op, a)
     if len(b.shape) < 2 or b.shape[-2] != a.shape[-1]:
         raise ShapeError(
@@ -176,13 +187,16 @@ def solution_shape(op: Op, a: Spec, b: Spec, **params: Any) -> tuple[int, ...]:
 
 
 def matrix_gradient(g: Tensor, a: Tensor, y: Tensor, upper: bool, unit: bool) -> Tensor:
-    """Return the gradient of the matrix of a triangular system: minus that of b times y.mT, in its triangle."""
+    """Return the gradient of the matrix of a triangular system.
+
+    It is minus the gradient of b times y.mT, restricted to the triangle that is read.
+    """
     whole = triangular(a.mT, g, upper=not upper, unit=unit) @ y.mT
     return -(triu(whole, int(unit)) if upper else tril(whole, -int(unit)))
 
 
 def batched_system(a: Tensor, b: Tensor, upper: bool, unit: bool, size: int, flags: Flags) -> Tensor:
-    """Return the solutions of a batch of systems, whose dims are further batch dims."""
+    """Return the solutions of a batch of systems; the batch becomes an additional batch dim of the op."""
     rank = max(a.ndim - flags[0], b.ndim - flags[1])
     a, b = ranked(a, flags[0], rank, size), ranked(b, flags[1], rank, size)
     return stretched(triangular(a, b, upper=upper, unit=unit), True, size)
@@ -195,7 +209,10 @@ def batched_system(a: Tensor, b: Tensor, upper: bool, unit: bool, size: int, fla
     batch=lambda a, b, *, upper, unit, batch, flags: batched_system(a, b, upper, unit, batch, flags),
 )  # fmt: skip
 def triangular(backend, out, a: Tensor, b: Tensor, *, upper: Flag, unit: Flag):
-    """Return y with a @ y = b; the other triangle of a is not read.  Gradient: x = a^-T g for b, -x @ y.T for a."""
+    """Return y with a @ y = b, where only one triangle of a is read.
+
+    Gradient: h = a^-T @ g for b, and this triangle of -h @ y.T for a.
+    """
     batch = out.shape[:-2]
     left, right = (Spec(x.layout.expand((*batch, *x.shape[-2:])), x.dtype) for x in (a, b))
     return backend.prepare(SolveTriangular(upper, unit), out, left, right)
@@ -203,10 +220,12 @@ def triangular(backend, out, a: Tensor, b: Tensor, *, upper: Flag, unit: Flag):
 
 @composed(of=triangular, namespace=LINALG, method=False)
 def solve_triangular(A: Tensor, B: Tensor, *, upper: Flag, left: Flag = True, unitriangular: Flag = False) -> Tensor:
-    """Return X with A @ X = B for triangular matrices A, or X @ A = B with left=False; batch dims broadcast.
+    """Return X with A @ X = B for triangular matrices A; batch dims broadcast.
 
-    Only the triangle that `upper` names is read, without its diagonal if `unitriangular`.  Gradient: G = A^-T @ g for
-    B, and the triangle of -G @ X.mT for A.
+    upper: whether A is upper triangular. The other triangle is not read.
+    left: whether to solve A @ X = B; if False, X @ A = B is solved.
+    unitriangular: whether the diagonal of A counts as ones and is not read.
+    Gradient: h = A^-T @ g for B, and the triangle of -h @ X.mT for A.
     """
     if left or A.ndim < 2 or B.ndim < 2:
         return triangular(A, B, upper=upper, unit=unitriangular)

@@ -1,4 +1,4 @@
-"""Checks of factors: which matrix of a batch has none, found by a launch and named by its error."""
+"""Checks of factors: a launch detects a matrix without a valid factor, and its error names the first such matrix."""
 
 from __future__ import annotations
 
@@ -19,9 +19,10 @@ from minigrad.errors import ArgumentError
 
 
 class Failure(IndexLimits):
-    """Data of the error of a factor: the first matrix of a batch whose result is refused, and its position.
+    """The data for the error of a factor: the first matrix of a batch with a refused value, and its position.
 
-    sentence: describes the fault of the matrix; {} is the position, counted from 0.
+    refused: the function of the host values that returns True for a refused value.
+    sentence: the description of the fault; {} stands for the position of the value, counted from 0.
     """
 
     __slots__ = ("refused", "sentence")
@@ -45,9 +46,9 @@ class Failure(IndexLimits):
 
 
 def refusing(steps: Steps, label: str, result: Value, function: ScalarFn, refused: Any, sentence: str) -> Launch:
-    """Return a launch that ends with an error if a scalar function of some result is not 0.
+    """Return a launch that ends with an error if a scalar function of any element of a result is not 0.
 
-    refused: the same function, of an array on the host.
+    refused: the same function of an array on the host.  sentence: as for `Failure`.
     """
     a = steps.operands[0]
     if not result.layout.numel:

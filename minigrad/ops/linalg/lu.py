@@ -1,7 +1,7 @@
-"""LU factors with partial pivoting, and solutions of systems by factors, with derivatives of every order.
+"""LU factors with partial pivoting, and solutions of systems from factors, with derivatives of every order.
 
-`systems.py` has the public functions.  They find the factors of a matrix once, outside of any graph; the derivative of
-`solved` is a solution with the same factors.
+`systems.py` has the public functions.  They compute the factors of a matrix once, without recording them; the
+derivative of `solved` is another solution with the same factors.
 """
 
 from __future__ import annotations
@@ -33,19 +33,19 @@ Shape = tuple[int, ...]
 
 
 def matrix_shape(op: Op, A: Spec) -> Shape:
-    """Return the shape of matrices."""
+    """Return the shape of matrices (..., m, n).  Raises ShapeError for a tensor with fewer than two dims."""
     if len(A.shape) < 2:
         raise ShapeError(f"{op.label}: expected matrices of shape (..., m, n), got {A!r}", op=op.label)
     return A.shape
 
 
 def unit_lower(LU: Tensor) -> Tensor:
-    """Return L, with the ones on its diagonal, of packed square factors."""
+    """Return L with ones on its diagonal, from packed square factors."""
     return tril(LU, -1) + eye(LU.shape[-1], dtype=LU.dtype, device=LU.device)
 
 
 def rows_of(x: Tensor, order: Tensor) -> Tensor:
-    """Return the rows of matrices in another order; batch dims broadcast."""
+    """Return the rows of matrices in the order of the indices `order`; batch dims broadcast."""
     batch = broadcast_shapes("rows", x.shape[:-2], order.shape[:-1])
     index = order.unsqueeze(-1).expand(*batch, order.shape[-1], x.shape[-1])
     return gather(x.expand(*batch, *x.shape[-2:]), -2, index)
@@ -55,33 +55,34 @@ def rows_of(x: Tensor, order: Tensor) -> Tensor:
 
 
 def lu_dtypes(op: Op, specs: tuple[Spec, ...], **params: Any) -> tuple[DType, DType, DType]:
-    """Return the dtypes of factors, exchanges and rows."""
+    """Return the dtypes of the factors, the row exchanges and the order of the rows."""
     return real_dtype(op, specs), int64, int64
 
 
 def lu_shapes(op: Op, A: Spec, **params: Any) -> tuple[Shape, Shape, Shape]:
-    """Return the shapes of factors, exchanges and rows."""
+    """Return the shapes of the factors, the row exchanges and the order of the rows."""
     *batch, m, n = matrix_shape(op, A)
     return A.shape, (*batch, min(m, n)), (*batch, m)
 
 
 def parts(x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the square part of matrices, the part below it and the part to the right; one of the latter is empty."""
+    """Return the square part of matrices, the rows below it and the columns to the right; one of these is empty."""
     m, n = x.shape[-2:]
     k = min(m, n)
     return x.narrow(-2, 0, k).narrow(-1, 0, k), x.narrow(-2, k, m - k), x.narrow(-1, k, n - k)
 
 
 def over_upper(x: Tensor, LU: Tensor) -> Tensor:
-    """Return x @ U^-T for packed square factors."""
+    """Return x @ U^-T, with U from packed square factors."""
     return triangular(LU, x.mT, upper=True, unit=False).mT
 
 
 def lu_gradient(g: Tensor, LU: Tensor, order: Tensor) -> Tensor:
-    """Return the gradient of a matrix from the gradient of its packed factors.
+    """Return the gradient of a matrix from the gradient g of its packed factors.
 
-    Of a square matrix: L^-T (tril(L.T gL, -1) + triu(gU U.T)) U^-T, with its rows in their original order.  Rows below
-    are L2 = A2 U^-1, columns to the right U2 = L^-1 A2; their part is added to the square first.
+    For a square matrix, it is L^-T (tril(L.T gL, -1) + triu(gU U.T)) U^-T, with the rows in their original order.
+    Additional rows below have L2 = A2 U^-1, and additional columns have U2 = L^-1 A2; their gradients are first added
+    to the gradient of the square factors.
     """
     square, below, right = parts(LU)
     g, g_below, g_right = parts(g)
@@ -98,7 +99,10 @@ def lu_gradient(g: Tensor, LU: Tensor, order: Tensor) -> Tensor:
 
 
 def lu_tangent(dA: Tensor, LU: Tensor, order: Tensor) -> tuple[Tensor, None, None]:
-    """Return the tangent of packed factors: L tril(F, -1) + triu(F) U of F = L^-1 dA U^-1, and those of the rest."""
+    """Return the tangent of the packed factors, and None for the integer results.
+
+    For a square matrix, it is L tril(F, -1) + triu(F) U with F = L^-1 dA U^-1.
+    """
     square, below, right = parts(LU)
     dA, dA_below, dA_right = parts(rows_of(dA, order))
     lower, upper = unit_lower(square), triu(square)
@@ -120,9 +124,9 @@ def lu_tangent(dA: Tensor, LU: Tensor, order: Tensor) -> tuple[Tensor, None, Non
     batch=lambda A, *, batch, regular: factors(A, regular=regular),
 )  # fmt: skip
 def factors(backend, LU, exchanges, order, A: Tensor, *, regular: Flag):
-    """Return L and U in one matrix, the row exchange of each step, and the origin of each row; positions start at 0.
+    """Return L and U in one matrix, the row exchanged in each step, and the original position of each row.
 
-    regular: raise ArgumentError for a pivot that is 0.  Gradient: see `lu_gradient`.
+    Positions start at 0.  regular: whether a pivot of 0 raises ArgumentError.  Gradient: see `lu_gradient`.
     """
     steps = Steps(backend, (LU, exchanges, order), (A,))
     steps.ask(requests.LU(), steps.outs, *steps.operands)
@@ -140,7 +144,7 @@ def factors(backend, LU, exchanges, order, A: Tensor, *, regular: Flag):
 
 
 def system_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
-    """Return the dtype of the matrices and the right-hand sides."""
+    """Return the common dtype of the matrices and the right-hand sides."""
     return real_dtype(op, (specs[0], specs[-1]))
 
 
@@ -151,20 +155,20 @@ def system_shape(op: Op, A: Spec, LU: Spec, order: Spec, B: Spec, **params: Any)
 
 
 def matrix_gradient(h: Tensor, y: Tensor, adjoint: bool) -> Tensor:
-    """Return the gradient of the matrix by that of the right-hand side, the solution of the other system."""
+    """Return the gradient of the matrix, from the solution y and the gradient h of the right-hand side."""
     return -(y @ h.mT) if adjoint else -(h @ y.mT)
 
 
 def system_gradients(
     g: Tensor, A: Tensor, LU: Tensor, order: Tensor, y: Tensor, adjoint: bool, asked: tuple[bool, ...]
 ) -> tuple[Tensor | None, ...]:
-    """Return both gradients, by one solution."""
+    """Return the requested gradients of A and B, which need one solution of the transposed system."""
     h = solved(A, LU, order, g, adjoint=not adjoint)
     return matrix_gradient(h, y, adjoint) if asked[0] else None, None, None, h if asked[3] else None
 
 
 def batched_system(A: Tensor, LU: Tensor, order: Tensor, B: Tensor, adjoint: bool, size: int, flags: Flags) -> Tensor:
-    """Return the solutions of a batch of systems, whose dims are further batch dims."""
+    """Return the solutions of a batch of systems; the batch becomes an additional batch dim of the op."""
     xs = (A, LU, order, B)
     rank = max(x.ndim - flag for x, flag in zip(xs, flags))
     whole = [ranked(x, flag, rank - (x is order), size) for x, flag in zip(xs, flags)]
@@ -181,9 +185,10 @@ def batched_system(A: Tensor, LU: Tensor, order: Tensor, B: Tensor, adjoint: boo
     batch=lambda A, LU, order, B, *, adjoint, batch, flags: batched_system(A, LU, order, B, adjoint, batch, flags),
 )  # fmt: skip
 def solved(backend, out, A: Tensor, LU: Tensor, order: Tensor, B: Tensor, *, adjoint: Flag):
-    """Return the solution of A @ y = B, or of A.mT @ y = B, by factors of A, which count as constants.
+    """Return the solution y of A @ y = B, or with `adjoint` of A.mT @ y = B, from the factors of A.
 
-    Gradient: h = A^-T @ g for B, and -h @ y.T for A; those of the other system with the roles of A and A.mT exchanged.
+    The factors count as constants.
+    Gradient: h = A^-T @ g for B, and -h @ y.T for A. With `adjoint`, h = A^-1 @ g for B, and -y @ h.T for A.
     """
     steps = Steps(backend, (out,), (A, LU, order, B))
     (y,), (_, lu, where, b) = steps.outs, steps.operands

@@ -1,4 +1,4 @@
-"""Norms of vectors and matrices, powers and chains of products under the names of `torch.linalg`."""
+"""Norms of vectors and matrices, powers, and chains of products, under the names of `torch.linalg`."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ Known = dict[tuple[int, int], tuple[int, int]]
 
 @composed(namespace=LINALG, method=False)
 def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: Flag = False, *, dtype: Any = None) -> Tensor:
-    """Return the norm of order `ord` over `dim`, by default of all elements: `mg.norm`."""
+    """Return the vector norm of order `ord` over `dim`, by default over all elements; see `mg.norm`."""
     return norms.norm(x, ord, dim, keepdim, dtype=dtype)
 
 
 @composed(of=vectors.cross, namespace=LINALG, method=False)
 def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
-    """Return `mg.cross` along the last dim, unless another is given."""
+    """Return the cross products of vectors along `dim`, which is the last dim by default; see `mg.cross`."""
     return vectors.cross(input, other, dim)
 
 
@@ -46,11 +46,12 @@ def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
 def matrix_norm(
     A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: Flag = False, *, dtype: Any = None
 ) -> Tensor:
-    """Return the norm of matrices over two dims, of the order "fro", "nuc", 1, -1, 2, -2, inf or -inf.
+    """Return the norms of the matrices in two dims.
 
-    "nuc" is the sum of singular values, 2 and -2 the largest and the smallest one; 1 and -1 the largest and smallest
-    sum of magnitudes of a column, inf and -inf of a row.
-    Gradient: of "nuc", 2 and -2 U diag(g) Vh of those singular vectors.
+    ord: "fro", the square root of the sum of squares; "nuc", the sum of the singular values; 2 or -2, the largest or
+    smallest singular value; 1 or -1, the largest or smallest sum of the magnitudes in a column; inf or -inf, the
+    largest or smallest sum of the magnitudes in a row.
+    Gradient: for "nuc", 2 and -2, U diag(g) Vh with the singular vectors of these singular values.
     """
     dims = tuple([normalize_dim(d, A.ndim, "matrix_norm", A) for d in (dim if isinstance(dim, (tuple, list)) else ())])
     if len(set(dims)) != 2:
@@ -74,7 +75,10 @@ norms.OF_MATRICES["nuc"] = lambda x, dims, keepdim: matrix_norm(x, "nuc", dims, 
 
 
 def extreme(x: Tensor, ord: float, dim: int, keepdim: bool = False) -> Tensor:
-    """Return the largest of magnitudes for a positive order, which of none is 0, the smallest for a negative one."""
+    """Return the largest magnitude along `dim` for a positive order, or the smallest for a negative order.
+
+    The largest of no elements is 0.
+    """
     if ord < 0:
         return amin(x, dim, keepdim)
     return (amax if x.shape[dim] else sum)(x, dim, keepdim)
@@ -82,9 +86,10 @@ def extreme(x: Tensor, ord: float, dim: int, keepdim: bool = False) -> Tensor:
 
 @composed(of=norms.norm, namespace=LINALG, method=False)
 def norm(input: Tensor, ord: Any = None, dim: Any = None, keepdim: Flag = False, *, dtype: Any = None) -> Tensor:
-    """Return `vector_norm` over one dim, or over all without `ord` and `dim`; `matrix_norm` over two dims.
+    """Return `vector_norm` over one dim, or `matrix_norm` over two dims.
 
-    Without `dim`, a tensor of two dims is a matrix if `ord` is given.
+    Without `ord` and `dim`, the result is the vector norm of order 2 of all elements.  With `ord` and without `dim`, a
+    tensor of one dim is a vector, and a tensor of two dims is a matrix.
     """
     if ord is None or isinstance(dim, int) or (dim is None and input.ndim == 1) or (dim is not None and len(dim) == 1):
         return norms.norm(input, 2 if ord is None else ord, dim, keepdim, dtype=dtype)
@@ -95,23 +100,23 @@ def norm(input: Tensor, ord: Any = None, dim: Any = None, keepdim: Flag = False,
 
 @composed()
 def renorm(input: Tensor, p: Scalar, dim: Dim, maxnorm: Scalar) -> Tensor:
-    """Return the slices along `dim` whose norm of order p is above maxnorm scaled down to it."""
+    """Return the tensor with its slices along `dim` scaled down where their norm of order p exceeds maxnorm."""
     if p <= 0 or maxnorm < 0 or input.ndim < 2:
         raise ArgumentError(f"renorm: p > 0, maxnorm >= 0 and 2 dims are needed, got {p}, {maxnorm}, {describe(input)}")
     size = norms.norm(input, p, tuple([d for d in range(input.ndim) if d != dim]), True)
-    # PyTorch adds 1e-7, so that no norm is larger than maxnorm.
+    # As in PyTorch, 1e-7 is added, so that no norm is larger than maxnorm after rounding.
     return input * where(size > maxnorm, maxnorm / (size + 1e-7), 1.0)
 
 
 @public(namespace=LINALG)
 def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """Return `mg.diagonal` of matrices in the last two dims: a view."""
+    """Return a view of the diagonals of matrices, which are in the last two dims by default; see `mg.diagonal`."""
     return views.diagonal(A, offset, dim1, dim2)
 
 
 @composed(namespace=LINALG, method=False, out=False)
 def vander(x: Tensor, N: int | None = None) -> Tensor:
-    """Return the powers 0 to N - 1 of each element, as a last dim; N is the length of the last dim if None."""
+    """Return the Vandermonde matrix: the powers 0 to N - 1 of each element, along a new last dim."""
     x = x if x.ndim else x[None]
     n = x.shape[-1] if N is None else N
     if n < 2:
@@ -122,8 +127,9 @@ def vander(x: Tensor, N: int | None = None) -> Tensor:
 
 @composed(namespace=LINALG, method=False)
 def matrix_power(A: Tensor, n: Int) -> Tensor:
-    """Return A @ A @ ... n times, by repeated squares; the identity for 0, powers of the inverse for negative n.
+    """Return the n-th power of square matrices, computed by repeated squaring.
 
+    The power 0 is the identity, and a negative power is a power of the inverse.
     Raises ArgumentError for a negative power of a singular matrix.
     """
     if A.ndim < 2 or A.shape[-1] != A.shape[-2]:
@@ -143,7 +149,9 @@ def matrix_power(A: Tensor, n: Int) -> Tensor:
 
 @composed(namespace=LINALG, method=False)
 def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
-    """Return the product of two or more matrices in the cheapest order; the first and the last may be vectors.
+    """Return the product of two or more matrices, computed in the order with the fewest multiplications.
+
+    The first and the last operand may be vectors.
 
     Source: Cormen, Leiserson, Rivest, Stein, Introduction to Algorithms, 3rd edition, section 15.2.
     """
@@ -157,7 +165,7 @@ def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
 
 
 def chained(chain: list[Tensor], sizes: list[int], known: Known, start: int, end: int) -> Tensor:
-    """Return the product of a part of a chain of matrices, made in the best order."""
+    """Return the product of the matrices from `start` to `end` of a chain, computed in the cheapest order."""
     if end - start == 1:
         return chain[start]
     _, split = cheapest(sizes, known, start, end)
@@ -165,7 +173,7 @@ def chained(chain: list[Tensor], sizes: list[int], known: Known, start: int, end
 
 
 def cheapest(sizes: list[int], known: Known, start: int, end: int) -> tuple[int, int]:
-    """Return the least multiplications for a part of a chain of matrices, and where to split it."""
+    """Return the smallest number of multiplications for a part of a chain, and the position at which to split it."""
     if end - start == 1:
         return 0, start
     if (start, end) not in known:

@@ -1,7 +1,7 @@
-"""Matrix products over operands of any strides; leading (batch) dims broadcast, and a vector is a row or a column.
+"""Matrix products of operands with any strides; batch dims broadcast, and a vector counts as a row or a column.
 
-`matmul` is the product, `addmm` and its like the product scaled and added to something in one kernel, which is how
-`linear` adds its bias.
+`matmul` computes the product.  `addmm` and similar ops scale the product and add it to another tensor in the same
+kernel; `linear` adds its bias in this way.
 """
 
 from __future__ import annotations
@@ -31,13 +31,15 @@ Shape = tuple[int, ...]
 
 
 def matmul_dtype(op: Op, specs: tuple[Spec, ...]) -> DType:
-    """Return the promoted dtype."""
+    """Return the promoted dtype of the operands."""
     return common(specs)
 
 
 def matmul_shape(op: Op, a: Spec, b: Spec) -> Shape:
-    """(..., m, k) @ (..., k, n) -> (..., m, n); the dim of a vector goes.  Raises ShapeError unless k agrees and batch
-    dims broadcast."""
+    """Return the shape (..., m, n) of the product of (..., m, k) and (..., k, n), without the dim added to a vector.
+
+    Raises ShapeError for scalars, for inner sizes that differ, and for batch dims that do not broadcast.
+    """
     shown = f"{a!r} @ {b!r}"
     if not a.shape or not b.shape:
         raise ShapeError(f"{op.label}: {shown}: both operands need at least one dim; use * for scalars", op=op.label)
@@ -55,7 +57,7 @@ def matmul_shape(op: Op, a: Spec, b: Spec) -> Shape:
 
 
 def mismatch(name: str, shown: str, left: Shape, right: Shape) -> ShapeError:
-    """Return the error for inner sizes that differ."""
+    """Return the ShapeError for inner sizes that differ."""
     which, size = ("second last dim", right[-2]) if len(right) > 1 else ("only dim", right[0])
     return ShapeError(
         f"{name}: {shown}: the last dim of the left, {left[-1]}, must equal the {which} of the right, {size}",
@@ -64,7 +66,7 @@ def mismatch(name: str, shown: str, left: Shape, right: Shape) -> ShapeError:
 
 
 def as_matrices(out: Spec, a: Spec, b: Spec) -> tuple[Spec, Spec, Spec]:
-    """Return the three with vectors as one row or one column and batch dims expanded, for a backend to multiply."""
+    """Return the result and the operands as matrices: vectors become a row or a column, and batch dims are expanded."""
     left = a.layout if len(a.shape) > 1 else a.layout.unsqueeze(0)
     right = b.layout if len(b.shape) > 1 else b.layout.unsqueeze(1)
     batch = broadcast_shapes("matmul", left.shape[:-2], right.shape[:-2])
@@ -75,12 +77,15 @@ def as_matrices(out: Spec, a: Spec, b: Spec) -> tuple[Spec, Spec, Spec]:
 
 
 def as_rows(x: Tensor) -> Tensor:
-    """All rows of x as one matrix; its size is said, for it may have no elements."""
+    """Return all rows of x as one matrix.
+
+    Its sizes are passed explicitly, because -1 cannot be inferred for a tensor without elements.
+    """
     return x.reshape(prod(x.shape[:-1]), x.shape[-1])
 
 
 def left_gradient(g: Tensor, b: Tensor, a_shape: Shape) -> Tensor:
-    """g @ b.T, where what was a vector is a row of a or a column of b."""
+    """Return g @ b.T, the gradient of the left operand; a vector a counts as a row, and a vector b as a column."""
     if b.ndim == 1:
         b, g = b.unsqueeze(1), g.unsqueeze(-1)
     if len(a_shape) == 1:
@@ -89,9 +94,10 @@ def left_gradient(g: Tensor, b: Tensor, a_shape: Shape) -> Tensor:
 
 
 def right_gradient(g: Tensor, a: Tensor, b_shape: Shape) -> Tensor:
-    """Return a.T @ g in the shape of b; for a vector b the added column is removed.
+    """Return a.T @ g, the gradient of the right operand, in the shape of b.
 
-    For one matrix b and a batch of a, the batch becomes more rows of one product, so that no gradients are summed.
+    If b is a single matrix and a has batch dims, the batch becomes additional rows of one product, so that no batch of
+    gradients must be summed.
     """
     if len(b_shape) == 2 and a.ndim > 2:
         a, g = as_rows(a), as_rows(g)
@@ -118,10 +124,11 @@ def right_gradient(g: Tensor, a: Tensor, b_shape: Shape) -> Tensor:
     method=True,
 )
 def matmul(backend, out, input: Tensor, other: Tensor):
-    """Return the matrix product; a 1-d operand is a row on the left and a column on the right, and its dim is removed.
+    """Return the matrix product; batch dims broadcast.
 
-    Leading dims broadcast.  Gradient: g @ other.T and input.T @ g.
-    Raises ShapeError for scalars and for inner sizes that differ.
+    A vector counts as a row on the left and as a column on the right, and the result does not have the added dim.
+    Gradient: g @ other.T for input and input.T @ g for other.
+    Raises ShapeError for scalars, for inner sizes that differ, and for batch dims that do not broadcast.
     """
     result, left, right = as_matrices(out, input, other)
     return backend.prepare(Product(), result, left, right)
@@ -129,28 +136,28 @@ def matmul(backend, out, input: Tensor, other: Tensor):
 
 @composed()
 def dot(input: Tensor, tensor: Tensor) -> Tensor:
-    """Return the inner product of two vectors of one length."""
+    """Return the inner product of two vectors of the same length."""
     _need("dot", input, tensor, (1, 1))
     return matmul(input, tensor)
 
 
 @composed()
 def mv(input: Tensor, vec: Tensor) -> Tensor:
-    """Return matrix times vector."""
+    """Return the product of a matrix and a vector."""
     _need("mv", input, vec, (2, 1))
     return matmul(input, vec)
 
 
 @composed()
 def mm(input: Tensor, mat2: Tensor) -> Tensor:
-    """Return matrix times matrix, without batch dims."""
+    """Return the product of two matrices, without batch dims."""
     _need("mm", input, mat2, (2, 2))
     return matmul(input, mat2)
 
 
 @composed()
 def bmm(input: Tensor, mat2: Tensor) -> Tensor:
-    """Return the products of two batches of matrices, one by one; the batch is the first of three dims."""
+    """Return the matrix product of each pair of matrices in two batches (b, n, m) and (b, m, p)."""
     _need("bmm", input, mat2, (3, 3))
     if input.shape[0] != mat2.shape[0]:
         raise ShapeError(
@@ -162,7 +169,7 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
 
 @composed()
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
-    """Return the product of every element of a vector with every element of another."""
+    """Return the outer product of two vectors: the products of each element of the first with each of the second."""
     _need("outer", input, vec2, (1, 1))
     return input.unsqueeze(1) * vec2.unsqueeze(0)
 
@@ -178,7 +185,7 @@ def _need(name: str, a: Tensor, b: Tensor, dims: tuple[int, int]) -> None:
 
 
 def _addmm_dtype(op: Op, specs: tuple[Spec, ...], *, alpha: float, beta: float) -> DType:
-    """Return the promoted dtype; its factors must be numbers of that dtype."""
+    """Return the promoted dtype.  Raises DTypeError for bool, and for float factors of an integer product."""
     dtype = common(specs)
     if dtype.kind == "bool":
         raise DTypeError(f"{op.label}: got {', '.join(map(repr, specs))}; a sum of products needs numbers", op=op.label)
@@ -202,7 +209,7 @@ def _addmm_shape(op: Op, c: Spec, a: Spec, b: Spec, *, alpha: float, beta: float
 
 
 def _added(backend: Backend, out: Spec, c: Spec, a: Spec, b: Spec, alpha: float, beta: float) -> Launch:
-    """Return the launch of alpha * a @ b + beta * c for operands in the order c, a, b."""
+    """Return the launch of alpha * a @ b + beta * c, with buffers in the order c, a, b, out."""
     result, left, right = as_matrices(out, a, b)
     layout = c.layout.expand(out.shape)
     if len(a.shape) == 1:
@@ -230,9 +237,10 @@ def _added(backend: Backend, out: Spec, c: Spec, a: Spec, b: Spec, alpha: float,
     batch=lambda c, a, b, *, alpha, beta, batch, flags: _addmm_batch(c, a, b, alpha, beta, batch, flags),
 )
 def add_product(backend, out, c, a, b, *, alpha, beta):
-    """Return beta * c + alpha * a @ b in one kernel: what addmm, baddbmm and addmv call.
+    """Return beta * c + alpha * a @ b, computed in one kernel; addmm, baddbmm and addmv call this op.
 
-    With beta 0, c is not read.  Gradient: beta * g, and alpha times those of the product.
+    If beta is 0, c is not read.
+    Gradient: beta * g for c, alpha * g @ b.T for a, and alpha * a.T @ g for b.
     """
     return _added(backend, out, c, a, b, alpha, beta)
 
@@ -248,10 +256,11 @@ def _addmm_batch(c: Tensor, a: Tensor, b: Tensor, alpha: float, beta: float, siz
 
 @composed(of=add_product, in_place=True)
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1) -> Tensor:
-    """Return beta * input + alpha * mat1 @ mat2 in one kernel; input broadcasts. beta 0: input is not read.
+    """Return beta * input + alpha * mat1 @ mat2, computed in one kernel.
 
-    Gradient: beta * g, alpha * g @ mat2.T and alpha * mat1.T @ g.
-    Raises ShapeError for factors that are not matrices or do not fit, DTypeError for bool.
+    The input broadcasts to the product; if beta is 0, it is not read.
+    Gradient: beta * g for input, alpha * g @ mat2.T for mat1, and alpha * mat1.T @ g for mat2.
+    Raises ShapeError for factors that are not matrices or have different inner sizes, DTypeError for bool.
     """
     _need("addmm", mat1, mat2, (2, 2))
     return add_product(input, mat1, mat2, alpha=alpha, beta=beta)
@@ -259,14 +268,14 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Scalar = 1, alpha:
 
 @composed(in_place=True)
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1) -> Tensor:
-    """Return beta * input + alpha * batch1 @ batch2 for batches of matrices: see `addmm` and `bmm`."""
+    """Return beta * input + alpha * batch1 @ batch2 for batches of matrices; see `addmm` and `bmm`."""
     _need("baddbmm", batch1, batch2, (3, 3))
     return add_product(input, batch1, batch2, alpha=alpha, beta=beta)
 
 
 @composed(in_place=True)
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1) -> Tensor:
-    """Return beta * input + alpha * mat @ vec: see `addmm`."""
+    """Return beta * input + alpha * mat @ vec; see `addmm`."""
     _need("addmv", mat, vec, (2, 1))
     return add_product(input, mat, vec, alpha=alpha, beta=beta)
 
@@ -293,7 +302,7 @@ def _linear_shape(op: Op, input: Spec, weight: Spec, bias: Spec | None) -> Shape
 
 
 def weight_gradient(g: Tensor, x: Tensor) -> Tensor:
-    """Return the sum over all rows of x of the outer products with the rows of g: one product of two flat matrices."""
+    """Return g.T @ x over all rows: the sum of the outer products of the rows of g and x, as one matrix product."""
     if len(g.layout.shape) != 2 or len(x.layout.shape) != 2:
         g, x = as_rows(g), as_rows(x)
     return g.mT @ x
@@ -308,10 +317,11 @@ def weight_gradient(g: Tensor, x: Tensor) -> Tensor:
     namespace=FUNCTIONAL,
 )
 def linear(backend, out, input: Tensor, weight: Tensor, bias: Tensor | None = None):
-    """Return input @ weight.T + bias for a weight of (out, in), any leading dims of the input, in one kernel.
+    """Return input @ weight.T + bias, computed in one kernel.
 
-    Gradient: g @ weight, g.T @ input over all rows, and g summed over all rows.
-    Raises ShapeError for sizes that do not fit.
+    Shapes: the input is (..., in), the weight is (out, in), the bias is (out,), and the result is (..., out).
+    Gradient: g @ weight for input, g.T @ input over all rows for weight, and g summed over all rows for bias.
+    Raises ShapeError for shapes that do not fit.
     """
     matrix = Spec(weight.layout.transpose(0, 1), weight.dtype)
     if bias is None:
@@ -322,7 +332,10 @@ def linear(backend, out, input: Tensor, weight: Tensor, bias: Tensor | None = No
 
 
 def _linear_batch(x: Tensor, weight: Tensor, bias: Tensor | None, size: int, flags: Flags) -> Tensor:
-    """Apply the op to a batch: inputs are more rows, weights or biases are a product, and a sum."""
+    """Apply `linear` to a batch.
+
+    A batch of inputs becomes additional rows.  A batch of weights or biases is computed as a product and a sum.
+    """
     if not flags[1] and not flags[2]:
         return linear(x, weight, bias)
     rank = x.ndim - flags[0]

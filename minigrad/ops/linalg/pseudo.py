@@ -1,4 +1,4 @@
-"""Uses of singular values: pseudoinverses, ranks, condition numbers and least squares."""
+"""Functions that are computed from singular values: pseudoinverses, ranks, condition numbers, least squares."""
 
 from __future__ import annotations
 
@@ -29,9 +29,10 @@ DRIVERS = (None, "gelsy", "gels", "gelsd", "gelss")
 
 
 def above(name: str, A: Tensor, sizes: Tensor, atol: Any, rtol: Any) -> Tensor:
-    """Return which sizes are larger than max(atol, rtol * the largest one); they lie along the last dim.
+    """Return which sizes along the last dim are larger than max(atol, rtol * the largest size).
 
-    By default rtol is the machine epsilon times the larger side of the matrix; if atol is set, rtol is 0.
+    sizes: the magnitudes of the singular values or eigenvalues of A.  The default of rtol is the machine epsilon times
+    the larger side of A, or 0 if atol is given.
     """
     if rtol is None:
         rtol = 0.0 if atol is not None else float(np.finfo(A.dtype.compute).eps) * max(A.shape[-2:])
@@ -46,18 +47,18 @@ def above(name: str, A: Tensor, sizes: Tensor, atol: Any, rtol: Any) -> Tensor:
 
 
 def pinv_shape(op: Op, A: Spec, value: Spec) -> tuple[int, ...]:
-    """Return the shape of pseudoinverses."""
+    """Return the shape of the pseudoinverses."""
     return value.shape
 
 
 def pinv_gradient(g: Tensor, A: Tensor, y: Tensor) -> Tensor:
-    """Return -Y.T g Y.T + (I - A Y) g.T Y Y.T + Y.T Y g.T (I - Y A) of the pseudoinverse Y."""
+    """Return the gradient of A: -Y.T g Y.T + (I - A Y) g.T Y Y.T + Y.T Y g.T (I - Y A), with the pseudoinverse Y."""
     left, right = g.mT @ y @ y.mT, y.mT @ y @ g.mT
     return left - A @ (y @ left) + right - (right @ y) @ A - y.mT @ g @ y.mT
 
 
 def pinv_tangent(dA: Tensor, A: Tensor, y: Tensor) -> Tensor:
-    """Return -Y dA Y + Y Y.T dA.T (I - A Y) + (I - Y A) dA.T Y.T Y."""
+    """Return the tangent -Y dA Y + Y Y.T dA.T (I - A Y) + (I - Y A) dA.T Y.T Y of the pseudoinverse Y."""
     left, right = y @ (y.mT @ dA.mT), (dA.mT @ y.mT) @ y
     return left - (left @ A) @ y + right - y @ (A @ right) - y @ dA @ y
 
@@ -68,8 +69,9 @@ def pinv_tangent(dA: Tensor, A: Tensor, y: Tensor) -> Tensor:
     batch=lambda A, value, *, batch: pseudoinverse(A, value),
 )  # fmt: skip
 def pseudoinverse(backend, out, A: Tensor, value: Tensor):
-    """Return values that are the pseudoinverses of matrices, as a function of these, of one rank.
+    """Return a copy of `value`, the pseudoinverses of A, as a differentiable function of A.
 
+    The derivative holds as long as the rank of A does not change.
     Source of the derivative: Golub and Pereyra, "The differentiation of pseudo-inverses" (1973).
     """
     return known(backend, out, A, value)
@@ -77,11 +79,15 @@ def pseudoinverse(backend, out, A: Tensor, value: Tensor):
 
 @composed(of=pseudoinverse, namespace=LINALG, method=False)
 def pinv(A: Tensor, *, atol: Any = None, rtol: Any = None, hermitian: Flag = False) -> Tensor:
-    """Return the Moore-Penrose inverses (..., n, m) of matrices (..., m, n), by singular values.
+    """Return the Moore-Penrose inverses (..., n, m) of matrices (..., m, n), computed from singular values.
 
-    Those up to max(atol, rtol * the largest) count as 0; rtol is the eps of the dtype times max(m, n) by default, or 0
-    if atol is given.  hermitian: by eigenvalues of symmetric matrices, of which the lower triangle is read.
-    Gradient: for matrices whose rank does not change nearby; equal singular values do no harm.
+    Singular values up to max(atol, rtol * the largest singular value) count as 0.
+    atol: the absolute tolerance, 0 if None.
+    rtol: the relative tolerance. None stands for the machine epsilon of the dtype times max(m, n), or for 0 if atol is
+    given.
+    hermitian: whether the matrices are symmetric. They are then computed from eigenvalues, and only the lower triangle
+    is read.
+    Gradient: defined where the rank does not change, also for equal singular values.
     """
     if hermitian:
         w, V = eigh(A.detach())
@@ -95,7 +101,10 @@ def pinv(A: Tensor, *, atol: Any = None, rtol: Any = None, hermitian: Flag = Fal
 
 @composed(namespace=LINALG, method=False)
 def matrix_rank(A: Tensor, *, atol: Any = None, rtol: Any = None, hermitian: Flag = False) -> Tensor:
-    """Return how many singular values of matrices are larger than max(atol, rtol * the largest) (int64): see `pinv`."""
+    """Return the rank of matrices in int64: the number of singular values above a tolerance.
+
+    The tolerance is max(atol, rtol * the largest singular value); see `pinv` for the defaults.
+    """
     A = A.detach()
     sizes = abs(eigh(A).eigenvalues) if hermitian else svdvals(A)
     return sum(above("matrix_rank", A, sizes, atol, rtol), -1)
@@ -103,9 +112,12 @@ def matrix_rank(A: Tensor, *, atol: Any = None, rtol: Any = None, hermitian: Fla
 
 @composed(namespace=LINALG, method=False)
 def cond(A: Tensor, p: Any = None) -> Tensor:
-    """Return the condition numbers of matrices: the norm of order p times that of the inverse; inf for singular ones.
+    """Return the condition numbers of matrices: the norm of order p of A times that of its inverse.
 
-    p: an order of `matrix_norm`; None is 2, the largest singular value over the smallest one, which need no square.
+    The result is inf for a singular matrix.
+
+    p: an order of `matrix_norm`. None stands for 2, the quotient of the largest and the smallest singular value, for
+    which the matrices do not need to be square.
     """
     if not A.numel():
         return zeros(A.shape[:-2], dtype=A.dtype, device=A.device)
@@ -121,7 +133,7 @@ def cond(A: Tensor, p: Any = None) -> Tensor:
 
 
 def full_rank_solution(A: Tensor, B: Tensor) -> Tensor:
-    """Return R^-1 Q.T B, or for a wide matrix, of which the transpose has the factors, Q R^-T B."""
+    """Return the least-squares solution R^-1 Q.T B from A = QR, or Q R^-T B from A.T = QR for a wide matrix."""
     if A.shape[-2] >= A.shape[-1]:
         Q, R = reflections(A, complete=False)
         return triangular(R, Q.mT @ B, upper=True, unit=False)
@@ -131,13 +143,17 @@ def full_rank_solution(A: Tensor, B: Tensor) -> Tensor:
 
 @composed(namespace=LINALG, method=False)
 def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> Any:
-    """Return (solution, residuals, rank, singular_values) of least squares, min |A @ X - B|, X of minimal norm.
+    """Return (solution, residuals, rank, singular_values) of the least-squares problem min |A @ X - B|.
 
-    A is (..., m, n), B (..., m, k), or (..., m) for vectors.  driver: "gels" uses QR, for matrices of full rank only.
-    The others, "gelsy" by default, use the pseudoinverse with rtol=rcond.  As in PyTorch, some results may be empty.
-    The residuals, sums of squares, need m > n, and "gels", or "gelsd" or "gelss" with all ranks n. rank needs a driver
-    other than "gels", singular_values "gelsd" or "gelss".  Gradient: of solution and residuals, by those of `qr` and
-    `pinv`.
+    If there are several solutions, the result is the one with the smallest norm.  As in PyTorch, some results may be
+    empty.  The residuals, sums of squares, are computed only for m > n, with "gels", or with "gelsd" and "gelss" if all
+    ranks are n.  The rank is computed with every driver except "gels", and the singular values only with "gelsd" and
+    "gelss".
+
+    Shapes: A is (..., m, n), and B is (..., m, k), or (..., m) for vectors.
+    driver: "gels" uses QR factors and requires matrices of full rank. "gelsy", the default, "gelsd" and "gelss" use the
+    pseudoinverse with rtol=rcond.
+    Gradient: for the solution and the residuals, from the rules of `qr` and `pinv`.
     """
     if driver not in DRIVERS:
         raise ArgumentError(f"lstsq: driver must be 'gelsy', 'gels', 'gelsd' or 'gelss', got {driver!r}", op="lstsq")

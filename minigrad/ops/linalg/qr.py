@@ -1,4 +1,4 @@
-"""QR factors by Householder reflections, with derivatives of every order by triangular systems.
+"""QR factors from Householder reflections, with derivatives of every order from triangular systems.
 
 Source of the derivatives: Walter and Lehmann, "Algorithmic differentiation of linear algebra functions with
 application in optimum experimental design" (2010), section 3; for wide matrices Roberts and Roberts, arXiv 2009.10071.
@@ -33,7 +33,7 @@ def qr_shapes(op: Op, A: Spec, *, complete: bool) -> tuple[Shape, Shape]:
 
 
 def expect_smooth(Q: Tensor, R: Tensor) -> int:
-    """Return the number of rows of R.  Raises ArgumentError where columns of Q are arbitrary."""
+    """Return the number of rows of R.  Raises ArgumentError if columns of Q are arbitrary and have no derivative."""
     p, n = R.shape[-2:]
     if p > n:
         raise ArgumentError(
@@ -45,9 +45,10 @@ def expect_smooth(Q: Tensor, R: Tensor) -> int:
 
 
 def qr_gradient(gQ: Tensor | None, gR: Tensor | None, Q: Tensor, R: Tensor) -> Tensor:
-    """Return (gQ + Q S) R^-T for the symmetric S whose lower triangle is that of R gR.T - gQ.T Q.
+    """Return the gradient of A, (gQ + Q S) R^-T; S is symmetric, with the lower triangle of R gR.T - gQ.T Q.
 
-    Columns to the right of a square are Q R2: R2 = Q.T A2 adds gR2 R2.T to gQ, and their gradient is Q gR2.
+    A wide matrix has additional columns A2 = Q R2 to the right of the square.  Since R2 = Q.T A2, A2 gR2.T is added to
+    gQ, and the gradient of A2 is Q gR2.
     """
     p, n = expect_smooth(Q, R), R.shape[-1]
     gQ = zeros(Q.shape, dtype=Q.dtype, device=Q.device) if gQ is None else gQ
@@ -61,7 +62,7 @@ def qr_gradient(gQ: Tensor | None, gR: Tensor | None, Q: Tensor, R: Tensor) -> T
 
 
 def qr_tangent(dA: Tensor, Q: Tensor, R: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the tangents of both: with W = dA R^-1, Q.T dQ is antisymmetric and has tril(Q.T W, -1)."""
+    """Return the tangents of Q and R; Q.T dQ is antisymmetric, with the lower triangle of Q.T W for W = dA R^-1."""
     p, n = expect_smooth(Q, R), R.shape[-1]
     square, right = R.narrow(-1, 0, p), R.narrow(-1, p, n - p)
     W = triangular(square.mT, dA.narrow(-1, 0, p).mT, upper=False, unit=False).mT
@@ -80,19 +81,21 @@ def qr_tangent(dA: Tensor, Q: Tensor, R: Tensor) -> tuple[Tensor, Tensor]:
     batch=lambda A, *, batch, complete: reflections(A, complete=complete),
 )  # fmt: skip
 def reflections(backend, Q, R, A: Tensor, *, complete: Flag):
-    """Return orthonormal columns and an upper triangle whose product is A; complete: with a square Q.
+    """Return Q with orthonormal columns and an upper triangular R, with Q @ R = A.
 
-    Gradient: of R of full rank, see `qr_gradient`.
+    complete: whether Q is square.  Gradient: see `qr_gradient`; R must have full rank.
     """
     return backend.prepare(requests.QR(), (Q, R), A)
 
 
 @composed(of=reflections, namespace=LINALG, method=False)
 def qr(A: Tensor, mode: Choice = "reduced") -> Any:
-    """Return (Q, R) with Q @ R = A for matrices (..., m, n), orthonormal columns in Q, and R an upper triangle.
+    """Return (Q, R) with Q @ R = A for matrices (..., m, n); Q has orthonormal columns, and R is upper triangular.
 
-    mode: "reduced", with k = min(m, n) columns in Q; "complete", with m; "r", with an empty Q and the R of "reduced".
-    Gradient: by triangular systems.  If the first k columns are linearly dependent it is inf or nan, as in PyTorch.
+    mode: with "reduced", Q has k = min(m, n) columns; with "complete", it has m columns; with "r", Q is empty, and R is
+    that of "reduced".
+    Gradient: computed from triangular systems. If the first k columns of A are linearly dependent, it is inf or nan, as
+    in PyTorch.
     Raises ArgumentError for the gradient of "complete" if m > n.
     """
     if mode not in ("reduced", "complete", "r"):

@@ -1,4 +1,4 @@
-"""Linear algebra under the older names of PyTorch, in `mg` itself and as methods: see `mg.linalg`."""
+"""Linear algebra under PyTorch's older names, in `mg` itself and as methods; `mg.linalg` has the newer names."""
 
 from __future__ import annotations
 
@@ -19,13 +19,16 @@ SVD_RESULT: Any = results_of("svd", ("U", "S", "V"))
 
 @composed(of=factors.factor)
 def cholesky(input: Tensor, upper: Flag = False) -> Tensor:
-    """Return `mg.linalg.cholesky`: the triangle whose product with its transpose is a positive definite matrix."""
+    """Return the Cholesky factor of symmetric positive definite matrices, as `mg.linalg.cholesky`."""
     return factors.cholesky(input, upper=upper)
 
 
 @composed()
 def cholesky_solve(input: Tensor, input2: Tensor, upper: Flag = False) -> Tensor:
-    """Return X with A @ X = input by the factor of A that `cholesky` returned, input2; upper: by an upper one."""
+    """Return X with A @ X = input, from the factor `input2` that `cholesky` returned for A.
+
+    upper: whether `input2` is an upper triangular factor.
+    """
     lower = input2.mT if upper else input2
     Y = factors.triangular(lower, input, upper=False, unit=False)
     return factors.triangular(lower.mT, Y, upper=True, unit=False)
@@ -33,26 +36,29 @@ def cholesky_solve(input: Tensor, input2: Tensor, upper: Flag = False) -> Tensor
 
 @composed()
 def cholesky_inverse(input: Tensor, upper: Flag = False) -> Tensor:
-    """Return the inverse of a matrix by its factor of `cholesky`."""
+    """Return the inverse of a matrix, from the factor that `cholesky` returned for the matrix."""
     systems.expect_square("cholesky_inverse", input)
     return cholesky_solve(systems.identity(input), input, upper)
 
 
 @composed(of=systems.determinant, out=False)
 def det(input: Tensor) -> Tensor:
-    """Return `mg.linalg.det`: the determinants of square matrices."""
+    """Return the determinants of square matrices, as `mg.linalg.det`."""
     return systems.det(input)
 
 
 @composed(of=systems.logarithm)
 def slogdet(input: Tensor) -> Any:
-    """Return `mg.linalg.slogdet`: (sign, logabsdet) of the determinants of square matrices."""
+    """Return (sign, logabsdet) of the determinants of square matrices, as `mg.linalg.slogdet`."""
     return systems.slogdet(input)
 
 
 @composed(out=False)
 def logdet(input: Tensor) -> Tensor:
-    """Return the logarithms of the determinants of square matrices: -inf for 0, nan for a negative one."""
+    """Return the logarithms of the determinants of square matrices.
+
+    The result is -inf for a determinant of 0, and nan for a negative determinant.
+    """
     systems.expect_square("logdet", input)
     sign, logabsdet = systems.slogdet(input)
     return where(sign < 0, math.nan, logabsdet)
@@ -60,27 +66,28 @@ def logdet(input: Tensor) -> Tensor:
 
 @composed()
 def inverse(input: Tensor) -> Tensor:
-    """Return `mg.linalg.inv`: the inverses of square matrices."""
+    """Return the inverses of square matrices, as `mg.linalg.inv`."""
     return systems.inv(input)
 
 
 @composed(of=systems.lu_solve)
 def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
-    """Return `mg.linalg.lu_solve`: the solutions of systems by factors of `mg.linalg.lu_factor`."""
+    """Return the solutions of systems from the factors of `mg.linalg.lu_factor`, as `mg.linalg.lu_solve`."""
     return systems.lu_solve(LU_data, LU_pivots, input)
 
 
 @composed(of=qr_ops.reflections)
 def qr(input: Tensor, some: Flag = True) -> Any:
-    """Return `mg.linalg.qr` with mode="reduced", or "complete" with some=False."""
+    """Return the QR factors of matrices, as `mg.linalg.qr` with mode="reduced", or "complete" with some=False."""
     return qr_ops.qr(input, "reduced" if some else "complete")
 
 
 @composed(of=spectra.singular)
 def svd(input: Tensor, some: Flag = True, compute_uv: Flag = True) -> Any:
-    """Return (U, S, V) with U * S @ V.mT = input; some: with min(m, n) columns each.  See `mg.linalg.svd`.
+    """Return (U, S, V) with U * S @ V.mT = input; see `mg.linalg.svd`.
 
-    compute_uv=False: U (..., m, m) and V (..., n, n) are zeros.
+    some: whether U and V have min(m, n) columns; if False, they are square.
+    compute_uv: whether to compute U and V; if False, they are zeros of shapes (..., m, m) and (..., n, n).
     """
     if compute_uv:
         U, S, Vh = spectra.svd(input, not some)
@@ -91,11 +98,11 @@ def svd(input: Tensor, some: Flag = True, compute_uv: Flag = True) -> Any:
 
 @composed(out=False)
 def pinverse(input: Tensor, rcond: Scalar = 1e-15) -> Tensor:
-    """Return `mg.linalg.pinv` with rtol=rcond: the Moore-Penrose inverses of matrices."""
+    """Return the Moore-Penrose inverses of matrices, as `mg.linalg.pinv` with rtol=rcond."""
     return pseudo.pinv(input, rtol=rcond)
 
 
 @composed(of=matrices.matrix_power)
 def matrix_power(input: Tensor, n: Int) -> Tensor:
-    """Return `mg.linalg.matrix_power`: a power of square matrices, also a negative one."""
+    """Return the n-th power of square matrices, as `mg.linalg.matrix_power`; n may be negative."""
     return matrices.matrix_power(input, n)

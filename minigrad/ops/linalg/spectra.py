@@ -1,7 +1,8 @@
 """Eigenvalues of symmetric matrices and singular values, with derivatives of every order.
 
 Source of the derivatives: Giles, "An extended collection of matrix derivative results for forward and reverse mode
-automatic differentiation" (2008), sections 3.1 and 3.2; for other than square matrices Wan and Zhang, arXiv 1909.02659.
+automatic differentiation" (2008), sections 3.1 and 3.2; for matrices that are not square, Wan and Zhang, arXiv
+1909.02659.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ EIGH_RESULT: Any = results_of("eigh", ("eigenvalues", "eigenvectors"))
 
 
 def gaps(x: Tensor) -> Tensor:
-    """Return x[j] - x[i] for rows i and columns j, and 1 on the diagonal."""
+    """Return the matrix of the differences x[j] - x[i] in row i and column j, with ones on the diagonal."""
     return x.unsqueeze(-2) - x.unsqueeze(-1) + eye(x.shape[-1], dtype=x.dtype, device=x.device)
 
 
@@ -53,7 +54,7 @@ def eigh_shapes(op: Op, A: Spec) -> tuple[Shape, Shape]:
 
 
 def eigh_gradient(g: Tensor | None, gV: Tensor | None, w: Tensor, V: Tensor) -> Tensor:
-    """Return V (diag(g) + skew(V.T gV) / gaps) V.T, which is symmetric; skew(M) is (M - M.T)/2."""
+    """Return the symmetric gradient of A, V (diag(g) + skew(V.T gV) / gaps) V.T with skew(M) = (M - M.T)/2."""
     inner: Any = 0.0 if g is None else diag_embed(g)
     if gV is not None:
         M = V.mT @ gV
@@ -62,7 +63,10 @@ def eigh_gradient(g: Tensor | None, gV: Tensor | None, w: Tensor, V: Tensor) -> 
 
 
 def eigh_tangent(dA: Tensor, w: Tensor, V: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the diagonal of P = V.T sym(dA) V, and V (P / gaps) without it."""
+    """Return the tangents of the eigenvalues and eigenvectors, from P = V.T sym(dA) V with sym(X) = (X + X.T)/2.
+
+    They are the diagonal of P, and V (P / gaps) with 0 instead of this diagonal.
+    """
     P = V.mT @ (dA + dA.mT) * 0.5 @ V
     diagonal = P.diagonal(0, -2, -1)
     return diagonal, V @ ((P - diag_embed(diagonal)) / gaps(w))
@@ -75,7 +79,7 @@ def eigh_tangent(dA: Tensor, w: Tensor, V: Tensor) -> tuple[Tensor, Tensor]:
     batch=lambda A, *, batch: eigen(A),
 )  # fmt: skip
 def eigen(backend, eigenvalues, eigenvectors, A: Tensor):
-    """Return eigenvalues, rising, and eigenvectors of symmetric matrices, of which the upper triangle is read.
+    """Return the eigenvalues in ascending order and the eigenvectors of symmetric matrices; the upper triangle is read.
 
     Gradient: see `eigh_gradient`.
     """
@@ -87,12 +91,15 @@ def eigen(backend, eigenvalues, eigenvectors, A: Tensor):
 
 @composed(of=eigen, namespace=LINALG, method=False)
 def eigh(A: Tensor, UPLO: Choice = "L") -> Any:
-    """Return (eigenvalues, eigenvectors) of symmetric matrices (..., n, n): values rising, vectors as columns.
+    """Return (eigenvalues, eigenvectors) of symmetric matrices (..., n, n).
 
-    UPLO: the triangle that is read, "L" or "U".  Gradient: V (diag(g) + (V.T gV) / (w[j] - w[i])) V.T, with the first
-    part only if the vectors are not used.  The second part is inf or nan for equal eigenvalues, as in PyTorch, and
-    large for close ones: their vectors are not determined.  The sign of a vector is arbitrary.  Raises ArgumentError,
-    with the index in the batch, for nan and infinities.
+    The eigenvalues are in ascending order, and the eigenvectors are the columns.  The sign of an eigenvector is
+    arbitrary.
+    UPLO: the triangle that is read, "L" or "U".
+    Gradient: V (diag(g) + (V.T gV) / (w[j] - w[i])) V.T for the eigenvalues w and eigenvectors V. If the eigenvectors
+    are not used, there is only the first term. The second term is inf or nan for equal eigenvalues, as in PyTorch, and
+    large for close eigenvalues, because their eigenvectors are not unique.
+    Raises ArgumentError for a matrix with nan or infinities, with its index in the batch.
     """
     if not isinstance(UPLO, str) or UPLO.upper() not in ("L", "U"):
         raise ArgumentError(f"eigh: UPLO must be 'L' or 'U', got {UPLO!r}", op="eigh")
@@ -103,9 +110,9 @@ def eigh(A: Tensor, UPLO: Choice = "L") -> Any:
 
 @composed(namespace=LINALG, method=False)
 def eigvalsh(A: Tensor, UPLO: Choice = "L") -> Tensor:
-    """Return the eigenvalues of symmetric matrices, rising: see `eigh`.
+    """Return the eigenvalues of symmetric matrices in ascending order; see `eigh`.
 
-    Gradient: V diag(g) V.T, also where eigenvalues are equal.
+    Gradient: V diag(g) V.T with the eigenvectors V, also for equal eigenvalues.
     """
     return eigh(A, UPLO).eigenvalues
 
@@ -114,27 +121,27 @@ def eigvalsh(A: Tensor, UPLO: Choice = "L") -> Tensor:
 
 
 def svd_dtypes(op: Op, specs: tuple[Spec, ...], **params: Any) -> tuple[Any, Any, Any]:
-    """Return the dtypes of vectors and values."""
+    """Return the dtypes of the singular vectors and values."""
     return (real_dtype(op, specs),) * 3
 
 
 def svd_shapes(op: Op, A: Spec, *, full: bool) -> tuple[Shape, Shape, Shape]:
-    """Return the shapes of vectors and values."""
+    """Return the shapes of the singular vectors and values."""
     *batch, m, n = matrix_shape(op, A)
     k = min(m, n)
     return (*batch, m, m if full else k), (*batch, k), (*batch, n if full else k, n)
 
 
 def outside(x: Tensor, basis: Tensor) -> Tensor:
-    """Return x less its part in the space of orthonormal columns."""
+    """Return x minus its projection onto the space that the orthonormal columns of `basis` span."""
     return x - basis @ (basis.mT @ x)
 
 
 def svd_gradient(gU: Tensor | None, gS: Tensor | None, gVh: Tensor | None, U: Tensor, S: Tensor, Vh: Tensor) -> Tensor:
-    """Return U (diag(gS) + skew(U.T gU) / E S + S skew(V.T gV) / E) V.T for E = S[j]^2 - S[i]^2, skew(X) = X - X.T.
+    """Return the gradient of A, U (diag(gS) + skew(U.T gU) / E S + S skew(V.T gV) / E) V.T.
 
-    Where U or V is not square, what of its gradient lies outside of its space comes in over S.  Columns of U and rows
-    of Vh beyond min(m, n) count as constants.
+    Here E = S[j]^2 - S[i]^2 and skew(X) = X - X.T.  If U or V is not square, the part of its gradient outside its
+    column space is divided by S and added.  Columns of U and rows of Vh beyond min(m, n) count as constants.
     """
     k = S.shape[-1]
     U, Vh = U.narrow(-1, 0, k), Vh.narrow(-2, 0, k)
@@ -158,15 +165,17 @@ def svd_gradient(gU: Tensor | None, gS: Tensor | None, gVh: Tensor | None, U: Te
 
 
 def widened(x: Tensor, columns: int) -> Tensor:
-    """Return x with columns of zeros at its end."""
+    """Return x with additional columns of zeros, so that it has `columns` columns."""
     more = columns - x.shape[-1]
     return cat([x, zeros((*x.shape[:-1], more), dtype=x.dtype, device=x.device)], -1) if more else x
 
 
 def svd_tangent(dA: Tensor, U: Tensor, S: Tensor, Vh: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the tangents, with P = U.T dA V: dS is its diagonal, dU = U (sym(P S) / E), dV = V (sym(S P) / E).
+    """Return the tangents of U, S and Vh, from P = U.T dA V.
 
-    Here sym(X) = X + X.T off the diagonal; dU and dV also get the rest of dA V / S and dA.T U / S.
+    dS is the diagonal of P, dU is U (sym(P S) / E), and dV is V (sym(S P) / E), with E = S[j]^2 - S[i]^2 and sym(X) =
+    X + X.T without the diagonal.  If U or V is not square, the part of dA V / S or dA.T U / S outside its column space
+    is added.
     """
     k, columns, rows = S.shape[-1], U.shape[-1], Vh.shape[-2]
     U, Vh = U.narrow(-1, 0, k), Vh.narrow(-2, 0, k)
@@ -190,7 +199,10 @@ def svd_tangent(dA: Tensor, U: Tensor, S: Tensor, Vh: Tensor) -> tuple[Tensor, T
     batch=lambda A, *, batch, full: singular(A, full=full),
 )  # fmt: skip
 def singular(backend, U, S, Vh, A: Tensor, *, full: Flag):
-    """Singular values, falling, and singular vectors; full: with square U and Vh.  Gradient: see `svd_gradient`."""
+    """Return the singular values in descending order, and the singular vectors.
+
+    full: whether U and Vh are square.  Gradient: see `svd_gradient`.
+    """
     steps = Steps(backend, (U, S, Vh), (A,))
     steps.ask(requests.SVD(), steps.outs, *steps.operands)
     sentence = UNFOUND.format("singular values")
@@ -199,17 +211,23 @@ def singular(backend, U, S, Vh, A: Tensor, *, full: Flag):
 
 @composed(of=singular, namespace=LINALG, method=False)
 def svd(A: Tensor, full_matrices: Flag = True, *, driver: Any = None) -> Any:
-    """Return (U, S, Vh) with U * S @ Vh = A for matrices (..., m, n): orthonormal columns and rows, S falling.
+    """Return (U, S, Vh) with U * S @ Vh = A for matrices (..., m, n).
 
-    full_matrices: U and Vh are square; if False, they have min(m, n) columns and rows. driver: has no effect; there is
-    one algorithm.  Gradient: of S alone U diag(g) Vh.  Singular vectors add terms with 1 / (S[j]^2 - S[i]^2) and 1 / S.
-    These are inf or nan for equal values and 0, as in PyTorch.  Vectors beyond min(m, n) count as constants.  The signs
-    of a pair of vectors are arbitrary.  Raises ArgumentError, with the index in the batch, for nan and infinities.
+    U has orthonormal columns, Vh has orthonormal rows, and S is in descending order.  The common sign of a pair of
+    singular vectors is arbitrary.
+    full_matrices: whether U and Vh are square; if False, they have min(m, n) columns and rows.
+    driver: has no effect; there is one algorithm.
+    Gradient: for S alone, U diag(g) Vh. Singular vectors add terms with 1 / (S[j]^2 - S[i]^2) and 1 / S, which are inf
+    or nan for equal singular values and for 0, as in PyTorch. Vectors beyond min(m, n) count as constants.
+    Raises ArgumentError for a matrix with nan or infinities, with its index in the batch.
     """
     return SVD_RESULT._make(singular(A, full=full_matrices))
 
 
 @composed(namespace=LINALG, method=False)
 def svdvals(A: Tensor, *, driver: Any = None) -> Tensor:
-    """Return the singular values of matrices, falling: see `svd`.  Gradient: U diag(g) Vh, also for equal values."""
+    """Return the singular values of matrices in descending order; see `svd`.
+
+    Gradient: U diag(g) Vh with the singular vectors U and Vh, also for equal singular values.
+    """
     return singular(A, full=False).S

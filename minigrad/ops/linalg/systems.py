@@ -1,6 +1,6 @@
-"""Systems of equations, inverses and determinants, by LU factors with partial pivoting.
+"""Systems of linear equations, inverses and determinants, computed from LU factors with partial pivoting.
 
-The gradient of a determinant is made of cofactors, which singular matrices have, too.
+The gradient of a determinant is the matrix of cofactors, which also exists for a singular matrix.
 """
 
 from __future__ import annotations
@@ -45,18 +45,18 @@ def expect_square(name: str, A: Tensor) -> None:
 
 
 def expect_pivots(name: str, pivot: bool) -> None:
-    """Raise ArgumentError for factors without exchanges, which do not exist or are inaccurate for many matrices."""
+    """Raise ArgumentError for pivot=False, because for many matrices such factors do not exist or are inaccurate."""
     if not pivot:
         raise ArgumentError(f"{name}: pivot must be True; factors without exchanges of rows are not offered", op=name)
 
 
 def identity(A: Tensor) -> Tensor:
-    """Return the identity of the size, dtype and device of square matrices."""
+    """Return the identity matrix with the size, dtype and device of square matrices."""
     return eye(A.shape[-1], dtype=A.dtype, device=A.device)
 
 
 def pivots_of(LU: Tensor) -> Tensor:
-    """Return the diagonal of U."""
+    """Return the pivots, which are the diagonal of U in packed factors."""
     return LU.diagonal(0, -2, -1)
 
 
@@ -65,10 +65,12 @@ def pivots_of(LU: Tensor) -> Tensor:
 
 @composed(namespace=LINALG, method=False)
 def lu(A: Tensor, *, pivot: Flag = True) -> Any:
-    """Return (P, L, U) with A = P @ L @ U for matrices (..., m, n): a permutation, unit lower and upper triangles.
+    """Return (P, L, U) with A = P @ L @ U for matrices (..., m, n).
 
-    With k = min(m, n), L is (..., m, k) and U is (..., k, n).  Gradient: of A of full rank, by triangular systems; with
-    a singular leading square part it is inf or nan, as in PyTorch.
+    P is a permutation matrix, L is lower triangular with ones on the diagonal, and U is upper triangular.  With
+    k = min(m, n), L is (..., m, k) and U is (..., k, n).
+    Gradient: computed from triangular systems, for matrices of full rank. If the leading square part is singular, it is
+    inf or nan, as in PyTorch.
     """
     expect_pivots("lu", pivot)
     LU, _, order = factors(A, regular=False)
@@ -81,8 +83,9 @@ def lu(A: Tensor, *, pivot: Flag = True) -> Any:
 
 @composed(of=factors, namespace=LINALG, method=False)
 def lu_factor(A: Tensor, *, pivot: Flag = True) -> Any:
-    """Return (LU, pivots): L and U of `lu` in one matrix, and the row, from 1 on, that each step exchanged (int32).
+    """Return (LU, pivots): the factors L and U of `lu` in one matrix, and the row exchanges in int32.
 
+    pivots[k] is the row, counted from 1, that step k exchanged with row k + 1.
     Raises ArgumentError for a pivot that is 0; `lu` and `lu_factor_ex` do not.
     """
     expect_pivots("lu_factor", pivot)
@@ -92,9 +95,10 @@ def lu_factor(A: Tensor, *, pivot: Flag = True) -> Any:
 
 @composed(namespace=LINALG, method=False)
 def lu_factor_ex(A: Tensor, *, pivot: Flag = True, check_errors: Flag = False) -> Any:
-    """Return (LU, pivots, info) as `lu_factor`; info is the first step whose pivot is 0, counted from 1, or 0 (int32).
+    """Return (LU, pivots, info): the results of `lu_factor`, and whether the matrix is regular.
 
-    check_errors: raise ArgumentError for such a pivot.
+    info is the first step whose pivot is 0, counted from 1, or 0 if all pivots are nonzero (int32).
+    check_errors: whether to raise ArgumentError for a pivot that is 0.
     """
     expect_pivots("lu_factor_ex", pivot)
     LU, exchanges, _ = factors(A, regular=check_errors)
@@ -103,9 +107,11 @@ def lu_factor_ex(A: Tensor, *, pivot: Flag = True, check_errors: Flag = False) -
 
 @composed(namespace=LINALG, method=False)
 def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: Flag = True, adjoint: Flag = False) -> Tensor:
-    """Return X with A @ X = B by the factors of A that `lu_factor` returned; batch dims broadcast.
+    """Return X with A @ X = B, from the factors that `lu_factor` returned for A; batch dims broadcast.
 
-    left=False: X @ A = B.  adjoint: with A.mT instead of A.  Gradient: for LU and B, by triangular systems.
+    left: whether to solve A @ X = B; if False, X @ A = B is solved.
+    adjoint: whether A.mT takes the place of A in the equation.
+    Gradient: for LU and B, computed from triangular systems.
     """
     expect_square("lu_solve", LU)
     if not left:
@@ -126,7 +132,7 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: Flag = True, adjoin
 
 
 def solution(name: str, A: Tensor, B: Tensor, left: bool, LU: Tensor, order: Tensor) -> Tensor:
-    """Return the solution by factors of A; B may hold vectors."""
+    """Return the solution of a system from the factors of A; the right-hand sides B may be vectors or matrices."""
     expect_square(name, A)
     if B.ndim == 1 or (A.ndim - 1 == B.ndim and B.shape == A.shape[:-1]):
         return solved(A, LU, order, B.unsqueeze(-1), adjoint=not left).squeeze(-1)
@@ -135,10 +141,13 @@ def solution(name: str, A: Tensor, B: Tensor, left: bool, LU: Tensor, order: Ten
 
 @composed(of=solved, namespace=LINALG, method=False)
 def solve(A: Tensor, B: Tensor, *, left: Flag = True) -> Tensor:
-    """Return X with A @ X = B for square matrices (..., n, n), or X @ A = B with left=False; batch dims broadcast.
+    """Return X with A @ X = B for square matrices (..., n, n); batch dims broadcast.
 
-    B holds matrices (..., n, k), or vectors if it has one dim or the shape of A without its last dim.  Gradient: h =
-    A^-T @ g for B, and -h @ X.mT for A.  Raises ArgumentError, with the index in the batch, for a singular matrix.
+    B contains vectors if it has one dim, or the shape of A without the last dim. Otherwise it contains matrices
+    (..., n, k).
+    left: whether to solve A @ X = B; if False, X @ A = B is solved.
+    Gradient: h = A^-T @ g for B, and -h @ X.mT for A.
+    Raises ArgumentError for a singular matrix, with its index in the batch.
     """
     expect_square("solve", A)
     LU, _, order = factors(A.detach(), regular=True)
@@ -147,9 +156,11 @@ def solve(A: Tensor, B: Tensor, *, left: Flag = True) -> Tensor:
 
 @composed(namespace=LINALG, method=False)
 def solve_ex(A: Tensor, B: Tensor, *, left: Flag = True, check_errors: Flag = False) -> Any:
-    """Return (result, info): as `solve`, and the first pivot that is 0, counted from 1, or 0 (int32); then inf or nan.
+    """Return (result, info): the result of `solve`, and whether the matrix is regular.
 
-    check_errors: raise ArgumentError for such a pivot.
+    info is the first step whose pivot is 0, counted from 1, or 0 if all pivots are nonzero (int32).  If info is not 0,
+    the result contains inf or nan.
+    check_errors: whether to raise ArgumentError for a pivot that is 0.
     """
     LU, _, order = factors(A.detach(), regular=check_errors)
     return RESULTS["solve_ex"](solution("solve_ex", A, B, left, LU, order), first_step(pivots_of(LU) == 0))
@@ -157,9 +168,10 @@ def solve_ex(A: Tensor, B: Tensor, *, left: Flag = True, check_errors: Flag = Fa
 
 @composed(namespace=LINALG, method=False)
 def inv(A: Tensor) -> Tensor:
-    """Return the inverse of square matrices.  Gradient: -X.mT @ g @ X.mT of the inverse X.
+    """Return the inverses of square matrices.
 
-    Raises ArgumentError, with the index in the batch, for a singular matrix.
+    Gradient: -X.mT @ g @ X.mT with the inverse X.
+    Raises ArgumentError for a singular matrix, with its index in the batch.
     """
     expect_square("inv", A)
     LU, _, order = factors(A.detach(), regular=True)
@@ -168,9 +180,11 @@ def inv(A: Tensor) -> Tensor:
 
 @composed(namespace=LINALG, method=False)
 def inv_ex(A: Tensor, *, check_errors: Flag = False) -> Any:
-    """Return (inverse, info): as `inv`, and the first pivot that is 0, counted from 1, or 0 (int32); then inf or nan.
+    """Return (inverse, info): the result of `inv`, and whether the matrix is regular.
 
-    check_errors: raise ArgumentError for such a pivot.
+    info is the first step whose pivot is 0, counted from 1, or 0 if all pivots are nonzero (int32).  If info is not 0,
+    the inverse contains inf or nan.
+    check_errors: whether to raise ArgumentError for a pivot that is 0.
     """
     expect_square("inv_ex", A)
     LU, _, order = factors(A.detach(), regular=check_errors)
@@ -181,24 +195,27 @@ def inv_ex(A: Tensor, *, check_errors: Flag = False) -> Any:
 
 
 def parity(exchanges: Tensor) -> Tensor:
-    """Return 1 for an even number of exchanges of two rows, -1 for an odd one (int64)."""
+    """Return 1 for an even number of row exchanges, and -1 for an odd number (int64)."""
     own = arange(exchanges.shape[-1], device=exchanges.device)
     return prod(where(exchanges == own, 1, -1), -1)
 
 
 def value_dtype(op: Op, specs: tuple[Spec, ...]) -> DType:
-    """Return the dtype of a value."""
+    """Return the dtype of the last operand, the precomputed value of a function of matrices."""
     return real_dtype(op, specs[-1:])
 
 
 def value_shape(op: Op, *specs: Spec) -> tuple[int, ...]:
-    """Return the shape of the value of a function of square matrices."""
+    """Return the shape of the last operand, the precomputed value of a function of square matrices."""
     square_shape(op, specs[0])
     return specs[-1].shape
 
 
 def cofactors_by_factors(A: Tensor) -> Tensor:
-    """Return det(A) * A^-T, with a pivot of 0 replaced by one that no result shows, outside of any graph."""
+    """Return det(A) * A^-T, without recording it.
+
+    A pivot of 0 is replaced by a number that is so small that it does not change the result.
+    """
     A = A.detach()
     LU, exchanges, order = factors(A, regular=False)
     pivots = pivots_of(LU)
@@ -209,17 +226,17 @@ def cofactors_by_factors(A: Tensor) -> Tensor:
 
 
 def cofactors(A: Tensor) -> Tensor:
-    """Return the cofactors of square matrices, the gradient of the determinant."""
+    """Return the cofactors of square matrices, which are the gradient of the determinant."""
     return cofactors_of(A, cofactors_by_factors(A))
 
 
 def cofactors_gradient(g: Tensor, A: Tensor, y: Tensor) -> Tensor:
-    """Return sum(g * y) A^-T - y g.T A^-T."""
+    """Return the gradient of A, sum(g * y) A^-T - y g.T A^-T, with the cofactors y."""
     return matmul(sum(g * y, (-2, -1), True) * identity(A) - y @ g.mT, inv(A).mT)
 
 
 def cofactors_tangent(dA: Tensor, A: Tensor, y: Tensor) -> Tensor:
-    """Return sum(A^-T * dA) y - A^-T dA.T y."""
+    """Return the tangent of the cofactors y, sum(A^-T * dA) y - A^-T dA.T y."""
     X = inv(A).mT
     return sum(X * dA, (-2, -1), True) * y - X @ dA.mT @ y
 
@@ -230,12 +247,15 @@ def cofactors_tangent(dA: Tensor, A: Tensor, y: Tensor) -> Tensor:
     batch=lambda A, value, *, batch: cofactors_of(A, value),
 )  # fmt: skip
 def cofactors_of(backend, out, A: Tensor, value: Tensor):
-    """Return values that are the cofactors of matrices, as a function of these.  Gradient: for an invertible matrix."""
+    """Return a copy of `value`, the cofactors of A, as a differentiable function of A.
+
+    Gradient: see `cofactors_gradient`; it requires invertible matrices.
+    """
     return known(backend, out, A, value)
 
 
 def known(backend: Any, out: Any, A: Any, value: Any) -> Any:
-    """Return the launch that copies the value of a function of A, found outside of any graph."""
+    """Return the launch that copies `value`, the value of a function of A that was computed without recording it."""
     return remapped(backend.prepare(Copy(), out, value), (1, 2), 3)
 
 
@@ -246,15 +266,18 @@ def known(backend: Any, out: Any, A: Any, value: Any) -> Any:
     batch=lambda A, value, *, batch: determinant(A, value),
 )  # fmt: skip
 def determinant(backend, out, A: Tensor, value: Tensor):
-    """Return values that are the determinants of matrices, as a function of these.  Gradient: g times the cofactors."""
+    """Return a copy of `value`, the determinants of A, as a differentiable function of A.
+
+    Gradient: g times the cofactors.
+    """
     return known(backend, out, A, value)
 
 
 @composed(of=determinant, namespace=LINALG, method=False)
 def det(A: Tensor) -> Tensor:
-    """Return the determinants of square matrices, by LU factors.
+    """Return the determinants of square matrices, computed from LU factors.
 
-    Gradient: g times the cofactors, which singular matrices have, too; second derivatives need an inverse, and raise
+    Gradient: g times the cofactors, also for a singular matrix. Second derivatives need the inverse, and raise
     ArgumentError for a singular matrix.
     """
     expect_square("det", A)
@@ -271,15 +294,16 @@ def det(A: Tensor) -> Tensor:
     batch=lambda A, LU, order, value, *, batch: logarithm(A, LU, order, value),
 )  # fmt: skip
 def logarithm(backend, out, A: Tensor, LU: Tensor, order: Tensor, value: Tensor):
-    """Return log|det| of matrices with these factors, as a function of the matrices.  Gradient: g A^-T."""
+    """Return a copy of `value`, log|det| of A, as a differentiable function of A.  Gradient: g * A^-T."""
     return remapped(backend.prepare(Copy(), out, value), (3, 4), 5)
 
 
 @composed(of=logarithm, namespace=LINALG, method=False)
 def slogdet(A: Tensor) -> Any:
-    """Return (sign, logabsdet) of the determinants of square matrices; 0 and -inf for a singular one.
+    """Return (sign, logabsdet): the signs and the logarithms of the magnitudes of determinants.
 
-    Gradient: of logabsdet, g A^-T, which is inf or nan for a singular matrix.
+    For a singular matrix, the results are 0 and -inf.
+    Gradient: for logabsdet, g * A^-T, which is inf or nan for a singular matrix. No gradient flows through sign.
     """
     expect_square("slogdet", A)
     LU, exchanges, order = factors(A.detach(), regular=False)

@@ -1,4 +1,4 @@
-"""Products of vectors and of whole tensors: inner, cross, Kronecker, tensordot; and sums of products with factors."""
+"""Products of vectors and tensors: inner, cross and Kronecker products, tensordot; and sums of scaled products."""
 
 from __future__ import annotations
 
@@ -22,12 +22,13 @@ from minigrad.ops.shape.views import expand, permute, reshape
 from minigrad.runtime.into import copy_result
 from minigrad.runtime.tensor import Tensor, describe
 
-SHORT, MANY = 64, 8  # largest row for which starting takes longer than reading, in elements; number of such rows
+# A row of fewer than SHORT elements takes longer to start than to read; `kron` copies such rows if there are MANY.
+SHORT, MANY = 64, 8
 
 
 @composed()
 def inner(input: Tensor, other: Tensor) -> Tensor:
-    """Return the inner products of rows, which are the last dims; of a number it is the product with it."""
+    """Return the inner products over the last dims of both operands; for a scalar operand, return the product."""
     if not input.ndim or not other.ndim:
         return input * other
     if input.shape[-1] != other.shape[-1]:
@@ -37,19 +38,22 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
 
 @composed()
 def vdot(input: Tensor, other: Tensor) -> Tensor:
-    """Return the inner product of two vectors of one length: `dot`, for there are no complex numbers."""
+    """Return the inner product of two vectors of the same length; it equals `dot`, as there are no complex dtypes."""
     return dot(input, other)
 
 
 @composed(namespace=LINALG, method=False)
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
-    """Return the inner products of vectors along `dim`; the two broadcast."""
+    """Return the inner products of vectors along `dim`; the operands broadcast."""
     return sum(x * y, dim)
 
 
 @composed()
 def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
-    """Return the cross products of vectors along `dim`, or the first dim of length 3 if None; both broadcast."""
+    """Return the cross products of vectors of length 3 along `dim`; the operands broadcast.
+
+    dim: the dim of the vectors; None stands for the first dim of length 3.
+    """
     if dim is None:
         dim = next((d for d, n in enumerate(input.shape) if n == 3), None)
         if dim is None:
@@ -59,7 +63,7 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
 
 
 def vector_product(name: str, a: Tensor, b: Tensor, dim: int) -> Tensor:
-    """Return the vector products along a dim."""
+    """Return the cross products along a dim of operands that broadcast; `name` is the op for messages."""
     if a.ndim != b.ndim:
         raise ShapeError(f"{name}: {describe(a)} and {describe(b)} must have the same number of dims", op=name)
     d = normalize_dim(dim, a.ndim, name, a)
@@ -70,7 +74,7 @@ def vector_product(name: str, a: Tensor, b: Tensor, dim: int) -> Tensor:
 
 
 def three_products(a0, a1, a2, b0, b1, b2):
-    """Return the vector product of two vectors."""
+    """Return the three elements of the cross product of two vectors."""
     return a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0
 
 
@@ -89,7 +93,10 @@ THREE_PRODUCTS = parse(three_products, results=3)
     ),
 )
 def crossed(backend, out, a: Tensor, b: Tensor, *, dim):
-    """Return the vector products along a dim of tensors of one shape, in one pass.  Gradients: b x g and g x a."""
+    """Return the cross products along a dim of two tensors of the same shape, computed in one pass.
+
+    Gradient: b x g for a, and g x a for b.
+    """
     steps = Steps(backend, (out,), (a, b))
     outs, operands = ([x.seen(x.layout.select(dim, k)) for x in values for k in range(3)]
                       for values in (steps.outs, steps.operands))  # fmt: skip
@@ -99,14 +106,14 @@ def crossed(backend, out, a: Tensor, b: Tensor, *, dim):
 
 @composed()
 def kron(input: Tensor, other: Tensor) -> Tensor:
-    """Return the Kronecker product: each element of input times all of other, as a block at its position."""
+    """Return the Kronecker product: the block at each position is this element of the input times the tensor other."""
     n = max(input.ndim, other.ndim)
     first, second = ((1,) * (n - x.ndim) + x.shape for x in (input, other))
     a = reshape(input, tuple([m for size in first for m in (size, 1)]))
     b = reshape(other, tuple([m for size in second for m in (1, size)]))
     if n and second[-1] < SHORT and min(input.numel(), other.numel()) >= MANY * max(first[-1], second[-1]):
-        # Many short rows: first the operands are copied with the row length of the result, which is a small part of the
-        # work.
+        # The operands have many short rows, so they are first expanded to the row length of the result, which takes
+        # little time.
         a, b = (clone(expand(x, shape=(*x.shape[:-2], first[-1], second[-1]))) for x in (a, b))
         a, b = (reshape(x, (*x.shape[:-2], first[-1] * second[-1])) for x in (a, b))
     return reshape(a * b, tuple([p * q for p, q in zip(first, second)]))
@@ -114,7 +121,10 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
 
 @composed(method=False)
 def tensordot(a: Tensor, b: Tensor, dims: Front = 2, out: Tensor | None = None) -> Tensor:
-    """Return the sum of products over the last `dims` dims of a and the first of b, or over two lists of dims."""
+    """Return the products of a and b, summed over dims of both.
+
+    dims: a number n, for the last n dims of a and the first n dims of b; or two lists of dims, one for each operand.
+    """
     if out is not None:
         x, y = apart(tensordot.op, (a, b), out)  # type: ignore[attr-defined]
         return copy_result("tensordot", tensordot(x, y, dims), out)
@@ -129,7 +139,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Front = 2, out: Tensor | None = None) 
             f"tensordot: dims {left} of {describe(a)} and {right} of {describe(b)} must have equal lengths",
             op="tensordot",
         )
-    # A dim of size 1 broadcasts: the result is its one element times a sum.
+    # A dim of size 1 broadcasts: its only element is multiplied by the sum over the other operand's dim.
     a, b = _summed(a, [i for i, j in pairs if b.shape[j] == 1]), _summed(b, [j for i, j in pairs if a.shape[i] == 1])
     kept, rest = ([d for d in range(x.ndim) if d not in ds] for x, ds in ((a, left), (b, right)))
     n, shape = prod(a.shape[d] for d in left), (*[a.shape[d] for d in kept], *[b.shape[d] for d in rest])
@@ -139,19 +149,19 @@ def tensordot(a: Tensor, b: Tensor, dims: Front = 2, out: Tensor | None = None) 
 
 
 def _summed(x: Tensor, dims: list[int]) -> Tensor:
-    """Return x summed over dims, which remain with size 1, in the dtype of x, which is that of the product."""
+    """Return x summed over dims, which stay with length 1, in the dtype of x."""
     return sum(x, dims, keepdim=True, dtype=x.dtype) if dims else x
 
 
 def listed(dims: Any) -> list[list[int]]:
-    """Two lists of dims, as they are given in lists or a tensor."""
+    """Return two lists of dims from the argument `dims`, which is a tensor or a pair of ints or sequences."""
     both = dims.tolist() if isinstance(dims, Tensor) else dims
     return [[each] if isinstance(each, int) else list(each) for each in both]
 
 
 @composed(in_place=True)
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1) -> Tensor:
-    """Return beta * input + alpha * the sum of the products of two batches of matrices: see `addmm`."""
+    """Return beta * input + alpha * the sum over the batch of batch1 @ batch2; see `addmm`."""
     if batch1.ndim != 3 or batch2.ndim != 3 or batch1.shape[0] != batch2.shape[0]:
         raise ShapeError(
             f"addbmm: expected as many matrices, got {describe(batch1)} and {describe(batch2)}", op="addbmm"
@@ -165,7 +175,7 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Scalar = 1, a
 
 @composed(in_place=True)
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1) -> Tensor:
-    """Return beta * input + alpha * the outer product of two vectors: see `addmm`."""
+    """Return beta * input + alpha * the outer product of vec1 and vec2; see `addmm`."""
     if vec1.ndim != 1 or vec2.ndim != 1:
         raise ShapeError(f"addr: expected two vectors, got {describe(vec1)} and {describe(vec2)}", op="addr")
     column, row = vec1.unsqueeze(1), vec2.unsqueeze(0)

@@ -1,1 +1,1 @@
-"""The functions of networks: their default namespace is mg.nn.functional."""
+"""The functions of neural networks; their default namespace is mg.nn.functional."""

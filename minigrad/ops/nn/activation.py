@@ -1,4 +1,4 @@
-"""Activation functions of networks.  Integers become the default float, except in relu, which keeps its dtype."""
+"""Activation functions.  Integers become the default float, except in relu and relu6, which return the same dtype."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ FLAT = 1e4  # for larger squares, tanh is 1 or -1 also in float64, and exp(-FLAT
 
 @scalar
 def logistic(x):
-    """Return 1/(1+exp(-x)), computed from exp(-|x|) so that nothing overflows."""
+    """Return 1/(1 + exp(-x)), computed from exp(-|x|), which does not overflow."""
     return math.logistic(x)  # type: ignore[attr-defined]
 
 
 @elementwise(namespace=MG, dtype=number, vjp=(lambda g, y: (y > 0.0).where_cond(g, 0.0),))
 def relu(x):
-    """Return x where it is positive, otherwise 0; nan stays nan.  Gradient: g where x > 0, 0 at 0 and below."""
+    """Return x where x > 0, otherwise 0; nan stays nan.  Gradient: g where x > 0, and 0 where x <= 0."""
     return x if x > 0 or x != x else 0
 
 
 @elementwise(namespace=MG, dtype=number, vjp=(lambda g, y: (y < 6.0).where_cond((y > 0.0).where_cond(g, 0.0), 0.0),))
 def relu6(x):
-    """Return min(max(x, 0), 6); nan stays nan.  Gradient: g where 0 < x < 6, 0 elsewhere and at both ends."""
+    """Return min(max(x, 0), 6); nan stays nan.  Gradient: g where 0 < x < 6, and 0 elsewhere, also at 0 and 6."""
     return 6 if x >= 6 else x if x > 0 or x != x else 0
 
 
@@ -62,9 +62,10 @@ def in_its_memory(function: Any, input: Any, *rest: Any) -> Any:
     otherwise=lambda *call: in_its_memory(leaky_relu, *call),
 )
 def leaky_relu(input, negative_slope=0.01):
-    """Return input where it is positive, otherwise negative_slope * input. inplace: write into input and return it.
+    """Return input where it is positive, otherwise negative_slope * input.
 
-    Gradient: g above 0, g*negative_slope at 0 and below.
+    inplace: whether to write the result into the input, which is then returned.
+    Gradient: g where input > 0, and g*negative_slope where input <= 0.
     """
     return input if input > 0 else negative_slope * input
 
@@ -80,15 +81,16 @@ def leaky_relu(input, negative_slope=0.01):
     otherwise=lambda *call: in_its_memory(elu, *call),
 )
 def elu(input, alpha=1.0):
-    """Return input where it is positive, otherwise alpha * (exp(input) - 1). inplace: write into input and return it.
+    """Return input where it is positive, otherwise alpha * (exp(input) - 1).
 
-    Gradient: g above 0, g*alpha*exp(input) at 0 and below.
+    inplace: whether to write the result into the input, which is then returned.
+    Gradient: g where input > 0, and g*alpha*exp(input) where input <= 0.
     """
     return input if input > 0 else alpha * math.expm1(input)
 
 
 def fading(input, alpha):
-    """Return input/alpha below 0, otherwise 0; at least -FLAT, where its exponential is already 0."""
+    """Return input/alpha where input < 0, otherwise 0; the result is clamped to -FLAT, whose exponential is 0."""
     return -((-input).relu() / alpha).minimum(FLAT)
 
 
@@ -103,9 +105,10 @@ def fading(input, alpha):
     otherwise=lambda *call: in_its_memory(celu, *call),
 )
 def celu(input, alpha=1.0):
-    """Return input where it is positive, otherwise alpha * (exp(input/alpha) - 1). inplace: write into input.
+    """Return input where it is positive, otherwise alpha * (exp(input/alpha) - 1).
 
-    Gradient: g at 0 and above, g*exp(input/alpha) below.  Source: Barron, arXiv 1704.07483.
+    inplace: whether to write the result into the input, which is then returned.
+    Gradient: g where input >= 0, and g*exp(input/alpha) where input < 0.  Source: Barron, arXiv 1704.07483.
     """
     return input if input > 0 else alpha * math.expm1(input / alpha)
 
@@ -118,33 +121,37 @@ def celu(input, alpha=1.0):
     otherwise=lambda *call: in_its_memory(selu, *call),
 )
 def selu(x):
-    """Return 1.0507 * x where x > 0, otherwise 1.7581 * (exp(x) - 1), which keeps activations near mean 0, variance 1.
+    """Return 1.0507 * x where x > 0, otherwise 1.7581 * (exp(x) - 1).
 
-    Gradient: g*1.0507 above 0, g*1.7581*exp(x) at 0 and below.  Source: Klambauer and others, arXiv 1706.02515.
+    With these factors, activations stay near mean 0 and variance 1.
+    Gradient: g*1.0507 where x > 0, and g*1.7581*exp(x) where x <= 0.  Source: Klambauer and others, arXiv 1706.02515.
     """
     return 1.0507009873554804934193349852946 * (x if x > 0 else 1.6732632423543772848170429916717 * math.expm1(x))
 
 
 @elementwise(dtype=to_float, vjp="derived", front="inplace=False", otherwise=lambda *call: in_its_memory(mish, *call))
 def mish(x):
-    """Return x * tanh(softplus(x)).  Gradient: with t the tanh, g*(t + x*(1 - t**2)*sigmoid(x)); 0.6*g at 0.
+    """Return x * tanh(softplus(x)); for x >= 20, softplus(x) is computed as x, since tanh is 1 there in every dtype.
 
-    Source: Misra, arXiv 1908.08681.  softplus(x) is x from 20 on, where tanh is 1 in every dtype.
+    Gradient: g*(t + x*(1 - t**2)*sigmoid(x)) with t = tanh(softplus(x)), which is 0.6*g at 0.
+    Source: Misra, arXiv 1908.08681.
     """
     return x * math.tanh(math.log1p(math.exp(x)) if x < 20 else x)
 
 
 @elementwise(dtype=to_float, vjp=(lambda g, x: g / (x.abs() + 1.0) / (x.abs() + 1.0),))
 def softsign(x):
-    """Return x / (1 + |x|), between -1 and 1.  Gradient: g / (1 + |x|)**2."""
+    """Return x / (1 + |x|), which is between -1 and 1.  Gradient: g / (1 + |x|)**2."""
     return x / (1 + math.fabs(x))
 
 
 @composed(namespace=(MG, FUNCTIONAL), out=False)
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
-    """Return input where it is positive, otherwise weight * input; one weight, or one per channel (the second dim).
+    """Return input where it is positive, otherwise weight * input.
 
-    Gradient: g above 0, g*weight at 0 and below; for the weight, the sum of g*input over the elements at 0 and below.
+    weight: a tensor of one element, or with one element per channel, the second dim of the input.
+    Gradient: for input, g where input > 0, and g*weight where input <= 0; for weight, the sum of g*input over the
+    elements with input <= 0.
     Raises ShapeError for a weight of another shape.
     """
     channels = input.shape[1] if input.ndim > 1 else 1
@@ -161,7 +168,8 @@ def rrelu(
     """Return input where it is positive, otherwise input times a factor.
 
     In training, the factor is a random value in [lower, upper) for each element; otherwise it is (lower + upper) / 2.
-    inplace: write into input and return it.  Gradient: g above 0, g times the factor at 0 and below.
+    inplace: whether to write the result into the input, which is then returned.
+    Gradient: g where input > 0, and g times the factor where input <= 0.
     Source: Xu and others, arXiv 1505.00853.  Raises ArgumentError unless lower <= upper.
     """
     if not lower <= upper:
@@ -175,7 +183,7 @@ def rrelu(
 
 @elementwise(dtype=to_float, namespace=(MG, FUNCTIONAL), vjp=(lambda g, y: g * y * (1.0 - y),))
 def sigmoid(x):
-    """Return 1/(1 + exp(-x)), without overflow.  Gradient: g*y*(1-y)."""
+    """Return 1/(1 + exp(-x)), without overflow.  Gradient: g*y*(1 - y) with the result y."""
     return logistic(x)
 
 
@@ -203,9 +211,10 @@ def silu(x):
     namespace=(MG, FUNCTIONAL),
 )
 def softplus(input, beta=1.0, threshold=20.0):
-    """Return log(1 + exp(beta*input))/beta, without overflow; input itself where beta*input > threshold.
+    """Return log(1 + exp(beta*input))/beta, without overflow; the input itself where beta*input > threshold.
 
-    Gradient: g*sigmoid(beta*input) for input, and g itself where beta*input > threshold; 0 for the threshold.
+    Gradient: with the result y and s = sigmoid(beta*input), it is g*s for input, g*(input*s - y)/beta for beta, and 0
+    for threshold. Where beta*input > threshold, it is g for input, and 0 for beta.
     """
     t = beta * input
     return input if t > threshold else ((t if t > 0 else 0) + math.log1p(math.exp(-math.fabs(t)))) / beta
@@ -219,15 +228,17 @@ def softplus(input, beta=1.0, threshold=20.0):
     otherwise=lambda input, approximate, out: approximate_gelu(input, approximate, out),
 )
 def gelu(input):
-    """Return input * Phi(input), with the normal distribution function Phi; approximate="tanh" calls `gelu_tanh`.
+    """Return input * Phi(input), with the distribution function Phi of the standard normal distribution.
 
-    Gradient: g*(Phi(x) + x*phi(x)).  Tiny results have an error of some ulp.  Source: arXiv 1606.08415.
+    approximate: "none" for this function, or "tanh" for its approximation by tanh.
+    Gradient: g*(Phi(x) + x*phi(x)) with the normal density phi.  Results near 0 have an error of a few ulp.
+    Source: Hendrycks and Gimpel, arXiv 1606.08415.
     """
     return input * math.normal_cdf(input)  # type: ignore[attr-defined]
 
 
 def approximate_gelu(input, approximate, out):
-    """Return gelu in one of its two forms.  Raises ArgumentError for another value of `approximate`."""
+    """Return gelu for approximate="none", or gelu_tanh for "tanh".  Raises ArgumentError for any other value."""
     if approximate not in ("none", "tanh"):
         raise ArgumentError(
             f"gelu: approximate of {describe(input)} must be 'none' or 'tanh', got {approximate!r}", op="gelu"

@@ -1,6 +1,7 @@
-"""Pooling to a size: adaptive_avg_pool and adaptive_max_pool over 1, 2 and 3 dims.
+"""Pooling to a given size: adaptive_avg_pool and adaptive_max_pool over 1, 2 and 3 dims.
 
-Window o of m is from floor(o n / m) to ceil((o + 1) n / m), so windows may overlap, and differ by one in length.
+Along a dim of n elements, window o of m windows is from floor(o n / m) to ceil((o + 1) n / m).  So windows may overlap,
+and their lengths may differ by one.
 """
 
 from __future__ import annotations
@@ -29,49 +30,51 @@ Ints = tuple[int, ...]
 
 @composed(namespace=(MG, FUNCTIONAL), out=False, method=False)
 def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
-    """Return means of `output_size` windows along the last dim, as even as can be: see `adaptive_avg_pool2d`."""
+    """Return the mean of each of `output_size` windows along the last dim; see `adaptive_avg_pool2d`."""
     return adaptive_mean("adaptive_avg_pool1d", 1, input, output_size)
 
 
 @composed(out=False, method=False)
 def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
-    """Return the mean of each of output_size windows of images; window o is from floor(o n / m) to ceil((o + 1) n / m).
+    """Return the mean of each window of images, with windows such that the result has a given size.
 
-    output_size: an int or one for each dim; None keeps a dim as it is.
+    Along a dim of n elements, window o of m windows is from floor(o n / m) to ceil((o + 1) n / m).
+    output_size: the size of the result, one int for both dims or for each; with None, a dim keeps its size.
     """
     return adaptive_mean("adaptive_avg_pool2d", 2, input, output_size)
 
 
 @composed(out=False, method=False)
 def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
-    """Return the mean of each of output_size windows of the last three dims: see `adaptive_avg_pool2d`."""
+    """Return the mean of each of `output_size` windows of the last three dims; see `adaptive_avg_pool2d`."""
     return adaptive_mean("adaptive_avg_pool3d", 3, input, output_size)
 
 
 @composed(out=False, method=False)
 def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-    """Return the largest element of each of output_size windows along the last dim: see `adaptive_max_pool2d`."""
+    """Return the largest element of each of `output_size` windows along the last dim; see `adaptive_max_pool2d`."""
     return adaptive_largest("adaptive_max_pool1d", 1, input, output_size, return_indices)
 
 
 @composed(out=False, method=False)
 def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-    """Return the largest element of each of output_size windows of images (N, C, H, W), or one (C, H, W).
+    """Return the largest element of each window of images, with windows such that the result has a given size.
 
-    Windows, output_size: as for `adaptive_avg_pool2d`.  return_indices: also where each is in its plane, counted row by
-    row, as int64.  Gradient: g where the first largest element of the window is.
+    output_size: as for `adaptive_avg_pool2d`, which has the same windows.
+    return_indices: whether to return the row-major position of each element in its plane as well, in int64.
+    Gradient: g at the first of the largest elements of each window.
     """
     return adaptive_largest("adaptive_max_pool2d", 2, input, output_size, return_indices)
 
 
 @composed(out=False, method=False)
 def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-    """Return the largest element of each of output_size windows of the last three dims: see `adaptive_max_pool2d`."""
+    """Return the largest element of each of `output_size` windows of the last three dims; see `adaptive_max_pool2d`."""
     return adaptive_largest("adaptive_max_pool3d", 3, input, output_size, return_indices)
 
 
 def adaptive_mean(name: str, dims: int, x: Tensor, output_size: Any) -> Tensor:
-    """Return the means of windows; those of windows of one size are those of `avg_pool`, and of one window `mean`."""
+    """Return the means of windows; windows of equal size use the op of `avg_pool`, and a single window uses `mean`."""
     sizes = adaptive_sizes(name, dims, x, output_size)
     image = x.shape[-dims:]
     if sizes == (1,) * dims:
@@ -90,20 +93,21 @@ def adaptive_mean(name: str, dims: int, x: Tensor, output_size: Any) -> Tensor:
 
 @lru_cache(64)
 def sums_of(n: int, m: int) -> tuple[Any, Any, Any]:
-    """Return the tables of sums over m windows of n elements, and how many elements each has."""
+    """Return the tables of the sums over m windows of n elements: positions, weights, and the sizes of the windows."""
     first, counts = spans(n, m)
     terms = np.arange(counts.max(initial=1))[:, None]
     return np.where(terms < counts, first + terms, -1), np.ones((len(terms), m)), counts
 
 
 def adaptive_largest(name: str, dims: int, x: Tensor, output_size: Any, return_indices: bool) -> Any:
-    """Return the largest elements, and where they are; windows of one size are those of `max_pool`."""
+    """Return the largest elements of windows, and their positions; windows of equal size use the op of `max_pool`."""
     sizes = adaptive_sizes(name, dims, x, output_size)
     image = x.shape[-dims:]
     if all(m and n % m == 0 for n, m in zip(image, sizes, strict=True)):
         window = tuple(n // m for n, m in zip(image, sizes, strict=True))
         return max_pooled(name, dims, x, window, None, 0, 1, False, return_indices)
-    # Each window is read at the length of the longest, with its last element again: the first largest stays the first.
+    # Each window is read with the length of the longest window, by repeating its last element.  This does not change
+    # which of the largest elements is the first.
     position: Any = np.zeros((1,) * (2 * dims), np.int64)
     for d, (n, m) in enumerate(zip(image, sizes, strict=True)):
         first, counts = spans(n, m)
@@ -122,7 +126,10 @@ def adaptive_largest(name: str, dims: int, x: Tensor, output_size: Any, return_i
 
 
 def adaptive_sizes(name: str, dims: int, x: Tensor, output_size: Any) -> Ints:
-    """Return the spatial sizes of the result.  Raises for arguments that do not fit."""
+    """Return the spatial sizes of the result.
+
+    Raises ShapeError, DTypeError or ArgumentError for arguments that do not fit.
+    """
     wanted = tuple(output_size) if isinstance(output_size, (tuple, list)) else (output_size,) * dims
     if x.ndim not in (dims + 1, dims + 2) or 0 in x.shape[-dims:] or len(wanted) != dims:
         raise ShapeError(
@@ -136,6 +143,6 @@ def adaptive_sizes(name: str, dims: int, x: Tensor, output_size: Any) -> Ints:
 
 
 def spans(n: int, m: int) -> tuple[Any, Any]:
-    """Return where each of m windows of n elements begins, and its length."""
+    """Return the first position and the length of each of m windows of n elements."""
     first = np.arange(m) * n // max(m, 1)
     return first, -(-np.arange(1, m + 1) * n // max(m, 1)) - first

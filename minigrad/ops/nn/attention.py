@@ -1,4 +1,4 @@
-"""Products of several inputs: scaled_dot_product_attention and bilinear, as their definitions say."""
+"""Products of several inputs: scaled_dot_product_attention and bilinear."""
 
 from __future__ import annotations
 
@@ -33,11 +33,15 @@ def scaled_dot_product_attention(
     query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: Scalar = 0.0,
     is_causal: Flag = False, scale: float | None = None, enable_gqa: Flag = False,
 ) -> Tensor:  # fmt: skip
-    """Return softmax(query @ key.mT * scale + mask) @ value; the default scale is 1/sqrt(the length of a query).
+    """Return softmax(query @ key.mT * scale + mask) @ value; the result is 0 for a query without any key.
 
-    Shapes: query (..., L, E), key (..., S, E), value (..., S, V).  attn_mask: bool, True for keys that take part, or
-    numbers to add. is_causal: query i sees the keys up to i. enable_gqa: several heads of queries share one head of
-    keys.  The result for a query that sees no key is 0. float16 and bfloat16 are computed in float32.
+    float16 and bfloat16 are computed in float32.
+
+    Shapes: the query is (..., L, E), the key is (..., S, E), the value is (..., S, V), and the result is (..., L, V).
+    attn_mask: a bool mask that is True for keys that take part, or a float mask that is added to the scores.
+    is_causal: whether query i attends only to keys 0 to i.
+    scale: the factor of the scores; 1/sqrt(E) if None.
+    enable_gqa: whether several heads of queries share one head of keys and values.
     """
     if min(query.ndim, key.ndim, value.ndim) < 2:
         raise ShapeError(f"{NAME}: expected 2 dims or more, got {', '.join(map(describe, (query, key, value)))}")
@@ -60,7 +64,7 @@ def scaled_dot_product_attention(
 def composition(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout_p: float, causal: bool, scale: float
 ) -> Tensor:
-    """Compute the definition, for values of transforms and masks with a gradient."""
+    """Return the attention as a composition of ops, for tensors inside a transform and masks with a gradient."""
     scores = wide(query) * scale @ wide(key).mT
     mask = tril(ones(scores.shape[-2:], dtype=bool_, device=scores.device)) if causal else mask
     weights = softmax(scores, -1) if mask is None or not scores.shape[-1] else masked_softmax(scores, mask)
@@ -70,7 +74,7 @@ def composition(
 def in_blocks(
     query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, dropout_p: float, causal: bool, scale: float
 ) -> Tensor:
-    """Compute the same without a matrix of all scores."""
+    """Return the attention from blocks of scores, without a matrix of all scores."""
     lead = broadcast_shapes(NAME, query.shape[:-2], key.shape[:-2], value.shape[:-2])
     dtype = reduce(promote, [x.dtype for x in (query, key, value)])
     parts = [flat_heads(wide(x.to(dtype)), lead) for x in (query, key, value)]
@@ -87,13 +91,13 @@ def in_blocks(
 
 
 def flat_heads(x: Tensor, lead: tuple[int, ...]) -> Tensor:
-    """Matrices with all dims in front as one, whose sizes are `lead`."""
+    """Return matrices with all leading dims, expanded to `lead`, merged into one."""
     sizes = x.shape[-2:]
     return reshape(x if x.shape[:-2] == lead else expand(x, shape=(*lead, *sizes)), (math.prod(lead), *sizes))
 
 
 def repeated_heads(query: Tensor, x: Tensor) -> Tensor:
-    """Heads (the third last dim) repeated, each for as many heads of queries as share it."""
+    """Return x with each head, in the third last dim, repeated for all heads of queries that share it."""
     heads, mine = query.shape[-3] if query.ndim > 2 else 0, x.shape[-3] if x.ndim > 2 else 0
     if not mine or heads % mine:
         raise ShapeError(
@@ -106,7 +110,11 @@ def repeated_heads(query: Tensor, x: Tensor) -> Tensor:
 
 @composed(method=False, out=False)
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
-    """Return the sum over i and j of input1[i] * weight[out, i, j] * input2[j], plus a bias; leading dims stay."""
+    """Return bias[o] plus the sum of input1[i] * weight[o, i, j] * input2[j] over i and j, for each output o.
+
+
+    Shapes: input1 is (..., in1), input2 is (..., in2), weight is (out, in1, in2), and the result is (..., out).
+    """
     if weight.ndim != 3 or (*input1.shape[:-1], *weight.shape[1:]) != (
         *input2.shape[:-1], *input1.shape[-1:], *input2.shape[-1:]
     ):  # fmt: skip

@@ -1,10 +1,10 @@
-"""Attention in memory that grows with the length of a sequence, not with its square.
+"""Attention whose memory grows with the length of a sequence, and not with its square.
 
-The scores of a block of queries are made in memory of the call, turned into weights and multiplied by the values; the
-backward pass computes them again, so only query, key and value are saved.  Dropout draws the numbers of a block by
-their position in the stream, both times.
+The scores of a block of queries are computed in temporary memory of the call, converted to weights, and multiplied by
+the values.  The backward pass computes the scores again, so only query, key and value are saved.  Both passes draw the
+dropout numbers of a block from the same position of the random stream.
 
-Sources of the scheme: Rabe and Staats, arXiv 2112.05682; Dao et al., 2205.14135.
+Sources of the scheme: Rabe and Staats, arXiv 2112.05682; Dao et al., arXiv 2205.14135.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from minigrad.runtime.operands import are_plain
 from minigrad.runtime.recording import is_grad_enabled
 from minigrad.runtime.tensor import Tensor
 
-SCORES = 1 << 18  # scores of a block: they fit a second-level cache
-CAUSAL = 128  # queries per causal block; the keys after its last query are left out
+SCORES = 1 << 18  # largest number of scores of a block, which fit into a second-level cache
+CAUSAL = 128  # number of queries of a causal block; the keys after the last query of a block are left out
 
 
 @scalar
@@ -71,7 +71,7 @@ def _dropped(x, number, p):
     return x / (1 - p) if number >= p else 0
 
 
-# The softmax of scores plus a mask.  A row of -inf has the result 0; nan remains, although the maximum does not show
+# The softmax of scores plus a mask.  The result of a row of -inf is 0.  A nan stays nan, although the maximum ignores
 # it.
 MASKED = RowFn(
     "masked_softmax", ("input", "mask"),
@@ -80,7 +80,10 @@ MASKED = RowFn(
 
 
 class Block(NamedTuple):
-    """Some heads, some queries of each, the keys that these see; and the counter of its first random number."""
+    """A block of scores: some heads, some queries of each head, and the keys that these queries can see.
+
+    counter: the counter block of the first random number.
+    """
 
     head: int
     heads: int
@@ -91,12 +94,15 @@ class Block(NamedTuple):
 
     @property
     def layout(self) -> Layout:
-        """The layout of the scores."""
+        """Return the layout of the scores of the block."""
         return Layout.contiguous((self.heads, self.length, self.seen))
 
 
 def blocks(heads: int, n: int, m: int, causal: bool, together: bool) -> Iterator[Block]:
-    """Yield the blocks of n queries and m keys: several whole heads if they can be combined, or a part of one head."""
+    """Yield the blocks of n queries and m keys; a block is several whole heads, or a part of one head.
+
+    together: whether several heads can be combined.
+    """
     rows = min(n, CAUSAL) if causal else n if n * m <= SCORES else max(16, SCORES // m // 16 * 16)
     most = max(1, SCORES // (rows * m)) if together and rows == n else 1
     counter = 0
@@ -109,7 +115,7 @@ def blocks(heads: int, n: int, m: int, causal: bool, together: bool) -> Iterator
 
 
 class Attending:
-    """The steps of both ways: the weights of each block, before and after dropout."""
+    """The steps that the forward and the backward pass share: the weights of each block, before and after dropout."""
 
     def __init__(
         self, steps: Steps, specs: Specs, mask: Spec | None, drawn: bool, scale: float, causal: bool, dropout: float
@@ -127,7 +133,7 @@ class Attending:
         self.corners: dict[tuple[int, ...], Value] = {}
 
     def memory(self, count: int) -> list[Value]:
-        """Memory for the scores of any block, so many times."""
+        """Return `count` pieces of temporary memory, each for the scores of the largest block."""
         return [self.steps.work((self.size,), self.query.dtype) for _ in range(count)]
 
     def queries(self, x: Value, block: Block) -> Value:
@@ -135,11 +141,11 @@ class Attending:
         return x.at(0, block.head, block.heads).at(1, block.start, block.length)
 
     def keys(self, x: Value, block: Block) -> Value:
-        """Return the rows of a tensor (heads, keys, ...) that a block sees."""
+        """Return the rows of a tensor (heads, keys, ...) that belong to the keys of a block."""
         return x.at(0, block.head, block.heads).at(1, 0, block.seen)
 
     def weights(self, block: Block, scores: Value, out: Value) -> Value:
-        """Return the softmax of the scores of a block, written to `out`; not in place, where loops do not vectorise."""
+        """Compute the softmax of the scores of a block in `out`, and return it; in place, loops would not vectorise."""
         scores, out = scores.seen(block.layout), out.seen(block.layout)
         key = self.keys(self.key, block).transposed
         self.steps.ask(Product(self.scale, 0), scores, self.queries(self.query, block), key)
@@ -155,13 +161,13 @@ class Attending:
         return out
 
     def corner(self, shape: tuple[int, ...]) -> Value:
-        """Return a matrix that is -inf above the diagonal and 0 elsewhere."""
+        """Return a matrix with -inf above the diagonal and 0 elsewhere, the mask of the last keys of a causal block."""
         if shape not in self.corners:
             self.corners[shape] = self.steps.constant(np.triu(np.full(shape, -np.inf), 1), self.query.dtype)
         return self.corners[shape]
 
     def masked(self, mask: Value, block: Block) -> Value:
-        """Return the mask of a block, or of one head if one dim cannot describe the layout of all heads."""
+        """Return the mask of a block; if one dim cannot describe the layout of all heads, a block has a single head."""
         if self.flat is not None:
             return self.queries(mask.seen(self.flat), block)
         layout, head = mask.layout, block.head
@@ -171,7 +177,7 @@ class Attending:
         return mask.seen(layout.unsqueeze(0)).at(1, block.start, block.length)
 
     def numbers(self, block: Block, memory: Value) -> Value:
-        """Return the uniform numbers of a block."""
+        """Return the uniform random numbers of a block."""
         state, limits = self.draws
         here, numbers = self.steps.work((2,), int64), memory.seen(block.layout)
         self.steps.each(_added, here, state, self.steps.constant([0, block.counter], int64))
@@ -179,14 +185,14 @@ class Attending:
         return numbers
 
     def dropped(self, x: Value, numbers: Value, out: Value) -> Value:
-        """Compute x/(1 - p) where the random number of an element is at least p, otherwise 0."""
+        """Compute x/(1 - p) where the random number of an element is at least p, otherwise 0, and return it."""
         out = out.seen(numbers.layout)
         self.steps.each(_dropped, out, x, numbers, self.steps.constant(self.dropout, x.dtype))
         return out
 
 
 def _rule(k: int) -> Any:
-    """Return the gradient of one operand."""
+    """Return the VJP rule of operand k."""
     asked = tuple([j == k for j in range(3)])
     return lambda g, query, key, value, mask, state, limits, **params: _gradients(
         asked, g, query, key, value, mask, state, limits, **params
@@ -204,9 +210,9 @@ def _rule(k: int) -> Any:
 )  # fmt: skip
 def attention(backend, out, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None,
               state: Tensor | None = None, limits: Tensor | None = None, *, scale, causal, dropout):  # fmt: skip
-    """Return softmax(query @ key.mT*scale + mask) @ value, each (heads, length, size), a block at a time.
+    """Return softmax(query @ key.mT*scale + mask) @ value for operands (heads, length, size), block by block.
 
-    mask: float numbers (..., queries, keys), whose leading dims are the heads.  state, limits: as for `draw`.
+    mask: floats (..., queries, keys), whose leading dims are the heads.  state, limits: as for `draw`.
     """
     operands = tuple([x for x in (query, key, value, mask, state, limits) if x is not None])
     steps = Steps(backend, (out,), operands)
@@ -234,7 +240,7 @@ def attention_backward(
     backend, dquery, dkey, dvalue, g: Tensor, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None,
     state: Tensor | None = None, limits: Tensor | None = None, *, scale, causal, dropout,
 ):  # fmt: skip
-    """Return the gradients of `attention`; the weights are made again."""
+    """Return the gradients of `attention`; the weights are computed again."""
     operands = tuple([x for x in (g, query, key, value, mask, state, limits) if x is not None])
     steps = Steps(backend, (dquery, dkey, dvalue), operands)
     to_query, to_key, to_value = steps.outs
@@ -260,7 +266,7 @@ def attention_backward(
 
 
 def add(steps: Steps, out: Value, a: Value, b: Value, factor: float, more: bool) -> None:
-    """out = factor*a @ b, or that added to it."""
+    """Compute out = factor*a @ b, or with `more` out += factor*a @ b."""
     steps.ask(Product(factor, int(more)), out, a, b, *([out] if more else []))
 
 
@@ -268,7 +274,7 @@ def add(steps: Steps, out: Value, a: Value, b: Value, factor: float, more: bool)
         shape=lambda op, query, key, *others, **params: (*query.shape[:2], key.shape[1]))  # fmt: skip
 def attention_kept(backend, out, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None,
                    state: Tensor | None = None, limits: Tensor | None = None, *, scale, causal, dropout):  # fmt: skip
-    """Return the factors of dropout on the weights, 0 or 1/(1 - p), as one tensor.  For derivatives of higher order."""
+    """Return the dropout factors of all weights, 0 or 1/(1 - p), as one tensor, for derivatives of higher order."""
     operands: Any = tuple([x for x in (query, key, value, mask, state, limits) if x is not None])
     steps = Steps(backend, (out,), operands)
     ways = Attending(steps, operands[:3], operands[3] if mask is not None else None, True, scale, causal, dropout)
@@ -283,7 +289,7 @@ def attention_kept(backend, out, query: Tensor, key: Tensor, value: Tensor, mask
 
 
 def _gradients(asked: tuple[bool, ...], g: Tensor, *operands: Any, **params: Any) -> tuple[Tensor | None, ...]:
-    """Return the gradients of all operands: of the blocks, or in tensor code where they may be differentiated."""
+    """Return the gradients of all operands: block by block, or in tensor code if they must be differentiable."""
     derived = is_grad_enabled() or not are_plain(g, *operands)
     gradients = (in_tensor_code if derived else attention_backward)(g, *operands, **params)
     return (*[x if wanted else None for x, wanted in zip(gradients, asked)], None, None, None)
@@ -293,7 +299,7 @@ def in_tensor_code(
     g: Tensor, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None, state: Tensor | None, limits: Any, *,
     scale: float, causal: bool, dropout: float,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
-    """Return the gradients with all scores at once."""
+    """Return the gradients in differentiable tensor code, with a matrix of all scores."""
     scores = query @ key.mT * scale
     seen = tril(ones(scores.shape[-2:], dtype=bool_, device=scores.device)) if causal else mask
     weights = softmax(scores, -1) if seen is None else masked_softmax(scores, reshape(seen, (-1, *seen.shape[-2:])))
@@ -306,7 +312,10 @@ def in_tensor_code(
 
 
 def masked_softmax(scores: Tensor, mask: Tensor) -> Tensor:
-    """Return the softmax of rows of scores where a mask holds, or with a number added; zeros for a row of -inf."""
+    """Return the softmax of rows of scores where a bool mask is True, or with a float mask added.
+
+    The result of a row of -inf is 0.
+    """
     scores = where(mask, scores, -math.inf) if mask.dtype is bool_ else scores + mask
     blind = amax(scores.detach(), -1, keepdim=True) == -math.inf
     return where(blind, 0.0, softmax(where(blind, 0.0, scores), -1))

@@ -1,4 +1,4 @@
-"""embedding_bag: the rows of a table that a bag of numbers names as one row, their sum, mean or largest elements."""
+"""The op `embedding_bag`: the sum, the mean or the maximum of the table rows that each bag of indices selects."""
 
 from __future__ import annotations
 
@@ -29,19 +29,27 @@ def embedding_bag(
     scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False,
     per_sample_weights: Tensor | None = None, include_last_offset: Flag = False, padding_idx: int | None = None,
 ) -> Tensor:  # fmt: skip
-    """Return one row per bag: the sum, the mean or the largest elements of the rows of weight that the bag names.
+    """Return one row per bag: the sum, the mean or the maximum of the rows of `weight` that the bag selects.
 
     Parameters
     ----------
-    input : integers (B, n), a bag per row; or (L,), of which bag k begins at offsets[k].
-    offsets : integers (B,), rising from 0; with include_last_offset (B + 1,), of which the last is the end.
-    mode : "sum", "mean" or "max"; a bag without rows is 0.
-    per_sample_weights : of input's shape, a factor for each row; with mode "sum" only.
-    padding_idx : a row that counts in no bag.
-    max_norm, norm_type, scale_grad_by_freq, sparse : as for `embedding`.
+    input : Tensor
+        Integers (B, n) with one bag per row, or (L,), where bag k begins at offsets[k].
+    offsets : Tensor, optional
+        Ascending integers (B,) from 0; with `include_last_offset` (B + 1,), where the last one is the end.
+    mode : str, default "mean"
+        "sum", "mean" or "max". The result of an empty bag is 0.
+    per_sample_weights : Tensor, optional
+        Factor of each row, in the shape of `input`; only with mode "sum".
+    padding_idx : int, optional
+        Row that does not count in any bag.
+    max_norm, norm_type, scale_grad_by_freq, sparse
+        As for `embedding`.
 
-    Gradient: g, over the size of the bag for a mean, added to each row of the bag; for the largest elements to the
-    first row that attains them.  per_sample_weights: the product of g and the row.
+    Gradient
+    --------
+    For each row of a bag, g for "sum", and g divided by the size of the bag for "mean"; for "max", g at the first row
+    that attains the maximum. For per_sample_weights, it is the inner product of g and the row.
     """
     flat, bag, count = expect_bags(input, offsets, include_last_offset)
     if mode not in MODES or (per_sample_weights is not None and mode != "sum"):
@@ -55,7 +63,7 @@ def embedding_bag(
             f"embedding_bag: per_sample_weights {describe(per_sample_weights)} must have the shape of "
             f"{describe(input)} and the dtype of {describe(weight)}", op="embedding_bag",
         )  # fmt: skip
-    if input.ndim == 2 and input.shape[1] and mode != "max" and padding_idx is None:  # bags of one length, all of it
+    if input.ndim == 2 and input.shape[1] and mode != "max" and padding_idx is None:  # all rows of equal bags
         whole = embedding(input, weight, None, max_norm, norm_type, scale_grad_by_freq, sparse)
         if per_sample_weights is not None:
             whole = whole * per_sample_weights.unsqueeze(2)
@@ -77,7 +85,7 @@ def embedding_bag(
 
 
 def first_largest(rows: Tensor, bag: Tensor, counts: Tensor, count: int) -> Tensor:
-    """Return the largest elements of the rows of each bag; they are read where the first of equal ones is."""
+    """Return the maximum of the rows of each bag; it is read from the first row that attains it."""
     n, d = rows.shape
     if not n:  # computed by an op, so that the result has a gradient
         return index_add(zeros_of((count, d), rows), 0, bag, rows)
@@ -90,7 +98,10 @@ def first_largest(rows: Tensor, bag: Tensor, counts: Tensor, count: int) -> Tens
 
 
 def expect_bags(input: Tensor, offsets: Tensor | None, ends: bool) -> tuple[Tensor, Tensor, int]:
-    """Return the numbers of rows in one line, the bag of each, and how many bags there are."""
+    """Return the indices of all bags as one vector, the bag of each index, and the number of bags.
+
+    Raises ShapeError, DTypeError or ArgumentError for arguments that do not fit.
+    """
     flat = reshape(input, (input.numel(),))
     if input.ndim == 2 and offsets is None:
         bags, n = input.shape

@@ -1,7 +1,7 @@
-"""batch_norm: each channel minus its mean, over its deviation, and the running statistics of training.
+"""The op `batch_norm`: it normalizes each channel, and updates the running statistics in training.
 
-Training is one launch each way (`channels.py`); within a transform it is composed of the mean and the variance.  It is
-the op that writes operands, which its declaration lists in `writes`.
+In training, the forward pass and the backward pass are one launch each (`channels.py`).  Inside a transform, the op is
+composed of the mean and the variance.  It writes into operands, which its declaration lists in `writes`.
 """
 
 from __future__ import annotations
@@ -28,11 +28,12 @@ from minigrad.runtime.tensor import Tensor, describe
 def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None,
                bias: Tensor | None = None, training: Flag = False, momentum: Scalar = 0.1,
                eps: Scalar = 1e-05) -> Tensor:  # fmt: skip
-    """Return each channel (dim 1) minus its mean, over sqrt(variance + eps), times weight plus bias.
+    """Return (input - mean)/sqrt(variance + eps)*weight + bias for each channel, which is dim 1.
 
-    Training takes the statistics of the batch and moves the running ones to them, in place.
-    Gradient: with s = 1/sqrt(variance + eps) and u = (input - mean)*s, that of input is weight*s*(g - mean(g) -
-    u*mean(g*u)) in training and g*s*weight otherwise; that of weight sum(g*u), that of bias sum(g).
+    In training, the mean and the variance are those of the batch, and the running statistics are moved towards them by
+    `momentum`, in place.  Otherwise they are the running statistics.
+    Gradient: let s = 1/sqrt(variance + eps) and u = (input - mean)*s. For input, it is weight*s*(g - mean(g) -
+    u*mean(g*u)) in training, and weight*s*g otherwise; for weight, sum(g*u); for bias, sum(g).
     """
     check_channels(input, running_mean, running_var, weight, bias, training, eps)
     x = wide(input)
@@ -56,7 +57,7 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
 
 
 def channel_line(p: Tensor | None, default: float, x: Tensor) -> Tensor:
-    """Return a parameter in the dtype of x, or one number repeated without memory."""
+    """Return a parameter with float16 and bfloat16 as float32; for None, return a view that repeats the default."""
     return expand(number(default, x.dtype, x.device), shape=(x.shape[1],)) if p is None else wide(p)
 
 
@@ -64,7 +65,7 @@ def check_channels(
     x: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None, bias: Tensor | None,
     training: bool, eps: float,
 ) -> None:  # fmt: skip
-    """Raise unless the operands of batch_norm fit each other: shapes, dtypes, and statistics where they are needed."""
+    """Raise an error unless the operands of batch_norm fit: shapes, dtypes, devices and required statistics."""
     if not x.dtype.is_float:
         raise DTypeError(f"batch_norm: {describe(x)} needs a floating dtype; convert with .to(mg.float32)")
     if x.ndim < 2:
@@ -107,9 +108,9 @@ def check_channels(
 
 
 def batch_statistics(x: Tensor) -> tuple[Tensor, Tensor]:
-    """Return mean and variance, with correction 1, of each channel; of float16 and bfloat16 in float32.
+    """Return the mean and the variance, with correction 1, of each channel; float16 and bfloat16 become float32.
 
-    Those of nothing are 0 and 1, so that the gradients of weight and bias are 0 and not nan.
+    Without elements, they are 0 and 1, so that the gradients of weight and bias are 0 and not nan.
     """
     dims = tuple([d for d in range(x.ndim) if d != 1])
     x = wide(x)
@@ -121,7 +122,7 @@ def batch_statistics(x: Tensor) -> tuple[Tensor, Tensor]:
 def scaled_channels(
     x: Tensor, center: Tensor, spread: Tensor, weight: Tensor | None, bias: Tensor | None, eps: float
 ) -> Tensor:
-    """Return (x - center) / sqrt(spread + eps) * weight + bias, channel by channel."""
+    """Return (x - center) / sqrt(spread + eps) * weight + bias for each channel."""
     shape = (-1, *(1,) * (x.ndim - 2)) if x.shape[1] else (0, *(1,) * (x.ndim - 2))
     scale = rsqrt(wide(spread) + eps)
     factor = reshape(scale if weight is None else scale * wide(weight), shape)
@@ -131,9 +132,9 @@ def scaled_channels(
 def move_statistics(
     op: Op, running: dict[str, Tensor], batch: dict[str, Tensor], momentum: float, others: dict[str, Tensor]
 ) -> None:
-    """Move the running statistics, which are operands of `op`, by `momentum` to those of a batch.
+    """Move the running statistics, which are operands of `op`, towards those of a batch by `momentum`, in place.
 
-    others: the operands that they must not share memory with.
+    others: the operands with which the running statistics must not share memory.
     """
     values = {name: moved(old.detach(), batch[name], momentum) for name, old in running.items()}
     write_operands(op, running | others, values)

@@ -1,7 +1,7 @@
-"""Channels normalised over all other dims, with the gradients of all operands: the core of batch_norm in training.
+"""Normalization of channels over all other dims, with the gradients of all operands: batch_norm in training.
 
-The statistics are kept in the dtype of sums.  The forward pass reads x three times, the backward pass x and g twice
-each.  The formulas are those of Ioffe and Szegedy, arXiv 1502.03167.
+The statistics are stored in the dtype of accumulators.  The forward pass reads x three times, and the backward pass
+reads x and g twice each.  Source of the formulas: Ioffe and Szegedy, arXiv 1502.03167.
 """
 
 # The bodies of scalar functions are data, which the specialiser reads; they carry no types.
@@ -75,19 +75,25 @@ FACTORS = parse(_factors, results=5)  # the gradients of weight and bias, and th
 
 
 def _kept(op: Op, specs: Sequence[Spec]) -> tuple[np.dtype[Any], DType]:
-    """Compute in the promoted dtype, store in that of the first operand."""
+    """Compute in the promoted dtype, and return the dtype of the first operand."""
     return floating(op, specs).compute, specs[0].dtype
 
 
 @elementwise(dtype=promote, vjp="derived", namespace=(), method=False)
 def scaled_from(x, center, factor, bias=0.0):
-    """Return (x - center)*factor + bias.  Gradient: g*factor for x, -g*factor, g*(x - center) and g for the others."""
+    """Return (x - center)*factor + bias.
+
+    Gradient: g*factor for x, -g*factor for center, g*(x - center) for factor, and g for bias.
+    """
     return (x - center) * factor + bias
 
 
 @elementwise(dtype=_kept, vjp="derived", namespace=(), method=False)
 def moved(old, batch, momentum):
-    """Return old*(1 - momentum) + batch*momentum, in the dtype of old.  Gradient: g*(1 - momentum) and g*momentum."""
+    """Return old*(1 - momentum) + batch*momentum, in the dtype of old.
+
+    Gradient: g*(1 - momentum) for old, g*momentum for batch, and g*(batch - old) for momentum.
+    """
     return old * (1 - momentum) + batch * momentum
 
 
@@ -95,34 +101,34 @@ def moved(old, batch, momentum):
 
 
 def others(ndim: int) -> Ints:
-    """All dims but that of the channels."""
+    """Return all dims except dim 1, that of the channels."""
     return tuple([d for d in range(ndim) if d != 1])
 
 
 class Channels:
-    """The values of a channel among the steps of a launch: of shape (channels,), or stretched to that of x."""
+    """Helper for the steps of a launch with values of shape (channels,), which are expanded to the shape of x."""
 
     def __init__(self, steps: Steps, x: Value) -> None:
         self.steps, self.shape = steps, x.shape
         self.dims, self.count = others(len(x.shape)), x.shape[1]
 
     def beside(self, value: Value) -> Value:
-        """With the dims of x, each of them 1 but that of the channels."""
+        """Return a value with the dims of x, in which all dims except the channels have length 1."""
         for d in self.dims:
             value = value.seen(value.layout.unsqueeze(d))
         return value
 
     def stretched(self, value: Value) -> Value:
-        """With the shape of x."""
+        """Return a value expanded to the shape of x."""
         layout = self.beside(value).layout
         return value.seen(layout.expand(self.shape))
 
     def work(self, dtype: np.dtype[Any]) -> Value:
-        """Memory for a number of each channel."""
+        """Return temporary memory for one number per channel."""
         return self.steps.work((self.count,), as_dtype(dtype))
 
     def reduce(self, reducer: Reducer, compute: np.dtype[Any], out: Value, *operands: Value) -> None:
-        """Reduce each channel."""
+        """Add a step that reduces each channel of the operands to one number of `out`."""
         self.steps.ask(Reduce(reducer, compute, self.dims), self.beside(out), *operands)
 
 
@@ -133,13 +139,16 @@ def _dtypes(op: Op, specs: tuple[Spec, ...], **params: Any) -> tuple[DType, DTyp
 
 
 def _in_code(g0: Tensor | None, g1: Tensor | None, g2: Tensor | None, *values: Tensor) -> bool:
-    """Whether tensor code makes the gradients: a derivative may be asked of them, or the statistics have some."""
+    """Return whether tensor code must compute the gradients.
+
+    It must if they may be differentiated again, or if the mean or the variance has a gradient.
+    """
     derived = is_grad_enabled() or not are_plain(g0, *values)
     return derived or g0 is None or g1 is not None or g2 is not None
 
 
 def _of_x(g0: Any, g1: Any, g2: Any, x: Tensor, weight: Tensor, *values: Tensor, eps: float) -> Tensor:
-    """Return the gradient of x alone."""
+    """Return the gradient of x, without those of the other operands."""
     if _in_code(g0, g1, g2, x, weight, *values):
         return gradient_of_x(g0, g1, g2, x, weight, eps)
     result: Tensor = channel_gradients(g0, x, weight, *values, eps=eps)[0]
@@ -149,7 +158,7 @@ def _of_x(g0: Any, g1: Any, g2: Any, x: Tensor, weight: Tensor, *values: Tensor,
 def _gradients(
     asked: tuple[bool, ...], g0: Any, g1: Any, g2: Any, x: Tensor, *values: Tensor, eps: float
 ) -> tuple[Tensor | None, ...]:
-    """Return the gradients of all operands."""
+    """Return the requested gradients of x, weight and bias, and None for the others."""
     if _in_code(g0, g1, g2, x, *values):
         there = [asked[0], asked[1] and g0 is not None, asked[2] and g0 is not None]
         makers = (
@@ -163,7 +172,7 @@ def _gradients(
 
 
 def _units(x: Tensor, eps: float) -> tuple[Tensor, Tensor, Tensor]:
-    """How far elements are from the mean of their channel, 1/sqrt(variance + eps), and the product of both."""
+    """Return the deviations from the mean of each channel, 1/sqrt(variance + eps), and the product of both."""
     dims = others(x.ndim)
     deviation = x - mean(x, dims, keepdim=True)
     scale = rsqrt(mean(deviation * deviation, dims, keepdim=True) + eps)
@@ -173,7 +182,7 @@ def _units(x: Tensor, eps: float) -> tuple[Tensor, Tensor, Tensor]:
 def gradient_of_x(
     g: Tensor | None, g1: Tensor | None, g2: Tensor | None, x: Tensor, weight: Tensor, eps: float
 ) -> Tensor:
-    """Return the gradient of x by ops that have gradients; g1, g2: the gradients of the mean and the variance."""
+    """Return the gradient of x in differentiable tensor code; g1, g2: the gradients of the mean and the variance."""
     dims, parts = others(x.ndim), []
     n, beside = prod(x.shape[d] for d in dims), (-1, *[1 for _ in x.shape[2:]])
     deviation, scale, unit = _units(x, eps)
@@ -188,14 +197,14 @@ def gradient_of_x(
 
 
 def gradient_of_weight(g: Tensor, x: Tensor, eps: float) -> Tensor:
-    """Return the gradient of the weight by ops that have gradients."""
+    """Return the gradient of the weight in differentiable tensor code."""
     return sum(g * _units(x, eps)[2], others(x.ndim))
 
 
 def _batch(
     x: Tensor, weight: Tensor, bias: Tensor, eps: float, size: int, flags: Flags
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the channels of a batch, each of them one more channel."""
+    """Return `normalized_channels` of a batch, in which each channel of each sample is a separate channel."""
     x, weight, bias = (stretched(v, flag, size) for v, flag in zip((x, weight, bias), flags, strict=True))
     moved_in = x.transpose(0, 1)
     n, _, channels, *sizes = moved_in.shape
@@ -222,9 +231,10 @@ def _batch(
 def normalized_channels(
     backend: Any, y: Spec, center: Spec, spread: Spec, x: Tensor, weight: Tensor, bias: Tensor, *, eps: Scalar
 ) -> Launch:
-    """Return (x - mean)/sqrt(variance + eps)*weight + bias, channel by channel, with the means and the variances.
+    """Return (x - mean)/sqrt(variance + eps)*weight + bias for each channel, and the means and the variances.
 
-    Gradient: weight*scale*(g - mean(g) - u*mean(g*u)) with u the channel for weight 1 and bias 0; sum(g*u); sum(g).
+    Gradient: let s = 1/sqrt(variance + eps) and u = (x - mean)*s. For x, it is weight*s*(g - mean(g) - u*mean(g*u));
+    for weight, sum(g*u); for bias, sum(g).
     """
     steps = Steps(backend, (y, center, spread), (x, weight, bias))
     (result, middle, variance), (a, w, b) = steps.outs, steps.operands
@@ -247,7 +257,7 @@ def channel_gradients(
     backend: Any, dx: Spec, dweight: Spec, dbias: Spec, g: Tensor, x: Tensor, weight: Tensor, center: Tensor,
     spread: Tensor, *, eps: Scalar,
 ) -> Launch:  # fmt: skip
-    """Return the gradients of `normalized_channels`, from its means and variances."""
+    """Return the gradients of `normalized_channels`, computed from its means and variances."""
     steps = Steps(backend, (dx, dweight, dbias), (g, x, weight, center, spread))
     (result, to_weight, to_bias), (head, a, w, middle, variance) = steps.outs, steps.operands
     compute, channels = np.dtype(x.dtype.accumulator), Channels(steps, a)

@@ -1,6 +1,6 @@
-"""Class numbers: their checks, and the elements that they name, in one launch, with the adjoint of that.
+"""Class indices: their checks, and the op that reads the element of the class in each row, with its adjoint.
 
-`losses.py` builds on these.  A class that is ignored names no element; a mean is over the rows that count.
+`losses.py` uses these ops.  A row whose class is ignored contributes 0, and a mean is over the rows that count.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from minigrad.runtime.tensor import Tensor
 
 
 def class_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
-    """Return the dtype of the operands before the last; the last operand holds the classes and must be integers."""
+    """Return the promoted dtype of the operands except the last, which contains the classes and must be integer."""
     *floats, target = specs
     if not target.dtype.is_int:
         raise refuse(op, specs, "class numbers need an integer dtype")
@@ -39,14 +39,14 @@ def class_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
 
 
 def check_classes(name: str, target: Tensor, classes: int, ignore: int | None = None) -> None:
-    """Raise IndexOutOfRange for a class that is neither there nor ignored."""
+    """Raise IndexOutOfRange for a class that is outside 0 to `classes` - 1 and is not ignored."""
     wrong = wrong_classes(host_array(target), classes, ignore)
     if wrong:
         raise no_class(name, wrong, Spec(target.layout, target.dtype), classes, ignore)
 
 
 def wide_classes(target: Tensor) -> Tensor:
-    """Class numbers in int64: a narrow dtype may not hold the ignored one."""
+    """Return the class indices in int64, because a narrower dtype may not be able to represent the ignored class."""
     return target if target.dtype is int64 else cast(target, dtype=int64)
 
 
@@ -54,7 +54,7 @@ def wide_classes(target: Tensor) -> Tensor:
 
 
 def loss_batch(loss: Tensor, target: Tensor, ignore: int, reduction: str) -> Tensor:
-    """Return the losses of rows joined for each of a batch: each sum or mean is over its own."""
+    """Reduce the losses of rows for each sample of a batch; each sum or mean is over the rows of one sample."""
     own = tuple(range(1, target.ndim))
     if reduction == "none" or (reduction == "sum" and not own):
         return loss
@@ -64,7 +64,7 @@ def loss_batch(loss: Tensor, target: Tensor, ignore: int, reduction: str) -> Ten
 
 
 def gradient_batch(g: Tensor, target: Tensor, ignore: int, reduction: str) -> Tensor:
-    """Return the gradients of the rows' losses, from a gradient for each of a batch."""
+    """Return the gradients of the losses of rows, from the gradient of the reduced loss of each sample of a batch."""
     if reduction == "none":
         return g
     own = tuple(range(1, target.ndim))
@@ -74,11 +74,11 @@ def gradient_batch(g: Tensor, target: Tensor, ignore: int, reduction: str) -> Te
 
 
 def counted_classes(target: Tensor, ignore: int, dims: tuple[int, ...]) -> Tensor:
-    """How many rows of each of a batch count; an integer, as float16 ends at 65504."""
+    """Return the number of rows that count, for each sample of a batch; an integer, since float16 ends at 65504."""
     return sum(wide_classes(target) != ignore, dims)
 
 
-# ---- the elements that classes name ---------------------------------------------------------------------------------
+# ---- the elements that classes select -------------------------------------------------------------------------------
 
 
 @scalar
@@ -90,7 +90,7 @@ ELEMENT = RowFn("element", ("input",), (), _itself)
 
 
 def named_shape(op: Op, input: Spec, target: Spec, *, dim: int, ignore: int, reduction: str) -> tuple[int, ...]:
-    """Return the shape of the result: one value for each row, or one for all."""
+    """Return the shape of the result: one value per row, or a single value for all rows."""
     if target.shape != (*input.shape[:dim], *input.shape[dim + 1 :]):
         raise ShapeError(f"{op.label}: {target!r} must have the shape of {input!r} without the class dim {dim}")
     return target.shape if reduction == "none" else ()
@@ -107,9 +107,10 @@ def named_shape(op: Op, input: Spec, target: Spec, *, dim: int, ignore: int, red
     ),
 )  # fmt: skip
 def minus_named(backend, out, input: Tensor, target: Tensor, *, dim, ignore, reduction):
-    """Minus the element of each row along `dim` that target names, 0 where that is `ignore`; all, the sum or the mean.
+    """Return minus the element of the class `target` in each row along `dim`, and 0 where the class is `ignore`.
 
-    Gradient: -g at the named elements of zeros, for a mean over the number of rows that count.
+    reduction: "none" for one value per row, "sum", or "mean" over the rows that count.
+    Gradient: -g at the selected elements, and 0 elsewhere; for a mean, divided by the number of rows that count.
     """
     d = len(input.shape) - 1
     rows = input.layout.permute((*[k for k in range(d + 1) if k != dim], dim))
@@ -127,7 +128,7 @@ def minus_named(backend, out, input: Tensor, target: Tensor, *, dim, ignore, red
     ),
 )  # fmt: skip
 def named_gradient(backend, out, g: Tensor, target: Tensor, *, shape, dim, ignore, reduction):
-    """Return minus g at the element that target names in each row along `dim`, 0 elsewhere; adjoint of minus_named."""
+    """Return -g at the element of the class `target` in each row along `dim`, 0 elsewhere: minus_named's adjoint."""
     steps = Steps(backend, (out,), (g, target))
     (result,), (head, chosen) = steps.outs, steps.operands
     ignored, index = steps.work(target.shape, bool_), steps.work(target.shape, int64)

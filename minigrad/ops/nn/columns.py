@@ -1,4 +1,4 @@
-"""Windows of images as columns of a matrix, and back: what a convolution multiplies, and its adjoint."""
+"""Windows of images as the columns of a matrix (`unfold`), and the adjoint, which adds columns to images (`fold`)."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Two = tuple[int, int]
 
 @composed(namespace=(), out=False, method=False)
 def im2col(input: Tensor, kernel_size: Ints, dilation: Ints = 1, padding: Ints = 0, stride: Ints = 1) -> Tensor:
-    """Return the windows of images (N, C, H, W) as columns (N, C*kernel, windows); `nn.functional.unfold` calls it."""
+    """Return the windows of images (N, C, H, W) as columns (N, C*kernel, windows), for `nn.functional.unfold`."""
     if input.ndim not in (3, 4):
         raise ShapeError(f"unfold: expected (N, C, H, W) or (C, H, W), got {describe(input)}", op="unfold")
     size, step, margin, stride = pairs("unfold", kernel_size, dilation, padding, stride)
@@ -35,7 +35,7 @@ def im2col(input: Tensor, kernel_size: Ints, dilation: Ints = 1, padding: Ints =
 @composed(namespace=(), out=False, method=False)
 def col2im(input: Tensor, output_size: Ints, kernel_size: Ints, dilation: Ints = 1, padding: Ints = 0,
            stride: Ints = 1) -> Tensor:  # fmt: skip
-    """Images (N, C, H, W), to which columns (N, C*kernel, windows) are added; what `nn.functional.fold` calls."""
+    """Return images (N, C, H, W) to which columns (N, C*kernel, windows) are added, for `nn.functional.fold`."""
     image, size, step, margin, stride = pairs("fold", output_size, kernel_size, dilation, padding, stride)
     counts = counts_of("fold", image, size, step, margin, stride)
     wanted = f"(N, C*{numel(size)}, {numel(counts)})"
@@ -48,7 +48,10 @@ def col2im(input: Tensor, output_size: Ints, kernel_size: Ints, dilation: Ints =
 
 
 def window_layout(image: Layout, size: Two, step: Two, stride: Two) -> Layout:
-    """Return the layout (..., kernel, windows) of the windows of images (..., H, W); both have two dims."""
+    """Return the layout (..., kernel, windows) of the windows of images (..., H, W).
+
+    `kernel` and `windows` are two dims each.
+    """
     (height, width), (down, right) = image.shape[-2:], image.strides[-2:]
     counts = [(n - step[d] * (size[d] - 1) - 1) // stride[d] + 1 for d, n in enumerate((height, width))]
     strides = (step[0] * down, step[1] * right, stride[0] * down, stride[1] * right)
@@ -62,7 +65,10 @@ def window_layout(image: Layout, size: Two, step: Two, stride: Two) -> Layout:
     batch=lambda input, *, batch, size, step, stride: windows_of(input, size=size, step=step, stride=stride),
 )  # fmt: skip
 def windows_of(backend, out, input: Tensor, *, size, step, stride):
-    """Return a copy of the windows (..., kernel, windows) of images (..., H, W).  Gradient: g added where read."""
+    """Return a copy of the windows (..., kernel, windows) of images (..., H, W).
+
+    Gradient: each element of g, added to the pixel from which it was read.
+    """
     steps = Steps(backend, (out,), (input,))
     (result,), (source,) = steps.outs, steps.operands
     steps.copy(result, source.seen(window_layout(input.layout, size, step, stride)))
@@ -78,7 +84,10 @@ def windows_of(backend, out, input: Tensor, *, size, step, stride):
     ),
 )  # fmt: skip
 def windows_added(backend, out, input: Tensor, *, image, size, step, stride):
-    """Images (..., H, W) of zeros, to which windows (..., kernel, windows) are added.  Gradient: the windows of g."""
+    """Return images (..., H, W) of zeros to which windows (..., kernel, windows) are added.
+
+    Gradient: the windows of g.
+    """
     steps = Steps(backend, (out,), (input,))
     (result,), (source,) = steps.outs, steps.operands
     targets, at = window_layout(out.layout, size, step, stride), len(out.shape) - 2
@@ -103,9 +112,9 @@ def _added(a, b):
 
 @public(namespace=FUNCTIONAL)
 def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
-    """Return the windows of images (N, C, H, W), or of one without N, as columns (N, C*kernel, windows).
+    """Return the windows of images (N, C, H, W), or of one image (C, H, W), as columns (N, C*kernel, windows).
 
-    Gradient: `fold`, each element to where it was read.
+    Gradient: `fold` of g, which adds each element to the pixel from which it was read.
     """
     return im2col(input, kernel_size, dilation, padding, stride)
 
@@ -114,22 +123,26 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
 def fold(
     input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
 ) -> Tensor:
-    """Return images (N, C, H, W) to which columns (N, C*kernel, windows) are added, where `unfold` reads them.
+    """Return images (N, C, H, W) to which columns (N, C*kernel, windows) are added.
 
+    Each element is added to the pixel from which `unfold` would read it.
     Gradient: `unfold` of g.
     """
     return col2im(input, output_size, kernel_size, dilation, padding, stride)
 
 
 def pairs(name: str, *values: tuple[int, ...]) -> Any:
-    """Return each value as one for the height and one for the width."""
+    """Return each value as a pair, for the height and the width.  Raises ArgumentError for more than two values."""
     if wrong := [value for value in values if len(value) not in (1, 2)]:
         raise ArgumentError(f"{name}: expected one value or two, got {wrong[0]}", op=name)
     return [value * (3 - len(value)) for value in values]
 
 
 def counts_of(name: str, image: Any, size: Any, step: Any, margin: Any, stride: Any) -> list[int]:
-    """Return how many windows there are along the height and the width."""
+    """Return the number of windows along the height and the width.
+
+    Raises ArgumentError for invalid sizes and strides, ShapeError if a window does not fit into the image.
+    """
     if min(*size, *step, *stride) < 1 or min(margin) < 0:
         raise ArgumentError(f"{name}: kernel_size, dilation and stride must be positive, padding 0 or more", op=name)
     counts = [(image[d] + 2 * margin[d] - step[d] * (size[d] - 1) - 1) // stride[d] + 1 for d in (0, 1)]

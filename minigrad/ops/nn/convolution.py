@@ -1,8 +1,9 @@
-"""Convolution over 1, 2 and 3 dims, and its transpose.
+"""Convolution over 1, 2 and 3 dims, and transposed convolution.
 
-Three ops belong to one trilinear form, the sum of all products y * x * w whose positions match under a stride, padding
-and dilation: `conv` computes y from x and w, `conv_input` x from y and w, `conv_weight` w from y and x.  The
-derivatives of each are the other two, so derivatives of every order exist.  A transposed convolution is `conv_input`.
+Three ops belong to the same trilinear form, the sum of all products y * x * w whose positions match for a given stride,
+padding and dilation.  `conv` computes y from x and w, `conv_input` computes x from y and w, and `conv_weight` computes
+w from y and x.  The derivatives of each op are the other two ops, so derivatives of every order exist.  A transposed
+convolution is `conv_input`.
 """
 
 from __future__ import annotations
@@ -76,9 +77,10 @@ def _request(part: str, window: Window) -> Convolve:
     namespace=(),
 )
 def conv(backend, out, x: Tensor, weight: Tensor, bias: Tensor, window):
-    """Return outputs from an image and a weight.  `window` has the padding before each dim, and the size of the output.
+    """Return the convolution of images x with a weight, plus a bias.
 
-    Gradient: `conv_input` for x, `conv_weight` for the weight; for the bias, g summed over all dims but the channels.
+    window: the stride, the padding before each dim, the dilation, the groups and the size of the output.
+    Gradient: `conv_input` for x, and `conv_weight` for weight; for bias, g summed over all dims except the channels.
     """
     row = Spec(bias.layout.expand((weight.shape[0],)), bias.dtype)
     return backend.prepare(_request("output", window), out, x, weight, row)
@@ -98,7 +100,10 @@ def conv(backend, out, x: Tensor, weight: Tensor, bias: Tensor, window):
     namespace=(),
 )
 def conv_input(backend, out, output: Tensor, weight: Tensor, window):
-    """Return an image from outputs and a weight: the transposed convolution.  Gradient: `conv` and `conv_weight`."""
+    """Return images from outputs and a weight; this is the transposed convolution.
+
+    Gradient: `conv` for output, and `conv_weight` for weight.
+    """
     return backend.prepare(_request("input", window), out, output, weight)
 
 
@@ -116,9 +121,9 @@ def conv_input(backend, out, output: Tensor, weight: Tensor, window):
     namespace=(),
 )
 def conv_weight(backend, out, output: Tensor, x: Tensor, window):
-    """Return a weight from outputs and an image: for each tap, the sum of y * x over all positions that it connects.
+    """Return a weight from outputs and images: for each tap, the sum of y * x over all positions that it connects.
 
-    Gradient: `conv` and `conv_input`.
+    Gradient: `conv` for output, and `conv_input` for x.
     """
     return backend.prepare(_request("weight", window), out, output, x)
 
@@ -151,7 +156,7 @@ def _adjoint_batch(adjoint: Any, names: str, xs: tuple[Tensor, ...], many: int, 
 
 
 def zero(like: Tensor) -> Tensor:
-    """Return the bias of a convolution without one."""
+    """Return the scalar 0, as the bias of a convolution without a bias."""
     return number(0, like.dtype, like.device)
 
 
@@ -163,7 +168,7 @@ def conv1d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: IntOrInts = 1, padding: IntOrInts | str = 0,
     dilation: IntOrInts = 1, groups: int = 1,
 ) -> Tensor:  # fmt: skip
-    """Return the convolution along one dim: as `conv2d`, with input (N, C, W) and weight (out, C / groups, kW)."""
+    """Return the convolution along one dim of signals (N, C, W) with a weight (out, C / groups, kW); see `conv2d`."""
     return _conv("conv1d", 1, input, weight, bias, stride, padding, dilation, groups)
 
 
@@ -172,15 +177,19 @@ def conv2d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: IntOrInts = 1, padding: IntOrInts | str = 0,
     dilation: IntOrInts = 1, groups: int = 1,
 ) -> Tensor:  # fmt: skip
-    """Return the convolution of images (N, C, H, W), or one (C, H, W), with a weight (out, C / groups, kH, kW).
+    """Return the convolution of images (N, C, H, W), or of one (C, H, W), with a weight (out, C / groups, kH, kW).
 
     out[n, m, i, j] = bias[m] + the sum of weight[m, c, a, b] * input[n, c, i * stride + a * dilation - padding, ...];
-    elements outside the image count as 0.  padding may be "valid" (none) or "same" (with stride 1: the output has
-    the input's size; an odd zero goes to the end).
-    On a CPU, float32 images of 12 channels and more are convolved with 3x3 taps by Winograd's algorithm.  Its rounding
-    error is typically 3 to 5 times that of the sum, and an output is nan if the 6x6 elements of its tile contain an
-    infinity; `mg.settings.winograd = False` computes the plain sum.
-    Raises ShapeError for sizes that do not fit, ArgumentError for impossible strides, paddings and groups.
+    elements outside the image count as 0.
+
+    On a CPU, Winograd's algorithm convolves float32 images of 12 or more channels with 3x3 taps.  Its rounding error is
+    typically 3 to 5 times that of the plain sum, and an output is nan if the 6x6 elements of its tile contain an
+    infinity.  With `mg.settings.winograd = False`, the plain sum is computed.
+
+    padding: the number of zeros on both sides, one int for all dims or for each; "valid" for no padding; or "same",
+    with stride 1, for an output of the size of the input. If "same" needs an odd number of zeros, the additional zero
+    is at the end.
+    Raises ShapeError for sizes that do not fit, ArgumentError for invalid strides, paddings and groups.
     """
     return _conv("conv2d", 2, input, weight, bias, stride, padding, dilation, groups)
 
@@ -190,7 +199,7 @@ def conv3d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: IntOrInts = 1, padding: IntOrInts | str = 0,
     dilation: IntOrInts = 1, groups: int = 1,
 ) -> Tensor:  # fmt: skip
-    """Convolve along three dims: as `conv2d`, with input (N, C, D, H, W) and weight (out, C / groups, kD, kH, kW)."""
+    """Convolve volumes (N, C, D, H, W) along three dims with a weight (out, C / groups, kD, kH, kW); see `conv2d`."""
     return _conv("conv3d", 3, input, weight, bias, stride, padding, dilation, groups)
 
 
@@ -199,7 +208,7 @@ def conv_transpose1d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: IntOrInts = 1, padding: IntOrInts = 0,
     output_padding: IntOrInts = 0, groups: int = 1, dilation: IntOrInts = 1,
 ) -> Tensor:  # fmt: skip
-    """Return the transposed convolution along one dim: see `conv_transpose2d`."""
+    """Return the transposed convolution along one dim; see `conv_transpose2d`."""
     return _transposed("conv_transpose1d", 1, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
@@ -208,10 +217,12 @@ def conv_transpose2d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: IntOrInts = 1, padding: IntOrInts = 0,
     output_padding: IntOrInts = 0, groups: int = 1, dilation: IntOrInts = 1,
 ) -> Tensor:  # fmt: skip
-    """Return the gradient of `conv2d` with respect to its input, as an op: weight (C, out / groups, kH, kW).
+    """Return the transposed convolution of images (N, C, H, W) with a weight (C, out / groups, kH, kW).
 
-    Each size is (n - 1) * stride - 2 * padding + dilation * (k - 1) + output_padding + 1.
-    Raises as `conv2d` does; output_padding must be less than stride or dilation.
+    It is the gradient of `conv2d` with respect to its input.  Each size of the result is
+    (n - 1) * stride - 2 * padding + dilation * (k - 1) + output_padding + 1.
+    Raises ShapeError for sizes that do not fit, ArgumentError for invalid arguments, and unless output_padding is less
+    than stride or dilation.
     """
     return _transposed("conv_transpose2d", 2, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
@@ -221,7 +232,7 @@ def conv_transpose3d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: IntOrInts = 1, padding: IntOrInts = 0,
     output_padding: IntOrInts = 0, groups: int = 1, dilation: IntOrInts = 1,
 ) -> Tensor:  # fmt: skip
-    """Return the transposed convolution along three dims: see `conv_transpose2d`."""
+    """Return the transposed convolution along three dims; see `conv_transpose2d`."""
     return _transposed("conv_transpose3d", 3, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
@@ -229,7 +240,7 @@ def conv_transpose3d(
 
 
 def per_dim(name: str, what: str, value: Any, dims: int, least: int) -> Ints:
-    """Return an int, or one int per dim, as a tuple.  Raises ArgumentError for other values, and below `least`."""
+    """Return an int or one int per dim as a tuple.  Raises ArgumentError for other values or values below `least`."""
     if type(value) is int and value >= least:
         return (value,) * dims
     values = tuple(value) if isinstance(value, (tuple, list)) else (value,)
@@ -301,7 +312,7 @@ def _conv(
 
 
 def _padding(name: str, padding: Any, dims: int, stride: Ints, dilation: Ints, taps: Ints) -> tuple[Ints, Ints]:
-    """Return the number of zeros before each dim, and the number before and after it together."""
+    """Return the number of zeros before each dim, and the total number before and after it."""
     if padding == "valid":
         return (0,) * dims, (0,) * dims
     if padding == "same":

@@ -1,4 +1,4 @@
-"""ctc_loss: how likely a sequence of labels is if outputs at each time step may repeat labels and add blanks.
+"""The op `ctc_loss`: the likelihood of a sequence of labels, if outputs may repeat labels and insert blanks.
 
 Source: Graves, Fernández, Gomez and Schmidhuber, Connectionist Temporal Classification (ICML 2006), section 4.1, with
 logarithms of the forward variables.
@@ -34,21 +34,21 @@ def ctc_loss(
     log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: Int = 0,
     reduction: str = "mean", zero_infinity: Flag = False,
 ) -> Tensor:  # fmt: skip
-    """Return minus the logarithm of the probability of each target sequence, over all alignments.
+    """Return minus the logarithm of the probability of each target sequence, summed over all alignments.
 
     Parameters
     ----------
     log_probs : logarithms of probabilities (T, N, C), or (T, C) of one sequence.
-    targets : labels (N, S), or all of them one after another (sum of target_lengths,).
-    input_lengths, target_lengths : how many steps and labels of each sequence count; N ints, or a tensor of them.
+    targets : labels (N, S), or the labels of all sequences, one after another (sum of target_lengths,).
+    input_lengths, target_lengths : the number of time steps and labels of each sequence; N ints, or a tensor of them.
     blank : the class that stands for no label.
-    reduction : "none", "sum", or "mean": of losses over the lengths of their targets (at least 1).
-    zero_infinity : a loss of inf, of a target that is too long for its input, is 0 with a gradient of 0.
+    reduction : "none", "sum", or "mean", the mean of each loss divided by the length of its target (at least 1).
+    zero_infinity : whether an infinite loss, of a target that is too long for its input, and its gradient become 0.
 
     Returns
     -------
     Tensor
-        (N,) or (), with the dtype of log_probs.
+        Losses (N,) for "none", otherwise a scalar, in the dtype of log_probs.
 
     Raises
     ------
@@ -59,8 +59,8 @@ def ctc_loss(
 
     Gradient
     --------
-    Minus g times the probability that an alignment is in this class at this step, which is the derivative with respect
-    to log_probs.  PyTorch adds g * exp(log_probs); behind a log_softmax both have the same effect.
+    The derivative with respect to log_probs: minus g times the probability that an alignment is in this class at this
+    step.  PyTorch adds g * exp(log_probs) to it; after a log_softmax, both have the same effect.
     """
     reduction = named_reduction("ctc_loss", reduction)
     one = log_probs.ndim == 2
@@ -75,11 +75,11 @@ def ctc_loss(
 
 
 def forward(logs: Tensor, steps: Any, lengths: Any, labels: Any, blank: int) -> Tensor:
-    """Return the logarithm of the probability of each row of labels, by the forward variables of each step."""
+    """Return the logarithm of the probability of each row of labels, computed by the forward recursion."""
     n, size = labels.shape
     states = np.full((n, 2 * size + 1), blank)
     states[:, 1::2] = labels
-    # A path may leave out the blank between two labels that differ.
+    # A path may skip the blank between two different labels.
     skips = np.zeros(states.shape, np.bool_)
     skips[:, 3::2] = labels[:, 1:] != labels[:, :-1]
 
@@ -102,7 +102,10 @@ def forward(logs: Tensor, steps: Any, lengths: Any, labels: Any, blank: int) -> 
 
 
 def expect_sequences(logs: Tensor, targets: Tensor, steps: Any, lengths: Any, blank: int) -> tuple[Any, Any, Any]:
-    """Return the numbers of steps and of labels as arrays, and the labels as rows.  Raises if they do not fit."""
+    """Return the numbers of steps and of labels as arrays, and the labels as rows.
+
+    Raises ShapeError or ArgumentError if they do not fit.
+    """
     shown = f"got {describe(logs)} and targets {describe(targets)}"
     if logs.ndim != 3 or not logs.shape[0] or not logs.dtype.is_float or not targets.dtype.is_int:
         raise ShapeError(f"ctc_loss: expected floats (T, N, C), T > 0, and integers, {shown}", op="ctc_loss")
@@ -130,5 +133,5 @@ def expect_sequences(logs: Tensor, targets: Tensor, steps: Any, lengths: Any, bl
 
 
 def values_of(lengths: Tensor | Sequence[int]) -> Any:
-    """Return lengths as they are, or a tensor of them as an array."""
+    """Return the lengths as an array if they are a tensor, otherwise unchanged."""
     return host_array(lengths) if isinstance(lengths, Tensor) else lengths

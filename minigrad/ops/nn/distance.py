@@ -1,4 +1,4 @@
-"""How far vectors are from each other, and losses that compare such distances."""
+"""Distances and similarities of vectors, and losses that compare such distances."""
 
 from __future__ import annotations
 
@@ -26,7 +26,10 @@ BOTH = (MG, FUNCTIONAL)
 
 @composed(namespace=BOTH, method=False, out=False)
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: Scalar = 1e-08) -> Tensor:
-    """Return the cosine of the angle between vectors along `dim`; the tensors broadcast, lengths are at least eps."""
+    """Return the cosine of the angle between vectors along `dim`; the operands broadcast.
+
+    eps: the smallest length of a vector in the divisor.
+    """
     dtype = promote(x1.dtype, x2.dtype)
     if x1.shape != x2.shape:
         shape = broadcast_shapes("cosine_similarity", x1.shape, x2.shape)
@@ -39,7 +42,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: Scalar = 1e-08)
 
 @composed(namespace=BOTH, method=False, out=False)
 def pairwise_distance(x1: Tensor, x2: Tensor, p: Scalar = 2.0, eps: Scalar = 1e-06, keepdim: Flag = False) -> Tensor:
-    """Return the norm of order p of x1 - x2 + eps along the last dim; the two broadcast."""
+    """Return the norm of order p of x1 - x2 + eps along the last dim; the operands broadcast."""
     gap = x1 - x2 + eps
     return length(gap, (-1,), keepdim).to(gap.dtype) if p == 2 else norm(gap, p, -1, keepdim)
 
@@ -49,7 +52,10 @@ def cosine_embedding_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: Scalar = 0, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
-    """Return 1 - cosine where the target is 1, max(0, cosine - margin) where it is -1, of the rows of two tensors."""
+    """Return a loss for pairs of vectors: 1 - cosine for target 1, and max(0, cosine - margin) for target -1.
+
+    The cosine is that of the angle between the vectors, which are the rows of input1 and input2.
+    """
     name = "cosine_embedding_loss"
     reduction = named_reduction(name, reduction, size_average, reduce)
     if target.ndim > 1 or not target.ndim + 1 == input1.ndim == input2.ndim:
@@ -67,9 +73,10 @@ def triplet_margin_loss(
     anchor: Tensor, positive: Tensor, negative: Tensor, margin: Scalar = 1.0, p: Scalar = 2, eps: Scalar = 1e-06,
     swap: Flag = False, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
-    """Return max(0, margin + the distance to positive - the distance to negative), `pairwise_distance` of order p.
+    """Return max(0, d(anchor, positive) - d(anchor, negative) + margin), with `pairwise_distance` as d.
 
-    swap: the distance of positive and negative counts where it is less.
+    p: the order of the distance.
+    swap: whether d(positive, negative) replaces d(anchor, negative) where it is less.
     """
     reduction = named_reduction("triplet_margin_loss", reduction, size_average, reduce)
 
@@ -85,7 +92,7 @@ def triplet_margin_with_distance_loss(
     distance_function: Callable[[Tensor, Tensor], Tensor] | None = None, margin: Scalar = 1.0, swap: Flag = False,
     reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
-    """Return `triplet_margin_loss` with a distance of one's own; without one, `pairwise_distance`."""
+    """Return `triplet_margin_loss` with any distance function; the default is `pairwise_distance`."""
     name = "triplet_margin_with_distance_loss"
     reduction = named_reduction(name, reduction)
     distance = pairwise_distance if distance_function is None else distance_function
@@ -96,7 +103,7 @@ def triplets(
     name: str, anchor: Tensor, positive: Tensor, negative: Tensor, distance: Callable[[Tensor, Tensor], Tensor],
     margin: float, swap: bool,
 ) -> Tensor:  # fmt: skip
-    """How far each triplet is from being apart by the margin."""
+    """Return max(0, d(anchor, positive) - d(anchor, negative) + margin) for each triplet and a distance function d."""
     if margin <= 0:
         raise ArgumentError(f"{name}: margin must be greater than 0, got {margin}", op=name)
     if not anchor.ndim == positive.ndim == negative.ndim:

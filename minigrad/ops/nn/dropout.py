@@ -1,6 +1,7 @@
-"""Dropout: elements, or whole channels, that are left out by chance in training; and gumbel_softmax.
+"""Dropout, which sets random elements or channels to 0 in training; and gumbel_softmax.
 
-The numbers come from the default generator, so `mg.manual_seed` repeats them; gradients pass what was kept.
+The random numbers come from the default generator, so `mg.manual_seed` makes them reproducible.  Gradients flow through
+the elements that were kept.
 """
 
 from __future__ import annotations
@@ -21,23 +22,24 @@ from minigrad.ops.reduction.extremes import argmax
 from minigrad.runtime.into import copy_result
 from minigrad.runtime.tensor import Tensor, describe
 
-# The limit of selu for large negative inputs, with the sign reversed: scale * alpha.  Source: Klambauer et al., arXiv
-# 1706.02515.
+# Minus the limit of selu for large negative inputs, scale * alpha.  Source: Klambauer et al., arXiv 1706.02515.
 SATURATION = 1.7580993408473766
 
 
 @composed(method=False, out=False)
 def dropout(input: Tensor, p: Scalar = 0.5, training: Flag = True, inplace: Flag = False) -> Tensor:
-    """Set each element to 0 with probability p and divide the others by 1 - p; input itself if training is False.
+    """Set each element to 0 with probability p, and divide the other elements by 1 - p.
 
-    inplace: write into input and return it.  Gradient: g/(1 - p) where an element was kept, otherwise 0.
+    If training is False, the result is the input itself.
+    inplace: whether to write the result into the input, which is then returned.
+    Gradient: g/(1 - p) for an element that was kept, otherwise 0.
     """
     return dropped("dropout", input, input.shape, p, training, inplace)
 
 
 @composed(method=False, out=False)
 def dropout1d(input: Tensor, p: Scalar = 0.5, training: Flag = True, inplace: Flag = False) -> Tensor:
-    """Apply `dropout` to whole channels of (N, C, L) or (C, L)."""
+    """Apply `dropout` to whole channels of signals (N, C, L) or (C, L)."""
     if input.ndim not in (2, 3):
         raise ShapeError(f"dropout1d: expected 2 or 3 dims, got {describe(input)}", op="dropout1d")
     return dropped("dropout1d", input, channels(input, input.ndim - 1), p, training, inplace)
@@ -45,13 +47,13 @@ def dropout1d(input: Tensor, p: Scalar = 0.5, training: Flag = True, inplace: Fl
 
 @composed(method=False, out=False)
 def dropout2d(input: Tensor, p: Scalar = 0.5, training: Flag = True, inplace: Flag = False) -> Tensor:
-    """Apply `dropout` to whole channels (dim 1) of (N, C, H, W); with three dims, dim 0 is the batch."""
+    """Apply `dropout` to whole channels, dim 1, of images (N, C, H, W); with three dims, dim 0 is the batch."""
     return dropped("dropout2d", input, channels(input, 2), p, training, inplace)
 
 
 @composed(method=False, out=False)
 def dropout3d(input: Tensor, p: Scalar = 0.5, training: Flag = True, inplace: Flag = False) -> Tensor:
-    """Apply `dropout` to whole channels of (N, C, D, H, W) or (C, D, H, W)."""
+    """Apply `dropout` to whole channels of volumes (N, C, D, H, W) or (C, D, H, W)."""
     if input.ndim not in (4, 5):
         warn(f"dropout3d: expected 4 or 5 dims, got {describe(input)}")
     return dropped("dropout3d", input, channels(input, 2 if input.ndim == 5 else 1), p, training, inplace)
@@ -59,23 +61,26 @@ def dropout3d(input: Tensor, p: Scalar = 0.5, training: Flag = True, inplace: Fl
 
 @composed(method=False, out=False)
 def alpha_dropout(input: Tensor, p: Scalar = 0.5, training: Flag = False, inplace: Flag = False) -> Tensor:
-    """Apply dropout that keeps mean 0 and variance 1: dropped elements get the value of selu far below 0."""
+    """Apply dropout that preserves mean 0 and variance 1.
+
+    Dropped elements get the limit of selu for large negative inputs, and all elements are then scaled and shifted.
+    """
     return dropped("alpha_dropout", input, input.shape, p, training, inplace, alpha=True)
 
 
 @composed(method=False, out=False)
 def feature_alpha_dropout(input: Tensor, p: Scalar = 0.5, training: Flag = False, inplace: Flag = False) -> Tensor:
-    """Apply `alpha_dropout` to whole channels (dim 1)."""
+    """Apply `alpha_dropout` to whole channels, which are dim 1."""
     return dropped("feature_alpha_dropout", input, channels(input, 2), p, training, inplace, alpha=True)
 
 
 def channels(x: Tensor, count: int) -> tuple[int, ...]:
-    """Return the shape of one number for each channel: the first `count` dims stay."""
+    """Return the shape of one number per channel: the first `count` dims of x, and 1 for all other dims."""
     return (*x.shape[:count], *(1,) * (x.ndim - count))
 
 
 def expect_share(name: str, p: float) -> None:
-    """Raise ArgumentError for a number that is not a probability."""
+    """Raise ArgumentError unless p is a probability, from 0 to 1."""
     if not 0.0 <= p <= 1.0:
         raise ArgumentError(f"{name}: p must be a probability, 0 to 1, got {p}", op=name)
 
@@ -83,7 +88,10 @@ def expect_share(name: str, p: float) -> None:
 def dropped(
     name: str, x: Tensor, shape: tuple[int, ...], p: float, training: bool, inplace: bool, alpha: bool = False
 ) -> Tensor:
-    """x with one decision for each element of a shape that broadcasts to it."""
+    """Return x after dropout, with one random decision per element of `shape`, which broadcasts to that of x.
+
+    name: the op, for messages.  alpha: whether to apply alpha dropout.
+    """
     expect_share(name, p)
     if not training or p == 0.0 or not x.numel():
         return x
@@ -105,13 +113,14 @@ def dropped(
 
 @composed(method=False, out=False)
 def gumbel_softmax(logits: Tensor, tau: Scalar = 1, hard: Flag = False, eps: Scalar = 1e-10, dim: Dim = -1) -> Tensor:
-    """Return softmax((logits + noise)/tau) along `dim`: a soft sample of the classes whose log-probabilities are given.
+    """Return a differentiable sample of classes from their log-probabilities: softmax((logits + noise)/tau).
 
-    hard: one at the largest and zeros, with the gradient of the soft sample.  eps: has no effect.
+    hard: whether to return a one-hot vector of the largest element, with the gradient of the soft sample.
+    dim: the dim of the classes.  eps: has no effect.
     """
     if not logits.dtype.is_float:
         raise DTypeError(f"gumbel_softmax: {describe(logits)} needs a floating dtype", op="gumbel_softmax")
-    # At the ends 0 and 1 the logarithm would be infinite.
+    # The logarithms would be infinite at 0 and 1.
     uniform = clamp(rand(logits.shape, dtype=float32, device=logits.device), 2.0**-25)
     noise = -(-uniform.log()).log()
     y = softmax((logits + cast(noise, dtype=logits.dtype)) / tau, dim)

@@ -1,4 +1,4 @@
-"""Embeddings: rows of a table by their numbers, and the gradient of the table."""
+"""Embeddings: the rows of a table at given indices, and the gradient of the table; one_hot."""
 
 from __future__ import annotations
 
@@ -43,21 +43,28 @@ def _shape(op: Op, x: Spec, index: Spec, share: Spec) -> tuple[int, ...]:
         None,
         None,
     ),
-    # Linear in x, but not declared so: each row receives its share of g, and forward mode must agree with the backward
-    # pass.
+    # The op is linear in x but is not declared as linear.  Its gradient is scaled by `share`, and forward mode must
+    # agree with the backward pass.
     jvp=lambda dx, index, share: index_select(dx, 0, index) * unsqueeze(share, dim=1),
     batch=lambda x, index, share, *, batch, flags: _batch(x, index, share, batch, flags),
     name="embedding",
     namespace=(),
 )
 def scaled_embedding(backend, out, x, index, share):
-    """Return the rows of x that a 1-d index names.  Gradient: g, each row times its share, added where it was read."""
+    """Return the rows of x at the positions in an index vector, with a scaled gradient.
+
+    Gradient: each row of g times its element of `share`, added at the position of the row.
+    """
     launch = backend.prepare(Select(0), out, x, index)
     return watched(scaled_embedding, backend, remapped(launch, (0, 1, 3), 4), x, index, 0)
 
 
 def _batch(x: Tensor, index: Tensor, share: Tensor, size: int, flags: Flags) -> Tensor:
-    """One table: all numbers at once.  A table for each: wider rows, or with numbers for each, one after the other."""
+    """Return `scaled_embedding` for a batch.
+
+    If all samples share the table, one call takes all indices.  If each sample has a table and they share the index,
+    the tables are joined to one with wider rows.  Otherwise each sample is one call.
+    """
     if not flags[0]:
         rows, shares = stretched(index, flags[1], size), stretched(share, flags[2], size)
         return cut(scaled_embedding(x, reshape(rows, -1), reshape(shares, -1)), 0, rows.shape)
@@ -73,14 +80,17 @@ def embedding(
     input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None,
     norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False,
 ) -> Tensor:  # fmt: skip
-    """Return the row of `weight` for each integer in `input`: the shape of input, and the length of a row as last dim.
+    """Return the row of `weight` for each index in `input`; the result has an additional last dim for the rows.
 
-    A negative number counts from the last row.  padding_idx: a row that is read, but gets no gradient.
-    max_norm: rows that are read and have a larger norm, of order norm_type, are scaled down to it first, in `weight`
-    itself and outside of the graph.  scale_grad_by_freq: what a row learns is divided by how often it is read here.
-    sparse: only False, for gradients are dense.
-    Gradient: g added to each row that was read.
-    Raises IndexOutOfRange for a row that is not there, ArgumentError for sparse=True.
+    A negative index counts from the last row.
+    padding_idx: the index of a row that receives no gradient.
+    max_norm: the largest norm of a row. A row that is read and has a larger norm is first scaled down in `weight`, in
+    place, without recording it.
+    norm_type: the order of this norm.
+    scale_grad_by_freq: whether the gradient of a row is divided by the number of times that the call reads the row.
+    sparse: must be False, because gradients are dense.
+    Gradient: g, added to each row that was read.
+    Raises IndexOutOfRange for a row that does not exist, ArgumentError for sparse=True.
     """
     if weight.ndim != 2:
         raise ShapeError(f"embedding: the table of rows must have 2 dims, got {describe(weight)}", op="embedding")
@@ -109,9 +119,10 @@ def embedding(
 
 @composed(out=False, method=False)
 def one_hot(tensor: Tensor, num_classes: Int = -1) -> Tensor:
-    """Return int64 rows with 1 at each class and 0 elsewhere; num_classes: -1 for one more than the largest class.
+    """Return int64 vectors with 1 at the position of each class, and 0 elsewhere.
 
-    Raises IndexOutOfRange for a class that there is not, ArgumentError for -1 where there are no classes.
+    num_classes: the length of a vector; -1 stands for one more than the largest class.
+    Raises IndexOutOfRange for a class outside 0 to num_classes - 1, ArgumentError for -1 with an empty tensor.
     """
     if not tensor.dtype.is_int:
         raise DTypeError(
@@ -130,7 +141,7 @@ def one_hot(tensor: Tensor, num_classes: Int = -1) -> Tensor:
 
 
 def _padding(weight: Tensor, padding_idx: int) -> int:
-    """Return the row that is not to learn, counted from the first."""
+    """Return padding_idx, counted from the first row.  Raises IndexOutOfRange for a row that does not exist."""
     n, padding = weight.shape[0], as_int(padding_idx, "padding_idx", "embedding")
     if not -n <= padding < n:
         raise IndexOutOfRange(
@@ -141,14 +152,14 @@ def _padding(weight: Tensor, padding_idx: int) -> int:
 
 
 def _without_gradient(y: Tensor, rows: Tensor, n: int, padding: int) -> Tensor:
-    """y, cut off from the table of n rows where the padding row was read."""
+    """Return y, without a gradient where the padding row of a table of n rows was read."""
     positions = cast(rows, dtype=int64)  # a narrow dtype may not be able to represent the row index
     padded = (positions == padding) | (positions == padding - n)
     return where(unsqueeze(padded, dim=1), y.detach(), y)
 
 
 def _shares(weight: Tensor, rows: Tensor) -> Tensor:
-    """For each number, one over how often its row is named."""
+    """Return, for each index, 1 divided by the number of times that its row is read."""
     # Float16 and bfloat16 cannot represent large counts.
     dtype = float32 if weight.dtype.itemsize == 2 else weight.dtype
     once = ones(rows.shape, dtype=int64, device=rows.device)
@@ -157,7 +168,7 @@ def _shares(weight: Tensor, rows: Tensor) -> Tensor:
 
 
 def _shrink(weight: Tensor, rows: Tensor, max_norm: Any, norm_type: Any) -> None:
-    """Scale the rows that are named down to max_norm, in place.  Every check comes before anything is written."""
+    """Scale the rows that are read down to max_norm, in place.  All checks run before the first write."""
     expect_numbers("embedding", max_norm=max_norm, norm_type=norm_type)
     if not weight.dtype.is_float:
         raise DTypeError(f"embedding: max_norm needs a table of floats, got {describe(weight)}", op="embedding")

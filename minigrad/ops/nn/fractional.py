@@ -1,7 +1,8 @@
-"""Fractional max pooling: windows whose first elements are drawn, so that the size shrinks by a fraction.
+"""Fractional max pooling: the positions of the windows are random, so that the size can shrink by any fraction.
 
-Window i of m along a dim of n elements begins at floor((i + u) a) - floor(u a), where a = (n - k) / (m - 1) for
-windows of length k, and u between 0 and 1 is drawn for each image, channel and dim; the last window ends at n.
+Window i of m windows along a dim of n elements begins at floor((i + u) a) - floor(u a), where a = (n - k) / (m - 1) for
+windows of length k.  The random number u, between 0 and 1, is drawn for each image, channel and dim.  The last window
+ends at n.
 """
 
 from __future__ import annotations
@@ -33,32 +34,32 @@ def fractional_max_pool2d(
     input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
     _random_samples: Tensor | None = None,
 ) -> Any:  # fmt: skip
-    """Return the largest element of each of `output_size` windows of images, which are drawn.
+    """Return the largest element of each of `output_size` windows of images, at random positions.
 
     Parameters
     ----------
     input : Tensor
-        Of shape (N, C, H, W) or (C, H, W).
+        Images (N, C, H, W), or one image (C, H, W).
     kernel_size : int or pair of int
         Size of a window.
     output_size : int or pair of int, optional
         Size of the result.
     output_ratio : float or pair of float, optional
-        Size of the result as a part of that of the images, between 0 and 1, instead of `output_size`.
+        Size of the result as a fraction of that of the images, between 0 and 1; an alternative to `output_size`.
     return_indices : bool, default False
-        Whether to return the index of each element in its plane as well, as `max_pool2d` does.
+        Whether to return the row-major position of each element in its plane as well, as `max_pool2d` does.
     _random_samples : Tensor, optional
-        Shape (N, C, 2), between 0 and 1: the numbers that are drawn otherwise.
+        Random numbers (N, C, 2) between 0 and 1 that replace those of the default generator.
 
     Returns
     -------
     Tensor or tuple of Tensor
-        Shape (..., m_h, m_w), and int64 indices of that shape.
+        The largest elements (..., m_h, m_w), and with `return_indices` their int64 positions in the same shape.
 
     Raises
     ------
     ArgumentError
-        Unless one of `output_size` and `output_ratio` is given, and ratios are between 0 and 1.
+        If neither or both of `output_size` and `output_ratio` are given, or if a ratio is not between 0 and 1.
     ShapeError
         If shapes do not fit, or windows do not fit into an image.
 
@@ -82,7 +83,7 @@ def fractional_max_pool3d(
     input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
     _random_samples: Tensor | None = None,
 ) -> Any:  # fmt: skip
-    """Return the largest element of each of `output_size` windows of volumes; see `fractional_max_pool2d`."""
+    """Return the largest element of each of `output_size` random windows of volumes; see `fractional_max_pool2d`."""
     arguments = kernel_size, output_size, output_ratio, return_indices, _random_samples
     return pooled("fractional_max_pool3d", 3, input, *arguments)
 
@@ -90,7 +91,7 @@ def fractional_max_pool3d(
 def pooled(
     name: str, dims: int, x: Tensor, kernel: Any, size: Any, ratio: Any, return_indices: bool, samples: Tensor | None
 ) -> Any:
-    """Return the largest elements of windows that `samples` places, and where they are in their planes."""
+    """Return the largest elements of windows whose positions follow from `samples`, and their positions in a plane."""
     expect_tensors(name, x)
     if x.ndim not in (dims + 1, dims + 2):
         raise ShapeError(f"{name}: expected {dims + 1} or {dims + 2} dims, got {describe(x)}", op=name)
@@ -119,7 +120,7 @@ def pooled(
 
 
 def positions(u: Tensor, n: int, m: int, k: int) -> Tensor:
-    """Return the elements of m windows of length k along n elements, for each of some samples."""
+    """Return the positions of all elements of m windows of length k along n elements, for each sample u."""
     planes = u.numel()
     last = expand(arange(n - k, n - k + 1, device=u.device), shape=(planes, 1))
     starts = last
@@ -131,7 +132,7 @@ def positions(u: Tensor, n: int, m: int, k: int) -> Tensor:
 
 
 def sizes_of(name: str, dims: int, image: tuple[int, ...], size: Any, ratio: Any) -> tuple[int, ...]:
-    """Return the size of the result.  Raises ArgumentError unless one of its two forms is given."""
+    """Return the size of the result.  Raises ArgumentError unless exactly one of `size` and `ratio` is given."""
     if (size is None) == (ratio is None):
         got = "neither" if size is None else "both"
         raise ArgumentError(f"{name}: expected output_size or output_ratio, got {got}; pass one of them", op=name)
@@ -144,6 +145,6 @@ def sizes_of(name: str, dims: int, image: tuple[int, ...], size: Any, ratio: Any
 
 
 def expect_samples(name: str, x: Tensor, samples: Any, shape: tuple[int, ...]) -> None:
-    """Raise unless samples are floats of a shape."""
+    """Raise ShapeError unless the samples have the dtype of x and the given shape."""
     if not isinstance(samples, Tensor) or samples.shape != shape or samples.dtype is not x.dtype:
         raise ShapeError(f"{name}: _random_samples must be {x.dtype}{shape} for {describe(x)}, got {describe(samples)}")

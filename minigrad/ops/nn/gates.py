@@ -1,4 +1,4 @@
-"""Gates: half of a tensor times a function of the other half, in one launch forward and one backward."""
+"""Gates: one half of a tensor times a function of the other half; one launch for each of the two passes."""
 
 # The bodies of scalar functions are data, which the specialiser reads; they carry no types.
 # mypy: disable-error-code="no-untyped-def"
@@ -20,12 +20,12 @@ from minigrad.runtime.tensor import Tensor
 
 
 def gated(a, b):
-    """One element of glu."""
+    """Return a * sigmoid(b), one element of glu."""
     return a * math.logistic(b)  # type: ignore[attr-defined]
 
 
 def gated_back(g, a, b):
-    """Return the gradients of one element of glu."""
+    """Return the gradients of a and b for one element of glu."""
     s = math.logistic(b)  # type: ignore[attr-defined]
     return g * s, g * a * s * (1 - s)
 
@@ -34,7 +34,7 @@ GATED, GATED_BACK = parse(gated), parse(gated_back, results=2)
 
 
 def halved(op: Op, input: Spec, *, dim: int) -> tuple[int, ...]:
-    """Return the shape with half the length along `dim`."""
+    """Return the shape with half of the length along `dim`.  Raises ShapeError for an odd length."""
     if not input.shape or input.shape[dim] % 2:
         raise ShapeError(f"{op.label}: dim {dim} of {input!r} must have an even length, to be halved", op=op.label)
     return (*input.shape[:dim], input.shape[dim] // 2, *input.shape[dim + 1 :])
@@ -47,14 +47,14 @@ def halves(x: Value, dim: int) -> list[Value]:
 
 
 def glu_tangent(dinput: Tensor, input: Tensor, dim: int) -> Tensor:
-    """How glu changes with its input."""
+    """Return the tangent of glu."""
     (da, db), (a, b) = dinput.chunk(2, dim), input.chunk(2, dim)
     s = b.sigmoid()
     return da * s + db * a * s * (1.0 - s)
 
 
 def glu_gradient(g: Tensor, input: Tensor, dim: int) -> Tensor:
-    """Return the gradient of glu, in tensor code."""
+    """Return the gradient of glu in differentiable tensor code."""
     a, b = input.chunk(2, dim)
     s = b.sigmoid()
     return cat([g * s, g * a * s * (1.0 - s)], dim)
@@ -65,7 +65,7 @@ def glu_gradient(g: Tensor, input: Tensor, dim: int) -> Tensor:
     batch=lambda g, input, *, dim, batch: glu_backward(g, input, dim + 1),
 )  # fmt: skip
 def glu_backward(backend, out, g: Tensor, input: Tensor, dim: Dim):
-    """Return the gradient of glu in one launch; higher orders go through `glu_gradient`."""
+    """Return the gradient of glu in one launch; derivatives of higher order use `glu_gradient`."""
     steps = Steps(backend, (out,), (g, input))
     (result,), (head, source) = steps.outs, steps.operands
     steps.each(GATED_BACK, halves(result, dim), head, *halves(source, dim))
@@ -81,7 +81,7 @@ def glu_backward(backend, out, g: Tensor, input: Tensor, dim: Dim):
 def glu(backend, out, input: Tensor, dim: Dim = -1):
     """Return the first half of input along `dim` times the sigmoid of the second half.
 
-    Gradient: g*s and g*a*s*(1-s), with a the first half and s the sigmoid of the second.
+    Gradient: g*s for the first half a, and g*a*s*(1 - s) for the second half, with s the sigmoid of the second half.
     Source: Dauphin and others, arXiv 1612.08083.
     Raises ShapeError for an odd length.
     """

@@ -1,7 +1,7 @@
-"""grid_sample and affine_grid: images read at computed positions, and the positions of an affine map.
+"""The ops `grid_sample`, which reads images at given positions, and `affine_grid`, which computes positions.
 
-A position of the grid runs from -1 to 1 over the image.  An output is the sum of a few pixels around its position,
-times weights, by `taps.py`; its derivative with respect to the grid is that of the weights.
+The coordinates of a position are from -1 to 1 over the image.  An output is a weighted sum of a few pixels around its
+position, which `taps.py` computes.  Its derivative with respect to the grid is that of the weights.
 """
 
 from __future__ import annotations
@@ -38,23 +38,30 @@ def grid_sample(
     input: Tensor, grid: Tensor, mode: Choice = "bilinear", padding_mode: Choice = "zeros",
     align_corners: bool | None = None,
 ) -> Tensor:  # fmt: skip
-    """Return the pixels of images at the positions of a grid.
+    """Return the values of images at the positions of a grid.
 
     Parameters
     ----------
-    input : floats (N, C, H, W) or (N, C, D, H, W).
-    grid : positions (N, ..., 2) or (N, ..., 3) of the dtype of input: x, y and z, the last dim of the image first.
-    mode : "bilinear", which blends neighbours along each dim; "nearest"; or "bicubic", of images with two dims.
-    padding_mode : of positions beyond the image: "zeros", "border", the nearest pixel of it, or "reflection" at it.
-    align_corners : -1 and 1 are the centres of the outer pixels, and not their outer edges.
+    input : Tensor
+        Floats (N, C, H, W) or (N, C, D, H, W).
+    grid : Tensor
+        Positions (N, ..., 2) or (N, ..., 3) with the coordinates x, y and z, in the dtype of `input`; x is along the
+        last dim of the image.
+    mode : str, default "bilinear"
+        "bilinear", which interpolates linearly along each dim; "nearest"; or "bicubic", for images with two dims.
+    padding_mode : str, default "zeros"
+        Value of positions outside the image: "zeros", "border" for the nearest pixel of the image, or "reflection" for
+        the pixel at the position that is reflected at the border.
+    align_corners : bool, optional
+        Whether -1 and 1 are the centres of the outer pixels, instead of their outer edges.
 
     Returns
     -------
     Tensor
-        (N, C, ...).
+        New tensor (N, C, ...) with one value for each channel and each position.
 
-    Gradient: g times the weights, to the pixels; for grid that of the weights, 0 where a position is moved to the
-    border, and for "nearest".
+    Gradient: for input, g times the weights, added to the pixels; for grid, g times the derivatives of the weights,
+    which are 0 for "nearest" and where a position is moved to the border.
     Raises ShapeError, DTypeError or ArgumentError for arguments that do not fit.
     """
     expect_grid(input, grid, mode, padding_mode)
@@ -66,7 +73,7 @@ def grid_sample(
 
 
 def by_taps(input: Tensor, grid: Tensor, mode: str, beyond: int, corners: bool) -> Tensor:
-    """Return the pixels of images with any number of dims, from tables of taps; one dim after another adds to them."""
+    """Return the values of images with any number of dims, from tables of taps that are built dim by dim."""
     images, size, count = input.shape[0], input.shape[2:], prod(grid.shape[1:-1])
     index, weight = (number(value, dtype, grid.device) for value, dtype in ((0, int64), (1.0, grid.dtype)))
     index, weight = (expand(x, shape=(images, 1, count)) for x in (index, weight))
@@ -82,9 +89,11 @@ def by_taps(input: Tensor, grid: Tensor, mode: str, beyond: int, corners: bool) 
 
 @composed(method=False, out=False)
 def affine_grid(theta: Tensor, size: Shape, align_corners: bool | None = None) -> Tensor:
-    """Return the grid (N, H, W, 2) or (N, D, H, W, 3) for `grid_sample` that affine maps theta make of positions.
+    """Return a grid (N, H, W, 2) or (N, D, H, W, 3) for `grid_sample`: the positions of all pixels after an affine map.
 
-    theta: (N, 2, 3) or (N, 3, 4).  size: of the images, (N, C, H, W) or (N, C, D, H, W).
+    theta: the affine maps, (N, 2, 3) or (N, 3, 4).
+    size: the size of the images, (N, C, H, W) or (N, C, D, H, W).
+    align_corners: whether -1 and 1 are the centres of the outer pixels, instead of their outer edges.
     """
     dims = len(size) - 2
     if not theta.dtype.is_float:
@@ -108,9 +117,10 @@ def affine_grid(theta: Tensor, size: Shape, align_corners: bool | None = None) -
 def grid_sampler(
     input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int, align_corners: bool
 ) -> Tensor:
-    """Call `nn.functional.grid_sample` with numbers for modes.
+    """Call `nn.functional.grid_sample` with ints for the modes.
 
-    interpolation_mode: 0 "bilinear", 1 "nearest", 2 "bicubic".  padding_mode: 0 "zeros", 1 "border", 2 "reflection".
+    interpolation_mode: 0 for "bilinear", 1 for "nearest", 2 for "bicubic".
+    padding_mode: 0 for "zeros", 1 for "border", 2 for "reflection".
     """
     if interpolation_mode not in range(3) or padding_mode not in range(3):
         raise ArgumentError(f"grid_sampler: modes must be 0, 1 or 2, got {interpolation_mode} and {padding_mode}")
@@ -134,7 +144,7 @@ def grid_sampler_3d(
 
 
 def expect_grid(x: Tensor, grid: Tensor, mode: str, padding_mode: str) -> None:
-    """Raise unless an image, a grid and the modes fit."""
+    """Raise ShapeError, DTypeError or ArgumentError unless the images, the grid and the modes fit."""
     shown = f"got {describe(x)} and the grid {describe(grid)}"
     if mode not in MODES or padding_mode not in PADDINGS or (mode == "bicubic" and x.ndim != 4):
         raise ArgumentError(
@@ -153,19 +163,21 @@ def expect_grid(x: Tensor, grid: Tensor, mode: str, padding_mode: str) -> None:
 
 
 def linear(x: Tensor, pad: Callable[..., Tensor]) -> Taps:
-    """Return the two neighbours of a position."""
+    """Return the two neighbours of each position x, and their weights for linear interpolation."""
     position, share = linear_tap(pad(x), steps_from(0, 2, x))
     return position.detach(), share
 
 
 def nearest(x: Tensor, pad: Callable[..., Tensor]) -> Taps:
-    """Return the position itself, rounded to even."""
+    """Return each position rounded to the nearest pixel, with ties to even, and the weight 1."""
     at = round(pad(x)).detach()
     return at, ones(at.shape, dtype=at.dtype, device=at.device)
 
 
 def cubic(x: Tensor, pad: Callable[..., Tensor]) -> Taps:
-    """Return the four neighbours of a position with the weights of cubic convolution; each is padded on its own.
+    """Return the four neighbours of each position x, and their weights for cubic convolution.
+
+    Each neighbour outside the image is padded separately.
 
     Source: Keys, Cubic convolution interpolation for digital image processing, IEEE Trans. ASSP 29 (1981), a = -0.75.
     """
@@ -175,7 +187,7 @@ def cubic(x: Tensor, pad: Callable[..., Tensor]) -> Taps:
 
 
 def steps_from(first: int, count: int, like: Tensor) -> Tensor:
-    """Return the integers first, first + 1, ..., one for each neighbour, in a shape that broadcasts with positions."""
+    """Return the `count` integers from `first`, one per neighbour, in a shape that broadcasts with positions."""
     return reshape(arange(first, first + count, dtype=like.dtype, device=like.device), (count, 1))
 
 
@@ -193,7 +205,7 @@ TAPS: dict[str, Callable[..., Taps]] = {"bilinear": linear, "nearest": nearest, 
 
 
 def by_planar_taps(input: Tensor, grid: Tensor, *, near: bool, beyond: int, corners: bool) -> Tensor:
-    """Return the definition of `sampled`; nearest pixels depend on the grid, with derivatives that are 0."""
+    """Return the value of `sampled` in tensor code; the gradient of the grid is 0 for nearest pixels."""
     if not near:
         return by_taps(input, grid, "bilinear", beyond, corners)
     unmoved = sum(where(grid.isfinite(), grid, 0.0) * 0.0, -1).unsqueeze(1)

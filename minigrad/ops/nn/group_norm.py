@@ -1,4 +1,4 @@
-"""Normalisations that are made of others: by a norm, over groups of channels, a channel, or its neighbours."""
+"""Normalizations that are composed of other ops: normalize, group_norm, instance_norm and local_response_norm."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from minigrad.runtime.tensor import Tensor, describe
 
 @composed(method=False)
 def normalize(input: Tensor, p: Scalar = 2.0, dim: Any = 1, eps: Scalar = 1e-12, out: Tensor | None = None) -> Tensor:
-    """Return input over its norm of order p along `dim`, which is at least eps."""
+    """Return the input divided by its norm of order p along `dim`, or by eps where the norm is less."""
     if out is None:
         usual = p == 2 and dim.__class__ is int and input.dtype.is_float
         size = length(input, (dim,), True).to(input.dtype) if usual else norm(input, p, dim, keepdim=True)
@@ -36,9 +36,10 @@ def normalize(input: Tensor, p: Scalar = 2.0, dim: Any = 1, eps: Scalar = 1e-12,
 def group_norm(
     input: Tensor, num_groups: Size, weight: Tensor | None = None, bias: Tensor | None = None, eps: Scalar = 1e-05
 ) -> Tensor:
-    """Return each group of channels (dim 1) minus its mean, over sqrt(variance + eps), times weight plus bias.
+    """Return (input - mean)/sqrt(variance + eps)*weight + bias, with the statistics of each group of channels.
 
-    weight, bias: one element for each channel.  float16 and bfloat16 are computed in float32.
+    The channels are dim 1.  float16 and bfloat16 are computed in float32.
+    weight, bias: one element per channel; 1 and 0 if None.
     """
     expect_channels("group_norm", input, weight, bias)
     n, channels, *sizes = input.shape
@@ -59,9 +60,10 @@ def instance_norm(
     input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None, weight: Tensor | None = None,
     bias: Tensor | None = None, use_input_stats: Flag = True, momentum: Scalar = 0.1, eps: Scalar = 1e-05,
 ) -> Tensor:  # fmt: skip
-    """Return each channel of each input minus its mean, over sqrt(variance + eps), times weight plus bias.
+    """Return (input - mean)/sqrt(variance + eps)*weight + bias, with the statistics of each channel of each sample.
 
-    Running statistics are moved to the mean of those of all inputs, in place; without use_input_stats they are used.
+    If there are running statistics, they are moved towards the mean of the statistics of all samples, in place.
+    use_input_stats: whether to use the statistics of the input; if False, the running statistics are used.
     """
     if not use_input_stats:
         return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
@@ -86,7 +88,10 @@ def instance_norm(
 def local_response_norm(
     input: Tensor, size: Size, alpha: Scalar = 0.0001, beta: Scalar = 0.75, k: Scalar = 1.0
 ) -> Tensor:
-    """Return input / (k + alpha * the mean square of `size` neighbouring channels)**beta; channels outside are 0."""
+    """Return input / (k + alpha * mean)**beta, with the mean of the squares of `size` neighbouring channels.
+
+    Channels outside the tensor count as 0.
+    """
     if input.ndim < 3 or not size:
         raise ShapeError(
             f"local_response_norm: expected 3 dims or more and size > 0, got {describe(input)} and {size}",
@@ -101,7 +106,7 @@ def local_response_norm(
 
 
 def expect_channels(name: str, x: Tensor, *params: Tensor | None) -> None:
-    """Raise unless x has channels, and each parameter one element for each of them; all are floats."""
+    """Raise an error unless x has channels, each parameter has one element per channel, and all are floats."""
     wrong = next((p for p in (x, *params) if p is not None and not p.dtype.is_float), None)
     if wrong is not None:
         raise DTypeError(f"{name}: {describe(wrong)} needs a floating dtype; convert with .to(mg.float32)", op=name)

@@ -1,7 +1,7 @@
-"""Groups of channels normalised in one reading, with the gradients of all operands: the core of group_norm.
+"""Normalization of groups of channels in one kernel, with the gradients of all operands: the ops of group_norm.
 
-The body of `normalized_groups` requests the kernel; `by_rows` is its definition, which derivatives of higher order and
-tangents use.  Source: Wu and He, arXiv 1803.08494.
+The body of `normalized_groups` requests the kernel.  `by_rows` is its definition in tensor code, for derivatives of
+higher order and for tangents.  Source: Wu and He, arXiv 1803.08494.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -25,7 +25,7 @@ from minigrad.runtime.tensor import Tensor
 
 
 def by_rows(x: Tensor, weight: Tensor, bias: Tensor, *, groups: int, eps: float) -> Tensor:
-    """Return the groups as rows of `layer_norm`, times the weight of each channel plus its bias."""
+    """Return the groups normalized as rows of `layer_norm`, times the weight of each channel, plus its bias."""
     n, channels, *sizes = x.shape
     width, beside = channels // groups * prod(sizes), (channels, *[1 for _ in sizes])
     y = reshape(layer_norm(reshape(x, (n, groups, width)), width, eps=eps), x.shape)
@@ -33,19 +33,19 @@ def by_rows(x: Tensor, weight: Tensor, bias: Tensor, *, groups: int, eps: float)
 
 
 def _merged(values: Sequence[Tensor], size: int, flags: Flags) -> list[Tensor]:
-    """Return the operands of a batch as those of one call, where each element has channels and groups of its own."""
+    """Return the operands of a batch as those of one call, in which each sample has separate channels and groups."""
     values = [stretched(x, flag, size) for x, flag in zip(values, flags, strict=True)]
     return [_behind(x.transpose(0, 1) if x.ndim > 2 else x) for x in values]
 
 
 def _behind(x: Tensor) -> Tensor:
-    """Return images (..., size, channels, ...) or lines (size, channels) with both dims as one."""
+    """Return images (N, size, channels, ...) or vectors (size, channels) with size and channels merged."""
     at = min(1, x.ndim - 2)
     return reshape(x, (*x.shape[:at], x.shape[at] * x.shape[at + 1], *x.shape[at + 2 :]))
 
 
 def _parted(x: Tensor, size: int) -> Tensor:
-    """Return the images or the lines of each element of a batch, from those of `_merged`."""
+    """Undo `_merged`: return the images or the vectors of each sample of a batch, with the batch as the first dim."""
     at = min(1, x.ndim - 1)
     parts = reshape(x, (*x.shape[:at], size, x.shape[at] // size, *x.shape[at + 1 :]))
     return parts.transpose(0, at)
@@ -54,13 +54,13 @@ def _parted(x: Tensor, size: int) -> Tensor:
 def _gradients(
     asked: tuple[bool, ...], g: Tensor, x: Tensor, weight: Tensor, groups: int, eps: float
 ) -> tuple[Tensor | None, ...]:
-    """Return the gradients of all operands."""
+    """Return the requested gradients of x, weight and bias, and None for the others."""
     result = group_gradients(x, g, weight, groups=groups, eps=eps)
     return tuple([part if wanted else None for part, wanted in zip(result, asked, strict=True)])
 
 
 def _rule(k: int) -> Any:
-    """Return the gradient of one operand; the definition needs them all."""
+    """Return the VJP rule of operand k; it saves all operands, because the definition needs them."""
     asked = tuple([j == k for j in range(3)])
     return lambda g, x, weight, bias, *, groups, eps: _gradients(asked, g, x, weight, groups, eps)[k]
 
@@ -76,10 +76,10 @@ def _rule(k: int) -> Any:
 def normalized_groups(
     backend: Any, out: Spec, x: Tensor, weight: Tensor, bias: Tensor, *, groups: Size, eps: Scalar
 ) -> Launch:
-    """Return x less the mean of its group, over sqrt(variance + eps), times the weight of its channel plus its bias.
+    """Return (x - mean)/sqrt(variance + eps)*weight + bias, with the statistics of each group of channels.
 
-    Gradient: scale*(weight*g - mean(weight*g) - u*mean(weight*g*u)), u the result for weight 1 and bias 0; sum(g*u);
-    sum(g).
+    Gradient: let s = 1/sqrt(variance + eps) and u = (x - mean)*s. For x, it is s*(weight*g - mean(weight*g) -
+    u*mean(weight*g*u)); for weight, sum(g*u); for bias, sum(g).
     """
     return backend.prepare(NormalizeGroups(groups, eps), out, x, weight, bias)
 
@@ -96,7 +96,7 @@ def group_gradients(
     backend: Any, dx: Spec, dweight: Spec, dbias: Spec, x: Tensor, g: Tensor, weight: Tensor, *, groups: Size,
     eps: Scalar,
 ) -> Launch:  # fmt: skip
-    """Return the gradients of `normalized_groups`."""
+    """Return the gradients of `normalized_groups` for x, weight and bias, computed in one launch."""
     return backend.prepare(GroupGradients(groups, eps), (dx, dweight, dbias), x, g, weight)
 
 

@@ -1,6 +1,7 @@
-"""A GRU over all times as one op each way, in the manner of `sequences.py`.
+"""A GRU over all time steps as one op, whose backward pass is also one op, as in `sequences.py`.
 
-The sums of the state are a result, too: the gradient reads them, and each time's product writes them where they stay.
+The sums from the state, h @ weight.T + bias, are a result as well, because the gradient reads them.  The matrix product
+of each time step writes them directly into this result.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -27,7 +28,7 @@ from minigrad.runtime.tensor import Tensor
 
 
 def _shapes(op: Op, sums: Spec, weight: Spec, bias: Spec, h: Spec) -> tuple[tuple[int, ...], ...]:
-    """Return the shapes of the results; raise ShapeError unless those of the operands belong together."""
+    """Return the shapes of the results.  Raises ShapeError unless the shapes of the operands fit."""
     fits = len(sums.shape) == 3 and len(h.shape) == 2 and sums.shape[1:] == (h.shape[0], 3 * h.shape[1])
     if not fits or weight.shape != (sums.shape[2], h.shape[1]) or bias.shape != weight.shape[:1]:
         raise ShapeError(
@@ -38,7 +39,7 @@ def _shapes(op: Op, sums: Spec, weight: Spec, bias: Spec, h: Spec) -> tuple[tupl
 
 
 def _rule(k: int) -> Any:
-    """Return the gradient of one operand."""
+    """Return the VJP rule of operand k."""
     asked = tuple([j == k for j in range(4)])
     return lambda g0, g1, g2, weight, h, hs, gates, hidden: _gradients(asked, g0, g1, g2, weight, h, hs, gates, hidden)[
         k
@@ -49,7 +50,10 @@ def _gradients(
     asked: tuple[bool, ...], dhs: Tensor | None, dgates: Tensor | None, dhidden: Tensor | None, weight: Tensor,
     h: Tensor, hs: Tensor, activated: Tensor, hidden: Tensor,
 ) -> Gradients:  # fmt: skip
-    """Return the gradients of all operands; None for results that were not used."""
+    """Return the requested gradients of the operands, and None for the others.
+
+    The gradient of a result that was not used is None.
+    """
     kept = (weight, h, hs, activated, hidden)
     dhs = or_zeros(dhs, hs)
     if dgates is not None or dhidden is not None or is_grad_enabled() or not are_plain(dhs, *kept):
@@ -63,7 +67,7 @@ def in_tensor_code(
     dhs: Tensor, dgates: Tensor | None, dhidden: Tensor | None, weight: Tensor, h: Tensor, hs: Tensor,
     activated: Tensor, hidden: Tensor,
 ) -> Gradients:  # fmt: skip
-    """Return the gradients by ops that have gradients, time by time from the end."""
+    """Return the gradients in differentiable tensor code, step by step from the last time."""
     of_x, of_state = [], []
     dh = or_zeros(None, h)
     for t in range(len(hs) - 1, -1, -1):
@@ -79,7 +83,7 @@ def in_tensor_code(
 
 
 def _one_by_one(values: list[Tensor]) -> tuple[Tensor, ...]:
-    """Return the results for a batch in front of all operands, a time after the other."""
+    """Return the results for operands that all have a batch as their first dim, computed step by step."""
     sums, weight, bias, h = values
     times = []
     for x in sums.unbind(1):
@@ -101,16 +105,17 @@ def _one_by_one(values: list[Tensor]) -> tuple[Tensor, ...]:
 def gru_sequence(
     backend: Any, hs: Spec, gates_out: Spec, hidden_out: Spec, sums: Tensor, weight: Tensor, bias: Tensor, h: Tensor
 ):
-    """Return h and the gates of all times: those of `gru_step` with the sums of a time and of h @ weight.T + bias.
+    """Return h, the gates and the sums from the state, h @ weight.T + bias, for all time steps.
 
-    Shapes: sums (time, batch, 3*size), weight (3*size, size), bias (3*size,), h (batch, size); hs (time, batch, size).
-    The third result has the sums of the state.
-    Gradient: that of `gru_step`, time by time from the end; that of the weight is the sum over times of the gradient
-    of the state's sums, turned, times h; that of the bias is their sum.
+    Each step is `gru_step` with the sums of this time and the sums from the state before.
+    Shapes: sums is (time, batch, 3*size), weight is (3*size, size), bias is (3*size,), h is (batch, size), and the
+    first result is (time, batch, size).
+    Gradient: that of `gru_step`, step by step from the last time. For weight, it is the sum over all steps of
+    G.T @ h, where G is the gradient of the sums from the state; for bias, it is the sum of G.
     """
     steps = Steps(backend, (hs, gates_out, hidden_out), (sums, weight, bias, h))
     (all_h, activated, hidden), (x, w, b, before) = steps.outs, steps.operands
-    # Dense rows, so that the products need not pack them at each time.
+    # The transposed weight is copied to contiguous rows, so that the products do not pack it at each step.
     turned = steps.work((w.shape[1], w.shape[0]), w.dtype)
     steps.copy(turned, w.transposed)
     added = b.seen(b.layout.expand(x.shape[1:]))
@@ -135,7 +140,7 @@ def gru_sequence_backward(
     backend: Any, dsums: Spec, dweight: Spec, dbias: Spec, dh: Spec, dhs: Tensor, weight: Tensor, h: Tensor,
     hs: Tensor, activated: Tensor, hidden: Tensor,
 ):  # fmt: skip
-    """Return the gradients of `gru_sequence`, from its results."""
+    """Return the gradients of `gru_sequence`, computed from its results."""
     steps = Steps(backend, (dsums, dweight, dbias, dh), (dhs, weight, h, hs, activated, hidden))
     (to_sums, to_weight, to_bias, to_h), (of_h, w, start, all_h, kept, read) = steps.outs, steps.operands
     times, of_state = to_sums.shape[0], steps.work(to_sums.shape, to_sums.dtype)
@@ -149,7 +154,7 @@ def gru_sequence_backward(
             steps.each(ADD, head, part, of_h.select(0, t - 1))
         into = head if t else to_h
         steps.ask(Product(1, 1), into, sums, w, into)
-    # The first time uses another h; all others are one product.
+    # The first step reads the initial h; the gradient of the weight over all other steps is one product.
     steps.ask(Product(), to_weight, of_state.select(0, 0).transposed, start)
     if times > 1:
         steps.ask(Product(1, 1), to_weight, joined(of_state, 1).transposed, joined(all_h, 0), to_weight)

@@ -1,6 +1,7 @@
-"""Losses that are a negative log-likelihood: of a boolean, a count, a normal number or a distribution.
+"""Losses that are negative log-likelihoods: of booleans, counts, normally distributed numbers and distributions.
 
-Each has a scalar function of its elements, whose derivative rules are generated; `loss.py` applies weights and means.
+Each loss has a scalar function of its elements, whose derivative rules are usually derived from it.  `loss.py` applies
+weights and reductions.
 """
 
 # The bodies of scalar functions are data, which the specialiser reads; they carry no types.
@@ -19,7 +20,7 @@ from minigrad.ops.pointwise.clamping import clamp
 from minigrad.runtime.dispatch import number
 from minigrad.runtime.tensor import Tensor, describe
 
-NARROW = 1e-12  # lower bound of x * (1 - x) in the gradient
+NARROW = 1e-12  # lower bound of input * (1 - input) in the gradient of binary_cross_entropy
 ELEMENTS: dict[str, Any] = {"dtype": floats, "vjp": "derived", "namespace": (), "method": False}
 
 
@@ -28,7 +29,7 @@ ELEMENTS: dict[str, Any] = {"dtype": floats, "vjp": "derived", "namespace": (), 
 
 @scalar
 def log_above(x):
-    """Return log(x), not below -100; nan stays nan."""
+    """Return log(x), but at least -100; nan stays nan."""
     return -100 if math.log(x) < -100 else math.log(x)
 
 
@@ -40,10 +41,10 @@ def log_above(x):
     ),
 )  # fmt: skip
 def cross_entropy_of_one(input, target):
-    """Return -target*log(input) - (1 - target)*log(1 - input), no logarithm below -100.
+    """Return -target*log(input) - (1 - target)*log(1 - input), where each logarithm is at least -100.
 
-    Gradient: g*(input - target) over input*(1 - input), which is at least 1e-12, and g*log(1/input - 1) for the
-    target, also where a logarithm is -100.
+    Gradient: g*(input - target)/max(input*(1 - input), 1e-12) for input, and g*log(1/input - 1) for target, also where
+    a logarithm is -100.
     """
     low = math.log1p(-input)
     return (target - 1) * (-100 if low < -100 else low) - target * log_above(input)
@@ -51,7 +52,10 @@ def cross_entropy_of_one(input, target):
 
 @elementwise(**ELEMENTS, label="binary_cross_entropy_with_logits")
 def cross_entropy_of_logit(input, target, pos_weight=1.0):
-    """Return -pos_weight*target*log(sigmoid(input)) - (1 - target)*log(sigmoid(-input)), without overflow."""
+    """Return -pos_weight*target*log(sigmoid(input)) - (1 - target)*log(sigmoid(-input)), without overflow.
+
+    Gradient: for input, g*(sigmoid(input) - target) if pos_weight is 1.
+    """
     # All choices use one condition, so that the derived rule uses the same side of 0 everywhere.
     soft = math.log1p(math.exp(input if input < 0 else -input))
     below = input if input < 0 else 0
@@ -61,7 +65,7 @@ def cross_entropy_of_logit(input, target, pos_weight=1.0):
 
 @elementwise(**ELEMENTS, label="kl_div")
 def divergence(input, target):
-    """Return target*(log(target) - input); where the target is 0, its logarithm counts 0."""
+    """Return target*(log(target) - input); where the target is 0, target*log(target) counts as 0."""
     return (target * math.log(target) if target != 0 else 0) - target * input
 
 
@@ -93,7 +97,7 @@ def normal_of(input, target, var):
 
 
 def expect_one_shape(name: str, input: Tensor, target: Tensor) -> None:
-    """Raise ShapeError unless input and target have one shape."""
+    """Raise ShapeError unless input and target have the same shape."""
     if input.shape != target.shape:
         raise ShapeError(f"{name}: {describe(input)} and {describe(target)} must have the same shape", op=name)
 
@@ -103,9 +107,10 @@ def binary_cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
-    """Return -target*log(input) - (1 - target)*log(1 - input) for probabilities; logarithms are at least -100.
+    """Return -target*log(input) - (1 - target)*log(1 - input), where each logarithm is at least -100.
 
-    An input outside 0 to 1 produces nan.  Gradient: g*(input - target) / max(input*(1 - input), 1e-12).
+    The input contains probabilities; an element outside 0 to 1 produces nan.
+    Gradient: for input, g*(input - target)/max(input*(1 - input), 1e-12).
     """
     reduction = named_reduction("binary_cross_entropy", reduction, size_average, reduce)
     expect_one_shape("binary_cross_entropy", input, target)
@@ -118,9 +123,10 @@ def binary_cross_entropy_with_logits(
     input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean", pos_weight: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
-    """Return `binary_cross_entropy` of sigmoid(input), without overflow. pos_weight: factor of the term of target.
+    """Return `binary_cross_entropy` of sigmoid(input), without overflow.
 
-    Gradient: g*(sigmoid(input) - target) without weights.
+    pos_weight: the factor of the term -target*log(sigmoid(input)), which broadcasts; 1 if None.
+    Gradient: for input, g*(sigmoid(input) - target) without weights.
     """
     name = "binary_cross_entropy_with_logits"
     reduction = named_reduction(name, reduction, size_average, reduce)
@@ -134,9 +140,11 @@ def kl_div(
     input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
     reduction: str = "mean", log_target: Flag = False,
 ) -> Tensor:  # fmt: skip
-    """Return target*(log(target) - input) for log-probabilities in input; log_target: target holds logarithms, too.
+    """Return target*(log(target) - input), the terms of the Kullback-Leibler divergence; input has log-probabilities.
 
-    reduction: "batchmean" is the divergence: the sum over the length of the first dim.
+    reduction: "mean", "sum", "none", or "batchmean", which is the divergence: the sum divided by the length of the
+    first dim.
+    log_target: whether the target contains logarithms of probabilities.
     """
     rows = reduction == "batchmean" and size_average is None and reduce is None
     how = "sum" if rows else named_reduction("kl_div", reduction, size_average, reduce)
@@ -149,9 +157,10 @@ def poisson_nll_loss(
     input: Tensor, target: Tensor, log_input: Flag = True, full: Flag = False, size_average: bool | None = None,
     eps: Scalar = 1e-08, reduce: bool | None = None, reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
-    """Return exp(input) - target*input, the log of a rate; without log_input, input - target*log(input + eps).
+    """Return the negative log-likelihood of counts with a Poisson distribution: exp(input) - target*input.
 
-    full: with Stirling's approximation of log(target!) for targets above 1.
+    log_input: whether the input is the logarithm of the rate; if False, the result is input - target*log(input + eps).
+    full: whether to add Stirling's approximation of log(target!) for targets above 1.
     """
     reduction = named_reduction("poisson_nll_loss", reduction, size_average, reduce)
     loss = poisson_of_log(input, target) if log_input else poisson(input, target, eps)
@@ -166,9 +175,11 @@ def poisson_nll_loss(
 def gaussian_nll_loss(
     input: Tensor, target: Tensor, var: Tensor | float, full: Flag = False, eps: Scalar = 1e-06, reduction: str = "mean"
 ) -> Tensor:
-    """Return (log(var) + (input - target)**2 / var)/2, plus log(2*pi)/2 if full; a variance below eps counts as eps.
+    """Return the negative log-likelihood of normally distributed targets: (log(var) + (input - target)**2 / var)/2.
 
-    var: of input's shape, or one for each row of it.  Gradient: that of var is taken at eps where it is below.
+    var: the variances, in the shape of the input, or one for each row of the input. A variance below eps counts as eps.
+    full: whether to add log(2*pi)/2.
+    Gradient: that of this formula; where var is below eps, the gradient of var is taken at eps.
     """
     named_reduction("gaussian_nll_loss", reduction)
     var = var if isinstance(var, Tensor) else number(var, input.dtype, input.device)
@@ -187,5 +198,5 @@ def gaussian_nll_loss(
 
 @elementwise(dtype=floats, vjp=(lambda g: g, None), namespace=(), method=False)
 def at_least(x, low):
-    """Return x, or low where x is less; nan stays nan.  Gradient: g everywhere."""
+    """Return the larger of x and low; nan stays nan.  Gradient: g for x, also where x is less than low."""
     return low if x < low else x

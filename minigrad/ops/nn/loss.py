@@ -1,7 +1,7 @@
-"""`@loss`: a scalar function of an input and a target as a loss, with PyTorch's `reduction`.
+"""The decorator `@loss`, which makes a loss with PyTorch's `reduction` from a scalar function of input and target.
 
-The losses of elements are an elementwise op with derived rules; their sum and their mean are reductions of it, each one
-launch, whose gradients are the rules of the elements on a gradient that is stretched over them.
+The losses of elements are an elementwise op with derived rules.  Their sum and their mean are reductions that run in
+one launch.  The gradients of these reductions are the rules of the elements, with the incoming gradient expanded.
 """
 
 from __future__ import annotations
@@ -40,10 +40,12 @@ def loss(
 ) -> Callable[[FunctionType], Any]:
     """Declare a loss of elements; the body is its scalar function, of tensors and then of numbers with defaults.
 
-    The public function takes the tensors, size_average and reduce (without flags: not), reduction, and the numbers;
-    those named in `first` come directly after the tensors. weight: the loss also takes one weight per element. "share"
-    divides a mean by the sum of the weights, "factor" by the number of elements.  bounds: what numbers must be,
-    "positive" or "not negative".
+    The public function takes the tensors, `size_average` and `reduce`, `reduction`, and the numbers.
+    first: the names of the numbers that come directly after the tensors.
+    flags: whether the function takes `size_average` and `reduce`.
+    weight: "" for a loss without weights.  Otherwise the function takes one weight per element, and a mean is divided
+    by the sum of the weights for "share", or by the number of elements for "factor".
+    bounds: the requirement for some numbers, "positive" or "not negative".
     """
 
     def declare(function: FunctionType) -> Any:
@@ -84,18 +86,18 @@ def loss(
 
 
 def floats(op: Op, specs: Sequence[Spec]) -> Pair:
-    """Return the promoted dtype, which must be a float."""
+    """Compute in the promoted dtype, which must be a float, and return it."""
     dtype = floating(op, specs)
     return dtype.compute, dtype
 
 
 def floats_of(tensors: int) -> Callable[..., Pair]:
-    """Return the same of so many tensors in front; the numbers behind them do not count."""
+    """Return the dtype rule `floats` for the first `tensors` operands; the numbers after them do not count."""
     return lambda op, specs: floats(op, specs[:tensors])
 
 
 def within(name: str, parameter: str, value: float, bound: str | None) -> float:
-    """Return a number.  Raises ArgumentError if it lies outside of its bound."""
+    """Return a number.  Raises ArgumentError if it does not satisfy `bound`, "positive" or "not negative"."""
     if (bound == "positive" and not value > 0) or (bound == "not negative" and not value >= 0):
         raise ArgumentError(f"{name}: {parameter} must be {bound}, got {value!r}", op=name)
     return value
@@ -117,12 +119,12 @@ def parameters_of(
 
 
 def total(acc, x):
-    """Return the sum of the losses of all elements over `dim`, or their mean.  Gradient: that of each element."""
+    """Return the sum or the mean of the losses of elements over `dim`.  Gradient: that of the loss of each element."""
     return acc + x
 
 
 def reduction_of(each: Op, average: bool) -> Any:
-    """Return the sum or the mean of an elementwise op over any dims, as one launch."""
+    """Return the sum or the mean of an elementwise op over any dims, as an op that runs in one launch."""
     name = f"{each.label}_{'mean' if average else 'sum'}"
     public: Any = reduction(
         dtype=accumulate, identity="zero", order="sum", map=each.scalar, mean=average, namespace=(), method=False,
@@ -135,7 +137,7 @@ def reduction_of(each: Op, average: bool) -> Any:
 
 
 def over_all(each: Rule | None, average: bool) -> Rule | None:
-    """Return the rule of an operand of a sum, or of a mean, of elements, from that of an element."""
+    """Return the rule of an operand of the sum, or with `average` of the mean, from the rule of the elementwise op."""
     if each is None:
         return None
     fn = each.fn
@@ -151,14 +153,17 @@ def over_all(each: Rule | None, average: bool) -> Rule | None:
 
 
 def constants(operands: list[Tensor], values: list[Any]) -> list[Tensor]:
-    """Numbers as operands of a reduction: stretched to the shape of the tensors."""
+    """Return numbers as operands of a reduction, expanded to the shape of the tensors."""
     like = operands[0]
     dtype = common([Spec(x.layout, x.dtype) for x in operands])
     return [expand(number(value, dtype, like.device), shape=like.shape) for value in values]
 
 
 def alike(name: str, tensors: list[Tensor]) -> list[Tensor]:
-    """Tensors in the shape that they broadcast to, with a warning: that is seldom meant."""
+    """Return the tensors expanded to the shape to which they broadcast.
+
+    Warns if the shapes differ, because this is usually a mistake.
+    """
     if all(x.shape == tensors[0].shape for x in tensors):
         return tensors
     shape = tensors[0].shape
@@ -169,7 +174,7 @@ def alike(name: str, tensors: list[Tensor]) -> list[Tensor]:
 
 
 def weighted(loss: Tensor, weight: Tensor, reduction: str, kind: str, name: str) -> Tensor:
-    """Losses of elements times their weights; of a sum or a mean the one number."""
+    """Return the losses of elements times their weights, after the reduction; kind: see `weight` of `loss`."""
     if weight.shape != loss.shape:
         raise ShapeError(f"{name}: the weight {describe(weight)} must have the shape of {describe(loss)}", op=name)
     loss = loss * weight
@@ -177,14 +182,14 @@ def weighted(loss: Tensor, weight: Tensor, reduction: str, kind: str, name: str)
 
 
 def joined(loss: Tensor, reduction: str) -> Tensor:
-    """Losses of elements as they are, their sum or their mean."""
+    """Return the losses of elements unchanged for "none", or their sum or their mean."""
     return loss if reduction == "none" else sum(loss) if reduction == "sum" else mean(loss)
 
 
 def named_reduction(name: str, reduction: str, size_average: bool | None = None, reduce: bool | None = None) -> str:
-    """Return the reduction of a loss, also where the two flags that PyTorch had before it state it.
+    """Return the reduction of a loss, from `reduction` or from PyTorch's older flags `size_average` and `reduce`.
 
-    Raises ArgumentError for a reduction that is not one of REDUCTIONS.
+    Warns for the older forms.  Raises ArgumentError for a reduction that is not one of REDUCTIONS.
     """
     if reduction == "elementwise_mean":
         warn(f"{name}: reduction='elementwise_mean' is the old name of 'mean'; write reduction='mean'")

@@ -1,8 +1,9 @@
-"""Losses of classification: cross_entropy and nll_loss, for class numbers and for probabilities.
+"""Losses for classification: cross_entropy and nll_loss, for class indices and for probabilities.
 
-Class numbers without weights or smoothing are one kernel each way where the classes of a row are neighbours: no row of
-log-probabilities is ever stored.  The other cases are composed of log_softmax and of the elements that classes name.
-`softmax.py` has the functions of rows and `classes.py` those of class numbers that it all builds on.
+If the targets are class indices, without weights or label smoothing, and the scores of a row are neighbours in memory,
+the forward pass and the backward pass are one kernel each, which does not store log-probabilities.  The other cases are
+composed of log_softmax and `minus_named`.  `softmax.py` has the row functions, and `classes.py` has the ops for class
+indices.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from minigrad.runtime.tracers import derives
 
 
 def _picked(logs: Tensor, target: Tensor, ignore: int, dim: int) -> tuple[Tensor, Tensor]:
-    """Return the logarithm at each row's class, 0 if ignored, and which rows count."""
+    """Return the element of `logs` at the class of each row, 0 for an ignored class, and a mask of rows that count."""
     target = wide_classes(target)
     counts = target != ignore
     classes = where(counts, target, 0)
@@ -41,12 +42,12 @@ def _picked(logs: Tensor, target: Tensor, ignore: int, dim: int) -> tuple[Tensor
 
 
 def _cross_batch(x: Tensor, target: Tensor, ignore: int, reduction: str) -> Tensor:
-    """Return the loss for each of a batch: rows one by one, then each sum or mean over its own."""
+    """Return the loss of each sample of a batch: the losses of all rows, reduced over the rows of each sample."""
     return loss_batch(cross_entropy_rows(x, target, ignore=ignore, reduction="none"), target, ignore, reduction)
 
 
 def _backward_op(g: Tensor, x: Tensor, target: Tensor, ignore: int, reduction: str) -> Tensor:
-    """Call the backward op, which `picks` makes below."""
+    """Call the backward op of cross_entropy, which the decorator `picks` makes below."""
     result: Tensor = schema["cross_entropy_backward"].public(  # type: ignore[misc]
         g, x, target, ignore=ignore, reduction=reduction
     )
@@ -54,12 +55,15 @@ def _backward_op(g: Tensor, x: Tensor, target: Tensor, ignore: int, reduction: s
 
 
 def _cross_back_batch(g: Tensor, x: Tensor, target: Tensor, ignore: int, reduction: str) -> Tensor:
-    """Return the gradient for each of a batch, from a gradient for each."""
+    """Return the gradient of each sample of a batch, from the incoming gradient of each sample."""
     return _backward_op(gradient_batch(g, target, ignore, reduction), x, target, ignore, "none")
 
 
 def _cross_tangent(dx: Tensor, x: Tensor, target: Tensor, ignore: int, reduction: str) -> Tensor:
-    """Return the sum of dx times the gradient, by its kernel if no derivative with respect to x is needed."""
+    """Return the tangent of the loss: the sum of dx times the gradient.
+
+    The backward kernel computes the gradient if no derivative with respect to x is needed.
+    """
     if not derives(x, is_grad_enabled()) and reduction != "none":
         return sum(_backward_op(number(1.0, x.dtype, x.device), x, target, ignore, reduction) * dx)
     picked, counts = _picked(dx, target, ignore, x.ndim - 1)
@@ -68,7 +72,10 @@ def _cross_tangent(dx: Tensor, x: Tensor, target: Tensor, ignore: int, reduction
 
 
 def _cross_bend(v: Tensor, g: Tensor, x: Tensor, target: Tensor, ignore: int, reduction: str) -> Tensor:
-    """Return the derivative of the gradient along v: that of softmax, times g where a row counts.  It is symmetric."""
+    """Return the derivative of the gradient in the direction v: that of softmax, times g for each row that counts.
+
+    This derivative is symmetric, so the function serves both modes.
+    """
     v, g, x = wide(v), wide(g), wide(x)
     counts = wide_classes(target) != ignore
     share = g / sum(counts) if reduction == "mean" else g
@@ -96,7 +103,10 @@ def _cross_bend(v: Tensor, g: Tensor, x: Tensor, target: Tensor, ignore: int, re
     back_batch=lambda g, input, target, *, ignore, reduction: _cross_back_batch(g, input, target, ignore, reduction),
 )  # fmt: skip
 def cross_entropy_rows(input, target, *, ignore, reduction):
-    """Return -log_softmax(input) at the class of each row.  Gradient: softmax(input), minus 1 at the class."""
+    """Return -log_softmax(input) at the class of each row, after the reduction.
+
+    Gradient: g times softmax(input), minus g at the class.
+    """
     picked, counts = _picked(log_softmax(input, -1), target, ignore, input.ndim - 1)
     return _reduced(-picked, cast(counts, dtype=input.dtype), reduction)
 
@@ -115,14 +125,16 @@ def cross_entropy(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Tensor:
-    """Return the cross entropy of softmax(`input`) and `target`, over the class dim: 1, or 0 of a single row.
+    """Return the cross entropy of softmax(input) and the target along the class dim.
 
-    Shapes: input (C,), (N, C) or (N, C, d1, ...); target the same without the class dim holds class numbers, target
-    of input's shape holds probabilities.
-    reduction: "none", "sum", or "mean": over the weights of the classes that count, for probabilities over the rows.
-    size_average, reduce: what PyTorch had before `reduction`, and still takes.
-    label_smoothing: this share of the target is spread evenly over all classes.
-    Gradient: softmax(x) minus the target.  Raises IndexOutOfRange for a class that is not there.
+    Shapes: the input is (C,), (N, C) or (N, C, d1, ...). The target contains class indices in the same shape without
+    C, or probabilities in the shape of the input.
+    reduction: "none", "sum" or "mean". For class indices, a mean is divided by the sum of the weights of the classes
+    that count; for probabilities, it is divided by the number of rows.
+    size_average, reduce: PyTorch's older forms of `reduction`.
+    label_smoothing: the share of the target that is distributed evenly over all classes.
+    Gradient: for input, without weights, g*(softmax(input) - target), with a class index as a one-hot vector.
+    Raises IndexOutOfRange for a class that does not exist.
     """
     reduction = named_reduction("cross_entropy", reduction, size_average, reduce)
     x, dim = _expect_loss("cross_entropy", input, weight)
@@ -137,7 +149,7 @@ def cross_entropy(
         return _probability_loss(x, target, weight, reduction, smooth, dim)
     if weight is None and smooth == 0.0:
         _expect_classes("cross_entropy", x, target, dim)
-        if abs(x.layout.strides[dim]) > 1 and x.dtype.itemsize >= 4:  # (N, C, d1, ...): neighbours are of other rows
+        if abs(x.layout.strides[dim]) > 1 and x.dtype.itemsize >= 4:  # (N, C, d1, ...): classes are not neighbours
             loss: Tensor = nll_loss(log_softmax(x, dim), target, ignore_index=ignore, reduction=reduction)
             return loss
         rows = x if dim == x.ndim - 1 else permute(x, dims=(*(d for d in range(x.ndim) if d != dim), dim))
@@ -164,7 +176,10 @@ def nll_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Tensor:
-    """Return minus the log-probabilities in `input` at the classes in `target`; otherwise as `cross_entropy`."""
+    """Return minus the log-probability in `input` at the class in `target`, for each row.
+
+    Shapes, reductions and errors are those of `cross_entropy` with class indices.
+    """
     reduction = named_reduction("nll_loss", reduction, size_average, reduce)
     x, dim = _expect_loss("nll_loss", input, weight)
     ignore = as_int(ignore_index, "ignore_index", "nll_loss")
@@ -176,7 +191,7 @@ def nll_loss(
 
 
 def _expect_loss(name: str, x: Tensor, weight: Tensor | None) -> tuple[Tensor, int]:
-    """Run the checks that both losses share; return x as a float, and its class dim."""
+    """Run the checks that both losses share, and return x and its class dim."""
     if x.ndim == 0:
         raise ShapeError(f"{name}: {describe(x)} has no dim for the classes", op=name)
     if not x.dtype.is_float:
@@ -199,7 +214,7 @@ def _expect_classes(name: str, x: Tensor, target: Tensor, dim: int) -> None:
 def _class_loss(
     name: str, logs: Tensor, target: Tensor, weight: Tensor, ignore: int, dim: int
 ) -> tuple[Tensor, Tensor]:
-    """Return the loss of each row and its weight in a mean, both 0 in rows that do not count."""
+    """Return the loss of each row and its weight in a mean; both are 0 for a row that does not count."""
     _expect_classes(name, logs, target, dim)
     op, way = minus_named.op, {"dim": dim, "ignore": ignore, "reduction": "none"}  # type: ignore[attr-defined]
     share = -apply(op, (_along_classes(weight, logs, dim), target), way)
@@ -209,7 +224,7 @@ def _class_loss(
 def _probability_loss(
     x: Tensor, target: Tensor, weight: Tensor | None, reduction: str, smooth: float, dim: int
 ) -> Tensor:
-    """Return the loss for probabilities: a mean counts rows."""
+    """Return the cross entropy for a target of probabilities; a mean is divided by the number of rows."""
     logs = log_softmax(x, dim)
     if weight is not None:
         logs = logs * _along_classes(weight, logs, dim)
@@ -220,7 +235,7 @@ def _probability_loss(
 
 
 def _along_classes(weight: Tensor, x: Tensor, dim: int) -> Tensor:
-    """One weight a class, stretched over x."""
+    """Return the weights of the classes, expanded to the shape of x."""
     return expand(weight.reshape(*(weight.shape[0] if d == dim else 1 for d in range(x.ndim))), shape=x.shape)
 
 

@@ -1,4 +1,4 @@
-"""Margin losses of classes: how far each score is from leading the others."""
+"""Margin losses for classification: the score of the correct class must exceed the other scores by a margin."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ def multi_margin_loss(
     input: Tensor, target: Tensor, p: Int = 1, margin: Scalar = 1.0, weight: Tensor | None = None,
     size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
-    """Return the mean over classes of max(0, margin - input[target] + input[class])**p, the target itself left out.
+    """Return the sum of max(0, margin - input[target] + input[c])**p over all other classes c, divided by C.
 
-    Shapes: input (C,) or (N, C), target () or (N,).  weight: a factor for each target.
+    Shapes: the input is (C,) or (N, C), and the target is () or (N,).
+    weight: the factor of the loss for each target class, a vector of length C.
     """
     name = "multi_margin_loss"
     reduction = named_reduction(name, reduction, size_average, reduce)
@@ -46,9 +47,9 @@ def multi_margin_loss(
 def multilabel_margin_loss(
     input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
 ) -> Tensor:
-    """Return the sum of max(0, 1 - input[label] + input[other]) over labels and other classes, divided by the classes.
+    """Return the sum of max(0, 1 - input[label] + input[c]) over all labels and all other classes c, divided by C.
 
-    target: of input's shape, the classes of a row in front and -1 behind them.
+    target: the labels of each row, in the shape of the input; -1 ends the list of labels.
     """
     name = "multilabel_margin_loss"
     reduction = named_reduction(name, reduction, size_average, reduce)
@@ -76,7 +77,10 @@ def multilabel_soft_margin_loss(
 
 
 def expect_rows(name: str, x: Tensor, target: Tensor, shape: tuple[int, ...]) -> tuple[Tensor, Tensor]:
-    """Return scores as a matrix and classes as an int64 vector; a scalar is one class.  Raises if they do not fit."""
+    """Return the scores as a matrix and the classes as an int64 vector.
+
+    Raises ShapeError or DTypeError if they do not fit.
+    """
     if x.ndim > 2 or (target.shape != shape and (shape, target.shape) != ((), (1,))):
         raise ShapeError(f"{name}: {describe(x)} needs 2 dims at most, and target {describe(target)} {shape}", op=name)
     if not x.dtype.is_float or not target.dtype.is_int:

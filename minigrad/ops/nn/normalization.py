@@ -1,8 +1,7 @@
-"""layer_norm and rms_norm: rows and the gradients of all operands in one reading of them.
+"""The ops `layer_norm` and `rms_norm`; one kernel computes the rows, and one computes the gradients of all operands.
 
-The body of an op is its definition; the kernels of `normalized_rows.py` run instead, and derivatives of higher order
-use the definition.  The compiler may re-order the additions of a row's sums, in the same order for any number of
-threads.
+The body of an op is its definition.  The kernels of `normalized_rows.py` run instead of it, and derivatives of higher
+order use it.  The compiler may re-order the additions of a row's sums; the order is the same for any number of threads.
 """
 
 from __future__ import annotations
@@ -31,16 +30,16 @@ from minigrad.runtime.tracers import derives
 STEPS = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-23, "float64": 2.0**-52}
 
 
-# ---- batches: all samples share the lines; each sample has separate sums down the columns ----------------------------
+# ---- batches: all samples share weight and bias; each sample has separate sums over its rows -------------------------
 
 
 def _beside(line: Tensor, flag: bool, x: Tensor, size: int) -> Tensor:
-    """Return a line for the rows of a batch x."""
+    """Return a weight or bias, with the batch if it has one, reshaped to broadcast with a batch x of rows."""
     return ranked(line, flag, x.ndim - 1, size)
 
 
 def _ones(x: Tensor, value: float = 1.0) -> Tensor:
-    """Return a line of one number for the rows of x."""
+    """Return a vector that repeats one number, with the length of the rows of x."""
     return expand(number(value, x.dtype, x.device), shape=x.shape[-1:])
 
 
@@ -69,7 +68,7 @@ def _back_batch(name: str, g: Tensor, x: Tensor, weight: Tensor, eps: float, siz
 
 
 def _columns(x: Tensor) -> Tensor:
-    """Return the sum down the columns of each of a batch."""
+    """Return the sum over the rows of each sample of a batch."""
     return sum(x, tuple(range(1, x.ndim - 1))) if x.ndim > 2 else x
 
 
@@ -99,9 +98,10 @@ def _rms_gradients_batch(
 
 
 def _tangent(name: str, dx: Tensor, x: Tensor, eps: float, centred: bool) -> Tensor:
-    """Return the tangent of rows without their weight, by the backward kernel, because this Jacobian is symmetric.
+    """Return the tangent of the normalized rows, before the multiplication by the weight.
 
-    Tensor code computes it if the tangent itself may be differentiated.
+    The Jacobian is symmetric, so the backward kernel computes it.  If the tangent itself may be differentiated, tensor
+    code computes it.
     """
     recorded = is_grad_enabled()
     if not derives(dx, recorded) and not derives(x, recorded):
@@ -129,7 +129,7 @@ def _tangent(name: str, dx: Tensor, x: Tensor, eps: float, centred: bool) -> Ten
     },
 )  # fmt: skip
 def layer_norm_rows(x, weight, bias, *, eps):
-    """Return rows of the last dim, minus their mean, over their deviation, times a weight plus a bias."""
+    """Return (x - mean)/sqrt(variance + eps)*weight + bias, with the statistics of each row along the last dim."""
     deviation = x - mean(x, -1, keepdim=True)
     return deviation * (mean(deviation * deviation, -1, keepdim=True) + eps).rsqrt() * weight + bias
 
@@ -145,12 +145,12 @@ def layer_norm_rows(x, weight, bias, *, eps):
     },
 )  # fmt: skip
 def rms_norm_rows(x, weight, *, eps):
-    """Return rows of the last dim over the root of their mean square, times a weight."""
+    """Return x/sqrt(mean square + eps)*weight, with the mean square of each row along the last dim."""
     return x * (mean(x * x, -1, keepdim=True) + eps).rsqrt() * weight
 
 
 def _flat_rows(name: str, x: Tensor, normalized_shape: Sequence[int] | int, *params: Tensor | None) -> Tensor:
-    """x with the normalised dims as one, after the checks that both normalisations share."""
+    """Run the checks that both normalizations share, and return x with the normalized dims merged into one."""
     wrong = next((p for p in (x, *params) if p is not None and not p.dtype.is_float), None)
     if wrong is not None:
         raise DTypeError(f"{name}: {describe(wrong)} needs a floating dtype; convert with .to(mg.float32)", op=name)
@@ -165,7 +165,7 @@ def _flat_rows(name: str, x: Tensor, normalized_shape: Sequence[int] | int, *par
 
 
 def _line(p: Tensor | None, default: float, kind: Tensor, x: Tensor) -> Tensor:
-    """Return a parameter as a vector for the rows of x, or one number repeated without memory."""
+    """Return a parameter as a vector for the rows of x; for None, return a view that repeats the default."""
     n = x.shape[-1]
     if p is None:
         return expand(number(default, kind.dtype, kind.device), shape=(n,))
@@ -180,9 +180,12 @@ def layer_norm(
     bias: Tensor | None = None,
     eps: float = 1e-5,
 ) -> Tensor:
-    """Return the last dims, `normalized_shape`, minus their mean, over sqrt(variance + eps), times weight plus bias.
+    """Return (input - mean)/sqrt(variance + eps)*weight + bias, with the statistics over the last dims.
 
-    The variance has no correction.  float16 and bfloat16 are computed in float32.
+    The statistics are taken over the dims of `normalized_shape`.  The divisor of the variance is the number of
+    elements.  float16 and bfloat16 are computed in float32.
+    Gradient: with s = 1/sqrt(variance + eps) and u = (input - mean)*s, it is s*(weight*g - mean(weight*g) -
+    u*mean(weight*g*u)) for input, the sum of g*u over all rows for weight, and the sum of g over all rows for bias.
     """
     x = _flat_rows("layer_norm", input, normalized_shape, weight, bias)
     expect_numbers("layer_norm", eps=eps)
@@ -195,9 +198,12 @@ def layer_norm(
 def rms_norm(
     input: Tensor, normalized_shape: Sequence[int] | int, weight: Tensor | None = None, eps: float | None = None
 ) -> Tensor:
-    """Return the last dims, which are `normalized_shape`, over sqrt(mean square + eps), times weight.
+    """Return input/sqrt(mean square + eps)*weight, with the mean square over the dims of `normalized_shape`.
 
-    eps: the distance from 1 to the next number of x's dtype if None.  float16 and bfloat16 are computed in float32.
+    float16 and bfloat16 are computed in float32.
+
+    eps: the number that is added to the mean square. None stands for the machine epsilon, the distance from 1 to the
+    next number in the dtype of the input.
     """
     x = _flat_rows("rms_norm", input, normalized_shape, weight)
     expect_numbers("rms_norm", eps=0.0 if eps is None else eps)

@@ -1,8 +1,7 @@
-"""Row functions of layer_norm and rms_norm, forward and backward: scalar functions in a `RowFn`.
+"""Row functions of layer_norm and rms_norm for the forward and the backward pass: scalar functions in a `RowFn`.
 
-A backward row sums its products with the unscaled values and multiplies the sums by powers of the scale at the end,
-so one loop computes all sums that need the mean.
-`normalization.py` declares the ops.
+In the backward pass, a row sums products with the unscaled values, and the sums are multiplied by powers of the scale
+at the end.  So one loop computes all sums that need the mean.  `normalization.py` declares the ops.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Channels of images as pixels, pixels as channels, and channels in another order: a view and a copy each."""
+"""Move elements between the channels and the pixels of images, and permute channels; each op is a view and a copy."""
 
 from __future__ import annotations
 
@@ -15,7 +15,10 @@ BOTH = (MG, FUNCTIONAL)
 
 @composed(namespace=BOTH, out=False, method=False)
 def pixel_shuffle(input: Tensor, upscale_factor: Int) -> Tensor:
-    """Return images (..., C*r*r, H, W) as (..., C, H*r, W*r): each r*r channels become the pixels of a square."""
+    """Return images (..., C*r*r, H, W) as (..., C, H*r, W*r): each r*r channels become a square of r*r pixels.
+
+    upscale_factor: the side r of a square, in pixels.
+    """
     r = upscale_factor
     front, channels, height, width = image("pixel_shuffle", input, r)
     if channels % (r * r):
@@ -28,7 +31,10 @@ def pixel_shuffle(input: Tensor, upscale_factor: Int) -> Tensor:
 
 @composed(namespace=BOTH, out=False, method=False)
 def pixel_unshuffle(input: Tensor, downscale_factor: Int) -> Tensor:
-    """Return images (..., C, H*r, W*r) as (..., C*r*r, H, W): the pixels of each square become channels."""
+    """Return images (..., C, H*r, W*r) as (..., C*r*r, H, W): each square of r*r pixels becomes r*r channels.
+
+    downscale_factor: the side r of a square, in pixels.
+    """
     r = downscale_factor
     front, c, height, width = image("pixel_unshuffle", input, r)
     if height % r or width % r:
@@ -41,7 +47,7 @@ def pixel_unshuffle(input: Tensor, downscale_factor: Int) -> Tensor:
 
 @composed(namespace=BOTH, out=False, method=False)
 def channel_shuffle(input: Tensor, groups: Int) -> Tensor:
-    """Return images (N, C, ...) with permuted channels: the first of each group, the second, and so on."""
+    """Return images (N, C, ...) with permuted channels: the first channel of each group, then the second, and so on."""
     if input.ndim < 3 or groups < 1 or input.shape[1] % groups:
         raise ShapeError(
             f"channel_shuffle: the number of channels must be a multiple of {groups}, got {describe(input)}"
@@ -52,7 +58,7 @@ def channel_shuffle(input: Tensor, groups: Int) -> Tensor:
 
 
 def image(name: str, x: Tensor, factor: int) -> tuple[tuple[int, ...], int, int, int]:
-    """Return the dims in front of an image, its channels, height and width."""
+    """Return the leading dims of images, and the channels, the height and the width of an image."""
     if x.ndim < 3 or factor < 1:
         raise ShapeError(f"{name}: expected (..., C, H, W) and a positive factor, got {describe(x)} and {factor}")
     return x.shape[:-3], *x.shape[-3:]  # type: ignore[return-value]

@@ -1,4 +1,4 @@
-"""Pooling over 1, 2 and 3 dims, under PyTorch's names: the arguments checked, and the ops of `windows.py` called."""
+"""Pooling over 1, 2 and 3 dims, under PyTorch's names: these functions check arguments and call ops of `windows.py`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def max_pool1d(
     input: Tensor, kernel_size: IntOrInts, stride: IntOrInts | None = None, padding: IntOrInts = 0,
     dilation: IntOrInts = 1, ceil_mode: bool = False, return_indices: bool = False,
 ) -> Any:  # fmt: skip
-    """Return the largest element of each window along the last dim: see `max_pool2d`."""
+    """Return the largest element of each window along the last dim; see `max_pool2d`."""
     return max_pooled("max_pool1d", 1, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
@@ -34,12 +34,15 @@ def max_pool2d(
     input: Tensor, kernel_size: IntOrInts, stride: IntOrInts | None = None, padding: IntOrInts = 0,
     dilation: IntOrInts = 1, ceil_mode: bool = False, return_indices: bool = False,
 ) -> Any:  # fmt: skip
-    """Return the largest element of each window of (N, C, H, W), or of (C, H, W); stride is kernel_size if None.
+    """Return the largest element of each window of images (N, C, H, W), or of one image (C, H, W).
 
-    The padding, at most half a window, counts as -inf; nan counts as the largest.  ceil_mode keeps a last window that
-    hangs over the edge.  return_indices: also where each is in its plane, counted row by row, as int64.
-    Gradient: g where the first largest element of the window is.
-    Raises ArgumentError for arguments that make no sense, ShapeError for a window that does not fit.
+    nan counts as the largest element.
+    stride: the step between windows; kernel_size if None.
+    padding: the number of elements on both sides, at most half of the window; they count as -inf.
+    ceil_mode: whether to keep a last window that extends beyond the edge.
+    return_indices: whether to return the row-major position of each element in its plane as well, in int64.
+    Gradient: g at the first of the largest elements of each window.
+    Raises ArgumentError for invalid arguments, ShapeError for a window that does not fit.
     """
     return max_pooled("max_pool2d", 2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
@@ -49,7 +52,7 @@ def max_pool3d(
     input: Tensor, kernel_size: IntOrInts, stride: IntOrInts | None = None, padding: IntOrInts = 0,
     dilation: IntOrInts = 1, ceil_mode: bool = False, return_indices: bool = False,
 ) -> Any:  # fmt: skip
-    """Return the largest element of each window of the last three dims: see `max_pool2d`."""
+    """Return the largest element of each window of the last three dims; see `max_pool2d`."""
     return max_pooled("max_pool3d", 3, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
@@ -58,7 +61,7 @@ def avg_pool1d(
     input: Tensor, kernel_size: IntOrInts, stride: IntOrInts | None = None, padding: IntOrInts = 0,
     ceil_mode: bool = False, count_include_pad: bool = True,
 ) -> Tensor:  # fmt: skip
-    """Return the mean of each window along the last dim: see `avg_pool2d`."""
+    """Return the mean of each window along the last dim; see `avg_pool2d`."""
     return avg_pooled("avg_pool1d", 1, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
 
 
@@ -67,11 +70,14 @@ def avg_pool2d(
     input: Tensor, kernel_size: IntOrInts, stride: IntOrInts | None = None, padding: IntOrInts = 0,
     ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None,
 ) -> Tensor:  # fmt: skip
-    """Return the mean of each window of images (N, C, H, W), or one (C, H, W); stride is kernel_size if None.
+    """Return the mean of each window of images (N, C, H, W), or of one image (C, H, W).
 
-    The sum is divided by the size of the window, padding included or not; or by divisor_override.
-    Gradient: g over the same divisor, added to the whole window.
-    Raises as `max_pool2d` does, and DTypeError for a dtype that is not floating.
+    stride: the step between windows; kernel_size if None.
+    count_include_pad: whether padding counts in the divisor of the sum.
+    divisor_override: the divisor of each sum; if None, it is the size of the window.
+    Gradient: g divided by the same divisor, added to all elements of the window.
+    Raises ArgumentError for invalid arguments, ShapeError for a window that does not fit, DTypeError for a dtype that
+    is not a float.
     """
     return avg_pooled(
         "avg_pool2d", 2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
@@ -83,7 +89,7 @@ def avg_pool3d(
     input: Tensor, kernel_size: IntOrInts, stride: IntOrInts | None = None, padding: IntOrInts = 0,
     ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None,
 ) -> Tensor:  # fmt: skip
-    """Return the mean of each window of the last three dims: see `avg_pool2d`."""
+    """Return the mean of each window of the last three dims; see `avg_pool2d`."""
     return avg_pooled(
         "avg_pool3d", 3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
     )
@@ -93,7 +99,7 @@ def avg_pool3d(
 def lp_pool1d(
     input: Tensor, norm_type: Scalar, kernel_size: IntOrInts, stride: IntOrInts | None = None, ceil_mode: Flag = False
 ) -> Tensor:
-    """Return the p-norm of each window along the last dim, p = norm_type: see `lp_pool2d`."""
+    """Return the norm of order `norm_type` of each window along the last dim; see `lp_pool2d`."""
     return norms_of_windows("lp_pool1d", 1, input, norm_type, kernel_size, stride, ceil_mode)
 
 
@@ -101,9 +107,11 @@ def lp_pool1d(
 def lp_pool2d(
     input: Tensor, norm_type: Scalar, kernel_size: IntOrInts, stride: IntOrInts | None = None, ceil_mode: Flag = False
 ) -> Tensor:
-    """Return (sum of x**p)**(1/p) of each window of images, p = norm_type; stride is kernel_size if None.
+    """Return (sum of x**p)**(1/p) of each window of images, with p = norm_type.
 
-    Gradient: by composition; 0 where the sum is 0.  Raises as `avg_pool2d` does.
+    stride: the step between windows; kernel_size if None.
+    Gradient: that of this composition, and 0 where the sum is 0.
+    Raises ArgumentError, ShapeError or DTypeError in the same cases as `avg_pool2d`.
     """
     return norms_of_windows("lp_pool2d", 2, input, norm_type, kernel_size, stride, ceil_mode)
 
@@ -112,12 +120,12 @@ def lp_pool2d(
 def lp_pool3d(
     input: Tensor, norm_type: Scalar, kernel_size: IntOrInts, stride: IntOrInts | None = None, ceil_mode: Flag = False
 ) -> Tensor:
-    """Return the p-norm of each window of the last three dims, p = norm_type: see `lp_pool2d`."""
+    """Return the norm of order `norm_type` of each window of the last three dims; see `lp_pool2d`."""
     return norms_of_windows("lp_pool3d", 3, input, norm_type, kernel_size, stride, ceil_mode)
 
 
 def norms_of_windows(name: str, dims: int, x: Tensor, p: float, window: Any, stride: Any, ceil_mode: bool) -> Tensor:
-    """Return the p-norms of windows, from their means as PyTorch does; a negative sum counts as it is there."""
+    """Return the norms of order p of windows, computed from their means; a negative sum is treated as in PyTorch."""
     taps = per_dim(name, "kernel_size", window, dims, 1)
     means = avg_pooled(name, dims, pow(x, p), taps, stride, 0, ceil_mode, True, None)
     return pow(sign(means) * relu(means.abs()) * prod(taps), 1.0 / p)
@@ -130,7 +138,7 @@ def _check(
     name: str, dims: int, x: Tensor, window: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool,
     pad_counts: bool = True, divisor: int | None = None,
 ) -> Window:  # fmt: skip
-    """Return the windows of a pooling op, checked."""
+    """Check the arguments of a pooling op, and return its Window."""
     taps = per_dim(name, "kernel_size", window, dims, 1)
     steps = taps if stride is None or stride in ((), []) else per_dim(name, "stride", stride, dims, 1)
     pads, spread = per_dim(name, "padding", padding, dims, 0), per_dim(name, "dilation", dilation, dims, 1)
@@ -154,9 +162,9 @@ def _laid(
     sizes: Ints, taps: Ints, steps: Ints, pads: Ints, spread: Ints, ceil_mode: bool, pad_counts: bool,
     divisor: int | None,
 ) -> tuple[Window, Ints, bool]:  # fmt: skip
-    """Return windows, over how much each reaches, and whether the padding is more than half of that.
+    """Return the Window, the extent of a window along each dim, and whether the padding exceeds half of the extent.
 
-    Calls with equal arguments have one Window, which the look-up of their plan finds by identity.
+    Calls with equal arguments return the same Window object, so their plan is found by its identity.
     """
     reach = tuple(d * (k - 1) + 1 for d, k in zip(spread, taps, strict=True))
     wide = any(2 * p > r for p, r in zip(pads, reach, strict=True))
@@ -169,7 +177,7 @@ def max_pooled(
     name: str, dims: int, x: Tensor, window: Any, stride: Any, padding: Any, dilation: Any, ceil_mode: bool,
     return_indices: bool,
 ) -> Any:  # fmt: skip
-    """Return the largest elements of windows, with their positions if they are wanted."""
+    """Return the largest elements of windows, and with `return_indices` their positions."""
     windows = _check(name, dims, x, window, stride, padding, dilation, ceil_mode)
     image = x if x.ndim == dims + 2 else x.unsqueeze(0)
     if return_indices:
@@ -184,7 +192,7 @@ def avg_pooled(
     name: str, dims: int, x: Tensor, window: Any, stride: Any, padding: Any, ceil_mode: bool, pad_counts: bool,
     divisor: int | None,
 ) -> Tensor:  # fmt: skip
-    """Return the means of windows."""
+    """Return the means of windows, for `avg_pool1d` and similar functions."""
     if divisor is not None and (not hasattr(divisor, "__index__") or divisor == 0):
         raise ArgumentError(f"{name}: divisor_override must be an int other than 0, got {describe(divisor)}", op=name)
     divided = None if divisor is None else int(divisor)

@@ -1,8 +1,8 @@
 """One time step of an LSTM and of a GRU, from the sums of the gates to the next state.
 
-Forward and backward take one launch each.  The values of the gates are saved for backward.  The last dim contains the
-gates, in PyTorch's order.  Sources: Hochreiter and Schmidhuber, Neural Computation 9 (1997), with the forget gate of
-Gers et al., 12 (2000); Cho et al., arXiv 1406.1078.
+The forward pass and the backward pass are one launch each.  The values of the gates are saved for the backward pass.
+The last dim contains the gates, in PyTorch's order.  Sources: Hochreiter and Schmidhuber, Neural Computation 9 (1997),
+with the forget gate of Gers et al., Neural Computation 12 (2000); Cho et al., arXiv 1406.1078.
 """
 
 # The bodies of scalar functions are data, which the specialiser reads; they carry no types.
@@ -72,7 +72,7 @@ GRU, GRU_BACK = parse(_gru, results=4), parse(_gru_back, results=7)
 
 
 def _states(op: Op, x: Spec, hidden: Spec, state: Spec, count: int) -> tuple[int, ...]:
-    """Return the shape of the state.  Raises ShapeError unless the sums of `count` gates belong to it."""
+    """Return the shape of the state.  Raises ShapeError unless the sums have `count` gates for each of its elements."""
     if x.shape != hidden.shape or x.shape != (*state.shape[:-1], count * state.shape[-1]):
         raise ShapeError(f"{op.label}: {x!r} and {hidden!r} must have {count} gates for each element of {state!r}")
     return state.shape
@@ -88,7 +88,7 @@ def _gru_shapes(op: Op, x: Spec, hidden: Spec, h: Spec) -> Shapes:
 
 
 def gates(x: Value, count: int) -> list[Value]:
-    """Return the gates of a value."""
+    """Return the `count` gates of a value, which are equal parts of its last dim."""
     dim, size = len(x.shape) - 1, x.shape[-1] // count
     return [x.at(dim, k * size, size) for k in range(count)]
 
@@ -98,12 +98,12 @@ def _chosen(asked: Sequence[bool], gradients: Gradients) -> Gradients:
 
 
 def stacked(values: Sequence[Tensor], size: int, flags: Flags) -> list[Tensor]:
-    """Return the values of a batch, with those that are the same for all repeated."""
+    """Return the values of a batch; a value that all samples share is expanded to the batch."""
     return [stretched(x, flag, size) for x, flag in zip(values, flags, strict=True)]
 
 
 def or_zeros(g: Tensor | None, x: Tensor) -> Tensor:
-    """Return a gradient, or zeros like x, without memory."""
+    """Return a gradient; for None, return zeros with the shape of x as a view of one element."""
     return expand(number(0.0, x.dtype, x.device), shape=x.shape) if g is None else g
 
 
@@ -114,7 +114,7 @@ def _lstm_gradients(
     asked: Sequence[bool], dh: Tensor | None, dc: Tensor | None, dgates: Tensor | None, c: Tensor, c_next: Tensor,
     activated: Tensor,
 ) -> Gradients:  # fmt: skip
-    """Return the gradients of the sums and the state; dgates: that of the gates, if they were differentiated."""
+    """Return the requested gradients of the sums and the state; dgates: the gradient of the gates, or None."""
     dh, dc = or_zeros(dh, c), or_zeros(dc, c)
     if dgates is None and not is_grad_enabled() and are_plain(dh, dc, c, c_next, activated):
         dx, dstate = lstm_step_backward(dh, dc, c, c_next, activated)
@@ -124,13 +124,13 @@ def _lstm_gradients(
 
 
 def lstm_state(dh: Tensor, dc: Tensor, c_next: Tensor, activated: Tensor) -> Tensor:
-    """Return the gradient of the state, by ops that have gradients."""
+    """Return the gradient of the state c of an LSTM, in differentiable tensor code."""
     _, f, _, o = activated.chunk(4, -1)
     return (dc + dh * o * (1.0 - c_next.tanh().square())) * f
 
 
 def lstm_sums(dh: Tensor, dc: Tensor, dgates: Tensor | None, c: Tensor, c_next: Tensor, activated: Tensor) -> Tensor:
-    """Return the gradient of the sums, by ops that have gradients."""
+    """Return the gradient of the sums of the gates of an LSTM, in differentiable tensor code."""
     (i, f, g, o), t = activated.chunk(4, -1), c_next.tanh()
     s = dc + dh * o * (1.0 - t * t)
     of_gates = cat([s * g, s * c, s * i, dh * t], -1)
@@ -152,10 +152,11 @@ def lstm_sums(dh: Tensor, dc: Tensor, dgates: Tensor | None, c: Tensor, c_next: 
     namespace=(), out=False,
 )  # fmt: skip
 def lstm_step(backend: Any, h: Spec, c_next: Spec, gates_out: Spec, x: Tensor, hidden: Tensor, c: Tensor):
-    """Return the next h and c, and the gates i, f, g, o, of the sums x + hidden: c' = f*c + i*g, h = o*tanh(c').
+    """Return the next h and c of an LSTM, and the gates i, f, g, o, from the sums x + hidden.
 
-    Gradient: of c' it is s = dc + dh*o*(1 - tanh(c')**2); of c s*f; of the sums that of the gates, s*g, s*c, s*i and
-    dh*tanh(c'), times i*(1 - i), f*(1 - f), 1 - g**2 and o*(1 - o).
+    The next state is c' = f*c + i*g, and h = o*tanh(c').
+    Gradient: let s = dc + dh*o*(1 - tanh(c')**2), the gradient of c'. For c, it is s*f. For the sums of i, f, g and o,
+    it is s*g*i*(1 - i), s*c*f*(1 - f), s*i*(1 - g**2) and dh*tanh(c')*o*(1 - o).
     """
     steps = Steps(backend, (h, c_next, gates_out), (x, hidden, c))
     (y, new, activated), (a, b, old) = steps.outs, steps.operands
@@ -171,7 +172,7 @@ def lstm_step(backend: Any, h: Spec, c_next: Spec, gates_out: Spec, x: Tensor, h
 def lstm_step_backward(
     backend: Any, dx: Spec, dstate: Spec, dh: Tensor, dc: Tensor, c: Tensor, c_next: Tensor, activated: Tensor
 ):
-    """Return the gradients of `lstm_step`, from its gates."""
+    """Return the gradients of `lstm_step`, computed from its gates."""
     steps = Steps(backend, (dx, dstate), (dh, dc, c, c_next, activated))
     (sums, state), (*states, kept) = steps.outs, steps.operands
     steps.each(LSTM_BACK, [*gates(sums, 4), state], *states, *gates(kept, 4))
@@ -184,7 +185,7 @@ def lstm_step_backward(
 def _gru_gradients(
     asked: Sequence[bool], dh: Tensor | None, dgates: Tensor | None, hidden: Tensor, h: Tensor, activated: Tensor
 ) -> Gradients:
-    """Return the gradients of both sums and of the state; dgates: as for an LSTM."""
+    """Return the requested gradients of both sums and of the state; dgates: the gradient of the gates, or None."""
     dh = or_zeros(dh, h)
     if dgates is None and not is_grad_enabled() and are_plain(dh, hidden, h, activated):
         return _chosen(asked, gru_step_backward(dh, hidden, h, activated))
@@ -193,12 +194,12 @@ def _gru_gradients(
 
 
 def gru_state(dh: Tensor, activated: Tensor) -> Tensor:
-    """Return the gradient of the state, by ops that have gradients."""
+    """Return the gradient of the state h of a GRU, in differentiable tensor code."""
     return dh * activated.chunk(3, -1)[1]
 
 
 def gru_sums(dh: Tensor, dgates: Tensor | None, hidden: Tensor, h: Tensor, activated: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the gradients of both sums, by ops that have gradients."""
+    """Return the gradients of both sums of a GRU, in differentiable tensor code."""
     (r, z, n), hn = activated.chunk(3, -1), hidden.chunk(3, -1)[2]
     more = (0.0, 0.0, 0.0) if dgates is None else dgates.chunk(3, -1)
     dn = (dh * (1.0 - z) + more[2]) * (1.0 - n * n)
@@ -220,10 +221,11 @@ def gru_sums(dh: Tensor, dgates: Tensor | None, hidden: Tensor, h: Tensor, activ
     namespace=(), out=False,
 )  # fmt: skip
 def gru_step(backend: Any, h_next: Spec, gates_out: Spec, x: Tensor, hidden: Tensor, h: Tensor):
-    """Return the next h, and r, z, n of the sums x and hidden: n = tanh(x_n + r*hidden_n), h' = n + z*(h - n).
+    """Return the next h of a GRU, and the gates r, z, n, from the sums x and hidden.
 
-    Gradient: of h g*z; of n's sum dn = g*(1 - z)*(1 - n**2), times r in hidden; of r's dn*hidden_n*r*(1 - r); of z's
-    g*(h - n)*z*(1 - z).
+    With n = tanh(x_n + r*hidden_n), the next state is h' = n + z*(h - n).
+    Gradient: for h, g*z. Let dn = g*(1 - z)*(1 - n**2). For the sums of r, z and n in x, it is dn*hidden_n*r*(1 - r),
+    g*(h - n)*z*(1 - z) and dn; in hidden, it is the same, with dn*r for the sum of n.
     """
     steps = Steps(backend, (h_next, gates_out), (x, hidden, h))
     (new, activated), (a, b, old) = steps.outs, steps.operands
@@ -240,7 +242,7 @@ def gru_step(backend: Any, h_next: Spec, gates_out: Spec, x: Tensor, hidden: Ten
 def gru_step_backward(
     backend: Any, dx: Spec, dhidden: Spec, dstate: Spec, dh: Tensor, hidden: Tensor, h: Tensor, activated: Tensor
 ):
-    """Return the gradients of `gru_step`, from its gates."""
+    """Return the gradients of `gru_step`, computed from its gates."""
     steps = Steps(backend, (dx, dhidden, dstate), (dh, hidden, h, activated))
     (first, second, state), (head, sums, old, kept) = steps.outs, steps.operands
     outs = [*gates(first, 3), *gates(second, 3), state]

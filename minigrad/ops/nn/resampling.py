@@ -1,7 +1,8 @@
-"""interpolate: images at another size, one dim after the other, each output a weighted sum of a few inputs.
+"""The op `interpolate`, which resizes images dim by dim; each output is a weighted sum of a few inputs.
 
-Which inputs and which weights depends on sizes alone, so they are tables that NumPy makes; PyTorch's are float32 for
-the nearest neighbour, and otherwise of the dtype that is computed in.  The op `resample` of `windows.py` reads them.
+The positions of these inputs and their weights depend only on the sizes, so NumPy computes them as tables.  As in
+PyTorch, the positions for the nearest neighbour are computed in float32, and otherwise in the compute dtype.  The op
+`resample` of `windows.py` reads the tables.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from minigrad.ops.nn.windows import weighted
 from minigrad.ops.reduction.sums import wide
 from minigrad.runtime.tensor import Tensor, describe
 
-WEIGHTED = {"linear": 3, "bilinear": 4, "bicubic": 4, "trilinear": 5}  # modes, and the number of dims that they require
+WEIGHTED = {"linear": 3, "bilinear": 4, "bicubic": 4, "trilinear": 5}  # mode -> the number of dims that it requires
 MODES = ("nearest", "nearest-exact", "area", *WEIGHTED)
 Sizes = tuple[int, ...]
 
@@ -35,13 +36,16 @@ def interpolate(input: Tensor, size: int | Sequence[int] | None = None,
                 scale_factor: float | Sequence[float] | None = None, mode: Choice = "nearest",
                 align_corners: bool | None = None, recompute_scale_factor: bool | None = None,
                 antialias: Flag = False) -> Tensor:  # fmt: skip
-    """Return images (N, C, 1 to 3 dims) at another size, given itself or as a factor.
+    """Return images with one to three spatial dims (N, C, ...) at another size.
 
-    mode: "nearest", "nearest-exact", "linear", "bilinear", "bicubic", "trilinear", or "area", which takes means.
-    align_corners: the centres of the outer pixels stay where they are, and not their outer edges.
-    antialias: with "bilinear" and "bicubic", a smaller image takes in all pixels, as Pillow does.
-    recompute_scale_factor: the factor is that of the two sizes, and not the one that was given.
-    Gradient: g, with the weights of the pixels, to where they were read.
+    size: the spatial sizes of the result, one int for all dims or for each; the alternative is `scale_factor`.
+    scale_factor: the factor of the sizes, one number for all dims or for each.
+    mode: "nearest", "nearest-exact", "linear", "bilinear", "bicubic", "trilinear", or "area", which computes means.
+    align_corners: whether the centres of the outer pixels keep their positions, instead of their outer edges.
+    recompute_scale_factor: whether positions are computed from the quotient of the two sizes, instead of the given
+    factor.
+    antialias: whether to use all pixels in a reduction with "bilinear" or "bicubic", as Pillow does.
+    Gradient: g times the weight of each pixel, added to this pixel.
     Raises ArgumentError, ShapeError or DTypeError for arguments that do not fit.
     """
     sizes, scales = read_sizes(input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias)
@@ -52,14 +56,17 @@ def interpolate(input: Tensor, size: int | Sequence[int] | None = None,
 
 
 def wrong(reason: str) -> ArgumentError:
-    """Return the error for an argument."""
+    """Return the ArgumentError for an invalid argument of interpolate."""
     return ArgumentError(f"interpolate: {reason}", op="interpolate")
 
 
 def read_sizes(
     x: Tensor, size: Any, factor: Any, mode: str, align: bool | None, recompute: bool | None, antialias: bool
 ) -> tuple[Sizes, list[float] | None]:
-    """Return the spatial sizes of the result, and the factors where they place the pixels; raises what is wrong."""
+    """Check the arguments, and return the spatial sizes of the result and the factors, or None without factors.
+
+    The factors are None if positions are computed from the sizes.  Raises ArgumentError, ShapeError or DTypeError.
+    """
     if mode not in MODES or (antialias and mode not in ("bilinear", "bicubic")):
         what = "antialias=True needs mode 'bilinear' or 'bicubic'" if antialias else f"mode must be one of {MODES}"
         raise wrong(f"{what}, got {mode!r}")
@@ -92,7 +99,7 @@ def read_sizes(
 
 
 def per_spatial_dim(x: Tensor, name: str, value: Any) -> Sequence[Any]:
-    """Return one value per spatial dim."""
+    """Return one value per spatial dim.  Raises ArgumentError for a sequence of another length."""
     if not isinstance(value, (tuple, list)):
         return [value] * (x.ndim - 2)
     if len(value) != x.ndim - 2:
@@ -106,17 +113,17 @@ def per_spatial_dim(x: Tensor, name: str, value: Any) -> Sequence[Any]:
 def resampled(
     x: Tensor, sizes: Sizes, scales: Sequence[float] | None, mode: str, align: bool, antialias: bool
 ) -> Tensor:
-    """Return images at other sizes; the last dim is first, as in PyTorch's sums."""
+    """Return images at other sizes; the last dim is resized first, as in PyTorch."""
     if mode == "area":
         return adaptive_mean(f"adaptive_avg_pool{x.ndim - 2}d", x.ndim - 2, x, sizes)
     y = wide(x) if mode in WEIGHTED else x
     for d in range(x.ndim - 1, 1, -1):
         n, m, scale = x.shape[d], sizes[d - 2], 0.0 if scales is None else scales[d - 2]
         if mode == "nearest" and x.ndim == 4 and m in (n, 2 * n):
-            scale = m / n  # PyTorch ignores the factor here for images, but not for rows and volumes
+            scale = m / n  # PyTorch ignores the factor in this case for images, but not for signals and volumes
         if mode not in WEIGHTED:
             y = index_select(y, d, tensor(nearest(n, m, scale, mode), device=x.device))
-        elif n != m or mode == "bicubic" or antialias:  # otherwise the pixels do not move
+        elif n != m or mode == "bicubic" or antialias:  # otherwise the result would equal the input
             tables = (smoothed if antialias else cubic if mode == "bicubic" else linear)(
                 n, m, scale, align, y.dtype.name, mode
             )
@@ -128,14 +135,17 @@ def resampled(
 
 
 def nearest(n: int, m: int, scale: float, mode: str) -> Any:
-    """Return the position that each of m pixels reads of n; scale: the factor, 0 where the sizes say it."""
+    """Return, for each of m pixels, the position that it reads among n pixels.
+
+    scale: the factor, or 0 if it follows from the sizes.
+    """
     step = np.float32(1.0 / scale) if scale > 0 else np.float32(n) / np.float32(m)
     first = np.float32(0.5 if mode == "nearest-exact" else 0.0)
     return np.minimum(np.floor((np.arange(m).astype(np.float32) + first) * step).astype(np.int64), n - 1)
 
 
 def step_of(n: int, m: int, scale: float, align: bool, real: Any) -> Any:
-    """Return how far the pixels of the result are from each other in the image."""
+    """Return the distance of neighbouring pixels of the result, in pixels of the image; `real` is the float type."""
     if align:
         return real(n - 1) / real(m - 1) if m > 1 else real(0)
     return real(1.0 / scale) if scale > 0 else real(n) / real(m)
@@ -143,7 +153,7 @@ def step_of(n: int, m: int, scale: float, align: bool, real: Any) -> Any:
 
 @lru_cache(64)
 def linear(n: int, m: int, scale: float, align: bool, dtype: str, mode: str) -> tuple[Any, Any]:
-    """Return the two positions that each of m pixels blends of n, and their weights."""
+    """Return, for each of m pixels, the two positions among n pixels that it reads, and their weights."""
     real: Any = np.float64 if dtype == "float64" else np.float32
     step, pixels = step_of(n, m, scale, align, real), np.arange(m).astype(real)
     positions = pixels * step if align else np.maximum(step * (pixels + real(0.5)) - real(0.5), real(0))
@@ -154,7 +164,7 @@ def linear(n: int, m: int, scale: float, align: bool, dtype: str, mode: str) -> 
 
 @lru_cache(64)
 def cubic(n: int, m: int, scale: float, align: bool, dtype: str, mode: str) -> tuple[Any, Any]:
-    """Return the four positions around each of m pixels of n, and the weights of cubic convolution."""
+    """Return, for each of m pixels, the four nearest positions among n pixels, and the weights of cubic convolution."""
     real: Any = np.float64 if dtype == "float64" else np.float32
     step, pixels = step_of(n, m, scale, align, real), np.arange(m).astype(real)
     positions = pixels * step if align else step * (pixels + real(0.5)) - real(0.5)
@@ -166,9 +176,10 @@ def cubic(n: int, m: int, scale: float, align: bool, dtype: str, mode: str) -> t
 
 @lru_cache(64)
 def smoothed(n: int, m: int, scale: float, align: bool, dtype: str, mode: str) -> tuple[Any, Any]:
-    """Return the positions under a kernel around each of m pixels of n, and their weights, which are 1 in sum.
+    """Return, for each of m pixels, the positions among n pixels under a smoothing kernel, and their weights.
 
-    The kernel is a triangle, or cubic with a = -0.5, and as wide as a pixel of the result.
+    The kernel is a triangle, or cubic convolution with a = -0.5, and it is scaled to the size of a pixel of the result.
+    The sum of the weights is 1.
     """
     real: Any = np.float64 if dtype == "float64" else np.float32
     step, reach = step_of(n, m, scale, align, real), 2 if mode == "bicubic" else 1
@@ -183,14 +194,14 @@ def smoothed(n: int, m: int, scale: float, align: bool, dtype: str, mode: str) -
     return np.where(index < high, index, -1), (weights / weights.sum(0)).astype(real)
 
 
-# ---- names that PyTorch had before ----------------------------------------------------------------------------------
+# ---- older names of PyTorch -----------------------------------------------------------------------------------------
 
 
 @public()
 def upsample(
     input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None
 ) -> Tensor:
-    """Call `interpolate`; this is its former name."""
+    """Call `interpolate`, under its former name."""
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 

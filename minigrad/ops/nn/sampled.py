@@ -1,6 +1,6 @@
-"""Images with two dims, read at the positions of a grid in one launch: the core of grid_sample.
+"""Values of images with two dims at the positions of a grid, computed in one launch: the ops of grid_sample.
 
-`grids.py` has the definition in tables of taps, which derivatives of higher order and tangents use.
+`grids.py` has the definition in tables of taps, for derivatives of higher order and for tangents.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -26,21 +26,21 @@ from minigrad.runtime.tensor import Tensor
 
 @cache
 def located_gradient() -> ScalarFn:
-    """Return a gradient times the derivative of `located`; it is derived at the first use."""
+    """Return the scalar function of a gradient times the derivative of `located`, which is derived at the first use."""
     return derivative(located, 0)
 
 
 def _gradients(
     asked: tuple[bool, ...], g: Tensor, input: Tensor, grid: Tensor, near: bool, beyond: int, corners: bool
 ) -> tuple[Tensor | None, ...]:
-    """Return the gradients of images and grid, each if it is asked for; that of a grid for nearest pixels is 0."""
+    """Return the requested gradients of the images and the grid; for nearest pixels, that of the grid is 0."""
     ways: dict[str, Any] = {"near": near, "beyond": beyond, "corners": corners}
     of_grid = zeros_like(grid) if near and asked[1] else grid_gradient(g, input, grid, **ways) if asked[1] else None
     return image_gradient(g, grid, size=input.shape[2:], **ways) if asked[0] else None, of_grid
 
 
 def _rule(k: int) -> Any:
-    """Return the gradient of one operand; the definition needs both."""
+    """Return the VJP rule of operand k; it saves both operands, because the definition needs them."""
     asked = (k == 0, k == 1)
     return lambda g, input, grid, *, near, beyond, corners: _gradients(asked, g, input, grid, near, beyond, corners)[k]
 
@@ -54,10 +54,11 @@ def _rule(k: int) -> Any:
     namespace=(), out=False, label="grid_sample",
 )  # fmt: skip
 def sampled(backend: Any, out: Spec, input: Tensor, grid: Tensor, *, near: Flag, beyond: Size, corners: Flag) -> Launch:
-    """Return images (N, C, H, W) at the positions of a grid (N, h, w, 2), blended, or the nearest pixels with near.
+    """Return the values of images (N, C, H, W) at the positions of a grid (N, h, w, 2).
 
-    beyond: what is outside, 0 zeros, 1 the border, 2 the reflection.  Gradient: g times the weights; for the grid that
-    of the weights.
+    near: whether to return the nearest pixel, instead of a bilinear interpolation.
+    beyond: the padding outside the image, 0 for zeros, 1 for the border, 2 for the reflection.
+    Gradient: for input, g times the weights, added to the pixels; for grid, g times the derivatives of the weights.
     """
     return backend.prepare(SampleGrid(located, near, beyond, corners, False), out, input, grid)
 
@@ -71,7 +72,7 @@ def sampled(backend: Any, out: Spec, input: Tensor, grid: Tensor, *, near: Flag,
 def image_gradient(
     backend: Any, out: Spec, g: Tensor, grid: Tensor, *, size: Shape, near: Flag, beyond: Size, corners: Flag
 ) -> Launch:
-    """Return the gradient of the images of `sampled`."""
+    """Return the gradient of `sampled` with respect to the images."""
     return backend.prepare(SampleGrid(located, near, beyond, corners, True), out, g, grid)
 
 
@@ -84,5 +85,5 @@ def image_gradient(
 def grid_gradient(
     backend: Any, out: Spec, g: Tensor, input: Tensor, grid: Tensor, *, near: Flag, beyond: Size, corners: Flag
 ) -> Launch:
-    """Return the gradient of the grid of `sampled` without near."""
+    """Return the gradient of `sampled` with respect to the grid, for bilinear interpolation."""
     return backend.prepare(GridGradients(located, located_gradient(), beyond, corners), out, g, input, grid)

@@ -1,8 +1,9 @@
-"""An LSTM over all times as one op each way.
+"""An LSTM over all time steps as one op, whose backward pass is also one op.
 
-Forward, each time is a product with the weight and one kernel for the cell.  Backward, each time is the cell's gradient
-and a product; the gradient of the weight is one product over all times at the end.  So nothing is recorded, and no
-gradient of a slice is made, for a time.  A gradient that may be differentiated again is tensor code.
+In the forward pass, each step is a matrix product with the weight and one kernel for the cell.  In the backward pass,
+each step is the gradient of the cell and a matrix product; the gradient of the weight is one product over all steps at
+the end.  So single steps are not recorded, and no gradients of slices are made.  A gradient that may be differentiated
+again is computed in tensor code.
 """
 
 # mypy: disable-error-code="no-untyped-def"
@@ -32,7 +33,7 @@ Gradients = tuple[Tensor | None, ...]
 
 
 def _shapes(op: Op, sums: Spec, weight: Spec, h: Spec, c: Spec) -> tuple[tuple[int, ...], ...]:
-    """Return the shapes of the results; raise ShapeError unless those of the operands belong together."""
+    """Return the shapes of the results.  Raises ShapeError unless the shapes of the operands fit."""
     fits = len(sums.shape) == 3 and len(h.shape) == 2 and h.shape == c.shape and sums.shape[1] == h.shape[0]
     if not fits or weight.shape != (sums.shape[2], h.shape[1]) or weight.shape[0] != 4 * weight.shape[1]:
         raise ShapeError(
@@ -44,7 +45,7 @@ def _shapes(op: Op, sums: Spec, weight: Spec, h: Spec, c: Spec) -> tuple[tuple[i
 
 
 def _rule(k: int) -> Any:
-    """Return the gradient of one operand."""
+    """Return the VJP rule of operand k."""
     asked = tuple([j == k for j in range(4)])
     return lambda g0, g1, g2, weight, h, c, hs, cs, gates: _gradients(asked, g0, g1, g2, weight, h, c, hs, cs, gates)[k]
 
@@ -53,7 +54,10 @@ def _gradients(
     asked: tuple[bool, ...], dhs: Tensor | None, dcs: Tensor | None, dgates: Tensor | None, weight: Tensor, h: Tensor,
     c: Tensor, hs: Tensor, cs: Tensor, activated: Tensor,
 ) -> Gradients:  # fmt: skip
-    """Return the gradients of all operands; None for results that were not used."""
+    """Return the requested gradients of the operands, and None for the others.
+
+    The gradient of a result that was not used is None.
+    """
     kept = (weight, h, c, hs, cs, activated)
     dhs = or_zeros(dhs, hs)
     if dgates is not None or is_grad_enabled() or not are_plain(dhs, dcs, *kept):
@@ -67,7 +71,7 @@ def in_tensor_code(
     dhs: Tensor, dcs: Tensor | None, dgates: Tensor | None, weight: Tensor, h: Tensor, c: Tensor, hs: Tensor,
     cs: Tensor, activated: Tensor,
 ) -> Gradients:  # fmt: skip
-    """Return the gradients by ops that have gradients, time by time from the end."""
+    """Return the gradients in differentiable tensor code, step by step from the last time."""
     sums = []
     dh = dc = zeros_like(h)
     for t in range(len(hs) - 1, -1, -1):
@@ -82,7 +86,7 @@ def in_tensor_code(
 
 
 def _one_by_one(values: list[Tensor]) -> tuple[Tensor, ...]:
-    """Return the results for a batch in front of all operands, a time after the other."""
+    """Return the results for operands that all have a batch as their first dim, computed step by step."""
     sums, weight, h, c = values
     times = []
     for x in sums.unbind(1):
@@ -103,15 +107,17 @@ def _one_by_one(values: list[Tensor]) -> tuple[Tensor, ...]:
 def lstm_sequence(
     backend: Any, hs: Spec, cs: Spec, gates_out: Spec, sums: Tensor, weight: Tensor, h: Tensor, c: Tensor
 ):
-    """Return h, c and the gates of all times: those of `lstm_step` with the sums of a time and h @ weight.T.
+    """Return h, c and the gates for all time steps.
 
-    Shapes: sums (time, batch, 4*size), weight (4*size, size), h and c (batch, size); hs and cs (time, batch, size).
-    Gradient: that of `lstm_step`, time by time from the end; that of the weight is the sum over times of the gradient
-    of the sums, turned, times h.
+    Each step is `lstm_step` with the sums of this time and h @ weight.T from the state before.
+    Shapes: sums is (time, batch, 4*size), weight is (4*size, size), h and c are (batch, size), and the results hs and
+    cs are (time, batch, size).
+    Gradient: that of `lstm_step`, step by step from the last time. For weight, it is the sum over all steps of
+    G.T @ h, where G is the gradient of the sums.
     """
     steps = Steps(backend, (hs, cs, gates_out), (sums, weight, h, c))
     (all_h, all_c, activated), (x, w, before, state) = steps.outs, steps.operands
-    # Dense rows, so that the products need not pack them at each time.
+    # The transposed weight is copied to contiguous rows, so that the products do not pack it at each step.
     turned = steps.work((w.shape[1], w.shape[0]), w.dtype)
     steps.copy(turned, w.transposed)
     hidden = steps.work(x.shape[1:], x.dtype)
@@ -133,7 +139,7 @@ def lstm_sequence_backward(
     backend: Any, dsums: Spec, dweight: Spec, dh: Spec, dc: Spec, dhs: Tensor, weight: Tensor, h: Tensor, c: Tensor,
     hs: Tensor, cs: Tensor, activated: Tensor, dcs: Tensor | None = None,
 ):  # fmt: skip
-    """Return the gradients of `lstm_sequence`, from its results; dcs: that of cs, if it was used."""
+    """Return the gradients of `lstm_sequence`, computed from its results; dcs: the gradient of cs, or None."""
     operands: Any = (dhs, weight, h, c, hs, cs, activated, *(() if dcs is None else (dcs,)))
     steps = Steps(backend, (dsums, dweight, dh, dc), operands)
     (to_sums, to_weight, to_h, to_c), (of_h, w, start, first_c, all_h, all_c, kept, *more) = steps.outs, steps.operands
@@ -152,7 +158,7 @@ def lstm_sequence_backward(
         if t:
             steps.ask(Product(1, 1), head, to_sums.select(0, t), w, of_h.select(0, t - 1))
     steps.ask(Product(), to_h, to_sums.select(0, 0), w)
-    # The first time uses another h; all others are one product.
+    # The first step reads the initial h; the gradient of the weight over all other steps is one product.
     steps.ask(Product(), to_weight, to_sums.select(0, 0).transposed, start)
     if times > 1:
         steps.ask(Product(1, 1), to_weight, joined(to_sums, 1).transposed, joined(all_h, 0), to_weight)
@@ -160,6 +166,6 @@ def lstm_sequence_backward(
 
 
 def joined(x: Value, start: int) -> Value:
-    """All times but one of a dense value, from `start` on, as one matrix."""
+    """Return all time steps except one of a contiguous value, from `start` on, as one matrix."""
     times, batch, size = x.shape
     return x.seen(Layout.contiguous(((times - 1) * batch, size), x.layout.offset + start * batch * size))

@@ -1,7 +1,7 @@
-"""Piecewise linear activation functions: clamped lines, or values shrunk towards 0.
+"""Activation functions that are clamped, or shrink values towards 0.
 
-At a kink the gradient is PyTorch's.  It is 0 where the operand is nan, except for `threshold`.  Integers become the
-default float, except in `threshold`, which keeps the dtype.
+At a point without a derivative, the gradient is that of PyTorch.  It is 0 where the operand is nan, except for
+`threshold`.  Integers become the default float, except in `threshold`, which returns the same dtype.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ from minigrad.ops.nn.activation import in_its_memory
     dtype=to_float, vjp="derived", front="inplace=False", otherwise=lambda *call: in_its_memory(hardswish, *call)
 )
 def hardswish(input):
-    """Return input * relu6(input + 3) / 6.  Gradient: g*(input/3 + 1/2) in (-3, 3), 0 at -3 and below, g from 3 on."""
+    """Return input * relu6(input + 3) / 6.
+
+    Gradient: g*(input/3 + 1/2) where -3 < input < 3, 0 where input <= -3, and g where input >= 3.
+    """
     return 0 if input <= -3 else input if input >= 3 else input * (input + 3) / 6
 
 
@@ -27,7 +30,7 @@ def hardswish(input):
     otherwise=lambda *call: in_its_memory(hardsigmoid, *call),
 )  # fmt: skip
 def hardsigmoid(x):
-    """Return relu6(x + 3) / 6.  Gradient: g/6 inside (-3, 3), 0 elsewhere and at both ends."""
+    """Return relu6(x + 3) / 6.  Gradient: g/6 where -3 < x < 3, and 0 elsewhere, also at -3 and 3."""
     return 0 if x <= -3 else 1 if x >= 3 else (x + 3) / 6
 
 
@@ -42,24 +45,29 @@ def hardsigmoid(x):
     otherwise=lambda *call: in_its_memory(hardtanh, *call),
 )
 def hardtanh(input, min_val=-1.0, max_val=1.0):
-    """Return input, not below min_val and not above max_val; nan stays nan.
+    """Return min(max(input, min_val), max_val); nan stays nan.
 
-    Gradient: g inside, 0 elsewhere and at both ends, where the bound gets it.
+    Gradient: for input, g where min_val < input < max_val, and 0 elsewhere. Where the input is at a bound or outside,
+    this bound receives g.
     """
     return min_val if input <= min_val else max_val if input >= max_val else input
 
 
 @elementwise(dtype=to_float, vjp="derived", namespace=(MG, FUNCTIONAL))
 def hardshrink(input, lambd=0.5):
-    """Return input where |input| > lambd, otherwise 0; nan stays nan.  Gradient: g there, 0 elsewhere."""
+    """Return input where |input| > lambd, otherwise 0; nan stays nan.
+
+    Gradient: g where |input| > lambd, and 0 elsewhere.
+    """
     return input if math.fabs(input) > lambd else 0 if input == input else math.nan
 
 
 @elementwise(dtype=to_float, vjp="derived")
 def softshrink(input, lambd=0.5):
-    """Return input - lambd above lambd, input + lambd below -lambd, otherwise 0; nan stays nan.
+    """Return input - lambd where input > lambd, input + lambd where input < -lambd, otherwise 0; nan stays nan.
 
-    Gradient: g outside [-lambd, lambd], 0 inside and at both ends; -g and g for lambd.
+    Gradient: for input, g where |input| > lambd, and 0 elsewhere; for lambd, -g where input > lambd, g where
+    input < -lambd, and 0 elsewhere.
     """
     return input - lambd if input > lambd else input + lambd if input < -lambd else 0 if input == input else math.nan
 
@@ -78,8 +86,8 @@ def tanhshrink(x):
     otherwise=lambda *call: in_its_memory(threshold, *call),
 )
 def threshold(input, threshold, value):
-    """Return input where it is above the threshold, otherwise value; nan stays nan.
+    """Return input where it is greater than the threshold, otherwise value; nan stays nan.
 
-    Gradient: g above the threshold, 0 at it and below; there value receives g.
+    Gradient: g for input where it is greater than the threshold; elsewhere, g for value.
     """
     return value if input <= threshold else input

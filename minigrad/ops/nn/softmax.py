@@ -1,8 +1,9 @@
-"""softmax and log_softmax: rows in one kernel, forward and backward.
+"""The ops `softmax` and `log_softmax`, whose forward pass and backward pass are one kernel each.
 
-Each row's totals and its elements are scalar functions, stored in a `RowFn`.  The body of an op is its definition;
-tests compare the kernels with it.  Both save their result and not their operand, so derivatives of higher order are in
-tensor code.  The compiler may re-order the additions of a row's sums; the order is the same for any number of threads.
+The totals of a row and its elements are scalar functions, stored in a `RowFn`.  The body of an op is its definition,
+with which tests compare the kernels.  Both ops save their result instead of their operand, so derivatives of higher
+order are written in tensor code.  The compiler may re-order the additions of a row's sums; the order is the same for
+any number of threads.
 """
 
 from __future__ import annotations
@@ -83,12 +84,12 @@ LOG_SOFTMAX_BACKWARD = RowFn("log_softmax_backward", ("g", "y"), (Total("total",
 
 
 def _shifted(x: Tensor, dim: int) -> Tensor:
-    """x minus its maximum along dim: the shift is a constant, since both functions are invariant under it."""
+    """Return x minus its maximum along `dim`; the maximum counts as a constant, because the shift has no effect."""
     return x if x.shape[dim] == 0 else x - amax(x.detach(), dim, keepdim=True)
 
 
 def softmax_gradient(g: Tensor, y: Tensor, dim: int) -> Tensor:
-    """Return the gradient of a softmax whose result is y, in tensor code."""
+    """Return the gradient of a softmax with the result y, in differentiable tensor code."""
     g, y = wide(g), wide(y)
     return (g - sum(g * y, dim, keepdim=True)) * y
 
@@ -109,10 +110,11 @@ def _log_softmax_gradient(g: Tensor, y: Tensor, dim: int) -> Tensor:
     floats=True,
 )
 def softmax(input: Tensor, dim: Dim, dtype: Cast = None):
-    """Return exp(input) / sum(exp(input)) along `dim`, shifted by the maximum so that nothing overflows.
+    """Return exp(input) / sum(exp(input)) along `dim`; the input is first shifted by its maximum to avoid overflow.
 
-    DTypes: `dtype`, by default that of input, or the default float for integers; float16 and bfloat16 are computed in
-    float32.  Gradient: y * (g - sum(g * y)).  Special values: a row of -inf produces nan.
+    DTypes: the result has the given dtype; by default, that of the input, or the default float for integers. float16
+    and bfloat16 are computed in float32.
+    Gradient: y * (g - sum(g * y)) with the result y.  Special values: a row of -inf produces nan.
     """
     e = _shifted(input, dim).exp()
     return e / sum(e, dim, keepdim=True)
@@ -129,12 +131,15 @@ def softmax(input: Tensor, dim: Dim, dtype: Cast = None):
     floats=True,
 )
 def log_softmax(input: Tensor, dim: Dim, dtype: Cast = None):
-    """Return log(softmax(input)) along `dim`, without leaving the logarithm.  Gradient: g - exp(y) * sum(g)."""
+    """Return log(softmax(input)) along `dim`, computed as input - log(sum(exp(input))), which does not underflow.
+
+    Gradient: g - exp(y) * sum(g) with the result y.
+    """
     shifted = _shifted(input, dim)
     return shifted - sum(shifted.exp(), dim, keepdim=True).log()
 
 
 @composed(namespace=MG, floats=True, out=False, method=False)
 def softmin(input: Tensor, dim: Dim, dtype: Cast = None) -> Tensor:
-    """Return softmax(-input)."""
+    """Return softmax(-input) along `dim`, in which the smallest elements have the largest values."""
     return softmax(-input, dim)

@@ -1,7 +1,8 @@
-"""Weighted sums of the pixels around positions that differ from image to image: what `grid_sample` is made of.
+"""Weighted sums of the pixels around positions that differ between images: the ops of `grid_sample`.
 
-A tap is one of the pixels that a position reads.  Along each dim it has a position and a share; `joined_tap` makes of
-those of all dims one row-major position and one weight.  `tapped` sums the taps, and is its own adjoint.
+A tap is one of the pixels that a position reads.  Along each dim, it has a position and a share.  `joined_tap` combines
+those of all dims into one row-major position and one weight.  `tapped` sums the taps; its adjoint is the same op with
+`back`.
 """
 
 # The bodies of scalar functions are data, which the specialiser reads; they carry no types.
@@ -33,7 +34,10 @@ from minigrad.runtime.tensor import Tensor
 
 @scalar
 def reflected(x, size, corners):
-    """Return a position reflected at the centres of the outer pixels, or at their edges, until it is between them."""
+    """Return a position reflected until it is inside the image.
+
+    With corners, it is reflected at the centres of the outer pixels, otherwise at their outer edges.
+    """
     low = 0 if corners != 0 else -0.5
     span = size - 1 if corners != 0 else size
     distance = x - low if x >= low else low - x
@@ -45,9 +49,9 @@ def reflected(x, size, corners):
 
 @scalar
 def moved(x, size, corners, beyond):
-    """Return a position as it is for beyond 0, moved to the border for 1, or reflected for 2.
+    """Return a position unchanged for beyond = 0, moved to the border for 1, or reflected for 2.
 
-    Its derivative is 0 where it was moved to the border or is there; nan is at 0.
+    For 1 and 2, the derivative is 0 at the border and where the position was moved to it, and nan becomes 0.
     """
     last = size - 1
     near = reflected(x, size, corners) if beyond == 2 else x
@@ -57,28 +61,32 @@ def moved(x, size, corners, beyond):
 
 @scalar
 def pixel_of(at, size, corners):
-    """Return where a position that runs from -1 to 1 is among `size` pixels; with corners these are outer centres."""
+    """Return the position in pixels, among `size` pixels, of a coordinate from -1 to 1.
+
+    With corners, -1 and 1 are the centres of the outer pixels, otherwise their outer edges.
+    """
     return (at + 1) / 2 * (size - 1) if corners != 0 else ((at + 1) * size - 1) / 2
 
 
 @scalar
 def located(at, size, corners, beyond):
-    """Return where a position of a grid is among `size` pixels, moved as the padding moves it."""
+    """Return the position in pixels, among `size` pixels, of a grid coordinate, moved by the padding `beyond`."""
     return moved(pixel_of(at, size, corners), size, corners, beyond)
 
 
 @elementwise(dtype=to_float, vjp=("derived", None, None), namespace=(), method=False)
 def pixel_at(at, size, corners):
-    """Where a position that runs from -1 to 1 is among `size` pixels; with corners these are the outer centres.
+    """Return the position in pixels, among `size` pixels, of a coordinate from -1 to 1.
 
-    Gradient: g * size / 2, or one pixel less.
+    With corners, -1 and 1 are the centres of the outer pixels, otherwise their outer edges.
+    Gradient: g * size / 2, or with corners g * (size - 1) / 2.
     """
     return pixel_of(at, size, corners)
 
 
 @elementwise(dtype=to_float, vjp=("derived", None, None, None), namespace=(), method=False)
 def pad_position(x, size, corners, beyond):
-    """Return a position among pixels as the padding moves it: 0 for zeros, 1 border, 2 reflection.
+    """Return a position in pixels, moved by the padding: `beyond` is 0 for zeros, 1 for border, 2 for reflection.
 
     Gradient: g, or -g where it was reflected an odd number of times; 0 where it was moved to the border.
     """
@@ -90,16 +98,16 @@ def pad_position(x, size, corners, beyond):
     vjp=(lambda g1, side: g1 * (side * 2.0 - 1.0), None),
 )  # fmt: skip
 def linear_tap(at, side):
-    """Return the neighbour of a position below it, or for side 1 above, and its share in a linear blend.
+    """Return the neighbour below a position, or above it for side 1, and its share in a linear interpolation.
 
-    Gradient: that of the share, g1 above and -g1 below.
+    Gradient: that of the share, which is g1 for the neighbour above and -g1 for the neighbour below.
     """
     below = math.floor(at)
     return below + side, (at - below if side != 0 else 1 - (at - below))
 
 
 def _index_and_weight(op: Op, specs: Sequence[Spec]) -> tuple[np.dtype[Any], tuple[DType, DType]]:
-    """Return an int64, which is exact in float64 up to 2**53, and a float of the dtype of the shares."""
+    """Compute in float64, in which an index is exact up to 2**53; return int64 and the dtype of the shares."""
     return float64.compute, (int64, common(specs[1:4]))
 
 
@@ -108,9 +116,11 @@ def _index_and_weight(op: Op, specs: Sequence[Spec]) -> tuple[np.dtype[Any], tup
     vjp=(None, lambda g1, share: g1 * share, None, lambda g1, weight: g1 * weight, None),
 )  # fmt: skip
 def joined_tap(index, weight, position, share, size):
-    """Return a tap in one more dim of `size` pixels: its row-major index, -1 if no pixel is there, and its weight.
+    """Return a tap extended by one dim of `size` pixels: its row-major index, and its weight.
 
-    A weight of nan stays: its tap is the first pixel where there is none.  Gradient: that of the weight.
+    The index is -1 if there is no pixel at the position.  For a weight of nan, it is then 0, so that nan appears in the
+    result.
+    Gradient: that of the weight.
     """
     total = weight * share
     there = (position >= 0) & (position < size) & (index >= 0)
@@ -131,10 +141,11 @@ def _tapped_shape(op: Op, x: Spec, index: Spec, weight: Spec, *, size: int, back
     batch=lambda x, index, weight, *, size, back, batch: batch_merged(tapped, (x, index, weight), size, back),
 )  # fmt: skip
 def tapped(backend, out, x: Tensor, index: Tensor, weight: Tensor, size: Size, back: Flag = False):
-    """Sum the pixels of planes (N, C, P) that tables (N, taps, size) name, times their weights; -1 names none.
+    """Sum the pixels of planes (N, C, P) at the indices in tables (N, taps, size), times their weights; -1 is skipped.
 
-    back: the adjoint, which adds elements (N, C, outputs) times their weights to planes of `size` pixels.
-    Gradient: each is the other's; for a weight, the sum over channels of g times the pixel.
+    back: whether to compute the adjoint, which adds elements (N, C, outputs), times their weights, to planes of `size`
+    pixels.
+    Gradient: for x, the adjoint; for a weight, the sum over channels of g times the pixel.
     """
     steps = Steps(backend, (out,), (x, index, weight))
     for n in range(x.shape[0]):
@@ -144,13 +155,13 @@ def tapped(backend, out, x: Tensor, index: Tensor, weight: Tensor, size: Size, b
 
 
 def _untapped(g: Tensor, index: Tensor, weight: Tensor, size: int, back: bool) -> Tensor:
-    """Return the adjoint; a weight of nan is at no pixel."""
+    """Return the adjoint of `tapped`; a tap with a weight of nan is skipped."""
     result: Tensor = tapped(g, where(weight == weight, index, -1), weight, size, not back)
     return result
 
 
 def _shares(g: Tensor, x: Tensor, index: Tensor) -> Tensor:
-    """Compute the gradient of the weights: the sum over channels of g (N, C, outputs) times pixels of x (N, C, P)."""
+    """Return the gradient of the weights: the sum over channels of g (N, C, outputs) times pixels of x (N, C, P)."""
     (n, c), (taps, outputs) = x.shape[:2], index.shape[1:]
     named = expand(reshape(where(index < 0, 0, index), (n, 1, taps * outputs)), shape=(n, c, taps * outputs))
     pixels = reshape(gather(x, 2, named), (n, c, taps, outputs))

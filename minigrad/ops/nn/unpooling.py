@@ -1,4 +1,4 @@
-"""max_unpool over 1, 2 and 3 dims: the largest elements of windows back to their positions in the image."""
+"""Max unpooling over 1, 2 and 3 dims, which returns the largest elements of windows to their positions in an image."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def max_unpool1d(
     input: Tensor, indices: Tensor, kernel_size: IntOrInts, stride: IntOrInts | None = None, padding: IntOrInts = 0,
     output_size: Any = None,
 ) -> Tensor:  # fmt: skip
-    """Return zeros, with the elements of input where `max_pool1d` found them: see `max_unpool2d`."""
+    """Return zeros with the elements of input at the indices that `max_pool1d` returned; see `max_unpool2d`."""
     return unpooled("max_unpool1d", 1, input, indices, kernel_size, stride, padding, output_size)
 
 
@@ -28,11 +28,12 @@ def max_unpool2d(
     input: Tensor, indices: Tensor, kernel_size: IntOrInts, stride: IntOrInts | None = None, padding: IntOrInts = 0,
     output_size: Any = None,
 ) -> Tensor:  # fmt: skip
-    """Return zeros with the elements of input at `indices`, which `max_pool2d` returned; the last of equal ones.
+    """Return zeros with the elements of input at the indices that `max_pool2d` returned.
 
-    The size of the images is (n - 1) * stride - 2 * padding + kernel_size, or `output_size`, which differs from that by
-    less than a stride; its other dims may be written, too.
-    Gradient: g at the indices, 0 for an element that is not the last.
+    If an index occurs more than once, the last element is stored.
+    output_size: the size of the images; by default, it is (n - 1) * stride - 2 * padding + kernel_size. It may differ
+    from this by less than a stride, and may also contain the leading dims.
+    Gradient: g at the indices, and 0 for an element that was overwritten.
     """
     return unpooled("max_unpool2d", 2, input, indices, kernel_size, stride, padding, output_size)
 
@@ -42,14 +43,14 @@ def max_unpool3d(
     input: Tensor, indices: Tensor, kernel_size: IntOrInts, stride: IntOrInts | None = None, padding: IntOrInts = 0,
     output_size: Any = None,
 ) -> Tensor:  # fmt: skip
-    """Return zeros, with the elements of input where `max_pool3d` found them: see `max_unpool2d`."""
+    """Return zeros with the elements of input at the indices that `max_pool3d` returned; see `max_unpool2d`."""
     return unpooled("max_unpool3d", 3, input, indices, kernel_size, stride, padding, output_size)
 
 
 def unpooled(
     name: str, dims: int, x: Tensor, indices: Tensor, window: Any, stride: Any, padding: Any, output_size: Any
 ) -> Tensor:
-    """Zeros of the size of an image, with elements at positions in its plane."""
+    """Check the arguments, and return zeros of the size of the images with the elements at their positions."""
     if x.ndim not in (dims + 1, dims + 2) or indices.shape != x.shape or not indices.dtype.is_int:
         raise ShapeError(
             f"{name}: expected {dims + 1} or {dims + 2} dims and an integer index for each element, got {describe(x)} "

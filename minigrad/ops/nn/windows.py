@@ -1,10 +1,11 @@
-"""Windows over spatial dims: the largest element or the mean of each, as ops.
+"""Ops over spatial windows: the largest element, the mean, and weighted sums of elements.
 
-A window's largest element is the first of equals, in row-major order, and its gradient goes there; nan is larger than
-all.  The padding counts as -inf for the largest, as 0 for the mean.  Every order of derivative follows from pairs of
-ops that are each other's adjoint: `max_pool_back` puts elements where the largest are, `max_pool_pick` takes them from
-there, `avg_pool` and `avg_pool_back` are the mean and its spreading.  `resample`, its own adjoint, takes weighted sums
-of elements that tables name.  `pooling.py`, `adaptive.py` and `resampling.py` have the functions that users call.
+If several elements of a window are the largest, the first one in row-major order counts, and receives the gradient.
+nan is larger than all numbers.  The padding counts as -inf for the largest element, and as 0 for the mean.  Derivatives
+of every order follow from pairs of ops that are adjoints of each other.  `max_pool_back` adds elements at the positions
+of the largest elements, and `max_pool_pick` reads elements at these positions.  `avg_pool` computes means, and
+`avg_pool_back` distributes them over the windows.  `resample` computes weighted sums from tables; its adjoint is the
+same op with `back`.  `pooling.py`, `adaptive.py` and `resampling.py` have the public functions.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def _sized(op: Op, x: Spec, *others: Spec, window: Window) -> Ints:
     return (*x.shape[:2], *window.size)
 
 
-# ---- the largest ----------------------------------------------------------------------------------------------------
+# ---- the largest element --------------------------------------------------------------------------------------------
 
 
 def _max_request(part: str, window: Window) -> MaxPool:
@@ -68,7 +69,7 @@ def _max_request(part: str, window: Window) -> MaxPool:
     namespace=(),
 )
 def max_pool(backend, out, x: Tensor, window):
-    """Return the largest element of each window.  Gradient: g where the first largest is."""
+    """Return the largest element of each window.  Gradient: g at the first of the largest elements of each window."""
     return backend.prepare(_max_request("values", window), out, x)
 
 
@@ -81,7 +82,10 @@ def max_pool(backend, out, x: Tensor, window):
     namespace=(),
 )
 def max_pool_indices(backend, values, indices, x: Tensor, window):
-    """Return the largest element of each window, and the position of the first one in its plane, row by row."""
+    """Return the largest element of each window, and the row-major position of the first one in its plane.
+
+    Gradient: g at the first of the largest elements of each window.
+    """
     return backend.prepare(_max_request("positions", window), (values, indices), x)
 
 
@@ -94,7 +98,7 @@ def max_pool_indices(backend, values, indices, x: Tensor, window):
     namespace=(),
 )
 def max_pool_back(backend, out, output: Tensor, x: Tensor, window):
-    """Return zeros, with each element of `output` added where x has the first largest of its window."""
+    """Return zeros to which each element of `output` is added, where x has the first largest element of its window."""
     return backend.prepare(_max_request("back", window), out, output, x)
 
 
@@ -107,7 +111,7 @@ def max_pool_back(backend, out, output: Tensor, x: Tensor, window):
     namespace=(),
 )
 def max_pool_pick(backend, out, h: Tensor, x: Tensor, window):
-    """Return the elements of h at the position where x has the first largest element of each window."""
+    """Return the elements of h at the positions where x has the first largest element of each window."""
     return backend.prepare(_max_request("pick", window), out, h, x)
 
 
@@ -127,7 +131,7 @@ def _avg_request(part: str, window: Window) -> AvgPool:
     namespace=(),
 )
 def avg_pool(backend, out, x: Tensor, window):
-    """Return the mean of each window.  Gradient: g over the same divisor, added to the whole window."""
+    """Return the mean of each window.  Gradient: g divided by the same divisor, added to all elements of the window."""
     return backend.prepare(_avg_request("values", window), out, x)
 
 
@@ -140,7 +144,10 @@ def avg_pool(backend, out, x: Tensor, window):
     namespace=(),
 )
 def avg_pool_back(backend, out, output: Tensor, window):
-    """Return each element over the divisor of its window, added to the whole window.  Gradient: the mean of windows."""
+    """Return zeros to which each element, divided by the divisor of its window, is added over the whole window.
+
+    Gradient: the mean of g over each window.
+    """
     return backend.prepare(_avg_request("back", window), out, output)
 
 
@@ -148,14 +155,14 @@ def avg_pool_back(backend, out, output: Tensor, window):
 
 
 def weighted(x: Tensor, d: int, index: Any, weight: Any) -> Tensor:
-    """Return weighted sums of elements along a dim, whose terms are tables (terms, outputs)."""
+    """Return weighted sums of elements along a dim; `index` and `weight` are tables (terms, outputs)."""
     tables = tensor(index, device=x.device), tensor(weight, dtype=x.dtype, device=x.device)
     result: Tensor = resample(x, *tables, dim=d, size=index.shape[1])
     return result
 
 
 def wide_floats(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
-    """Return the dtype of the first operand, a float in which loops compute."""
+    """Return the dtype of the first operand.  Raises DTypeError unless it is float32 or float64."""
     if not specs[0].dtype.is_float or specs[0].dtype.itemsize < 4:
         raise DTypeError(f"{op.label}: got {specs[0]!r}; sums of products need float32 or float64", op=op.label)
     return specs[0].dtype
@@ -182,15 +189,21 @@ def _resampled_shape(op: Op, x: Spec, index: Spec, weight: Spec, *, dim: int, si
     namespace=(),
 )
 def resample(backend, out, x: Tensor, index: Tensor, weight: Tensor, *, dim: Dim, size: Size, back: Flag = False):
-    """Return sums along `dim` of the elements that a table (terms, outputs) names, times their weights; -1 names none.
+    """Return the sums of the elements at the indices in a table (terms, outputs) along `dim`, times their weights.
 
-    back: the adjoint, which adds elements times their weights where they are named.  Gradient: each is the other's.
+    An index of -1 is skipped.
+    back: whether to compute the adjoint, which adds elements, times their weights, at these indices.
+    Gradient: the adjoint of g.
     """
     return backend.prepare(Resample(dim, back), out, x, index, weight)
 
 
 def _resampled_batch(operands: Sequence[Tensor], dim: int, size: int, back: bool, flags: Flags, batch: int) -> Tensor:
-    """One table for all: a dim further.  A table for each: the batch and the dim are one, and so are the tables."""
+    """Return `resample` for a batch.
+
+    If all samples share the tables, the dim is moved by one.  With tables for each sample, the batch and the dim are
+    merged, and the tables are joined.
+    """
     if not flags[1] and not flags[2]:
         return resample(*operands, dim=dim + 1, size=size, back=back)
     x, index, weight = (stretched(each, flag, batch) for each, flag in zip(operands, flags, strict=True))

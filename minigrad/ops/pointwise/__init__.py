@@ -1,1 +1,1 @@
-"""Ops that treat each element alone."""
+"""Elementwise ops: each element of the result depends on one element of each operand."""

@@ -1,12 +1,13 @@
-"""Arithmetic, element by element: the first file to read of `ops`.
+"""Elementwise arithmetic.  This is the first file of `ops` to read.
 
-A declaration is the whole op: every kernel computes the scalar function, and the rules are its derivative, one rule for
-each operand.  `g` is the incoming gradient.  If a rule names an operand, its value is saved until backward;
-otherwise nothing is saved.
+A declaration defines the whole op.  Every kernel computes the scalar function in the body, and the VJP rules are its
+derivative, one rule per operand.  `g` is the incoming gradient.  If a rule has an operand as a parameter, a call saves
+the value of that operand for the backward pass; other values are not saved.
 
-`dtype=` names a rule of `rules.py`: `promote` takes the common dtype of the operands, `number` does too but refuses
-bool, `to_float` converts integers to float.  A body is compiled from its text, so `abs` in it is Python's, even if the
-op has that name.  `linear=` is for transforms; `where_cond` in a rule is `where` as a method.
+`dtype=` is a rule of `rules.py`: `promote` returns the common dtype of the operands, `number` does the same but raises
+an error for bool, and `to_float` converts integers to float.  A body is compiled from its text, so `abs` in a body is
+Python's function, even if the op has this name.  `linear=` is for transforms.  `where_cond` in a rule is `where` as a
+method of the condition.
 """
 
 from __future__ import annotations
@@ -25,9 +26,9 @@ from minigrad.ops.pointwise.rounding import rounded_div, scaled
     otherwise=lambda input, other, alpha, out: add(input, scaled("add", other, alpha), out=out),
 )
 def add(input, other):
-    """Return the sum of input and alpha * other, element by element; shapes broadcast.  For bool it is `or`.
+    """Return input + alpha * other, element by element; shapes broadcast.  For bool, the sum is `or`.
 
-    Gradient: g for both (the engine sums broadcast axes back).
+    Gradient: g for input and alpha*g for other; the engine sums over broadcast dims.
     """
     return input + other
 
@@ -40,13 +41,19 @@ def add(input, other):
     otherwise=lambda input, other, alpha, out: sub(input, scaled("sub", other, alpha), out=out),
 )
 def sub(input, other):
-    """Return the difference of input and alpha * other, element by element; shapes broadcast.  Gradient: g and -g."""
+    """Return input - alpha * other, element by element; shapes broadcast.
+
+    Gradient: g for input and -alpha*g for other.
+    """
     return input - other
 
 
 @elementwise(dtype=promote, vjp=(lambda g, other: g * other, lambda g, input: g * input), linear=each("input", "other"))
 def mul(input, other):
-    """Return the product per element; shapes broadcast.  For bool it is `and`.  Gradient: g*other and g*input."""
+    """Return input * other, element by element; shapes broadcast.  For bool, the product is `and`.
+
+    Gradient: g*other for input and g*input for other.
+    """
     return input * other
 
 
@@ -58,49 +65,51 @@ def mul(input, other):
     otherwise=lambda input, other, rounding_mode, out: rounded_div(input, other, rounding_mode, out),
 )
 def div(input, other):
-    """Return input/other, rounded if rounding_mode is "floor" or "trunc"; integers become the default float.
+    """Return input/other, rounded if rounding_mode is "floor" or "trunc"; without it, integers become floats.
 
-    x/0 is inf or nan, as in IEEE 754.
-    Gradient: g/other and -g*y/other, which stays in range where other**2 would not.
+    x/0 is inf, -inf or nan, as in IEEE 754.
+    Gradient: g/other for input. For other it is -g*y/other with the quotient y, which does not overflow where other**2
+    would. With a rounding mode, both are 0.
     """
     return input / other
 
 
 @elementwise(dtype=number, vjp=(lambda g: -g,), linear=True)
 def neg(x):
-    """Return -x; unsigned integers wrap."""
+    """Return -x; unsigned integers wrap.  Gradient: -g."""
     return -x
 
 
 @elementwise(dtype=number, vjp=(lambda g, x: g * x.sign(),))
 def abs(x):
-    """Return |x|.  Gradient: g*sign(x), 0 at 0."""
+    """Return the absolute value of x.  Gradient: g*sign(x), which is 0 at 0."""
     return abs(x)
 
 
 @elementwise(dtype=number, vjp=(lambda g: zeros_like(g),))
 def sign(x):
-    """Return -1, 0 or 1; nan stays nan.  Gradient: 0."""
+    """Return the sign of x: -1, 0 or 1, and nan for nan.  Gradient: 0."""
     return 1 if x > 0 else -1 if x < 0 else x if x != x else 0
 
 
 @elementwise(dtype=number, vjp=(lambda g, x: g * (x * 2.0),))
 def square(x):
-    """Return x*x.  Gradient: 2*g*x."""
+    """Return the square of x, x*x.  Gradient: 2*g*x."""
     return x * x
 
 
 @elementwise(dtype=number, vjp=(lambda g: zeros_like(g), lambda g: zeros_like(g)))
 def floor_divide(input, other):
-    """Return the largest integer not above input/other, as Python's `//`; an integer over 0 is 0.  Gradient: 0."""
+    """Return floor(input/other), as Python's `//`; for integers, the result is 0 if other is 0.  Gradient: 0."""
     return input // other
 
 
 @elementwise(dtype=number, vjp=(lambda g: g, lambda g, input, other: -(g * input.floor_divide(other))))
 def remainder(input, other):
-    """Return input - other*floor(input/other), with the sign of other, as Python's `%`; for integers 0 if other is 0.
+    """Return input - other*floor(input/other), as Python's `%`; the result has the sign of other.
 
-    Gradient: g for input, -g*floor(input/other) for other.
+    For integers, the result is 0 if other is 0.
+    Gradient: g for input and -g*floor(input/other) for other.
     """
     return input % other
 
@@ -108,20 +117,26 @@ def remainder(input, other):
 @elementwise(dtype=promote, vjp=(lambda g, input, other: half_at_ties(g, input > other, input == other),
                                  lambda g, input, other: half_at_ties(g, other > input, input == other)))  # fmt: skip
 def maximum(input, other):
-    """Return the larger of two; nan wins.  Gradient: g to the larger operand, g/2 to each at ties."""
+    """Return the larger of two elements, or nan if either is nan.
+
+    Gradient: g for the larger operand and 0 for the other; g/2 for each where they are equal.
+    """
     return input if input > other or input != input else other
 
 
 @elementwise(dtype=promote, vjp=(lambda g, input, other: half_at_ties(g, input < other, input == other),
                                  lambda g, input, other: half_at_ties(g, other < input, input == other)))  # fmt: skip
 def minimum(input, other):
-    """Return the smaller of two; nan wins.  Gradient: g to the smaller operand, g/2 to each at ties."""
+    """Return the smaller of two elements, or nan if either is nan.
+
+    Gradient: g for the smaller operand and 0 for the other; g/2 for each where they are equal.
+    """
     return input if input < other or input != input else other
 
 
 def half_at_ties(g, wins, ties):
-    """g where an operand wins, half of it where both are equal, 0 where it loses.
+    """Return g where the operand wins, g/2 where both operands are equal, and 0 elsewhere.
 
-    Chosen, not multiplied: an infinite g times 0 would be nan.
+    The 0 is selected and not multiplied, because an infinite g times 0 would be nan.
     """
     return ties.where_cond(g * 0.5, wins.where_cond(g, 0.0))

@@ -1,9 +1,10 @@
-"""Modified Bessel functions of the first kind, of order 0 and 1, and these times exp(-|x|).
+"""Modified Bessel functions of the first kind, of order 0 and 1, and the same functions times exp(-|x|).
 
-Each is a polynomial, in |x|/4 - 1 up to 8 and in 16/|x| - 1 from there on.  These are Chebyshev series of Cephes: of
-exp(-x)*I0(x), exp(-x)*I1(x)/x, and exp(-x)*sqrt(x) times each.  They were computed again to 45 digits and expanded in
-powers.  On [-1, 1] the powers lose no accuracy, since the coefficients add up to at most 1.  Source: Moshier, Cephes
-Math Library 2.8, i0.c and i1.c.  The derivatives are those of the series, so no digit is lost for large |x|.
+Each function is a polynomial in |x|/4 - 1 for |x| up to 8, and in 16/|x| - 1 for larger |x|.  The polynomials come from
+the Chebyshev series of Cephes for exp(-x)*I0(x) and exp(-x)*I1(x)/x, and for exp(-x)*sqrt(x) times I0(x) and I1(x).
+The coefficients were recomputed to 45 digits and expanded in powers.  On [-1, 1] the expansion loses no accuracy, since
+the magnitudes of the coefficients add up to at most 1.  Source: Moshier, Cephes Math Library 2.8, i0.c and i1.c.  The
+derivatives are those of the series, so no digit is lost for large |x|.
 """
 
 # The bodies of scalar functions are data, which the specialiser reads; they carry no types.
@@ -36,7 +37,7 @@ def near_0(a):
 
 @scalar
 def far_0(a):
-    """Return exp(-a) * sqrt(a) * I0(a) for a from 8 on."""
+    """Return exp(-a) * sqrt(a) * I0(a) for a >= 8."""
     z = 16 / a - 1
     p = ((9.36508689281819e-11 * z + 3.629355229718733e-11) * z - 6.633287112547084e-10) * z - 2.8033819978869995e-10
     p = ((p * z + 2.1968921378829006e-09) * z + 1.1050558794424347e-09) * z - 4.575553424534973e-09
@@ -65,7 +66,7 @@ def near_1(a):
 
 @scalar
 def far_1(a):
-    """Return exp(-a) * sqrt(a) * I1(a) for a from 8 on."""
+    """Return exp(-a) * sqrt(a) * I1(a) for a >= 8."""
     z = 16 / a - 1
     p = ((-9.752397204138195e-11 * z - 3.365431853180176e-11) * z + 6.917089294193807e-10) * z + 2.6340771095136483e-10
     p = ((p * z - 2.297004161885201e-09) * z - 1.0594544160443166e-09) * z + 4.810597405089944e-09
@@ -86,7 +87,7 @@ def scaled_0(x):
 
 @scalar
 def scaled_1(x):
-    """Return exp(-|x|) * I1(x); every derivative at 0 is that from above."""
+    """Return exp(-|x|) * I1(x); every derivative at 0 is the one-sided derivative from above."""
     a = x if x >= 0 else -x
     return x * near_1(a) if a <= 8 else math.copysign(far_1(a) / math.sqrt(a), x)
 

@@ -1,4 +1,4 @@
-"""Shifts and complements of bits, and divisors: ops of integers, without gradients."""
+"""Integer ops without gradients: shifts and complements of bits, common divisors and multiples."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from minigrad.runtime.tensor import Tensor, describe
 
 
 def whole(op: Op, specs: Sequence[Spec]) -> Pair:
-    """As `integer`, but bool is refused."""
+    """Promote as `integer`, but raise DTypeError for bool."""
     if common(specs) is bool_:
         raise refuse(op, specs, "it is defined for integers only; convert with .to(mg.int64)")
     return integer(op, specs)
@@ -23,7 +23,7 @@ def whole(op: Op, specs: Sequence[Spec]) -> Pair:
 
 @composed(in_place=True)
 def bitwise_not(input: Tensor) -> Tensor:
-    """Return input with all bits flipped; for bool `not`.  Raises DTypeError for floats."""
+    """Return the input with all bits flipped; for bool, this is `not`.  Raises DTypeError for floats."""
     if input.dtype.is_float:
         raise DTypeError(f"bitwise_not: got {describe(input)}; bits are defined for bool and integers only",
             op="bitwise_not")  # fmt: skip
@@ -34,23 +34,29 @@ def bitwise_not(input: Tensor) -> Tensor:
 
 @elementwise(dtype=whole)
 def bitwise_left_shift(input, other):
-    """Return input * 2**other, as bits; 0 where other is negative, or not below the number of bits."""
+    """Return the bits of the input, shifted to the left by `other`.
+
+    The result is 0 where other is negative, or not less than the number of bits.
+    """
     return input << other if other >= 0 and other < 64 else 0
 
 
 @elementwise(dtype=whole)
 def bitwise_right_shift(input, other):
-    """Return input / 2**other, rounded down; 0 or -1 where other is negative, or not below the number of bits."""
+    """Return input / 2**other, rounded down.
+
+    Where other is negative, or not less than the number of bits, the result is -1 for a negative input, otherwise 0.
+    """
     return input >> other if other >= 0 and other < 64 else -1 if input < 0 else 0
 
 
 @elementwise(dtype=whole)
 def gcd(input, other):
-    """Return the greatest common divisor of |input| and |other|; that of 0 and 0 is 0."""
+    """Return the greatest common divisor of |input| and |other|; gcd(0, 0) is 0."""
     return math.gcd(input, other)
 
 
 @elementwise(dtype=whole)
 def lcm(input, other):
-    """Return the least common multiple of |input| and |other|, 0 where one is 0; it wraps."""
+    """Return the least common multiple of |input| and |other|, 0 if either is 0; a result that is too large wraps."""
     return abs(input // math.gcd(input, other) * other)

@@ -1,4 +1,4 @@
-"""Elementwise ops of three and four operands: one launch each, and one for each gradient."""
+"""Elementwise ops with three or four operands; each runs in one launch, and so does each of their gradients."""
 
 # The bodies of scalar functions are data, which the specialiser reads; they carry no types.
 # mypy: disable-error-code="no-untyped-def"
@@ -23,22 +23,25 @@ from minigrad.runtime.tensor import Tensor
     ),
 )
 def lerp(input, end, weight):
-    """Return input + weight * (end - input), exactly `end` for the weight 1.
+    """Return input + weight * (end - input); the result is exactly `end` for the weight 1.
 
-    Gradient: g*(1 - weight), g*weight, and g*(end - input) for the weight.
+    Gradient: g*(1 - weight) for input, g*weight for end, and g*(end - input) for weight.
     """
     return input + weight * (end - input) if abs(weight) < 0.5 else end - (end - input) * (1 - weight)
 
 
 def with_value(op: Op, specs: Sequence[Spec]) -> Pair:
-    """As `number`, of the tensors and then of all operands, the last of which is a number."""
+    """Promote as `number`, after a check of the operands without the last one, which is the number `value`."""
     number(op, specs[:-1])
     return number(op, specs)
 
 
 @elementwise(dtype=with_value, vjp="derived", namespace=(), method=False, label="addcmul")
 def add_product(input, tensor1, tensor2, value=1):
-    """Return input + value * tensor1 * tensor2.  Gradient: g, and for each factor g times the others."""
+    """Return input + value * tensor1 * tensor2.
+
+    Gradient: g for input; for each factor, g times the product of the two other factors.
+    """
     return input + value * tensor1 * tensor2
 
 
@@ -57,7 +60,8 @@ def add_product(input, tensor1, tensor2, value=1):
 def add_quotient(input, tensor1, tensor2, value=1):
     """Return input + value * tensor1 / tensor2.
 
-    Gradient: g, g*value/tensor2, minus that times tensor1/tensor2, and g*tensor1/tensor2 for the value.
+    Gradient: g for input, g*value/tensor2 for tensor1, -g*value*tensor1/tensor2**2 for tensor2, and g*tensor1/tensor2
+    for value.
     """
     return input + value * (tensor1 / tensor2)
 
@@ -70,5 +74,8 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 
 
 @composed(in_place=True, out=False)
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Scalar = 1, out: Tensor | None = None) -> Tensor:
-    """Return input + value * tensor1 / tensor2 per element; shapes broadcast.  Integers become the default float."""
+    """Return input + value * tensor1 / tensor2, element by element; shapes broadcast.
+
+    Integers are converted to the default float.
+    """
     return add_quotient(input, tensor1, tensor2, value, out=out)

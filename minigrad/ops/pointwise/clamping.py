@@ -1,4 +1,4 @@
-"""Bounds: an element, not below one operand and not above another."""
+"""Clamping of elements to a lower and an upper bound."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ from minigrad.runtime.tensor import Tensor, describe
     ),
 )
 def clamp_between(x, lo, hi):
-    """Return min(max(x, lo), hi); nan stays nan, and a bound that is nan produces nan.
+    """Return min(max(x, lo), hi); the result is nan if x or a bound is nan.
 
-    Gradient: g inside and at the bounds, 0 outside; there the bound receives g.
+    Gradient: for x, g between the bounds and at a bound, 0 outside. Where x is outside, the bound that was taken
+    receives g.
     """
     low = x if x >= lo or x != x else lo
     return low if low <= hi or low != low else hi
@@ -34,8 +35,9 @@ def clamp_between(x, lo, hi):
 def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None = None) -> Tensor:
     """Return min(max(input, min), max); either bound may be None, a number or a tensor.
 
-    Gradient: g inside and at the bounds, 0 outside; there the bound receives g.
-    Raises ArgumentError without any bound.
+    Gradient: for the input, g between the bounds and at a bound, 0 outside. Where the input is outside, the bound that
+    was taken receives g.
+    Raises ArgumentError if both bounds are None.
     """
     if min is None and max is None:
         raise ArgumentError(f"clamp: {describe(input)} has no bound; pass min, max, or both", op="clamp")
@@ -47,11 +49,17 @@ def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None
 
 @composed(in_place=True, out=False)
 def clamp_min(input: Tensor, min: Any, *, out: Tensor | None = None) -> Tensor:
-    """Return input, not below min.  Gradient: g there and at the bound, 0 below, where the bound gets it."""
+    """Return the larger of the input and `min`.
+
+    Gradient: g for the input where it is not below `min`; otherwise g for `min`.
+    """
     return clamp_between(input, min, float("inf") if input.dtype.is_float else input.dtype.highest, out=out)
 
 
 @composed(in_place=True, out=False)
 def clamp_max(input: Tensor, max: Any, *, out: Tensor | None = None) -> Tensor:
-    """Return input, not above max.  Gradient: g there and at the bound, 0 above, where the bound gets it."""
+    """Return the smaller of the input and `max`.
+
+    Gradient: g for the input where it is not above `max`; otherwise g for `max`.
+    """
     return clamp_between(input, float("-inf") if input.dtype.is_float else input.dtype.lowest, max, out=out)

@@ -1,6 +1,6 @@
 """Comparisons, logical ops, and selection by a condition.
 
-The result of a comparison is bool and has no gradient. nan is equal to nothing, itself included.
+The result of a comparison is bool and has no gradient.  nan is not equal to any value, including nan.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def isnan(x):
 
 @elementwise(dtype=compare)
 def isinf(x):
-    """Return whether x is infinite, of either sign."""
+    """Return whether x is inf or -inf."""
     return x == x and x - x != 0
 
 
@@ -66,19 +66,19 @@ def isfinite(x):
 
 @elementwise(dtype=logical_values)
 def logical_and(input, other):
-    """Return whether both are not zero."""
+    """Return whether both operands are nonzero."""
     return input != 0 and other != 0
 
 
 @elementwise(dtype=logical_values)
 def logical_or(input, other):
-    """Return whether one is not zero."""
+    """Return whether at least one operand is nonzero."""
     return input != 0 or other != 0
 
 
 @elementwise(dtype=logical_values)
 def logical_xor(input, other):
-    """Return whether exactly one is not zero."""
+    """Return whether exactly one operand is nonzero."""
     return (input != 0) != (other != 0)
 
 
@@ -90,19 +90,19 @@ def logical_not(x):
 
 @elementwise(dtype=integer)
 def bitwise_and(input, other):
-    """Return the bits in both; for bool `and`."""
+    """Return the bits that are set in both operands; for bool, this is `and`."""
     return input & other
 
 
 @elementwise(dtype=integer)
 def bitwise_or(input, other):
-    """Return the bits in either; for bool `or`."""
+    """Return the bits that are set in at least one operand; for bool, this is `or`."""
     return input | other
 
 
 @elementwise(dtype=integer)
 def bitwise_xor(input, other):
-    """Return the bits that are set in exactly one operand; for bool, `!=`."""
+    """Return the bits that are set in exactly one operand; for bool, this is `!=`."""
     return input ^ other
 
 
@@ -118,9 +118,10 @@ def bitwise_xor(input, other):
     sole=lambda condition: schema["nonzero"].public(condition, as_tuple=True),  # type: ignore[misc]
 )
 def where(condition, input, other):
-    """Return input where the condition is True, otherwise other; the condition must be bool.  All three broadcast.
+    """Return input where the condition is True, otherwise other; the three operands broadcast.
 
-    Of the condition alone, the indices of its nonzero elements, as `nonzero(condition, as_tuple=True)`.
-    Gradient: g to the operand that was chosen, 0 to the other.
+    The condition must be bool.  `where(condition)` returns the indices of the nonzero elements of the condition, as
+    `nonzero(condition, as_tuple=True)`.
+    Gradient: g for the operand that was selected, and 0 for the other operand.
     """
     return input if condition else other

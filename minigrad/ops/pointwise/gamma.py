@@ -1,7 +1,8 @@
-"""The logarithm of the gamma function, its derivatives, and the zeta function that they are made of.
+"""The logarithm of the gamma function, its derivatives, and the zeta function, from which polygamma is computed.
 
-Below 0 the functions are reflected; above, they are sums of ten terms, and from there on asymptotic series.  Source:
-Abramowitz and Stegun, Handbook of Mathematical Functions, 6.3.7 and 6.3.18, 6.4.7 and 6.4.11, 23.2.9 (Euler-Maclaurin).
+For x >= 0, a function is a sum of ten terms of its recurrence, plus its asymptotic series at x + 10.  For x < 0, the
+reflection formula is used.  Source: Abramowitz and Stegun, Handbook of Mathematical Functions, 6.3.7 and 6.3.18, 6.4.7
+and 6.4.11, 23.2.9 (Euler-Maclaurin).
 """
 
 # The bodies of scalar functions are data, which the specialiser reads; they carry no types.
@@ -21,13 +22,13 @@ from minigrad.runtime.tensor import Tensor, describe
 
 @elementwise(dtype=to_float, vjp=(lambda g, x: g * x.digamma(),))
 def lgamma(x):
-    """Return log(|gamma(x)|), inf at 0 and at negative integers.  Gradient: g*digamma(x)."""
+    """Return log(|gamma(x)|); inf at 0 and at negative integers.  Gradient: g*digamma(x)."""
     return math.lgamma(x)
 
 
 @scalar
 def digamma_above(x):
-    """digamma for x >= 0."""
+    """Return digamma(x) for x >= 0."""
     z = x + 10
     r = 1 / (z * z)
     far = r * (1 / 12 - r * (1 / 120 - r * (1 / 252 - r * (1 / 240 - r * (1 / 132 - r * (691 / 32760 - r / 12))))))
@@ -38,7 +39,7 @@ def digamma_above(x):
 
 @elementwise(dtype=to_float, vjp=(lambda g, x: g * trigamma(x),))
 def digamma(x):
-    """Return the derivative of lgamma: -inf at 0, inf at -0.0, nan at negative integers.
+    """Return the derivative of lgamma; -inf at 0, inf at -0.0, and nan at negative integers.
 
     Gradient: g*polygamma(1, x).
     """
@@ -55,7 +56,7 @@ def inverse_square(x):
 
 @scalar
 def trigamma_above(x):
-    """trigamma for x >= 0."""
+    """Return trigamma(x) for x >= 0."""
     z = x + 10
     r = 1 / (z * z)
     far = r / z * (1 / 6 - r * (1 / 30 - r * (1 / 42 - r * (1 / 30 - r * (5 / 66 - r * (691 / 2730 - r * (7 / 6)))))))
@@ -73,13 +74,13 @@ def reflection(x):
 
 @elementwise(dtype=to_float, namespace=(), method=False, vjp="derived")
 def trigamma(x):
-    """Return the derivative of digamma: inf at 0 and at negative integers."""
+    """Return the derivative of digamma; inf at 0 and at negative integers.  Gradient: g*polygamma(2, x)."""
     return trigamma_above(x) if x >= 0 else reflection(x) - trigamma_above(1 - x)
 
 
 @scalar
 def zeta_above(input, other):
-    """Return the sum of (k + other)**-input over all k from 0 on, for other > 0 and input > 1 (Euler and Maclaurin)."""
+    """Return the sum of (k + other)**-input over all k >= 0, for other > 0 and input > 1 (Euler-Maclaurin formula)."""
     z = other + 10
     r = 1 / (z * z)
     high = (input + 9) * (input + 10) * r * (691 / 1307674368000 - (input + 11) * (input + 12) * r / 74724249600)
@@ -93,7 +94,10 @@ def zeta_above(input, other):
 
 @scalar
 def zeta_below(input, other):
-    """Return the same sum for other < 0 and an integer input: terms below 0, of sign (-1)**input, are separate."""
+    """Return the sum of `zeta_above` for other < 0 and an integer input.
+
+    The terms with a negative base k + other, whose sign is (-1)**input, are added separately.
+    """
     part = other - math.floor(other)
     terms = zeta_above(input, 1 - part) - zeta_above(input, 1 - other)
     odd = input - 2 * math.floor(input / 2)
@@ -107,10 +111,11 @@ def zeta_below(input, other):
     vjp=(None, lambda g, input, other: -(g * input) * zeta(input + 1.0, other)),
 )
 def zeta(input, other):
-    """Return the sum of (k + other)**-input over all k from 0 on: inf for input 1, nan below.
+    """Return the Hurwitz zeta function: the sum of (k + other)**-input over all k >= 0.
 
-    It is inf where other is 0 or a negative integer.  For other negative values of other it is nan, unless input is an
-    integer.  Gradient: -g*input*zeta(input + 1, other) for other; none for input.
+    The result is inf where input is 1, and nan where input is less than 1.  It is inf where `other` is 0 or a negative
+    integer.  For any other negative value of `other`, it is nan unless input is an integer.
+    Gradient: -g*input*zeta(input + 1, other) for other; the function is not differentiable with respect to input.
     """
     pole = input == 1 or (other <= 0 and other == math.floor(other))
     below = zeta_below(input, other) if input == math.floor(input) else math.nan
@@ -119,7 +124,7 @@ def zeta(input, other):
 
 @composed(method=False)
 def polygamma(n: Int, input: Tensor) -> Tensor:
-    """Return the n-th derivative of digamma.  Gradient: g*polygamma(n + 1, x).
+    """Return the n-th derivative of digamma.  Gradient: g*polygamma(n + 1, input).
 
     Raises ArgumentError for a negative n.
     """
@@ -132,9 +137,11 @@ def polygamma(n: Int, input: Tensor) -> Tensor:
 
 @composed(in_place=True)
 def mvlgamma(input: Tensor, p: Int) -> Tensor:
-    """Return the log of the multivariate gamma function of p dims: a sum of lgamma(input - k/2), and p(p-1)/4*log(pi).
+    """Return the logarithm of the multivariate gamma function of dimension p.
 
-    Gradient: g times the sum of digamma(input - k/2), over k from 0 to p - 1.
+    It is the sum of lgamma(input - k/2) over k from 0 to p - 1, plus p*(p - 1)/4*log(pi).
+    Gradient: g times the sum of digamma(input - k/2) over k from 0 to p - 1.
+    Raises ArgumentError if p is not positive.
     """
     if p < 1:
         raise ArgumentError(f"mvlgamma: p must be positive, got {p} for {describe(input)}", op="mvlgamma")

@@ -1,6 +1,6 @@
-"""Inverses of the error function and of the normal distribution function, and the logarithm of the latter.
+"""Inverses of the error function and of the normal distribution function, and the logarithm of that function.
 
-erf and erfc are in `explog.py`, and ndtr, the distribution function itself.
+`explog.py` has erf and erfc, and ndtr, which is the normal distribution function.
 """
 
 # The bodies of scalar functions are data, which the specialiser reads; they carry no types.
@@ -17,7 +17,10 @@ from minigrad.declare.rules import to_float
 
 @scalar
 def closer(y, a, c):
-    """Return one step of Halley's method towards erf(y) = a, or, where that would round, erfc(y) = c."""
+    """Return the result of one step of Halley's method from y.
+
+    The step solves erf(y) = a for a < 0.5, and otherwise erfc(y) = c, because 1 - erf(y) would cancel.
+    """
     root = math.exp(y * y / 2)
     u = (math.erf(y) - a if a < 0.5 else c - math.erfc(y)) * root * root * 0.8862269254527580
     return y - u / (1 + y * u)
@@ -27,8 +30,8 @@ def closer(y, a, c):
 def inverse(a, c):
     """Return the y with erf(y) = a and erfc(y) = c = 1 - a, for a from 0 to 1.
 
-    Two steps from a quotient of polynomials with three right digits.  Source of that: Blair, Edwards and Johnson,
-    Mathematics of Computation 30 (1976), 827-830, as PyTorch has it.
+    Two steps of Halley's method improve a quotient of polynomials, which is accurate to three digits.  Source of the
+    quotient: Blair, Edwards and Johnson, Mathematics of Computation 30 (1976), 827-830, with PyTorch's coefficients.
     """
     z = math.sqrt(-math.log(c / 2))
     far = ((1.641345311 * z + 3.429567803) * z - 1.624906493) * z - 1.970840454
@@ -41,7 +44,10 @@ def inverse(a, c):
 
 @elementwise(dtype=to_float, vjp=(lambda g, y: g * (y * y).exp() * (math.sqrt(math.pi) / 2.0),))
 def erfinv(x):
-    """Return the y with erf(y) = x: infinities at -1 and 1, nan beyond.  Gradient: g*sqrt(pi)/2*exp(y**2)."""
+    """Return the y with erf(y) = x; -inf at -1, inf at 1, and nan outside [-1, 1].
+
+    Gradient: g*sqrt(pi)/2*exp(y**2).
+    """
     return math.copysign(inverse(math.fabs(x), 1 - math.fabs(x)), x)
 
 
@@ -50,22 +56,26 @@ def erfinv(x):
     vjp=(lambda g, y: g * (y * y * 0.5).exp() * math.sqrt(2.0 * math.pi),),
 )  # fmt: skip
 def ndtri(x):
-    """Return the y with ndtr(y) = x: infinities at 0 and 1, nan outside.  Gradient: g*sqrt(2*pi)*exp(y**2/2)."""
+    """Return the y with ndtr(y) = x; -inf at 0, inf at 1, and nan outside [0, 1].
+
+    Gradient: g*sqrt(2*pi)*exp(y**2/2).
+    """
     tail = x if x < 0.5 else 1 - x
     return (1.4142135623730951 if x >= 0.5 else -1.4142135623730951) * inverse(1 - 2 * tail, 2 * tail)
 
 
 @scalar
 def tail_fraction(t):
-    """Return exp(-t**2/2) / sqrt(2*pi) / (1 - ndtr(t)) far above 0: a continued fraction of ten levels, for t >= 12."""
+    """Return exp(-t**2/2) / sqrt(2*pi) / (1 - ndtr(t)) for t >= 12, by a continued fraction of ten levels."""
     return t + 1 / (t + 2 / (t + 3 / (t + 4 / (t + 5 / (t + 6 / (t + 7 / (t + 8 / (t + 9 / (t + 10 / t)))))))))
 
 
 @elementwise(dtype=to_float, namespace=SPECIAL, method=False, vjp="derived")
 def log_ndtr(x):
-    """Return log(ndtr(x)), without underflow.  Gradient: g*exp(-x**2/2)/sqrt(2*pi)/ndtr(x), about -g*x far below 0.
+    """Return log(ndtr(x)) without underflow.
 
-    Below -12 by the continued fraction of the tail.  Source: Abramowitz and Stegun, 26.2.14.
+    For x < -12, it is computed from the continued fraction of the tail.  Source: Abramowitz and Stegun, 26.2.14.
+    Gradient: g*exp(-x**2/2)/sqrt(2*pi)/ndtr(x), which is about -g*x far below 0.
     """
     tail = -x * x / 2 - 0.9189385332046727 - math.log(tail_fraction(-x))
     upper = math.log1p(-math.normal_cdf(-x))  # type: ignore[attr-defined]

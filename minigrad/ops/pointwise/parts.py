@@ -1,4 +1,4 @@
-"""A number as two: its mantissa and its exponent.  Ops whose scalar function returns a tuple."""
+"""The decomposition of a number into its mantissa and its exponent, by a scalar function that returns a tuple."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from minigrad.runtime.tensor import Tensor
 
 
 def _mantissa_and_exponent(op: Op, specs: Sequence[Spec]) -> tuple[np.dtype[Any], tuple[DType, DType]]:
-    """Return a float of the operand's dtype and an int32."""
+    """Return the compute dtype, and the dtypes of the results: the operand's float dtype and int32."""
     dtype = floating(op, specs)
     return dtype.compute, (dtype, int32)
 
 
 def _mantissa_rule(g: Tensor, exponent: Tensor) -> Tensor:
-    """g / 2**exponent, as two products: 2**16 is infinite in float16, and 2**-16 is not 0."""
+    """Return g / 2**exponent, as two products, because in float16 2**16 is inf, while 2**-16 is not 0."""
     half = exponent.floor_divide(2)
     return g * half.to(g.dtype).neg().exp2() * (half - exponent).to(g.dtype).exp2()
 
@@ -31,10 +31,10 @@ def _mantissa_rule(g: Tensor, exponent: Tensor) -> Tensor:
 def frexp(input):
     """Return the mantissa and the exponent of each element: input = mantissa * 2**exponent.
 
-    The mantissa has the dtype of the input and lies in [0.5, 1) or (-1, -0.5].  The exponent is int32.  For 0, an
-    infinity or nan the mantissa is the input and the exponent is 0.
-    Gradient: g / 2**exponent of the mantissa's g; none flows through the exponent.  It is g at 0, and at a power of
-    two that of the numbers above it, since the mantissa jumps there.
+    The mantissa has the dtype of the input and is in [0.5, 1) or (-1, -0.5].  The exponent is int32.  For 0, inf, -inf
+    and nan, the mantissa is the input and the exponent is 0.
+    Gradient: g / 2**exponent, with the gradient g of the mantissa; no gradient flows through the exponent. At 0 it is
+    g. At a power of two, where the mantissa jumps, it is the derivative on the side of larger magnitudes.
     """
     size = abs(input)
     regular = (size < math.inf) & (size > 0)  # `and` would be a branch, and the loop would not vectorise

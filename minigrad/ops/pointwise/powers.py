@@ -19,19 +19,19 @@ from minigrad.runtime.tensor import Tensor, describe
 
 @elementwise(dtype=to_float, vjp=(lambda g, y: -(g * y * y),))
 def reciprocal(x):
-    """Return 1/x.  Gradient: -g/x**2."""
+    """Return the reciprocal 1/x; inf or -inf at 0.  Gradient: -g/x**2."""
     return 1 / x
 
 
 @elementwise(dtype=to_float, vjp=(lambda g, y: g / (y * 2.0),))
 def sqrt(x):
-    """Return the square root; nan below 0.  Gradient: g/(2*sqrt(x)), inf at 0."""
+    """Return the square root of x; nan for x < 0.  Gradient: g/(2*sqrt(x)), which is inf at 0."""
     return math.sqrt(x)
 
 
 @elementwise(dtype=to_float, vjp=(lambda g, x, y: g * y / (x * -2.0),))
 def rsqrt(x):
-    """Return 1/sqrt(x).  Gradient: -g/(2*x*sqrt(x))."""
+    """Return 1/sqrt(x); inf at 0, and nan for x < 0.  Gradient: -g/(2*x*sqrt(x))."""
     return 1 / math.sqrt(x)
 
 
@@ -43,29 +43,32 @@ def rsqrt(x):
     ),
 )
 def hypot(input, other):
-    """Return sqrt(input**2 + other**2), where the squares may overflow; infinite if one operand is.
+    """Return sqrt(input**2 + other**2), also where the squares would overflow; inf if an operand is infinite.
 
-    Gradient: g*input/y and g*other/y; 0 at the origin, nan where both are infinite.
+    Gradient: g*input/y for input and g*other/y for other, with the result y; 0 at the origin, and nan where both
+    operands are infinite.
     """
     return math.hypot(input, other)
 
 
 @elementwise(dtype=number, vjp=(lambda g, x: g * (x * x * 3.0),), namespace=(), method=False, label="pow")
 def cube(x):
-    """Return x*x*x.  Gradient: 3*g*x**2."""
+    """Return the cube of x, x*x*x.  Gradient: 3*g*x**2."""
     return x * x * x
 
 
-# Ops that cost a tenth of a true power and have its values, except the root of -0.0 and of -inf, as in PyTorch.
+# Ops that take a tenth of the time of a general power.  Their values are equal, except the roots of -0.0 and -inf, as
+# in PyTorch.
 SHORT_POWERS = {
     2: square, 3: cube, 0.5: sqrt, -0.5: rsqrt, -1: reciprocal, -2: lambda x, out: reciprocal(square(x), out=out)
 }  # fmt: skip
 
 
 def power_by_number(input: Any, exponent: Any, out: Any) -> Any:
-    """Return floats to the power of a Python number that has an op of its own; None for another power.
+    """Return a float tensor to the power of a Python number in SHORT_POWERS; None for any other power.
 
-    Raises DTypeError for integers to the power of a negative integer of Python or NumPy: an integer would be 0.
+    Raises DTypeError for an integer tensor to the power of a negative Python or NumPy integer, because the result would
+    almost always be 0 as an integer.
     """
     if exponent.__class__ in (int, float) and isinstance(input, Tensor) and input.dtype.is_float:
         short = SHORT_POWERS.get(exponent)
@@ -89,34 +92,36 @@ def power_by_number(input: Any, exponent: Any, out: Any) -> Any:
     ),
 )
 def pow(input, exponent):
-    """Return input**exponent; negative bases with integer exponents work.  Integers stay integers and wrap.
+    """Return input**exponent, element by element; shapes broadcast.
 
-    For an integer base, a negative integer exponent in a tensor produces 0, except for the bases 1 and -1.  A negative
-    Python int raises DTypeError.  Floats to the powers 2, 3, 0.5, -0.5 and -1 use the square, the cube and so on.
-
-    Gradient: with a the input and b the exponent, g*b*a**(b-1) for a (0 where b is 0), and g*a**b*log(a) for b (0
-    where a is 0 and b >= 0; nan where a < 0).
+    A negative base has a real power only for integer exponents, and otherwise the result is nan.  Integers stay
+    integers and wrap.  For an integer base, a negative exponent in an integer tensor produces 0, except for the bases 1
+    and -1.  For floats, the exponents 2, 3, 0.5, -0.5, -1 and -2 as Python numbers run the faster `square`, `sqrt`,
+    `rsqrt`, `reciprocal` and x*x*x.
+    Gradient: with the base a and the exponent b, g*b*a**(b-1) for a, which is 0 where b is 0, and g*a**b*log(a) for b,
+    which is 0 where a is 0 and b >= 0, and nan where a < 0.
+    Raises DTypeError for integers to the power of a negative Python or NumPy integer.
     """
     return input**exponent
 
 
 def double(op: Op, specs: Sequence[Spec]) -> Pair:
-    """float64, whatever the operands are."""
+    """Compute in float64 and return float64, for operands of any dtype."""
     return float64.compute, float64
 
 
 @elementwise(dtype=double, vjp="derived")
 def float_power(input, exponent):
-    """Return input**exponent, in float64 for every dtype.  Gradient: as of `pow`."""
+    """Return input**exponent, computed and returned in float64 for every dtype.  Gradient: the same as for `pow`."""
     return input**exponent
 
 
 def pow_base_rule(g, input, exponent):
-    """d(a**b)/da: the product with b is cut at b = 0, where a**(b-1) may be infinite."""
+    """Return g*b*a**(b-1), the gradient for the base a; it is 0 at b = 0, where a**(b-1) may be infinite."""
     return (exponent == 0.0).where_cond(0.0, g * exponent * input ** (exponent == 0.0).where_cond(1.0, exponent - 1.0))
 
 
 def pow_exponent_rule(g, input, exponent, y):
-    """d(a**b)/db: 0 at a = 0 for b >= 0, the limit of a**b * log(a)."""
+    """Return g*a**b*log(a), the gradient for the exponent b; at a = 0 it is 0 for b >= 0, the limit for b > 0."""
     flat = (input == 0.0) & (exponent >= 0.0)
     return flat.where_cond(0.0, g * y * flat.where_cond(1.0, input).log())

@@ -1,7 +1,7 @@
-"""Rounding to integers, and the second parameters of `add`, `sub` and `div`.
+"""Rounding to integers, and the parameters `alpha` of `add` and `sub` and `rounding_mode` of `div`.
 
-The derivative of rounding is 0 wherever there is one, so the gradient is 0 everywhere.
-Integers pass through unchanged.
+The derivative of rounding is 0 wherever it exists, so the gradient is 0 everywhere.
+Rounding returns integers unchanged.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from minigrad.runtime.tensor import Tensor, describe
 
 @elementwise(dtype=number, vjp=(lambda g: zeros_like(g),))
 def floor(x):
-    """Return the largest integer not above x.  Gradient: 0."""
+    """Return the largest integer that is not greater than x.  Gradient: 0."""
     return math.floor(x)
 
 
 @elementwise(dtype=number, vjp=(lambda g: zeros_like(g),))
 def ceil(x):
-    """Return the smallest integer not below x.  Gradient: 0."""
+    """Return the smallest integer that is not less than x.  Gradient: 0."""
     return math.ceil(x)
 
 
 @elementwise(dtype=number, vjp=(lambda g: zeros_like(g),))
 def trunc(x):
-    """Return x without its fraction.  Gradient: 0."""
+    """Return x rounded towards zero to an integer.  Gradient: 0."""
     return math.trunc(x)
 
 
@@ -44,15 +44,16 @@ def trunc(x):
     otherwise=lambda x, decimals, out: rounded(x, decimals, out),
 )
 def round(x):
-    """Return the nearest integer, or multiple of 10**-decimals; ties go to even: round(0.5) = 0, round(1.5) = 2.
+    """Return x rounded to the nearest integer, or to the nearest multiple of 10**-decimals.
 
+    Ties are rounded to the even neighbour: round(0.5) is 0, and round(1.5) is 2.
     Gradient: 0.
     """
     return round(x)
 
 
 def rounded(x, decimals, out):
-    """Return a tensor rounded to a number of decimals, which may be negative."""
+    """Return x rounded to a number of decimals, which may be negative."""
     power = 10.0 ** abs(as_int(decimals, "decimals", "round"))
     result = (round(x * power) / power if decimals > 0 else round(x / power) * power).to(x.dtype)
     return result if out is None else copy_result("round", result, out)
@@ -66,7 +67,7 @@ def scaled(name, other, alpha):
 
 
 def rounded_div(input, other, mode, out):
-    """Return a quotient that is rounded down, or towards zero.  Integers keep their dtype."""
+    """Return input/other, rounded down for "floor" and towards zero for "trunc"; integers keep their dtype."""
     if mode == "floor":
         return Tensor.floor_divide(input, other, out=out)
     if mode != "trunc":

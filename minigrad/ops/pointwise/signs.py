@@ -1,4 +1,4 @@
-"""Signs and pieces of one number, and choices between two: what floats have besides arithmetic.
+"""Signs, fractions and neighbours of floats, minima and maxima that ignore nan, and replacement of nan and infinities.
 
 Gradients at nan, at 0 and at ties are those of PyTorch.
 """
@@ -22,7 +22,7 @@ from minigrad.runtime.tensor import Tensor, describe
 
 
 def wide_enough(op: Op, specs: Sequence[Spec]) -> Pair:
-    """Return the promoted dtype, which must be one in which loops compute."""
+    """Return the promoted float dtype.  Raises DTypeError for float16 and bfloat16, which loops compute in float32."""
     dtype = floating(op, specs)
     if dtype.compute.itemsize != dtype.itemsize:
         raise refuse(op, specs, "float32 or float64 is needed; loops compute halves in float32")
@@ -31,7 +31,7 @@ def wide_enough(op: Op, specs: Sequence[Spec]) -> Pair:
 
 @composed(out=False)
 def positive(input: Tensor) -> Tensor:
-    """Return the input itself; bool is refused, as by `neg`."""
+    """Return the input itself.  Raises DTypeError for bool, as `neg` does."""
     if input.dtype is bool_:
         raise DTypeError(f"positive: got {describe(input)}; convert with .to(mg.int64)", op="positive")
     return input
@@ -39,63 +39,73 @@ def positive(input: Tensor) -> Tensor:
 
 @elementwise(dtype=number, vjp=(lambda g: g, lambda g, input, other: -(g * (input / other).trunc())))
 def fmod(input, other):
-    """Return input - other*trunc(input/other), with the sign of input, as C's fmod; for integers 0 if other is 0.
+    """Return input - other*trunc(input/other), as C's fmod; the result has the sign of input.
 
-    Gradient: g for input, -g*trunc(input/other) for other.
+    For integers, the result is 0 if other is 0.
+    Gradient: g for input and -g*trunc(input/other) for other.
     """
     return math.fmod(input, other)
 
 
 @elementwise(dtype=to_float, vjp=(lambda g, input, y: g * (input.sign() * y.sign()), lambda g: zeros_like(g)))
 def copysign(input, other):
-    """Return |input| with the sign of other, which -0.0 and nan have too.
+    """Return |input| with the sign of other; -0.0 and nan have a sign as well.
 
-    Gradient: g where the sign stays, -g where it turns, 0 at 0; 0 for other.
+    Gradient: for input, g where its sign does not change, -g where it changes, and 0 at 0; for other, 0.
     """
     return math.copysign(input, other)
 
 
 @elementwise(dtype=compare)
 def signbit(x):
-    """Return whether the sign of x is minus, which -0.0 and nan may have too."""
+    """Return whether the sign bit of x is set; -0.0 and nan have a sign bit as well."""
     return math.copysign(1, x) < 0
 
 
 @elementwise(dtype=promote, vjp=(lambda g: zeros_like(g), lambda g, input: (input == 0.0).where_cond(g, 0.0)))
 def heaviside(input, values):
-    """Return 0 below 0, 1 above, and values at 0; 0 for nan.  Gradient: 0; g at 0 for values."""
+    """Return the Heaviside step function: 0 for input < 0, 1 for input > 0, `values` at 0, and 0 for nan.
+
+    Gradient: 0 for input; for values, g where input is 0 and 0 elsewhere.
+    """
     return values if input == 0 else input > 0
 
 
 @elementwise(dtype=number, vjp=(lambda g: g,))
 def frac(x):
-    """Return x without its integer part, with the sign of x; nan for an infinity.  Gradient: g."""
+    """Return the fraction x - trunc(x), which has the sign of x; nan for inf and -inf.  Gradient: g."""
     return x - math.trunc(x)
 
 
 @elementwise(dtype=promote, vjp="derived")
 def fmax(input, other):
-    """Return the larger of two; the other one if one is nan.  Gradient: g to the larger, at ties to input."""
+    """Return the larger of two elements; if one of them is nan, return the other one.
+
+    Gradient: g for the operand that was returned, and 0 for the other; where they are equal, g for input.
+    """
     return input if input >= other or other != other else other
 
 
 @elementwise(dtype=promote, vjp="derived")
 def fmin(input, other):
-    """Return the smaller of two; the other one if one is nan.  Gradient: g to the smaller, at ties to input."""
+    """Return the smaller of two elements; if one of them is nan, return the other one.
+
+    Gradient: g for the operand that was returned, and 0 for the other; where they are equal, g for input.
+    """
     return input if input <= other or other != other else other
 
 
 @elementwise(dtype=to_float, vjp="derived")
 def ldexp(input, other):
-    """Return input * 2**other.  Gradient: g*2**other, and g*y*ln(2) for other."""
+    """Return input * 2**other.  Gradient: g*2**other for input, and g*y*ln(2) with the result y for other."""
     return input * math.exp2(other)
 
 
 @elementwise(dtype=wide_enough, vjp=(lambda g: g, lambda g: zeros_like(g)))
 def nextafter(input, other):
-    """Return the number of input's dtype next to it, towards other; float32 and float64 only.
+    """Return the next number after input in the direction of other, in the dtype of the operands.
 
-    Gradient: g, and 0 for other.
+    Gradient: g for input, and 0 for other.  Raises DTypeError unless the dtype is float32 or float64.
     """
     return math.nextafter(input, other)
 
@@ -123,7 +133,10 @@ FINITE = (lambda g, x: x.isfinite().where_cond(g, 0.0), None, None, None)
 
 @elementwise(dtype=promote, name="nan_to_num", namespace=(), method=False, vjp=FINITE)
 def finite_or(x, nan, posinf, neginf):
-    """Return x where it is finite, otherwise one of three numbers.  Gradient: g where x is finite."""
+    """Return x where it is finite, and otherwise `nan`, `posinf` or `neginf`.
+
+    Gradient: g where x is finite, and 0 elsewhere.
+    """
     return nan if x != x else x if x - x == 0 else posinf if x > 0 else neginf
 
 
@@ -131,10 +144,10 @@ def finite_or(x, nan, posinf, neginf):
 def nan_to_num(
     input: Tensor, nan: float | None = None, posinf: float | None = None, neginf: float | None = None
 ) -> Tensor:
-    """Replace nan by the argument nan, inf by posinf and -inf by neginf.
+    """Replace nan by `nan`, inf by `posinf` and -inf by `neginf`.
 
-    The defaults are 0 and the largest numbers of the dtype, negative for -inf.
-    Gradient: g where input is finite, otherwise 0.
+    The defaults are 0, the largest and the smallest finite number of the dtype.
+    Gradient: g where the input is finite, and 0 elsewhere.
     """
     if not input.dtype.is_float:
         return input.clone()
@@ -145,5 +158,5 @@ def nan_to_num(
 
 @composed(method=False, out=False)
 def rsub(input: Tensor, other: Any, *, alpha: Scalar = 1) -> Tensor:
-    """Return other - alpha * input.  Gradient: -g*alpha, and g for other."""
+    """Return other - alpha * input.  Gradient: -g*alpha for input, and g for other."""
     return other - (input if alpha == 1 else input * alpha)

@@ -1,4 +1,4 @@
-"""Circular and hyperbolic functions and their inverses; angles in radians, and as degrees."""
+"""Circular and hyperbolic functions and their inverses, with angles in radians; conversion to and from degrees."""
 
 from __future__ import annotations
 
@@ -11,37 +11,37 @@ from minigrad.declare.rules import to_float
 
 @elementwise(dtype=to_float, vjp=(lambda g, x: g * x.cos(),))
 def sin(x):
-    """Return the sine.  Gradient: g*cos(x)."""
+    """Return the sine of x.  Gradient: g*cos(x)."""
     return math.sin(x)
 
 
 @elementwise(dtype=to_float, vjp=(lambda g, x: -(g * x.sin()),))
 def cos(x):
-    """Return the cosine.  Gradient: -g*sin(x)."""
+    """Return the cosine of x.  Gradient: -g*sin(x)."""
     return math.cos(x)
 
 
 @elementwise(dtype=to_float, vjp=(lambda g, y: g * (y * y + 1.0),))
 def tan(x):
-    """Return the tangent.  Gradient: g*(1 + tan(x)**2)."""
+    """Return the tangent of x.  Gradient: g*(1 + tan(x)**2)."""
     return math.tan(x)
 
 
 @elementwise(dtype=to_float, vjp=(lambda g, x: g / (1.0 - x * x).sqrt(),))
 def asin(x):
-    """Return the arc sine, nan outside [-1, 1].  Gradient: g/sqrt(1 - x**2), inf at the ends."""
+    """Return the arcsine of x; nan outside [-1, 1].  Gradient: g/sqrt(1 - x**2), which is inf at -1 and 1."""
     return math.asin(x)
 
 
 @elementwise(dtype=to_float, vjp=(lambda g, x: -(g / (1.0 - x * x).sqrt()),))
 def acos(x):
-    """Return the arc cosine, nan outside [-1, 1].  Gradient: -g/sqrt(1 - x**2)."""
+    """Return the arccosine of x; nan outside [-1, 1].  Gradient: -g/sqrt(1 - x**2), which is -inf at -1 and 1."""
     return math.acos(x)
 
 
 @elementwise(dtype=to_float, vjp=(lambda g, x: g / (x * x + 1.0),))
 def atan(x):
-    """Return the arc tangent.  Gradient: g/(1 + x**2)."""
+    """Return the arctangent of x.  Gradient: g/(1 + x**2)."""
     return math.atan(x)
 
 
@@ -53,51 +53,55 @@ def atan(x):
     ),
 )
 def atan2(input, other):
-    """Return the angle of the point (other, input), in (-pi, pi].
+    """Return the angle of the point (other, input) in radians, from -pi to pi.
 
-    Gradient: g*b/(a**2+b**2) and -g*a/(a**2+b**2); nan at the origin.
+    Gradient: with a = input and b = other, g*b/(a**2 + b**2) for input and -g*a/(a**2 + b**2) for other; nan at the
+    origin.
     """
     return math.atan2(input, other)
 
 
 def share(g, side, radius):
-    """g * side / radius**2, where the square may overflow or vanish."""
+    """Return g * side / radius**2, also where the square would overflow or underflow."""
     return g * (side / radius) / radius
 
 
 @elementwise(dtype=to_float, vjp=(lambda g, x: g * x.cosh(),))
 def sinh(x):
-    """Return the hyperbolic sine.  Gradient: g*cosh(x)."""
+    """Return the hyperbolic sine of x.  Gradient: g*cosh(x)."""
     return math.sinh(x)
 
 
 @elementwise(dtype=to_float, vjp=(lambda g, x: g * x.sinh(),))
 def cosh(x):
-    """Return the hyperbolic cosine.  Gradient: g*sinh(x)."""
+    """Return the hyperbolic cosine of x.  Gradient: g*sinh(x)."""
     return math.cosh(x)
 
 
 @elementwise(namespace=(MG, FUNCTIONAL), dtype=to_float, vjp=(lambda g, y: g * (1.0 - y * y),))
 def tanh(x):
-    """Return the hyperbolic tangent.  Gradient: g*(1 - tanh(x)**2)."""
+    """Return the hyperbolic tangent of x.  Gradient: g*(1 - tanh(x)**2)."""
     return math.tanh(x)
 
 
 @elementwise(dtype=to_float, vjp=(lambda g, x: g / x.hypot(1.0),))
 def asinh(x):
-    """Return the inverse hyperbolic sine.  Gradient: g/sqrt(x**2 + 1), where the square may overflow."""
+    """Return the inverse hyperbolic sine of x.  Gradient: g/sqrt(x**2 + 1), also where the square would overflow."""
     return math.asinh(x)
 
 
 @elementwise(dtype=to_float, vjp=(lambda g, x: g / ((x - 1.0).sqrt() * (x + 1.0).sqrt()),))
 def acosh(x):
-    """Return the inverse hyperbolic cosine, nan below 1.  Gradient: g/sqrt(x**2 - 1)."""
+    """Return the inverse hyperbolic cosine of x; nan for x < 1.  Gradient: g/sqrt(x**2 - 1), which is inf at 1."""
     return math.acosh(x)
 
 
 @elementwise(dtype=to_float, vjp=(lambda g, x: g / (1.0 - x * x),))
 def atanh(x):
-    """Return the inverse hyperbolic tangent, nan outside [-1, 1].  Gradient: g/(1 - x**2)."""
+    """Return the inverse hyperbolic tangent of x; nan outside [-1, 1], -inf at -1, and inf at 1.
+
+    Gradient: g/(1 - x**2).
+    """
     return math.atanh(x)
 
 
@@ -115,7 +119,7 @@ def rad2deg(x):
 
 @scalar
 def within_a_turn(x):
-    """Return pi*x less whole turns, which loses no digit of a large x."""
+    """Return pi*x minus a multiple of 2*pi; this loses no digit of a large x."""
     return math.pi * (x - 2 * math.rint(x / 2))  # type: ignore[attr-defined]
 
 
@@ -128,12 +132,12 @@ def near_sinc(t):
 
 @elementwise(dtype=to_float, vjp=(lambda g, x: g * sinc_derivative(x),))
 def sinc(x):
-    """Return sin(pi*x)/(pi*x), 1 at 0.  Gradient: g*(cos(pi*x) - y)/x, 0 at 0."""
+    """Return sin(pi*x)/(pi*x), which is 1 at 0.  Gradient: g*(cos(pi*x) - y)/x with the result y; 0 at 0."""
     return math.sin(within_a_turn(x)) / (math.pi * x) if x != 0 else 1
 
 
 @elementwise(dtype=to_float, namespace=(), method=False, vjp="derived")
 def sinc_derivative(x):
-    """Return the derivative of sinc, up to 0.2 by its series."""
+    """Return the derivative of sinc; for |x| <= 0.2 it is computed from its series."""
     t = within_a_turn(x)
     return (math.cos(t) - math.sin(t) / (math.pi * x)) / x if math.fabs(x) > 0.2 else near_sinc(math.pi * x)

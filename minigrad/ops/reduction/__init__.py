@@ -1,1 +1,1 @@
-"""Ops that reduce dims, and running reductions."""
+"""Reductions over dims, and scans (running reductions) along a dim."""

@@ -1,7 +1,8 @@
 """Minimum and maximum along a dim with their positions: max, min, argmax and argmin.
 
-The first of tied elements is taken. nan is the largest element for max and the smallest for min.  Several dims count as
-one, row-major.  The values alone, whose ties share a gradient, are reductions: `amax` and `amin` of `sums.py`.
+If elements are tied, the position is that of the first.  nan is the largest element for max and the smallest element
+for min.  Several dims count as one dim, in row-major order.  `amax` and `amin` of `sums.py` return only the values;
+they are reductions, and distribute the gradient evenly over tied elements.
 """
 
 from __future__ import annotations
@@ -32,17 +33,17 @@ def _extreme_shape(op: Op, input: Spec, *, dim: int, keepdim: bool) -> tuple[int
 
 
 def _kept(out: Spec, x: Spec, dim: int) -> Spec:
-    """Return a result with length 1 at `dim`."""
+    """Return the Spec of a result with the reduced dim as length 1."""
     return out if len(out.shape) == len(x.shape) else Spec(out.layout.unsqueeze(dim), out.dtype)
 
 
 def greater(best, x):
-    """Whether x takes the place of `best` as the largest: the first nan stays, ties go to the first."""
+    """Return whether x replaces `best` as the largest; the first nan and the first of tied elements stay."""
     return (x > best and best == best) or (x != x and best == best)
 
 
 def less(best, x):
-    """Whether x takes the place of `best` as the smallest."""
+    """Return whether x replaces `best` as the smallest; the first nan and the first of tied elements stay."""
     return (x < best and best == best) or (x != x and best == best)
 
 
@@ -50,7 +51,10 @@ GREATER, LESS = parse(greater), parse(less)
 
 
 def _over_several(op: Any, input: Tensor, dim: Any, keepdim: bool, out: Any) -> Any:
-    """argmax or argmin over all dims, or a set of dims, which count as one, row-major; None for one dim."""
+    """Return argmax or argmin over several dims, which count as one in row-major order; None if `dim` is an int.
+
+    op: `argmax` or `argmin`.  If `dim` is None, the result is for all dims.
+    """
     if isinstance(dim, int) or not isinstance(input, Tensor):
         return None
     dims = normalize_dims(dim, input.ndim, op.op.label, input)
@@ -71,7 +75,10 @@ def _over_several(op: Any, input: Tensor, dim: Any, keepdim: bool, out: Any) -> 
     otherwise=lambda input, dim, keepdim, out: _over_several(argmax, input, dim, keepdim, out),
 )  # fmt: skip
 def argmax(backend, out, input: Tensor, dim: DimOrDims = None, keepdim: Flag = False):
-    """Return the int64 position of the largest element, of all or along `dim`; the first of ties, and nan wins."""
+    """Return the position of the largest element, of all elements or along `dim`, in int64.
+
+    nan counts as the largest element.  If elements are tied, the position is that of the first.
+    """
     return backend.prepare(ArgReduce(GREATER, dim), _kept(out, input, dim), input)
 
 
@@ -80,19 +87,22 @@ def argmax(backend, out, input: Tensor, dim: DimOrDims = None, keepdim: Flag = F
     otherwise=lambda input, dim, keepdim, out: _over_several(argmin, input, dim, keepdim, out),
 )  # fmt: skip
 def argmin(backend, out, input: Tensor, dim: DimOrDims = None, keepdim: Flag = False):
-    """Return the int64 position of the smallest element, of all or along `dim`; the first of ties, and nan wins."""
+    """Return the position of the smallest element, of all elements or along `dim`, in int64.
+
+    nan counts as the smallest element.  If elements are tied, the position is that of the first.
+    """
     return backend.prepare(ArgReduce(LESS, dim), _kept(out, input, dim), input)
 
 
 def _back(g: Tensor, indices: Tensor, shape: tuple[int, ...], dim: int, keepdim: bool) -> Tensor:
-    """g where each value was read, along a dim that went."""
+    """Return the gradient of the input: g at the position of each value along `dim`, and 0 elsewhere."""
     if not keepdim:
         g, indices = g.unsqueeze(dim), indices.unsqueeze(dim)
     return scatter_add(zeros_of(shape, g), dim, indices, g)
 
 
 def _tangent(dx: Tensor, indices: Tensor, dim: int, keepdim: bool) -> tuple[Tensor, None]:
-    """Return the tangent where each value was read."""
+    """Return the tangent at the position of each value, and None for the positions, which have no tangent."""
     if keepdim:
         return gather(dx, dim, indices), None
     return gather(dx, dim, indices.unsqueeze(dim)).squeeze(dim), None
@@ -110,7 +120,7 @@ EXTREME: dict[str, Any] = {
 
 
 def _without_dim(over_all: Any, of_two: Any, input: Any, dim: Any, out: Any) -> Any:
-    """max or min of all elements, or of two tensors; None for one dim."""
+    """Return the max or min of all elements if `dim` is None, or of two tensors if it is a tensor; otherwise None."""
     if isinstance(dim, Tensor):
         return of_two(input, dim, out=out)
     return over_all(input, out=out) if dim is None else None
@@ -118,9 +128,11 @@ def _without_dim(over_all: Any, of_two: Any, input: Any, dim: Any, out: Any) -> 
 
 @kernel(**EXTREME, otherwise=lambda input, dim, keepdim, out: _without_dim(amax, maximum, input, dim, out))
 def max(backend, values, indices, input: Tensor, dim: DimOrOther = None, keepdim: Flag = False):
-    """Return the largest element; with an int `dim`, (values, indices) along it; with a second tensor, `maximum`.
+    """Return the largest of all elements.
 
-    Gradient: to the first of ties for a dim; shared evenly without one.
+    With an int `dim`, return the named tuple (values, indices) of the largest elements along this dim.  With a tensor
+    as the second argument, return `maximum` of both tensors.  If an element is nan, the result is nan.
+    Gradient: with an int `dim`, g for the first of tied elements; without it, g is divided evenly among them.
     """
     kept = (_kept(values, input, dim), _kept(indices, input, dim))
     return backend.prepare(Extreme(GREATER, dim), kept, input)
@@ -128,6 +140,11 @@ def max(backend, values, indices, input: Tensor, dim: DimOrOther = None, keepdim
 
 @kernel(**EXTREME, otherwise=lambda input, dim, keepdim, out: _without_dim(amin, minimum, input, dim, out))
 def min(backend, values, indices, input: Tensor, dim: DimOrOther = None, keepdim: Flag = False):
-    """Return the smallest element; with an int `dim`, (values, indices) along it; with a second tensor, `minimum`."""
+    """Return the smallest of all elements.
+
+    With an int `dim`, return the named tuple (values, indices) of the smallest elements along this dim.  With a tensor
+    as the second argument, return `minimum` of both tensors.  If an element is nan, the result is nan.
+    Gradient: with an int `dim`, g for the first of tied elements; without it, g is divided evenly among them.
+    """
     kept = (_kept(values, input, dim), _kept(indices, input, dim))
     return backend.prepare(Extreme(LESS, dim), kept, input)

@@ -1,4 +1,4 @@
-"""Integrals and slopes of sampled functions: trapezoid, cumulative_trapezoid and gradient."""
+"""Integrals and derivatives of sampled functions: trapezoid, cumulative_trapezoid and gradient."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ from minigrad.runtime.tensor import Tensor, describe
 
 @composed(method=False, out=False)
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: Dim = -1) -> Tensor:
-    """Return the integral along `dim` by the trapezoidal rule; x: the sample points, by default dx apart."""
+    """Return the integral along `dim` by the trapezoidal rule.
+
+    x: the sample points; by default they are at the distance dx from each other.
+    """
     empty = y.ndim > 0 and not y.shape[dim]  # without elements the integral is 0, for any x
     if x is not None or y.dtype.kind == "bool" or not y.ndim or empty:
         return sum(areas("trapezoid", y, None if empty else x, 1 if empty else dx, dim), dim)
@@ -29,18 +32,18 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: Dim = -1)
 
 @composed(method=False, out=False)
 def trapz(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: Dim = -1) -> Tensor:
-    """Call `trapezoid`; this is another name."""
+    """Return `trapezoid` of the same arguments; this is its older name."""
     return trapezoid(y, x, dx=dx, dim=dim)
 
 
 @composed(method=False, out=False)
 def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: Dim = -1) -> Tensor:
-    """Return the integrals up to each value but the first: see `trapezoid`."""
+    """Return the integrals from the first sample to each later sample along `dim`; see `trapezoid`."""
     return cumsum(areas("cumulative_trapezoid", y, x, dx, dim), dim)
 
 
 def areas(name: str, y: Tensor, x: Tensor | None, dx: Any, dim: int) -> Tensor:
-    """Return the area below each pair of neighbours."""
+    """Return the area of the trapezoid below each pair of neighbouring samples."""
     if not y.ndim or y.dtype.kind == "bool":
         raise ShapeError(f"{name}: expected numbers along a dim, got {describe(y)}", op=name)
     later, before = pair(as_float(name, y), dim)
@@ -57,22 +60,24 @@ def areas(name: str, y: Tensor, x: Tensor | None, dx: Any, dim: int) -> Tensor:
 
 
 def pair(x: Tensor, dim: int) -> tuple[Tensor, Tensor]:
-    """All elements along a dim but the first, and all but the last."""
+    """Return two views: all elements along a dim except the first, and all except the last."""
     n = max(x.shape[dim] - 1, 0)
     return narrow(x, dim, min(1, x.shape[dim]), n), narrow(x, dim, 0, n)
 
 
 def diff_along(x: Tensor, dim: int) -> Tensor:
-    """Each element less the one before it."""
+    """Return the differences between neighbouring elements along a dim, the later minus the earlier element."""
     later, before = pair(x, dim)
     return later - before
 
 
 @composed(method=False, out=False)
 def gradient(input: Tensor, *, spacing: Any = 1, dim: ViewDims = None, edge_order: Int = 1) -> Any:
-    """Return the derivatives along each dim, one tensor each: central differences, of `edge_order` 1 or 2 at both ends.
+    """Return the derivatives of a sampled function along each dim, as a tuple with one tensor per dim.
 
-    spacing: how far neighbours are apart, a number for all or one for each dim, or a vector of positions for each dim.
+    They are central differences.  At both ends they are one-sided differences of the order `edge_order`, 1 or 2.
+    spacing: the distance of neighbouring samples, one number for all dims or for each dim, or a vector of the sample
+    points for each dim.
     """
     dims = normalize_dims(dim, input.ndim, "gradient", input)
     dims = tuple([d % input.ndim for d in dim]) if isinstance(dim, (tuple, list)) else dims
@@ -89,7 +94,7 @@ def gradient(input: Tensor, *, spacing: Any = 1, dim: ViewDims = None, edge_orde
 
 
 def differences_along(x: Tensor, dim: int, step: Any, edge_order: int) -> Tensor:
-    """Return the derivatives along one dim; step is the distance of neighbours, or a vector of sample points."""
+    """Return the derivatives along one dim; `step` is the distance of neighbours, or the vector of sample points."""
     n = x.shape[dim]
     shape = (n - 1, *(1,) * (x.ndim - dim - 1))
     if isinstance(step, Tensor) and step.ndim:
@@ -113,6 +118,9 @@ def differences_along(x: Tensor, dim: int, step: Any, edge_order: int) -> Tensor
 
 
 def bent(quotient: Tensor, width: Tensor, dim: int, k: int, inner: int) -> Tensor:
-    """Return the slope at an end, of the parabola through three values; k: the outermost interval, inner: the next."""
+    """Return the derivative at an end of the parabola through the last three samples.
+
+    k: the index of the outermost interval.  inner: the index of the interval next to it.
+    """
     end, near, mine, other = (narrow(x, d, j, 1) for x, d in ((quotient, dim), (width, 0)) for j in (k, inner))
     return end + (end - near) * mine / (mine + other)

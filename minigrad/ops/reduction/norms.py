@@ -1,7 +1,7 @@
-"""Norms of vectors over any set of dims, in the order that PyTorch's `norm` calls p.
+"""Vector norms over any set of dims: `norm` with the order p, as in PyTorch.
 
-The orders 2, 1 and 0 are separate reductions, the others are made of other ops; at zeros and ties they have
-PyTorch's gradients.
+The norms of order 2, 1 and 0 are reductions, and the norms of other orders are composed of other ops.  At zeros and
+ties, the gradients are those of PyTorch.
 """
 
 # The bodies of scalar functions are data, which the specialiser reads; they carry no types.
@@ -36,11 +36,13 @@ def norm(
 ) -> Tensor:  # fmt: skip
     """Return the norm of order `p` of the elements over `dim`, `sum(abs(x)**p)**(1/p)`.
 
-    p: any number. "fro" (or None) is 2; 1 is the sum of magnitudes; inf and -inf are the largest and smallest
-    magnitude.  0 is the number of nonzero elements. "nuc" is the sum of the singular values of matrices.  dtype: input
-    is cast to it first; integers become the default float.  Gradient: g*x/norm for 2 and g*sign(x) for 1, 0 at an
-    element of 0; 0 where the norm is 0.  For inf and -inf the elements that attain the norm share g evenly. 0 for the
-    order 0.  Raises ArgumentError for another p, ShapeError for an infinite order of nothing.
+    p: the order. A number is the order itself. "fro" and None stand for 2. With inf or -inf, the norm is the largest or
+    smallest magnitude. With 0, it is the number of nonzero elements. "nuc" stands for the sum of the singular values of
+    matrices.
+    dtype: the float dtype to which the input is cast first; by default, integers are cast to the default float.
+    Gradient: g*x/norm for the order 2, and g*sign(x) for the order 1; 0 where the norm is 0. For inf and -inf, g is
+    divided evenly among the elements that attain the norm. For the order 0, the gradient is 0.
+    Raises ArgumentError for another p, ShapeError for an infinite or negative order without elements.
     """
     x = as_float("norm", input, dtype)
     if isinstance(p, str) and p in OF_MATRICES:
@@ -60,7 +62,7 @@ def read_order(x: Tensor, p: Any) -> float:
 
 
 def of_order(x: Tensor, order: float, dims: tuple[int, ...], keepdim: bool) -> Tensor:
-    """Return the norm in a dtype that is wide enough for sums."""
+    """Return the norm of a numeric order; float16 and bfloat16 are computed in float32, if sums are needed."""
     if (math.isinf(order) or order < 0) and any(x.shape[d] == 0 for d in dims):
         raise ShapeError(f"norm: {describe(x)} has no element along dims {dims}, and p is {order}", op="norm")
     if math.isinf(order):
@@ -70,22 +72,22 @@ def of_order(x: Tensor, order: float, dims: tuple[int, ...], keepdim: bool) -> T
 
 
 def squared(x):
-    """Return the term of the squared norm."""
+    """Return the square of an element, its term in the squared norm."""
     return x * x
 
 
 def square_root(acc):
-    """Return the length of which this is the square."""
+    """Return the norm from the sum of squares."""
     return math.sqrt(acc)
 
 
 def magnitude(x):
-    """Return the size of an element."""
+    """Return the magnitude of an element."""
     return abs(x)
 
 
 def direction(x: Tensor, y: Tensor, dims: tuple[int, ...]) -> Tensor:
-    """x over its length; 0 where that is 0."""
+    """Return x divided by its norm y over `dims`; 0 where the norm is 0."""
     size = restore(y, dims, x.shape)
     nothing = size == 0.0
     return nothing.where_cond(0.0, x / nothing.where_cond(1.0, size))
@@ -98,7 +100,7 @@ def direction(x: Tensor, y: Tensor, dims: tuple[int, ...]) -> Tensor:
     jvp=lambda dx, x, y, *, dims, keepdim: sum(dx * direction(x, y, dims), dims, keepdim),
 )  # fmt: skip
 def length(acc, x):
-    """Return the root of the sum of squares over `dim`.  Gradient: g*x/length, 0 where that is 0."""
+    """Return the square root of the sum of squares over `dim`.  Gradient: g*x/y with the result y; 0 where y is 0."""
     return acc + x
 
 
@@ -108,7 +110,7 @@ def length(acc, x):
     jvp=lambda dx, x, *, dims, keepdim: sum(dx * x.sign(), dims, keepdim),
 )  # fmt: skip
 def sum_of_magnitudes(acc, x):
-    """Return the sum of magnitudes over `dim`.  Gradient: g*sign(x), 0 at 0."""
+    """Return the sum of magnitudes over `dim`.  Gradient: g*sign(x), which is 0 at 0."""
     return acc + x
 
 
@@ -117,7 +119,7 @@ def sum_of_magnitudes(acc, x):
     vjp=(lambda g, x: zeros_like(x),), jvp=lambda dx, y: zeros_like(y),
 )  # fmt: skip
 def number_present(acc, x):
-    """Return how many elements over `dim` are not zero, as a float; nan is not zero.  Gradient: 0."""
+    """Return the number of nonzero elements over `dim` as a float; nan counts as nonzero.  Gradient: 0."""
     return acc + x
 
 
@@ -125,8 +127,11 @@ SHORT_ORDERS = {2.0: length, 1.0: sum_of_magnitudes, 0.0: number_present}
 
 
 def power_norm(x: Tensor, order: float, dims: tuple[int, ...], keepdim: bool) -> Tensor:
-    """sum(x**order)**(1/order) of magnitudes, which are divided by a scale first: the largest, which is a constant to
-    derivatives, since the norm is the same for every scale."""
+    """Return sum(x**order)**(1/order) of magnitudes x.
+
+    The magnitudes are first divided by the largest, so that powers do not overflow.  This scale counts as a constant
+    in derivatives, since the norm does not depend on it.
+    """
     scale = largest(x.detach(), dims)
     zero = x == 0.0
     powers = zero.where_cond(0.0 if order > 0 else math.inf, (zero.where_cond(scale, x) / scale) ** order)
@@ -137,7 +142,7 @@ def power_norm(x: Tensor, order: float, dims: tuple[int, ...], keepdim: bool) ->
 
 
 def largest(x: Tensor, dims: tuple[int, ...]) -> Tensor:
-    """Return the largest of magnitudes over `dims`, which are kept; 1 where that is 0 or not finite."""
+    """Return the largest magnitude over `dims`, which stay with length 1; 1 where it is 0 or not finite."""
     if x.numel() == 0:
         return sum(x, dims, keepdim=True) + 1.0
     top = amax(x, dims, keepdim=True)

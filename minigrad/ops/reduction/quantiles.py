@@ -1,6 +1,6 @@
-"""Elements at a sorted position: quantile, nanquantile, nanmedian, and mode, the most frequent element.
+"""Elements at a position of the sorted order: quantile, nanquantile and nanmedian; and mode, the most frequent element.
 
-All sort along one dim; a gradient goes to the original positions of the values.
+All of them sort along one dim.  The gradient of a value is added at the position of this value before the sort.
 """
 
 from __future__ import annotations
@@ -35,10 +35,11 @@ INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 def quantile(
     input: Tensor, q: Tensor | float, dim: OneDim = None, keepdim: Flag = False, *, interpolation: str = "linear"
 ) -> Tensor:
-    """Return the quantile q, 0 to 1, along `dim` or of all elements; several q are a new first dim.
+    """Return the quantile q of the elements along `dim`, or of all elements; a row with nan produces nan.
 
-    interpolation: between two elements "linear", "midpoint", or one of them: "lower", "higher", "nearest".
-    A row with nan produces nan.
+    q: a number from 0 to 1, or a vector of such numbers, which is then the first dim of the result.
+    interpolation: the value of a quantile between two elements. "linear" interpolates, "midpoint" takes their mean, and
+    "lower", "higher" and "nearest" take one of them.
     """
     return at_shares("quantile", input, q, dim, keepdim, interpolation, False)
 
@@ -47,12 +48,15 @@ def quantile(
 def nanquantile(
     input: Tensor, q: Tensor | float, dim: OneDim = None, keepdim: Flag = False, *, interpolation: str = "linear"
 ) -> Tensor:
-    """Return `quantile` of the elements that are not nan; nan if there is none."""
+    """Return `quantile` of the elements that are not nan; nan if all elements are nan."""
     return at_shares("nanquantile", input, q, dim, keepdim, interpolation, True)
 
 
 def at_shares(name: str, x: Tensor, q: Any, dim: int | None, keepdim: bool, how: str, skip: bool) -> Tensor:
-    """Return the elements at shares of the way through each row; skip: nan, which are last, do not count."""
+    """Return the quantiles of each row, for `quantile` and `nanquantile`.
+
+    how: the interpolation.  skip: whether nan elements, which are sorted to the end, do not count.
+    """
     shares = (q if isinstance(q, Tensor) else tensor(q, dtype=x.dtype, device=x.device)).detach()
     if x.dtype.name not in ("float32", "float64") or shares.dtype is not x.dtype:
         raise DTypeError(f"{name}: expected float32 or float64, for q too, got {describe(x)} and {describe(shares)}")
@@ -82,7 +86,10 @@ def at_shares(name: str, x: Tensor, q: Any, dim: int | None, keepdim: bool, how:
 
 @composed()
 def nanmedian(input: Tensor, dim: OneDim = None, keepdim: Flag = False) -> Any:
-    """Return `median` of the elements that are not nan; nan if there is none.  Gradient: as of `median`."""
+    """Return `median` of the elements that are not nan; nan if all elements are nan.
+
+    Gradient: the same as for `median`.
+    """
     if dim is None:
         row = reshape(input, (input.numel(),))
         return from_ties(row, nanmedian(row.detach(), 0).values)
@@ -96,7 +103,10 @@ def nanmedian(input: Tensor, dim: OneDim = None, keepdim: Flag = False) -> Any:
 
 @composed()
 def mode(input: Tensor, dim: Dim = -1, keepdim: Flag = False) -> Any:
-    """Return the most frequent element along `dim`, the smallest of several, and its last position."""
+    """Return the most frequent element along `dim`, and the position of its last occurrence.
+
+    If several elements are equally frequent, the result is the smallest of them.
+    """
     row = input if input.ndim else reshape(input, (1,))
     if not row.shape[dim]:
         raise ShapeError(f"mode: {describe(input)} has no element along dim {dim}", op="mode")
@@ -111,6 +121,6 @@ def mode(input: Tensor, dim: Dim = -1, keepdim: Flag = False) -> Any:
 
 
 def at_positions(name: str, row: Tensor, index: Tensor, dim: int, keepdim: bool) -> Any:
-    """Return the values at one position of each row, and the positions."""
+    """Return the named tuple of the values at one position of each row, and the positions."""
     values, make = gather(row, dim, index), RESULTS[name]
     return make(values, index) if keepdim else make(values.squeeze(dim), index.squeeze(dim))

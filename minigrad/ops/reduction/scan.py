@@ -1,8 +1,8 @@
-"""Scans: running sums, products, minima, maxima and log-sums along one dim.
+"""Scans: cumulative sums, products, minima, maxima and log-sums along one dim.
 
-Sums accumulate as reductions do: integers in int64, float32 in float64, float16 and bfloat16 in float32.  `recurrence`
-is the scan of the derivatives: with it the gradients of products and of log-sums take one pass each, and are right at
-zeros and for any spread of exponents.
+Sums accumulate as reductions do: integers in int64, float32 in float64, float16 and bfloat16 in float32.  The scan
+`recurrence` computes the derivatives.  With it, the gradients of products and of log-sums take one pass each.  They are
+correct also for elements of 0 and for any range of exponents.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ def _sum_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
 
 
 def _flipped(spec: Spec, dim: int, reverse: bool) -> Spec:
-    """Return the layout from the last entry to the first: a scan backward is one forward over it."""
+    """Return the layout flipped along `dim` if `reverse`; a forward scan over it is a backward scan of the tensor."""
     return Spec(spec.layout.flip(dim), spec.dtype) if reverse else spec
 
 
 def _moved(x: Tensor, dim: int, later: bool, fill: float) -> Tensor:
-    """x one place later along `dim`, or one earlier; the free place takes `fill`."""
+    """Shift x by one position along `dim`, to the end if `later`, otherwise to the start; the gap becomes `fill`."""
     n = x.shape[dim]
     if n == 0:
         return x
@@ -51,23 +51,26 @@ def _moved(x: Tensor, dim: int, later: bool, fill: float) -> Tensor:
 
 
 def running_sum(acc, x):
-    """One step of cumsum."""
+    """Return the next value of a cumulative sum."""
     return acc + x
 
 
 def running_product(acc, x):
-    """One step of cumprod."""
+    """Return the next value of a cumulative product."""
     return acc * x
 
 
 def running_log(acc, x):
-    """One step of logcumsumexp: equal terms are told apart, since the difference of infinities is nan."""
+    """Return log(exp(acc) + exp(x)), the next value of logcumsumexp.
+
+    Equal terms are a separate case, because the difference of two infinities is nan.
+    """
     top = acc if acc > x else x
     return top + 0.6931471805599453 if acc == x else top + math.log1p(math.exp(-abs(acc - x)))
 
 
 def running_line(acc, x, factor):
-    """One step of a recurrence."""
+    """Return x + factor*acc, the next value of a recurrence."""
     return x + factor * acc
 
 
@@ -88,10 +91,11 @@ LINE = declared(running_line, "zero", order="sequential")
     in_place=True,
 )
 def cumsum(backend, out, input: Tensor, dim: Dim, *, dtype: Cast = None):
-    """Return the sums of all elements up to each along `dim`.
+    """Return the cumulative sum along `dim`: at each position, the sum of the elements up to this position.
 
-    DTypes: bool and integers become int64; with `dtype` the input is converted first, and the result has it.
-    Gradient: the sums of g from each on.
+    dtype: the dtype to which the input is cast first, and which the result has. By default, bool and integers become
+    int64.
+    Gradient: at each position, the sum of g from this position to the end.
     """
     return backend.prepare(Scan(SUM, np.dtype(input.dtype.accumulator), dim), out, input)
 
@@ -105,13 +109,16 @@ def cumsum(backend, out, input: Tensor, dim: Dim, *, dtype: Cast = None):
     namespace=(),
 )
 def reversed_cumsum(backend, out, input: Tensor, dim: Dim):
-    """Return the sums of all elements from each on along `dim`.  Gradient: the sums of g up to each."""
+    """Return, at each position along `dim`, the sum of the elements from this position to the end.
+
+    Gradient: the cumulative sum of g.
+    """
     compute = np.dtype(input.dtype.accumulator)
     return backend.prepare(Scan(SUM, compute, dim), _flipped(out, dim, True), _flipped(input, dim, True))
 
 
 def _recurrence_gradient(g: Tensor, factor: Tensor, dim: int, reverse: bool) -> Tensor:
-    """Return the gradient of each x: its g, and the g of later elements through the factors between."""
+    """Return the gradient of x in a recurrence: g, plus the later elements of g times the factors between."""
     return recurrence(g, _moved(factor, dim, reverse, 0.0), dim, not reverse)
 
 
@@ -132,13 +139,20 @@ def _recurrence_gradient(g: Tensor, factor: Tensor, dim: int, reverse: bool) -> 
     batch="along",
 )
 def recurrence(backend, out, x: Tensor, factor: Tensor, dim: Dim, reverse: Flag = False):
-    """Return y[i] = x[i] + factor[i] * y[i - 1] along `dim`, from 0; with reverse, from the end."""
+    """Return y[i] = x[i] + factor[i] * y[i - 1] along `dim`, with y[-1] = 0; with reverse, it starts at the end.
+
+    Gradient: for x, h, the reverse recurrence of g with the factors; for factor, h[i] * y[i - 1].
+    """
     rows = [_flipped(s, dim, reverse) for s in (x, factor)]
     return backend.prepare(Scan(LINE, np.dtype(out.dtype.accumulator), dim), _flipped(out, dim, reverse), *rows)
 
 
 def _cumprod_rule(g: Tensor, x: Tensor, y: Tensor, dim: int) -> Tensor:
-    """Each element's partner: the product before it times the sum of g with the products after it; no division."""
+    """Return the gradient of each element without a division, so that it is correct for elements of 0.
+
+    It is the product of the elements before, times the sum of the later g, each times the product of the elements
+    between.
+    """
     after = recurrence(g, _moved(x, dim, False, 0.0), dim, True)
     return _moved(y, dim, True, 1.0) * after
 
@@ -153,12 +167,20 @@ def _cumprod_rule(g: Tensor, x: Tensor, y: Tensor, dim: int) -> Tensor:
     in_place=True,
 )
 def cumprod(backend, out, input: Tensor, dim: Dim, *, dtype: Cast = None):
-    """Return products of all elements up to each along `dim`; dtypes as `cumsum`.  Gradient: exact with zeros too."""
+    """Return the cumulative product along `dim`: at each position, the product of the elements up to this position.
+
+    dtype: the dtype to which the input is cast first, and which the result has. By default, bool and integers become
+    int64.
+    Gradient: computed without a division, so it is correct for elements of 0 as well.
+    """
     return backend.prepare(Scan(PRODUCT, np.dtype(input.dtype.accumulator), dim), out, input)
 
 
 def _logcumsumexp_rule(g: Tensor, x: Tensor, y: Tensor, dim: int) -> Tensor:
-    """exp(x - y) of each element times the sum of g with exp(y - y later): y rises, so no exponent is above 0."""
+    """Return exp(x - y) of each element, times the sum of the g from it on, each times exp(y - its y).
+
+    The values y never decrease, so all exponents are at most 0.
+    """
     nothing = y == LOWEST
     level = where(nothing, 0.0, y)
     step = where(nothing, 0.0, (level - _moved(level, dim, False, math.inf)).exp())
@@ -174,20 +196,20 @@ def _logcumsumexp_rule(g: Tensor, x: Tensor, y: Tensor, dim: int) -> Tensor:
     method=True,
 )
 def logcumsumexp(backend, out, input: Tensor, dim: Dim):
-    """Return log(cumsum(exp(input))) along `dim`, without overflow.  Floats only."""
+    """Return log(cumsum(exp(input))) along `dim`, without overflow.  Raises DTypeError for integers."""
     return backend.prepare(Scan(LOG, out.dtype.compute, dim), out, input)
 
 
-# ---- running extremes -----------------------------------------------------------------------------------------------
+# ---- cumulative minima and maxima -----------------------------------------------------------------------------------
 
 
 def not_less(best, x):
-    """Whether x takes the place of `best` as the largest so far: the last of ties does, and nan always."""
+    """Return whether x replaces `best` as the largest element so far; an equal x and a nan do."""
     return x >= best or x != x
 
 
 def not_greater(best, x):
-    """Whether x takes the place of `best` as the smallest so far."""
+    """Return whether x replaces `best` as the smallest element so far; an equal x and a nan do."""
     return x <= best or x != x
 
 
@@ -195,7 +217,7 @@ NOT_LESS, NOT_GREATER = parse(not_less), parse(not_greater)
 
 
 def _to_positions(g: Tensor, indices: Tensor, dim: int) -> Tensor:
-    """Return the gradient of a running extreme: g added where each value was read."""
+    """Return the gradient of a cumulative maximum or minimum: the sum of g for each position that was selected."""
     return scatter_add(zeros_of(g.shape, g), dim, indices, g)
 
 
@@ -212,17 +234,19 @@ RUNNING: dict[str, Any] = {
 
 @kernel(**RUNNING)
 def cummax(backend, values, indices, input: Tensor, dim: Dim):
-    """Return the largest of all elements up to each along `dim`, and its position: (values, indices).
+    """Return the cumulative maximum along `dim` and its positions, as the named tuple (values, indices).
 
-    The last position of ties; nan wins.  Gradient: g added where the value was read.
+    nan counts as the largest element.  If elements are tied, the position is that of the last.
+    Gradient: at each position, the sum of g over the results that selected this element.
     """
     return backend.prepare(RunningExtreme(NOT_LESS, dim), (values, indices), input)
 
 
 @kernel(**RUNNING)
 def cummin(backend, values, indices, input: Tensor, dim: Dim):
-    """Return the smallest of all elements up to each along `dim`, and its position: (values, indices).
+    """Return the cumulative minimum along `dim` and its positions, as the named tuple (values, indices).
 
-    The last position of ties; nan wins.  Gradient: g added where the value was read.
+    nan counts as the smallest element.  If elements are tied, the position is that of the last.
+    Gradient: at each position, the sum of g over the results that selected this element.
     """
     return backend.prepare(RunningExtreme(NOT_GREATER, dim), (values, indices), input)

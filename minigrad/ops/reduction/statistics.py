@@ -1,4 +1,4 @@
-"""Statistics of the elements that count, and of variables with each other: nansum, nanmean, cov and corrcoef."""
+"""Sums and means without nan, covariances and correlations: nansum, nanmean, cov and corrcoef."""
 
 from __future__ import annotations
 
@@ -27,13 +27,19 @@ def number_or_zero(x):
     jvp=lambda dx, x, *, dims, keepdim: sum(where(isnan(x), 0.0, dx), dims, keepdim),
 )  # fmt: skip
 def nansum(acc, x):
-    """Return the sum over `dim` of the elements that are not nan; 0 without any.  Gradient: g for each of them."""
+    """Return the sum over `dim` of the elements that are not nan; 0 if all elements are nan.
+
+    Gradient: g for each element that is not nan, and 0 for nan.
+    """
     return acc + x
 
 
 @composed()
 def nanmean(input: Tensor, dim: Dims = None, keepdim: Flag = False, *, dtype: Cast = None) -> Tensor:
-    """Return the mean over `dim` of the elements that are not nan; nan without any.  Gradient: g/count for each."""
+    """Return the mean over `dim` of the elements that are not nan; nan if all elements are nan.
+
+    Gradient: g/count for each element that is not nan, and 0 for nan.
+    """
     x = input if dtype is None else input.to(dtype)
     if not x.dtype.is_float:
         raise DTypeError(f"nanmean: {describe(x)} needs a floating dtype; convert with .to(mg.float32)", op="nanmean")
@@ -46,9 +52,11 @@ def nanmean(input: Tensor, dim: Dims = None, keepdim: Flag = False, *, dtype: Ca
 def cov(
     input: Tensor, *, correction: Int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
 ) -> Tensor:
-    """Return the covariances of the rows of input, whose columns are observations; of one row its variance.
+    """Return the covariance matrix of the rows of the input, whose columns are observations.
 
-    fweights: how often each observation counts, integers.  aweights: how much, floats.
+    For a single row, the result is its variance, of shape ().
+    fweights: the number of times that each observation counts, an integer for each column.
+    aweights: the weight of each observation, a float for each column.
     """
     if input.ndim > 2:
         raise ShapeError(f"cov: expected 2 dims at most, got {describe(input)}", op="cov")
@@ -74,7 +82,10 @@ def cov(
 
 @composed(out=False)
 def corrcoef(input: Tensor) -> Tensor:
-    """Return the correlations of the rows of input: `cov` over the deviations of both, not outside of -1 to 1."""
+    """Return the correlation matrix of the rows of the input, from -1 to 1.
+
+    It is `cov`, divided by the standard deviations of both rows.
+    """
     c = cov(input)
     if not c.ndim:
         return c / c

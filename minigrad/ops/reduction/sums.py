@@ -1,7 +1,8 @@
-"""Reductions over any set of dims, and positions of extremes.
+"""Reductions over any set of dims: sums, means, products, minima and maxima, any and all.
 
-`dim` is None (all dims), an int or a tuple; with keepdim=True the reduced dims stay with length 1.  A full reduction
-has shape ().  Sums accumulate wider than they store and in an order that depends on the shape alone.
+`dim` is None for all dims, an int or a tuple.  With keepdim=True the reduced dims stay, with length 1.  The result of a
+full reduction has shape ().  Sums accumulate in a wider dtype than that of the result.  The order of the additions
+depends only on the shape, the layout and the processor.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from minigrad.runtime.tensor import Tensor, describe
 
 
 def restore(g: Tensor, dims: tuple[int, ...], shape: tuple[int, ...]) -> Tensor:
-    """Return a reduced tensor stretched back over `dims`: a view with strides of 0."""
+    """Return a reduced tensor expanded to `shape` over `dims`, as a view with strides of 0."""
     return views.stretch(g, dims=dims, shape=shape)
 
 
@@ -44,18 +45,18 @@ def _count(shape: tuple[int, ...], dims: tuple[int, ...]) -> int:
 
 
 def wide(x: Tensor) -> Tensor:
-    """x in float32 if it is a half: squares, sums and counts overflow there long before the results made of them."""
+    """Return x in float32 if it is float16 or bfloat16, in which squares, sums and counts overflow or round early."""
     return x.to(float32) if x.dtype.is_float and x.dtype.itemsize == 2 else x
 
 
 def _share_ties(g: Tensor, x: Tensor, y: Tensor, dims: tuple[int, ...]) -> Tensor:
-    """Return the gradient of an extreme: shared evenly by all elements that attain it."""
+    """Return the gradient of a maximum or minimum y: g, divided evenly among all elements that are equal to y."""
     won = x == restore(y, dims, x.shape)
     return won.where_cond(restore(g / won.sum(dims, keepdim=True).reshape(g.shape), dims, x.shape), 0.0)
 
 
 def _tied_tangent(dx: Tensor, x: Tensor, y: Tensor, dims: tuple[int, ...], keepdim: bool) -> Tensor:
-    """Return the mean of the tangents of all elements that attain an extreme; 0 where none does, which is a nan."""
+    """Return the mean of the tangents of all elements that are equal to the maximum or minimum y; 0 if y is nan."""
     won = x == restore(y, dims, x.shape)
     count = won.sum(dims, keepdim)
     return wide(won.where_cond(dx, 0.0)).sum(dims, keepdim) / (count + (count == 0))
@@ -69,13 +70,14 @@ def _tied_tangent(dx: Tensor, x: Tensor, y: Tensor, dims: tuple[int, ...], keepd
     linear=True,
 )
 def sum(acc, x):
-    """Return the sum over `dim`.
+    """Return the sum of the elements over `dim`; 0 if there are no elements.
 
-    DTypes: bool and integers become int64; float16 and bfloat16 accumulate in float32, float32 in float64.
+    DTypes: bool and integers become int64. float16 and bfloat16 accumulate in float32, and float32 in float64.
     Order: floats are re-associated; the order depends only on the shape, the layout and the processor.
-    Error: a float32 sum before its rounding is off by at most 8 * 2**-24 times the sum of magnitudes, for any length.
-    Up to eight elements are added in float32, unless that would overflow, then float64 continues.  The sum of nothing
-    is 0.  Gradient: g for every element.
+    Error: before its final rounding, a float32 sum differs from the exact sum by at most 8 * 2**-24 times the sum of
+    magnitudes, for any length. Up to eight elements are added in float32, unless this would overflow, and these sums
+    are added in float64.
+    Gradient: g for every element.
     """
     return acc + x
 
@@ -89,9 +91,10 @@ def sum(acc, x):
     linear=True,
 )
 def mean(acc, x):
-    """Return the mean over `dim`, floats only, accumulated and re-associated as `sum` is.
+    """Return the mean of the elements over `dim`; nan if there are no elements.
 
-    The mean of nothing is nan.  Gradient: g/n for every element.
+    The sum is accumulated and re-associated as that of `sum`.
+    Gradient: g/n for each of n elements.  Raises DTypeError for bool and integers.
     """
     return acc + x
 
@@ -104,7 +107,10 @@ def mean(acc, x):
     jvp=lambda dx, x, y, *, dims, keepdim: _tied_tangent(dx, x, y, dims, keepdim),
 )
 def amax(acc, x):
-    """Return the largest element over `dim`; nan wins.  Gradient: shared evenly by ties."""
+    """Return the largest element over `dim`; nan if an element is nan.
+
+    Gradient: g, divided evenly among the elements that are equal to the result.
+    """
     return x if x > acc or x != x else acc
 
 
@@ -116,14 +122,17 @@ def amax(acc, x):
     jvp=lambda dx, x, y, *, dims, keepdim: _tied_tangent(dx, x, y, dims, keepdim),
 )
 def amin(acc, x):
-    """Return the smallest element over `dim`; nan wins.  Gradient: shared evenly by ties."""
+    """Return the smallest element over `dim`; nan if an element is nan.
+
+    Gradient: g, divided evenly among the elements that are equal to the result.
+    """
     return x if x < acc or x != x else acc
 
 
 def _share_both(
     g0: Tensor | None, g1: Tensor | None, x: Tensor, min: Tensor, max: Tensor, *, dims: tuple[int, ...]
 ) -> Tensor:
-    """Return the gradient of both ends: what comes to each is shared by its ties."""
+    """Return the gradient of `aminmax`; each of g0 and g1 is divided evenly among the tied elements."""
     first, *second = [_share_ties(g, x, y, dims) for g, y in ((g0, min), (g1, max)) if g is not None]
     return first + second[0] if second else first
 
@@ -137,41 +146,44 @@ def _share_both(
     jvp=lambda dx, x, min, max, *, dims, keepdim: tuple(_tied_tangent(dx, x, y, dims, keepdim) for y in (min, max)),
 )
 def aminmax(low, high, x):
-    """Return the smallest and the largest element over `dim`, in one pass; nan wins.
+    """Return the smallest and the largest element over `dim`, in one pass; both are nan if an element is nan.
 
-    Gradient: of each shared evenly by ties.
+    Gradient: that of each result is divided evenly among the elements that are equal to it.
     """
     lost = x != x  # `or` would be a branch, and the loop would not vectorise
     return (x if (x < low) | lost else low), (x if (x > high) | lost else high)
 
 
 def either(acc, x):
-    """Whether one of two is not zero."""
+    """Return whether at least one of two values is nonzero."""
     return acc != 0 or x != 0
 
 
 def both(acc, x):
-    """Whether two are not zero."""
+    """Return whether both values are nonzero."""
     return acc != 0 and x != 0
 
 
 @reduction(dtype=logical, identity="zero", combine=either)
 def any(acc, x):
-    """Return whether an element over `dim` is not zero; False without elements."""
+    """Return whether any element over `dim` is nonzero; False if there are no elements."""
     return acc != 0 or x != 0
 
 
 @reduction(dtype=logical, identity="one", combine=both)
 def all(acc, x):
-    """Return whether every element over `dim` is not zero; True without elements."""
+    """Return whether all elements over `dim` are nonzero; True if there are no elements."""
     return acc != 0 and x != 0
 
 
 def _prod_rule(g: Tensor, x: Tensor, *, dims: tuple[int, ...]) -> Tensor:
-    """Each element's partner is the product of the others, so zeros need care: with one zero in the reduction only that
-    element has a gradient, with two or more none has."""
+    """Return the gradient of a product: g times the product of the other elements.
+
+    This product is not the quotient y / x if x is 0.  With one zero among the elements, only this element has a nonzero
+    gradient, and with two or more zeros, no element has.
+    """
     if is_grad_enabled():
-        # The positions of zeros are constant here, but the next derivative depends on them.
+        # The formula below treats the positions of zeros as constants, which is wrong for second derivatives.
         return restore(g, dims, x.shape) * _product_of_others(x, dims)
     zero = x == 0
     zeros = zero.to(x.dtype).sum(dims, keepdim=True)
@@ -182,7 +194,10 @@ def _prod_rule(g: Tensor, x: Tensor, *, dims: tuple[int, ...]) -> Tensor:
 
 
 def _product_of_others(x: Tensor, dims: tuple[int, ...]) -> Tensor:
-    """For each element the product over `dims` of those before it times that of those after it: no division."""
+    """Return, for each element, the product of all other elements over `dims`, without a division.
+
+    It is the product of the elements before, times the product of the elements after.
+    """
     order = (*(d for d in range(x.ndim) if d not in dims), *dims)
     moved = x.permute(order)
     flat = moved.reshape(*moved.shape[: x.ndim - len(dims)], _count(x.shape, dims))
@@ -191,7 +206,7 @@ def _product_of_others(x: Tensor, dims: tuple[int, ...]) -> Tensor:
 
 
 def _product_before(x: Tensor) -> Tensor:
-    """For each element the product of those before it along the last dim, by doubling."""
+    """Return, for each element, the product of the elements before it along the last dim, by a doubling scan."""
     n = x.shape[-1]
     y = cat([ones_like(x.narrow(-1, 0, 1)), x.narrow(-1, 0, n - 1)], -1) if n else x
     step = 1
@@ -203,21 +218,22 @@ def _product_before(x: Tensor) -> Tensor:
 
 @reduction(dtype=widen, identity="one", order="sum", vjp=(_prod_rule,))
 def prod(acc, x):
-    """Return the product over `dim`.  Gradient: g times the product of the other elements, exact with zeros too.
+    """Return the product of the elements over `dim`; 1 if there are no elements.
 
-    DTypes, order: as `sum`.  The product of nothing is 1.
+    DTypes: bool and integers become int64; floats accumulate and are re-associated as in `sum`.
+    Gradient: g times the product of the other elements, which is correct for elements of 0 as well.
     """
     return acc * x
 
 
 def present(x):
-    """Return 1 for an element that is not zero, nan included."""
+    """Return 1 for a nonzero element; nan is nonzero."""
     return x != 0
 
 
 @reduction(dtype=counted, identity="zero", order="sum", map=present, namespace=(), method=False, label="count_nonzero")
 def count(acc, x):
-    """Return how many elements over `dim` are not zero, in int64.  Gradient: none."""
+    """Return the number of nonzero elements over `dim`, in int64.  Not differentiable."""
     return acc + x
 
 
@@ -231,13 +247,16 @@ def count(acc, x):
     label="logsumexp",
 )
 def log_of_sum(backend, out, x: Tensor, *, dims: Dims, keepdim: Flag):
-    """log(sum(exp(x))) over `dims`, shifted by the largest, so nothing overflows.  Gradient: g times the softmax."""
+    """Return log(sum(exp(x))) over `dims`, shifted by the largest element, so that `exp` does not overflow.
+
+    Gradient: g*exp(x - y) with the result y, which is g times the softmax.
+    """
     return backend.prepare(LogSum(dims), with_kept_dims(out, x.shape, dims), x)
 
 
 @composed(out=False, namespace=())
 def sum_to(input: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """Return the sum over the dims along which `shape` was broadcast to x's shape: the adjoint of `expand`."""
+    """Return the sum over the dims along which a tensor of `shape` broadcasts to the input; the adjoint of `expand`."""
     x = input
     if x.shape == tuple(shape):
         return x
@@ -256,7 +275,10 @@ def sum_to(input: Tensor, shape: tuple[int, ...]) -> Tensor:
 
 @lru_cache(maxsize=4096)
 def stretched_dims(whole: tuple[int, ...], shape: tuple[int, ...]) -> tuple[tuple[int, ...], tuple[int, ...]] | None:
-    """Return the new first dims of `whole` and the dims of 1 that it expands; None if it is not a broadcast."""
+    """Return the leading dims that broadcasting `shape` to `whole` adds, and the dims of length 1 that it expands.
+
+    Returns None if `shape` does not broadcast to `whole`.
+    """
     if stretched_strides(shape, (0,) * len(shape), whole) is None:
         return None
     lead = len(whole) - len(shape)
@@ -268,13 +290,16 @@ def stretched_dims(whole: tuple[int, ...], shape: tuple[int, ...]) -> tuple[tupl
 
 @composed(out=False)
 def count_nonzero(input: Tensor, dim: Dims = None) -> Tensor:
-    """Return how many elements over `dim` are not zero, in int64; nan is not zero."""
+    """Return the number of nonzero elements over `dim`, in int64; nan is nonzero."""
     return count(input, dim)
 
 
 @composed(floats=True)
 def logsumexp(input: Tensor, dim: Dims, keepdim: Flag = False) -> Tensor:
-    """Return log(sum(exp(x))) over `dim`; nothing overflows.  Gradient: g times the softmax."""
+    """Return log(sum(exp(input))) over `dim`, without overflow of the exponentials.
+
+    Gradient: g times the softmax over `dim`.  Raises ShapeError if there are no elements.
+    """
     if _count(input.shape, dim) == 0:
         raise ShapeError(
             f"logsumexp: {describe(input)} has no element along dims {dim}, and the logarithm of nothing is undefined"

@@ -1,7 +1,7 @@
-"""Variances and standard deviations over any set of dims, and the terms of their gradients.
+"""Variances and standard deviations over any set of dims, and the ops of their gradients.
 
-The mean is computed first and stored in the dtype of the accumulator, so a large mean costs no digits of the
-deviations.  Both passes are requests of one op; the second has two operands, the elements and their mean.
+The mean is computed first and stored in the dtype of the accumulator, so that a large mean does not reduce the accuracy
+of the deviations from it.  One op requests both passes; the second pass reads the elements and their mean.
 """
 
 # The bodies of scalar functions are data, which the specialiser reads; they carry no types.
@@ -36,32 +36,32 @@ Ints = tuple[int, ...]
 
 
 def total(acc, x):
-    """One step of a sum."""
+    """Return acc + x, the next accumulator of a sum."""
     return acc + x
 
 
 def difference(x, center):
-    """How far an element is from the mean."""
+    """Return the deviation of an element from the mean."""
     return x - center
 
 
 def squared_deviation(x, center):
-    """Return the square of that."""
+    """Return the squared deviation of an element from the mean."""
     return (x - center) * (x - center)
 
 
 def mean_twice(acc, n):
-    """Return the last step of a mean that is stored in two dtypes."""
+    """Return the mean twice, for two results that store it in different dtypes."""
     return acc / n, acc / n
 
 
 def mean_of_squares(acc, n, correction):
-    """Return the mean of squares, over fewer than there are."""
+    """Return the sum of n squares, divided by n - correction; if this is not positive, the divisor is 0."""
     return acc / (n - correction if n > correction else 0)
 
 
 def root_mean_of_squares(acc, n, correction):
-    """Its root, taken before it is rounded."""
+    """Return the square root of `mean_of_squares`, computed before any rounding to the dtype of the result."""
     return math.sqrt(acc / (n - correction if n > correction else 0))
 
 
@@ -72,13 +72,15 @@ DIFFERENCE, VARIANCE, DEVIATION = parse(difference), parse(mean_of_squares), par
 
 @lru_cache(maxsize=64)
 def squares_of(correction: float, last: ScalarFn) -> Reducer:
-    """Return the reduction of elements and their mean to a variance, or to its root."""
+    """Return the reduction of elements and their mean to a variance or a standard deviation, which `last` computes."""
     return declared(total, "zero", order="sum", map=squared_deviation, finish=bound(last, correction))
 
 
 def center(backend: Any, outs: tuple[Spec, ...], x: Any, dims: Ints) -> tuple[Steps, Value, np.dtype[Any]]:
-    """Return a launch that computes the mean over `dims`, the second result if there is one; that mean, expanded;
-    and its dtype."""
+    """Return the steps that compute the mean over `dims`, the mean as an operand of later steps, and its dtype.
+
+    The mean is expanded to the shape of x.  If there is a second result, the steps write the mean into it as well.
+    """
     compute = np.dtype(x.dtype.accumulator)
     steps = Steps(backend, outs, (x,))
     kept = tuple(1 if d in dims else n for d, n in enumerate(x.shape))
@@ -97,25 +99,28 @@ def center(backend: Any, outs: tuple[Spec, ...], x: Any, dims: Ints) -> tuple[St
     namespace=(),
 )
 def centered(backend: Any, out: Spec, input: Tensor, *, dims: Dims):
-    """Return how far each element is from the mean over `dims`.  Gradient: the same of g."""
+    """Return the deviation of each element from the mean over `dims`.
+
+    Gradient: the deviation of each element of g from the mean of g.
+    """
     steps, mean, compute = center(backend, (out,), input, dims)
     steps.ask(Elementwise(DIFFERENCE, compute), steps.outs[0], steps.operands[0], mean)
     return steps.launch
 
 
 def share(x: Tensor, dims: Ints, correction: float) -> float:
-    """One over the number that a sum of squares is divided by."""
+    """Return 1 / (n - correction) for n elements over `dims`; inf if n is not larger than the correction."""
     n = prod(x.shape[d] for d in dims)
     return 1.0 / (n - correction) if n > correction else math.inf
 
 
 def variance_gradient(x: Tensor, dims: Ints, correction: float) -> Tensor:
-    """Return the derivative of a variance by each element."""
+    """Return the derivative of a variance with respect to each element."""
     return centered(x, dims=dims) * (2.0 * share(x, dims, correction))
 
 
 def deviation_gradient(x: Tensor, y: Tensor, dims: Ints, correction: float) -> Tensor:
-    """Return the derivative of a standard deviation by each element; 0 where that is 0."""
+    """Return the derivative of a standard deviation y with respect to each element; 0 where y is 0."""
     size = restore(y, dims, x.shape)
     nothing = size == 0.0
     scaled = centered(x, dims=dims) * share(x, dims, correction)
@@ -123,7 +128,10 @@ def deviation_gradient(x: Tensor, y: Tensor, dims: Ints, correction: float) -> T
 
 
 def from_mean(backend: Any, outs: tuple[Spec, ...], x: Any, dims: Ints, correction: float, last: ScalarFn) -> Launch:
-    """Both passes: the mean, and the sum of squared deviations from it, of which `last` makes the first result."""
+    """Return a launch of both passes: the mean, and the sum of squared deviations from the mean.
+
+    `last` computes the first result from this sum.  A second result is the mean.
+    """
     steps, mean, compute = center(backend, tuple([with_kept_dims(out, x.shape, dims) for out in outs]), x, dims)
     steps.ask(Reduce(squares_of(float(correction), last), compute, dims), steps.outs[0], steps.operands[0], mean)
     return steps.launch
@@ -152,7 +160,10 @@ def deviation(backend: Any, out: Spec, x: Tensor, *, dims: Dims, keepdim: Flag, 
 
 
 def with_mean(g0: Tensor | None, g1: Tensor | None, x: Tensor, gradient: Callable[[], Tensor], dims: Ints) -> Tensor:
-    """Return the gradient of a spread and the mean, where one of them may have none; gradient: that of the spread."""
+    """Return the gradient for the elements from g0 of a variance or deviation, and g1 of the mean; one may be None.
+
+    gradient: the function that returns the derivative of the variance or the deviation.
+    """
     parts = [] if g0 is None else [restore(g0, dims, x.shape) * gradient()]
     if g1 is not None:
         parts.append(restore((wide(g1) / prod(x.shape[d] for d in dims)).to(g1.dtype), dims, x.shape))
@@ -187,12 +198,15 @@ def variance_and_mean(backend: Any, var: Spec, mean: Spec, x: Tensor, *, dims: D
 def deviation_and_mean(
     backend: Any, std: Spec, mean: Spec, x: Tensor, *, dims: Dims, keepdim: Flag, correction: Scalar
 ):
-    """Return the deviation and the mean over `dims`.  Gradient: g0*(x - mean)/((n - correction)*std) + g1/n."""
+    """Return the standard deviation and the mean over `dims`.
+
+    Gradient: g0*(x - mean)/((n - correction)*std) + g1/n; the first term is 0 where std is 0.
+    """
     return from_mean(backend, (std, mean), x, dims, correction, DEVIATION)
 
 
 def spread_dims(value: Any, op: str, name: str, operands: Sequence[Any]) -> Any:
-    """Return the dims of a variance, or a boolean, which is the argument `unbiased`."""
+    """Read the argument `dim` of a variance; a bool is returned as it is, because it is PyTorch's `unbiased`."""
     return value if isinstance(value, bool) else DIMS.read(value, op, name, operands)
 
 
@@ -201,7 +215,7 @@ SpreadDims = Annotated[Any, Role("Dims", DIMS.doc, DIMS.type, spread_dims)]
 
 
 def spread_of(function: Any, x: Tensor, dim: Any, correction: float, unbiased: Any, keepdim: bool) -> Any:
-    """Return the result for the arguments of a spread, of which unbiased may be the only one, as in PyTorch."""
+    """Call the op of a variance or deviation with the public arguments; as in PyTorch, `dim` may be `unbiased`."""
     if isinstance(dim, bool):
         dim, unbiased = tuple(range(x.ndim)), dim
     correction = divisor(function.op.label, x, correction, unbiased)
@@ -209,7 +223,10 @@ def spread_of(function: Any, x: Tensor, dim: Any, correction: float, unbiased: A
 
 
 def divisor(name: str, x: Tensor, correction: float, unbiased: Any) -> float:
-    """Return the correction of n; its older form is unbiased.  Raises DTypeError for a dtype without fractions."""
+    """Return the correction from the arguments `correction` and `unbiased`, its older form.
+
+    Raises DTypeError if x is not a float tensor, and ArgumentError if both arguments are passed.
+    """
     if not x.dtype.is_float:
         raise DTypeError(f"{name}: {describe(x)} must have a floating dtype; convert with .to(mg.float32)", op=name)
     if unbiased is None:
@@ -228,9 +245,11 @@ def var(
     *,
     unbiased: bool | None = None,
 ) -> Tensor:
-    """Return the variance over `dim`, in two passes: the mean of squared deviations times n / (n - correction).
+    """Return the variance over `dim`: the sum of squared deviations from the mean, divided by n - correction.
 
-    unbiased: PyTorch's older name of correction, True for 1 and False for 0.
+    It is computed in two passes, the mean first.
+    unbiased: PyTorch's older form of `correction`; True stands for 1 and False for 0.
+    Gradient: 2*g*(x - mean)/(n - correction).
     """
     return spread_of(variance, input, dim, correction, unbiased, keepdim)
 
@@ -244,7 +263,10 @@ def std(
     *,
     unbiased: bool | None = None,
 ) -> Tensor:
-    """Return the standard deviation over `dim`: the square root of `var`.  Gradient: 0 where all elements are equal."""
+    """Return the standard deviation over `dim`, which is the square root of `var`.
+
+    Gradient: g*(x - mean)/((n - correction)*y) with the result y; 0 where all elements are equal.
+    """
     return spread_of(deviation, input, dim, correction, unbiased, keepdim)
 
 
@@ -257,7 +279,7 @@ def var_mean(
     keepdim: Flag = False,
     unbiased: bool | None = None,
 ) -> Any:
-    """Return the variance and the mean over `dim`, in the two passes of `var`."""
+    """Return the variance and the mean over `dim` as a named tuple, computed in the two passes of `var`."""
     return spread_of(variance_and_mean, input, dim, correction, unbiased, keepdim)
 
 
@@ -270,5 +292,5 @@ def std_mean(
     keepdim: Flag = False,
     unbiased: bool | None = None,
 ) -> Any:
-    """Return the standard deviation and the mean over `dim`, in the two passes of `std`."""
+    """Return the standard deviation and the mean over `dim` as a named tuple, computed in two passes."""
     return spread_of(deviation_and_mean, input, dim, correction, unbiased, keepdim)

@@ -1,1 +1,1 @@
-"""Views, joins and writes into views."""
+"""Ops on shapes: views, joins, splits, padding, and writes into a part of a tensor."""

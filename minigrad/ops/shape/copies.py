@@ -1,4 +1,4 @@
-"""View ops that copy: `narrow_copy` is `narrow` with separate memory, and so on for all views."""
+"""Copies of views: `narrow_copy` returns the result of `narrow` in separate memory, and so on for the other views."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ METHODS = {"narrow"}
 
 
 def copying(view: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """Declare the copy of a view, with its parameters."""
+    """Declare the op `view_copy`, which copies the result of a view and has the parameters of the view."""
 
     def definition(*args: Any, **params: Any) -> Tensor:
         return clone(view(*args, **params))
@@ -35,27 +35,28 @@ def copying(view: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
 
 COPIES = {f"{view.__name__}_copy": copying(view) for view in VIEWS}
-globals().update(COPIES)  # pickle finds the functions here
-
-
-# ---- those whose parameters are not the view's ----------------------------------------------------------------------
+globals().update(COPIES)  # so that pickle finds the functions in this module
+# ---- copies whose parameters differ from those of the view ----------------------------------------------------------
 
 
 @composed(method=False)
 def alias_copy(input: Tensor) -> Tensor:
-    """Return a copy, as `clone`."""
+    """Return a copy of the tensor, as `clone`."""
     return clone(input)
 
 
 @composed(method=False)
 def expand_copy(input: Tensor, size: StretchedShape, *, implicit: Flag = False) -> Tensor:
-    """Return a copy of the result of `expand`, in separate memory. implicit: has no effect."""
+    """Return a copy of the result of `expand`, in separate memory.
+
+    implicit: has no effect; PyTorch has this parameter.
+    """
     return clone(views.expand(input, as_shape((size,), "expand_copy", hole=True)))
 
 
 @composed(method=False)
 def view_copy(input: Tensor, size: StretchedShape) -> Tensor:
-    """Return a copy in another shape."""
+    """Return a copy of the tensor in another shape with the same number of elements."""
     return clone(views.reshape(input, as_shape((size,), "view_copy", hole=True)))
 
 
@@ -70,24 +71,24 @@ def slice_copy(
 
 @composed(method=False)
 def as_strided_copy(input: Tensor, size: Ints, stride: Ints, storage_offset: int | None = None) -> Tensor:
-    """Return a copy of the view of the storage with any shape and strides; see `Tensor.as_strided`."""
+    """Return a copy of the result of `Tensor.as_strided`, a view of the storage with any shape and strides."""
     return clone(views.strided_view(input, size, stride, storage_offset))
 
 
 @composed(method=False)
 def split_copy(input: Tensor, split_size: int, dim: Along = 0) -> tuple[Tensor, ...]:
-    """Return copies of the parts that `split` sees."""
+    """Return copies of the views that `split` returns."""
     return tuple([clone(part) for part in split(input, split_size, dim)])
 
 
 @composed(method=False)
 def split_with_sizes_copy(input: Tensor, split_sizes: Sequence[int], dim: Along = 0) -> tuple[Tensor, ...]:
-    """Return copies of the parts that `split_with_sizes` sees."""
+    """Return copies of the views that `split_with_sizes` returns."""
     return tuple([clone(part) for part in split(input, list(split_sizes), dim)])
 
 
 @composed(method=False)
 def unbind_copy(input: Tensor, dim: Along = 0) -> tuple[Tensor, ...]:
-    """Return copies of all positions along `dim`, which is removed."""
+    """Return copies of the slices at all positions along `dim`, without this dim."""
     d = normalize_dim(dim, input.ndim, "unbind_copy", input)
     return tuple([clone(views.select(input, dim=d, index=k)) for k in range(input.shape[d])])

@@ -1,4 +1,4 @@
-"""Diagonals as vectors and as matrices.  `views.diagonal` looks at one; `diag_embed` is its adjoint."""
+"""Matrices from diagonals, and the trace.  `views.diagonal` returns a diagonal; `diag_embed` is its adjoint."""
 
 from __future__ import annotations
 
@@ -19,7 +19,12 @@ from minigrad.runtime.tensor import Tensor, describe
 
 @composed(out=False)
 def diag_embed(input: Tensor, offset: Int = 0, dim1: Int = -2, dim2: Int = -1) -> Tensor:
-    """Return matrices with the last dim as a diagonal, and zeros.  Gradient: the diagonal of g."""
+    """Return matrices that have the last dim of the input as a diagonal, and zeros elsewhere.
+
+    offset: the diagonal; 0 is the main diagonal, and positive values are above it.
+    dim1, dim2: the positions of the two dims of the matrices in the result.
+    Gradient: the diagonal of g.
+    """
     if not input.ndim:
         raise ShapeError(f"diag_embed: expected at least 1 dim, got {describe(input)}", op="diag_embed")
     ndim, n = input.ndim + 1, input.shape[-1] + abs(offset)
@@ -32,7 +37,7 @@ def diag_embed(input: Tensor, offset: Int = 0, dim1: Int = -2, dim2: Int = -1) -
 
 @composed()
 def diag(input: Tensor, diagonal: Int = 0) -> Tensor:
-    """Return a vector as a diagonal of a matrix of zeros, or a copy of a diagonal of a matrix."""
+    """Return a matrix with a vector as a diagonal and zeros elsewhere, or a copy of a diagonal of a matrix."""
     if input.ndim not in (1, 2):
         raise ShapeError(f"diag: expected 1 or 2 dims, got {describe(input)}; diagonal takes more", op="diag")
     return diag_embed(input, diagonal) if input.ndim == 1 else clone(input.diagonal(diagonal))
@@ -40,7 +45,7 @@ def diag(input: Tensor, diagonal: Int = 0) -> Tensor:
 
 @composed(out=False)
 def diagflat(input: Tensor, offset: Int = 0) -> Tensor:
-    """Return a matrix of zeros with all elements as a diagonal."""
+    """Return a matrix with all elements of the input, in row-major order, as a diagonal, and zeros elsewhere."""
     return diag_embed(reshape(input, -1), offset)
 
 
@@ -56,7 +61,10 @@ def _of_matrix(op: Op, input: Spec) -> tuple[int, ...]:
     batch=lambda input, *, batch: sum(diagonal(input, 0, 1, 2), 1),
 )  # fmt: skip
 def trace(backend, out, input: Tensor):
-    """Return the sum of the diagonal of a matrix, in the dtype of `sum`.  Gradient: g on the diagonal of zeros."""
+    """Return the sum of the diagonal of a matrix; as in `sum`, integers become int64.
+
+    Gradient: g on the diagonal, and 0 elsewhere.
+    """
     line = Spec(input.layout.diagonal(0, 0, 1), input.dtype)
     request = Reduce(sum.op.reducer, np.dtype(input.dtype.accumulator), (0,))  # type: ignore[attr-defined]
     return backend.prepare(request, with_kept_dims(out, line.shape, (0,)), line)

@@ -1,4 +1,4 @@
-"""Differences of neighbouring elements."""
+"""Differences of neighbouring elements along a dim."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from minigrad.runtime.tensor import Tensor
 def diff(
     input: Tensor, n: Size = 1, dim: Dim = -1, prepend: Tensor | None = None, append: Tensor | None = None
 ) -> Tensor:
-    """Return the n-th difference along `dim`: each element minus the one before it, n times."""
+    """Return the n-th differences along `dim`: n times, each element minus the element before it."""
     if n == 0:
         return input
     parts = [part for part in (prepend, input, append) if part is not None]

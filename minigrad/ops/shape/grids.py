@@ -1,4 +1,4 @@
-"""Tensors stretched over each other, and every choice of one element of each: grids, products, combinations."""
+"""Broadcasting of several tensors, and combinations of their elements: grids, Cartesian products, index pairs."""
 
 from __future__ import annotations
 
@@ -23,22 +23,25 @@ from minigrad.runtime.tensor import Tensor, describe
 
 @public(namespace=MG)
 def broadcast_shapes(*shapes: int | Sequence[int]) -> tuple[int, ...]:
-    """Return the shape to which all shapes broadcast.  Raises ShapeError where two sizes differ and neither is 1."""
+    """Return the shape to which all shapes broadcast.  Raises ShapeError if two sizes differ and neither is 1."""
     return broadcast("broadcast_shapes", *[as_shape((shape,), "broadcast_shapes") for shape in shapes])
 
 
 @composed(out=False, method=False)
 def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
-    """Return views of all tensors in their broadcast shape.  Gradient: g summed over the expanded dims."""
+    """Return views of all tensors, expanded to the shape to which they broadcast.
+
+    Gradient: g, summed over the expanded dims.
+    """
     shape = broadcast("broadcast_tensors", *[x.shape for x in tensors])
     return tuple([expand(x, shape=shape) for x in tensors])
 
 
 @composed(out=False, method=False)
 def meshgrid(*tensors: Tensor, indexing: Choice | None = None) -> tuple[Tensor, ...]:
-    """Return views of vectors, each along a separate dim and expanded along the others.
+    """Return the coordinates of a grid: views of the vectors, each along its own dim and expanded along the other dims.
 
-    indexing: "ij", the default, has the dims in the order of the vectors; "xy" swaps the first two.
+    indexing: with "ij", the default, the dims are in the order of the vectors; "xy" swaps the first two dims.
     """
     if indexing not in (None, "ij", "xy"):
         raise ArgumentError(f"meshgrid: indexing is 'ij' or 'xy', not {indexing!r}", op="meshgrid")
@@ -54,7 +57,7 @@ def meshgrid(*tensors: Tensor, indexing: Choice | None = None) -> tuple[Tensor, 
 
 @composed(out=False, method=False)
 def cartesian_prod(*tensors: Tensor) -> Tensor:
-    """Return every choice of one element of each vector, as rows of a matrix; a single vector is unchanged."""
+    """Return all combinations of one element from each vector, as the rows of a matrix; a single vector itself."""
     for x in tensors:
         if x.ndim != 1:
             raise ShapeError(f"cartesian_prod: expected rows, got {describe(x)}", op="cartesian_prod")
@@ -64,7 +67,10 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
 
 @composed(out=False, method=False)
 def combinations(input: Tensor, r: Size = 2, with_replacement: Flag = False) -> Tensor:
-    """Return all choices of r elements of a row, in order, as rows of a matrix; with_replacement: also equal ones."""
+    """Return all combinations of r elements of a vector as the rows of a matrix, in lexicographic order of positions.
+
+    with_replacement: whether a combination may contain the same position several times.
+    """
     if input.ndim != 1:
         raise ShapeError(f"combinations: expected a row, got {describe(input)}", op="combinations")
     positions = choices(input.shape[0], r, not with_replacement)
@@ -73,7 +79,11 @@ def combinations(input: Tensor, r: Size = 2, with_replacement: Flag = False) -> 
 
 
 def choices(n: int, r: int, distinct: bool) -> NDArray[np.int64]:
-    """Return every choice of r of n indices as a row, in lexicographic order: each row grows by every later index."""
+    """Return all combinations of r of n indices as rows, in lexicographic order.
+
+    distinct: whether the indices of a combination differ.  The rows are built index by index: each row is repeated once
+    for each index that can follow its last index.
+    """
     rows = np.zeros((min(r, 1), 0), np.int64)
     for k in range(r):
         first = rows[:, -1] + distinct if k else np.zeros(1, np.int64)
@@ -88,7 +98,10 @@ def choices(n: int, r: int, distinct: bool) -> NDArray[np.int64]:
 def tril_indices(
     row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """Return the rows and the columns of the elements on and below a diagonal of a matrix, as a matrix of two rows."""
+    """Return the positions on and below a diagonal of a matrix: the row indices as row 0, the column indices as row 1.
+
+    row, col: the numbers of rows and columns of the matrix.
+    """
     rows, columns = as_shape((row, col), "tril_indices")
     return tensor(np.stack(np.tril_indices(rows, offset, columns)), dtype or "int64", device, requires_grad)
 
@@ -97,6 +110,9 @@ def tril_indices(
 def triu_indices(
     row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """Return the rows and the columns of the elements on and above a diagonal of a matrix, as a matrix of two rows."""
+    """Return the positions on and above a diagonal of a matrix: the row indices as row 0, the column indices as row 1.
+
+    row, col: the numbers of rows and columns of the matrix.
+    """
     rows, columns = as_shape((row, col), "triu_indices")
     return tensor(np.stack(np.triu_indices(rows, offset, columns)), dtype or "int64", device, requires_grad)

@@ -1,4 +1,4 @@
-"""Joining tensors and cutting them up: cat, stack, split, chunk, repeat."""
+"""Join and split tensors: cat, stack, split, chunk, repeat."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ def _cat_shape(op: Op, *specs: Spec, dim: int) -> tuple[int, ...]:
 
 
 def _piece(g: Tensor, shapes: tuple[tuple[int, ...], ...], position: int, dim: int) -> Tensor:
-    """Return the part of a joined gradient that belongs to one operand."""
+    """Return the part of the gradient of `cat` that belongs to the operand at `position`."""
     start = sum(shape[dim] for shape in shapes[:position])
     return narrow(g, dim=dim, start=start, length=shapes[position][dim])
 
 
 def _without_empty(tensors: Any, dim: int, out: Tensor | None) -> Tensor | None:
-    """Return the result of a call with empty vectors among tensors of more dims; None for another call."""
+    """Return the result of `cat` without the empty vectors among tensors of more dims; None if there are none."""
     shapes = [getattr(x, "shape", None) for x in tensors] if isinstance(tensors, (list, tuple)) else []
     if (0,) not in shapes or None in shapes or all(len(shape) < 2 for shape in shapes):
         return None
@@ -65,10 +65,10 @@ def _without_empty(tensors: Any, dim: int, out: Tensor | None) -> Tensor | None:
     otherwise=lambda *call: _without_empty(*call),
 )
 def cat(backend, out, tensors: Sequence[Tensor], dim: Dim = 0):
-    """Join tensors along an existing dim; their dtypes promote.  Gradient: each tensor gets its part of g.
+    """Join tensors along an existing dim, in the promoted dtype.  Gradient: each tensor gets its part of g.
 
-    Among tensors of more dims an empty vector is skipped, as in PyTorch, so that a loop may begin with `mg.tensor([])`.
-    Raises ArgumentError for none, ShapeError where shapes differ beyond `dim`.
+    As in PyTorch, an empty vector among tensors of more dims is skipped, so that a loop may begin with `mg.tensor([])`.
+    Raises ArgumentError for an empty sequence, ShapeError if shapes differ in another dim than `dim`.
     """
     return backend.prepare(Join(dim), out, *tensors)
 
@@ -92,13 +92,18 @@ def _stack_shape(op: Op, *specs: Spec, dim: int) -> tuple[int, ...]:
     batch=lambda *tensors, dim: stack(tensors, dim + 1),
 )
 def stack(backend, out, tensors: Sequence[Tensor], dim: NewDim = 0):
-    """Join tensors of one shape along a new dim.  Gradient: each tensor gets its part of g."""
+    """Join tensors of the same shape along a new dim.  Gradient: each tensor gets its part of g."""
     return backend.prepare(Join(dim), out, *[Spec(x.layout.unsqueeze(dim), x.dtype) for x in tensors])
 
 
 @composed(method=False, out=False)
 def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: Along = 0) -> tuple[Tensor, ...]:
-    """Return views of parts along `dim`: of a given size (the last may be smaller), or of the given sizes."""
+    """Return views of parts along `dim`.
+
+    split_size_or_sections: the length of each part, where the last part may be shorter, or a sequence of the lengths of
+    all parts.
+    Raises ShapeError if the lengths of a sequence do not add up to the length of the dim.
+    """
     x, d = tensor, normalize_dim(dim, tensor.ndim, "split", tensor)
     n = x.shape[d]
     if not isinstance(split_size_or_sections, (list, tuple)):
@@ -116,7 +121,10 @@ def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: Alon
 
 @composed(out=False)
 def chunk(input: Tensor, chunks: Along, dim: Along = 0) -> tuple[Tensor, ...]:
-    """Return at most `chunks` equal views along `dim`; the last may be smaller.  Of nothing, `chunks` empty views."""
+    """Return views of at most `chunks` parts of equal length along `dim`; the last part may be shorter.
+
+    For a dim of length 0, the result is `chunks` empty views.
+    """
     x = input
     if as_int(chunks, "the number of chunks", "chunk") <= 0:
         raise ArgumentError(f"chunk: the number of chunks of {describe(x)} must be positive, got {chunks}", op="chunk")
@@ -126,7 +134,7 @@ def chunk(input: Tensor, chunks: Along, dim: Along = 0) -> tuple[Tensor, ...]:
 
 @composed(out=False)
 def repeat(input: Tensor, repeats: ViewShape) -> Tensor:
-    """Repeat the tensor repeats[d] times along each dim; more counts than dims add first dims."""
+    """Repeat the tensor repeats[d] times along each dim d; additional counts in front add leading dims."""
     x, counts = input, as_shape((repeats,), "repeat")
     if len(counts) < x.ndim:
         raise ShapeError(f"repeat: {len(counts)} counts for {describe(x)}; pass one for each dim", op="repeat")

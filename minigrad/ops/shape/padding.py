@@ -1,4 +1,4 @@
-"""Padding: elements around a tensor, constant or copied from the tensor: mirrored, repeated or from the other end."""
+"""Padding: surround a tensor with elements of a constant value, or with mirrored, repeated or periodic copies."""
 
 from __future__ import annotations
 
@@ -27,21 +27,23 @@ from minigrad.runtime.dispatch import number
 from minigrad.runtime.tensor import Tensor, describe
 
 MODES = ("reflect", "replicate", "circular")
-COLUMNS = 4  # columns up to which a strip is copied one by one: loops over 4 neighbours take longer
+COLUMNS = 4  # a strip of at most this many columns is copied column by column, which is faster than rows of 4 elements
 Pairs = tuple[tuple[int, int], ...]  # for each dim: the number of elements before and after
 
 
 @composed(out=False, method=False)
 def constant_pad_nd(input: Tensor, pad: Ints, value: Scalar = 0) -> Tensor:
-    """Return the tensor with pad[0] and pad[1] elements of one value before and after the last dim, and so on.
+    """Return the tensor, surrounded by elements of one value.
 
-    Negative counts remove elements.  Gradient: the part of g at the position of the tensor.
+    pad: the number of elements to add before and after the last dim, pad[0] and pad[1], then those for the dim before
+    it, and so on. Negative counts remove elements.
+    Gradient: the part of g at the position of the tensor.
     """
     return with_constant("constant_pad_nd", input, pad, value)
 
 
 def with_constant(name: str, x: Tensor, pad: Sequence[int], value: float) -> Tensor:
-    """Return a tensor with elements of one value around it, or without some of its elements."""
+    """Pad a tensor with elements of one value, or remove elements, for the op `name`."""
     frame = framed(x.shape, tuple(pad))
     if frame is None:
         d = next(d for d, pair in pairs_of(name, x, pad) if x.shape[d] + min(pair[0], 0) + min(pair[1], 0) < 0)
@@ -57,8 +59,11 @@ def with_constant(name: str, x: Tensor, pad: Sequence[int], value: float) -> Ten
 
 @lru_cache(1024)
 def framed(shape: tuple[int, ...], pad: tuple[int, ...]) -> Any:
-    """Return the dims that lose elements, each with its part that stays, the shape of the result, and the position of
-    the tensor there, as `put` takes it; None if the counts do not fit."""
+    """Return how to pad a tensor of a shape, or None if the counts do not fit.
+
+    The result has three parts: the dims from which elements are removed, each with the range that stays; the shape of
+    the padded tensor; and the position of the tensor in it, as parameters of `put`.
+    """
     if len(pad) % 2 or len(pad) > 2 * len(shape):
         return None
     frame, counts, kept = list(shape), [], []
@@ -78,12 +83,14 @@ def framed(shape: tuple[int, ...], pad: tuple[int, ...]) -> Any:
 
 @composed(namespace=FUNCTIONAL, out=False, method=False)
 def pad(input: Tensor, pad: Ints, mode: Choice = "constant", value: float | None = None) -> Tensor:
-    """Return the tensor with elements around it: pad[0] and pad[1] before and after the last dim, and so on.
+    """Return the tensor, surrounded by additional elements.
 
-    mode: "constant" pads with `value`, "reflect" mirrors at the last element, "replicate" repeats it, "circular"
-    continues at the other end.  The last three pad the spatial dims, after one or two dims (channels, or a batch too).
-
-    Gradient: each element of g is added to the element of input that was copied there.
+    pad: the number of elements to add before and after the last dim, pad[0] and pad[1], then those for the dim before
+    it, and so on. Negative counts remove elements.
+    mode: "constant" pads with `value`, "reflect" mirrors the tensor at its first and last element, "replicate" repeats
+    these elements, and "circular" continues with the elements of the other end. The last three modes pad only the dims
+    after one leading dim (channels) or two (batch and channels).
+    Gradient: each element of g is added to the element of the input that was copied to its position.
     """
     if mode == "constant":
         return with_constant("pad", input, pad, 0 if value is None else value)
@@ -103,7 +110,7 @@ def pad(input: Tensor, pad: Ints, mode: Choice = "constant", value: float | None
 
 
 def filled_shape(op: Op, input: Spec, *, counts: Pairs, mode: str) -> tuple[int, ...]:
-    """Return the shape of the padded tensor."""
+    """Return the shape of the padded tensor; `counts` has the numbers of elements before and after each dim."""
     return tuple([before + n + behind for n, (before, behind) in zip(input.shape, counts)])
 
 
@@ -113,14 +120,17 @@ def filled_shape(op: Op, input: Spec, *, counts: Pairs, mode: str) -> tuple[int,
     batch=lambda input, *, counts, mode, batch: surrounded(input, counts=((0, 0), *counts), mode=mode),
 )  # fmt: skip
 def surrounded(backend, out, input: Tensor, *, counts, mode):
-    """Return a copy of input with `counts` of its elements before and after each dim, by one of the modes of `pad`.
+    """Return a copy of the input, surrounded by copies of its elements by one of the modes of `pad`.
 
-    The strips along a dim are copied from the result, which already contains the strips of the earlier dims: so the
-    corners are filled too.  Gradient: each element of g is added to the element of input that was copied there.
+    counts: the numbers of elements to add before and after each dim.
+    The strips along a dim are copied from the result, which already contains the strips of other dims, so that the
+    corners are filled as well.
+    Gradient: each element of g is added to the element of the input that was copied to its position.
     """
     steps = Steps(backend, (out,), (input,))
     (result,), (source,) = steps.outs, steps.operands
-    last, views = len(counts) - 1, [result]  # whole along the dims before, from the last dim on; then the centre
+    # views[k] is the part of the result without the padding of the last k dims; the last view is the centre.
+    last, views = len(counts) - 1, [result]
     for d in reversed(range(len(counts))):
         views.append(views[-1].at(d, counts[d][0], input.shape[d]))
     steps.copy(views[-1], source)
@@ -134,7 +144,7 @@ def surrounded(backend, out, input: Tensor, *, counts, mode):
 
 
 def strips(centre: Layout, d: int, counts: tuple[int, int], mode: str) -> Iterator[tuple[int, int, Layout]]:
-    """Yield, for each padded side of a dim: its start, its length, and the layout of the elements to copy."""
+    """Yield the start, the length and the layout of the elements to copy, for each padded side of a dim."""
     (before, behind), n = counts, centre.shape[d]
     first, last = {"reflect": (1, n - 1 - behind), "circular": (n - before, 0), "replicate": (0, n - 1)}[mode]
     for start, count, at in ((0, before, first), (before + n, behind, last)):
@@ -147,7 +157,7 @@ def strips(centre: Layout, d: int, counts: tuple[int, int], mode: str) -> Iterat
 
 
 def taken_back(g: Tensor, counts: Pairs, mode: str) -> Tensor:
-    """Return the gradient of `surrounded`: the middle of g, to which each strip is added where it was copied from."""
+    """Return the gradient of `surrounded`: the centre of g, plus each strip, added where its elements came from."""
     for d, (before, behind) in enumerate(counts):
         if before or behind:
             n = g.shape[d] - before - behind
@@ -160,7 +170,10 @@ def taken_back(g: Tensor, counts: Pairs, mode: str) -> Tensor:
 
 
 def pairs_of(name: str, x: Tensor, pad: Sequence[int]) -> list[tuple[int, tuple[int, int]]]:
-    """Return the dims that are padded, each with the counts before and after it."""
+    """Return the padded dims, each with its counts before and after.
+
+    Raises ArgumentError if `pad` has an odd length, or too many counts.
+    """
     if len(pad) % 2 or len(pad) > 2 * x.ndim:
         raise ArgumentError(
             f"{name}: pad {tuple(pad)} of {describe(x)} must have two counts for each dim, the last dim first, and "
@@ -171,12 +184,12 @@ def pairs_of(name: str, x: Tensor, pad: Sequence[int]) -> list[tuple[int, tuple[
 
 
 def pairs_from(ndim: int, pad: Sequence[int]) -> list[tuple[int, tuple[int, int]]]:
-    """Return the dims that are padded, each with the counts before and after it."""
+    """Return the padded dims, the last one first, each with its counts before and after."""
     return [(ndim - 1 - k, (pad[2 * k], pad[2 * k + 1])) for k in range(len(pad) // 2)]
 
 
 def expect_fit(x: Tensor, d: int, counts: tuple[int, int], mode: str) -> None:
-    """Raise ShapeError unless a dim has the elements that are copied around it, and keeps at least one."""
+    """Raise ShapeError unless a dim has enough elements for the padding, and keeps at least one of them."""
     n, (before, behind) = x.shape[d], counts
     kept = max(0, n + min(before, 0) + min(behind, 0)) if mode == "circular" else n
     if mode == "circular" and n + before + behind == 0 and max(before, behind) <= n > 0:
@@ -191,7 +204,10 @@ def expect_fit(x: Tensor, d: int, counts: tuple[int, int], mode: str) -> None:
 
 @lru_cache(1024)
 def around(n: int, counts: tuple[int, int], mode: str) -> Any:
-    """Return the source positions along a padded dim; reflect and replicate can also copy elements that are removed."""
+    """Return, for each position along a padded dim, the position from which its element is copied.
+
+    With "reflect" and "replicate", this may also be an element that negative padding removes.
+    """
     before, behind = counts
     if mode == "circular":
         kept = np.arange(n)[max(-before, 0) : max(n + min(behind, 0), 0)]  # negative padding removes elements first

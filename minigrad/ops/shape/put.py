@@ -1,7 +1,7 @@
-"""One tensor written into a part of another, as a function: the op that records a write in place.
+"""The op `put`, which writes one tensor into a part of another and returns a new tensor; it records in-place writes.
 
-`runtime/rebasing.py` makes nodes of it.  They launch nothing, because the write has already happened.  The rules of the
-op run it as a function.
+`runtime/rebasing.py` records nodes of this op.  These nodes launch no kernel, because the write has already happened.
+The derivative rules of the op call it as a function.
 """
 
 from __future__ import annotations
@@ -43,9 +43,10 @@ def _dense(x: Tensor) -> Tensor:
     ),
 )
 def put(backend, out, whole, part, *, size, stride, storage_offset):
-    """Return a dense copy of `whole`, in which `part` replaces the elements that size, strides and offset specify.
+    """Return a contiguous copy of `whole` in which `part` replaces the elements that size, stride and offset specify.
 
-    These elements are distinct.  Gradient: for `whole` g with zeros at these elements, for `part` these elements of g.
+    These elements must be distinct.
+    Gradient: for `whole`, g with zeros at these elements; for `part`, these elements of g.
     """
     steps = Steps(backend, (out,), (whole, part))
     (result,), (first, second) = steps.outs, steps.operands

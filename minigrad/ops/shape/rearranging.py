@@ -1,7 +1,7 @@
-"""The same elements in another order or under other dims: moved, named otherwise, turned, repeated.
+"""Rearrange the elements or the dims of a tensor: move, split and add dims, flip, rotate, roll and tile.
 
-All but `roll` and `tile` are views, and so are turned ones, by negative strides.  `views.py` has the ops that these
-are made of.
+All functions except `roll` and `tile` return views; flipped views have negative strides.  They are composed of the ops
+in `views.py`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from minigrad.runtime.tensor import Tensor, describe
 
 @composed(out=False)
 def unflatten(input: Tensor, dim: Dim, sizes: StretchedShape) -> Tensor:
-    """Return a view with one dim as several, of the given sizes; one of them may be -1."""
+    """Return a view with one dim split into several dims of the given sizes; one size may be -1."""
     if not as_shape((sizes,), "unflatten", hole=True):
         raise ShapeError(f"unflatten: dim {dim} of {describe(input)} needs one size at least", op="unflatten")
     parts = infer_hole(as_shape((sizes,), "unflatten", hole=True), input.shape[dim], "unflatten", (input.shape[dim],))
@@ -36,7 +36,7 @@ def unflatten(input: Tensor, dim: Dim, sizes: StretchedShape) -> Tensor:
 
 @composed(out=False)
 def movedim(input: Tensor, source: Ints, destination: Ints) -> Tensor:
-    """Return a view with some dims moved to other positions; the others keep their order."""
+    """Return a view with some dims moved to other positions; the other dims keep their order."""
     if len(source) != len(destination):
         raise ArgumentError(
             f"movedim: the dims {source} of {describe(input)} go to {destination}; pass one position for each",
@@ -53,25 +53,25 @@ def movedim(input: Tensor, source: Ints, destination: Ints) -> Tensor:
 
 @public(namespace=MG)
 def moveaxis(input: Tensor, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
-    """Return `movedim` under NumPy's name."""
+    """Return `movedim` of the same arguments, under NumPy's name."""
     return movedim(input, source, destination)
 
 
 @public(namespace=MG)
 def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
-    """Return `transpose` under NumPy's name."""
+    """Return `transpose` of the same arguments, under NumPy's name."""
     return transpose(input, axis0, axis1)
 
 
 @public(namespace=MG)
 def swapdims(input: Tensor, dim0: int, dim1: int) -> Tensor:
-    """Return `transpose` under another name."""
+    """Return `transpose` of the same arguments; PyTorch has both names."""
     return transpose(input, dim0, dim1)
 
 
 @composed(out=False)
 def adjoint(input: Tensor) -> Tensor:
-    """Return a view with the last two dims swapped; the same as `mT`, as no dtype is complex."""
+    """Return a view with the last two dims swapped; it equals `mT`, because there are no complex dtypes."""
     if input.ndim < 2:
         raise ShapeError(f"adjoint: expected at least 2 dims, got {describe(input)}", op="adjoint")
     return transpose(input, -2, -1)
@@ -79,13 +79,13 @@ def adjoint(input: Tensor) -> Tensor:
 
 @public(namespace=MG)
 def ravel(input: Tensor) -> Tensor:
-    """Return all elements as one dim, `flatten` under NumPy's name."""
+    """Return the tensor flattened to one dim; this is `flatten` under NumPy's name."""
     return flatten(input)
 
 
 @public(namespace=MG)
 def broadcast_to(input: Tensor, size: int | Sequence[int]) -> Tensor:
-    """Return `expand` with the sizes as one argument."""
+    """Return `expand` of the tensor to a shape that is a single argument."""
     return expand(input, as_shape((size,), "broadcast_to", hole=True))
 
 
@@ -98,7 +98,7 @@ NEW_DIMS: dict[int, dict[int, Any]] = {
 
 
 def at_least(ndim: int, tensors: tuple[Tensor, ...]) -> Tensor | tuple[Tensor, ...]:
-    """Return views with as many dims at least; of one tensor it alone."""
+    """Return views with at least `ndim` dims, as a tuple; for a single tensor, return the view itself."""
     missing = NEW_DIMS[ndim]
     views = tuple([x[missing[x.ndim]] if x.ndim < ndim else x for x in tensors])
     return views[0] if len(views) == 1 else views
@@ -106,35 +106,38 @@ def at_least(ndim: int, tensors: tuple[Tensor, ...]) -> Tensor | tuple[Tensor, .
 
 @composed(out=False, method=False)
 def atleast_1d(*tensors: Tensor) -> Tensor | tuple[Tensor, ...]:
-    """Return views with one dim at least: a number becomes a row of one.  Of several tensors a tuple."""
+    """Return views with at least one dim: shape () becomes (1,); a tuple for several tensors."""
     return at_least(1, tensors)
 
 
 @composed(out=False, method=False)
 def atleast_2d(*tensors: Tensor) -> Tensor | tuple[Tensor, ...]:
-    """Return views with two dims at least: a row of n becomes (1, n).  Of several tensors a tuple."""
+    """Return views with at least two dims: shape (n,) becomes (1, n); a tuple for several tensors."""
     return at_least(2, tensors)
 
 
 @composed(out=False, method=False)
 def atleast_3d(*tensors: Tensor) -> Tensor | tuple[Tensor, ...]:
-    """Return views with three or more dims: a row of n becomes (1, n, 1), a matrix (n, m, 1); a tuple for several."""
+    """Return views with at least three dims: (n,) becomes (1, n, 1), and (n, m) becomes (n, m, 1).
+
+    For several tensors, the result is a tuple.
+    """
     return at_least(3, tensors)
 
 
-# ---- turned and repeated --------------------------------------------------------------------------------------------
+# ---- flipped, rotated and repeated ----------------------------------------------------------------------------------
 
 
 @composed(out=False)
 def fliplr(input: Tensor) -> Tensor:
-    """Return a view with the columns, the second dim, in reverse order."""
+    """Return a view with the second dim, the columns, in reverse order."""
     expect_dims("fliplr", input, 2)
     return flip(input, dims=(1,))
 
 
 @composed(out=False)
 def flipud(input: Tensor) -> Tensor:
-    """Return a view with the rows, the first dim, in reverse order."""
+    """Return a view with the first dim, the rows, in reverse order."""
     expect_dims("flipud", input, 1)
     return flip(input, dims=(0,))
 
@@ -150,9 +153,9 @@ def rot90(input: Tensor, k: Int = 1, dims: Ints = (0, 1)) -> Tensor:
 
 @composed(out=False)
 def roll(input: Tensor, shifts: Ints, dims: Ints = ()) -> Tensor:
-    """Shift the elements by `shifts` along `dims`; elements beyond one end come in at the other.
+    """Shift the elements by `shifts` along `dims`; elements that leave one end enter at the other end.
 
-    Without dims it is moved as one row of all its elements.
+    Without dims, the elements are shifted in row-major order, as if they were one dim.
     """
     if not dims:
         if len(shifts) != 1:
@@ -176,10 +179,13 @@ def roll(input: Tensor, shifts: Ints, dims: Ints = ()) -> Tensor:
     batch=lambda input, *, batch, shifts, dims: rolled(input, shifts=shifts, dims=tuple([d + 1 for d in dims])),
 )  # fmt: skip
 def rolled(backend, out, input: Tensor, *, shifts, dims):
-    """Return the tensor moved up by `shifts`, from 1 to below the length of each dim.  Gradient: g moved back."""
+    """Return the elements shifted along `dims`; each shift is from 1 to the length of its dim minus 1.
+
+    Gradient: g, shifted back.
+    """
     steps = Steps(backend, (out,), (input,))
     sizes = [input.shape[d] for d in dims]
-    # For each dim two parts: source, destination, length.
+    # Each dim has two parts: (start in the source, start in the result, length).
     for parts in product(*[((0, k, n - k), (n - k, 0, k)) for k, n in zip(shifts, sizes)]):
         (result,), (source,) = steps.outs, steps.operands
         for d, (start, to, length) in zip(dims, parts):
@@ -190,12 +196,12 @@ def rolled(backend, out, input: Tensor, *, shifts, dims):
 
 @composed(out=False)
 def tile(input: Tensor, dims: ViewShape) -> Tensor:
-    """Return the tensor repeated dims[d] times along each dim; counts or dims that are missing in front are 1."""
+    """Return the tensor repeated dims[d] times along each dim d; missing leading counts or dims are 1."""
     counts = as_shape((dims,), "tile")
     return repeat(input, (1,) * (input.ndim - len(counts)) + counts)
 
 
 def expect_dims(name: str, x: Tensor, ndim: int) -> None:
-    """Raise ShapeError for a tensor with fewer dims."""
+    """Raise ShapeError for a tensor with fewer than `ndim` dims."""
     if x.ndim < ndim:
         raise ShapeError(f"{name}: expected at least {ndim} dims, got {describe(x)}", op=name)

@@ -1,4 +1,4 @@
-"""A copy of a tensor with another in the part of it that a view would see; both are differentiated."""
+"""Copies of a tensor in which another tensor replaces a part; gradients flow to both tensors."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from minigrad.runtime.tensor import Tensor, describe
 
 
 def scattered(name: str, x: Tensor, src: Tensor, part: Layout) -> Tensor:
-    """Return a copy of x with src where a layout of a contiguous tensor of its shape looks."""
+    """Return a copy of x in which src replaces the elements of `part`, the layout of a view of a contiguous x."""
     if src.shape != part.shape:
         raise ShapeError(f"{name}: {describe(src)} does not fit into the part {part.shape} of {describe(x)}", op=name)
     if not numel(part.shape):
@@ -24,13 +24,19 @@ def scattered(name: str, x: Tensor, src: Tensor, part: Layout) -> Tensor:
 
 @composed(out=False)
 def diagonal_scatter(input: Tensor, src: Tensor, offset: Int = 0, dim1: Along = 0, dim2: Along = 1) -> Tensor:
-    """Return the tensor with src instead of `diagonal(input, offset, dim1, dim2)`; both are differentiated."""
+    """Return a copy of the tensor in which src replaces `diagonal(input, offset, dim1, dim2)`.
+
+    Gradient: for src, the diagonal of g; for the input, g with zeros on the diagonal.
+    """
     return scattered("diagonal_scatter", input, src, Layout.contiguous(input.shape).diagonal(offset, dim1, dim2))
 
 
 @composed(out=False)
 def select_scatter(input: Tensor, src: Tensor, dim: Along, index: Int) -> Tensor:
-    """Return the tensor with src instead of `select(input, dim, index)`; both are differentiated."""
+    """Return a copy of the tensor in which src replaces `select(input, dim, index)`.
+
+    Gradient: for src, this slice of g; for the input, g with zeros in this slice.
+    """
     return scattered("select_scatter", input, src, Layout.contiguous(input.shape).select(dim, index))
 
 
@@ -38,9 +44,10 @@ def select_scatter(input: Tensor, src: Tensor, dim: Along, index: Int) -> Tensor
 def slice_scatter(
     input: Tensor, src: Tensor, dim: Dim = 0, start: int | None = None, end: int | None = None, step: Int = 1
 ) -> Tensor:
-    """Return the tensor with src instead of input[start:end:step] along `dim`; both are differentiated.
+    """Return a copy of the tensor in which src replaces input[start:end:step] along `dim`.
 
-    Without an end, src says how many positions there are.
+    Without `end` and `step`, the length of src determines the end.
+    Gradient: for src, this slice of g; for the input, g with zeros in this slice.
     """
     whole = Layout.contiguous(input.shape)
     if end is not None or step != 1:
@@ -62,9 +69,11 @@ def slice_scatter(
 def as_strided_scatter(
     input: Tensor, src: Tensor, size: Shape, stride: Shape, storage_offset: int | None = None
 ) -> Tensor:
-    """Return the tensor with src in the part that strides over its elements, row by row, see; both are differentiated.
+    """Return a copy of the tensor in which src replaces the elements that size, stride and offset specify.
 
-    Raises StorageError for strides that leave the tensor, or by which two elements of src go to one position.
+    The strides count elements of the tensor in row-major order.
+    Gradient: for src, these elements of g; for the input, g with zeros at these elements.
+    Raises StorageError if the strides leave the tensor, or if they map two elements of src to the same position.
     """
     part = Layout.contiguous(input.shape).as_strided(size, stride, storage_offset or 0)
     if not part.fits(input.numel()) or part.may_overlap_itself():

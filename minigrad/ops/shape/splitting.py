@@ -1,4 +1,4 @@
-"""Parts of a tensor at positions that are given, in equal numbers, or along a dim that has a name; all are views."""
+"""Split a tensor into views of its parts: at given indices, or into parts of equal length."""
 
 from __future__ import annotations
 
@@ -21,16 +21,17 @@ Sections = Annotated[
 
 @composed(out=False)
 def unbind(input: Tensor, dim: Along = 0) -> tuple[Tensor, ...]:
-    """Return views of all positions along `dim`, which is removed."""
+    """Return views of the slices at all positions along `dim`, without this dim."""
     d = normalize_dim(dim, input.ndim, "unbind", input)
     return tuple([select(input, dim=d, index=k) for k in range(input.shape[d])])
 
 
 @composed(out=False)
 def tensor_split(input: Tensor, sections: Sections, dim: Dim = 0) -> tuple[Tensor, ...]:
-    """Return views of equal parts along `dim`, the first ones longer by 1 if needed; or parts that end at each index.
+    """Return views of parts along `dim`.
 
-    sections: the number of parts, or a sequence of indices, which may be negative; either as a tensor too.
+    sections: the number of parts, which have equal lengths except that the first ones may be longer by 1. Or a sequence
+    of indices, at each of which a part ends; negative indices count from the end. Both may also be a tensor.
     """
     expect_dims("tensor_split", input, 1)
     wanted: Any = sections.tolist() if isinstance(sections, Tensor) else sections
@@ -49,7 +50,10 @@ def tensor_split(input: Tensor, sections: Sections, dim: Dim = 0) -> tuple[Tenso
 
 
 def split_along(name: str, x: Tensor, dim: int, ndim: int, sections: Any) -> tuple[Tensor, ...]:
-    """Parts along a dim of a tensor with enough dims; a number of parts must divide it."""
+    """Return `tensor_split` along a dim.
+
+    Raises ShapeError for a tensor with fewer than `ndim` dims, and if a number of parts does not divide the length.
+    """
     expect_dims(name, x, ndim)
     if not isinstance(sections, (tuple, list)) and (as_int(sections, "sections", name) <= 0 or x.shape[dim] % sections):
         raise ShapeError(f"{name}: dim {dim} of {describe(x)} has no {sections} parts of the same size", op=name)
@@ -59,41 +63,59 @@ def split_along(name: str, x: Tensor, dim: int, ndim: int, sections: Any) -> tup
 
 @composed(out=False)
 def hsplit(input: Tensor, sections: Sections) -> tuple[Tensor, ...]:
-    """Return views of parts of one size, or up to indices, along the second dim; of a row along its own."""
+    """Return views of parts along the second dim, or along the only dim of a vector.
+
+    sections: the number of parts, which have equal lengths, or a sequence of indices at each of which a part ends.
+    """
     return split_along("hsplit", input, min(input.ndim - 1, 1), 1, sections)
 
 
 @composed(out=False)
 def vsplit(input: Tensor, sections: Sections) -> tuple[Tensor, ...]:
-    """Return views of parts of one size, or up to indices, along the first dim."""
+    """Return views of parts along the first dim of a tensor with at least two dims.
+
+    sections: the number of parts, which have equal lengths, or a sequence of indices at each of which a part ends.
+    """
     return split_along("vsplit", input, 0, 2, sections)
 
 
 @composed(out=False)
 def dsplit(input: Tensor, sections: Sections) -> tuple[Tensor, ...]:
-    """Return views of parts of one size, or up to indices, along the third dim."""
+    """Return views of parts along the third dim.
+
+    sections: the number of parts, which have equal lengths, or a sequence of indices at each of which a part ends.
+    """
     return split_along("dsplit", input, 2, 3, sections)
 
 
 @composed(out=False)
 def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: Along = 0) -> tuple[Tensor, ...]:
-    """Return `split` by a sequence of sizes."""
+    """Return views of parts along `dim` with the given lengths, as `split`."""
     return split(input, list(split_sizes), dim)
 
 
 @composed(out=False)
 def unsafe_split(input: Tensor, split_size: int, dim: Along = 0) -> tuple[Tensor, ...]:
-    """Return `split`; writes into its parts are recorded here too."""
+    """Return `split` of the same arguments.
+
+    In contrast to PyTorch, in-place writes into the parts are recorded and therefore safe.
+    """
     return split(input, split_size, dim)
 
 
 @composed(out=False)
 def unsafe_split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: Along = 0) -> tuple[Tensor, ...]:
-    """Return `split_with_sizes`; writes into its parts are recorded here too."""
+    """Return `split_with_sizes` of the same arguments.
+
+    In contrast to PyTorch, in-place writes into the parts are recorded and therefore safe.
+    """
     return split(input, list(split_sizes), dim)
 
 
 @composed(out=False)
 def unsafe_chunk(input: Tensor, chunks: Along, dim: Along = 0) -> tuple[Tensor, ...]:
-    """Return `chunk`; writes into its parts are recorded here too."""
+    """Return `chunk` of the same arguments.
+
+    In contrast to PyTorch, in-place writes into the parts are recorded and therefore safe.
+    """
     return chunk(input, chunks, dim)

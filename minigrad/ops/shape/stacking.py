@@ -1,4 +1,4 @@
-"""Joins by the words of matrices: side by side, one below the other, along the diagonal."""
+"""Join matrices horizontally, vertically, in depth, or along a diagonal."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def column_stack(tensors: Sequence[Tensor]) -> Tensor:
 
 @composed(out=False, method=False)
 def block_diag(*tensors: Tensor) -> Tensor:
-    """Return a matrix with matrices along its diagonal, and zeros; a row of n counts as (1, n)."""
+    """Return a matrix with the matrices as blocks along its diagonal, and zeros elsewhere; (n,) counts as (1, n)."""
     parts = with_dims(2, tensors)
     for x in parts:
         if x.ndim > 2:
@@ -56,12 +56,12 @@ def block_diag(*tensors: Tensor) -> Tensor:
 
 
 def blocks_shape(op: Op, *specs: Spec) -> tuple[int, ...]:
-    """Return the sums of the last two lengths; the dims in front are the same for all."""
+    """Return the shape of the joined blocks: the last two lengths are sums, and the leading dims are equal for all."""
     return (*specs[0].shape[:-2], sum(s.shape[-2] for s in specs), sum(s.shape[-1] for s in specs))
 
 
 def block_of(g: Tensor, shapes: Sequence[tuple[int, ...]], position: int) -> Tensor:
-    """Return the block of one operand."""
+    """Return the block of g that belongs to the operand at `position`."""
     for dim in (-2, -1):
         g = narrow(g, dim, sum(shape[dim] for shape in shapes[:position]), shapes[position][dim])
     return g
@@ -73,7 +73,7 @@ def block_of(g: Tensor, shapes: Sequence[tuple[int, ...]], position: int) -> Ten
     batch=lambda *tensors: blocks_joined(tensors),
 )  # fmt: skip
 def blocks_joined(backend, out, tensors: Sequence[Tensor]):
-    """Return zeros with matrices along their diagonal.  Gradient: each gets its block of g."""
+    """Return the matrices as blocks along the diagonal of zeros.  Gradient: each matrix gets its block of g."""
     steps = Steps(backend, (out,), tensors)
     (result,) = steps.outs
     steps.fill(result, 0)
@@ -86,5 +86,5 @@ def blocks_joined(backend, out, tensors: Sequence[Tensor]):
 
 
 def with_dims(ndim: int, tensors: Sequence[Tensor]) -> list[Any]:
-    """Return views with as many dims at least."""
+    """Return views of the tensors with at least `ndim` dims, as a list."""
     return [at_least(ndim, (x,)) for x in tensors]

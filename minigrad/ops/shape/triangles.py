@@ -1,4 +1,4 @@
-"""Triangles of matrices: the elements on one side of a diagonal of the last two dims."""
+"""Triangular parts of matrices: the elements on one side of a diagonal of the last two dims."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from minigrad.ops.pointwise.compare import ge, le, where
 from minigrad.runtime.dispatch import number
 from minigrad.runtime.tensor import Tensor, describe
 
-KEPT = 4096  # longest dim whose positions are kept between calls: 32 kB
+KEPT = 4096  # longest dim whose positions are cached between calls, which takes 32 kB
 
 
 @composed(in_place=True)
 def tril(input: Tensor, diagonal: Int = 0) -> Tensor:
-    """Return the elements on and below a diagonal of the last two dims, with zeros above.
+    """Return the elements on and below a diagonal of the last two dims, with zeros above it.
 
-    The main diagonal is 0, and 1 is the one above it.  Gradient: `g` on and below the diagonal, 0 above.
+    Gradient: g on and below the diagonal, and 0 above it.
     """
     last, columns = positions("tril", input, diagonal)
     return where(ge(last, columns), input, number(0, input.dtype, input.device))
@@ -34,16 +34,16 @@ def tril(input: Tensor, diagonal: Int = 0) -> Tensor:
 
 @composed(in_place=True)
 def triu(input: Tensor, diagonal: Int = 0) -> Tensor:
-    """Return the elements on and above a diagonal of the last two dims, with zeros below.
+    """Return the elements on and above a diagonal of the last two dims, with zeros below it.
 
-    The main diagonal is 0, and 1 is the one above it.  Gradient: `g` on and above the diagonal, 0 below.
+    Gradient: g on and above the diagonal, and 0 below it.
     """
     first, columns = positions("triu", input, diagonal)
     return where(le(first, columns), input, number(0, input.dtype, input.device))
 
 
 def positions(name: str, x: Tensor, diagonal: int) -> tuple[Tensor, Tensor]:
-    """Return the column of the diagonal in each row of a matrix, as a column, and all of its columns, as a row."""
+    """Return, for each row of a matrix, the column of the diagonal, as a column vector, and all column indices."""
     if x.ndim < 2:
         raise ShapeError(f"{name}: expected at least 2 dims, got {describe(x)}; unsqueeze(0) makes a row", op=name)
     rows, columns = x.shape[-2:]
@@ -55,7 +55,7 @@ def positions(name: str, x: Tensor, diagonal: int) -> tuple[Tensor, Tensor]:
 
 @lru_cache(maxsize=128)
 def constant(start: int, count: int, device: Device, trailing: int) -> Tensor:
-    """Return start, start + 1, ... with trailing dims of length 1; many calls read it."""
+    """Return the constant start, start + 1, ... with `trailing` dims of length 1; it is cached for many calls."""
     numbers = np.arange(start, start + count)
     return Tensor(backend_of(device).constant(numbers, int64, device), Layout.contiguous((count, *(1,) * trailing)))
 

@@ -1,7 +1,8 @@
 """Views: the same storage through another layout; no data moves.
 
-Each declaration is arithmetic on a Layout.  The derivative of a view puts the gradient back where the view looked:
-another view where the view was a bijection, `view_add` (into zeros, overlaps summed) where it was not.
+The body of each declaration computes a Layout.  The VJP of a view returns the gradient to the elements of the view.  If
+the view contains each element exactly once, this is another view.  Otherwise it is `put_back`, which adds the gradient
+into zeros, so that repeated elements are summed.
 """
 
 from __future__ import annotations
@@ -59,15 +60,18 @@ def _put_back_shape(op: Op, g: Spec, *, shape: tuple[int, ...], view: Op, params
     batch=lambda g, *, shape, view, params, batch: _put_back_batch(g, shape, view, dict(params), batch),
 )
 def put_back(backend, out, g, *, shape, view, params):
-    """Return zeros of `shape` with g added through a view: the adjoint of that view.
+    """Return zeros of `shape` to which g is added through a view; this is the adjoint of the view.
 
-    Gradient: the view of g.
+    Gradient: the same view of the incoming gradient.
     """
     return backend.prepare(PutBack(_look(shape, view, params)), out, g)
 
 
 def _look_again(g: Tensor, view: Op, params: tuple[tuple[str, Any], ...]) -> Tensor:
-    """Return the view of g.  `as_strided` counts in the storage, so g must have the operand's layout: dense, from 0."""
+    """Return a view of g.
+
+    `as_strided` counts elements of the storage, so g must have the layout of the operand: contiguous, from offset 0.
+    """
     counts_in_storage = view is _strided()
     if counts_in_storage and not (g.is_contiguous() and g.offset == 0):
         g = clone(g)
@@ -76,7 +80,7 @@ def _look_again(g: Tensor, view: Op, params: tuple[tuple[str, Any], ...]) -> Ten
 
 
 def _put_back_batch(g: Tensor, shape: tuple[int, ...], view: Op, params: dict[str, Any], size: int) -> Tensor:
-    """Return the adjoint of a view of a batch: its parameters change as those of the view do."""
+    """Return `put_back` for a batch, with the parameters of the view changed for the additional first dim."""
     if view is _strided():
         params |= {"size": (size, *params["size"]), "stride": (numel(shape), *params["stride"])}
     else:
@@ -94,22 +98,22 @@ PUT_BACK: Op = put_back.op  # type: ignore[attr-defined]
 
 
 def _adjoint(g: Tensor, view: Any, shape: tuple[int, ...], **params: Any) -> Tensor:
-    # The op itself, not its name: a user may declare another op of that name.
+    # The view is passed as an op and not by its name, because a user may declare another op with this name.
     return handed_on(PUT_BACK, g, {"shape": shape, "view": view.op, "params": tuple(params.items())})
 
 
 def adjoint_of(view: Any, x: Tensor, shape: tuple[int, ...], **params: Any) -> Tensor:
-    """Zeros of a shape with x added where a view of a tensor of that shape looks."""
+    """Return zeros of a shape to which x is added through a view of a tensor of that shape."""
     result: Tensor = put_back(x, shape=shape, view=view.op, params=tuple(params.items()))
     return result
 
 
-# ---- bijections: undone by another view -----------------------------------------------------------------------------
+# ---- views that contain each element once: another view is the VJP --------------------------------------------------
 
 
 @view(vjp=(lambda g, *, dims: permute(g, dims=inverse_permutation(dims)),))
 def permute(input: Layout, dims: Order):
-    """Return a view with the dims in another order.  Gradient: the inverse order."""
+    """Return a view with the dims in another order.  Gradient: g, permuted with the inverse order."""
     return input.permute(dims)
 
 
@@ -118,7 +122,7 @@ PERMUTE: Op = permute.op  # type: ignore[attr-defined]
 
 def full_transpose(x: Tensor) -> Tensor:
     """Return a view with all dims in reverse order."""
-    # A `permute` whose plan is found without listing its dims.
+    # This is `permute` with a key of its plan that does not need the list of dims.
     if x.__class__ not in PLAIN:
         return permute(x, dims=tuple(range(x.ndim - 1, -1, -1)))
     key = (x.layout, x.dtype, x.device, "reversed")
@@ -129,20 +133,23 @@ def full_transpose(x: Tensor) -> Tensor:
 
 
 def inverse_permutation(dims: tuple[int, ...]) -> tuple[int, ...]:
-    """Return the order that undoes `dims`."""
+    """Return the inverse of the permutation `dims`."""
     positive = [d % len(dims) for d in dims]
     return tuple(positive.index(d) for d in range(len(dims)))
 
 
 @view(vjp=(lambda g, *, dim0, dim1: transpose(g, dim0=dim0, dim1=dim1),))
 def transpose(input: Layout, dim0: SwappedDim, dim1: SwappedDim):
-    """Return a view with two dims swapped.  Gradient: swapped back."""
+    """Return a view with two dims swapped.  Gradient: g with the same two dims swapped."""
     return input.transpose(dim0, dim1)
 
 
 @view(vjp=(lambda g, *, in_shape: reshape(g, in_shape),))
 def squeeze(input: Layout, dim: SqueezedDims = None):
-    """Return a view without dims of length 1: all of them, or the named dims that have this length."""
+    """Return a view without dims of length 1: without all of them, or without those that `dim` names.
+
+    A dim of another length stays.
+    """
     return input.squeeze(dim)
 
 
@@ -161,7 +168,7 @@ def unsqueeze(input: Layout, dim: ViewDim):
     batch=lambda input, *, shape, batch: reshape(input, (batch, *Layout.contiguous(input.shape[1:]).view(shape).shape)),
 )
 def as_view(input: Layout, shape: ViewShape):
-    """Return another shape over the same memory; raises ShapeError if the strides do not allow it."""
+    """Return a view with another shape over the same memory.  Raises ShapeError if the strides do not allow it."""
     return input.view(shape)
 
 
@@ -170,7 +177,7 @@ AS_VIEW = as_view.op  # type: ignore[attr-defined]
 
 @view(vjp=(lambda g, *, dims: flip(g, dims=dims),))
 def flip(input: Layout, dims: ManyDims):
-    """Return a view reversed along each of `dims`, by negative strides."""
+    """Return a view with the elements in reverse order along each of `dims`; it has negative strides."""
     return input.flip(dims)
 
 
@@ -179,15 +186,18 @@ def flip(input: Layout, dims: ManyDims):
     batch=lambda input, *, shape, batch: _expanded_batch(input, shape, batch),
 )
 def expand(input: Layout, shape: ViewShape):
-    """Return a view with dims of length 1 expanded and new first dims.  Gradient: g summed over the expanded dims."""
+    """Return a view of a larger shape, in which dims of length 1 are expanded and leading dims are added.
+
+    Gradient: g, summed over the expanded and added dims.
+    """
     return input.expand(shape)
 
 
 @view(vjp=(lambda g, *, in_shape, dims: g.sum(dims).reshape(in_shape),), namespace=(), method=False)
 def stretch(input: Layout, dims: ViewDims, shape: StretchedShape):
-    """Return a reduced tensor expanded to the shape before the reduction, by strides of 0 along `dims`.
+    """Return a reduced tensor expanded to the shape before the reduction, with strides of 0 along `dims`.
 
-    Gradient: summed over `dims`.
+    Gradient: g, summed over `dims`.
     """
     if len(input.shape) < len(shape):
         for d in dims:
@@ -196,24 +206,24 @@ def stretch(input: Layout, dims: ViewDims, shape: StretchedShape):
 
 
 def _expanded_batch(x: Tensor, shape: Any, size: int) -> Tensor:
-    """Return `expand` of each sample of a batch: new dims come after the batch's."""
+    """Return `expand` of each sample of a batch, with the new dims after the batch dim."""
     each = Layout.contiguous(x.shape[1:]).expand(shape).shape
     new = (1,) * (len(each) + 1 - x.ndim)
     return expand(reshape(x, (size, *new, *x.shape[1:])), shape=(size, *each))
 
 
-# ---- parts and windows: undone by adding into zeros -----------------------------------------------------------------
+# ---- parts and windows: the VJP adds into zeros ---------------------------------------------------------------------
 
 
 @view(vjp=(lambda g, *, in_shape, **params: _adjoint(g, narrow, in_shape, **params),))
 def narrow(input: Layout, dim: ViewDim, start: Along, length: Along):
-    """Return a view of `length` elements along `dim` from `start`.  Gradient: zeros around g."""
+    """Return a view of `length` elements along `dim`, from `start`.  Gradient: g at these elements, and 0 elsewhere."""
     return input.narrow(dim, start, length)
 
 
 @view(vjp=(lambda g, *, in_shape, **params: _adjoint(g, select, in_shape, **params),))
 def select(input: Layout, dim: ViewDim, index: Along):
-    """Return a view of one position along `dim`, which is removed.  Gradient: zeros around g."""
+    """Return a view of one position along `dim`, without this dim.  Gradient: g at this position, and 0 elsewhere."""
     return input.select(dim, index)
 
 
@@ -224,7 +234,10 @@ def select(input: Layout, dim: ViewDim, index: Along):
     method=False,
 )
 def basic_index(input: Layout, index: Index):
-    """Return a view by ints, slices and None from the first dim on: `x[1, :, None, ::2]`.  Gradient: zeros around g."""
+    """Return the view of an index of ints, slices and None, such as `x[1, :, None, ::2]`.
+
+    Gradient: g at the elements of the view, and 0 elsewhere.
+    """
     dim = 0
     for item in index:
         if item.__class__ is int:
@@ -241,15 +254,16 @@ def basic_index(input: Layout, index: Index):
 
 @view(vjp=(lambda g, *, in_shape, **params: _adjoint(g, diagonal, in_shape, **params),))
 def diagonal(input: Layout, offset: Along = 0, dim1: ViewDim = 0, dim2: ViewDim = 1):
-    """Return the diagonal of two dims as the last dim.  Gradient: g on the diagonal of zeros."""
+    """Return a view of the diagonal of two dims, as the last dim.  Gradient: g on the diagonal, and 0 elsewhere."""
     return input.diagonal(offset, dim1, dim2)
 
 
 @view(vjp=(lambda g, *, in_shape, **params: _adjoint(g, unfold, in_shape, **params),))
 def unfold(input: Layout, dimension: ViewDim, size: Along, step: Along):
-    """Return windows of `size` elements, one every `step` elements along a dim, as last dim.
+    """Return a view of the windows of `size` elements along a dim, which begin every `step` elements.
 
-    Gradient: the sum over all windows that contain the element.
+    The windows are the last dim of the result.
+    Gradient: for each element, the sum of g over all windows that contain the element.
     """
     return input.unfold(dimension, size, step)
 
@@ -262,7 +276,7 @@ def unfold(input: Layout, dimension: ViewDim, size: Along, step: Along):
     jvp=lambda dinput, *, size, stride, storage_offset: _look_again(
         dinput, _strided(), (("size", size), ("stride", stride), ("storage_offset", storage_offset))
     ),
-    # The strides are those of one operand, dense from 0 on, as its gradient takes them.
+    # The strides are those of one sample, which counts as contiguous from offset 0, as for the gradient.
     batch=lambda input, *, size, stride, storage_offset, batch: _look_again(
         input,
         _strided(),
@@ -270,17 +284,21 @@ def unfold(input: Layout, dimension: ViewDim, size: Along, step: Along):
     ),
 )
 def as_strided(input: Layout, size, stride, storage_offset=0):
-    """Return any shape and strides over the storage.  Gradient: added into zeros through the same strides."""
+    """Return a view with any shape and strides over the storage.
+
+    Gradient: g, added into zeros through the same strides.
+    """
     return input.as_strided(size, stride, storage_offset)
 
 
-# ---- reshape: a view if it can be, a copy if not --------------------------------------------------------------------
+# ---- reshape: a view if possible, otherwise a copy ------------------------------------------------------------------
 
 
 def reshape(input: Tensor, *sizes: int | Sequence[int], shape: Sequence[int] | None = None) -> Tensor:
-    """Return x in another shape of the same size (one -1 is inferred): a view if the strides allow it, or a copy.
+    """Return a tensor of another shape with the same elements: a view if the strides allow it, otherwise a copy.
 
-    shape: the sizes as one sequence.
+    One of the sizes may be -1; it is computed from the number of elements.
+    shape: the sizes as one sequence, as a keyword argument.
     """
     x = input
     expect_tensors("reshape", x)
@@ -302,12 +320,15 @@ def reshape(input: Tensor, *sizes: int | Sequence[int], shape: Sequence[int] | N
     return remembered(x, lengths, wanted)
 
 
-# Called instead of used as a decorator, so that type checkers see its type in the rules above.
+# `public` is called instead of used as a decorator, so that type checkers see the type of `reshape` in the rules above.
 public(method=True)(reshape)
 
 
 def named_shape(name: str, sizes: tuple[Any, ...], keyword: str, value: Any) -> tuple[int, ...]:
-    """Return the shape in a keyword argument.  Raises ArgumentError if there are sizes too, or it is not a sequence."""
+    """Return the shape from a keyword argument.
+
+    Raises ArgumentError if there are positional sizes as well, or if the value is not a tuple or list.
+    """
     if sizes or not isinstance(value, (tuple, list)):
         raise ArgumentError(
             f"{name}: expected sizes, or {keyword}= with a tuple of them, got {(*sizes, value)}; write "
@@ -317,7 +338,10 @@ def named_shape(name: str, sizes: tuple[Any, ...], keyword: str, value: Any) -> 
 
 
 def seen(x: Tensor, shape: tuple[Any, ...]) -> Tensor | None:
-    """Return the view of x in a shape, if it was requested in this form before; 2.0 would be the same key as 2."""
+    """Return the view of x in a shape if the plan of this exact request is cached, otherwise None.
+
+    Sizes that are not ints are refused, because 2.0 would be the same key as 2.
+    """
     if x.__class__ not in PLAIN:
         return None
     for n in shape:
@@ -328,7 +352,10 @@ def seen(x: Tensor, shape: tuple[Any, ...]) -> Tensor | None:
 
 
 def remembered(x: Tensor, shape: tuple[Any, ...], wanted: tuple[int, ...]) -> Tensor:
-    """Return the view of x in a shape, kept for `seen` under the shape as it was written.  Raises as `as_view` does."""
+    """Return the view of x in the shape `wanted`, and cache its plan for `seen` under the shape of the request.
+
+    Raises the same errors as `as_view`.
+    """
     if x.__class__ not in PLAIN or any(n.__class__ is not int for n in shape):
         return as_view(x, shape=wanted)
     return run_view(AS_VIEW, plan_for(AS_VIEW, (x,), {"shape": wanted}, (x.layout, x.dtype, x.device, shape)), x)
@@ -336,12 +363,15 @@ def remembered(x: Tensor, shape: tuple[Any, ...], wanted: tuple[int, ...]) -> Te
 
 @composed(out=False)
 def flatten(input: Tensor, start_dim: Along = 0, end_dim: Along = -1) -> Tensor:
-    """Return the dims from start_dim to end_dim (included) as one; a tensor of shape () becomes (1,)."""
+    """Return the tensor with the dims from start_dim to end_dim, which is included, merged into one dim.
+
+    A tensor of shape () becomes (1,).  The result is a view if the strides allow it, otherwise a copy.
+    """
     x = input
     whole = start_dim.__class__ is end_dim.__class__ is int and start_dim == 0 and end_dim == -1
     if whole and x.numel():
         return reshape(x, -1)
-    ndim = x.ndim or 1  # which a number has there
+    ndim = x.ndim or 1  # a scalar counts as a tensor of one dim
     first = normalize_dim(start_dim, ndim, "flatten", x)
     last = normalize_dim(end_dim, ndim, "flatten", x)
     if first > last:
@@ -354,16 +384,18 @@ def flatten(input: Tensor, start_dim: Along = 0, end_dim: Along = -1) -> Tensor:
 
 @composed(out=False)
 def t(input: Tensor) -> Tensor:
-    """Return the transpose of a matrix, as a view; a tensor with fewer dims as it is."""
+    """Return a view of the transpose of a matrix; a tensor with fewer dims is returned with its shape."""
     if input.ndim > 2:
         raise ShapeError(f"t: expected at most 2 dims, got {describe(input)}; use .mT or transpose", op="t")
     return full_transpose(input)
 
 
 def strided_view(x: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
-    """`as_strided` with the storage's bounds checked, and a gradient where x is contiguous from offset 0.
+    """Return a view with any shape and strides over the storage, after a check of the storage's bounds.
 
-    Raises StorageError for strides that leave the storage, GradientError where no gradient can be given.
+    A gradient requires that x is contiguous, from offset 0.
+    Raises StorageError for strides that leave the storage, GradientError if x requires a gradient and is not
+    contiguous, or if the strides leave x.
     """
     expect_tensors("as_strided", x)
     sizes = as_shape((size,), "as_strided")
