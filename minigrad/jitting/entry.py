@@ -13,7 +13,7 @@ from typing import Any
 from minigrad.core.storage import Storage
 from minigrad.func.trees import flatten
 from minigrad.jitting.exchange import Exchange
-from minigrad.jitting.guards import write_fits, write_matches
+from minigrad.jitting.guards import write_fits, write_ready
 from minigrad.jitting.moving import Made
 from minigrad.jitting.program import HostCall, Item, written_by
 from minigrad.jitting.reasons import not_fused
@@ -37,8 +37,8 @@ class Entry(Lines):
     """A program of a function, and the function that runs it on tensors.
 
     call: takes the tensor arguments and returns the function's result.
-    matches: takes all arguments, and returns whether they are of the recorded kind.
-    count: the number of arguments that `matches` takes, or -1 if arguments are nested.
+    ready: takes all arguments, and returns whether the program can run on them now.
+    count: the number of arguments that `ready` takes, or -1 if arguments are nested.
     picked: the indices of the arguments that `call` takes.
     symbolic: floats among the arguments are read by each call, instead of being constants of the recording.
     exchange: the exchange for the fused form of the program, until this form is ready; None without fusion.
@@ -48,7 +48,7 @@ class Entry(Lines):
 
     call: Callable[..., Any]
     fits: Callable[..., bool]
-    matches: Callable[..., bool]
+    ready: Callable[..., bool]
     picked: list[int]
     whole: bool
 
@@ -79,7 +79,7 @@ class Entry(Lines):
         self.fits = write_fits(self, self.numbers())
         self.count = -1
         if not kwargs and not any(isinstance(x, (list, tuple, dict)) for x in args):
-            self.matches, self.count = write_matches(self, args), len(args)
+            self.ready, self.count = write_ready(self, args), len(args)
             floats = [k for k, x in enumerate(args) if type(x) is float and self.symbolic]
             self.picked = [k for k, x in enumerate(args) if isinstance(x, Tensor)] + floats
             self.whole = self.picked == [*range(len(args))]

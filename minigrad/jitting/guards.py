@@ -9,16 +9,25 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from minigrad.core.device import CPU
+from minigrad.core.device import CPU, default_device
+from minigrad.core.dtype import default_float
 from minigrad.jitting.moving import Moved, fixed_offset
 from minigrad.jitting.outside import PLAIN
 from minigrad.jitting.writing import Lines
+from minigrad.runtime.many import epoch
+from minigrad.runtime.recording import mode
 from minigrad.runtime.tensor import Tensor
 from minigrad.runtime.var import Var
 
 
 def write_fits(program: Lines, numbers: list[str]) -> Callable[..., bool]:
     """Return the function that compares what `Outside` does not compare: layouts and gradients of outside tensors."""
+    names = [f"x{k}" for k in range(len(program.recording.arguments))]
+    return program.define("fits", [*names, *numbers], [f"return {' and '.join(tests_of_tensors(program)) or True}"])
+
+
+def tests_of_tensors(program: Lines) -> list[str]:
+    """Return the conditions of `fits` on the tensor arguments `x0`, `x1`, ... and on the outside tensors."""
     bound, made = program.bound, program.recording
     tests: list[str] = []
     bound["outside"] = set(made.storages) - made.own
@@ -28,41 +37,70 @@ def write_fits(program: Lines, numbers: list[str]) -> Callable[..., bool]:
         tests.append(f"not {among}" if real.storage in made.own else f"{among} and x{k}.layout is x{k}_layout")
     for k, moved_tensor in enumerate(made.moved.values()):
         tests += tests_of(program, moved_tensor, f"w{k}")
-    names = [f"x{k}" for k in range(len(made.arguments))]
-    return program.define("fits", [*names, *numbers], [f"return {' and '.join(tests) or True}"])
+    return tests
 
 
-def write_matches(program: Lines, args: tuple[Any, ...]) -> Callable[..., bool]:
-    """Return the function that compares the arguments of a call with those of the recording, if none is nested."""
+def write_ready(program: Lines, args: tuple[Any, ...]) -> Callable[..., bool]:
+    """Return one function with all conditions for running the program on some arguments, none of which is nested.
+
+    It compares the arguments, the modes, the variables and containers that the function reads, and outside tensors.
+    One function for all of them takes a fraction of the time of four.
+    """
+    tensors = [k for k, x in enumerate(args) if isinstance(x, Tensor)]
+    names = [f"x{tensors.index(k)}" if k in tensors else f"a{k}" for k in range(len(args))]
+    bound, modes = program.bound, modes_now()
+    bound |= {f"mode_{k}": value for k, value in enumerate(modes)}
+    bound |= {"mode": mode, "default_float": default_float, "default_device": default_device, "epoch": epoch}
+    tests = [
+        *tests_of_arguments(program, args, tensors, names),
+        f"bool(mode.enabled) is {modes[0]} and default_float() is mode_1 and default_device() is mode_2",
+        "epoch[0] == mode_3",
+        *program.recording.outside.tests(bound),
+        *tests_of_tensors(program),
+    ]
+    lines = [
+        "try:",
+        f"    return {' and '.join(tests)}",
+        "except ValueError:",
+        "    return False  # a variable has no value",
+    ]
+    return program.define("ready", names, lines)
+
+
+def modes_now() -> tuple[Any, ...]:
+    """Return the settings on which a program depends: recording, default dtype and device, the epoch of settings."""
+    return bool(mode.enabled), default_float(), default_device(), epoch[0]
+
+
+def tests_of_arguments(program: Lines, args: tuple[Any, ...], tensors: list[int], names: list[str]) -> list[str]:
+    """Return the conditions on the arguments, which have these names."""
     bound, made = program.bound, program.recording
     tests: list[str] = []
-    tensors = [k for k, x in enumerate(args) if isinstance(x, Tensor)]
-    for k, x in enumerate(args):
+    for k, (name, x) in enumerate(zip(names, args, strict=True)):
         bound[f"a{k}_class"] = x.__class__
-        tests.append(f"a{k}.__class__ is a{k}_class")
+        tests.append(f"{name}.__class__ is a{k}_class")
         if type(x) is float and program.recording.symbolic:
             continue
         if not isinstance(x, Tensor):
-            bound[f"a{k}"] = x
-            same = f"a{k} == a{k}_value" + (f" and str(a{k}) == str(a{k}_value)" if x == 0.0 else "")
-            tests.append(same if isinstance(x, PLAIN) else f"a{k} is a{k}_value")
+            same = f"{name} == a{k}_value" + (f" and str({name}) == str(a{k}_value)" if x == 0.0 else "")
+            tests.append(same if isinstance(x, PLAIN) else f"{name} is a{k}_value")
             bound[f"a{k}_value"] = x
             continue
         layout = made.moved[id(x)].layout
         bound |= {f"a{k}_layout": layout, f"a{k}_shape": layout.shape, f"a{k}_strides": layout.strides}
         bound |= {f"a{k}_dtype": x.dtype, f"a{k}_device": x.device}
         own = made.argument_slots[tensors.index(k)][1]
-        like = f" or a{k}.layout.shape == a{k}_shape and a{k}.layout.strides == a{k}_strides" if own else ""
+        like = f" or {name}.layout.shape == a{k}_shape and {name}.layout.strides == a{k}_strides" if own else ""
         if own and x.device is not CPU:
             bound |= {"fixed_offset": fixed_offset, f"a{k}_fixed": fixed_offset(layout, x.dtype, x.device)}
-            like += f" and fixed_offset(a{k}.layout, a{k}_dtype, a{k}_device) == a{k}_fixed"
-        tests.append(f"(a{k}.layout is a{k}_layout{like})")
-        tests.append(f"a{k}.dtype is a{k}_dtype and a{k}.device is a{k}_device")
+            like += f" and fixed_offset({name}.layout, a{k}_dtype, a{k}_device) == a{k}_fixed"
+        tests.append(f"({name}.layout is a{k}_layout{like})")
+        tests.append(f"{name}.dtype is a{k}_dtype and {name}.device is a{k}_device")
         tracked = x.requires_grad and not x.is_variable
-        tests.append("True" if x.is_variable else f"a{k}.requires_grad is {tracked}")
-        tests += [f"a{k}.storage {'is' if args[j].storage is x.storage else 'is not'} a{j}.storage"
+        tests.append("True" if x.is_variable else f"{name}.requires_grad is {tracked}")
+        tests += [f"{name}.storage {'is' if args[j].storage is x.storage else 'is not'} {names[j]}.storage"
                   for j in tensors if j < k]  # fmt: skip
-    return program.define("matches", [f"a{k}" for k in range(len(args))], [f"return {' and '.join(tests) or True}"])
+    return tests
 
 
 def tests_of(program: Lines, moved: Moved, name: str) -> Iterator[str]:

@@ -10,13 +10,12 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minigrad.config import settings
-from minigrad.core.device import default_device
-from minigrad.core.dtype import default_float
 from minigrad.errors import ArgumentError, warn
 from minigrad.func.trees import flatten
 from minigrad.jitting.arena import report_of
 from minigrad.jitting.differentiable import DifferentiableEntry
 from minigrad.jitting.entry import Entry, Unrepeatable
+from minigrad.jitting.guards import modes_now
 from minigrad.jitting.kinds import key_of, name_of
 from minigrad.jitting.program import recording
 from minigrad.jitting.recorder import Recording
@@ -25,7 +24,6 @@ from minigrad.runtime import casting
 from minigrad.runtime.many import epoch
 from minigrad.runtime.observers import observed
 from minigrad.runtime.operands import CONCRETE
-from minigrad.runtime.recording import mode
 from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.tracers import stack
 
@@ -96,18 +94,14 @@ class Jitted:
         if stack.transforms or not plainly_called():
             return self.eagerly(args, kwargs)  # inside a transform or an observed block
         last = self.last
-        if last is not None and last.count == len(args) and not kwargs and last.matches(*args):
-            picked = args if last.whole else [args[k] for k in last.picked]
-            if self.modes == (bool(mode.enabled), default_float(), default_device(), epoch[0]):
-                try:
-                    with _lock:
-                        if last.outside.unchanged() and last.fits(*picked):
-                            if last.exchange is not None:
-                                last.fuse()
-                            return self.run(last, picked, args, kwargs) if self.verify else last.call(*picked)
-                except Unrepeatable:
-                    return self.eagerly(args, kwargs)
         try:
+            if last is not None and last.count == len(args) and not kwargs:
+                with _lock:
+                    if last.ready(*args):
+                        if last.exchange is not None:
+                            last.fuse()
+                        picked = args if last.whole else [args[k] for k in last.picked]
+                        return self.run(last, picked, args, kwargs) if self.verify else last.call(*picked)
             return self.look_up(args, kwargs)
         except Unrepeatable:
             return self.eagerly(args, kwargs)
@@ -132,7 +126,7 @@ class Jitted:
             if x.__class__ not in CONCRETE:
                 return self.eagerly(args, kwargs)
         with _lock:
-            modes = bool(mode.enabled), default_float(), default_device(), epoch[0]
+            modes = modes_now()
             if self.modes != modes:
                 self.last, self.modes = None, modes
                 if self.epoch != epoch[0]:

@@ -276,11 +276,18 @@ class Outside:
             self.count = changes.count
         return True
 
-    def __getattr__(self, name: str) -> Any:
-        """Write `same_objects` at its first use: a loop over the variables would cost more than a small program."""
-        if name != "same_objects":
-            raise AttributeError(f"Outside has no {name!r}")
-        bound: dict[str, Any] = {"same": same, "content": content, "MISSING": MISSING}
+    def tests(self, bound: dict[str, Any]) -> list[str]:
+        """Return the conditions of `unchanged` as text, whose names are added to `bound`.
+
+        A ValueError means that a variable of an enclosing function has no value any more.
+        """
+        bound |= {"outside_now": self, "changes": changes}
+        counted = ["(outside_now.count == changes.count or outside_now.unchanged())"] if self.modules else []
+        return ["outside_now.hooks == changes.hooks", *counted, *self.tests_of_objects(bound)]
+
+    def tests_of_objects(self, bound: dict[str, Any]) -> list[str]:
+        """Return the conditions that the variables and parts refer to the same objects, as text."""
+        bound |= {"same": same, "content": content, "MISSING": MISSING}
         tests = []
         for k, (cell, value) in enumerate(self.cells):
             bound |= {f"cell{k}": cell, f"held{k}": value}
@@ -288,13 +295,20 @@ class Outside:
                          f"(cell{k}.cell_contents is held{k} or same(cell{k}.cell_contents, held{k}))")  # fmt: skip
         for k, (scope, key, value) in enumerate(self.names):
             bound |= {f"scope{k}": scope, f"value{k}": value}
-            tests.append(f"((x := scope{k}.get({key!r}, MISSING)) is value{k} or same(x, value{k}))")
+            tests.append(f"((now := scope{k}.get({key!r}, MISSING)) is value{k} or same(now, value{k}))")
         for k, part in enumerate(self.parts):
             bound[f"part{k}"] = part.unchanged
             tests.append(f"part{k}()")
+        return tests
+
+    def __getattr__(self, name: str) -> Any:
+        """Write `same_objects` at its first use: a loop over the variables would cost more than a small program."""
+        if name != "same_objects":
+            raise AttributeError(f"Outside has no {name!r}")
+        bound: dict[str, Any] = {}
         text = f"""def same_objects():
     try:
-        return {" and ".join(tests) or True}
+        return {" and ".join(self.tests_of_objects(bound)) or True}
     except ValueError:  # a variable of an enclosing function has no value any more
         return False"""
         exec(compile(text, "<minigrad outside>", "exec"), bound)
