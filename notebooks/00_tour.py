@@ -43,8 +43,8 @@ mg.viz.step(y)
 
 # %% [markdown]
 # **Why is this gradient `nan`?** The forward values below are fine: `where` takes the root only of positive numbers.
-# Yet the gradient at -1 is `nan`. `explain_grad` names the op that produced the `nan`, the line, and a remedy. The
-# block `with mg.debug()` records the lines.
+# Yet the gradient at -1 is `nan`. `explain_grad` names the op that produced the `nan`, the line of your code, and a
+# remedy. It can name the line because the block `with mg.debug()` records the lines.
 
 # %%
 x = mg.Var([-1.0, 4.0], name="x")
@@ -93,7 +93,7 @@ x_bar = 5.0 * v_bar + x * u_bar + x * u_bar
 print("dy/dx at 3 is", x_bar)
 
 # %% [markdown]
-# ## 3. The same by `backward`
+# ## 3. The same gradient with `backward`
 #
 # Each op on a `Var` runs at once and records a node: a `BackpropOp`, with its parents and the values that its
 # derivative rule needs. `backward` visits these nodes from the newest to the oldest. At each node it computes the
@@ -109,7 +109,7 @@ print("dy/dx =", grads[x].tolist(), "= 2x + 5")
 print("x.grad is the same; another backward pass would add to it:", x.grad.tolist())
 
 # %% [markdown]
-# ## 4. The picture
+# ## 4. The graph as a picture
 #
 # `backward` visited this graph upwards from `y`. Yellow boxes are Vars, where gradients end. Dashed pills are
 # constants; they receive no gradient.
@@ -164,9 +164,9 @@ print(a)
 mg.viz.layout(a.T)
 
 # %% [markdown]
-# Transposing, slicing and flipping change the layout and do not move any element. A stride can be negative; it is 0 if
-# one row is repeated. The four views below share one storage, so a write through one view changes every view that
-# contains this element. All four contain the element at $(0, 0)$.
+# Transposing, slicing and flipping change the layout and do not move any element. A stride can be negative. If one row
+# is repeated, the stride along the repeats is 0. The four views below share one storage, so a write through one view
+# changes every view that contains this element. All four contain the element at $(0, 0)$.
 
 # %%
 views = {"a.T": a.T, "a[:, ::2]": a[:, ::2], "a.flip(1)": a.flip(1), "a[0].expand(4, 3)": a[0].expand(4, 3)}
@@ -191,8 +191,9 @@ print(path.read_text())
 # %% [markdown]
 # ## 8. An op of your own
 #
-# You can use the same decorator. A Gaussian bump needs a scalar function and a rule. From these, minigrad derives the
-# loops for every dtype (the type of the elements) and layout, broadcasting, `out=`, and gradients of every order.
+# You can use the same decorator. A Gaussian bump needs a scalar function and a derivative rule. From these two,
+# minigrad derives the loops for every dtype (the type of the elements) and layout, broadcasting, `out=`, and gradients
+# of every order.
 
 
 # %%
@@ -234,8 +235,8 @@ except mg.testing.GradcheckError as error:
     print(error)
 
 # %% [markdown]
-# Another kind of mistake: the program overwrites a value that the backward pass needs. minigrad counts the writes to
-# each storage, so it raises an error instead of returning a wrong gradient.
+# There is another kind of mistake: the program overwrites a value that the backward pass needs. minigrad counts the
+# writes to each storage, so it raises an error instead of returning a wrong gradient.
 
 # %%
 x = mg.Var([1.0, 2.0])
@@ -285,8 +286,8 @@ def loss_of(pixels, truth):
 mg.viz.graph(loss_of(images[:32], labels[:32]))
 
 # %% [markdown]
-# Each step goes against the gradient of the loss on 48 images. It adds nine tenths of the previous direction
-# (*momentum*). The steps become shorter, so that the weights settle at the end.
+# Each step moves the weights against the gradient of the loss on 48 images. The direction also contains nine tenths of
+# the previous direction (*momentum*). The steps become shorter, so that the weights hardly change at the end.
 
 # %%
 epochs = 8
@@ -319,7 +320,7 @@ for epoch in range(epochs):
 #   lost, and where numbers become `inf` or `nan`.
 # * [add_an_op.md](../docs/add_an_op.md) adds an op to minigrad itself.
 # * The checkout has two more things. `docs/tour.md` guides you through the source: one hour for one call and one
-#   backward pass, then the rest. `examples/` contains the same steps as scripts.
+#   backward pass, then the other parts. `examples/` contains short scripts with the same steps.
 # * `python -m minigrad doctor` reports the features of your machine.
 #
 # Try this: give `bump` a second operand, its width. Write both rules, and check them with `gradcheck`.

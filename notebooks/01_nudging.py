@@ -16,8 +16,8 @@
 #
 # If you nudge the input of a function a little, how much does its result change? This change, divided by the nudge, is
 # approximately the derivative. This notebook computes derivatives with this method alone, and shows how far you can
-# trust it. At the end, minigrad's own checker uses the same method. You need school calculus and Python; it takes
-# twenty minutes.
+# trust it. At the end, minigrad's own checker uses the same method. You need school calculus and Python; the notebook
+# takes twenty minutes.
 #
 # **One idea:** a derivative is a ratio of two small changes. **One bug:** a nudge that is too small. **One check:** the
 # slope of the error.
@@ -33,7 +33,7 @@ import minigrad as mg
 # %% [markdown]
 # ## 1. Nudge it
 #
-# Take $f(x) = x^3 - 2x$ at $x = 2$. From school, $f'(x) = 3x^2 - 2$, which is 10 there. A nudge of 0.1:
+# Take $f(x) = x^3 - 2x$ at $x = 2$. From school, $f'(x) = 3x^2 - 2$, which is 10 at $x = 2$. Nudge $x$ by 0.1:
 
 
 # %%
@@ -111,8 +111,8 @@ plt.legend()
 plt.show()
 
 # %% [markdown]
-# The line is twice as steep, so the bottom is lower, and at a larger `h`: about $\varepsilon^{1/3}$, with 10 or 11
-# correct digits.
+# The line is twice as steep, so the bottom of the curve is lower. It is at a larger `h`, about $\varepsilon^{1/3}$,
+# with 10 or 11 correct digits.
 #
 # **The check.** You can test a formula for a finite difference by the slope of its error. Make `h` ten times smaller.
 # If the error becomes ten times smaller, the formula has *order* 1; if it becomes a hundred times smaller, order 2.
@@ -124,11 +124,11 @@ for name, ratio in (("one side", one_sided), ("both sides", lambda f, x, h: (f(x
     print(f"{name:10} order {math.log10(large / small):.2f}")
 
 # %% [markdown]
-# ## 4. Where the function has a corner
+# ## 4. A function with a corner
 #
 # `relu`, which is $\max(x, 0)$, has no derivative at 0. The slope is 1 on the right and 0 on the left. The central
-# difference is 0.5, which is neither. If a checker finds such a difference, it must compare both sides separately.
-# minigrad's checker does this. Such a corner is called a *kink*.
+# difference is 0.5, which is neither. If the slopes on the two sides differ, a checker must compare both sides
+# separately. minigrad's checker does this. Such a corner is called a *kink*.
 #
 # A `mg.Var` is a tensor whose derivatives you want. This one holds three float64 numbers; float64 is the type of
 # Python's `float`. Read only the last line of the report; notebook 04 explains the line above it.
@@ -149,7 +149,7 @@ print(mg.testing.gradcheck(mg.relu, mg.Var([-1.0, 0.0, 2.0], dtype=mg.float64)))
 mg.viz.curves(mg.relu)
 
 # %% [markdown]
-# ## 5. Without subtraction
+# ## 5. The complex step: no subtraction
 #
 # The next method is the *complex step*. It works for analytic functions that are real on the real axis, such as `sin`
 # and `exp`, but not for `abs` or for functions with comparisons. Nudge along the *imaginary* axis: $f(x + ih) = f(x) +
@@ -182,8 +182,8 @@ print(mg.testing.gradcheck(lambda x: (x * x * x - x * 2.0).sum(), point))
 # hint when you call it again. When you are done, compare with [our solutions](solutions/01_nudging.ipynb); each chapter
 # has such a page.
 #
-# **01.1** The central difference. `f` is a function of one float that returns a float; `x` and `h > 0` are floats.
-# Return the central difference of `f` at `x` with the step `h`, as a float.
+# **01.1** Compute the central difference. `f` is a function of one float that returns a float; `x` and `h > 0` are
+# floats. Return the central difference of `f` at `x` with the step `h`, as a float.
 
 # %%
 from minigrad.learning.grading import check, hint
@@ -225,8 +225,8 @@ def best_step(order):
 check("01.3", best_step)
 
 # %% [markdown]
-# **01.4** The complex step, for any analytic `f` that takes complex numbers and is real on the real axis. `x` is a
-# float; return a float that is right in all sixteen digits.
+# **01.4** Compute the derivative of `f` at `x` with the complex step. `f` is any analytic function that takes complex
+# numbers and is real on the real axis, and `x` is a float. Return a float that is right in all sixteen digits.
 
 
 # %%

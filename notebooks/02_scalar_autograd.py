@@ -34,7 +34,7 @@ import minigrad as mg
 # ## 1. Two facts
 #
 # *In a chain, slopes multiply.* Take $u = x^2$ and $y = 5u$ at $x = 3$. The first step makes a nudge of $x$ 6 times as
-# large, and the second makes it 5 times as large again: 30 times in total.
+# large, and the second step makes it 5 times as large again: 30 times in total.
 #
 # *Where paths meet, slopes add.* Take $y = x^2 + 7x$, again at $x = 3$. The nudge takes both paths: it becomes 6 times
 # as large on one and 7 times as large on the other. At the end the two add up: 13.
@@ -50,12 +50,12 @@ print("a chain      ", round(nudged(lambda x: 5 * x**2, 3.0), 6))
 print("paths meeting", round(nudged(lambda x: x**2 + 7 * x, 3.0), 6))
 
 # %% [markdown]
-# These two facts are the *chain rule*. The rest is bookkeeping, and bookkeeping is where the bugs are.
+# These two facts are the *chain rule*. The rest is bookkeeping, and the bugs are in the bookkeeping.
 #
 # ## 2. A number that remembers
 #
-# A `Value` stores a number. If it is a result, it also stores its *parents*, which are the Values that it was computed
-# from, and one *slope* for each parent: the derivative of the result with respect to that parent.
+# A `Value` stores a number. If the Value is a result, it also stores its *parents*, the Values from which it was
+# computed, and one *slope* for each parent: the derivative of the result with respect to that parent.
 #
 # For `a + b` both slopes are 1. For `a * b` the slope with respect to `a` is `b`, and the slope with respect to `b` is
 # `a`. Both are known while the program runs, so the program stores them at once.
@@ -112,8 +112,8 @@ backward(y)
 print("gradients of a, b, c:", a.grad, b.grad, c.grad)
 
 # %% [markdown]
-# Right: $y = ab + c$ has the slopes $b = 3$, $a = 2$ and $1$. From now on, finite differences decide whether a result
-# is right.
+# These gradients are right: $y = ab + c$ has the slopes $b = 3$, $a = 2$ and $1$. From now on, finite differences
+# decide whether a result is right.
 
 
 # %%
@@ -136,7 +136,7 @@ check_at(chain, 2.0)
 # %% [markdown]
 # ## 4. The first bug: `=` where paths meet
 #
-# The smallest function in which an input is used twice:
+# Take the smallest function in which an input is used twice:
 
 
 # %%
@@ -234,9 +234,10 @@ for k in (2, 4, 8, 16):
     print(f"{k:2} steps, {visits(u):6} visits")
 
 # %% [markdown]
-# The fix is an order in which each Value comes before its parents. It is called a *(reverse) topological order*, and
-# here it costs no extra work: a result is always created after its operands. So number the Values as they are created
-# (`id` does this), collect `y` and all Values that it was computed from, each of them once, and take the newest first.
+# The fix is an order in which each Value comes before its parents. This order is called a *(reverse) topological
+# order*. Here it costs no extra work, because a result is always created after its operands. So number the Values as
+# they are created (`id` does this). Collect `y` and all Values from which it was computed, each of them once, and take
+# the newest first.
 
 
 # %%
@@ -355,8 +356,8 @@ check_at(tangle, 0.7)
 # %% [markdown]
 # ## 8. minigrad does the same
 #
-# `tangle` does not mention Values, so it accepts a Var too. The steps, the slopes and the result are the same, except
-# for the last digit, which rounding may change:
+# `tangle` does not mention Values, so it accepts a Var too. The steps and the slopes are the same. The result is the
+# same too, except for the last digit, which rounding may change:
 
 # %%
 ours, theirs = Value(0.7), mg.Var(0.7, dtype=mg.float64)
@@ -418,16 +419,16 @@ right.legend()
 plt.show()
 
 # %% [markdown]
-# Each backward pass computed nine derivatives. With a million parameters it would still be one pass per round. This is
-# the reason why large networks can be trained.
+# Each backward pass computed nine derivatives. With a million parameters there would still be one pass per round. For
+# this reason, large networks can be trained.
 #
 # ## Exercises
 #
 # Write your answer and run the cell: `check` prints the result. `hint("02.1")` prints a hint; a second call prints a
 # larger one.
 #
-# **02.1** Division, as a rule for `op`. The arguments are the numbers $a$ and $b \ne 0$. Return $a / b$ and a tuple of
-# its two slopes. (When it is right, try `Value.__truediv__ = op(divide)` and
+# **02.1** Write division as a rule for `op`. The arguments are the numbers $a$ and $b \ne 0$. Return $a / b$ and a
+# tuple of its two slopes. (When it is right, try `Value.__truediv__ = op(divide)` and
 # `check_at(lambda x: (x * x) / (x + 1.0), 0.7)`.)
 
 # %%
@@ -442,8 +443,8 @@ def divide(a, b):
 check("02.1", divide)
 
 # %% [markdown]
-# **02.2** The logistic function $1 / (1 + e^{-a})$, as a rule for `op`. Return its value and a tuple with its slope,
-# which you can compute from the value. The function must not overflow at `a = -1000` or `a = 1000`.
+# **02.2** Write the logistic function $1 / (1 + e^{-a})$ as a rule for `op`. Return its value and a tuple with its
+# slope, which you can compute from the value. The function must not overflow at `a = -1000` or `a = 1000`.
 
 
 # %%
@@ -455,8 +456,8 @@ def logistic(a):
 check("02.2", logistic)
 
 # %% [markdown]
-# **02.3** An order without ids. Return a list of `y` and all Values that it was computed from, each of them once, and
-# each before its parents. Use only `parents`: the Values of the grader have no `id`.
+# **02.3** Find the order without ids. Return a list of `y` and all Values from which it was computed, each of them
+# once, and each before its parents. Use only `parents`: the Values of the grader have no `id`.
 
 
 # %%

@@ -18,9 +18,9 @@
 # You see it as a picture, as a backward pass step by step, as a list of saved values, and as an answer to "why is my
 # gradient `None`?". It takes twenty minutes.
 #
-# **One idea:** a wrong gradient goes wrong at one op, and the graph shows you this op. **One bug:** a connection in the
-# graph that was cut without an error message. **One check:** after the fix, the gradient exists and agrees with finite
-# differences.
+# **One idea:** a wrong gradient has its cause at one op, and the graph shows you this op. **One bug:** a connection in
+# the graph that was cut without an error message. **One check:** after the fix, the gradient exists and agrees with
+# finite differences.
 
 # %%
 import matplotlib.pyplot as plt
@@ -146,7 +146,7 @@ loss.backward()
 print("once", once, " twice", w.grad.item(), " ratio", w.grad.item() / once)
 
 # %% [markdown]
-# ## 4. Five causes of None
+# ## 4. Five causes of a gradient that is None
 #
 # A gradient is `None` if the graph has no path to the Var. Under `mg.debug()`, minigrad records all calls with their
 # lines in a journal, including calls that are not part of a graph. `x.explain_grad(y)` reads this journal. Each of
@@ -192,9 +192,10 @@ for function in (detached, not_recorded, an_index, python_numbers, not_used):
 # to notice. `item()` returns a Python number, and `mg.tensor` makes a new constant from it; no operation connects this
 # constant with `x`. In the last function, `x` was not used at all.
 #
-# ## 5. Zero and nan
+# ## 5. Gradients that are zero or nan
 #
-# The path can also be intact while the gradient is zero or `nan`. Then `explain_grad` examines the graph:
+# The path from the result to the Var can also be intact while the gradient is zero or `nan`. Then `explain_grad`
+# examines the graph:
 
 
 # %%
@@ -225,12 +226,12 @@ for frame in mg.viz.step(root_of_positive(x_bad)).frames:
         print(f"{frame.title:5} passes to {share.name:5} {share.text} = {share.value['text']}")
 
 # %% [markdown]
-# The fix is a second `where` around the operand. It is your exercise 03.3.
+# The fix is a second `where` around the operand. You write it in exercise 03.3.
 #
 # ## 6. The bug
 #
-# Here is a cloud of points. In which direction is it widest? There is one parameter, an angle; we increase the width by
-# small steps along its gradient.
+# Here is a cloud of points. In which direction is the cloud widest? There is one parameter, an angle. We increase the
+# width of the cloud in this direction by small steps along its gradient with respect to the angle.
 
 # %%
 rng = np.random.default_rng(0)
@@ -275,7 +276,8 @@ explain(width, -0.6)
 print(mg.testing.gradcheck(width, angle))
 
 # %% [markdown]
-# The gradient exists, and finite differences agree. Now take steps along it; `set` assigns a new value to a Var:
+# The gradient exists, and finite differences agree with it. Now take steps along this gradient; `set` assigns a new
+# value to a Var:
 
 # %%
 for _ in range(40):

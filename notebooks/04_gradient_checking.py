@@ -14,10 +14,10 @@
 # %% [markdown]
 # # 04 · Gradient checking as a craft
 #
-# From here on you will write rules for gradients, and some will be wrong. A wrong rule does not crash: the network
-# learns a little worse. So you need a checker, and you need to know its limits: which errors it finds, which errors it
-# misses, and which correct rules it rejects. You build one, and then find nine wrong rules among fourteen functions. It
-# takes twenty-five minutes.
+# From here on you will write rules for gradients, and some rules will be wrong. A wrong rule does not crash the
+# program: the network only learns less well. So you need a checker, and you need to know its limits: which errors it
+# finds, which errors it misses, and which correct rules it rejects. You build one, and then find nine wrong rules among
+# fourteen functions. It takes twenty-five minutes.
 #
 # **One idea:** a rule and a *finite difference* (nudging) compute the same number in two ways, and the pattern of their
 # differences shows the cause. **One bug:** a checker that accepts wrong rules. **One check:** plant mistakes, and count
@@ -35,10 +35,10 @@ rng = np.random.default_rng(0)
 # %% [markdown]
 # ## 1. One number, computed in two ways
 #
-# A function of arrays has many results, and a derivative of each result with respect to each input. To get one number,
-# give each result a weight and add: $\langle g, f(x) \rangle = \sum_i g_i f_i(x)$. The weights $g$ are the *incoming
-# gradient* (in JAX: the *cotangent*), as in exercise 02.4. A *rule* (in full: *VJP rule*) takes $g$ and $x$ and returns
-# the gradient of that number with respect to $x$.
+# A function of arrays has many results, and each result has a derivative with respect to each input. To get one number,
+# multiply each result by a weight and add: $\langle g, f(x) \rangle = \sum_i g_i f_i(x)$. The weights $g$ are the
+# *incoming gradient* (in JAX: the *cotangent*), as in exercise 02.4. A *rule* (in full: *VJP rule*) takes $g$ and $x$
+# and returns the gradient of that number with respect to $x$.
 #
 # Softmax converts any numbers to positive numbers with the sum 1: the larger a number, the larger its share. Suppose
 # that somebody sends you the rule in the next cell. You need no derivation here; the question is whether it is right.
@@ -103,9 +103,9 @@ for rule in rules:
     print(f"{rule.__name__:16} error {error_of(softmax, rule, x, np.ones(3)):.1e}")
 
 # %% [markdown]
-# All four pass, although three are wrong. The reason is the number that we check. The results of softmax have the sum 1
-# for every $x$. So their sum has the gradient 0, and every rule that returns 0 for equal weights is right *for this
-# number*. A checker needs weights for which a wrong rule is not right by accident. Draw them at random:
+# All four rules pass, although three are wrong. The reason is the number that we check. The results of softmax have the
+# sum 1 for every $x$. So their sum has the gradient 0, and every rule that returns 0 for equal weights is right *for
+# this number*. A checker needs weights for which a wrong rule is not right by accident. Draw them at random:
 
 # %%
 for rule in rules:
@@ -192,9 +192,9 @@ for f, rule in ((tiny, tiny_rule), (huge, huge_rule), (softmax, softmax_rule), (
 # %% [markdown]
 # ## 4. The pattern of the differences
 #
-# "Wrong" is the less useful part of a report. The more useful part is *where* the rule is wrong, and *by which factor*.
-# Here is our own op as a `mg.Function`: `forward` computes the result, `backward` is the rule, and `ctx` stores the
-# values that `forward` saves for `backward`. The gradient with respect to `b` is wrong.
+# A report that says only "wrong" is not very useful. It should also show *where* the rule is wrong, and *by which
+# factor*. Here is our own op as a `mg.Function`: `forward` computes the result, `backward` is the rule, and `ctx`
+# stores the values that `forward` saves for `backward`. The gradient with respect to `b` is wrong.
 
 
 # %%
@@ -315,9 +315,9 @@ print("<u, Jv>  ", (u * pushed).sum().item())
 print("<J'u, v> ", (pulled * v).sum().item())
 
 # %% [markdown]
-# The two numbers agree to about fifteen digits, and this took only three calls. `gradcheck` makes this comparison too.
-# But the identity shows only that the two rules agree, not that they are right: if both contain the same wrong factor
-# 2, they still agree. Only finite differences can decide.
+# The two numbers agree to about fifteen digits, and the comparison took only three calls. `gradcheck` makes this
+# comparison too. But the identity shows only that the two rules agree, not that they are right: if both contain the
+# same wrong factor 2, they still agree. Only finite differences can decide.
 #
 # ## 8. The check: plant mistakes, and count
 #
@@ -354,11 +354,11 @@ for checker in (careless, careful):
 #
 # `hint("04.1")` prints a hint; a second call prints a larger one.
 #
-# **04.1** Your own checker. `f` is a function of one float64 array, `rule(g, x)` its rule, and `x` the point, an array
-# of any shape. Return `True` if the rule is right at x, and `False` otherwise. The grader plants mistakes. Among them
-# are rules that are right for equal weights only, wrong at one element, wrong by a hundredth of a percent, or of the
-# wrong shape, and one that returns `nan`. The grader also has right rules for large and small functions. No point is at
-# a kink.
+# **04.1** Write your own checker. `f` is a function of one float64 array, `rule(g, x)` is its rule, and `x` is the
+# point, an array of any shape. Return `True` if the rule is right at `x`, and `False` otherwise. The grader plants
+# mistakes. Some rules are right for equal weights only, wrong at one element, or wrong by a hundredth of a percent.
+# Some return a gradient of the wrong shape, or `nan`. The grader also has right rules for large and small functions. No
+# point is at a kink.
 
 # %%
 from minigrad.learning.grading import check, hint
@@ -400,9 +400,9 @@ diagnosis = ...  # write it here
 check("04.3", diagnosis)
 
 # %% [markdown]
-# **04.4** Fix three of them. Each rule takes the incoming gradient `g`, with the shape of the result, and the operands.
-# It returns a tuple with one gradient per operand, of the operand's shape. It must work for all shapes that the
-# function accepts. `pick` uses the indices `INDEX`, which are in `minigrad.learning.exercises.patients` too.
+# **04.4** Fix three of the wrong rules. Each rule takes the incoming gradient `g`, with the shape of the result, and
+# the operands. It returns a tuple with one gradient per operand, of the operand's shape. It must work for all shapes
+# that the function accepts. `pick` uses the indices `INDEX`, which are in `minigrad.learning.exercises.patients` too.
 
 
 # %%
@@ -421,7 +421,7 @@ def pick_rule(g, x):
 check("04.4", {"centre": centre_rule, "add_bias": add_bias_rule, "pick": pick_rule})
 
 # %% [markdown]
-# **04.5** The check without a step. `push(v)` takes an array of shape `(n,)` and returns $Jv$, of shape `(m,)`.
+# **04.5** Write the check without a step. `push(v)` takes an array of shape `(n,)` and returns $Jv$, of shape `(m,)`.
 # `pull(u)` takes an array of shape `(m,)` and should return $J^\mathsf{T} u$, of shape `(n,)`. Return whether they are
 # transposes of each other, up to rounding. Judge a difference relative to the size of the terms in the sums, because
 # all elements of a matrix may be small.

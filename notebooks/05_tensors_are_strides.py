@@ -15,9 +15,9 @@
 # # 05 · Tensors are strides
 #
 # Memory is one long row of numbers. A matrix has two dimensions, so a formula must define where element `[i, j]` is. A
-# minigrad tensor consists of a buffer, a shape, strides and an offset. Change the last three, and the same memory shows
-# another tensor: transposed, flipped, with gaps, or with repeated rows. In this notebook you write this arithmetic,
-# measure its cost, and see a bug that it makes possible.
+# minigrad tensor consists of a buffer, a shape, strides and an offset. If you change the shape, the strides or the
+# offset, the same memory represents another tensor: transposed, flipped, with gaps, or with repeated rows. In this
+# notebook you write this arithmetic, measure its cost, and see a bug that it makes possible.
 #
 # **One idea:** a tensor is a buffer and a formula from an index to a position. **One bug:** a write through a view that
 # changes more elements than you intended. **One check:** count the positions.
@@ -167,8 +167,9 @@ print("positions of a:  ", positions(a))
 print("positions of a.T:", positions(a.T))
 
 # %% [markdown]
-# 0, 4, 8, 1: no single stride produces this sequence. In this case `reshape` copies, and `view` raises an error. After
-# a `reshape`, compare the storages if you need to know whether you have a view or a copy.
+# The positions of `a.T` begin with 0, 4, 8, 1. No single stride produces this sequence. In this case `reshape` copies,
+# and `view` raises an error. After a `reshape`, compare the storages if you need to know whether you have a view or a
+# copy.
 
 # %%
 print("a.reshape(12) shares memory:  ", a.reshape(12).storage is a.storage)
@@ -194,7 +195,8 @@ print("strides", every_second.strides, "->", flat.strides, " shared:", flat.stor
 #
 # Making a view is free, but *reading* it is not. The processor fetches memory in lines of 64 bytes, which are 16
 # float32 numbers. A loop that reads in order uses all 16 numbers. With a step of 16, the processor fetches a whole line
-# for one number. Here are seven layouts with the same number of elements. We sum each, and copy each, on one thread.
+# for one number. The next cell has seven layouts with the same number of elements. It sums and copies each of them, on
+# one thread.
 
 # %%
 n = 512
@@ -261,9 +263,9 @@ print([x.tolist() for x in first_row])
 
 # %% [markdown]
 # You did not get 1, 2, 3. `weights[0]` is a view: it contains positions, not values. All three entries of the list
-# refer to the same three positions, and show the values that are there *now*. They were read too late. The opposite
-# mistake is a write that reaches too far. Here we want to change only a copy of the first two elements, and change the
-# matrix:
+# refer to the same three positions, and show the values that are there *now*. They were read too late. Another mistake
+# is a write that changes too many elements. Here we want to change only a copy of the first two elements, but we change
+# the matrix:
 
 # %%
 table = mg.zeros(2, 3)
@@ -272,8 +274,8 @@ head.fill_(7.0)
 print(table.tolist())
 
 # %% [markdown]
-# Both programs are valid. A write through a view is the way to write to a part of a tensor, and `weights[0] = 1.0` does
-# exactly this. minigrad cannot know your intention. But one kind of write is never intended, and it raises an error:
+# Both programs are valid. To write to a part of a tensor, you write through a view: `weights[0] = 1.0` does exactly
+# this. minigrad cannot detect your intention. But one kind of write is never intended, and it raises an error:
 
 # %%
 noise = mg.zeros(4).expand(3, 4)
@@ -283,9 +285,9 @@ except mg.MinigradError as error:
     print(error)
 
 # %% [markdown]
-# Elements `[0, 0]`, `[1, 0]` and `[2, 0]` share one position. A write to one of them changes all three; and should
-# `add_` add 1 once or three times? NumPy allows the write if you build such a view by hand. You write one number, and
-# three elements change:
+# Elements `[0, 0]`, `[1, 0]` and `[2, 0]` share one position. A write to one of them changes all three. And it would
+# not be clear whether `add_` should add 1 once or three times. NumPy allows the write if you build such a view by hand.
+# You write one number, and three elements change:
 
 # %%
 import numpy as np

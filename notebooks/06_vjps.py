@@ -66,8 +66,8 @@ print("by the matrix:", (mg.func.jacrev(mg.exp)(x).T @ u).tolist())
 # ## 2. The check
 #
 # You will write rules below. How do you know that a rule is right? Perturb the input along a direction $v$, as in
-# notebook 01: to first order, the output changes by $Jv$. Multiply this change by weights $u$ and sum. Or multiply $u$
-# by $J^\top$ first, and take the product with $v$:
+# notebook 01: to first order, the output changes by $Jv$. Multiply this change by weights $u$ and sum. You can also
+# multiply $u$ by $J^\top$ first, and then take the product with $v$:
 #
 # $$\langle u, Jv \rangle = \sum_i u_i \sum_j J_{ij} v_j = \sum_j \Big(\sum_i u_i J_{ij}\Big) v_j
 # = \langle J^\top u, v \rangle .$$
@@ -82,9 +82,9 @@ print("<u, Jv>  =", (u * move).sum().item())
 print("<J'u, v> =", (back(u)[0] * v).sum().item())
 
 # %% [markdown]
-# They agree in about nine digits, which is the accuracy of a difference quotient. `mg.func.jvp` computes $Jv$ without
-# finite differences; notebook 08 explains how. With it, the check of a rule is a few lines. `rule` receives the
-# incoming gradient, the output and the operands, and returns one gradient per operand.
+# The two numbers agree in about nine digits, which is the accuracy of a difference quotient. `mg.func.jvp` computes
+# $Jv$ without finite differences; notebook 08 explains how. With it, the check of a rule is a few lines. `rule`
+# receives the incoming gradient, the output and the operands, and returns one gradient per operand.
 
 
 # %%
@@ -177,7 +177,7 @@ declared(x.mean(1))
 print(check_rule(lambda x: x.mean(1), lambda g, y, x: [(g / 4).reshape(2, 1).expand(2, 4)], normal(2, 4)))
 
 # %% [markdown]
-# ## 6. The matrix product
+# ## 6. The matrix product: shapes are not enough
 #
 # $y_{ik} = \sum_j a_{ij} b_{jk}$. In $\partial y_{ik} / \partial a_{pq}$ only the term with $i = p$ and $j = q$ has
 # $a_{pq}$ in it, with the factor $b_{qk}$:
@@ -206,8 +206,8 @@ print(check_rule(lambda a, b: a @ b, lambda g, y, a, b: [g @ b, a.T @ g], normal
 #
 # $$\bar x_{qr} = \sum_{k \,:\, p_k = q} \bar y_{kr} .$$
 #
-# Go through the reads, and *add* each gradient to the row that was read. A row that was read twice receives two
-# gradients. A row that was never read receives 0.
+# For each read, *add* the incoming gradient to the row that was read. A row that was read twice receives two gradients.
+# A row that was never read receives 0.
 
 # %%
 p = mg.tensor([2, 0, 2, 2])
@@ -297,9 +297,9 @@ print(f"tested:  error {error(w, b, test_inputs, test_targets):.2g}")
 print("b has shape", b.shape)
 
 # %% [markdown]
-# `b - g` broadcast: `(2,)` and `(8, 2)` made `(8, 2)`. After the first step each example has its own bias, which can
-# reproduce the noise of this example exactly. No line raised an error, because all data had eight examples. With five
-# examples the addition fails:
+# The subtraction `b - g` broadcast: the shapes `(2,)` and `(8, 2)` resulted in `(8, 2)`. After the first step each
+# example has its own bias, which can reproduce the noise of this example exactly. No line raised an error, because all
+# data had eight examples. With five examples the addition fails:
 
 # %%
 try:
@@ -309,8 +309,7 @@ except mg.MinigradError as problem:
 
 # %% [markdown]
 # The rule was wrong: $b$ is broadcast over the examples, so the backward pass must sum over them. The check finds this
-# at once. It has to compare the shapes first: `(gradient * v).sum()` broadcasts too, and would hide the bug that it
-# should find.
+# at once. But the check has to compare the shapes first: `(gradient * v).sum()` broadcasts too, and would hide the bug.
 
 # %%
 rules = {"g": lambda g: g, "g.sum(1)": lambda g: g.sum(1), "g.sum(0)": lambda g: g.sum(0)}
@@ -371,9 +370,9 @@ def summed_to(g, shape):
 check("06.1", summed_to)
 
 # %% [markdown]
-# **06.2** The rule of $y_{ik} = \sum_j a_{ij} b_{kj}$, which is `a @ b.T`: a linear layer with one row of weights per
-# output. `a` has shape (n, k), `b` has shape (m, k), and `g` has shape (n, m). Return the gradients of `a` and `b`, as
-# a tuple.
+# **06.2** Write the rule of $y_{ik} = \sum_j a_{ij} b_{kj}$, which is `a @ b.T`: a linear layer with one row of weights
+# per output. `a` has shape (n, k), `b` has shape (m, k), and `g` has shape (n, m). Return the gradients of `a` and `b`,
+# as a tuple.
 
 
 # %%
@@ -385,9 +384,9 @@ def linear_rule(g, a, b):
 check("06.2", linear_rule)
 
 # %% [markdown]
-# **06.3** The rule of $y_k = x_{k\,p_k}$: one element is read from each row, in the column that `p` specifies. The loss
-# of a classifier reads the probability of the right class in this way. `g` and `p` have one entry per row of `x`; `p`
-# contains integers. Return the gradient of `x`, a tensor of `shape`.
+# **06.3** Write the rule of $y_k = x_{k\,p_k}$: one element is read from each row, in the column that `p` specifies.
+# The loss of a classifier reads the probability of the right class in this way. `g` and `p` have one entry per row of
+# `x`; `p` contains integers. Return the gradient of `x`, a tensor of `shape`.
 
 
 # %%

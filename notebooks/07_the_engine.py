@@ -30,7 +30,7 @@ import minigrad as mg
 # %% [markdown]
 # ## 1. The contents of a node
 #
-# Each op on a Var leaves a `BackpropOp`; the result's `op` is its node. Here is a short chain of them.
+# Each op on a Var records a `BackpropOp`, a *node*. The result's `op` is this node. Here is a short chain of nodes.
 
 # %%
 x = mg.Var([0.5, 1.0, 2.0], name="x")
@@ -63,9 +63,9 @@ for parent, gradient in node.pull((mg.ones(3),), None, False):
 # %% [markdown]
 # ## 2. The engine in a dozen lines
 #
-# Collect the nodes under `y`. Visit them from the largest id to the smallest: then the gradient of a node is complete
-# before the node is visited. This is the topological order of notebook 02, and it needs no search. Where two paths
-# meet, add the gradients.
+# Collect the nodes from which `y` was computed. Visit them from the largest id to the smallest: then the gradient of a
+# node is complete before the node is visited. This is the topological order of notebook 02, and it needs no search.
+# Where two paths meet, add the gradients.
 
 
 # %%
@@ -98,7 +98,7 @@ for v in (x, w):
 # In [engine.py](../minigrad/autodiff/engine.py), the functions `reachable` and `pull_back` do the same. They also add
 # in place where no other tensor shares the sum, run hooks, support ops with several results, follow only the paths to
 # inputs that require a gradient, and free the saved values after use. You can see the last point. Above,
-# `retain_graph=True` prevented it; without this argument:
+# `retain_graph=True` prevented it. Without this argument, the saved values are gone after the pass:
 
 # %%
 y.backward()
@@ -178,8 +178,8 @@ print("loss", loss.item(), "  gradient", mg.grad(loss, w).tolist())
 
 # %% [markdown]
 # The loss is right: $2 - 2 + 3 = 3$ for the first batch, and 30 for the second. The gradient is wrong: 20, 40, 60 is
-# twice the second batch. Do you see why? `mul` saved its operand `data` for the backward pass, and not a copy of it.
-# The second batch overwrote the first one, so the saved operand of `mul` became the second batch.
+# twice the second batch. What is the reason? `mul` saved its operand `data` for the backward pass, and not a copy of
+# it. The second batch overwrote the first one, so the saved operand of `mul` became the second batch.
 #
 # There was no error, because NumPy wrote to the memory, not minigrad. Now let minigrad write:
 
@@ -299,11 +299,11 @@ mg.viz.memory(plain)
 
 # %% [markdown]
 # Each bar is the memory that one op has saved. It begins at the call of the op, on the left, and ends at its turn in
-# the backward pass, on the right. The bar of the first op is the longest: last in, first out. Gradients are orange. The
-# peak is in the middle, where no value has been freed yet.
+# the backward pass, on the right. The bar of the first op is the longest, because the backward pass visits this op
+# last. Gradients are orange. The peak is in the middle, where no value has been freed yet.
 #
 # **Checkpoints** trade time for memory. `mg.checkpoint(f, h)` runs `f` and saves only `h`. In the backward pass it runs
-# `f` again, and keeps the saved values of this piece only while they are needed. Here are four pieces of four layers:
+# `f` again, and stores the saved values of this piece only while they are needed. Here are four pieces of four layers:
 
 # %%
 runs = 0
@@ -366,8 +366,8 @@ plt.show()
 # Write your answer, then run the cell: `check` reports the result. `hint("07.1")` prints a hint, and a larger one at
 # each further call.
 #
-# **07.1** Return the names of the nodes under `y`, a list of strings, in the order in which the backward pass visits
-# them. Each node appears once.
+# **07.1** Return the names of the nodes from which `y` was computed, a list of strings, in the order in which the
+# backward pass visits them. Each node appears once.
 
 # %%
 from minigrad.learning.grading import check, hint

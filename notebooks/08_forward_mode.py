@@ -19,8 +19,8 @@
 # from it by reversing a list. The chapter takes about twenty-five minutes.
 #
 # **One idea:** each value is stored together with its derivative. **One bug:** two nested derivatives that confuse
-# their slopes. **One check:** $\langle u, Jv\rangle = \langle J^{\mathsf T}u, v\rangle$, which needs no step size, and
-# whose only error is rounding.
+# their slopes. **One check:** the identity $\langle u, Jv\rangle = \langle J^{\mathsf T}u, v\rangle$. It needs no step
+# size, and its only error is rounding.
 
 # %%
 import itertools
@@ -40,8 +40,8 @@ import minigrad as mg
 #
 # $$(a + a'\varepsilon)(b + b'\varepsilon) = ab + (a'b + ab')\,\varepsilon$$
 #
-# The factor of $\varepsilon$ is the product rule. No rule for it was written; it follows from the multiplication. In
-# Python, a dual number is a class with two attributes:
+# The factor of $\varepsilon$ is the product rule. You did not have to write this rule: it follows from the
+# multiplication. In Python, a dual number is a class with two attributes:
 
 
 # %%
@@ -352,7 +352,8 @@ plt.show()
 #
 # Look again at the slopes that `Dual` computes. In `__add__` two slopes are added. In `__mul__` each slope is
 # multiplied by a *value*. A slope is never multiplied by another slope: the function from the slopes of the inputs to
-# the slope of the result is *linear*. It is a list of steps of the form "add $c$ times this slope to that slope".
+# the slope of the result is *linear*. This function is a list of steps of the form "add $c$ times this slope to that
+# slope".
 #
 # So use slopes that are not numbers, but objects that record these steps. `Dual` remains unchanged:
 
@@ -404,10 +405,10 @@ print("derivative with respect to a:", bar[a.slope], "  to b:", bar[b.slope])
 print("by hand:                     ", 2.0 + math.cos(3.0), "  and ", 3.0)
 
 # %% [markdown]
-# One pass computes both derivatives. You know this loop: it is `backward` of chapter 02, with the newest node first and
-# `+=` where paths meet. But here no reverse rule for the product or the sine was written. *Reverse mode is the list of
-# forward mode, transposed*: a step "add $c$ times line i to line j" becomes "add $c$ times line j to line i". In a
-# matrix this moves the entry $c$ from $(j, i)$ to $(i, j)$. So $J$ becomes $J^{\mathsf T}$.
+# One pass computes both derivatives. You have seen this loop before: it is `backward` of chapter 02, with the newest
+# node first and `+=` where paths meet. But here no reverse rule for the product or the sine was written. *Reverse mode
+# is the list of forward mode, transposed*: a step "add $c$ times line i to line j" becomes "add $c$ times line j to
+# line i". In a matrix this moves the entry $c$ from $(j, i)$ to $(i, j)$. So $J$ becomes $J^{\mathsf T}$.
 #
 # minigrad does the opposite: it declares the reverse rules, and derives forward mode from them. A rule
 # $u \mapsto J^{\mathsf T}u$ is linear in $u$. So the VJP of *this rule* multiplies by the transpose of $J^{\mathsf T}$,

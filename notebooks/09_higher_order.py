@@ -55,8 +55,8 @@ mg.viz.graph(first)
 print("6x =", second.tolist())
 
 # %% [markdown]
-# You can repeat this. Here are a smooth step and three of its derivatives. Each term of the sum depends on one element
-# of $x$ only, so the gradient of the sum contains the derivative at each point.
+# You can repeat this for higher derivatives. Here are a smooth step and three of its derivatives. Each term of the sum
+# depends on one element of $x$ only, so the gradient of the sum contains the derivative at each point.
 
 # %%
 x = mg.Var(mg.linspace(-3.0, 3.0, 121, dtype="float64"))
@@ -139,8 +139,8 @@ print("penalty at the start", round(history[0], 3), "and at the end", round(hist
 print("does the penalty require a gradient?", penalty(between, weights).requires_grad)
 
 # %% [markdown]
-# It has none. `mg.grad` did not record its backward pass, so `slope` is a constant, and so is the penalty. The gradient
-# of the penalty alone raises an error:
+# The penalty has no gradient. `mg.grad` did not record its backward pass, so `slope` is a constant, and the penalty is
+# a constant too. The gradient of the penalty alone raises an error:
 
 # %%
 try:
@@ -247,9 +247,9 @@ plt.ylim(-3.2, 2.5)
 plt.show()
 
 # %% [markdown]
-# Near the minimum, the number of correct digits doubles with each step. The price is to compute $H$ and to solve a
-# linear system; with a million weights, $H$ does not fit into memory. (Products $Hv$ are possible, see chapter 08.)
-# A warning: Newton's method searches for a point where the gradient is 0. This may also be a maximum or a saddle point.
+# Near the minimum, the number of correct digits doubles with each step. But each step has to compute $H$ and to solve a
+# linear system; with a million weights, $H$ does not fit into memory. (Products $Hv$ are possible, see chapter 08.) A
+# warning: Newton's method searches for a point where the gradient is 0. This may also be a maximum or a saddle point.
 #
 # ## 4. The derivative of a solution
 #
@@ -295,7 +295,7 @@ plt.ylabel("distance from the implicit gradient")
 plt.show()
 
 # %% [markdown]
-# After enough rounds they agree, but the number of recorded ops differs:
+# After enough rounds the two derivatives agree, but the numbers of recorded ops differ:
 
 # %%
 variable = mg.Var(x)
@@ -307,7 +307,7 @@ print("one round, at the solution:", len(mg.tape(round_of(z, variable))), "ops a
 # is a fixed point again, which is found in the same way, with `mg.func.vjp` for $f_z^{\mathsf T}v$. The script
 # [fixed_point.py](../examples/fixed_point.py) does this.
 #
-# ## 5. A differential equation instead of data
+# ## 5. Training with a differential equation instead of data
 #
 # This section trains without data. A network $y(t)$ should satisfy $y'' = -y$ with $y(0) = 0$ and $y'(0) = 1$. The
 # solution is the sine, but the program does not use this. The second derivative with respect to $t$ is forward mode,
@@ -369,16 +369,16 @@ plt.show()
 # %% [markdown]
 # ## 6. The check
 #
-# All of this needs rules whose own derivatives are right. `gradgradcheck` computes finite differences of the gradient,
-# with respect to the input and to the incoming gradient:
+# All applications in this chapter need rules whose own derivatives are right. `gradgradcheck` computes finite
+# differences of the gradient, with respect to the input and to the incoming gradient:
 
 # %%
 point = mg.Var([0.5, 1.0, -0.7], dtype=mg.float64)
 print(mg.testing.gradgradcheck(lambda x: (x * x).tanh(), point))
 
 # %% [markdown]
-# It finds a mistake that `gradcheck` cannot find. The rule below detaches the output, "to save memory". The first
-# derivative is right, and every test of it passes. The second derivative lacks a term.
+# `gradgradcheck` finds a mistake that `gradcheck` cannot find. The rule below detaches the output, "to save memory".
+# The first derivative is right, so `gradcheck` passes. The second derivative lacks a term.
 
 
 # %%

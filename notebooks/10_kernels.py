@@ -19,7 +19,7 @@
 # executes, for your own loops and for one of minigrad's ops. It takes twenty-five minutes.
 #
 # **One idea:** a kernel is a loop over positions in memory. **One bug:** two threads that add to the same element.
-# **One check:** the same result by NumPy.
+# **One check:** NumPy returns the same result.
 
 # %%
 import re
@@ -220,10 +220,10 @@ for name, operand in (("contiguous", v), ("every second", v[::2]), ("transposed 
 # %% [markdown]
 # ## 6. How fast could it be? The roofline
 #
-# A kernel has to move its bytes and compute its arithmetic. The machine can move a limited number of bytes per second,
-# and compute a limited number of operations per second. The larger of the two times is a lower bound for the time of
-# the kernel. Measure both limits with an addition of large arrays and a matrix product, then plot some ops under this
-# *roofline*.
+# A kernel has to move its bytes and execute its arithmetic operations. The machine can move a limited number of bytes
+# per second, and compute a limited number of operations per second. The larger of the two times is a lower bound for
+# the time of the kernel. Measure both limits with an addition of large arrays and a matrix product, then plot some ops
+# under this *roofline*.
 
 # %%
 n = 4_000_000
@@ -285,9 +285,10 @@ def strided_sum(buffer, shape, strides, offset):
 check("10.2", strided_sum)
 
 # %% [markdown]
-# **10.3** The largest element of each part, so that threads do not write to the same element. `values` is a float array
-# of `n` elements. Part `p` of `parts` contains the elements from index `p * n // parts` up to, but not including,
-# `(p + 1) * n // parts`. Return an array of `parts` floats; for an empty part, minus infinity.
+# **10.3** Find the largest element of each part. Each part has its own result, so that threads do not write to the same
+# element. `values` is a float array of `n` elements. Part `p` of `parts` contains the elements from index
+# `p * n // parts` up to, but not including, `(p + 1) * n // parts`. Return an array of `parts` floats; for an empty
+# part, minus infinity.
 
 
 # %%

@@ -89,8 +89,8 @@ print("second order:", bool(mg.testing.gradgradcheck(bent, point)))
 # %% [markdown]
 # ## 3. The bug
 #
-# Suppose that somebody copies the rule and forgets its last term. The values are right, and a network with this op may
-# even train a little.
+# Suppose that somebody copies the rule and forgets its last term. The values of the op are right, and a network with
+# this op may even train a little.
 
 
 # %%
@@ -282,8 +282,8 @@ print("second order:", bool(mg.testing.gradgradcheck(lambda x: Leak.apply(x, 0.5
 #
 # ## Exercises
 #
-# **11.1** The VJP rule of $\log(\cosh x)$. `g` and `x` are tensors of the same shape; return the gradient with respect
-# to `x`. It must be finite for large `x` too.
+# **11.1** Write the VJP rule of $\log(\cosh x)$. `g` and `x` are tensors of the same shape; return the gradient with
+# respect to `x`. The gradient must be finite for large `x` too.
 
 # %%
 from minigrad.learning.grading import check, hint
@@ -297,7 +297,7 @@ def log_cosh_rule(g, x):
 check("11.1", log_cosh_rule)
 
 # %% [markdown]
-# **11.2** The VJP rules of $f(x, w) = w\,x^2 + w^3$, element by element. `g`, `x` and `w` are tensors of the same
+# **11.2** Write the VJP rules of $f(x, w) = w\,x^2 + w^3$, element by element. `g`, `x` and `w` are tensors of the same
 # shape. Return a pair: the gradient with respect to `x`, and the gradient with respect to `w`.
 
 
@@ -310,9 +310,9 @@ def weighted_rules(g, x, w):
 check("11.2", weighted_rules)
 
 # %% [markdown]
-# **11.3** The VJP rule of $\lVert x \rVert = \sqrt{\sum x_i^2}$ over all elements. `g` and the result `y` are scalar
-# tensors, and `x` has any shape. Return the gradient with respect to `x`. At $x = 0$ there is no derivative; return 0
-# there, not `nan`.
+# **11.3** Write the VJP rule of $\lVert x \rVert = \sqrt{\sum x_i^2}$ over all elements. `g` and the result `y` are
+# scalar tensors, and `x` has any shape. Return the gradient with respect to `x`. At $x = 0$ there is no derivative;
+# return 0 there, not `nan`.
 
 
 # %%
@@ -324,8 +324,8 @@ def norm_rule(g, x, y):
 check("11.3", norm_rule)
 
 # %% [markdown]
-# **11.4** A `mg.Function` that returns its operand unchanged, and limits each element of the gradient to the range from
-# -1 to 1. Change `backward`: `g` is a tensor of any shape, and the result has the same shape.
+# **11.4** Write a `mg.Function` that returns its operand unchanged, and limits each element of the gradient to the
+# range from -1 to 1. Change `backward`: `g` is a tensor of any shape, and the result has the same shape.
 
 
 # %%

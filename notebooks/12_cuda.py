@@ -16,9 +16,9 @@
 #
 # A GPU runs one function in many threads at once. Such a function is called a *kernel*. In this notebook you write
 # kernels, from a simple one to a tiled matrix product, and run them in minigrad's simulator. The simulator is a Python
-# program that executes the same kernel text as a GPU, thread by thread. It raises an error for mistakes that a GPU does
-# not report. It takes about half an hour; change the cells. If you have a GPU, set `MINIGRAD_CUDA=real` before you
-# start Jupyter, and skip the cells with mistakes.
+# program that executes the same kernel text as a GPU, thread by thread. The simulator raises an error for mistakes that
+# a GPU does not report. The notebook takes about half an hour; change the cells and run them again. If you have a GPU,
+# set `MINIGRAD_CUDA=real` before you start Jupyter, and skip the cells with mistakes.
 
 # %%
 import os
@@ -210,8 +210,8 @@ print("equal to the CPU's product:", bool((product.cpu() == left.cpu() @ right.c
 
 # %% [markdown]
 # Both barriers are needed. Because of the first, no thread uses a tile before all of its elements are copied. Because
-# of the second, no thread copies the next tile while other threads still use this one. Remove one of them and run the
-# cell.
+# of the second, no thread copies the next tile while other threads still use this one. Remove one of the barriers and
+# run the cell.
 #
 # ## 6. The output of the compiler
 #

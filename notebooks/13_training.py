@@ -19,7 +19,7 @@
 #
 # **One idea:** training is a loop of four lines. **One bug:** gradients that pile up, because the loop does not clear
 # them. **One check,** in two parts, before any long training. At the start, the loss is the logarithm of the number of
-# classes. And the network can learn *one* batch by heart.
+# classes. And the network must be able to learn *one* batch by heart.
 
 # %%
 import importlib.util
@@ -37,7 +37,7 @@ F = nn.functional
 # ## 1. A layer is parameters and a function
 #
 # The data are 1797 images of 8x8 pixels. You train with 1442 of them. The other 355 are **held out**: they test the
-# network, and the network never learns from them. They come from [digits.py](../minigrad/data/digits.py).
+# network, and the network never learns from them. The file [digits.py](../minigrad/data/digits.py) loads the data.
 
 # %%
 images, labels, test_images, test_labels = (mg.from_numpy(a) for a in load_digits())
@@ -55,9 +55,9 @@ plt.show()
 # `nn.Module`. A module does two things: it stores parameters as attributes, and its method `forward` computes the
 # output.
 #
-# The parameters start at random, because two outputs of a layer with equal weights would stay equal for ever. The size
-# of the numbers matters. An output is a sum of $n$ products. It neither grows nor vanishes if the weights have a size
-# of about $1/\sqrt n$.
+# The parameters start at random values, because two outputs of a layer with equal weights would stay equal for ever.
+# The size of the numbers matters. An output is a sum of $n$ products. It neither grows nor vanishes if the weights have
+# a size of about $1/\sqrt n$.
 
 
 # %%
@@ -141,10 +141,10 @@ x, target = next(batches(1))
 print("a batch:", x.shape, target.shape, "batches per epoch:", len(list(batches(1))))
 
 # %% [markdown]
-# Now the loop. It computes the loss, then the gradients, and then it takes a step against the gradients. `backward`
-# stores the gradient of the loss with respect to each parameter in `parameter.grad`. The **optimizer** takes the step:
-# `SGD` subtracts `lr * parameter.grad` from each parameter. Its name means *stochastic gradient descent*, and `lr` is
-# the **learning rate**.
+# Now write the training loop. It computes the loss, then the gradients, and then it takes a step against the gradients.
+# `backward` stores the gradient of the loss with respect to each parameter in `parameter.grad`. The **optimizer** takes
+# the step: `SGD` subtracts `lr * parameter.grad` from each parameter. Its name means *stochastic gradient descent*, and
+# `lr` is the **learning rate**.
 
 
 # %%
@@ -246,8 +246,8 @@ def train(model, optimizer, data):
 # tensor itself.
 #
 # **The second check.** Train with one batch, again and again. If the network cannot learn 48 images by heart, the model
-# or the loop has a bug, and more data will not help. If it can, the gradient reaches the weights. That is necessary and
-# not sufficient: the wrong bias gradient of chapter 06 also passes this check.
+# or the loop has a bug, and more data will not help. If it can, the gradient reaches the weights. This check is
+# necessary, but it is not sufficient: the wrong bias gradient of chapter 06 also passes this check.
 
 # %%
 model = mlp()
@@ -322,7 +322,7 @@ else:
 # ## 5. A small loss is not the goal
 #
 # Suppose you have 100 images only. Train with them for a long time, and measure the loss on the held-out images as
-# well. `mg.viz.Log` stores both and draws the curves while the training runs.
+# well. `mg.viz.Log` stores both losses and draws their curves while the training runs.
 
 # %%
 few = DataLoader(TensorDataset(images[:100], labels[:100]), batch_size=50, shuffle=True, generator=mg.Generator(0))
@@ -366,9 +366,9 @@ def cross_entropy(scores, truth):
 check("13.1", cross_entropy)
 
 # %% [markdown]
-# **13.2** SGD with momentum, which is the ball that does slow down. `weight`, `gradient` and `speed` are tensors of the
-# same shape. The new speed is 0.9 times the old speed plus the gradient. The new weight is `weight` minus `rate` times
-# the new speed. Return the pair (new weight, new speed).
+# **13.2** Write one step of SGD with momentum: this is the ball that does slow down. `weight`, `gradient` and `speed`
+# are tensors of the same shape. The new speed is 0.9 times the old speed plus the gradient. The new weight is `weight`
+# minus `rate` times the new speed. Return the pair (new weight, new speed).
 
 
 # %%
@@ -380,9 +380,9 @@ def momentum(weight, gradient, speed, rate):
 check("13.2", momentum)
 
 # %% [markdown]
-# **13.3** Gradient clipping. Now and then a batch has a huge gradient. The total length is the square root of the sum
-# of all squares, over all tensors of `gradients`. If the total length is larger than `limit`, multiply all tensors by
-# the same number, such that it becomes `limit`. Otherwise return them unchanged. Return a list of tensors.
+# **13.3** Clip gradients: now and then a batch has a huge gradient. The total length is the square root of the sum of
+# all squares, over all tensors of `gradients`. If the total length is larger than `limit`, multiply all tensors by the
+# same number, such that it becomes `limit`. Otherwise return them unchanged. Return a list of tensors.
 
 
 # %%
@@ -394,7 +394,7 @@ def clipped(gradients, limit):
 check("13.3", clipped)
 
 # %% [markdown]
-# **13.4** A module of your own. `RMSNorm(size, eps)` divides each row of its input by the root of the mean of the
+# **13.4** Write your own module. `RMSNorm(size, eps)` divides each row of its input by the root of the mean of the
 # squares of that row, $\sqrt{\mathrm{mean}(x^2) + \mathrm{eps}}$. Then it multiplies each column by a parameter. The
 # parameter is named `weight`, has shape (size,), and starts as ones. The input and the output have shape (..., size);
 # the mean is over the last dimension. Do not call `nn.RMSNorm` or `F.rms_norm`.

@@ -106,7 +106,7 @@ print(f"loss at the start {F.cross_entropy(cnn()(images), labels).item():.2f}, l
 # each of 64 images it computes 16 x 8 x 8 values with 9 products each, which is 589,824 multiply-adds. The second
 # convolution has most of the work.
 #
-# ## 3. Train it
+# ## 3. Train the CNN
 #
 # The loop has the four lines of chapter 13, and one more: a **schedule** changes the learning rate at each step.
 # `OneCycleLR` starts low, rises, and falls to almost 0. `mg.viz.Log` draws the curves while you wait.
@@ -145,7 +145,7 @@ for _ in range(3):
     print(f"{first_try(model, test_images, test_labels):.1%} of the held-out images are correct")
 
 # %% [markdown]
-# **The bug.** Read the last three lines again. The network and the images are the same, but the accuracy is not. Now
+# **The bug.** Read the last three lines again. The network and the images are the same, but the accuracy differs. Now
 # test the images one by one, and not all at once:
 
 # %%
@@ -201,7 +201,7 @@ for _ in range(3):
 
 # %% [markdown]
 # The accuracy is now higher, and equal each time. The MLP of chapter 13 read 96 % correctly, with about the same number
-# of parameters. Which images does the CNN misread? These are up to four of them:
+# of parameters. Which images does the CNN misread? The next cell shows up to four of them:
 
 # %%
 model.eval()
@@ -218,9 +218,9 @@ plt.show()
 print(len(wrong), "of", len(test_images), "images are misread")
 
 # %% [markdown]
-# Perhaps you cannot read them either. [digits_cnn.py](../examples/digits_cnn.py) has more channels, and it shifts and
-# rotates the images at random. Hold out each fifth of the data in turn: it reads 1790 of all 1797 images correctly,
-# which is 99.6 %.
+# Perhaps you cannot read these digits either. [digits_cnn.py](../examples/digits_cnn.py) has more channels, and it
+# shifts and rotates the images at random. If each fifth of the data is held out in turn, this network reads 1790 of all
+# 1797 images correctly, which is 99.6 %.
 #
 # ## 4. Text as a sequence of ids
 #
@@ -381,7 +381,7 @@ print("without the mask, it depends on", positions_read(GPT(len(vocabulary), is_
 # learns to copy. After 400 steps of training it reaches 0.11 bits per character, on the held-out text too, but it
 # cannot write. The loss looks excellent, but the gradient shows the bug.
 #
-# ## 7. Train it, and let it write
+# ## 7. Train the GPT, and generate text
 #
 # The loop is the same again. Gradients longer than 1 are clipped (exercise 13.3), because a single unusual batch could
 # otherwise spoil the network.
@@ -445,8 +445,8 @@ for temperature in (0.3, 0.8):
     print(written(gpt, "The class ", 300, temperature), end="\n\n")
 
 # %% [markdown]
-# The network writes words, quotes and line breaks of about the right length. The sentences have no meaning, because it
-# was trained with only 600 batches of 32 short windows.
+# The network writes words, quotes and line breaks of about the right length. The sentences have no meaning, because the
+# network was trained with only 600 batches of 32 short windows.
 #
 # ## 8. A look at attention
 #
@@ -482,7 +482,7 @@ print("sums of rows:", weights.sum(-1).min().item(), "to", weights.sum(-1).max()
 # The upper right half is empty because of the causal mask. The heads differ. If one square of a row is dark, this
 # position reads mostly one earlier character. If a row is pale, its position reads many characters.
 #
-# ## 9. Save it
+# ## 9. Save the network
 #
 # The result of training is the values of the parameters. `mg.save` writes them to a file, in the safetensors format,
 # which PyTorch programs can read as well. `mg.load` reads the file, and `load_state_dict` copies the values into a new
@@ -504,10 +504,10 @@ print("the same scores:", mg.equal(again(x), gpt(x)))
 #
 # ## Exercises
 #
-# **14.1** The cost of a convolution. A layer `nn.Conv2d(inputs, outputs, kernel, stride, padding)` has a bias and
-# receives one image of `side` x `side` pixels with `inputs` channels. Return three ints: the number of parameters, the
-# side of the output image, and the number of multiply-adds (without the bias). All arguments are ints. Do not build the
-# layer.
+# **14.1** Compute the cost of a convolution. A layer `nn.Conv2d(inputs, outputs, kernel, stride, padding)` has a bias
+# and receives one image of `side` x `side` pixels with `inputs` channels. Return three ints: the number of parameters,
+# the side of the output image, and the number of multiply-adds (without the bias). All arguments are ints. Do not build
+# the layer.
 
 # %%
 from minigrad.learning.grading import check, hint
@@ -521,9 +521,9 @@ def conv_cost(inputs, outputs, kernel, stride, padding, side):
 check("14.1", conv_cost)
 
 # %% [markdown]
-# **14.2** Causal attention with one head. `q`, `k` and `v` are float32 tensors of shape (length, d). Return a tensor of
-# shape (length, d): row $i$ is the mean of the rows $j \le i$ of `v`, with the weights of section 5. Do not call
-# `F.scaled_dot_product_attention`.
+# **14.2** Write causal attention with one head. `q`, `k` and `v` are float32 tensors of shape (length, d). Return a
+# tensor of shape (length, d): row $i$ is the mean of the rows $j \le i$ of `v`, with the weights of section 5. Do not
+# call `F.scaled_dot_product_attention`.
 
 
 # %%
@@ -550,12 +550,12 @@ def draw(scores, temperature, k, u):
 check("14.3", draw)
 
 # %% [markdown]
-# **14.4** Batch normalization as a module, for inputs of shape (n, size) with n > 1. It has the parameters `weight`
-# (ones) and `bias` (zeros) and the buffers `running_mean` (zeros) and `running_var` (ones), all of shape (size,). In
-# training mode it returns `(x - mean) / sqrt(var + eps) * weight + bias`, with the mean and the variance of each column
-# (the variance divides by n). It also moves each running value: `(1 - momentum) * old + momentum * new`, where the new
-# variance divides by n - 1. In evaluation mode it uses the running values and does not change them. Do not use
-# `nn.BatchNorm1d` or `F.batch_norm`.
+# **14.4** Write batch normalization as a module, for inputs of shape (n, size) with n > 1. It has the parameters
+# `weight` (ones) and `bias` (zeros) and the buffers `running_mean` (zeros) and `running_var` (ones), all of shape
+# (size,). In training mode it returns `(x - mean) / sqrt(var + eps) * weight + bias`, with the mean and the variance of
+# each column (the variance divides by n). It also moves each running value: `(1 - momentum) * old + momentum * new`,
+# where the new variance divides by n - 1. In evaluation mode it uses the running values and does not change them. Do
+# not use `nn.BatchNorm1d` or `F.batch_norm`.
 
 
 # %%

@@ -180,12 +180,12 @@ for k in range(1, 5):
     peek(x)
 
 # %% [markdown]
-# Two lines. The first call is eager, so `y` has a NumPy array. In the second call the memory is a `Slot`: it has a
-# number, a dtype and a size, but no elements. Later calls do not run your function at all, so they print nothing. The
-# class is in [program.py](../minigrad/jitting/program.py).
+# The calls print two lines. The first call is eager, so `y` has a NumPy array. In the second call the memory is a
+# `Slot`: it has a number, a dtype and a size, but no elements. Later calls do not run your function at all, so they
+# print nothing. The class is in [program.py](../minigrad/jitting/program.py).
 #
-# During a recording no value can be read. And an effect on a Python list would not be repeated by a program. Both raise
-# an error in the second call:
+# During a recording no value can be read. And a program would not repeat an effect on a Python list. In both cases, the
+# second call raises an error:
 
 # %%
 history = []
@@ -218,11 +218,11 @@ for function in (reads_a_value, branches, appends):
 
 # %% [markdown]
 # Without these errors, a program would return the value of the *second* call for ever, or always take the same branch.
-# The remedy is always the same: return the tensor, and read its value outside. For a branch on values, compute both
-# results and select one of them with `mg.where`.
+# The remedy is the same in both cases: return the tensor, and read its value outside. For a branch on values, compute
+# both results and select one of them with `mg.where`.
 #
-# **The check.** A program must return the same bits as eager mode. Not numbers that are close: the same bits. Two
-# copies of the step start from equal parameters. Compare every loss, and all parameters at the end:
+# **The check.** A program must return exactly the same bits as eager mode; results that are only close are not enough.
+# Two copies of the step start from equal parameters. Compare every loss, and all parameters at the end:
 
 # %%
 eager_step, eager_params, _ = make_step()
@@ -249,15 +249,16 @@ print(recorded.memory())
 # 12 temporaries of 25,856 bytes lie in a piece of 10,240 bytes, which is called an **arena**. Compare the offsets:
 # several slots begin at 0, one after the other. The first line of the list is the copy of a matrix that a product
 # needs; it is live for one launch. The last four are the products `rate * velocity`. Each of them is live for two
-# launches, and then its memory is free for the next. Exercise 15.3 builds this; minigrad's version is `arena_of` in
-# [placing.py](../minigrad/jitting/placing.py).
+# launches, and then its memory is free for the next. In exercise 15.3 you write this assignment of memory; minigrad's
+# version is `arena_of` in [placing.py](../minigrad/jitting/placing.py).
 #
-# The parameters, the gradients and the loss do not appear. They outlive the call, so they cannot be in the arena.
+# The parameters, the gradients and the loss do not appear in the list. They exist after the call, so they cannot be in
+# the arena.
 #
 # ## 4. Fusion: one loop instead of ten
 #
-# For a million elements, Python's part of the time is small. Memory is now the problem. Here are ten ops. Each of them
-# reads 4 MB or more, and writes 4 MB. The processor computes faster than it reads.
+# For a million elements, Python's part of the time is small. Memory is now the problem. The next cell has ten ops. Each
+# of them reads 4 MB or more, and writes 4 MB. The processor can compute faster than it can read memory.
 
 
 # %%
@@ -354,11 +355,11 @@ for p in params:
 step.graph()
 
 # %% [markdown]
-# ## 6. Guards: when a program fits
+# ## 6. Guards: tests before each call of a program
 #
 # A program was recorded for one situation. Before each call, minigrad tests whether the situation is still the same.
-# These tests are called **guards**. What will need a new program: another rate? A shorter batch? Another value of the
-# variable `scale`, which is outside of the function? Predict the number of programs after each line.
+# These tests are called **guards**. Which change will need a new program: another rate? A shorter batch? Another value
+# of the variable `scale`, which is outside of the function? Predict the number of programs after each line.
 
 # %%
 scale = 2.0
@@ -388,10 +389,11 @@ print(scaled.report())
 # and layout fit as well. Another *shape* is another kind of arguments, with its own program. The value of `scale` is a
 # part of the program, so the guards compare it, and `report()` names it as the cause of the new recording.
 #
-# Some details. An integer, a string or a boolean argument is compared by value: each value is a separate kind. The same
-# holds for a float if your function needs its value, as in `if rate > 0.5:`. The first call of each kind runs eagerly.
+# Some details follow. An integer, a string or a boolean argument is compared by value: each value is a separate kind.
+# The same holds for a float if your function needs its value, as in `if rate > 0.5:`. The first call of each kind runs
+# eagerly.
 #
-# Guards have a limit: they can compare only what minigrad can find. This is the bug of this chapter.
+# Guards have a limit: they can compare only values that minigrad can find. This limit causes the bug of this chapter.
 #
 # ## 7. The bug: random numbers that become a constant
 #
@@ -422,10 +424,10 @@ function, params, _ = make_step(numpy_dropout)
 print("program: ", trained_units(mg.jit(function, fuse=False), params[0]))
 
 # %% [markdown]
-# No error, no warning, and the loss is even smaller. But six of the 16 hidden units learn nothing. Do you see why?
-# `rng` drew its numbers while the function was recorded. The mask became a constant of the program, and it is the same
-# in each step. A clock, an element of a NumPy array, the content of a file: everything that does not pass through a
-# minigrad op is read once.
+# There is no error and no warning, and the loss is even smaller. But six of the 16 hidden units learn nothing. Do you
+# see why? `rng` drew its numbers while the function was recorded. The mask became a constant of the program, and it is
+# the same in each step. A clock, an element of a NumPy array, the content of a file: everything that does not pass
+# through a minigrad op is read once.
 #
 # minigrad cannot see this in the list, but it can compare. With `verify=5`, the first run of a program and every fifth
 # run after it also run your function eagerly, from the same state. All bits must agree: results, parameters and

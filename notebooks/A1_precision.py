@@ -15,8 +15,9 @@
 # # A1 · The precision microscope
 #
 # Your formula is right and your gradient is right, but the result is wrong. A computer stores a limited number of
-# digits of each result and rounds the rest away. Usually this is harmless. In this appendix you see where it is not:
-# the same graph in float64, float32, float16 and bfloat16, with the lost digits as colours. It takes twenty minutes.
+# digits of each result and rounds the rest away. Usually this is harmless. In this appendix you see the cases in which
+# rounding is harmful. You inspect the same graph in float64, float32, float16 and bfloat16, with the lost digits as
+# colours. It takes twenty minutes.
 #
 # **One idea:** a rounding error is small, but subtracting two nearly equal numbers makes it large relative to the
 # result. **One bug:** a variance that is negative. **One check:** adding a constant to the data does not change their
@@ -130,8 +131,8 @@ def difference(x):
 mg.viz.precision(difference, 1000.0)
 
 # %% [markdown]
-# Look at `sub`. Its **own** error is 0: the difference of two floats is *exact* if neither is more than twice the
-# other. Yet this is the op where the digits are lost. The operands are 31.6386 and 31.6228; in float32, each has an
+# Look at `sub`. Its **own** error is 0: the difference of two positive floats is *exact* if neither is more than twice
+# the other. Yet this is the op where the digits are lost. The operands are 31.6386 and 31.6228; in float32, each has an
 # error of less than 0.000001. The leading digits are equal and cancel, so the result is small, but the errors are as
 # large as before. Relative to the small result they are 355 eps: nearly three of seven digits are lost. bfloat16 has
 # two digits and loses both: it cannot represent 1001, so the two roots are equal.

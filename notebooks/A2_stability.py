@@ -16,8 +16,8 @@
 #
 # Training went well for an hour, and then the loss was `nan`. Somewhere a number became too large for its dtype, or so
 # small that it was rounded to 0. This appendix shows where that happens in common functions, and the stable formula for
-# each of them. It takes twenty-five minutes. Read [A1](A1_precision.ipynb) first: A1 is about lost digits, this
-# appendix about numbers that are lost completely.
+# each of them. It takes twenty-five minutes. Read [A1](A1_precision.ipynb) first: A1 is about lost digits, and this
+# appendix is about numbers that are lost completely.
 #
 # **One idea:** an intermediate value can overflow although the result is small; in a stable formula, no intermediate
 # value is larger than necessary, and then its gradient is stable too. **One bug:** a loss that becomes `nan` because
@@ -170,8 +170,8 @@ except mg.GradientError as error:
 
 # %% [markdown]
 # A common workaround is `p.clamp(1e-7, 1 - 1e-7)`. Then the loss does not break, but the gradient outside the limits is
-# 0: a point that the model predicts very wrongly does not count any more. The real fix is algebra. Put $p = \sigma(z)$
-# into the loss. The exponentials and the logarithm cancel, and the remaining formula is
+# 0: a point that the model predicts very wrongly does not count any more. The real fix is algebra. Substitute
+# $p = \sigma(z)$ in the loss. The exponentials and the logarithm cancel, and the remaining formula is
 #
 # $$\log(1 + e^{z}) - t z = \max(z, 0) + \log(1 + e^{-|z|}) - t z .$$
 #

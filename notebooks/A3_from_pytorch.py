@@ -14,9 +14,9 @@
 # %% [markdown]
 # # A3 · From PyTorch
 #
-# You know PyTorch, and you want to see which parts are the same here, which differ, and why. This appendix runs both
-# libraries side by side. Then it ports a training script. If PyTorch is installed, each cell runs it. Otherwise you see
-# the results of version 2.13. It takes twenty-five minutes.
+# You know PyTorch. You want to see which parts of minigrad are the same, which parts differ, and why. This appendix
+# runs both libraries side by side. Then it ports a training script. If PyTorch is installed, each cell runs it.
+# Otherwise the cell shows the stored results of PyTorch 2.13. It takes twenty-five minutes.
 #
 # **One idea:** the names are PyTorch's, so a port changes the import; every difference is visible. **One bug:** a line
 # at which PyTorch would have stopped you. **One check:** the same losses, digit by digit.
@@ -138,11 +138,12 @@ both("the result of backward", returned, "None")
 
 # %% [markdown]
 # * If a tensor is not a scalar, `backward()` uses an incoming gradient of ones. The result is the gradient of
-#   `y.sum()`. At a prompt this is mostly the gradient that you want; section 4 shows its price. `mg.autograd.grad` and
-#   `mg.autograd.backward` are as strict as PyTorch's.
+#   `y.sum()`. At a prompt this is mostly the gradient that you want; section 4 shows a disadvantage. `mg.autograd.grad`
+#   and `mg.autograd.backward` are as strict as PyTorch's.
 # * `backward` returns a `GradStore`: the gradients of *this* call, by tensor. `.grad` adds up as in PyTorch. If you
-#   write `grads = loss.backward()` and then `grads[w]`, you do not need `.grad`. A gradient that is missing raises an
-#   error with the reason. Both are at the end of `backward` in [engine.py](../minigrad/autodiff/engine.py).
+#   write `grads = loss.backward()` and then `grads[w]`, you do not need `.grad`. If a gradient is missing, `grads[w]`
+#   raises an error with the reason. The last lines of `backward` in [engine.py](../minigrad/autodiff/engine.py) fill
+#   this store and add to `.grad`.
 
 
 # %%
@@ -220,8 +221,8 @@ except mg.MinigradError as error:
 # ```
 #
 # In the port they are `import minigrad as mg` and `from minigrad import nn`. Here the script is a function of the
-# library, so that both can run. Use float64 for a port. In float32 two right programs differ in the sixth digit, and
-# you would have to find out whether that is a bug.
+# library, so that both can run. Use float64 for a port. In float32, two correct programs differ in the sixth digit, and
+# you would have to find out whether this difference is a bug.
 
 # %%
 x = np.linspace(-2.0, 2.0, 32)[np.arange(32) * 13 % 32].reshape(32, 1)  # in a mixed order, since nothing shuffles
@@ -444,10 +445,10 @@ def strict_backward(y):
 check("A3.1", strict_backward)
 
 # %% [markdown]
-# **A3.2** `load_state_dict`. `w` is a dict of Vars, and `state` is a dict of NumPy arrays from PyTorch. Write each
-# array into the Var of the same name. The Vars must stay the same objects, because optimizers refer to them. If a name
-# is in only one of the dicts, raise a `KeyError` and change nothing. An array with two dimensions whose name ends in
-# `.weight` has the layout (outputs, inputs); this model computes `x @ w`, so transpose it. Return `w`.
+# **A3.2** Write `load_state_dict`. `w` is a dict of Vars, and `state` is a dict of NumPy arrays from PyTorch. Write
+# each array into the Var of the same name. The Vars must stay the same objects, because optimizers refer to them. If a
+# name is in only one of the dicts, raise a `KeyError` and change nothing. An array with two dimensions whose name ends
+# in `.weight` has the layout (outputs, inputs); this model computes `x @ w`, so transpose it. Return `w`.
 
 
 # %%
@@ -459,9 +460,9 @@ def load(w, state):
 check("A3.2", load)
 
 # %% [markdown]
-# **A3.3** Gradients in parts. A batch does not fit into memory, so it comes as a list of tensors, `parts`. The parts
-# have different lengths. `w` is a dict of Vars. `loss_of(part)` returns the *mean* over the `len(part)` samples of a
-# part. Return the gradients of the mean over all samples, as a dict with the names of `w`. Change no `.grad`.
+# **A3.3** Compute gradients in parts. A batch does not fit into memory, so it comes as a list of tensors, `parts`. The
+# parts have different lengths. `w` is a dict of Vars. `loss_of(part)` returns the *mean* over the `len(part)` samples
+# of a part. Return the gradients of the mean over all samples, as a dict with the names of `w`. Change no `.grad`.
 
 
 # %%

@@ -14,10 +14,10 @@
 # %% [markdown]
 # # A4 · From JAX
 #
-# You know JAX, and you want to see which parts are the same here, which differ, and why. The transforms exist under
-# nearly the same names. The rest differs: tensors can be written in place, random numbers have a state, and transforms
-# trace nothing. If JAX is installed, each cell runs it too. Otherwise you see the results of version 0.10. It takes
-# twenty-five minutes.
+# You know JAX. You want to see which parts of minigrad are the same, which parts differ, and why. The transforms exist
+# under nearly the same names. Other parts differ: tensors can be written in place, random numbers have a state, and
+# transforms trace nothing. If JAX is installed, each cell runs it too. Otherwise the cell shows the stored results of
+# JAX 0.10. It takes twenty-five minutes.
 #
 # **One idea:** in both libraries, a transform takes a function and returns a function; but minigrad runs the function
 # itself, without compiling it. **One bug:** a value that you stored, and that changed later. **One check:** the weights
@@ -79,9 +79,9 @@ both("linearize", lambda t, lib: t.linearize(cubes, point(lib))[1](point(lib)).i
 both("vmap of grad", lambda t, lib: t.vmap(t.grad(lambda x: x * x))(point(lib)).tolist(), "[4.0, 4.0]")
 
 # %% [markdown]
-# They nest to any depth. `jax.checkpoint` is `mg.checkpoint(f, *args)`, a call instead of a decorator, and
-# `jax.custom_vjp` is `mg.custom_vjp`, with the same `defvjp(fwd, bwd)`. In addition there is `mg.Function`, in
-# PyTorch's form, which can have a `jvp` and a batching rule for `vmap` as well.
+# You can nest the transforms to any depth. `jax.checkpoint` is `mg.checkpoint(f, *args)`, a call instead of a
+# decorator, and `jax.custom_vjp` is `mg.custom_vjp`, with the same `defvjp(fwd, bwd)`. In addition there is
+# `mg.Function`, in PyTorch's form, which can have a `jvp` and a batching rule for `vmap` as well.
 #
 # Small differences: the arguments of `vmap` are named `in_dims` and `out_dims`, and `axis` is `dim` everywhere. A point
 # must be a tensor, not a Python number. `mg.func.hvp` computes Hessian-vector products.
@@ -114,8 +114,8 @@ both("if under vmap", lambda t, lib: t.vmap(absolute)(point(lib)),
      "TracerBoolConversionError: Attempted boolean conversion of traced array with shape bool[].")  # fmt: skip
 
 # %% [markdown]
-# This has a disadvantage. If you convert a tensor to a Python number, the number is a constant. JAX raises an error.
-# minigrad, like PyTorch, does not, and the gradient lacks a term:
+# This design has a disadvantage. If you convert a tensor to a Python number, the number is a constant. JAX raises an
+# error. minigrad, like PyTorch, does not, and the gradient lacks a term:
 
 
 # %%
@@ -171,7 +171,7 @@ print("another key, other numbers:", keyed(x, 7) != keyed(x, 8))
 # %% [markdown]
 # The numbers do not depend on the number of threads, nor on the device. Under `vmap`, a random function raises an error
 # by default. `randomness="different"` draws new numbers for each sample, and `"same"` uses the same numbers for all. In
-# JAX, you make this decision by splitting the key or not.
+# JAX, you choose between the two by splitting the key or not.
 #
 # **jit.** Each op is one compiled kernel, and so are many derivative rules. `mg.jit` records the kernels of a function,
 # joins elementwise ones into loops, and repeats them. In JAX, a jaxpr shows the recorded program:
@@ -318,8 +318,8 @@ print(f"the smallest loss was {least:.6f}; the stored weights have {loss_of(best
 #
 # ## Exercises
 #
-# **A4.1** `x.at[index].set(value)`. Return a tensor with the elements of `x`, except that the elements at `index` are
-# `value`. `x` must not change. The result must be differentiable with respect to `x` and `value`.
+# **A4.1** Write JAX's `x.at[index].set(value)`. Return a tensor with the elements of `x`, except that the elements at
+# `index` are `value`. `x` must not change. The result must be differentiable with respect to `x` and `value`.
 
 # %%
 from minigrad.learning.grading import check, hint
@@ -333,10 +333,10 @@ def at_set(x, index, value):
 check("A4.1", at_set)
 
 # %% [markdown]
-# **A4.2** Dropout with a key. `x` is a float tensor of any shape, `keep` a probability, and `key` an integer. Return a
-# tensor of the same shape: each element of `x` is divided by `keep` with probability `keep`, and is 0 otherwise. The
-# same key must choose the same elements, and a different key different elements. Do not change the state of the default
-# generator, from which `mg.rand` draws.
+# **A4.2** Write dropout with a key. `x` is a float tensor of any shape, `keep` a probability, and `key` an integer.
+# Return a tensor of the same shape: each element of `x` is divided by `keep` with probability `keep`, and is 0
+# otherwise. The same key must choose the same elements, and a different key different elements. Do not change the state
+# of the default generator, from which `mg.rand` draws.
 
 
 # %%
@@ -348,9 +348,9 @@ def dropout(x, keep, key):
 check("A4.2", dropout)
 
 # %% [markdown]
-# **A4.3** `jax.flatten_util.ravel_pytree`. `tree` is a nested structure of dicts, lists and tuples of tensors. Return a
-# pair: a tensor of one dim with all elements, and a function that converts such a tensor back to the structure. Both
-# directions must be differentiable.
+# **A4.3** Write `jax.flatten_util.ravel_pytree`. `tree` is a nested structure of dicts, lists and tuples of tensors.
+# Return a pair: a tensor of one dim with all elements, and a function that converts such a tensor back to the
+# structure. Both directions must be differentiable.
 
 
 # %%

@@ -64,7 +64,12 @@ def pages_of_ops(root: Path) -> dict[str, str]:
 
 def decisions(folder: Path) -> str:
     """Return the page that lists the decisions by number, with their titles."""
-    parts = ["# Decisions", "", "Why things are as they are, in the order in which it was decided.", ""]
+    parts = [
+        "# Decisions",
+        "",
+        "Each decision states its context, the choice and the consequences. The numbers are in the order of time.",
+        "",
+    ]
     for path in sorted(folder.glob("*.md")):
         title = re.sub(r"^# *", "", path.read_text(encoding="utf-8").partition("\n")[0])
         parts.append(f"* [{title}](../decisions/{path.name})")
@@ -80,13 +85,23 @@ def put(path: Path, text: str) -> None:
 
 def functions() -> str:
     """Return the page of all functions: every public name with its signature and docstring."""
-    parts = ["# All functions", "", "The public names of `import minigrad as mg`, in alphabetical order.", ""]
+    parts = [
+        "# All functions",
+        "",
+        "This page lists the public names of `import minigrad as mg`, in alphabetical order.",
+        "",
+    ]
     return "\n".join([*parts, *entries(mg, "mg")])
 
 
 def layers() -> str:
     """Return the page of modules, initial values and tools: every public name with its signature and docstring."""
-    parts = ["# All layers", "", "Modules and losses, initial values, and tools for parameters and sequences.", ""]
+    parts = [
+        "# All layers",
+        "",
+        "This page lists modules and losses, initial values, and tools for parameters and sequences.",
+        "",
+    ]
     utils = mg.nn.utils
     named = {"mg.nn": mg.nn, "mg.nn.init": mg.nn.init, "mg.nn.utils": utils,
              "mg.nn.utils.parametrizations": utils.parametrizations, "mg.nn.utils.rnn": utils.rnn}  # fmt: skip

@@ -49,7 +49,12 @@ def index() -> str:
     families: dict[str, list[str]] = {}
     for name in rows():
         families.setdefault(family(name), []).append(name)
-    parts = ["# The ops", "", "A page for each: signature, formula, gradient, dtypes, an example, the kernel.", ""]
+    parts = [
+        "# The ops",
+        "",
+        "Each op has a page with its signature, formula, gradient, dtypes, an example and its kernel.",
+        "",
+    ]
     for title, names in sorted(families.items()):
         parts += [f"## {title}", "", " · ".join(f"[{n}](ops/{n}.md)" for n in sorted(names)), ""]
     return "\n".join(parts)

@@ -14,7 +14,7 @@
 # %% [markdown]
 # # 01 · Solutions
 #
-# **01.1** Nudge both sides; they are `2 * h` apart.
+# **01.1** Nudge `x` to the right and to the left; the two points are `2 * h` apart.
 
 # %%
 from minigrad.learning.grading import check
@@ -39,8 +39,8 @@ def richardson(f, x, h):
 check("01.2", richardson)
 
 # %% [markdown]
-# **01.3** $h^p = \varepsilon / h$ gives $h = \varepsilon^{1/(p+1)}$: `1.5e-8`, `6e-6` and `7e-4` for the orders 1, 2
-# and 4. The error there is $\varepsilon^{p/(p+1)}$, so higher orders end lower.
+# **01.3** From $h^p = \varepsilon / h$ follows $h = \varepsilon^{1/(p+1)}$: `1.5e-8`, `6e-6` and `7e-4` for the orders
+# 1, 2 and 4. The error for this step is $\varepsilon^{p/(p+1)}$, so a higher order has a smaller error.
 
 
 # %%

@@ -14,8 +14,8 @@
 # %% [markdown]
 # # 02 · Solutions
 #
-# **02.1** With $b$ held still, $a/b$ grows by $1/b$ for each 1 of $a$. With $a$ held still, the derivative of
-# $a \cdot b^{-1}$ is $-a\,b^{-2}$.
+# **02.1** For constant $b$, the derivative of $a/b$ with respect to $a$ is $1/b$. For constant $a$, the derivative of
+# $a \cdot b^{-1}$ with respect to $b$ is $-a\,b^{-2}$.
 
 # %%
 import math
@@ -31,7 +31,8 @@ check("02.1", divide)
 
 # %% [markdown]
 # **02.2** From $y = 1 / (1 + e^{-a})$ follows $y' = e^{-a} y^2$, and $e^{-a} y$ is $1 - y$. So $y' = y (1 - y)$. The
-# exponential of a number below 0 is at most 1; which of the two forms has it depends on the sign of $a$.
+# exponential of a negative number is at most 1, so it cannot overflow. The sign of $a$ determines which of the two
+# forms has such an exponential.
 
 
 # %%
@@ -66,8 +67,9 @@ def order(y):
 check("02.3", order)
 
 # %% [markdown]
-# **02.4** The table begins with the weights instead of a single 1. Everything under any of the ends is visited, in one
-# order for all of them. Later notebooks call these weights an incoming gradient, or a cotangent.
+# **02.4** The table begins with the weights instead of a single 1. All Values from which any of the results was
+# computed are visited, in one common order. Later notebooks call these weights the incoming gradient; in JAX they are
+# the cotangent.
 
 
 # %%

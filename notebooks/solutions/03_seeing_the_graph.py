@@ -14,8 +14,8 @@
 # %% [markdown]
 # # 03 · Solutions
 #
-# **03.1** It is `under` of notebook 02: a stack, and a set of the visited ids, so that each op is visited once. Paths
-# end at Vars, which have names, and at constants, which are `None`.
+# **03.1** The solution is `under` of notebook 02: a stack, and a set of the visited ids, so that each op is visited
+# once. Paths end at Vars, which have names, and at constants, which are `None`.
 
 # %%
 import minigrad as mg
@@ -39,8 +39,8 @@ def reached(y):
 check("03.1", reached)
 
 # %% [markdown]
-# **03.2** The smallest and the largest element are results like any other. As tensors they are recorded, and a nudge of
-# the smallest element moves all of the others.
+# **03.2** The smallest and the largest element depend on `x`. As tensors they are part of the graph: a nudge of the
+# smallest element changes all results.
 
 
 # %%
@@ -52,9 +52,9 @@ def scaled(x):
 check("03.2", scaled)
 
 # %% [markdown]
-# **03.3** The inner `where` feeds the root a 1 wherever x is not positive, so its slope there is a half and not
-# infinite; the outer one replaces the value by 0 and passes the gradient 0 to the root in the backward pass. Zero times
-# a half is 0.
+# **03.3** Where `x` is not positive, the inner `where` passes 1 to the root, so the derivative of the root is 0.5
+# instead of infinite. The outer `where` replaces the value by 0, and passes the gradient 0 to the root in the backward
+# pass. The product of 0 and 0.5 is 0.
 
 
 # %%
@@ -66,8 +66,8 @@ def safe_root(x):
 check("03.3", safe_root)
 
 # %% [markdown]
-# **03.4** The first backward pass must keep the saved values for the second one. `mg.grad` returns each gradient by
-# itself instead of adding it to `x.grad`.
+# **03.4** The first backward pass must keep the saved values for the second one. `mg.grad` returns each gradient
+# separately, and does not add it to `x.grad`.
 
 
 # %%

@@ -60,8 +60,8 @@ wrong_ones = accused - {"relu"}
 check("04.2", wrong_ones)
 
 # %% [markdown]
-# **04.3** The ratios show two mistakes at once: 1/3 everywhere, and -1. The ratios of `root` are near 1 and differ at
-# each element. This is the mark of a stale value: the value of one Newton step earlier.
+# **04.3** The ratios show two mistakes at once: 1/3 at all elements is a factor, and -1 is a sign. The ratios of `root`
+# are near 1 and differ at each element. This is the sign of a stale value: the value before the last Newton step.
 
 # %%
 for name in sorted(wrong_ones):
@@ -90,9 +90,10 @@ diagnosis = {
 check("04.3", diagnosis)
 
 # %% [markdown]
-# **04.4** All three are the `+=` of notebook 02 in another form. An element of `centre` goes to its own result, and
-# through the mean to all of them, with slope $-1/n$: together $g_i - \frac1n \sum_j g_j$. A bias is used once per row.
-# `np.add.at` adds both gradients if an index repeats, while `gradient[INDEX] += g` would keep one of the two.
+# **04.4** All three mistakes are the missing `+=` of notebook 02 in another form. An element of `centre` goes to its
+# own result, and through the mean to all of them, with slope $-1/n$: together $g_i - \frac1n \sum_j g_j$. A bias is
+# used once per row. `np.add.at` adds both gradients if an index repeats, while `gradient[INDEX] += g` would keep one of
+# the two.
 
 
 # %%

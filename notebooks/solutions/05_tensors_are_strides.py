@@ -30,8 +30,9 @@ def position(strides, offset, index):
 check("05.1", position)
 
 # %% [markdown]
-# **05.2** The flipped view starts at the last entry, which is `shape[dim] - 1` steps further, and goes backwards. This
-# is also right for a dimension that was flipped before: the second flip restores the first offset.
+# **05.2** The flipped view starts at the last entry along `dim`, which is `shape[dim] - 1` steps further, and goes
+# backwards. The formula is also right for a dimension that was flipped before: the second flip restores the first
+# offset.
 
 
 # %%

@@ -15,7 +15,7 @@
 # # 06 · Solutions
 #
 # **06.1** New dimensions are on the left of the shape of `g`. Expanded dimensions have size 1 in `shape`. With
-# `keepdim=True` the sums do not renumber the dimensions; `reshape` then drops the new ones.
+# `keepdim=True` the sums do not renumber the dimensions; `reshape` then removes the new dimensions.
 
 # %%
 import minigrad as mg
@@ -44,7 +44,7 @@ check("06.2", linear_rule)
 
 # %% [markdown]
 # **06.3** Each gradient goes to the element that was read; all other elements are 0. Each row is read once, so no two
-# gradients meet. `scatter_add` would also be right if they did.
+# gradients meet. `scatter_add` would also be right if two gradients met.
 
 
 # %%

@@ -14,8 +14,8 @@
 # %% [markdown]
 # # 07 · Solutions
 #
-# **07.1** A dict by id contains each node once, even if several paths lead to it. Sorted by falling id, a node comes
-# after all nodes that were computed from it.
+# **07.1** A dict by id contains each node once, even if several paths lead to it. In the order of descending ids, a
+# node comes after all nodes that use its result.
 
 # %%
 import minigrad as mg
@@ -55,7 +55,7 @@ def my_grad(y, x):
 check("07.2", my_grad)
 
 # %% [markdown]
-# **07.3** With `max`, one formula covers both cases, and a gradient of norm 0 causes no division by 0.
+# **07.3** With `max`, one formula is right in both cases, and a gradient of norm 0 causes no division by 0.
 
 
 # %%

@@ -32,7 +32,8 @@ def second(f, x):
 check("09.1", second)
 
 # %% [markdown]
-# **09.2** Without `create_graph=True` the value would be the same. For this reason the mistake is hard to see.
+# **09.2** Without `create_graph=True` the value of the penalty would be the same. For this reason the mistake is hard
+# to notice.
 
 
 # %%
@@ -60,7 +61,7 @@ def root(f, x):
 check("09.3", root)
 
 # %% [markdown]
-# **09.4** $g(z(x), x) = 0$ holds for all $x$, so $g_z \frac{dz}{dx} + g_x = 0$. With $g = z - f(z, x)$ that is the
+# **09.4** $g(z(x), x) = 0$ holds for all $x$, so $g_z \frac{dz}{dx} + g_x = 0$. With $g = z - f(z, x)$ this is the
 # formula of section 4.
 
 

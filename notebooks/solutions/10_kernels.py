@@ -29,8 +29,8 @@ def position(index, strides, offset):
 check("10.1", position)
 
 # %% [markdown]
-# **10.2** This is the same formula in two loops. A stride of 0 reads one row repeatedly, and a negative stride reads
-# backwards. The loop needs no special case for either.
+# **10.2** This is the formula of 10.1 in two loops. A stride of 0 reads one row repeatedly, and a negative stride reads
+# backwards. The loops need no special case for such strides.
 
 
 # %%
@@ -45,7 +45,7 @@ def strided_sum(buffer, shape, strides, offset):
 check("10.2", strided_sum)
 
 # %% [markdown]
-# **10.3** Each part writes to its own entry. The entries are added afterwards, in the order of the parts.
+# **10.3** Each part writes to its own entry, so no two threads write to the same element.
 
 
 # %%

@@ -34,7 +34,7 @@ check("12.1", blocks_for)
 
 # %% [markdown]
 # **12.2** Neighbouring threads read neighbouring elements, in the opposite direction. The 32 threads of a warp still
-# need one memory access.
+# need only one memory access.
 
 
 # %%

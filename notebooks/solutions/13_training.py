@@ -32,7 +32,7 @@ check("13.1", cross_entropy)
 
 # %% [markdown]
 # **13.2** Old gradients fade. With a constant gradient $g$ the speed approaches $g + 0.9g + 0.81g + \dots = 10g$. In
-# section 2 it grew without limit.
+# section 2 the sum of the gradients grew without limit.
 
 
 # %%
@@ -44,8 +44,8 @@ def momentum(weight, gradient, speed, rate):
 check("13.2", momentum)
 
 # %% [markdown]
-# **13.3** One factor for all tensors keeps the direction of the step. If each tensor had a factor of its own, the
-# direction would change.
+# **13.3** One factor for all tensors keeps the direction of the step. If each tensor had its own factor, the direction
+# would change.
 
 
 # %%

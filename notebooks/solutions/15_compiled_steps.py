@@ -67,8 +67,8 @@ check("15.1", record)
 
 # %% [markdown]
 # **15.2** The table of values is the memory of the program. Writing to `memory[slots[-1]]` is right for a new slot and
-# for an old one. An answer that appends to a list works only as long as each item writes a new slot, and after 15.3
-# slots share memory.
+# for an old one. An answer that appends to a list is right only if each item writes a new slot. After 15.3, slots share
+# memory.
 
 
 # %%

@@ -34,7 +34,7 @@ check("A2.1", row_logsumexp)
 # %% [markdown]
 # **A2.2** Near 0, $1 - e^x$ is small, and `expm1` computes it without a cancellation. Far from 0, $e^x$ is small
 # compared with 1, and `log1p` is accurate. The branches change where both terms are 0.5. Near 0 the other branch
-# computes $\log 0$ with an infinite derivative, so the inner `where` gives it a harmless value. (M. Mächler,
+# computes $\log 0$ with an infinite derivative, so the inner `where` passes a harmless value to it. (M. Mächler,
 # "Accurately Computing log(1 - exp(-|a|))", 2012.)
 
 
@@ -62,10 +62,10 @@ def unit_rows(x):
 check("A2.3", unit_rows)
 
 # %% [markdown]
-# **A2.4** The factor `exp(own - new)` converts a sum relative to one maximum into a sum relative to another. It is at
-# most 1 if the new maximum is the larger one. The maximum of an empty piece is $-\infty$, and $-\infty - (-\infty)$ is
-# `nan`, so two empty pieces need a special case. Fast attention kernels merge blocks of keys in this way (Dao and
-# others, arXiv 2205.14135).
+# **A2.4** The factor `exp(own - new)` converts a sum relative to one maximum into a sum relative to another. The factor
+# is at most 1, because the new maximum is at least as large as the old one. The maximum of an empty part is $-\infty$,
+# and $-\infty - (-\infty)$ is `nan`, so two empty parts need a special case. Fast attention kernels merge blocks of
+# keys in this way (Dao and others, arXiv 2205.14135).
 
 
 # %%

@@ -10,22 +10,26 @@ from tests.mutation.survivors import reason
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "mutations.md"
 KINDS = {
-    "vjp": "derivative rules, and what they save", "definition": "definitions that higher orders go by",
-    "jvp": "rules of forward mode", "linear": "claims of linearity", "batch": "rules for a batch, and its ways",
-    "function": "Functions written by hand", "hooks": "hooks", "writes": "records of writes in place",
-    "forward": "the ways of forward mode", "calls": "calls of Functions",
+    "vjp": "derivative rules, and the values that they save", "definition": "definitions that higher orders use",
+    "jvp": "JVP rules", "linear": "declarations that an op is linear",
+    "batch": "batching rules, and the code that applies them",
+    "function": "Functions written by hand", "hooks": "hooks", "writes": "recording of in-place writes",
+    "forward": "the methods of forward mode", "calls": "calls of Functions",
 }  # fmt: skip
 HEAD = """# Mutation tests: do the checks notice a broken rule?
 
-`python -m tests.mutation` breaks every derivative rule on purpose, in one place at a time, and runs the checks of the
-test suite (see `tests/mutation/`).  Each broken rule is a *mutant*.  In a rule, a mutant drops a term, a factor, a
-transpose or the sum over a broadcast dim.  It swaps operands or branches, or inverts a sign, a comparison or
-`keepdim`.  It uses a neighbouring dim or another saved value.  In other code, a mutant drops a statement or a check,
-inverts a condition, or reverses the order of hooks.  A mutant is *equivalent* if it changes nothing that a test could
-observe.  `python -m tests.mutation --write` writes this page, once for each change of rules.  The test suite tries a
-part of the mutants: each rule broken in two plain ways, each way of breaking each kind of thing, and a sample of the
+`python -m tests.mutation` breaks every derivative rule on purpose, with one change at a time, and runs the checks of
+the test suite (see `tests/mutation/`). Each broken rule is a *mutant*. In a rule, a mutant drops a term, a factor, a
+transpose or the sum over a broadcast dim. It swaps operands or branches, or inverts a sign, a comparison or `keepdim`.
+It uses a neighbouring dim or another saved value. In other code, a mutant drops a statement or a check, inverts a
+condition, or reverses the order of hooks. A mutant is *equivalent* if it changes nothing that a test could observe.
+
+`python -m tests.mutation --write` writes this page; run it after each change of the rules. The test suite runs only a
+part of the mutants: two simple changes of each rule, each kind of change for each kind of code, and a sample of the
 others (`tests/testing/test_mutations.py`).
 """
+
+LINES = "Below each reason, one line per mutant names the kind of code, the op or function, and the change."
 
 
 def share(found: Sequence[Outcome]) -> tuple[int, int, int]:
@@ -42,7 +46,8 @@ def percent(total: int, noticed: int, equal: int) -> str:
 def summary(found: Sequence[Outcome]) -> list[str]:
     """One line a kind, and one for all."""
     lines = [
-        "| what | mutants | noticed | by wrong numbers | by another error | equivalent | noticed of the others |",
+        "| changed code | mutants | noticed | by wrong values | by another error | equivalent | "
+        "share of the others that is noticed |",
         "|---|---:|---:|---:|---:|---:|---:|",
     ]
     for kind in [*KINDS, None]:
@@ -60,7 +65,10 @@ def summary(found: Sequence[Outcome]) -> list[str]:
 
 def by_owner(found: Iterable[Outcome]) -> list[str]:
     """One line for each op or function."""
-    lines = ["| of | kinds | mutants | noticed | equivalent | not noticed |", "|---|---|---:|---:|---:|---:|"]
+    lines = [
+        "| op or function | kinds | mutants | noticed | equivalent | not noticed |",
+        "|---|---|---:|---:|---:|---:|",
+    ]
     groups: dict[str, list[Outcome]] = {}
     for o in found:
         groups.setdefault(o.mutant.of, []).append(o)
@@ -88,6 +96,7 @@ def quoted(what: str) -> str:
 
 def page(found: Sequence[Outcome]) -> str:
     """docs/mutations.md."""
-    parts = [HEAD, *summary(found), "", "## Not noticed, and why", "", *silent(found), "", "## By op", "",
-             *by_owner(found)]  # fmt: skip
+    parts = [HEAD, *summary(found), "", "## Mutants that are not noticed, with the reasons", "", LINES, "",
+             *silent(found), "",
+             "## By op", "", *by_owner(found)]  # fmt: skip
     return "\n".join(parts) + "\n"
