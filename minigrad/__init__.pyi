@@ -622,7 +622,7 @@ def get_rng_state() -> Tensor:
     """Return the state of the default generator."""
 
 def grad(outputs: Tensor | Sequence[Tensor], inputs: Tensor | Sequence[Tensor], grad_outputs: Tensor | Sequence[Tensor | None] | None = ..., retain_graph: builtins.bool | None = ..., create_graph: builtins.bool = ..., allow_unused: builtins.bool = ...) -> Any:
-    """Compute the gradients of outputs with respect to inputs; `.grad` does not change."""
+    """Compute the gradients of outputs with respect to inputs, Vars or intermediate values; `.grad` does not change."""
 
 def gradient(input: Tensor, *, spacing: Any = ..., dim: builtins.int | Sequence[builtins.int] | None = ..., edge_order: builtins.int = ...) -> Any:
     """Return the derivatives of a sampled function along each dim, as a tuple with one tensor per dim."""
@@ -889,7 +889,7 @@ def max_pool3d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int]
     """Return the largest element of each window of the last three dims; see `max_pool2d`."""
 
 def maximum(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """Return the larger of two elements, or nan if either is nan."""
+    """Return the larger element, or nan if either is nan.  Gradient: g for the larger operand, g/2 each at ties."""
 
 def mean(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
     """Return the mean of the elements over `dim`; nan if there are no elements."""
@@ -907,7 +907,7 @@ def min(input: Tensor, dim: builtins.int | Tensor | None = ..., keepdim: builtin
     """Return the smallest of all elements."""
 
 def minimum(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """Return the smaller of two elements, or nan if either is nan."""
+    """Return the smaller element, or nan if either is nan.  Gradient: g for the smaller operand, g/2 each at ties."""
 
 def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the product of two matrices, without batch dims."""
@@ -925,13 +925,13 @@ def msort(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the elements sorted along the first dim."""
 
 def mul(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """Return input * other, element by element; shapes broadcast.  For bool, the product is `and`."""
+    """Return input * other, per element; shapes broadcast.  For bool, this is `and`.  Gradient: g*other and g*input."""
 
 def multinomial(input: Tensor, num_samples: builtins.int, replacement: builtins.bool = ..., *, generator: Any = ..., out: Tensor | None = ...) -> Tensor:
     """Draw int64 positions from each row of weights, with probabilities proportional to the weights."""
 
 def multiply(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """Return input * other, element by element; shapes broadcast.  For bool, the product is `and`."""
+    """Return input * other, per element; shapes broadcast.  For bool, this is `and`.  Gradient: g*other and g*input."""
 
 def mv(input: Tensor, vec: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the product of a matrix and a vector."""
@@ -1106,7 +1106,7 @@ def relu6(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return min(max(x, 0), 6); nan stays nan.  Gradient: g where 0 < x < 6, and 0 elsewhere, also at 0 and 6."""
 
 def remainder(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """Return input - other*floor(input/other), as Python's `%`; the result has the sign of other."""
+    """Return input - other*floor(input/other), as Python's `%`; for integers, the result is 0 if other is 0."""
 
 def renorm(input: Tensor, p: builtins.float, dim: builtins.int, maxnorm: builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """Return the tensor with its slices along `dim` scaled down where their norm of order p exceeds maxnorm."""
@@ -1289,10 +1289,10 @@ def std_mean(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = 
     """Return the standard deviation and the mean over `dim` as a named tuple, computed in two passes."""
 
 def sub(input: Tensor | builtins.float, other: Tensor | builtins.float, *, alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
-    """Return input - alpha * other, element by element; shapes broadcast."""
+    """Return input - alpha * other, element by element; shapes broadcast.  Gradient: g and -alpha*g."""
 
 def subtract(input: Tensor | builtins.float, other: Tensor | builtins.float, *, alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
-    """Return input - alpha * other, element by element; shapes broadcast."""
+    """Return input - alpha * other, element by element; shapes broadcast.  Gradient: g and -alpha*g."""
 
 def sum(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
     """Return the sum of the elements over `dim`; 0 if there are no elements."""

@@ -16,6 +16,8 @@ import pytest
 
 # Kernels are counted, here and in the programs that tests start, so nobody compiles what is only likely to be wanted.
 os.environ["MINIGRAD_COMPILE_AHEAD"] = "0"
+# SciPy reads this variable when it is imported, which another test may do first.
+os.environ["SCIPY_ARRAY_API"] = "1"
 
 import minigrad as mg
 

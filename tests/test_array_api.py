@@ -384,9 +384,8 @@ SKLEARN: dict[str, tuple[str, ...]] = {
 
 
 @pytest.fixture
-def library(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, float64: None) -> Callable[..., Any]:
-    """A function of a library by its name; SciPy reads the variable when it is imported."""
-    monkeypatch.setenv("SCIPY_ARRAY_API", "1")
+def library(float64: None) -> Callable[..., Any]:
+    """A function of a library by its name."""
 
     def find(package: str, name: str) -> Any:
         pytest.importorskip(package, reason=f"{package} is not installed: none of its functions is called")

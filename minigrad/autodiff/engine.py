@@ -35,33 +35,13 @@ def backward(
 ) -> GradStore:  # fmt: skip
     """Compute the gradients of y with respect to every Var that it depends on, and add each to the Var's `.grad`.
 
-    Parameters
-    ----------
-    y : Tensor
-        The tensor to differentiate.
-    gradient : Tensor, optional
-        The incoming gradient of y, of the same shape; by default ones, also if y is not a scalar.
-    retain_graph : bool, optional
-        Whether the saved values are kept for another backward pass; the default is `create_graph`.
-    create_graph : bool, default False
-        Whether the backward pass is recorded, for derivatives of higher order.
-    inputs : Tensor or sequence of Tensor, optional
-        The only tensors whose `.grad` is added to: Vars or intermediate values.  No other gradients are returned.
-
-    Returns
-    -------
-    GradStore
-        The gradients of this backward pass, by tensor.
-
-    Raises
-    ------
-    GradientError
-        If y does not require a gradient, or its graph has been freed.
-
-    Notes
-    -----
-    The first `.grad` of a Var is the tensor in the store.  A later backward pass adds to it in place if no other object
-    refers to it.  Otherwise it makes a new tensor, and gradients that you have stored do not change.
+    gradient: the incoming gradient of y, of the same shape; by default ones, also if y is not a scalar.
+    retain_graph: whether saved values are kept for another backward pass; the default is create_graph.
+    create_graph: whether the backward pass is recorded, for derivatives of higher order.
+    inputs: the only tensors whose `.grad` is added to, Vars or intermediate values; by default all Vars.
+    Returns the gradients as a GradStore.  The first `.grad` of a Var is the tensor in the store.  A later backward pass
+    adds to it in place if no other object refers to it; otherwise gradients that you have stored do not change.
+    Raises GradientError if y does not require a gradient, or its graph has been freed.
     """
     retain = create_graph if retain_graph is None else retain_graph
     xs = None if inputs is None else chosen("backward", inputs)
@@ -78,33 +58,10 @@ def grad(
     create_graph: bool = False,
     allow_unused: bool = False,
 ) -> Any:
-    """Compute the gradients of outputs with respect to inputs; `.grad` does not change.
+    """Compute the gradients of outputs with respect to inputs, Vars or intermediate values; `.grad` does not change.
 
-    Parameters
-    ----------
-    outputs : Tensor or sequence of Tensor
-        The tensors to differentiate.
-    inputs : Tensor or sequence of Tensor
-        Vars or intermediate values.
-    grad_outputs : Tensor or sequence of Tensor, optional
-        One incoming gradient per output; None means ones.
-    retain_graph : bool, optional
-        Whether the saved values are kept for another backward pass; the default is `create_graph`.
-    create_graph : bool, default False
-        Whether the backward pass is recorded, for derivatives of higher order.
-    allow_unused : bool, default False
-        Whether the gradient of an input that no output depends on is None, instead of an error.
-
-    Returns
-    -------
-    Tensor or tuple of Tensor
-        One gradient if `inputs` is a single tensor, otherwise a tuple.
-
-    Raises
-    ------
-    GradientError
-        If no output depends on an input and `allow_unused` is False, if a tensor does not require a gradient, or if the
-        graph has been freed.
+    Return a tensor for a single input, otherwise a tuple.  grad_outputs: one incoming gradient per output, or ones.
+    Raises GradientError for an input that no output depends on; with allow_unused, its gradient is None.
     """
     ys: list[Any] = list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]
     expect_tensors("grad", *ys)
@@ -147,8 +104,7 @@ def walk(
     seeds = [(node_of(y), seed(y, g)) for y, g in zip(ys, cotangents, strict=True)]
     asked = {**targets, **kept_nodes(nodes)} if retained else targets
     early = Early(nodes, leaves, create, store) if late_hooks and store is not None else None
-    # No casts apply here, because the ops have the dtypes of the forward pass.
-    before, mode.enabled, casts = mode.enabled, create, pause()
+    before, mode.enabled, casts = mode.enabled, create, pause()  # no casts: the ops have the dtypes of the forward pass
     try:
         result, table = pull_back(nodes, seeds, wanted, asked, retain, create, early=early)
         if leaf_hooks:
@@ -172,11 +128,9 @@ def pull_back(
     This is the only traversal of a graph: the engine, transforms and pictures choose the nodes, or objects with the
     same `pull`.  A gradient is complete when its node is visited; then the hooks of the node receive it first.
     seeds: nodes or leaves with their incoming gradients; the list is emptied, so that it keeps no memory alive.
-    wanted: the only ids to push gradients to, or None for all.
-    owned: the ids of sums that the engine may add to in place.
+    wanted: the only ids to push gradients to, or None.  owned: the ids of sums that the engine may add to in place.
     early: hands out the gradient of a leaf after its last use.
-    Returns the gradients of `targets` among the nodes, and the table of gradients by id, which still contains those of
-    the leaves.
+    Returns the gradients of `targets` among the nodes, and the table of gradients by id, which still has the leaves.
     """
     table: dict[int, Tensor] = {}
     owned = set() if owned is None else owned
@@ -210,8 +164,7 @@ def pull_back(
             else:
                 table[parent.id] = partial
             partial = None
-        # A node without saved values has nothing to free, and backward can run through it again.
-        if not retain and node.saved:
+        if not retain and node.saved:  # without saved values there is nothing to free, and backward can run again
             node.saved = None
         if early is not None:
             early.passed(node.id, table)
@@ -221,9 +174,8 @@ def pull_back(
 def reachable(
     roots: Iterable[Node], first: int = 0, older: list[Any] | None = None
 ) -> tuple[list[BackpropOp], list[Tensor]]:
-    """Return every BackpropOp under the roots by descending id, and the leaves.
+    """Return every BackpropOp under the roots by descending id, and the leaves; without ids below `first`.
 
-    Nodes and leaves with an id below `first` are left out.
     older: a list that receives the nodes and leaves at which the search stops because they are older.
     """
     nodes: dict[int, BackpropOp] = {}
@@ -261,10 +213,7 @@ def leading_to(nodes: list[BackpropOp], targets: Mapping[int, Node]) -> tuple[li
 
 
 def accumulate(table: dict[int, Tensor], owned: set[int], key: int, g: Tensor, create: bool) -> None:
-    """Add a partial gradient to a node's gradient.
-
-    The engine adds in place if no other object refers to the sum.
-    """
+    """Add a partial gradient to a node's gradient, in place if no other object refers to the sum."""
     if key not in table:
         table[key] = g
     elif not create and (key in owned or (owned.__class__ is set and sole(table, key))):

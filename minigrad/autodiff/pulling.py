@@ -30,8 +30,7 @@ def pull(
 ) -> list[tuple[Node, Tensor]]:
     """Return (parent, partial gradient) for each operand of a node, given the gradients of its results.
 
-    gradients: one per result, None for an unused result.
-    wanted: the ids of the parents to compute gradients for, or None for all.
+    gradients: one per result, None for an unused one.  wanted: the ids of the parents to compute, or None for all.
     saved: the saved values, if the caller has other forms of them than the node.
     """
     op, specs, parents = node.op, node.plan.specs, node.parents
@@ -80,10 +79,7 @@ BackpropOp.pull = pull  # type: ignore[assignment,method-assign]
 
 
 def heads_for(node: BackpropOp, rule: Rule, gradients: Gradients) -> list[Tensor | None] | None:
-    """Return the gradients that a rule takes, or None if all of them are missing.
-
-    With `Op.zeros`, a missing gradient is replaced by zeros.
-    """
+    """Return the gradients that a rule takes, or None if all are missing; with `Op.zeros`, none is missing."""
     heads = [gradients[i] for i in rule.gradients]
     if all(g is None for g in heads):
         return None
@@ -97,11 +93,8 @@ def heads_for(node: BackpropOp, rule: Rule, gradients: Gradients) -> list[Tensor
 def at_once(
     node: BackpropOp, rule: Rule, saved: Any, gradients: Gradients, wanted: set[int] | None, create: bool
 ) -> Sequence[Any] | None:
-    """Return the gradients by the op's joint rule, or by its definition if their graph is recorded.
-
-    Return None unless every operand requires a gradient, or the rule or the definition can leave operands out.  For a
-    rule of this package, its values must also be saved.
-    """
+    """Return the gradients by the op's joint rule, or by its definition if their graph is recorded.  Return None if
+    an operand requires none and neither can leave operands out, or if the values are not saved."""
     op = node.op
     asked = tuple([parent is not None and (wanted is None or parent.id in wanted) for parent in node.parents])
     composed = create and op.composed is not None and not rule.smooth

@@ -4,8 +4,7 @@ A request (`core/requests.py`) specifies a computation on operands and results, 
 data.  `prepare` chooses or compiles a kernel once, and returns a `Launch` (`launch.py`): a record of steps, called with
 the operands' storage buffers and then the results'.  A call plan caches it (`runtime/plans.py`), so the next call with
 the same layouts is one look-up.  Shapes, dtypes and devices have been checked before; a backend never promotes,
-broadcasts or allocates results.  `lowering/` composes the requests that a backend does not implement from simpler
-requests.
+broadcasts or allocates results.  `lowering/` composes requests that a backend does not implement.
 """
 
 from __future__ import annotations
@@ -68,10 +67,7 @@ class Backend(Calls, Transfers, Lists, ABC):
 
     @abstractmethod
     def from_host(self, values: NDArray[Any], dtype: DType, device: Device) -> Storage:
-        """Return storage with a copy of a flat array.
-
-        The array already has the dtype's storage type.
-        """
+        """Return storage with a copy of a flat array, which already has the dtype's storage type."""
 
     @abstractmethod
     def to_host(self, storage: Storage) -> NDArray[Any]:
@@ -97,12 +93,8 @@ class Backend(Calls, Transfers, Lists, ABC):
         return made.serving(request, (*operands, *results), len(results))
 
     def lower(self, request: Request, outs: tuple[Spec, ...], operands: tuple[Spec, ...]) -> Launch:
-        """Return the launch of a request that is composed of simpler requests.
-
-        Raises DeviceError if no lowering exists.
-        """
-        # Imported here, because only devices that do not implement all requests need it.
-        from minigrad.backends.lowering import lowerings
+        """Return the launch of a request that is composed of simpler ones.  Raises DeviceError without a lowering."""
+        from minigrad.backends.lowering import lowerings  # only devices that do not implement all requests need it
 
         make = lowerings.get(type(request))
         if make is None:

@@ -1,6 +1,4 @@
-"""The records that a declaration produces.
-
-They describe what an op is, not how it runs.
+"""The records that a declaration produces: they describe what an op is, not how it runs.
 
 `declare/` fills them, `runtime/dispatch.py` reads them on every call, and `autodiff/pulling.py` runs their rules.  They
 contain no arrays and import no kernels, so the whole schema can be listed, documented and tested as data.
@@ -85,12 +83,10 @@ class Op(Later):
     outputs: the names by which rules read the results; ("y",) for one result.
     zeros: for the gradient of an unused result, rules receive zeros instead of None.
     result: for several results, the named tuple that a call returns them in.
-    saves[mask]: the values that a call saves if the operands in the bit mask are tracked; -1 is the first result, -2
-        the second.
+    saves[mask]: the values that a call saves if the operands in the mask are tracked; -1 is the first result.
     picks[mask]: for each tracked operand that has a rule, its index and the indices of its rule's values in
         `saves[mask]`; for a variadic op, the indices for its one rule.
-    complete: every operand has a rule.
-    derived: the rules are made from the body.
+    complete: every operand has a rule.  derived: the rules are made from the body.
     primal: for the op of a derivative rule, the op that the rule belongs to.
     joint: one Rule that returns a tuple of all gradients, if this is cheaper than the separate rules; or None.
     composed: the op as a function of other ops, or None; higher derivatives of a joint rule that is not smooth use it.
@@ -98,24 +94,19 @@ class Op(Later):
     linear: the operands in which the op is linear, or None.
     fuse: for an elementwise op: each of its derivative rules may be traced into one kernel.
     jvp: the declared JVP rule of forward mode, or None if `autodiff/forward.py` derives it.
-    batch: how the op processes a leading batch dim of its operands: the name of a kind, or a rule; None if the kind of
-        the op determines it (see `autodiff/batching.py`).
+    batch: how the op processes a leading batch dim: a kind by name, a rule, or None (see `autodiff/batching.py`).
     variadic: the op takes any number of operands, and its one rule is used for each of them.
     label: the name under which a user called the op, for messages.
     where: file and line of the declaration.
     doc, scalar: the docstring; the parsed body of an elementwise op.
-    dtype_rule: the function from the operands' Specs to the result's dtype.  For an elementwise op it returns the
-        compute dtype and the result dtype, or one for each result.
-    shape_rule: the function from the operands' Specs to the result's shape, or None if the shapes broadcast.
-    prepare: the body of any other op: for a view it returns a layout, for a kernel it requests a launch from the
-        backend.
+    dtype_rule: returns the result's dtype; of an elementwise op, the compute dtype and one dtype per result.
+    shape_rule: returns the result's shape; None if the shapes broadcast.
+    prepare: the body of any other op: a view's returns a layout, a kernel's requests a launch from the backend.
     check: a function that checks the operands' values in each call, such as indices, or None.
-    public: the function that users call.
-    plans: the plans of the calls so far, by key.
+    public: the function that users call.  plans: the plans of the calls so far, by key.
     signature: the public parameters, as `declare/signature.py` reads them; None for an op without a declaration.
     along: one parameter is a dim, so a scalar counts as a row of one element.
-    variants: for an op with optional operands, the ops over the operands that are present, by which of them are
-        present.
+    variants: for an op with optional operands, an op for each combination of those that are present.
     """
 
     __slots__ = (

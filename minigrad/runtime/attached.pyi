@@ -147,10 +147,10 @@ class Attached:
         """Return the matrix product; batch dims broadcast."""
 
     def __mod__(self, other: Tensor | builtins.float) -> Tensor:
-        """Return input - other*floor(input/other), as Python's `%`; the result has the sign of other."""
+        """Return input - other*floor(input/other), as Python's `%`; for integers, the result is 0 if other is 0."""
 
     def __mul__(self, other: Tensor | builtins.float) -> Tensor:
-        """Return input * other, element by element; shapes broadcast.  For bool, the product is `and`."""
+        """Return input * other, per element; shapes broadcast.  For bool, this is `and`.  Gradient: g*other and g*input."""
 
     def __ne__(self, other: Any) -> Any:
         """Return x != other, element by element; other objects are compared by identity, as for `==`."""
@@ -225,7 +225,7 @@ class Attached:
         """Assign `x[index] = value`, for basic indices, index tensors and masks."""
 
     def __sub__(self, other: Tensor | builtins.float) -> Tensor:
-        """Return input - alpha * other, element by element; shapes broadcast."""
+        """Return input - alpha * other, element by element; shapes broadcast.  Gradient: g and -alpha*g."""
 
     def __truediv__(self, other: Tensor | builtins.float) -> Tensor:
         """Return input/other, rounded if rounding_mode is "floor" or "trunc"; without it, integers become floats."""
@@ -546,19 +546,19 @@ class Attached:
         """Return the matrix product; batch dims broadcast."""
 
     def broadcast_maximum(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Return the larger of two elements, or nan if either is nan."""
+        """Return the larger element, or nan if either is nan.  Gradient: g for the larger operand, g/2 each at ties."""
 
     def broadcast_maximum_(self, other: Tensor | builtins.float) -> Tensor:
         """Apply `maximum` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def broadcast_minimum(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Return the smaller of two elements, or nan if either is nan."""
+        """Return the smaller element, or nan if either is nan.  Gradient: g for the smaller operand, g/2 each at ties."""
 
     def broadcast_minimum_(self, other: Tensor | builtins.float) -> Tensor:
         """Apply `minimum` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def broadcast_mul(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Return input * other, element by element; shapes broadcast.  For bool, the product is `and`."""
+        """Return input * other, per element; shapes broadcast.  For bool, this is `and`.  Gradient: g*other and g*input."""
 
     def broadcast_mul_(self, other: Tensor | builtins.float) -> Tensor:
         """Apply `mul` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -576,7 +576,7 @@ class Attached:
         """Apply `pow` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def broadcast_sub(self, other: Tensor | builtins.float, *, alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
-        """Return input - alpha * other, element by element; shapes broadcast."""
+        """Return input - alpha * other, element by element; shapes broadcast.  Gradient: g and -alpha*g."""
 
     def broadcast_sub_(self, other: Tensor | builtins.float, *, alpha: builtins.float = ...) -> Tensor:
         """Apply `sub` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -1447,7 +1447,7 @@ class Attached:
         """Return `max` with the reduced dims kept as length 1."""
 
     def maximum(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Return the larger of two elements, or nan if either is nan."""
+        """Return the larger element, or nan if either is nan.  Gradient: g for the larger operand, g/2 each at ties."""
 
     def maximum_(self, other: Tensor | builtins.float) -> Tensor:
         """Apply `maximum` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -1474,7 +1474,7 @@ class Attached:
         """Return `min` with the reduced dims kept as length 1."""
 
     def minimum(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Return the smaller of two elements, or nan if either is nan."""
+        """Return the smaller element, or nan if either is nan.  Gradient: g for the smaller operand, g/2 each at ties."""
 
     def minimum_(self, other: Tensor | builtins.float) -> Tensor:
         """Apply `minimum` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -1501,13 +1501,13 @@ class Attached:
         """Return the elements sorted along the first dim."""
 
     def mul(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Return input * other, element by element; shapes broadcast.  For bool, the product is `and`."""
+        """Return input * other, per element; shapes broadcast.  For bool, this is `and`.  Gradient: g*other and g*input."""
 
     def mul_(self, other: Tensor | builtins.float) -> Tensor:
         """Apply `mul` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def mul_scalar(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Return input * other, element by element; shapes broadcast.  For bool, the product is `and`."""
+        """Return input * other, per element; shapes broadcast.  For bool, this is `and`.  Gradient: g*other and g*input."""
 
     def mul_scalar_(self, other: Tensor | builtins.float) -> Tensor:
         """Apply `mul` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -1516,7 +1516,7 @@ class Attached:
         """Draw int64 positions from each row of weights, with probabilities proportional to the weights."""
 
     def multiply(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Return input * other, element by element; shapes broadcast.  For bool, the product is `and`."""
+        """Return input * other, per element; shapes broadcast.  For bool, this is `and`.  Gradient: g*other and g*input."""
 
     def multiply_(self, other: Tensor | builtins.float) -> Tensor:
         """Apply `mul` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -1739,7 +1739,7 @@ class Attached:
         """Apply `relu` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def remainder(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Return input - other*floor(input/other), as Python's `%`; the result has the sign of other."""
+        """Return input - other*floor(input/other), as Python's `%`; for integers, the result is 0 if other is 0."""
 
     def remainder_(self, other: Tensor | builtins.float) -> Tensor:
         """Apply `remainder` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -1962,13 +1962,13 @@ class Attached:
         """Return the strides of all dims, or that of `dim`, in elements."""
 
     def sub(self, other: Tensor | builtins.float, *, alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
-        """Return input - alpha * other, element by element; shapes broadcast."""
+        """Return input - alpha * other, element by element; shapes broadcast.  Gradient: g and -alpha*g."""
 
     def sub_(self, other: Tensor | builtins.float, *, alpha: builtins.float = ...) -> Tensor:
         """Apply `sub` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def subtract(self, other: Tensor | builtins.float, *, alpha: builtins.float = ..., out: Tensor | None = ...) -> Tensor:
-        """Return input - alpha * other, element by element; shapes broadcast."""
+        """Return input - alpha * other, element by element; shapes broadcast.  Gradient: g and -alpha*g."""
 
     def subtract_(self, other: Tensor | builtins.float, *, alpha: builtins.float = ...) -> Tensor:
         """Apply `sub` in place, and record it.  Raises GradientError for a Var outside no_grad."""

@@ -2,9 +2,7 @@
 
 The first call with such operands makes a plan: `planning` runs the op's dtype and shape rules, and the backend prepares
 a launch.  All checks except that of index values precede the allocation.  Later calls find the plan (`plans.py`): one
-look-up, one allocation, one launch, and one record if an operand is tracked, which means that it is a Var or has a
-record of its own.
-
+look-up, one allocation, one launch, and one record if an operand is tracked: it is a Var or has a record of its own.
 `apply` is the general path for any op.  `fast_path` generates a function for one op from the source of `run_single` and
 `record` (`fast_paths.py`, `unrolling.py`). docs/decisions/007 lists the cost of each part of a call.
 """
@@ -85,8 +83,7 @@ def run_single(op: Op, plan: CallPlan, operands: tuple[Tensor, ...]) -> Tensor:
     node = None
     if any(x.storage.tracked for x in operands) and mode.enabled:
         node = record(op, plan, operands, (storage,))
-    # Each attribute is set separately, because a call of __init__ costs as much as all assignments.
-    y: Tensor = new_tensor(Tensor)
+    y: Tensor = new_tensor(Tensor)  # attributes are set one by one: __init__ costs as much as all assignments
     y.id = next(ids)
     y.storage = storage
     y.layout = plan.layout
@@ -106,7 +103,7 @@ def run_view(op: Op, plan: CallPlan, x: Tensor) -> Tensor:
             node = record(op, plan, (x,), (storage,))
         elif x.op is not None or x.is_variable or x.requires_grad:
             whole = NO_GRAD
-    y: Tensor = new_tensor(Tensor)  # each attribute is set separately, as in `run_single`
+    y: Tensor = new_tensor(Tensor)  # each attribute is set on its own, as in `run_single`
     y.id = next(ids)
     y.storage = storage
     y.layout = plan.layout

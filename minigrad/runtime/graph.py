@@ -21,17 +21,13 @@ FEW = 6  # maximum number of elements of an operand or a result whose storage a 
 class BackpropOp:
     """A recorded call: a node of the graph.
 
-    op: the declaration.
-    parents: one entry per operand.
-    mask: which operands are tracked, as bits.
+    op: the declaration.  parents: one entry per operand.  mask: which operands are tracked, as bits.
     saved: the values that the rules of the tracked operands name, or None once they are freed.
     versions: the version of each saved value's storage when it was saved.
-    plan: the call plan with the operands' shapes and dtypes.
-    params: the static arguments.
+    plan: the call plan with the operands' shapes and dtypes.  params: the static arguments.
     source: the user's line, under `mg.debug()`.
     read: the storages of operands of at most FEW elements, for pictures; None for a view, and for a larger call.
-    ids: None for an op with one result, whose gradient has the key `id`; otherwise one id per result, of which the
-    first is `id`.
+    ids: one id per result, of which the first is `id`; None for an op with one result.
     hooks: None, or the hooks of the results by index, together with the hooks of the node itself.
     """
 
@@ -68,18 +64,12 @@ class BackpropOp:
         raise NotImplementedError
 
     def register_hook(self, hook: Hook) -> HookHandle:
-        """Call `hook(gradients of the operands, gradients of the results)` after the rules of this node.
-
-        Both arguments are tuples.  If the hook returns a value, it replaces the first tuple.  `Tensor.register_hook`
-        registers a hook for one result.
-        """
+        """Call `hook(gradients of the operands, gradients of the results)` after the rules of this node.  A returned
+        tuple replaces the first.  `Tensor.register_hook` is for one result."""
         return add_hook(self, AFTER, hook)
 
     def register_prehook(self, hook: Hook) -> HookHandle:
-        """Call `hook(gradients of the results)`, with a tuple, before the rules of this node.
-
-        If the hook returns a value, it replaces the tuple.
-        """
+        """Call `hook(gradients of the results)` before the rules of this node; a returned tuple replaces them."""
         return add_hook(self, BEFORE, hook)
 
     def __repr__(self) -> str:

@@ -29,14 +29,12 @@ class CallPlan:
     run: the launch as a function of the buffers of the operands and results, or None.
     kernel, numbers: the function of the launch's only kernel and its last argument, for the fast path, or None.
     params: the static arguments that the plan was made for.
-    make: allocates the storage of the first result, or None for a view.
-    makes: the allocating functions of all results.
+    make: allocates the storage of the first result, or None for a view; makes: these functions for all results.
     allocators: the same functions without observers.
     source: the device of the operands; `device` is the device of the results.
-    tracks: whether a result can carry a gradient, which is true if it is a float.
+    tracks: whether a result is a float, and so can carry a gradient.
     few: whether nodes keep the storages of their operands, because these have few elements.
-    writes: launches that write through other layouts, for out= and the in-place forms.
-    into: the functions of the launches in `writes`.
+    writes: launches that write through other layouts, for out= and the in-place forms; into: their functions.
     """
 
     __slots__ = (

@@ -32,15 +32,13 @@ old_constructor: list[Any] = []
 class Tensor(Attached):
     """An n-dimensional array of one dtype on one device.
 
-    storage, layout: where the elements are.
-    dtype, device: the dtype and device of the storage.
+    storage, layout: where the elements are; dtype, device: those of the storage.
     op: the BackpropOp that recorded how the tensor was made, or None.
     id: unique in the process, increasing.
     base: for a view, the tensor that owns its memory and is not a view itself; otherwise None.  See `rebasing.py`.
     """
 
-    # A Var uses `_grad` and `name`.  They are slots of this class, so that a tensor can become a Var, and a Var a
-    # tensor.
+    # A Var uses `_grad` and `name`.  They are slots of this class, so that a tensor can become a Var, and vice versa.
     __slots__ = ("__weakref__", "_grad", "base", "device", "dtype", "id", "layout", "name", "op", "storage")
     is_variable = False
 
@@ -86,10 +84,7 @@ class Tensor(Attached):
 
     @property
     def requires_grad(self) -> bool:
-        """Whether gradients flow through the tensor.
-
-        This is true for a Var, and for a tensor that was computed from a Var while recording was on.
-        """
+        """Whether gradients flow through the tensor: it is a Var, or was computed from one while recording was on."""
         if self.op is not None or self.is_variable:
             return True
         return self.base is not None and self.base.op is not None  # the base was written after this view was made
@@ -124,8 +119,7 @@ class Tensor(Attached):
         return id(self)
 
 
-# The classes that the fast paths accept; none while an observer watches calls.  Values of transforms have other
-# classes.
+# The classes that the fast paths accept: none while an observer watches calls, and never those of transforms' values.
 PLAIN: set[type] = {Tensor}
 
 

@@ -1,8 +1,7 @@
 """Elementwise loops and copies, one element at a time: the computation of a kernel in two lines of Python.
 
-`read` collects the elements of an operand in row-major order, as scalars of the compute dtype; `write` stores the
-results.  `python_function` makes a Python function of an op's scalar function, in which every step rounds to that
-dtype.
+`read` collects the elements of an operand in row-major order, as scalars of the compute dtype; `write` stores results.
+`python_function` makes a Python function of an op's scalar function, in which every step rounds to that dtype.
 """
 
 from __future__ import annotations

@@ -4,10 +4,9 @@ A declaration defines the whole op.  Every kernel computes the scalar function i
 derivative, one rule per operand.  `g` is the incoming gradient.  If a rule has an operand as a parameter, a call saves
 the value of that operand for the backward pass; other values are not saved.
 
-`dtype=` is a rule of `rules.py`: `promote` returns the common dtype of the operands, `number` does the same but raises
-an error for bool, and `to_float` converts integers to float.  A body is compiled from its text, so `abs` in a body is
-Python's function, even if the op has this name.  `linear=` is for transforms.  `where_cond` in a rule is `where` as a
-method of the condition.
+`dtype=` is a rule of `rules.py`: `promote` returns the common dtype of the operands, `number` also refuses bool, and
+`to_float` converts integers to float.  A body is compiled from its text, so `abs` in it is Python's function, even if
+the op has this name.  `linear=` is for transforms.  `where_cond` in a rule is `where` as a method of the condition.
 """
 
 from __future__ import annotations
@@ -41,19 +40,13 @@ def add(input, other):
     otherwise=lambda input, other, alpha, out: sub(input, scaled("sub", other, alpha), out=out),
 )
 def sub(input, other):
-    """Return input - alpha * other, element by element; shapes broadcast.
-
-    Gradient: g for input and -alpha*g for other.
-    """
+    """Return input - alpha * other, element by element; shapes broadcast.  Gradient: g and -alpha*g."""
     return input - other
 
 
 @elementwise(dtype=promote, vjp=(lambda g, other: g * other, lambda g, input: g * input), linear=each("input", "other"))
 def mul(input, other):
-    """Return input * other, element by element; shapes broadcast.  For bool, the product is `and`.
-
-    Gradient: g*other for input and g*input for other.
-    """
+    """Return input * other, per element; shapes broadcast.  For bool, this is `and`.  Gradient: g*other and g*input."""
     return input * other
 
 
@@ -68,8 +61,7 @@ def div(input, other):
     """Return input/other, rounded if rounding_mode is "floor" or "trunc"; without it, integers become floats.
 
     x/0 is inf, -inf or nan, as in IEEE 754.
-    Gradient: g/other for input. For other it is -g*y/other with the quotient y, which does not overflow where other**2
-    would. With a rounding mode, both are 0.
+    Gradient: g/other for input, and -g*y/other with the quotient y for other; with a rounding mode, both are 0.
     """
     return input / other
 
@@ -106,9 +98,8 @@ def floor_divide(input, other):
 
 @elementwise(dtype=number, vjp=(lambda g: g, lambda g, input, other: -(g * input.floor_divide(other))))
 def remainder(input, other):
-    """Return input - other*floor(input/other), as Python's `%`; the result has the sign of other.
+    """Return input - other*floor(input/other), as Python's `%`; for integers, the result is 0 if other is 0.
 
-    For integers, the result is 0 if other is 0.
     Gradient: g for input and -g*floor(input/other) for other.
     """
     return input % other
@@ -117,20 +108,14 @@ def remainder(input, other):
 @elementwise(dtype=promote, vjp=(lambda g, input, other: half_at_ties(g, input > other, input == other),
                                  lambda g, input, other: half_at_ties(g, other > input, input == other)))  # fmt: skip
 def maximum(input, other):
-    """Return the larger of two elements, or nan if either is nan.
-
-    Gradient: g for the larger operand and 0 for the other; g/2 for each where they are equal.
-    """
+    """Return the larger element, or nan if either is nan.  Gradient: g for the larger operand, g/2 each at ties."""
     return input if input > other or input != input else other
 
 
 @elementwise(dtype=promote, vjp=(lambda g, input, other: half_at_ties(g, input < other, input == other),
                                  lambda g, input, other: half_at_ties(g, other < input, input == other)))  # fmt: skip
 def minimum(input, other):
-    """Return the smaller of two elements, or nan if either is nan.
-
-    Gradient: g for the smaller operand and 0 for the other; g/2 for each where they are equal.
-    """
+    """Return the smaller element, or nan if either is nan.  Gradient: g for the smaller operand, g/2 each at ties."""
     return input if input < other or input != input else other
 
 
