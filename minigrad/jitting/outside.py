@@ -19,6 +19,8 @@ import numpy as np
 
 from minigrad.errors import RecordingError
 from minigrad.jitting.program import defined_at
+from minigrad.nn.modules.members import BUFFERS, CHILDREN, PARAMETERS
+from minigrad.nn.modules.members import PLAIN as CONTAINERS
 from minigrad.nn.modules.module import Module
 from minigrad.optim.optimizer import Optimizer
 from minigrad.runtime.changes import changes
@@ -26,6 +28,7 @@ from minigrad.runtime.tensor import Tensor
 
 PLAIN = (bool, int, float, complex, str, bytes, type(None))
 DEPTH = 8  # maximum number of containers and attributes between the function and a tensor
+COUNTED = (PARAMETERS, BUFFERS, CHILDREN, CONTAINERS)  # dicts of a module whose changes `changes.count` counts
 ITERABLE = (list, tuple, set, frozenset, deque)
 MISSING = object()
 ITEM, ATTRIBUTE = "[{!r}]".format, ".{}".format
@@ -225,7 +228,7 @@ class Outside:
             if isinstance(value, (Tensor, Module)) or not name.startswith("_"):
                 yield f".{name}", value
         for name, hooks in vars(x).items():
-            if name.startswith("_") and isinstance(hooks, dict):
+            if name.startswith("_") and isinstance(hooks, dict) and name not in COUNTED:
                 yield f".{name}", hooks
         for kind in type(x).__mro__:
             if of_user(kind):

@@ -327,3 +327,28 @@ def values(x: Any) -> Iterator[np.ndarray]:
     """The elements of all tensors in a result."""
     for leaf in mg.func.trees.flatten(x)[0]:
         yield np.array(leaf.detach().numpy() if isinstance(leaf, mg.Tensor) else 0 if leaf is None else leaf)
+
+
+def test_a_tree_of_modules_needs_one_guard(reference: None) -> None:
+    def parts(depth: int) -> int:
+        model = mg.nn.Sequential(*[mg.nn.Sequential(mg.nn.Linear(2, 2), mg.nn.BatchNorm1d(2)) for _ in range(depth)])
+        model.eval()
+        step = mg.jit(lambda x: model(x).detach())
+        for _ in range(3):
+            step(mg.ones(2, 2))
+        return len(step.last.outside.parts)
+
+    assert parts(1) == parts(8)
+
+
+def test_a_member_that_is_added_or_replaced_by_its_name_is_used(reference: None) -> None:
+    model = mg.nn.Sequential(mg.nn.Identity())
+    step = mg.jit(lambda x: model(x) + 0.0)
+    x = mg.ones(2)
+    assert [step(x).tolist() for _ in range(3)] == [[1.0, 1.0]] * 3
+    model.add_module("1", mg.nn.Threshold(2.0, 5.0))
+    assert step(x).tolist() == [5.0, 5.0]
+    model._modules["1"] = mg.nn.Threshold(2.0, 7.0)
+    assert [step(x).tolist() for _ in range(3)] == [[7.0, 7.0]] * 3
+    del model._modules["1"]
+    assert [step(x).tolist() for _ in range(3)] == [[1.0, 1.0]] * 3
