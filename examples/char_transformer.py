@@ -2,8 +2,8 @@
 
     python examples/char_transformer.py [--steps 2500] [--seed 0]
 
-The text is `pydoc_data.topics`, which every Python has; its last tenth is the test.  The result is in bits per
-character, next to a model that counts which character follows the last four.  The losses are in `char_transformer.csv`.
+The text is `pydoc_data.topics`, a module of Python; its last tenth is the test set.  The program prints bits per
+character, also of a model that counts which character follows the last four.  `char_transformer.csv` has the losses.
 `python -m tests.benchmarks --only transformer` trains the same network with PyTorch as well.
 """
 
@@ -20,7 +20,7 @@ LENGTH, SIZE, HEADS, LAYERS = 64, 128, 4, 2
 
 
 class Layer(nn.Module):
-    """Causal attention and two linear maps, each added to its input."""
+    """Causal attention and two linear maps; the result of each part is added to its input."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -37,7 +37,7 @@ class Layer(nn.Module):
 
 
 class Writer(nn.Module):
-    """Characters and their positions as vectors, layers, and a score for every next character."""
+    """A GPT: vectors for characters and positions, layers, and a score for every next character."""
 
     def __init__(self, characters: int) -> None:
         super().__init__()
@@ -54,7 +54,7 @@ class Writer(nn.Module):
 
 
 def counted(train: str, test: str, order: int) -> float:
-    """Bits per character of a model that counts which character follows the last `order` ones."""
+    """Return the bits per character of a model that counts which character follows the last `order` ones."""
     follows: defaultdict[str, Counter[str]] = defaultdict(Counter)
     for k in range(order, len(train)):
         follows[train[k - order : k]][train[k]] += 1
@@ -68,7 +68,7 @@ def counted(train: str, test: str, order: int) -> float:
 
 @mg.no_grad()
 def bits_per_character(model: nn.Module, windows: Characters) -> float:
-    """The mean over windows that do not overlap."""
+    """Return the mean bits per character over windows that do not overlap."""
     total = count = 0.0
     for x, y in DataLoader(Subset(windows, range(0, len(windows), LENGTH)), batch_size=64):
         total += F.cross_entropy(model(x).flatten(0, 1), y.flatten(), reduction="sum").item()
@@ -78,7 +78,7 @@ def bits_per_character(model: nn.Module, windows: Characters) -> float:
 
 @mg.no_grad()
 def written(model: nn.Module, windows: Characters, start: str, count: int) -> str:
-    """A text that the model continues, each character drawn by its probability."""
+    """Return a text that the model continues; each character is drawn by its probability."""
     ids = mg.tensor([windows.vocabulary.index(c) for c in start])
     for _ in range(count):
         scores = model(ids[-LENGTH:].unsqueeze(0))[0, -1]

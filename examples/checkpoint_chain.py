@@ -1,8 +1,8 @@
-"""A deep chain in little memory: keep the values at every eighth op, and compute what is between them again.
+"""A deep chain of ops in little memory: save the values at every eighth op, and compute the values between them again.
 
-Each op of a chain keeps its result for the way back, so memory grows with the depth.  In checkpoints of about
-sqrt(depth) ops only what goes into each of them is kept, and one of them at a time is computed a second time.
-Source: T. Chen and others, "Training Deep Nets with Sublinear Memory Cost", arXiv 1604.06174.
+Each op of a chain saves its result for the backward pass, so memory grows with the depth.  With checkpoints of about
+sqrt(depth) ops, only the input of each checkpoint is saved.  The backward pass computes the ops of one checkpoint at a
+time again.  Source: T. Chen and others, "Training Deep Nets with Sublinear Memory Cost", arXiv 1604.06174.
 """
 
 import minigrad as mg
@@ -11,28 +11,28 @@ DEPTH, EACH, SIZE = 64, 8, 65536
 
 
 def several(x: mg.Tensor) -> mg.Tensor:
-    """A part of the chain."""
+    """Return the result of one part of the chain."""
     for _ in range(EACH):
         x = x.tanh()
     return x
 
 
 def plain(x: mg.Tensor) -> mg.Tensor:
-    """The whole chain, which keeps every result."""
+    """Return the result of the whole chain, which saves the result of every op."""
     for _ in range(DEPTH // EACH):
         x = several(x)
     return x
 
 
 def in_parts(x: mg.Tensor) -> mg.Tensor:
-    """The same, which keeps what goes into each part."""
+    """Return the same result, but save only the input of each part."""
     for _ in range(DEPTH // EACH):
         x = mg.checkpoint(several, x)
     return x
 
 
 def peak_of(chain, x: mg.Var) -> tuple[int, list[float]]:
-    """Megabytes that a forward and a backward pass need at most, and the beginning of the gradient."""
+    """Return the peak memory of a forward and a backward pass in bytes, and the first elements of the gradient."""
     before = mg.get_allocator("cpu")
     counting = type(before)()
     mg.set_allocator("cpu", counting)
@@ -44,7 +44,7 @@ def peak_of(chain, x: mg.Var) -> tuple[int, list[float]]:
 
 
 def main() -> None:
-    """The same gradient twice, and what each took."""
+    """Compute the same gradient in both ways, and print how much memory each of them needs."""
     x = mg.Var(mg.linspace(-2.0, 2.0, SIZE))
     found = {chain.__name__: peak_of(chain, x) for chain in (plain, in_parts)}
     for name, (most, _) in found.items():

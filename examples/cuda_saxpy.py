@@ -1,7 +1,8 @@
-"""a * x + y on a GPU in three ways, or without one: the simulator runs the same kernels in Python.
+"""Compute a * x + y on a GPU in three ways; without a GPU, the simulator runs the same kernels in Python.
 
-As Tensor arithmetic; as an op that is declared once for every device, with its gradient; and as a kernel by hand, with
-blocks and threads.  The last part forgets a bound on purpose, and the simulator says which thread went too far.
+The three ways are tensor arithmetic, an op that is declared once for every device, with its gradient, and a custom
+kernel with blocks and threads.  The last part omits a bounds check on purpose, and the simulator reports the thread
+that leaves the array.
 """
 
 import minigrad as mg
@@ -9,13 +10,13 @@ import minigrad as mg
 
 @mg.elementwise(dtype=mg.rules.promote, vjp=(lambda g, x: g * x, lambda g, a: g * a, lambda g: g))
 def saxpy(a, x, y):
-    """a * x + y in one pass over memory: both backends write their loops around this line."""
+    """Compute a * x + y in one pass over memory; both backends generate their loops around this line."""
     return a * x + y
 
 
 @mg.cuda.kernel
 def saxpy_by_hand(a, x, y, out, n):
-    """A grid-stride loop: a grid of any size does n elements."""
+    """Compute n elements in a grid-stride loop, which is correct for a grid of any size."""
     i = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x  # noqa: F821  kernels are given `cuda`
     while i < n:
         out[i] = a[0] * x[i] + y[i]
@@ -24,18 +25,18 @@ def saxpy_by_hand(a, x, y, out, n):
 
 @mg.cuda.kernel
 def saxpy_too_far(a, x, y, out, n):
-    """The same without a loop and without a bound."""
+    """Compute the same elements without a loop and without a bounds check."""
     i = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x  # noqa: F821
     out[i] = a[0] * x[i] + y[i]
 
 
 def near(found: mg.Tensor, wanted: mg.Tensor) -> bool:
-    """Whether two tensors, on whatever devices, agree to some ulps."""
+    """Return whether two tensors agree to some ulps; they may be on different devices."""
     return all(abs(p - q) < 1e-6 for p, q in zip(found.tolist(), wanted.tolist(), strict=True))
 
 
 def main() -> None:
-    """The three ways agree, with each other and with the CPU."""
+    """Compare the three ways with each other and with the CPU."""
     n = 1000
     x, y = mg.linspace(0.0, 1.0, n, dtype="float32"), mg.linspace(1.0, 2.0, n, dtype="float32")
     a, wanted = mg.tensor([3.0], dtype="float32"), x * 3.0 + y

@@ -1,9 +1,9 @@
-"""An op of your own: one scalar function, one derivative, and everything else comes along.
+"""Declare an op of your own: one scalar function and one derivative are enough.
 
-`mish(x) = x * tanh(softplus(x))` is declared below in four lines.  The declaration is enough for a compiled parallel
-loop over any strides, for float16 to float64, for `out=`, for gradients of every order, and for the gradient check
-that finds the mistake in the second declaration.
-Source: D. Misra, "Mish: A Self Regularized Non-Monotonic Activation Function", arXiv 1908.08681.
+`mish(x) = x * tanh(softplus(x))` is declared below in four lines.  The declaration provides a compiled parallel loop
+for any strides, float16 to float64, `out=`, gradients of every order, and the gradient check that finds the mistake in
+the second declaration.  Source: D. Misra, "Mish: A Self Regularized Non-Monotonic Activation Function", arXiv
+1908.08681.
 """
 
 import math
@@ -13,7 +13,7 @@ import minigrad as mg
 
 
 def mish_rule(g, x, y):
-    """dy/dx times g, written with tensors: the names say what is kept for it, operand x and result y."""
+    """Return g * dy/dx.  The names of the arguments state which values are saved: operand x and result y."""
     sigma = x.sigmoid()
     t = x.softplus().tanh()
     return g * (t + x * sigma * (1.0 - t * t))
@@ -28,13 +28,13 @@ def mish(x):
 
 @mg.elementwise(dtype=mg.rules.to_float, vjp=(lambda g, x: g * x.softplus().tanh(),))
 def forgetful(x):
-    """The same function; its rule has lost the second term."""
+    """The same function, but its derivative rule lacks the second term."""
     s = math.log1p(math.exp(-math.fabs(x))) + (x if x > 0 else 0)
     return x * math.tanh(s)
 
 
 def show_layouts(x: mg.Tensor) -> None:
-    """The op reads any strides; nothing is copied to make them contiguous first."""
+    """Apply the op to tensors with different strides; none of them is copied to make it contiguous."""
     views = {
         "dense": x,
         "transposed": x.T,
@@ -50,7 +50,7 @@ def show_layouts(x: mg.Tensor) -> None:
 
 
 def main() -> None:
-    """Values, layouts, proof, source, and a mistake."""
+    """Print values, layouts, the gradient check, the kernel's source, and the mistake."""
     x = mg.tensor([[-2.0, -1.0, 0.0, 1.0], [2.0, 3.0, 0.5, -0.5], [0.1, 4.0, -4.0, 6.0]])
     print("mish of every layout, against Python's math:")
     show_layouts(x)

@@ -1,9 +1,10 @@
-"""Several processes train one network, each with its share of every batch.
+"""Several processes train one network; each of them reads its share of every batch.
 
     python -m minigrad run -n 2 examples/data_parallel.py [--epochs 10] [--seed 0]
 
-Gradients are averaged while backward still runs, so all processes stay equal, bit for bit.  Process 0 writes the log
-and the checkpoints; started again, the program goes on from the last one.
+Gradients are averaged while the backward pass is still running, so the weights of all processes stay equal, bit for
+bit.  Process 0 writes the log and the checkpoints.  If the program is started again, it continues from the last
+checkpoint.
 """
 
 import argparse
@@ -13,17 +14,17 @@ from minigrad import dist, nn
 from minigrad.data import DataLoader, DistributedSampler, TensorDataset, load_digits
 
 F = nn.functional
-BATCH = 64  # over all processes
+BATCH = 64  # images per step in all processes together
 
 
 def network() -> nn.Sequential:
-    """Two hidden layers."""
+    """Return a network with two hidden layers."""
     return nn.Sequential(nn.Linear(64, 128), nn.ReLU(), nn.Linear(128, 128), nn.ReLU(), nn.Linear(128, 10))
 
 
 @mg.no_grad()
 def accuracy(model: nn.Module, images: mg.Tensor, labels: mg.Tensor) -> float:
-    """The share of images that are read correctly, of which each process reads its own."""
+    """Return the share of images that are classified correctly; each process tests its own share of the images."""
     mine = range(dist.get_rank(), len(images), dist.get_world_size())
     right = (model(images[list(mine)]).argmax(1) == labels[list(mine)]).float().sum()
     dist.all_reduce(right)
@@ -31,7 +32,7 @@ def accuracy(model: nn.Module, images: mg.Tensor, labels: mg.Tensor) -> float:
 
 
 def main() -> None:
-    """Train, with a checkpoint per epoch."""
+    """Train the network, and write a checkpoint per epoch."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--epochs", type=int, default=10)
     parser.add_argument("--seed", type=int, default=0)

@@ -2,8 +2,8 @@
 
     python examples/digits_cnn.py [--epochs 40] [--fold 4] [--seed 0]
 
-1442 images of 8x8 pixels train 76,000 parameters, 355 others test them.  Each batch is turned, stretched and moved a
-little, so the network never sees an image twice.  The losses are in `digits_cnn.jsonl`.
+1442 images of 8x8 pixels train 76,000 parameters, and 355 others test them.  The images of each batch are rotated,
+stretched and moved a little, so the network never sees the same image twice.  `digits_cnn.jsonl` has the losses.
 """
 
 import argparse
@@ -17,7 +17,7 @@ F = nn.functional
 
 
 class Block(nn.Sequential):
-    """A convolution, whose outputs are normalized over the batch."""
+    """A convolution whose outputs are normalized over the batch."""
 
     def __init__(self, channels: int, outputs: int) -> None:
         super().__init__(
@@ -26,7 +26,7 @@ class Block(nn.Sequential):
 
 
 class Reader(nn.Module):
-    """Three blocks with two pools between them, and a linear map of what is left."""
+    """A classifier of digits: three blocks with two pooling layers between them, and a linear map."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -41,7 +41,7 @@ class Reader(nn.Module):
 
 
 def varied(images: mg.Tensor) -> mg.Tensor:
-    """Images turned by about 7 degrees, stretched by 8 % and moved by up to 0.8 pixels, each in its own way."""
+    """Return images that are rotated by about 7 degrees, stretched by 8 % and moved by up to 0.8 pixels, at random."""
     n, side = len(images), images.shape[-1]
     angle, stretch = 0.12 * mg.randn(n), 1 + 0.08 * mg.randn(n, 2)
     move = (2 * mg.rand(n, 2) - 1) * (1.6 / side)
@@ -53,7 +53,7 @@ def varied(images: mg.Tensor) -> mg.Tensor:
 
 @mg.no_grad()
 def accuracy(model: nn.Module, images: mg.Tensor, labels: mg.Tensor) -> float:
-    """The share of images that are read correctly."""
+    """Return the share of images that are classified correctly."""
     model.eval()
     right = model(images).argmax(1) == labels
     model.train()
@@ -61,7 +61,7 @@ def accuracy(model: nn.Module, images: mg.Tensor, labels: mg.Tensor) -> float:
 
 
 def train(epochs: int, fold: int, seed: int) -> float:
-    """Train on all folds but one, which is the test; return the share of its images that are read correctly."""
+    """Train on all folds except one, the test set; return the share of its images that are classified correctly."""
     mg.manual_seed(seed)
     images, labels, test_images, test_labels = (mg.from_numpy(a) for a in load_digits(fold=fold))
     images, test_images = (x.reshape(-1, 1, 8, 8) for x in (images, test_images))

@@ -1,9 +1,10 @@
-"""Watch a network learn handwritten digits: what it gets right, how sure it is, and what it still confuses.
+"""Watch a network learn handwritten digits: its accuracy, its confidence, and the digits that it confuses.
 
     python examples/digits_mlp.py [EPOCHS]
 
-1442 images of 8x8 pixels train two layers of weights, 355 others test them.  `python -m minigrad demo` trains the same
-network to the end; here each step is spelt out, with `mg.grad`, which returns the gradients and touches no `.grad`.
+1442 images of 8x8 pixels train two layers of weights, and 355 others test them.  `python -m minigrad demo` trains the
+same network to the end.  Here each step is written out with `mg.grad`, which returns the gradients and does not change
+`.grad`.
 """
 
 import sys
@@ -17,27 +18,27 @@ SHADES = " .:-=+*#%@"
 
 
 def new_network() -> list[mg.Var]:
-    """Weights and biases.  Weights start small and unequal, or all hidden units would learn the same."""
+    """Return weights and biases; the weights differ, or all hidden units would learn the same."""
     first, second = 0.2 * mg.randn(64, HIDDEN), 0.2 * mg.randn(HIDDEN, 10)
     return [mg.Var(first, name="w1"), mg.Var(mg.zeros(HIDDEN), name="b1"),
             mg.Var(second, name="w2"), mg.Var(mg.zeros(10), name="b2")]  # fmt: skip
 
 
 def scores(network: list[mg.Var], images: mg.Tensor) -> mg.Tensor:
-    """(n, 64) pixels to (n, 10): the logarithm of the probability of each digit."""
+    """Return the logarithm of the probability of each digit: (n, 64) pixels become (n, 10) scores."""
     w1, b1, w2, b2 = network
     hidden = mg.relu(images @ w1 + b1)
     return mg.log_softmax(hidden @ w2 + b2, dim=1)
 
 
 def surprise(log_probabilities: mg.Tensor, labels: mg.Tensor) -> mg.Tensor:
-    """The cross entropy: how unlikely the network thought what turned out to be true, on average."""
+    """Return the cross entropy: the mean of -log of the probability that the network assigns to the right digit."""
     of_truth = log_probabilities.gather(1, labels.unsqueeze(1))
     return -of_truth.mean()
 
 
 def accuracy(network: list[mg.Var], images: mg.Tensor, labels: mg.Tensor) -> float:
-    """The share of images whose likeliest digit is the right one.  Nothing is recorded here."""
+    """Return the share of images whose likeliest digit is the right one.  No graph is recorded here."""
     with mg.no_grad():
         hits = scores(network, images).argmax(1) == labels
     return hits.float().mean().item()
@@ -46,28 +47,28 @@ def accuracy(network: list[mg.Var], images: mg.Tensor, labels: mg.Tensor) -> flo
 def one_epoch(
     network: list[mg.Var], speeds: list[mg.Tensor], images: mg.Tensor, labels: mg.Tensor, rate: float
 ) -> float:
-    """Every training image once, in random order; returns the mean loss."""
+    """Train on every image once, in random order, and return the mean loss."""
     order = mg.randperm(len(images))
     total = 0.0
     for batch in order.split(BATCH):
         loss = surprise(scores(network, images[batch]), labels[batch])
         slopes = mg.grad(loss, network)
         for v, speed, slope in zip(network, speeds, slopes):
-            # A ball that rolls downhill: it keeps nine tenths of its speed, and the slope adds to it.
+            # Momentum, like a ball that rolls downhill: nine tenths of the speed remain, and the gradient is added.
             speed.mul_(MOMENTUM).add_(slope)
-            with mg.no_grad():  # a Var may be written to only where nothing is recorded
+            with mg.no_grad():  # a Var may be changed only while nothing is recorded
                 v.sub_(speed * rate)
         total += loss.item() * len(batch)
     return total / len(images)
 
 
 def picture(image: mg.Tensor) -> list[str]:
-    """Eight lines of characters, the darker the more ink."""
+    """Return an image as eight lines of characters; a darker character means more ink."""
     return ["".join(SHADES[round(p * (len(SHADES) - 1))] * 2 for p in row) for row in image.reshape(8, 8).tolist()]
 
 
 def show_mistakes(network: list[mg.Var], images: mg.Tensor, labels: mg.Tensor, most: int = 3) -> None:
-    """The test images that the network is surest about and wrong."""
+    """Print the wrongly classified test images about which the network is most confident."""
     with mg.no_grad():
         chances = scores(network, images).exp()
     sure, guess = chances.max(1)
@@ -80,7 +81,7 @@ def show_mistakes(network: list[mg.Var], images: mg.Tensor, labels: mg.Tensor, m
 
 
 def main() -> None:
-    """Train, with a line an epoch, then look at what is left."""
+    """Train with one line of output per epoch, then show the remaining mistakes."""
     epochs = int(sys.argv[1]) if len(sys.argv) > 1 else 12
     mg.manual_seed(1)
     images, labels, test_images, test_labels = (mg.from_numpy(a) for a in load_digits())
@@ -90,7 +91,7 @@ def main() -> None:
     print(f"before: {accuracy(network, test_images, test_labels):.1%} right, as good as guessing")
     for epoch in range(1, epochs + 1):
         started = time.perf_counter()
-        rate = RATE * (1 - (epoch - 1) / epochs)  # smaller and smaller steps, to settle down
+        rate = RATE * (1 - (epoch - 1) / epochs)  # the steps become smaller, so that the weights converge
         loss = one_epoch(network, speeds, images, labels, rate)
         seconds = time.perf_counter() - started
         right = accuracy(network, test_images, test_labels)

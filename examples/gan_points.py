@@ -1,10 +1,10 @@
-"""Two networks play against each other: one makes points, the other tells them from points on two moons.
+"""Two networks compete: one generates points, the other distinguishes them from points on two moons.
 
     python examples/gan_points.py [--steps 3000] [--seed 0]
 
-The generator never sees the moons, only the other network's gradient (Goodfellow et al., 2014).  The results are the
-mean distance of a held-out point to the nearest point that was made, which is large where the generator leaves a part
-of the moons out, and that of a made point to the nearest held-out one, which is large where it makes points elsewhere.
+The generator never sees the moons, only the other network's gradient (Goodfellow et al., 2014).  Two mean distances
+are the result: from a held-out point to the nearest generated point, which is large if the generator misses a part of
+the moons, and from a generated point to the nearest held-out point, which is large if it generates points elsewhere.
 """
 
 import argparse
@@ -18,7 +18,7 @@ BATCH, NOISE = 256, 8
 
 
 def network(inputs: int, outputs: int, hidden: int = 64) -> nn.Sequential:
-    """Three linear maps."""
+    """Return a network of three linear maps."""
     return nn.Sequential(
         nn.Linear(inputs, hidden), nn.LeakyReLU(0.2), nn.Linear(hidden, hidden), nn.LeakyReLU(0.2),
         nn.Linear(hidden, outputs),
@@ -26,12 +26,12 @@ def network(inputs: int, outputs: int, hidden: int = 64) -> nn.Sequential:
 
 
 def distance(points: mg.Tensor, others: mg.Tensor) -> float:
-    """The mean distance of a point to the nearest of the others."""
+    """Return the mean distance from a point to the nearest of the other points."""
     return mg.cdist(points, others).min(1).values.mean().item()
 
 
 def drawing(points: mg.Tensor, width: int = 64, height: int = 18) -> str:
-    """Points as characters."""
+    """Return a drawing of points as characters."""
     low, high = mg.tensor([-1.6, -1.1]), mg.tensor([2.6, 1.6])
     cells = ((points - low) / (high - low) * mg.tensor([float(width), float(height)])).long()
     taken = {tuple(cell) for cell in cells.tolist()}

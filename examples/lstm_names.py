@@ -3,7 +3,7 @@
     python examples/lstm_names.py [--steps 800] [--seed 0]
 
 Names such as "GREEK SMALL LETTER ALPHA" are sequences of different lengths: a batch is packed, so no time is spent on
-padding.  A tenth of the names is the test, in bits per character.  The losses are in `lstm_names.jsonl`.
+padding.  A tenth of the names is the test set; its loss is in bits per character.  `lstm_names.jsonl` has the losses.
 """
 
 import argparse
@@ -20,7 +20,7 @@ END = "\n"  # begins and ends a name
 
 
 class Speller(nn.Module):
-    """Characters as vectors, an LSTM over them, and a score for every next character."""
+    """A vector for each character, an LSTM over these vectors, and a score for every next character."""
 
     def __init__(self, characters: int) -> None:
         super().__init__()
@@ -34,7 +34,7 @@ class Speller(nn.Module):
 
 
 def packed(names: list[mg.Tensor]) -> tuple[PackedSequence, mg.Tensor]:
-    """A batch of names: all characters but the last one, and all but the first one."""
+    """Return a packed batch of names twice: without the last character, and without the first one."""
     inputs, targets = (pack_sequence(part, enforce_sorted=False) for part in (
         [name[:-1] for name in names], [name[1:] for name in names]))  # fmt: skip
     return inputs, targets.data
@@ -42,7 +42,7 @@ def packed(names: list[mg.Tensor]) -> tuple[PackedSequence, mg.Tensor]:
 
 @mg.no_grad()
 def bits_per_character(model: nn.Module, names: Subset) -> float:
-    """The mean over all characters of names, the end of each among them."""
+    """Return the mean bits over all characters of names, including the end of each name."""
     total = count = 0.0
     for inputs, targets in DataLoader(names, batch_size=256, collate_fn=packed):
         total += F.cross_entropy(model(inputs), targets, reduction="sum").item()
@@ -52,7 +52,7 @@ def bits_per_character(model: nn.Module, names: Subset) -> float:
 
 @mg.no_grad()
 def invented(model: Speller, vocabulary: str, longest: int = 60) -> str:
-    """A name, each of whose characters is drawn by its probability."""
+    """Return a name; each of its characters is drawn by its probability."""
     name, state = END, None
     while len(name) < longest and (len(name) == 1 or name[-1] != END):
         x = model.letters(mg.tensor([[vocabulary.index(name[-1])]]))

@@ -1,11 +1,11 @@
-"""Newton's method with exact Hessians: thirty steps down a valley in which gradient descent crawls.
+"""Newton's method with exact Hessians: thirty steps along a valley in which gradient descent is very slow.
 
     python examples/newton.py
 
-Rosenbrock's valley in ten dims is long, bent and flat.  `mg.func.hessian` gives all second derivatives of a function at
-once, and Newton's method goes where a parabola with these slopes and bends would have its lowest point.  Each step's
-system of equations is solved by conjugate gradients.  Those need products with the Hessian only, which `mg.func.hvp`
-gives where there are too many dims to write it down; both are compared at the end.
+Rosenbrock's valley in ten dims is long, bent and flat.  `mg.func.hessian` returns all second derivatives of a function,
+and Newton's method goes to the lowest point of the parabola with the same first and second derivatives.  The system of
+equations of each step is solved by conjugate gradients.  These need only products with the Hessian, which `mg.func.hvp`
+computes when there are too many dims to store the Hessian.  Both are compared at the end.
 """
 
 from collections.abc import Callable
@@ -16,12 +16,12 @@ DIMS, STEPS = 10, 40
 
 
 def valley(x: mg.Tensor) -> mg.Tensor:
-    """Rosenbrock's function: 0 where all x are 1."""
+    """Return Rosenbrock's function, which is 0 if all elements of x are 1."""
     return (100.0 * (x[1:] - x[:-1] ** 2) ** 2 + (1.0 - x[:-1]) ** 2).sum()
 
 
 def solve(times: Callable[[mg.Tensor], mg.Tensor], b: mg.Tensor) -> mg.Tensor:
-    """x with A x = b by conjugate gradients, for a symmetric A that is only known as a function v -> A v."""
+    """Return x with A x = b, by conjugate gradients; the symmetric A is given only as a function v -> A v."""
     x, rest = mg.zeros_like(b), b
     way, size = rest, (rest * rest).sum()
     for _ in range(3 * len(b)):
@@ -36,7 +36,7 @@ def solve(times: Callable[[mg.Tensor], mg.Tensor], b: mg.Tensor) -> mg.Tensor:
 
 
 def main() -> None:
-    """Walk down, halving a step that leads up, and print the way."""
+    """Minimize the function; halve a step that would increase it, and print every step."""
     x = mg.full((DIMS,), -0.5, dtype="float64")
     slope_of = mg.func.value_and_grad(valley)
     for step in range(STEPS):
@@ -45,7 +45,7 @@ def main() -> None:
         if slope.norm().item() < 1e-9:
             break
         bends = mg.func.hessian(valley)(x)
-        # A little is added to the diagonal where the valley is a saddle, or Newton would climb to it.
+        # At a saddle, a little is added to the diagonal; otherwise Newton's method would go to the saddle.
         damping = max(0.0, 1e-3 - lowest(bends))
         move = solve(lambda v, bends=bends, damping=damping: bends @ v + damping * v, slope)
         length = 1.0
@@ -58,12 +58,12 @@ def main() -> None:
 
 
 def bends_at(x: mg.Tensor) -> mg.Tensor:
-    """All second derivatives."""
+    """Return all second derivatives at x."""
     return mg.func.hessian(valley)(x)
 
 
 def lowest(matrix: mg.Tensor) -> float:
-    """A bound below the eigenvalues of a symmetric matrix, by Gershgorin's discs, for those that are not negative."""
+    """Return a lower bound of the eigenvalues by Gershgorin's discs; 0 if the diagonal has no negative element."""
     middle = matrix.diagonal()
     reach = matrix.abs().sum(1) - middle.abs()
     return (middle - reach).min().item() if (middle < 0.0).any().item() else 0.0

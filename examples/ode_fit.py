@@ -1,10 +1,10 @@
-"""Fit a network to a law, not to data: y'' + y = 0 with y(0) = 0 and y'(0) = 1 has one solution, the sine.
+"""Fit a network to an equation instead of data: y'' + y = 0 with y(0) = 0 and y'(0) = 1, whose solution is the sine.
 
     python examples/ode_fit.py
 
-The network is a function of one number t.  Its first and second derivatives in t come from `mg.func.jvp`, once and
-nested, for all points at once by `mg.func.vmap`.  What the law leaves over is squared and summed, and the gradient of
-that in the weights is a third derivative, by reverse mode over the two forward ones.  Steps are those of Adam.
+The network is a function of one number t.  `mg.func.jvp`, nested once, computes its first and second derivatives with
+respect to t, and `mg.func.vmap` does so for all points together.  The loss is the mean square of y'' + y.  Its gradient
+with respect to the weights is a third derivative, by reverse mode over two forward modes.  The optimizer is Adam.
 """
 
 import math
@@ -17,35 +17,35 @@ Weights = dict[str, mg.Tensor]
 
 
 def new_network() -> Weights:
-    """Weights of one hidden layer, which is smooth: a law of second derivatives needs some."""
+    """Return the weights of one hidden layer, whose tanh is smooth, so that second derivatives exist."""
     start = mg.randn(WIDTH, dtype="float64")
     return {"a": start, "b": mg.randn(WIDTH, dtype="float64"), "c": 0.1 * mg.randn(WIDTH, dtype="float64")}
 
 
 def solution(network: Weights, t: mg.Tensor) -> mg.Tensor:
-    """y(t) = t + t^2 net(t), so that y(0) = 0 and y'(0) = 1 hold whatever the weights are."""
+    """Return y(t) = t + t^2 net(t), for which y(0) = 0 and y'(0) = 1, whatever the weights are."""
     return t + t * t * (network["c"] * mg.tanh(network["a"] * t + network["b"])).sum()
 
 
 def along(function: Callable[[mg.Tensor], mg.Tensor], t: mg.Tensor) -> tuple[mg.Tensor, mg.Tensor]:
-    """A function of t and its derivative."""
+    """Return the value of a function of t, and its derivative."""
     return mg.func.jvp(function, (t,), (mg.ones_like(t),))
 
 
 def left_over(network: Weights, t: mg.Tensor) -> mg.Tensor:
-    """y'' + y at one point."""
+    """Return y'' + y at one point, which is 0 for a solution."""
     y = lambda s: solution(network, s)  # noqa: E731
     return along(lambda s: along(y, s)[1], t)[1] + y(t)
 
 
 def loss(network: Weights, points: mg.Tensor) -> mg.Tensor:
-    """The mean square of what is left over."""
+    """Return the mean square of y'' + y over the points."""
     rest = mg.func.vmap(left_over, in_dims=(None, 0))(network, points)
     return (rest * rest).mean()
 
 
 def main() -> None:
-    """Descend, and compare with the sine that nobody has shown to the network."""
+    """Train the network, and compare it with the sine, which it has never seen."""
     mg.manual_seed(0)
     points = mg.linspace(0.0, math.pi, POINTS, dtype="float64")
     network = new_network()

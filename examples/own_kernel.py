@@ -1,8 +1,8 @@
-"""A derivative by hand around a kernel of one's own: Numba loops inside of a `mg.Function`.
+"""A derivative by hand for a kernel of your own: a Numba loop inside a `mg.Function`.
 
-The function is x[0] + r x[1] + r**2 x[2] + ... up to each place, y[i] = r y[i-1] + x[i]: every element needs the one
-before, which no elementwise op can say.  Its derivative is the same loop from the other end, so the backward of the
-Function calls the Function itself on what is turned around, and every order of derivative follows.
+The function is y[i] = r y[i-1] + x[i], which is x[i] + r x[i-1] + r**2 x[i-2] + ...  Every element needs the previous
+one, which an elementwise op cannot express.  The derivative is the same loop from the other end, so `backward` calls
+the Function itself on the flipped gradient, and derivatives of every order follow.
 """
 
 import numba
@@ -13,7 +13,7 @@ import minigrad as mg
 
 @numba.njit
 def leak(x, r):
-    """y[..., i] = r * y[..., i - 1] + x[..., i], for rows."""
+    """Return y with y[..., i] = r * y[..., i - 1] + x[..., i], for each row."""
     y = np.empty_like(x)
     for row in range(x.shape[0]):
         total = 0.0
@@ -24,31 +24,31 @@ def leak(x, r):
 
 
 class Leak(mg.Function):
-    """The leaky sum along rows.  x: (rows, n); r: a number."""
+    """The leaky sum along rows, for x of shape (rows, n) and a number r."""
 
     @staticmethod
     def forward(x, r):
-        """Unrecorded: NumPy arrays may be looked at, and filled."""
+        """Compute the result with NumPy arrays; this code is not recorded."""
         return mg.from_numpy(leak(x.detach().numpy(), r)).to(x.device)
 
     @staticmethod
     def setup_context(ctx, inputs, output):
-        """Nothing of x is needed: the function is linear."""
+        """Save r.  The function is linear, so its derivative does not need x."""
         ctx.r = inputs[1]
 
     @staticmethod
     def backward(ctx, g):
-        """One gradient an argument; r is a number and has none."""
+        """Return one gradient per argument; r is a number and has none."""
         return Leak.apply(g.flip(1), ctx.r).flip(1), None
 
     @staticmethod
     def jvp(ctx, dx, _):
-        """What forward mode would derive, said: a linear function does to tangents what it does to values."""
+        """Return the tangent of the result, which is the same linear function of the tangent dx."""
         return Leak.apply(dx, ctx.r)
 
 
 def main() -> None:
-    """Values, a gradient, and the proof."""
+    """Print values and a gradient, and check the first and second derivatives."""
     x = mg.Var([[1.0, 0.0, 0.0, 0.0], [1.0, 1.0, 1.0, 1.0]], dtype=mg.float64)
     y = Leak.apply(x, 0.5)
     print("y     =", y.tolist())

@@ -1,10 +1,11 @@
-"""The gradient of each sample, not their sum: which digits does a network learn most from?
+"""The gradient of each sample instead of their sum: from which digits does a network learn most?
 
     python examples/per_example_gradients.py
 
-A loss is written for one image.  `mg.func.grad` makes the function that gives its gradient, and `mg.func.vmap` calls
-that for all images at once, without a loop.  The norm of a sample's gradient says how much it would move the weights:
-after some training most images have nothing to say, and the few that have are the hard ones.
+The loss is written for one image.  `mg.func.grad` returns the function that computes its gradient, and `mg.func.vmap`
+calls this function for all images together, without a loop.  The norm of a sample's gradient is a measure of how much
+the sample would change the weights.  After some training it is small for most images; the few with a large norm are the
+hard ones.
 """
 
 import minigrad as mg
@@ -15,27 +16,27 @@ Weights = dict[str, mg.Tensor]
 
 
 def new_network() -> Weights:
-    """Weights of two layers, small and unequal."""
+    """Return the weights of two layers, which start small and different."""
     return {
         "w1": 0.2 * mg.randn(HIDDEN, 64), "b1": mg.zeros(HIDDEN), "w2": 0.2 * mg.randn(10, HIDDEN), "b2": mg.zeros(10),
     }  # fmt: skip
 
 
 def loss(network: Weights, image: mg.Tensor, label: mg.Tensor) -> mg.Tensor:
-    """Of one image (64,), or of many (n, 64): the mean."""
+    """Return the loss of one image (64,), or the mean loss of many images (n, 64)."""
     hidden = mg.relu(mg.nn.functional.linear(image, network["w1"], network["b1"]))
     return mg.nn.functional.cross_entropy(mg.nn.functional.linear(hidden, network["w2"], network["b2"]), label)
 
 
 def norms(network: Weights, images: mg.Tensor, labels: mg.Tensor) -> mg.Tensor:
-    """The norm of each image's gradient over all weights."""
+    """Return the norm of each image's gradient with respect to all weights."""
     each = mg.func.vmap(mg.func.grad(loss), in_dims=(None, 0, 0))(network, images, labels)
     squares = [(g * g).reshape(len(images), -1).sum(1) for g in each.values()]
     return mg.stack(squares).sum(0).sqrt()
 
 
 def main() -> None:
-    """Look, train, look again."""
+    """Compute the norms, train, and compute them again."""
     mg.manual_seed(1)
     images, labels, _, _ = (mg.from_numpy(a) for a in load_digits())
     network = new_network()

@@ -1,4 +1,4 @@
-"""Linear regression three ways: gradient descent, L-BFGS, and the normal equations, which know the answer.
+"""Linear regression in three ways: gradient descent, L-BFGS, and the normal equations, which are exact.
 
     python examples/regression.py [--steps 300] [--seed 0]
 
@@ -16,13 +16,13 @@ DEGREE = 5
 
 
 def sample(n: int) -> tuple[mg.Tensor, mg.Tensor]:
-    """Powers of places from -1 to 1, and noisy values of a sine there."""
+    """Return the powers of positions from -1 to 1, and noisy values of a sine at these positions."""
     x = 2 * mg.rand(n, dtype="float64") - 1
     return mg.linalg.vander(x, DEGREE + 1), mg.sin(math.pi * x) + 0.1 * mg.randn(n, dtype="float64")
 
 
 def fit(make_optimizer: type, rate: float, steps: int, powers: mg.Tensor, values: mg.Tensor, log: mg.viz.Log) -> mg.Var:
-    """Coefficients that an optimizer finds."""
+    """Return the coefficients that an optimizer finds."""
     weight = nn.Parameter(mg.zeros(DEGREE + 1, dtype="float64"))
     optimizer = make_optimizer([weight], lr=rate)
 
@@ -38,7 +38,7 @@ def fit(make_optimizer: type, rate: float, steps: int, powers: mg.Tensor, values
 
 
 def main() -> None:
-    """Fit in three ways, and compare."""
+    """Fit in three ways, and compare the results."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--steps", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0)

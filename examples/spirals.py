@@ -1,8 +1,8 @@
-"""Three arms of a spiral, which no straight line separates: what a hidden layer is for.
+"""Three arms of a spiral, which no straight line separates: the purpose of a hidden layer.
 
     python examples/spirals.py [--epochs 200] [--seed 0]
 
-A linear map and a network of two hidden layers learn the same 600 points; 300 others test them.
+A linear map and a network with two hidden layers learn the same 600 points; 300 others test them.
 """
 
 import argparse
@@ -21,13 +21,13 @@ MODELS = {
 
 
 def accuracy(model: nn.Module, points: mg.Tensor, labels: mg.Tensor) -> float:
-    """The share of points whose arm is right."""
+    """Return the share of points whose arm is predicted correctly."""
     with mg.no_grad():
         return (model(points).argmax(1) == labels).float().mean().item()
 
 
 def regions(model: nn.Module, width: int = 56, height: int = 24) -> str:
-    """The arm that the model chooses at each place of the plane, as characters."""
+    """Return the arm that the model predicts at each position of the plane, as characters."""
     y, x = mg.meshgrid(mg.linspace(1.1, -1.1, height), mg.linspace(-1.1, 1.1, width), indexing="ij")
     with mg.no_grad():
         chosen = model(mg.stack([x, y], -1)).argmax(-1)
@@ -35,7 +35,7 @@ def regions(model: nn.Module, width: int = 56, height: int = 24) -> str:
 
 
 def main() -> None:
-    """Train both models, and draw what they have learnt."""
+    """Train both models, and draw their predictions."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--epochs", type=int, default=200)
     parser.add_argument("--seed", type=int, default=0)

@@ -1,9 +1,9 @@
-"""A device of one's own: how little it takes to run everything there is on memory and loops that are yours.
+"""A device of your own: four methods are enough to run all ops of minigrad on your memory with your loops.
 
     python examples/toy_device.py
 
-The toy has NumPy arrays as its memory and NumPy's operators as its loops.  It serves four of the thirty requests that
-ops make; minigrad makes the others of these.  An accelerator would begin alike, and serve more where it is to be fast.
+Its memory is NumPy arrays, and its loops are NumPy's operators.  It implements four of the thirty requests of ops, and
+minigrad composes the others from these.  A real accelerator would begin in the same way, and add requests for speed.
 """
 
 import ast
@@ -19,15 +19,15 @@ from minigrad.core.dtype import as_dtype, cast_array, to_logical
 from minigrad.core.storage import Storage
 from minigrad.kernels.rendering import fresh, render, settle
 
-quiet = np.errstate(all="ignore")  # infinities, nan and wrapping are results
+quiet = np.errstate(all="ignore")  # infinities, nan and wrapping are valid results
 WORDS = {"where": np.where, "Not": np.logical_not, "USub": lambda x: -WORDS["UAdd"](x)}
-WORDS["UAdd"] = lambda x: x * np.int8(1) if np.asarray(x).dtype == bool else x  # a truth value is 0 or 1
+WORDS["UAdd"] = lambda x: x * np.int8(1) if np.asarray(x).dtype == bool else x  # a boolean counts as 0 or 1
 WORDS |= {"And": lambda *x: functools.reduce(np.logical_and, x), "Or": lambda *x: functools.reduce(np.logical_or, x)}
-PYTHONS = ("erf", "erfc", "gamma", "lgamma", "logistic", "normal_cdf")  # functions that NumPy has not
+PYTHONS = ("erf", "erfc", "gamma", "lgamma", "logistic", "normal_cdf")  # functions that NumPy does not have
 
 
 class OnArrays(ast.NodeTransformer):
-    """Python's `if`, `and`, `or` and `not` ask for one truth value, and an array has many."""
+    """Replaces Python's `if`, `and`, `or` and `not`, which need one boolean, by functions of arrays."""
 
     def visit_IfExp(self, node):
         return ast.Call(ast.Name("where"), [self.visit(x) for x in (node.test, node.body, node.orelse)], [])
@@ -45,7 +45,7 @@ class OnArrays(ast.NodeTransformer):
 
 @functools.cache
 def on_arrays(scalar, compute):
-    """The inner line of a loop as a function of arrays: `render` writes it as Python, `names` says what words mean."""
+    """Return the scalar function of a loop as a function of arrays; `names` defines the words that `render` writes."""
     used = set()
     args = [fresh(name, used) for name in scalar.args]
     lines, result = render(scalar, [ast.Name(name) for name in args], compute, used)
@@ -59,24 +59,24 @@ def on_arrays(scalar, compute):
 
 
 def view(buffer, spec):
-    """A tensor's elements as an array over the buffer."""
+    """Return the elements of a tensor as an array over its buffer."""
     layout, size = spec.layout, buffer.itemsize
     return np.ndarray(layout.shape, buffer.dtype, buffer, layout.offset * size, [s * size for s in layout.strides])
 
 
 def read(buffer, spec, compute):
-    """The elements in the dtype that a loop computes in."""
+    """Return the elements in the dtype in which a loop computes."""
     return cast_array(to_logical(view(buffer, spec), spec.dtype), as_dtype(compute))
 
 
 def places(buffer, index, dim):
-    """Which elements an index names along `dim`, as NumPy wants it: an array for each dim."""
+    """Return the elements that an index selects along `dim` as NumPy expects them: one array per dim."""
     found = read(buffer, index, np.dtype(np.int64))
     return tuple(found if d == dim else at for d, at in enumerate(np.indices(found.shape, sparse=True)))
 
 
 class Toy(Backend):
-    """Three methods for memory, four for loops: each is given layouts and dtypes once, and makes what runs often."""
+    """Three methods for memory and four for loops, which receive layouts and dtypes once and return `launch`."""
 
     def allocate(self, numel, dtype, device):
         return Storage(np.empty(numel, dtype.storage), dtype, device)
@@ -108,7 +108,7 @@ class Toy(Backend):
         def launch(*buffers):
             columns = [read(x, a, compute).transpose(order).reshape(n, *shape) for x, a in zip(buffers, operands)]
             rows = step(start, *columns) if join else ()
-            while len(rows) > 1:  # partial results are joined two by two
+            while len(rows) > 1:  # partial results are joined in pairs
                 rows = np.concatenate([join(rows[:-1:2], rows[1::2]), rows[len(rows) // 2 * 2 :]])
             acc = rows[0] if len(rows) else functools.reduce(lambda acc, xs: step(acc, *xs), zip(*columns), start)
             acc = finish(*(acc, compute.type(n))[: len(reducer.finish.args)]) if finish else acc
@@ -121,7 +121,7 @@ class Toy(Backend):
         def launch(x, i, z):
             try:
                 view(z, out)[...] = view(x, a)[places(i, index, dim)]
-            except IndexError:  # NumPy looks at each
+            except IndexError:  # NumPy checks each index
                 return True
 
         return launch
@@ -141,7 +141,7 @@ class Toy(Backend):
 
 mg.register_backend("toy", Toy)
 
-if __name__ == "__main__":  # a straight line through five points, learnt on the toy
+if __name__ == "__main__":  # fit a straight line to five points on the toy device
     x = mg.linspace(0.0, 1.0, 5, device="toy").reshape(5, 1)
     w, b = mg.Var([[0.0]], device="toy"), mg.Var([0.0], device="toy")
     for _ in range(100):

@@ -2,8 +2,9 @@
 
     python examples/vae.py [--epochs 60] [--seed 0]
 
-The encoder maps an image to the mean and the variance of a normal distribution, the decoder maps a sample of it back to
-an image.  The loss is an upper bound of -log p(image), in nats (Kingma and Welling, 2013).  `vae.jsonl` has its parts.
+The encoder maps an image to the mean and the variance of a normal distribution, and the decoder maps a sample of this
+distribution to an image.  The loss is an upper bound of -log p(image), in nats (Kingma and Welling, 2013).
+`vae.jsonl` has the two parts of the loss.
 """
 
 import argparse
@@ -17,7 +18,7 @@ SHADES = " .:-=+*#%@"
 
 
 class Autoencoder(nn.Module):
-    """Two networks of two layers, from 64 pixels to a code and back."""
+    """Two networks of two layers each: from 64 pixels to a code, and from a code to 64 pixels."""
 
     def __init__(self, code: int = 2, hidden: int = 128) -> None:
         super().__init__()
@@ -25,14 +26,14 @@ class Autoencoder(nn.Module):
         self.decoder = nn.Sequential(nn.Linear(code, hidden), nn.ReLU(), nn.Linear(hidden, 64))
 
     def forward(self, images: mg.Tensor) -> tuple[mg.Tensor, mg.Tensor, mg.Tensor]:
-        """Scores of the pixels, and the mean and the logarithm of the variance of the code."""
+        """Return the scores of the pixels, and the mean and the logarithm of the variance of the code."""
         mean, log_variance = self.encoder(images).chunk(2, 1)
         code = mean + (log_variance / 2).exp() * mg.randn_like(mean)
         return self.decoder(code), mean, log_variance
 
 
 def parts(model: Autoencoder, images: mg.Tensor) -> tuple[mg.Tensor, mg.Tensor]:
-    """The error of the pixels and the divergence of the code from a standard normal distribution, per image."""
+    """Return the error of the pixels, and the divergence of the code from a standard normal distribution, per image."""
     scores, mean, log_variance = model(images)
     error = F.binary_cross_entropy_with_logits(scores, images, reduction="sum")
     divergence = -0.5 * (1 + log_variance - mean.square() - log_variance.exp()).sum()
@@ -41,7 +42,7 @@ def parts(model: Autoencoder, images: mg.Tensor) -> tuple[mg.Tensor, mg.Tensor]:
 
 @mg.no_grad()
 def plane(model: Autoencoder, side: int = 6) -> str:
-    """Digits that the decoder makes of points on a grid."""
+    """Return the digits that the decoder generates for the points of a grid."""
     at = mg.linspace(-1.6, 1.6, side)
     points = mg.stack(mg.meshgrid(at, at, indexing="ij"), -1).reshape(-1, 2)
     pixels = model.decoder(points).sigmoid().reshape(side, side, 8, 8).transpose(1, 2).reshape(8 * side, 8 * side)

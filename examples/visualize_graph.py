@@ -1,9 +1,9 @@
-"""What did `backward` walk?  The graph of a small network as a picture and in words.
+"""Which ops does `backward` visit?  The graph of a small network as a picture and as text.
 
     python examples/visualize_graph.py [FOLDER]
 
-The pictures are SVG files that a browser shows; without a folder they go to a fresh temporary one.  `dot` of Graphviz
-lays them out where it is installed, minigrad's own layout does where it is not.
+The pictures are SVG files, which a browser can show.  Without a folder they are written to a new temporary folder.  If
+Graphviz is installed, its `dot` arranges the boxes; otherwise minigrad's own layout does.
 """
 
 import sys
@@ -14,7 +14,7 @@ import minigrad as mg
 
 
 def network() -> tuple[mg.Tensor, dict[str, mg.Var]]:
-    """The loss of a network with three hidden units on two points, and its Vars."""
+    """Return the loss of a network with three hidden units on two points, and its Vars."""
     mg.manual_seed(7)
     w1 = mg.Var(mg.randn(2, 3), name="w1")
     b1 = mg.Var(mg.zeros(3), name="b1")
@@ -27,26 +27,26 @@ def network() -> tuple[mg.Tensor, dict[str, mg.Var]]:
 
 
 def main() -> None:
-    """Draw the graph twice, before and after backward, and tell its story."""
+    """Draw the graph before and after the backward pass, and print it as text."""
     folder = Path(sys.argv[1]) if len(sys.argv) > 1 else Path(tempfile.mkdtemp(prefix="minigrad-graph-"))
     loss, variables = network()
     print(f"loss = {loss.item():.4f}")
 
-    # Before backward each box says what its op keeps for the way back: tanh its result, matmul its operands.
+    # Before the backward pass, each box shows the values that its op saved: tanh its result, matmul its operands.
     before = mg.viz.graph(loss)
     print(before, "->", before.save(folder / "recorded.svg"))
 
-    # The same story in words, with the line of each declaration and the file of each kernel.
+    # The same graph as text, with the line of each declaration and the file of each kernel.
     mg.explain(loss)
 
-    # After it the saved values are gone, and the Vars show what has arrived.
+    # After the backward pass, the saved values are freed, and the Vars show their gradients.
     grads = loss.backward()
     after = mg.viz.graph(loss, grads)
     print(after, "->", after.save(folder / "gradients.svg"))
     for name, v in variables.items():
         print(f"|dloss/d{name}| = {grads[v].norm().item():.4f}")
 
-    # DOT text needs no program at all, and can be pasted into any Graphviz viewer.
+    # DOT text can be pasted into any Graphviz viewer, so nothing has to be installed.
     print("DOT text:", len(after.dot().source.splitlines()), "lines")
 
 

@@ -46,7 +46,7 @@ def summary(request):
     """Return a request in a few words: its kind, its functions by name, and its dims."""
     words = []
     for name, value in request.fields().items():
-        value = getattr(value, "scalar", value)  # of a reduction
+        value = getattr(value, "scalar", value)  # the scalar function of a reduction
         if isinstance(value, (ScalarFn, RowFn)):
             words.append(value.name)
         elif name.startswith("dim"):

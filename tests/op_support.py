@@ -91,7 +91,7 @@ def assert_refuses_backward(row: Row, y: Tensor) -> None:
     try:
         y.sum().backward()
     except GradientError as error:
-        assert "is not differentiable in its operand" in str(error)
+        assert "is not differentiable with respect to its operand" in str(error)
     else:
         raise AssertionError(f"{row}: slope=True promises that backward raises, and it returned gradients; remove it")
 

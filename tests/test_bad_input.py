@@ -443,7 +443,7 @@ CONVERSION: list[Row] = [
     ("to-word", lambda o: o.x.to("float33"), DTypeError, "to: 'float33' mg.float64 'cpu'"),
     ("to-number", lambda o: o.x.to(3), DTypeError, "to: int 3 mg.float64 'cpu'"),
     ("to-device", lambda o: o.x.to("tpu"), DeviceError, "tpu the devices are cpu, reference"),
-    ("to-two", lambda o: o.x.to("float64", "int32"), ArgumentError, f"to: {F} two dtypes ('float64', 'int32')"),
+    ("to-two", lambda o: o.x.to("float64", "int32"), ArgumentError, f"to: {F} one dtype ('float64', 'int32')"),
     ("cast", lambda o: mg.cast(o.x, dtype="q"), DTypeError, "'q' minigrad has"),
     ("cast-list", lambda o: mg.cast([1.0], dtype="int32"), DTypeError, f"cast: list [1.0] {LISTED}"),
     ("clone-list", lambda o: mg.clone([1.0]), DTypeError, f"clone: list [1.0] {LISTED}"),

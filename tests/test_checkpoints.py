@@ -100,7 +100,8 @@ def test_the_newest_intact_file_is_taken(tmp_path: Path) -> None:
     whole = paths[2].read_bytes()
     paths[2].write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
     with pytest.warns(
-        UserWarning, match=r"00000003.*its checksum is another one; an older checkpoint is loaded, .*00000002"
+        UserWarning,
+        match=r"00000003.*its checksum does not match its content; an older checkpoint is loaded, .*00000002",
     ):
         assert checkpoint.load("reference") == {"step": 1}
     paths[1].write_bytes(whole[:100])

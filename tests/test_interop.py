@@ -202,7 +202,7 @@ def test_what_numpy_does_in_another_order_or_refuses_is_refused() -> None:
     for call in (lambda: np.ravel(x.T, order="K"), lambda: np.reshape(x.T, -1, order="A")):
         with pytest.raises(mg.ArgumentError, match="expected order='C'"):
             call()
-    with pytest.raises(mg.ArgumentError, match=r"split: 2 equal parts along axis 1 do not make up float64\(2, 3\)"):
+    with pytest.raises(mg.ArgumentError, match=r"split: axis 1 of float64\(2, 3\) has no 2 equal parts"):
         np.split(x, 2, axis=1)
     assert [part.shape for part in np.split(x, [1, 2], axis=1)] == [(2, 1), (2, 1), (2, 1)]
 
@@ -239,7 +239,7 @@ def test_facts_that_numpy_asks_for() -> None:
 def test_numpys_functions_never_lose_a_gradient_unnoticed() -> None:
     x, a = mg.Var([1.0, 2.0], device="reference"), np.ones(2)
     for call in (lambda x: np.spacing(x), lambda x: np.fft.fft(x), lambda x: np.interp(x, a, a)):
-        with pytest.raises(GradientError, match=r"np\.[\w.]+: no function of mg serves it.*x\.detach\(\)"):
+        with pytest.raises(GradientError, match=r"np\.[\w.]+: minigrad has no such function.*x\.detach\(\)"):
             call(x)
         assert isinstance(call(x.detach()), np.ndarray), "without a gradient it is NumPy's result"
     with pytest.raises(

@@ -132,7 +132,7 @@ def test_a_block_of_no_grad_that_ends_in_another_thread_says_so() -> None:
     wrong: list[str] = []
 
     def work() -> None:
-        with pytest.raises(GradientError, match="no_grad: the block ends in another thread or task") as error:
+        with pytest.raises(GradientError, match="no_grad: the block must end in the thread or task") as error:
             block.__exit__(None, None, None)
         wrong.append(str(error.value))
 

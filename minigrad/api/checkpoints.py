@@ -268,8 +268,8 @@ def content(path: str, device: Any) -> Any:
         with open(path, "rb") as file:
             arrays, metadata = safetensors.read(file, os.fstat(file.fileno()).st_size)
         if CHECKSUM not in metadata or files.STRUCTURE not in metadata:
-            raise FileError("it is not a checkpoint; read it by mg.load")
+            raise FileError("it is not a checkpoint; read it with mg.load")
         structure = metadata[files.STRUCTURE]
         if checksum(arrays, structure) != metadata[CHECKSUM]:
-            raise FileError("it is damaged: its checksum is another one")
+            raise FileError("it is damaged: its checksum does not match its content")
         return files.unpacked(json.loads(structure), files.tensors_on(device, arrays))

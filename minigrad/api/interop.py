@@ -123,7 +123,8 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
         return x.clone() if copy else x
     if copy is False:
         raise DeviceError(
-            f"from_dlpack: {describe(x)} is on {x.device}, and only a copy could be on {device}", op="from_dlpack"
+            f"from_dlpack: {describe(x)} is on {x.device} and cannot be shared with {device}; leave copy=False out",
+            op="from_dlpack",
         )
     return x.to(device)
 
@@ -151,7 +152,9 @@ def array_namespace(x: Tensor, *, api_version: str | None = None) -> Any:
     from minigrad.api import array_api
 
     if api_version not in (None, "2021.12", "2022.12", "2023.12", array_api.__array_api_version__):
-        raise ArgumentError(f"__array_namespace__: version {api_version!r} of the standard is not there; leave it out")
+        raise ArgumentError(
+            f"__array_namespace__: version {api_version!r} of the standard is not supported; leave it out"
+        )
     return array_api
 
 

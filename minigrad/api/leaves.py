@@ -30,7 +30,8 @@ def requires_grad_(x: Tensor, requires_grad: bool = True) -> Tensor:
         return x
     if isinstance(x, Tracer):
         raise GradientError(
-            f"requires_grad_: {describe(x)} belongs to a transform, which determines its derivatives itself",
+            f"requires_grad_: {describe(x)} belongs to a transform, which controls its gradient; call it "
+            f"outside the transform",
             op="requires_grad_",
         )
     if requires_grad:
@@ -40,7 +41,7 @@ def requires_grad_(x: Tensor, requires_grad: bool = True) -> Tensor:
         changes.count += 1  # a module may list it among its parameters
     else:
         raise GradientError(
-            f"requires_grad_: {describe(x)} is the result of {current(x).name}, and only a leaf can cease to require "
+            f"requires_grad_: {describe(x)} is the result of {current(x).name}, and only a leaf can stop requiring "
             f"a gradient; use detach()",
             op="requires_grad_",
         )
@@ -51,13 +52,13 @@ def become_leaf(x: Any) -> None:
     """Make a tensor without history a Var; a former Var keeps its gradient and its name."""
     if not x.dtype.is_float:
         raise DTypeError(
-            f"requires_grad_: {describe(x)} can have no gradient, which needs a floating dtype; convert with "
+            f"requires_grad_: {describe(x)} cannot have a gradient without a floating dtype; convert with "
             f".to(mg.float32) first",
             op="requires_grad_",
         )
     if isinstance(x.storage, ConstantStorage):
         raise StorageError(
-            f"requires_grad_: {describe(x)} is a number of the program that other results share; clone() it first",
+            f"requires_grad_: {describe(x)} is a constant whose memory other results share; clone() it first",
             op="requires_grad_",
         )
     changes.count += hasattr(x, "_grad")  # a former Var: a module may list it among its parameters

@@ -136,7 +136,9 @@ def even(x: Tensor, sections: Any, axis: int) -> Any:
     Raises ArgumentError if a number of sections does not divide the length; only `np.array_split` allows this.
     """
     if isinstance(sections, int) and sections > 0 and x.shape[axis] % sections:
-        raise ArgumentError(f"split: {sections} equal parts along axis {axis} do not make up {describe(x)}", op="split")
+        raise ArgumentError(
+            f"split: axis {axis} of {describe(x)} has no {sections} equal parts; use np.array_split", op="split"
+        )
     return sections
 
 
@@ -199,7 +201,9 @@ def tried(function: Any, ours: Callable[..., Any], args: Any, kwargs: dict[str, 
     except TypeError as error:
         raise ArgumentError(f"np.{function.__name__}: {error}, for tensors", op=function.__name__) from None
     if out is not None and not hasattr(ours, "op"):
-        raise ArgumentError(f"np.{function.__name__}: expected no out= next to tensors", op=function.__name__)
+        raise ArgumentError(
+            f"np.{function.__name__}: out= is not supported for tensors; leave it out", op=function.__name__
+        )
     return ours(*args, **kwargs)
 
 
@@ -212,7 +216,7 @@ def unserved(name: str, function: Callable[..., Any], args: Any, kwargs: Any) ->
     out = kwargs.get("out")
     if any(isinstance(each, Tensor) for each in (out if isinstance(out, tuple) else (out,))):
         raise ArgumentError(
-            f"{name}: no function of mg serves it, and NumPy cannot write into a tensor; leave out= away"
+            f"{name}: minigrad has no such function, and NumPy cannot write into a tensor; pass no out="
         )
 
     def converted(value: Any) -> Any:
@@ -220,8 +224,8 @@ def unserved(name: str, function: Callable[..., Any], args: Any, kwargs: Any) ->
             return type(value)(map(converted, value))
         if isinstance(value, Tensor) and (isinstance(value, Tracer) or value.requires_grad):
             raise GradientError(
-                f"{name}: no function of mg serves it, and NumPy's would lose the gradient of {describe(value)}; "
-                f"use x.detach() if that is meant"
+                f"{name}: minigrad has no such function, and NumPy's would lose the gradient of "
+                f"{describe(value)}; use x.detach() if that is intended"
             )
         if isinstance(value, Tensor):
             value = array(value).view()

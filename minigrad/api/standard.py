@@ -89,9 +89,7 @@ def axes(x: Tensor, axis: Any) -> Any:
 def only_axis(name: str, x: Tensor, axis: int | None) -> int:
     """Return the axis, or 0 for None.  Raises ArgumentError for None if x has more than one dim."""
     if axis is None and x.ndim > 1:
-        raise ArgumentError(
-            f"{name}: {describe(x)} needs axis=; only a tensor of one dim at most does without", op=name
-        )
+        raise ArgumentError(f"{name}: {describe(x)} has more than one dim; pass axis=", op=name)
     return 0 if axis is None else axis
 
 
@@ -99,7 +97,7 @@ def only_ones(x: Tensor, axis: Any) -> tuple[int, ...]:
     """Return the axes as a tuple.  Raises ShapeError, a ValueError, unless each has length 1."""
     results = tuple(axes(x, axis))
     if any(-x.ndim <= d < x.ndim and x.shape[d] != 1 for d in results):
-        raise ShapeError(f"squeeze: {describe(x)} is not of length 1 along {axis}", op="squeeze")
+        raise ShapeError(f"squeeze: expected length 1 along axis {axis}, got {describe(x)}", op="squeeze")
     return results
 
 
@@ -236,7 +234,7 @@ def nonzero(x: Tensor, /) -> Any:
         If `x` has no dims.
     """
     if not x.ndim:
-        raise ShapeError(f"nonzero: {describe(x)} has no dim that a position could count along", op="nonzero")
+        raise ShapeError(f"nonzero: {describe(x)} has no dims, so it has no positions; use x.reshape(1)", op="nonzero")
     return OURS["nonzero"](x, as_tuple=True)
 
 

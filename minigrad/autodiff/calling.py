@@ -87,8 +87,8 @@ class Call(UserOp):
                 if mode.enabled and (x.is_variable or x.base is not None):
                     what = "a Var" if x.is_variable else "a view"
                     raise GradientError(
-                        f"{self.name}: mark_dirty was given {describe(x)}, {what}, into which nothing that is recorded "
-                        f"may write; clone() it first",
+                        f"{self.name}: mark_dirty was given {describe(x)}, {what}, which a recorded function "
+                        f"must not change; clone() it first",
                         op=self.name,
                     )
                 # This counts the write if the function wrote without a count, for example through NumPy.

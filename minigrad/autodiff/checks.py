@@ -126,8 +126,8 @@ def check_rules(node: BackpropOp, wanted: set[int] | None, name: str) -> None:
             if op.kind == "refusal":
                 raise GradientError(f"{name}: {op.doc}", op=op.label)
             raise GradientError(
-                f"{name}: {describe_node(node)} is not differentiable in its operand {op.operands[k]!r}; "
-                f"detach() the operand if that is meant"
+                f"{name}: {describe_node(node)} is not differentiable with respect to its operand "
+                f"{op.operands[k]!r}; detach() the operand if that is intended"
             )
 
 
@@ -137,8 +137,8 @@ def written(node: BackpropOp, name: str) -> GradientError:
         node = node.parents[0]
     return GradientError(
         f"{name}: the result of {describe_node(node)} was changed in place, under mg.no_grad() or through detach(), "
-        f"before it was used, so no gradient would fit its values; compute a new tensor instead, as in y = y + 1, or "
-        f"detach() it if no gradient is meant to pass"
+        f"before it was used, so no gradient is correct for its values; compute a new tensor instead, as in y = y + 1, "
+        f"or detach() it if no gradient is intended"
     )
 
 

@@ -43,7 +43,7 @@ class Context:
         for x in tensors:
             if x is not None and not isinstance(x, Tensor):
                 raise GradientError(
-                    f"save_for_backward: expected tensors and None, got {describe(x)}; keep that as ctx.name"
+                    f"save_for_backward: expected tensors and None, got {describe(x)}; store it as ctx.name"
                 )
         self._kept = tensors
 
@@ -139,8 +139,8 @@ def check_flat(name: str, parts: Sequence[Any]) -> None:
     for x in parts:
         if not isinstance(x, Tensor) and any(True for _ in tensors_in(x)):
             raise GradientError(
-                f"{name}: forward returned a {type(x).__name__} with tensors in it, which no gradient would reach; "
-                f"return each as a result of its own",
+                f"{name}: forward returned a {type(x).__name__} with tensors in it, which would get no gradient; "
+                f"return each tensor as a separate result",
                 op=name,
             )
 

@@ -76,7 +76,7 @@ class custom_vjp:
             if isinstance(args[k], Tensor):
                 raise GradientError(
                     f"{self.__name__}: argument {k} is {describe(args[k])}, and nondiff_argnums={self.nondiff} "
-                    f"declares that it is not a tensor; leave it out there, and let bwd return None for it"
+                    f"declares that it is not a tensor; remove {k} from it, and let bwd return None for it"
                 )
         return self.rule.apply(*args)
 

@@ -220,8 +220,8 @@ def pulled_back(call: Call, k: int, heads: Sequence[Tensor | None]) -> Tensor | 
         return partial
     if rule.foreign and host_array(partial).any():
         raise GradientError(
-            f"{call.op.label}: the derivative rule for {call.op.operands[k]!r} does not lead back to its g, so no "
-            f"tangent can be derived from it; leave out detach() and no_grad(), or declare jvp=",
+            f"{call.op.label}: the derivative rule for {call.op.operands[k]!r} does not use its g in recorded "
+            f"ops, so no tangent can be derived from it; remove detach() and no_grad(), or declare jvp=",
             op=call.op.label,
         )
     return None

@@ -83,8 +83,8 @@ class Call:
         rule = self.op.rules[0 if self.op.variadic else k]
         if rule is None:
             raise GradientError(
-                f"{self.op.label}: it is not differentiable in its operand {self.op.operands[k]!r}, so no tangent "
-                f"passes it; detach() the operand if that is meant",
+                f"{self.op.label}: it is not differentiable with respect to its operand "
+                f"{self.op.operands[k]!r}, so it has no tangent; detach() the operand if that is intended",
                 op=self.op.label,
             )
         return rule
@@ -131,7 +131,7 @@ class KeptCall(Call):
         if now != then:
             before, after = ("", "") if isinstance(x, Tracer) else (f", at version {then}", f" and is at version {now}")
             raise StorageError(
-                f"{self.name}: {self.op.label} kept its {named()}, {describe(x)}{before}, but it was changed in place "
+                f"{self.name}: {self.op.label} saved its {named()}, {describe(x)}{before}, but it was changed in place "
                 f"since{after}; clone() it before the change",
                 op=self.name,
             )
@@ -167,7 +167,7 @@ def as_result(call: Call, part: Any, y: Tensor) -> Tensor | None:
     if error is not None:
         where = f" on {part.device}" if error is DeviceError else ""
         raise error(
-            f"{call.op.label}: its rule of forward mode returned {describe(part)}{where}; expected a tangent of the "
+            f"{call.op.label}: its jvp rule returned {describe(part)}{where}; expected a tangent of the "
             f"result {describe(y)}{f' on {y.device}' if where else ''}",
             op=call.op.label,
         )
@@ -197,7 +197,7 @@ def check_tangent(call: Call, k: int) -> None:
     assert t is not None
     if not x.dtype.is_float:
         raise GradientError(
-            f"{call.op.label}: the operand {describe(x)} can have no tangent, got {describe(t)}; only floats have",
+            f"{call.op.label}: the operand {describe(x)} cannot have a tangent, got {describe(t)}; only floats can",
             op=call.op.label,
         )
     error = ShapeError if t.shape != x.shape else DTypeError if t.dtype is not x.dtype else None

@@ -321,7 +321,7 @@ def promote_number(dtype: DType, number: object) -> DType:
         return int64 if dtype is bool_ else dtype
     if isinstance(number, (float, np.floating)) or type(number) is ml_dtypes.bfloat16:
         return dtype if dtype.is_float else _default_float[0]
-    raise DTypeError(f"{number!r} is a {type(number).__name__}, and a number is a bool, an int or a float", dtype=dtype)
+    raise DTypeError(f"expected a bool, an int or a float, got {number!r}, a {type(number).__name__}", dtype=dtype)
 
 
 def name_number(number: Any) -> str:
@@ -342,7 +342,7 @@ def fit_number(number: Any, dtype: DType) -> bool | int | float:
             number.
     """
     if not isinstance(number, (bool, int, float, np.generic)):
-        raise DTypeError(f"{number!r:.40} is a {type(number).__name__}, and a number is a bool, an int or a float")
+        raise DTypeError(f"expected a bool, an int or a float, got {number!r:.40}, a {type(number).__name__}")
     if not dtype.is_int:
         if isinstance(number, (int, np.integer)) and not int64.lowest <= number <= int64.highest:
             raise DTypeError(_beyond(number), number=number, dtype=dtype)
@@ -365,7 +365,7 @@ def _beyond(number: Any) -> str:
     """Return the message for an int beyond int64: Python ints are read as int64 for every dtype."""
     shown = name_number(number)
     try:
-        return f"{shown} does not fit int64, as which ints are read; write a float, {float(number)!r}"
+        return f"{shown} does not fit int64, the dtype of Python ints; write a float, {float(number)!r}"
     except OverflowError:
         return f"{shown} is too large for any float"
 

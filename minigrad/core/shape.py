@@ -132,7 +132,7 @@ def _broadcast_two(op: str, lhs: Shape, rhs: Shape, shapes: tuple[Shape, ...]) -
             listed = " and ".join(str(shape) for shape in shapes if shape)
             raise ShapeError(
                 f"{op}: shapes {listed} do not broadcast: dim {dim} is {a} against {b}, "
-                f"and only equal sizes or 1 stretch",
+                f"and only equal sizes or 1 broadcast",
                 op=op, lhs=shapes[0], rhs=shapes[-1], shapes=shapes, dim=dim,
             )  # fmt: skip
         sizes.append(b if a == 1 else a)
@@ -180,7 +180,9 @@ def infer_hole(shape: tuple[Any, ...], numel: int, op: str = "reshape", source: 
     """
     open_dims = [dim for dim, size in enumerate(shape) if size == -1 or size == ()]
     if len(open_dims) > 1:
-        raise ShapeError(f"{op}: {shape} has {len(open_dims)} open sizes, and one can be inferred", op=op, shape=shape)
+        raise ShapeError(
+            f"{op}: {shape} has {len(open_dims)} sizes of -1, and only one can be inferred", op=op, shape=shape
+        )
     known = math.prod(size for dim, size in enumerate(shape) if dim not in open_dims)
     if open_dims and known and numel % known == 0:
         dim = open_dims[0]

@@ -86,7 +86,9 @@ class Kernel:
             check(-(1 << 63) <= n < 1 << 63, ArgumentError, f"{name}: {n} needs more than 64 bits")
         for x in tensors:
             if isinstance(x, Tracer):
-                raise GradientError(f"{name}: {describe(x)} belongs to a transform, which kernels do not pass", op=name)
+                raise GradientError(
+                    f"{name}: {describe(x)} belongs to a transform, which custom kernels do not support", op=name
+                )
         runtime = current_runtime(tensors[0].device)
         for x in tensors:
             check(x.device is tensors[0].device, DeviceError, f"{name}: {describe(x)} is on {x.device}")

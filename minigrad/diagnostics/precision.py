@@ -249,7 +249,7 @@ def compared(
             if rough.refused:
                 raise
             raise DTypeError(
-                f"{name}: f runs in float64 and not in {dtype}, for {error}; leave it out by dtypes="
+                f"{name}: f works in float64, but in {dtype} it raises: {error}; leave {dtype} out of dtypes="
             ) from error
         if rough.count < len(exact.vertices):
             rough.refuse(None)

@@ -41,7 +41,7 @@ class Inputs:
         for x in self.floats:
             if not x.dtype.is_float:
                 raise DTypeError(
-                    f"{name}: {describe(x)} can have no derivative, only floats have; convert it with .to(mg.float32), "
+                    f"{name}: {describe(x)} cannot have a derivative, only floats can; convert with .to(mg.float32), "
                     f"or leave it out of argnums",
                     op=name,
                 )

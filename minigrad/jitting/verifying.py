@@ -109,7 +109,8 @@ def verified(
     for (name, a), (_, b) in zip(wanted, [*leaves_of(result), *snapshot.values()], strict=True):
         if a != b:
             raise RecordingError(
-                f"{defined_at(function)}jit: {name} has other bits than in eager mode; the function reads something "
-                f"that a program repeats, such as a clock, an element of a NumPy array, or a number of another module"
+                f"{defined_at(function)}jit: {name} has other bits than in eager mode; the function reads a value "
+                f"that a program does not read again, such as a clock, an element of a NumPy array, or a variable of "
+                f"another module"
             )
     return result

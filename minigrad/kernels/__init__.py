@@ -1,1 +1,1 @@
-"""Loops over strided memory: scalar functions, templates, and the modules that are written from both."""
+"""Kernels: loops over strided memory, written as modules from scalar functions and templates."""

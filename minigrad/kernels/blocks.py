@@ -1,6 +1,6 @@
-"""Blocks of a template that pasting writes out: a choice, `if 1:`, and a loop over numbers, `for i in each(4):`.
+"""Expand the two kinds of blocks in a template: the choice `if 1:` and the loop `for i in each(4):`.
 
-Both are Python that a reader follows in the template, and neither is left in a kernel.
+Both are ordinary Python syntax for a reader of the template.  Neither of them remains in a kernel.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ LOOP = re.compile(r"( *)for (\w+) in each\((\w+)\):")
 
 
 def unrolled(lines: Sequence[str], constants: Mapping[str, str]) -> list[str]:
-    """The block under `for i in each(WIDTH):`, once for each i: 0 to WIDTH - 1, or those of a tuple.
+    """Return the lines with each loop `for i in each(WIDTH):` replaced by copies of its body.
 
-    The index becomes a number there, as a part of a name too: x_i is x_0.
+    There is one copy for each i from 0 to WIDTH - 1, or for each i in WIDTH if WIDTH is a tuple.  A copy contains the
+    value instead of the index, also as a part of a name: for i = 0, `x_i` becomes `x_0`.
     """
     copies: list[str] = []
     k = 0
@@ -36,10 +37,12 @@ def unrolled(lines: Sequence[str], constants: Mapping[str, str]) -> list[str]:
 
 
 def chosen(lines: Sequence[str]) -> list[str]:
-    """Without the lines under `if 0:`.  Those under another number are there without a condition, and those under its
-    `else:` are not."""
+    """Return the lines without the block under `if 0:`, and without the `else:` block of `if` with any other number.
+
+    The blocks that remain lose their condition and one level of indentation.
+    """
     kept: list[str] = []
-    blocks: list[tuple[int, bool]] = []  # the blocks that enclose a line: their indentation, and whether they are kept
+    blocks: list[tuple[int, bool]] = []  # the indentation of each enclosing block, and whether the block is kept
     for line in lines:
         depth = depth_of(line)
         left = None
@@ -56,5 +59,5 @@ def chosen(lines: Sequence[str]) -> list[str]:
 
 
 def depth_of(line: str) -> int:
-    """Return the indentation of a line."""
+    """Return the number of spaces at the beginning of a line."""
     return len(line) - len(line.lstrip())

@@ -1,13 +1,14 @@
-"""From machine code at an address to a function that Python calls with arrays.
+"""Make a Python function from the address of a kernel's machine code.
 
-A compiled kernel is `kernel(first, last, table)` (`kernels/cpu/native.py`).  A call makes the table of addresses: of a
-flag, the numbers, the operands and the results.  Then it runs the tasks, all in one call or divided between threads by
-`team`.  The numbers begin with the count of tasks, and with whether the kernel has an end: one more call with
-first == last after all tasks.  A call returns the flag, which a kernel sets for an index that is out of range.
+A compiled kernel is `kernel(first, last, table)` (`kernels/cpu/native.py`).  A call builds the table of the addresses
+of the flag, the numbers, the operands and the results.  Then it runs the tasks, all in one call of the kernel or
+divided between threads by `team`.  The first two numbers are the count of tasks and whether the kernel has an end,
+which is one more call with first == last after all tasks.  A call returns the flag, which a kernel sets if an index is
+out of range.
 
-The function is one of CPython's kind, written in LLVM: it reads where an array begins from the array itself, so a call
-costs a quarter of the time that Numba's own entry needs to unpack as many arrays.  `team` is the only parallel loop of
-all kernels.
+The function is a CPython builtin whose code is written in LLVM's language.  It reads the address of an array's data
+from the array object itself, so a call takes a quarter of the time that Numba's own entry point needs to unpack the
+same number of arrays.  `team` is the only parallel loop, and all kernels share it.
 """
 
 from __future__ import annotations
@@ -27,9 +28,9 @@ from minigrad.kernels.store import Kernel, forks_wait, load, of_llvm
 
 Call = Callable[..., bool]
 METH_FASTCALL = 0x80
-OBJECT = object.__basicsize__  # bytes in front of an array's first field, which is its address; the type comes last
+OBJECT = object.__basicsize__  # bytes of an object's head, which ends with the type; an array's address follows
 
-# TYPE_AT and DATA_AT are offsets in an array object; other names in capitals are Python objects.
+# TYPE_AT and DATA_AT are offsets in an array object.  The other names in capitals are Python objects.
 TRAMPOLINE = """
 @ARRAY = external global i8
 @TYPE_ERROR = external global i8
@@ -42,7 +43,7 @@ declare ptr @PyBool_FromLong(i64)
 
 @team = global ptr null
 @words = private constant [45 x i8] c"a kernel takes NumPy arrays and nothing else\\00"
-@empty = private constant [58 x i8] c"there is no memory for what a kernel keeps while it works\\00"
+@empty = private constant [43 x i8] c"a kernel found no memory for its workspace\\00"
 
 define internal ptr @run(ptr %self, ptr %args, i64 %n, i1 %shared, i1 %brief) {
 entry:
@@ -162,7 +163,7 @@ call, threads = team_mates()
 
 @njit("void(int64, int64, int64)", parallel=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 def kernel(code, tasks, table):
-    """Each thread does one run of neighbouring tasks.  The flag is -1 if one of them had no memory."""
+    """Run one range of consecutive tasks per thread.  The flag becomes -1 if a task finds no memory."""
     workers = min(tasks, threads())
     for w in prange(workers):
         call(code, tasks * w // workers, tasks * (w + 1) // workers, table)
@@ -170,7 +171,7 @@ def kernel(code, tasks, table):
 
 
 class Method(ctypes.Structure):
-    """CPython's PyMethodDef."""
+    """The struct `PyMethodDef` of CPython, which describes a builtin function."""
 
     _fields_ = (
         ("name", ctypes.c_char_p), ("function", ctypes.c_void_p), ("flags", ctypes.c_int), ("doc", ctypes.c_char_p),
@@ -179,15 +180,20 @@ class Method(ctypes.Structure):
 
 @cache
 def trampoline() -> tuple[dict[str, int], dict[str, Method]]:
-    """The addresses of the compiled TRAMPOLINE, and its functions as CPython describes them; made once, since what they
-    hold is called for as long as the process lives."""
+    """Return the addresses of the compiled TRAMPOLINE, and its three functions as CPython describes them.
+
+    Both are made once and stay in memory, because Python may call the functions until the process ends.
+    """
     names = ("brief", "alone", "shared")
     addresses = linked("trampoline", TRAMPOLINE, (*names, "team"))
     return addresses, {name: Method(name.encode(), addresses[name], METH_FASTCALL, b"") for name in names}
 
 
 def linked(name: str, text: str, symbols: Sequence[str]) -> dict[str, int]:
-    """Return the addresses of functions in LLVM's language that read arrays and name objects of Python."""
+    """Return the addresses of the symbols of a text in LLVM's language.
+
+    The text may read arrays, refer to Python objects (ARRAY, TYPE_ERROR, MEMORY_ERROR) and call functions of CPython.
+    """
     check_layout()
     objects_of = {"ARRAY": np.ndarray, "TYPE_ERROR": TypeError, "MEMORY_ERROR": MemoryError}
     positions = {word: id(each) for word, each in objects_of.items() if f"@{word} =" in text}
@@ -201,26 +207,29 @@ def linked(name: str, text: str, symbols: Sequence[str]) -> dict[str, int]:
 
 
 def check_layout() -> None:
-    """Raise KernelError unless an array stores its address and its type at the expected offsets of this Python."""
+    """Raise KernelError unless array objects of this Python have their type and data at the expected offsets."""
     array, word = np.empty(1), ctypes.c_void_p
     begin, kind = (word.from_address(id(array) + position).value for position in (OBJECT, OBJECT - ctypes.sizeof(word)))
     if (begin, kind) != (array.ctypes.data, id(np.ndarray)):
-        raise KernelError("this Python or NumPy lays arrays out in a way that compiled kernels cannot read")
+        raise KernelError(
+            "this Python or NumPy stores arrays in a way that compiled kernels cannot read; "
+            "set NUMBA_DISABLE_JIT=1 to run them as Python"
+        )
 
 
 @cache
 def maker() -> Callable[..., Any]:
-    """CPython's own maker of functions that are written in C."""
+    """Return CPython's own constructor of builtin functions, `PyCFunction_NewEx`."""
     make = ctypes.pythonapi.PyCFunction_NewEx
     make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
     return make
 
 
 def function(kernel: Kernel, kind: str) -> Call:
-    """Return the function that runs a kernel; its arguments are the arrays and then the numbers.
+    """Return the function that runs a kernel.  Its arguments are the arrays, and then the array of numbers.
 
-    kind: "brief" keeps the GIL if there is one task, "alone" always releases it, "shared" divides the tasks between
-    threads.
+    kind: "brief" keeps the GIL if there is only one task, "alone" always releases the GIL, and "shared" divides the
+    tasks between threads.
     """
     if kernel.python is not None:
         return plain(kernel.python)
@@ -238,17 +247,17 @@ def function(kernel: Kernel, kind: str) -> Call:
 
 @cache
 def team() -> Kernel:
-    """The compiled loop that shares tasks."""
+    """Return the compiled parallel loop, which divides tasks between threads."""
     return load("team", TEAM.format(hash=version("native.py")))
 
 
 def nothing(*arrays: Any) -> bool:
-    """How a kernel is called that was compiled for others."""
+    """Do nothing: the substitute for a kernel that is compiled for other processes."""
     return False
 
 
 def plain(kernel: Callable[..., None]) -> Call:
-    """The same without a compiler."""
+    """Return the function that runs a kernel as plain Python, without a compiler."""
 
     def call(*arrays: Any) -> bool:
         numbers = arrays[-1]

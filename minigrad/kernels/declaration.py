@@ -1,8 +1,8 @@
-"""The source text of a function.
+"""Find the source text of a function.
 
-A declaration is compiled from its text, so the text has to be the one that Python runs: not the lines of a file that
-was edited since, nor those of another function.  So the text is compiled as Python does it and compared with the
-code of the function.  `scalar.py` parses the text.
+A declaration is compiled from its text, so the text must be that of the function that Python runs.  The file may have
+been edited since it was loaded, or its lines may belong to another function.  Therefore the text is compiled as Python
+does it, and the result is compared with the code object of the function.  `scalar.py` checks the parsed text.
 """
 
 from __future__ import annotations
@@ -20,16 +20,17 @@ from unicodedata import normalize
 
 from minigrad.errors import DeclarationError
 
-HEAD = re.compile(r"^\s*def\s+(\w+)")  # one pattern for all names, because importing minigrad searches for a hundred
+HEAD = re.compile(r"^\s*def\s+(\w+)")  # one pattern for all names: `import minigrad` searches for a hundred
 IMPORT = ast.parse("import math").body[0]
-ROOTS = 4  # largest number of names before a dot that are tried as modules
-CLOSING = 20  # largest number of lines of closing brackets after the last line with code
+ROOTS = 4  # at most this many names before a dot are tried as modules
+CLOSING = 20  # at most this many lines of closing brackets follow the last line with code
 
 
 def definition(function: Callable[..., Any]) -> tuple[ast.FunctionDef, str]:
-    """The parsed `def` of a function, and "file:line".  Works for files and notebook cells.
+    """Return the parsed `def` of a function, and its location as "file:line".
 
-    Raises DeclarationError where Python keeps no source, as at a bare `python` prompt, or another one than it runs.
+    The function may be defined in a file or a notebook cell.  Raises DeclarationError if Python keeps no source, as at
+    a bare `python` prompt, or if the source differs from the code that Python runs.
     """
     code = getattr(function, "__code__", None)
     if not isinstance(code, CodeType):
@@ -38,7 +39,7 @@ def definition(function: Callable[..., Any]) -> tuple[ast.FunctionDef, str]:
     if name == "<lambda>":
         raise DeclarationError(f"{where}: a lambda has no name to declare; write `def name(...):`", op=name)
     node = find(code, linecache.getlines(code.co_filename, function.__globals__))
-    if node is None:  # the file may have been edited and loaded again since its lines were read
+    if node is None:  # the file may have been edited and reloaded since `linecache` read its lines
         linecache.checkcache(code.co_filename)
         lines = linecache.getlines(code.co_filename, function.__globals__)
         if not lines:
@@ -49,20 +50,20 @@ def definition(function: Callable[..., Any]) -> tuple[ast.FunctionDef, str]:
     if node is None:
         raise DeclarationError(
             f"the text of {name} at {where} is not what Python runs; the file has changed since it was loaded, or "
-            f"another tool has rewritten the function",
+            f"another tool has rewritten the function; load it again",
             op=name,
         )
     return node, where
 
 
 def find(code: CodeType, lines: list[str]) -> ast.FunctionDef | None:
-    """The `def` among the lines of a file that some code was compiled from; None if that is not there."""
-    # Only these lines are parsed, not the file: importing minigrad reads a hundred declarations.
+    """Return the `def` that a code object was compiled from, among the lines of a file; None if it is absent."""
+    # Only the lines of this function are parsed, not the file, because `import minigrad` reads a hundred declarations.
     name, free = code.co_name, code.co_freevars
     first = code.co_firstlineno - 1
     while first < len(lines) and name not in HEAD.findall(normalize("NFKC", lines[first])):
         first += 1
-    # The same text produces the same code inside a function that defines the names of its closure.
+    # A function with a closure compiles to the same code only inside a function that defines the names of the closure.
     head = f"def outer({', '.join(free)}):\n {'pass' if name in free else f'global {name}'}\n if True:\n"
     last = max((line for _, _, line in code.co_lines() if line is not None), default=first + 1)
     for end in range(last, min(last + CLOSING, len(lines)) + 1):
@@ -80,8 +81,8 @@ def find(code: CodeType, lines: list[str]) -> ast.FunctionDef | None:
 
 
 def is_text(tree: ast.Module, code: CodeType) -> bool:
-    """Return whether some code comes from the text of a function that is inside another function."""
-    # Python compiles a call of math.exp differently if the file imports math, and this holds for every module.
+    """Return whether a code object was compiled from a tree in which its function is inside another function."""
+    # Python compiles `math.exp(x)` differently if the file imports math.  The same is true for every other module.
     if is_code(ast.Module([IMPORT, *tree.body], []), code) or is_code(tree, code):
         return True
     called = {node.func.value.id for node in ast.walk(tree) if is_call_of_attribute(node)}  # type: ignore[attr-defined]
@@ -91,34 +92,37 @@ def is_text(tree: ast.Module, code: CodeType) -> bool:
 
 
 def is_call_of_attribute(node: ast.AST) -> bool:
-    """Whether a node is a call such as `np.sin(x)`."""
+    """Return whether a node is a call such as `np.sin(x)`."""
     func = node.func if isinstance(node, ast.Call) else None
     return isinstance(func, ast.Attribute) and isinstance(func.value, ast.Name)
 
 
 def import_of(names: Iterable[str]) -> ast.stmt:
-    """The statement that imports some names."""
+    """Return the statement that imports the modules with these names."""
     return ast.fix_missing_locations(ast.Import([ast.alias(name) for name in names], lineno=1, col_offset=0))
 
 
 def is_code(tree: ast.Module, code: CodeType) -> bool:
-    """Whether some code is what Python makes of it."""
+    """Return whether Python compiles a tree to a code object."""
     (outer,) = (value for value in compile(tree, "", "exec").co_consts if isinstance(value, CodeType))
     inner = (value for value in outer.co_consts if isinstance(value, CodeType) and value.co_name == code.co_name)
     return any(fingerprint(value) == fingerprint(code) for value in inner)
 
 
 def fingerprint(code: CodeType) -> tuple[Any, ...]:
-    """Return the parts that equivalent code objects share."""
+    """Return the attributes that are equal for two code objects of the same text."""
     values = [repr(value) for value in code.co_consts if not isinstance(value, (str, CodeType))]
     return code.co_code, code.co_names, code.co_varnames, code.co_freevars, values
 
 
 def closure_of(function: Callable[..., Any]) -> dict[str, Any]:
-    """Return the variables around a function that was declared inside another function."""
+    """Return the closure variables of a function that is declared inside another function.
+
+    A variable that has no value yet is None.
+    """
     names, cells = function.__code__.co_freevars, getattr(function, "__closure__", None) or ()
     values = {}
     for name, cell in zip(names, cells, strict=True):
-        with suppress(ValueError):  # raised for a name that is assigned later, such as the function's own name
+        with suppress(ValueError):  # raised for a variable without a value yet, such as the function's own name
             values[name] = cell.cell_contents
     return dict.fromkeys(names) | values

@@ -1,7 +1,8 @@
-"""The numbers of a kernel by name: stated once, for the code that packs them and the template that reads them.
+"""Name the numbers of a kernel once, for the code that packs them and for the template that reads them.
 
-A template reads `N.cols` for a number and `N.sizes[d]` for one of a list; `specialize` pastes the index of each among
-the numbers.  The packer takes them by name, so no code counts indices.
+The numbers are the scalar arguments of a kernel: sizes, offsets, strides.  A template reads `N.cols` for a single
+number and `N.sizes[d]` for an entry of a list; `specialize` replaces both by an index into the array of numbers.  The
+code that packs the numbers passes them by name, so no code counts indices.
 """
 
 from __future__ import annotations
@@ -15,12 +16,18 @@ from minigrad.errors import KernelError
 
 
 class Fields:
-    """Names of numbers: single numbers, then lists, then groups that are repeated for the result and each operand.
+    """The names of the numbers: single numbers, then lists, then one group for the result and for each operand.
 
-    numbers: "m n k rank". lists: "sizes[rank] steps[rank]", whose length is the number in brackets; the last may be
-    "runs", of any length, if no groups follow.  each: "offset step strides[rank]", of which `N.offset[0]` is
-    the result's, `N.offset[1]` the first operand's; results: whether results have groups, too.  A length that is known
-    beforehand is written as such: "sizes[3]".
+    numbers: the names of the single numbers, such as "m n k rank".
+
+    lists: the names of the lists, such as "sizes[rank] steps[rank]".  The name in brackets is the number that is the
+    length of the list.  A constant length is written as an integer: "sizes[3]".  The last list may have any length, and
+    then no brackets, if no groups follow.
+
+    each: the names in a group, such as "offset step strides[rank]".  `N.offset[0]` is the offset of the result, and
+    `N.offset[1]` that of the first operand.
+
+    results: whether results have groups, too.  If not, `N.offset[0]` is the offset of the first operand.
     """
 
     def __init__(self, numbers: str, lists: str = "", each: str = "", results: bool = True) -> None:
@@ -48,7 +55,10 @@ class Fields:
         return ", ".join(names) + (f"; then of {of} {', '.join(each)}" if each else "")
 
     def count(self, groups: int) -> int:
-        """How many numbers there are, of which each list has a known length; groups: the result and the operands."""
+        """Return how many numbers there are, if the length of each list is a constant.
+
+        groups: the number of groups, for the results and the operands.
+        """
         return int(str(self.start.plus(self.size, groups)))
 
     def length(self, name: str) -> str:
@@ -56,7 +66,7 @@ class Fields:
         return self.positions[name][1] if name in self.positions else self.groups[name][1]
 
     def position(self, name: str, inner: str = "", group: str = "") -> str:
-        """The text of a place among the numbers: of a number, or of entry `inner` of a list, in a group of `each`."""
+        """Return the text of the index of a number, or of entry `inner` of a list, in a group if `group` is given."""
         whole: Any
         if name in self.groups and group.isdigit():
             whole = self.start.plus(self.size, int(group)).plus(self.groups[name][0])
@@ -65,14 +75,17 @@ class Fields:
         elif name in self.positions:
             whole = self.positions[name][0]
         else:
-            raise KernelError(f"there is no number {name!r} among {', '.join([*self.positions, *self.groups])}")
+            raise KernelError(f"there is no number {name!r} in the list {', '.join([*self.positions, *self.groups])}")
         return f"{whole} + {inner}" if inner else str(whole)
 
     def pack(self, *each: Sequence[Any], **values: Any) -> list[int]:
-        """The numbers in their places.  each: for the result and every operand, the values of a group in order.  A
-        length that is not given is that of its first list.
+        """Return all numbers in their order.
 
-        Raises KernelError unless every other name is given once and every list has the length that its number says.
+        each: for each result and operand, the values of its group in order.  values: the other numbers and lists by
+        name.  If a number is not given and is the length of a list, it is taken from the first such list.
+
+        Raises KernelError unless every other name is given, no unknown name is given, and every list has its stated
+        length.
         """
         lists = [(length, values[name]) for name, length in self.lists if name in values]
         lists += [(length, value) for group in each for (_, length), value in zip(self.each, group, strict=True)]
@@ -81,7 +94,9 @@ class Fields:
                 values.setdefault(length, len(value))
         if values.keys() != self.positions.keys():
             wrong = ", ".join(sorted(values.keys() ^ self.positions.keys()))
-            raise KernelError(f"a kernel is told {', '.join(self.positions)}; {wrong} is missing or not among them")
+            raise KernelError(
+                f"a kernel expects the numbers {', '.join(self.positions)}; {wrong} is missing or unknown"
+            )
         packed = [int(values[name]) for name in self.numbers]
         for name, length in self.lists:
             packed += self.entries(name, length, values[name], values)
@@ -92,29 +107,29 @@ class Fields:
 
     @staticmethod
     def entries(name: str, length: str, value: Sequence[int], values: Mapping[str, Any]) -> list[int]:
-        """A list that is as long as it should be."""
+        """Return a list as integers, after checking that it has its stated length."""
         wanted = int(length) if length.isdecimal() else values.get(length)
         if length and len(value) != wanted:
-            raise KernelError(f"the list {name} has {len(value)} entries, and {length} says {wanted}")
+            raise KernelError(f"the list {name} has {len(value)} entries, but {length} is {wanted}")
         return [int(entry) for entry in value]
 
 
 def parsed(word: str) -> tuple[str, str]:
-    """ "sizes[rank]" as ("sizes", "rank"), "offset" as ("offset", "")."""
+    """Return "sizes[rank]" as ("sizes", "rank"), and "offset" as ("offset", "")."""
     match = re.fullmatch(r"(\w+)(?:\[(\w+)\])?", word)
     assert match is not None, word
     return match[1], match[2] or ""
 
 
 class Position:
-    """A number of places, and the lengths of some lists behind them."""
+    """A count of numbers: a constant plus multiples of the lengths of lists."""
 
     def __init__(self, count: int, lengths: Sequence[str] = ()) -> None:
         known = [int(length) for length in lengths if length.isdecimal()]
         self.count, self.lengths = count + sum(known), Counter(length for length in lengths if not length.isdecimal())
 
     def plus(self, other: Position, times: int = 1) -> Position:
-        """This and so many of another."""
+        """Return the sum of this position and `times` times the other one."""
         total = Position(self.count + times * other.count)
         total.lengths = Counter(self.lengths)
         for name, count in other.lengths.items():

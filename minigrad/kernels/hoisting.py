@@ -1,9 +1,10 @@
-"""Which parts of a scalar function are the same for every element?  They are computed once, in float64, by Python.
+"""Find the parts of a scalar function that are the same for every element, and compute them once per launch.
 
-A rule such as `lr / (1 - beta1**step) * m` reads numbers that all elements share.  `hoisted` splits it: a scalar
-function of elements and constants, which becomes a kernel, and a Python function that computes the constants before
-each launch.  So the kernel reads one number instead of a power, `1 - beta1` is not rounded to float32 before the
-subtraction, and other hyper-parameters compile nothing.
+A scalar function such as `lr / (1 - beta1**step) * m` reads hyper-parameters, which all elements share.  `hoisted`
+splits it into two functions.  One is a scalar function of elements and constants, which becomes a kernel.  The other is
+a Python function, which computes the constants in float64 before each launch.  So the kernel reads one number instead
+of computing a power, `1 - beta1` is not rounded to float32 before the subtraction, and new values of the
+hyper-parameters compile nothing.
 """
 
 from __future__ import annotations
@@ -20,10 +21,10 @@ from minigrad.kernels.scalar import checked, strip_docstring
 
 
 class Hoisting(ast.NodeTransformer):
-    """Replaces the largest expressions that no element is part of by names.
+    """Replaces the largest expressions that do not depend on an element by names.
 
-    uniform: the names that stand for such values.  taken: all names of the function.  constants: the expressions, by
-    the name that stands for each.
+    uniform: the names whose values are the same for all elements.  taken: all names of the function.  constants: the
+    replaced expressions, by the name that replaces each of them.
     """
 
     def __init__(self, uniform: set[str], taken: set[str]) -> None:
@@ -31,7 +32,7 @@ class Hoisting(ast.NodeTransformer):
         self.constants: dict[str, ast.expr] = {}
 
     def is_uniform(self, node: ast.AST) -> bool:
-        """Return whether an expression reads hyper-parameters and nothing else."""
+        """Return whether an expression reads hyper-parameters only, at least one."""
         names = {each.id for each in ast.walk(node) if isinstance(each, ast.Name)} - {"math", "abs", "round"}
         return bool(names) and names <= self.uniform
 
@@ -44,7 +45,7 @@ class Hoisting(ast.NodeTransformer):
         return self.generic_visit(node)
 
     def named(self, node: ast.expr) -> str:
-        """Return the name of a constant: a hyper-parameter's own, or a new one for an expression."""
+        """Return the name of a constant: the name of a hyper-parameter, or a new name for an expression."""
         for name, other in self.constants.items():
             if ast.dump(other) == ast.dump(node):
                 return name
@@ -57,10 +58,11 @@ class Hoisting(ast.NodeTransformer):
 
 
 def hoisted(scalar: ScalarFn, columns: int) -> tuple[ScalarFn, Callable[..., tuple[float, ...]]]:
-    """Split a scalar function whose arguments from `columns` on are the same for all elements.
+    """Split a scalar function whose arguments from position `columns` on are the same for all elements.
 
-    Returns the scalar function of the first arguments and the constants, and the Python function that computes these
-    from the other arguments.  Raises DeclarationError where a name of such a number is assigned again.
+    Returns a scalar function of the first `columns` arguments and the constants, and the Python function that computes
+    the constants from the other arguments.  Raises DeclarationError if the function assigns a new value to a name that
+    is the same for all elements.
     """
     uniform, before, inner = set(scalar.args[columns:]), [], []
     every = {node.id for node in ast.walk(scalar.node) if isinstance(node, ast.Name)} | set(scalar.args)
@@ -85,7 +87,7 @@ def hoisted(scalar: ScalarFn, columns: int) -> tuple[ScalarFn, Callable[..., tup
 
 
 def function_of(name: str, args: tuple[str, ...], body: list[Any]) -> ast.FunctionDef:
-    """Return a definition with a body."""
+    """Return a function definition with this name, these arguments and this body."""
     head = ast.parse(f"def {name}({', '.join(args)}): pass").body[0]
     assert isinstance(head, ast.FunctionDef)
     head.body = body
@@ -93,7 +95,7 @@ def function_of(name: str, args: tuple[str, ...], body: list[Any]) -> ast.Functi
 
 
 def compiled(node: ast.FunctionDef, where: str) -> Callable[..., tuple[float, ...]]:
-    """Return the Python function of a definition."""
+    """Return the Python function of a definition; where: the text for tracebacks."""
     space: dict[str, Any] = {"math": math}
     exec(compile(ast.Module([node], []), f"<constants of {where}>", "exec"), space)
     function: Callable[..., tuple[float, ...]] = space[node.name]

@@ -1,15 +1,16 @@
-"""Integer power, quotient, remainders and divisor that mean the same everywhere, pasted above the loops that use them.
+"""Integer power, division, remainders and gcd, defined for all operands and equal on all targets.
 
-Machine division traps or differs at zero and for the lowest number by -1, and Numba's `**` converts integers to floats
-above an exponent of 65536.  Here x // 0 = x % 0 = 0 as in NumPy, everything else wraps, and the result of a negative
-exponent is the integer part of the quotient: 0, except for bases 1 and -1.
+The machine's division traps, or differs between processors, if the divisor is zero or if the lowest integer is divided
+by -1.  Numba's `**` converts integers to floats if the exponent is above 65536.  Here x // 0 = x % 0 = 0 as in NumPy,
+and all other results wrap.  A negative exponent returns the integer part of the quotient: 0, except for bases 1 and -1.
+The functions are pasted above the loops that call them.
 """
 
 import numpy as np
 
 
 def int_power(base, exponent):
-    """base to the exponent by repeated squaring, modulo 2**64."""
+    """Return base to the power of exponent, modulo 2**64, by repeated squaring."""
     n = np.uint64(exponent)
     b = np.int64(base)
     if exponent < 0:
@@ -28,7 +29,7 @@ def int_power(base, exponent):
 
 
 def int_divide(a, b):
-    """Return the largest integer not above a/b; 0 for b = 0."""
+    """Return the largest integer that is not above a / b; 0 for b = 0."""
     if b == 0:
         return np.int64(0)
     if b == -1:
@@ -37,14 +38,14 @@ def int_divide(a, b):
 
 
 def int_modulo(a, b):
-    """a - b * (a // b), with the sign of b; 0 for b = 0."""
+    """Return a - b * (a // b), which has the sign of b; 0 for b = 0."""
     if b == 0 or b == -1:
         return np.int64(0)
     return np.int64(a % b)
 
 
 def int_fmod(a, b):
-    """a - b * (a / b without its fraction), with the sign of a; 0 for b = 0."""
+    """Return a - b * trunc(a / b), which has the sign of a; 0 for b = 0."""
     if b == 0 or b == -1:
         return np.int64(0)
     r = a % b
@@ -52,7 +53,10 @@ def int_fmod(a, b):
 
 
 def int_gcd(a, b):
-    """The greatest common divisor of |a| and |b|, that of 0 and 0 being 0; unsigned, for |-2**63| is 2**63."""
+    """Return the greatest common divisor of |a| and |b|; 0 if both are 0.
+
+    The computation is unsigned, because |-2**63| = 2**63 does not fit into int64.
+    """
     x = np.uint64(a) if a >= 0 else np.uint64(abs(np.int64(a)))
     y = np.uint64(b) if b >= 0 else np.uint64(abs(np.int64(b)))
     while y != np.uint64(0):

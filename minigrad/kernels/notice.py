@@ -1,8 +1,8 @@
-"""Notices for a user who waits for the compiler, printed once.
+"""Print a notice, once per process, for a user who waits for the compiler.
 
-A kernel that is not in the cache takes some tenths of a second, a large one a few seconds.  In a terminal or a notebook
-the first long compilation prints what it does, and that this happens only once.  A cache that cannot be used is always
-reported: it costs every process its time.
+A kernel that is not in the cache takes some tenths of a second to compile, a large one a few seconds.  In a terminal or
+a notebook, the first long compilation prints which kernel it compiles, and that this happens only once.  An unusable
+cache is always reported, because it costs every process this time.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ _forgone = False
 
 
 def watched() -> bool:
-    """Return whether a user sees the line: stderr is a terminal, or a notebook shows it."""
+    """Return whether a user sees the notice: stderr is a terminal, or a notebook shows the output."""
     if in_notebook():
         return True
     try:
         return sys.stderr.isatty()
-    except (AttributeError, ValueError):  # stderr is missing, as under pythonw, or closed
+    except (AttributeError, ValueError):  # stderr does not exist, as under pythonw, or is closed
         return False
 
 
 def in_notebook() -> bool:
-    """Return whether Jupyter runs this process."""
+    """Return whether this process is the kernel of a Jupyter notebook."""
     return "ipykernel" in sys.modules
 
 
 @contextmanager
 def patience(name: str) -> Iterator[None]:
-    """Around a compile: after PATIENCE, one line, the first time in a process."""
+    """Print the notice once per process if a `with` block takes longer than PATIENCE."""
     if _said or not watched():
         yield
         return
@@ -50,13 +50,13 @@ def patience(name: str) -> Iterator[None]:
 
 
 def silence() -> None:
-    """Print no notices in this process: the process that started it reports the compilation."""
+    """Print no notices in this process, because the process that started it reports the compilation."""
     global _said
     _said = True
 
 
 def say(name: str) -> None:
-    """Print the line: on stderr, except in a notebook, which shows stderr as an error."""
+    """Print the notice on stderr; in a notebook on stdout, because a notebook shows stderr as an error."""
     global _said
     if _said:
         return
@@ -70,7 +70,7 @@ def say(name: str) -> None:
 
 
 def forgo(reason: str) -> None:
-    """Print why kernels are not stored on disk, once per process, whether stderr is a terminal or not."""
+    """Print why kernels are not stored on disk, once per process, whether or not stderr is a terminal."""
     global _forgone
     if _forgone or sys.stderr is None:
         return

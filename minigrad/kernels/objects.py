@@ -1,11 +1,11 @@
 """Object code: the result of compiling a kernel, stored next to its text and linked without the compiler.
 
-Compiled code does not need Numba.  A file of object code records the processor, the versions and the text from which it
-was made, and the hash of its content.  It is read only if all of these agree.  LLVM links a file in a fifth of a
-millisecond; importing Numba takes half a second.
+Compiled code does not need Numba.  A file of object code records the processor and the versions for which it was made,
+the hash of the text from which it was made, and the hash of its own content.  It is used only if all of these agree.
+LLVM links a file in a fifth of a millisecond; importing Numba takes half a second.
 
-If the object code needs a name that the process does not define, Numba is imported, which defines such names.  A name
-that Numba does not define either is an error, never a wrong call.
+If the object code needs a name that the process does not define, Numba is imported to define it.  If Numba does not
+define the name either, linking raises KernelError.
 """
 
 from __future__ import annotations
@@ -29,20 +29,23 @@ from minigrad.errors import KernelError
 from minigrad.kernels.cpu.processor import tuning
 
 MAGIC = b"minigrad object code 2\n"
-# Settings of Numba that affect how a kernel runs or what is printed about it, but not its machine code.
+# Numba's settings that affect how a kernel runs or which messages appear, but not its machine code.
 RUNNING = tuple(f"NUMBA_{name}" for name in (
     "NUM_THREADS", "THREADING_LAYER", "CACHE_DIR", "DISABLE_JIT", "DEBUG_CACHE", "WARNINGS", "DISABLE_PERFORMANCE_WARN",
     "COLOR_SCHEME", "SHOW_HELP", "FULL_TRACEBACKS", "CAPTURED_ERRORS", "CUDA", "ENABLE_CUDASIM", "DUMP", "TRACE",
 ))  # fmt: skip
-# Defaults of the settings that affect the machine code.
+# The default values of the settings that affect the machine code.
 USUAL = {"OPT": 3, "LOOP_VECTORIZE": 1, "SLP_VECTORIZE": 0, "BOUNDSCHECK": None, "DEBUGINFO_DEFAULT": 0,
          "CPU_NAME": None, "CPU_FEATURES": None}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class ObjectCode:
-    """code: an object file. symbols: its exported functions and numbers. needs: the external names in the text that it
-    was made from, which may be more than it needs."""
+    """Object code, and the names that it defines and needs.
+
+    code: an object file.  symbols: the functions and variables that it exports.  needs: the external names in the text
+    from which it was made; the object file may need only some of them.
+    """
 
     symbols: tuple[str, ...]
     needs: tuple[str, ...]
@@ -54,7 +57,7 @@ class ObjectCode:
 
 @cache
 def fits() -> str:
-    """Return the origin of object code of this process, as text: processor, tuning, versions, Numba's settings."""
+    """Return the origin of this process's object code, as text: processor, tuning, versions, Numba's settings."""
     import llvmlite.binding as llvm
 
     features = llvm.get_host_cpu_features()
@@ -64,7 +67,7 @@ def fits() -> str:
 
 @cache
 def made_by() -> str:
-    """Return the kind of machine, and the versions of the compilers."""
+    """Return LLVM's target and the versions of Python, Numba and llvmlite as text."""
     import llvmlite
     import llvmlite.binding as llvm
 
@@ -73,9 +76,9 @@ def made_by() -> str:
 
 
 def numba_version() -> str:
-    """Return Numba's version without importing it: from its version file, otherwise from its metadata.
+    """Return Numba's version without importing Numba: from its version file, otherwise from its metadata.
 
-    For the metadata Python imports thirty modules.
+    Reading the metadata is slower, because Python imports thirty modules for it.
     """
     spec = find_spec("numba")
     if spec is not None and spec.origin:
@@ -89,15 +92,15 @@ def numba_version() -> str:
 
 
 def settings() -> list[str]:
-    """Return the environment's settings of Numba that affect compilation."""
+    """Return the variables of Numba that affect compilation, as NAME=value."""
     names = sorted(name for name in os.environ if name.startswith("NUMBA_") and not name.startswith(RUNNING))
     return [f"{name}={os.environ[name]}" for name in names]
 
 
 def as_said() -> bool:
-    """Return whether the settings of Numba, which has just compiled, are those of `fits`.
+    """Return whether the settings with which Numba has just compiled are those in the text of `fits`.
 
-    Numba's settings file, its `config` and later changes of the environment may differ.
+    They may differ through Numba's settings file, assignments to `numba.config`, or later changes of the environment.
     """
     from numba import config
 
@@ -108,7 +111,7 @@ def as_said() -> bool:
 
 
 def path_for(source: Path) -> Path:
-    """Where the object code of a kernel's text is kept, for this processor and these versions."""
+    """Return the path of the object code of a kernel's text, for this processor and these versions."""
     return source.with_suffix(f".{hashlib.sha256(fits().encode()).hexdigest()[:8]}.o")
 
 
@@ -116,9 +119,9 @@ def path_for(source: Path) -> Path:
 
 
 def packed(code: ObjectCode, text: str, made_for: str = "") -> bytes:
-    """Return the content of a file: a line that identifies the format, the hash of the rest, a line of facts, the code.
+    """Return the content of a file: a line that identifies the format, the hash of the rest, a line of JSON, the code.
 
-    made_for: a text such as that of `fits`, which is the default.
+    made_for: the origin of the code, by default the text of `fits`.
     """
     facts = {"fits": made_for or fits(), "text": digest(text), "symbols": code.symbols, "needs": code.needs}
     body = json.dumps(facts).encode() + b"\n" + code.code
@@ -126,13 +129,13 @@ def packed(code: ObjectCode, text: str, made_for: str = "") -> bytes:
 
 
 def unpacked(content: bytes, text: str, made_for: str = "") -> ObjectCode | None:
-    """The object code in a file's content; None unless it is whole, and made for this process and from this text."""
+    """Return the object code in a file's content; None if it is damaged, or has another origin or another text."""
     magic, _, rest = content.partition(b"\n")
     said, _, body = rest.partition(b"\n")
     if magic + b"\n" != MAGIC or hashlib.sha256(body).hexdigest().encode() != said:
         return None
     head, _, code = body.partition(b"\n")
-    with suppress(ValueError, KeyError, TypeError):  # facts that another program wrote
+    with suppress(ValueError, KeyError, TypeError):  # another program wrote the file
         facts = json.loads(head)
         if facts["fits"] == (made_for or fits()) and facts["text"] == digest(text):
             return ObjectCode(tuple(facts["symbols"]), tuple(facts["needs"]), code)
@@ -140,12 +143,12 @@ def unpacked(content: bytes, text: str, made_for: str = "") -> ObjectCode | None
 
 
 def digest(text: str) -> str:
-    """The hash of a text."""
+    """Return the SHA-256 hash of a text, in hexadecimal."""
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def read(path: Path, text: str) -> ObjectCode | None:
-    """Return the object code of a text in a file; None if no file fits and can be read."""
+    """Return the object code of a text from a file; None if the file cannot be read or does not fit."""
     try:
         return unpacked(path.read_bytes(), text)
     except OSError:
@@ -155,9 +158,10 @@ def read(path: Path, text: str) -> ObjectCode | None:
 def write(path: Path, content: bytes, over: bool = True) -> None:
     """Write a file, under a temporary name until it is complete.  Raises OSError if that is not possible.
 
-    over: replace an existing file; if False, the file of the first writer stays, and with it the locks on it.
+    over: whether to replace an existing file.  If False, the file of the first writer stays, and with it the locks on
+    it.
     """
-    import tempfile  # imported here, because it imports twenty modules, and a start with a warm cache writes nothing
+    import tempfile  # imported here: it imports twenty modules, and with a warm cache nothing is written
 
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".", suffix=path.suffix)
     try:
@@ -178,7 +182,7 @@ def write(path: Path, content: bytes, over: bool = True) -> None:
 
 
 def compiled(kernel: Any) -> ObjectCode:
-    """Return the object code that Numba has compiled for an eager function of one signature."""
+    """Return the object code of a function that Numba has compiled for one signature."""
     from minigrad.kernels.cpu import generator
 
     (only,) = kernel.overloads.values()
@@ -188,7 +192,7 @@ def compiled(kernel: Any) -> ObjectCode:
 
 
 def listings(kernel: Any) -> tuple[str, str, str]:
-    """Of an eager function of one signature: its name there, LLVM's text of it, and the assembly."""
+    """Return the name in LLVM, the LLVM text and the assembly of a function compiled for one signature."""
     from minigrad.kernels.cpu import generator
 
     (only,) = kernel.overloads.values()
@@ -196,7 +200,7 @@ def listings(kernel: Any) -> tuple[str, str, str]:
 
 
 def assembled(text: str, symbols: tuple[str, ...]) -> ObjectCode:
-    """Object code of LLVM's own language."""
+    """Compile a text in LLVM's language to object code."""
     import llvmlite.binding as llvm
 
     module = llvm.parse_assembly(text)
@@ -208,15 +212,18 @@ def assembled(text: str, symbols: tuple[str, ...]) -> ObjectCode:
 
 @cache
 def linker() -> Any:
-    """LLVM's linker of object code in memory; of the two that it has the one that puts what belongs together side by
-    side, and says so where it cannot."""
+    """Return LLVM's in-memory linker of object code.
+
+    LLVM has two; this one, JITLink, places the sections of an object file close together, and reports an error if it
+    cannot.
+    """
     import llvmlite.binding as llvm
 
     return llvm.create_lljit_compiler(machine(), use_jit_link=True, suppress_errors=True)
 
 
 def machine(**options: Any) -> Any:
-    """The host as LLVM compiles for it."""
+    """Return LLVM's description of this processor as a compilation target."""
     import llvmlite.binding as llvm
 
     llvm.initialize_native_target()
@@ -225,9 +232,9 @@ def machine(**options: Any) -> Any:
 
 
 def link(object_code: ObjectCode, **known: int) -> dict[str, int]:
-    """Return the addresses of the symbols, valid as long as the process lives.
+    """Return the addresses of the symbols, which are valid until the process ends.
 
-    known: addresses of names that the code needs.  Raises KernelError if the code needs an undefined name.
+    known: the addresses of names that the code needs.  Raises KernelError if the code needs a name that is not defined.
     """
     try:
         return linked(object_code, {**never_called(), **known})
@@ -240,7 +247,7 @@ def link(object_code: ObjectCode, **known: int) -> dict[str, int]:
 
 
 def linked(object_code: ObjectCode, known: Mapping[str, int]) -> dict[str, int]:
-    """One attempt.  Raises RuntimeError for names that neither `known` nor the process has."""
+    """Link with the names in `known` and those of the process; raise RuntimeError if a name is missing."""
     import llvmlite.binding as llvm
 
     builder = llvm.JITLibraryBuilder().add_object_img(object_code.code).add_current_process()
@@ -249,7 +256,7 @@ def linked(object_code: ObjectCode, known: Mapping[str, int]) -> dict[str, int]:
     for name in object_code.symbols:
         builder.export_symbol(name)
     tracker = builder.link(linker(), f"kernel {next(_numbers)}")
-    tracker.detach()  # otherwise its end would unload the code, which may run until the process ends
+    tracker.detach()  # otherwise deleting the tracker would unload the code, which may run until the process ends
     return {name: tracker[name] for name in object_code.symbols}
 
 
@@ -258,18 +265,21 @@ _numbers = count()  # each library of the linker needs a different name
 
 @cache
 def never_called() -> dict[str, int]:
-    """Return a name that Numba references for arrays that own memory; a kernel's own none.  A call ends the process."""
+    """Return an address for a name that Numba references for arrays that own memory.
+
+    Kernels have no such arrays and never call it.  The address is that of `abort`, so a call would end the process.
+    """
     library = ctypes.CDLL("ucrtbase" if os.name == "nt" else None)
     return {"NRT_MemInfo_call_dtor": ctypes.cast(library.abort, ctypes.c_void_p).value or 0}
 
 
 def of_numba(names: tuple[str, ...]) -> dict[str, int]:
-    """Return the addresses of names that Numba defines, and of its threading layer if the code needs it."""
+    """Return the addresses of the names that Numba defines, after starting its threads if the code needs them."""
     import llvmlite.binding as llvm
     from numba.core.registry import cpu_target
     from numba.core.runtime import rtsys
 
-    rtsys.initialize(cpu_target.target_context)  # both register names with LLVM
+    rtsys.initialize(cpu_target.target_context)  # this line and `start_threads` register names with LLVM
     if "numba_parallel_for" in names:
         from minigrad.kernels.cpu.generator import start_threads
 

@@ -1,8 +1,8 @@
-"""Integer keys of every dtype, whose order is the sorted order: the sorts of all processors compare them.
+"""Unsigned integer keys for the elements of every dtype: the sorts on all processors compare the keys.
 
-Keys are unsigned, nan above all and the two zeros equal; a `MASK` of ones reverses the order and keeps ties as they
-are.  A kernel pastes the function that `key_of` names, with its constants.  `keep_macro` decides whether it keeps the
-elements in addition to their positions.
+The keys of a dtype have the order of its elements; nan has the largest key, and the two zeros have the same key.  If
+`MASK` is all ones, the order is reversed, and ties keep their order.  A kernel pastes the function and the constants
+that `key_of` returns.  The macro of `keep_macro` stores the elements in addition to their positions, or does nothing.
 """
 
 # ruff: noqa: F821
@@ -17,14 +17,18 @@ from minigrad.kernels.pasting import Expand
 
 
 def key_float(x):  # type: ignore[no-untyped-def]
-    """All bits of negative numbers are flipped, and the sign bit of the others; -0.0 + 0.0 is 0.0."""
+    """Return the key of a float.
+
+    All bits of a negative number are flipped, and only the sign bit of every other number.  Adding 0.0 changes -0.0 to
+    0.0.
+    """
     bits = FLOAT(x + FLOAT(0)).view(UINT)
     turned = UINT(~bits) if bits >= SIGN else UINT(bits | SIGN)
     return UINT(TOP ^ MASK) if x != x else UINT(turned ^ MASK)
 
 
 def key_half(x):  # type: ignore[no-untyped-def]
-    """The same for a 16-bit float, which is an integer in memory; INFINITY: the bits of inf."""
+    """Return the key of a 16-bit float from its bits, as `key_float` does; INFINITY is the bits of infinity."""
     size = UINT(x & UINT(0x7FFF))
     bits = UINT(0) if size == UINT(0) else x
     turned = UINT(~bits) if bits >= SIGN else UINT(bits | SIGN)
@@ -32,17 +36,20 @@ def key_half(x):  # type: ignore[no-untyped-def]
 
 
 def key_signed(x):  # type: ignore[no-untyped-def]
-    """The sign bit is flipped: the lowest number becomes 0."""
+    """Return the key of a signed integer: its sign bit is flipped.
+
+    The lowest integer becomes 0.
+    """
     return UINT(UINT(x) ^ SIGN ^ MASK)
 
 
 def key_unsigned(x):  # type: ignore[no-untyped-def]
-    """The number itself."""
+    """Return the key of an unsigned integer: the integer itself."""
     return UINT(UINT(x) ^ MASK)
 
 
 def key_of(dtype: DType, descending: bool) -> tuple[Callable[..., Any], dict[str, str]]:
-    """The function that makes keys of a dtype, and its constants."""
+    """Return the function that computes the keys of a dtype, and its constants."""
     size = dtype.itemsize
     kind = f"np.uint{8 * size}"
     constants = {
@@ -56,7 +63,7 @@ def key_of(dtype: DType, descending: bool) -> tuple[Callable[..., Any], dict[str
 
 
 def keep_macro(kept: bool) -> Expand:
-    """The macro KEEP(place, x), which stands alone on a line: x goes into `values`, or nothing is pasted."""
+    """Return the macro of a line `KEEP(position, x)`: it stores x in `values`, or nothing if not `kept`."""
 
     def expand(args: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
         position, x = map(ast.unparse, args)

@@ -1,8 +1,8 @@
-"""Packs: object code of the common kernels that comes with the package, for a process without a warm compiler.
+"""Packs: object code of common kernels, included in the package, so that a new process compiles fewer kernels.
 
-A pack is a zip file for one level of processors (`python -m minigrad pack` writes it, `processor.py` has the levels).
-It serves processors with this highest level and the same sizes of tiles; a kernel for a higher level would not run.
-Each entry is checked as a file of the kernel cache is.
+A pack is a zip file for one level of processors.  `python -m minigrad pack` writes it, and `processor.py` defines the
+levels.  It is used if this is the highest level of the processor, and if the sizes of the tiles agree; a kernel of a
+higher level would not run.  Each entry is checked in the same way as a file of the kernel cache.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from minigrad.kernels.cpu.processor import LEVELS, level, tile_shape
 FOLDER = Path(__file__).parent.parent / "packs"
 
 
-LARGEST = 1 << 24  # largest size of an entry in bytes, far more than a kernel needs
+LARGEST = 1 << 24  # bytes; no kernel is nearly this large, so a larger entry is not read
 
 
 def fits(name: str) -> str:
-    """Return the origin of object code in a level's pack, as text."""
+    """Return the origin of the object code in the pack of a level, as text."""
     return f"{objects.made_by()}; {name}"
 
 
 def path_of(name: str) -> Path:
-    """Return the path of the pack of a level, if there is one."""
+    """Return the path of the pack of a level; the file need not exist."""
     return FOLDER / f"{name}.zip"
 
 
@@ -35,8 +35,8 @@ def path_of(name: str) -> Path:
 def opened() -> zipfile.ZipFile | None:
     """Return the pack for this processor, read completely, or None.
 
-    None if there is no valid pack, if settings change how Numba compiles, or if the processor's tiles differ from those
-    of its level.
+    It is None if there is no valid pack, if Numba's settings change the compilation, or if the processor's tiles differ
+    from the tiles of its level.
     """
     name = level()
     if not name or objects.settings() or tile_shape("float32") != tile_shape("float32", LEVELS[name]):
@@ -48,7 +48,7 @@ def opened() -> zipfile.ZipFile | None:
 
 
 def find(file: str, text: str) -> objects.ObjectCode | None:
-    """The object code of a kernel's text; None where there is none that fits and is whole."""
+    """Return the object code of a kernel's text from the pack; None if no valid entry fits."""
     pack = opened()
     if pack is None:
         return None
@@ -62,12 +62,14 @@ def find(file: str, text: str) -> objects.ObjectCode | None:
 
 
 def write(name: str, kernels: dict[str, tuple[str, objects.ObjectCode]]) -> Path:
-    """The pack of a level, of kernels: for the name of each file, its text and its object code.  Raises OSError where
-    that cannot be written."""
+    """Write the pack of a level, and return its path.  Raises OSError if that is not possible.
+
+    kernels: for each file name, the text of the kernel and its object code.
+    """
     content, path = io.BytesIO(), path_of(name)
     with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as pack:
         for file, (text, code) in sorted(kernels.items()):
-            # The time of an entry is left out, so that the same kernels make the same bytes.
+            # An entry has a fixed time, so that the same kernels produce the same bytes.
             pack.writestr(zipfile.ZipInfo(file), objects.packed(code, text, fits(name)), zipfile.ZIP_DEFLATED)
     path.parent.mkdir(parents=True, exist_ok=True)
     objects.write(path, content.getvalue())

@@ -1,4 +1,4 @@
-"""The macros of a loop over a row: the scalar functions of a `Pass`, for the templates of every target."""
+"""Macros for a loop over a row: the scalar functions of a `Pass`, in the templates of every target."""
 
 from __future__ import annotations
 
@@ -15,14 +15,17 @@ from minigrad.kernels.pasting import Expand, expression_macro, first_arguments, 
 from minigrad.kernels.specialize import neutral_text
 from minigrad.kernels.target import Target
 
-# How two values are combined, and the neutral element.
+# For each kind of loop: the expression that combines two values, and the neutral element.
 JOINS = {"sum": ("{0} + {1}", "zero"), "max": ("({1} if {1} > {0} else {0})", "lowest")}
 
 
 def by_name(
     scalar: ScalarFn, parameters: Sequence[str], known: Mapping[str, str], compute: np.dtype[Any], target: Target = CPU
 ) -> Expand:
-    """A scalar function as a macro that takes its arguments by name: among its `parameters`, or the `known`."""
+    """Return the macro of a scalar function whose arguments are found by name.
+
+    The value of an argument is the macro's own argument of that name in `parameters`, otherwise the text in `known`.
+    """
     macro = scalar_macro(scalar, compute, target)
 
     def expand(args: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
@@ -36,10 +39,13 @@ def pass_macros(
     fn: RowFn, loop: Pass, compute: np.dtype[Any], target: Target = CPU, operands: Sequence[int] | None = None,
     total: str = "total_{}", letter: str = "F",
 ) -> dict[str, Expand]:  # fmt: skip
-    """F, given an element of each operand that the loop reads, then the term that was kept.
+    """Return the macros of a pass: F computes a term from an element of each operand of the loop and the kept term.
 
-    A loop that finds total 2 also has F_2, START, JOIN and FINISH_2, a loop for sums down the columns F_0 and F_1.
-    operands: the positions of the operands, if others are given.  total: the text of the total in a position.
+    A loop that computes total 2 also has the macros F_2, START, JOIN and FINISH_2.  A loop of two sums down the columns
+    has F_0 and F_1.
+
+    operands: the positions of the operands that F receives, by default those of the loop.  total: the text of the total
+    at a position.  letter: the name of the macros instead of F.
     """
     known = {each.name: total.format(k) for k, each in enumerate(fn.totals)}
     parameters = [*(fn.operands[k] for k in (loop.operands if operands is None else operands)), "kept"]

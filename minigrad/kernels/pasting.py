@@ -1,11 +1,12 @@
-"""Pasting: a template's own source, with its free names expanded.
+"""Pasting: copy a template's own source, and expand its free names.
 
-`F` becomes the op's scalar function, `LOAD_K` and `STORE` the conversions of each dtype, `N.name` a number's position.
-A line that mentions `_K` is written once per operand, one that mentions `_R` once per result, one that mentions `_S`
-once per accumulator of a reduction; `walk` stands for the loop that takes a position apart.  A word may stand for the
-bodies of other templates, a list of `Part`.  Lines without any of these stay as they were written, so the file that
-runs is one that a learner can read.
-`blocks.py` chooses and unrolls blocks, `specialize.py` makes whole modules.
+`F` becomes the scalar function of the op, `LOAD_K` and `STORE` become the conversions of each dtype, and `N.name`
+becomes an entry of the array of numbers.  A line that mentions `_K` is written once per operand, `_R` once per result,
+and `_S` once per accumulator of a reduction.  `walk` is replaced by the loop that splits a position into indices.  A
+word can also be replaced by the bodies of other templates, a list of `Part`.  All other lines stay as they were
+written, so that a learner can read the file that runs.
+
+`blocks.py` chooses and unrolls blocks; `specialize.py` writes whole modules.
 """
 
 from __future__ import annotations
@@ -33,11 +34,11 @@ from minigrad.kernels.target import Target, Walk
 Expand = Callable[[list[ast.expr], set[str]], tuple[list[str], ast.expr]]
 Named = Mapping[str, Any]
 
-LEFT_OUT = "..."  # a line of a template that assigns this is left out
+LEFT_OUT = "..."  # a line of a template that assigns this text is left out
 LETTER, EACH = re.compile(r"_([KRS])(?![A-Za-z0-9])"), re.compile(r"\w+_([KRS])\b")
 WORD, COUNTED = re.compile(r"\w+"), re.compile(r"\b\d+ [+*] \d+\b")
-SCALAR = re.compile(r"[FGH](_\d+)?|COMBINE|FINISH|JOINED")  # names whose arguments may be repeated per operand
-# Names that every kernel has: its arguments, and those of `native.py`.
+SCALAR = re.compile(r"[FGH](_\d+)?|COMBINE|FINISH|JOINED")  # macros whose arguments may be repeated per operand
+# The names that every kernel has: its modules, dtype and arguments, and the functions of `native.py`.
 RESERVED = {
     "T",
     "np",
@@ -55,7 +56,7 @@ RESERVED = {
 
 
 class Source(NamedTuple):
-    """The text of a template, its names, and the count of lines above its body: the `def` and the docstring."""
+    """The text of a template, the names in it, and the number of lines above its body (the `def` and the docstring)."""
 
     text: str
     names: frozenset[str]
@@ -64,7 +65,7 @@ class Source(NamedTuple):
 
 @cache
 def source_of(function: Callable[..., Any]) -> Source:
-    """A template's source, read once."""
+    """Return the source of a template, which is read only once."""
     text = textwrap.dedent(inspect.getsource(function)).replace("  # type: ignore[no-untyped-def]", "")
     tree: Any = ast.parse(text).body[0]
     documented = ast.get_docstring(tree) is not None
@@ -73,7 +74,7 @@ def source_of(function: Callable[..., Any]) -> Source:
 
 
 def simplified(node: ast.BinOp) -> ast.expr:
-    """4 + 0 -> 4, i * 1 -> i, i * 0 -> 0, lo + 0 -> lo: pasted steps and positions leave these behind."""
+    """Return 4 for 4 + 0, i for i * 1 and i + 0, and 0 for i * 0: pasted steps and positions contain such sums."""
     left, right = node.left, node.right
     if not (isinstance(right, ast.Constant) and type(right.value) is int):
         return node
@@ -86,8 +87,10 @@ def simplified(node: ast.BinOp) -> ast.expr:
 
 
 class Part(NamedTuple):
-    """A template whose body is pasted in place of a word, where the words around it hold too.  macros, constants: words
-    of its own.  operands: the positions of its operands, if these are not all."""
+    """A template whose body replaces a word of another template, whose words it may use.
+
+    macros, constants: its additional words.  operands: the positions of its operands; None for all of them.
+    """
 
     template: Callable[..., Any]
     macros: Named = {}
@@ -96,8 +99,12 @@ class Part(NamedTuple):
 
 
 class Words(NamedTuple):
-    """The meanings of a template's words.  operands: their places.  results, accumulators: how many there are.  macros:
-    also lists of parts.  fields: the names of numbers.  known: all of these words."""
+    """The meanings of the words of a template.
+
+    operands: the positions of the operands.  results, accumulators: their counts.  macros: for each word a macro, or a
+    list of parts.  constants: for each word its text.  fields: the names of the numbers.  walk: as in `Target`.  known:
+    all of these words.
+    """
 
     operands: Sequence[int]
     results: int
@@ -113,20 +120,20 @@ class Words(NamedTuple):
         cls, operands: Sequence[int], results: int, accumulators: int, macros: Named, constants: Named,
         fields: Fields | None, walk: Walk,
     ) -> Words:  # fmt: skip
-        """Constants may be texts, integers, tuples of integers for `each`, and booleans, which become 0 or 1."""
+        """Return the words; a constant may be a text, an integer, a tuple for `each`, or a boolean (0 or 1)."""
         texts = {name: str(int(x) if isinstance(x, bool) else x) for name, x in constants.items()}
         known = frozenset({*macros, *texts, *(["N"] if fields else [])})
         return cls(operands, results, accumulators, macros, texts, fields, walk, known)
 
     def inside(self, part: Part) -> Words:
-        """The words of a part of this template."""
+        """Return the words for a part of this template."""
         operands = self.operands if part.operands is None else part.operands
         macros, constants = {**self.macros, **part.macros}, {**self.constants, **part.constants}
         return Words.of(operands, self.results, self.accumulators, macros, constants, self.fields, self.walk)
 
 
 def parsed(text: str) -> ast.expr:
-    """An expression; most are a name or a number, which need no parser."""
+    """Return a parsed expression; a single name or number does not need the parser."""
     if text.isdecimal() and (text == "0" or text[0] != "0"):
         return ast.Constant(int(text))
     if text.isidentifier() and not iskeyword(text):
@@ -135,7 +142,7 @@ def parsed(text: str) -> ast.expr:
 
 
 class _Expander(ast.NodeTransformer):
-    """Expands macros and constants in the expressions of one template line."""
+    """Expands the macros and constants in the expressions of one line of a template."""
 
     def __init__(self, words: Words, lines: list[str], used: set[str]) -> None:
         self.words, self.macros, self.constants, self.fields = words, words.macros, words.constants, words.fields
@@ -152,7 +159,7 @@ class _Expander(ast.NodeTransformer):
         return node
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
-        # Matches N.sizes[d], N.offset[0] of a group, and N.strides[0][d].
+        # Expands N.sizes[d], N.offset[0] of a group, and N.strides[0][d].
         indices: list[str] = []
         inner: ast.expr = node
         while isinstance(inner, ast.Subscript):
@@ -168,7 +175,7 @@ class _Expander(ast.NodeTransformer):
         return self.number(inner.attr, "".join(indices), group)
 
     def number(self, name: str, index: str = "", group: str = "") -> ast.expr:
-        """A number, an entry of a list, or one of a group."""
+        """Return the expression of a number, of a list entry, or of a number in a group."""
         assert self.fields is not None
         position = self.visit(parsed(self.fields.position(name, index, group)))
         return ast.Subscript(ast.Name("numbers"), position)
@@ -190,7 +197,10 @@ class _Expander(ast.NodeTransformer):
         return ast.Call(self.visit(node.func), args, node.keywords)
 
     def spread(self, args: list[ast.expr]) -> list[ast.expr]:
-        """F(LOAD_K(x_K[i])) -> F(LOAD_0(x_0[i]), LOAD_1(x_1[i])): an argument that mentions a letter, once for each."""
+        """Repeat each argument that contains a letter, once per operand, result or accumulator.
+
+        F(LOAD_K(x_K[i])) becomes F(LOAD_0(x_0[i]), LOAD_1(x_1[i])).
+        """
         found: list[ast.expr] = []
         for arg in args:
             text = ast.unparse(arg)
@@ -212,15 +222,15 @@ def spread(text: str, letter: str, words: Words) -> list[str]:
 
 
 def is_number(node: ast.expr) -> bool:
-    """Whether an expression is `N.name`."""
+    """Return whether an expression is `N.name`."""
     return isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == "N"
 
 
 def walk_lines(code: str, words: Words, used: set[str]) -> list[str]:
-    """Return the lines for `walk(place, N.sizes, at=N.steps, to=N.others)`.
+    """Return the lines for `walk(position, N.sizes, at=N.steps, to=N.others)`.
 
-    They split a row-major position into indices, the last dim first, and move each of the others by its steps.  A name
-    with `_K` is repeated for every operand.
+    They split a row-major position into indices, from the last dim to the first, and add to each offset (`at` and `to`
+    here) the index times the step of its dim.  An offset whose name contains `_K` is repeated for every operand.
     """
     found = ast.parse(code, mode="eval").body
     assert isinstance(found, ast.Call) and words.fields is not None
@@ -236,7 +246,11 @@ def walk_lines(code: str, words: Words, used: set[str]) -> list[str]:
 
 
 def with_lengths(lines: list[str], start: int, fields: Fields) -> list[str]:
-    """A function whose pasted places name the lengths of lists: those that it does not read itself are read first."""
+    """Return the lines of a function, with lines in front of its body that read the lengths of lists.
+
+    A pasted index may contain the name of a length.  These lengths are read first, unless the function itself reads
+    them.
+    """
     body = "\n".join(lines[start:])
     known = dict.fromkeys(length for _, length in fields.lists + fields.each if length and not length.isdecimal())
     wanted = [n for n in known if re.search(rf"\b{n}\b", body) and not re.search(rf"^ +{n} = ", body, re.MULTILINE)]
@@ -247,9 +261,13 @@ def paste(
     template: Callable[..., Any], operands: int | Sequence[int], macros: Named, constants: Named,
     fields: Fields | None = None, walk: Walk = CPU.walk, results: int = 1, accumulators: int = 1,
 ) -> str:  # fmt: skip
-    """A template's source with its free names expanded; lines without any stay as they were written, comments and the
-    docstring too.  operands: how many, or the places of some.  walk: how a place is taken apart, as `Target` has it.
-    results, accumulators: how many."""
+    """Return a template's source with its free names expanded.
+
+    Lines without such names stay as they were written, and so do the comments and the docstring.
+
+    operands: their count, or the positions of some of them.  walk: the writer of the lines that split a position, as in
+    `Target`.  results, accumulators: their counts.
+    """
     source, positions = source_of(template), range(operands) if isinstance(operands, int) else operands
     words = Words.of(positions, results, accumulators, macros, constants, fields, walk)
     result = expanded(source, words, {*source.names, *RESERVED})
@@ -259,7 +277,7 @@ def paste(
 
 
 def expanded(source: Source, words: Words, used: set[str]) -> list[str]:
-    """The expanded lines of a template; the docstring stays as it is."""
+    """Return the expanded lines of a template; its docstring stays as it is."""
     lines = source.text.splitlines()
     result = [*_expand_line(lines[0], words, used), *lines[1 : source.start]]
     for line in unrolled(lines[source.start :], words.constants):
@@ -283,7 +301,7 @@ def expanded(source: Source, words: Words, used: set[str]) -> list[str]:
 
 
 def _letter_of_target(code: str) -> str:
-    """Return the letter of the target of an assignment, or of a call of `leave`: see `letter_of`."""
+    """Return the letter (see `letter_of`) in the target of an assignment, or in a call of `leave`."""
     left, sep, _ = code.partition("=")
     return letter_of(left) if sep or left.strip().startswith("leave(") else ""
 
@@ -304,12 +322,12 @@ def _expand_line(line: str, words: Words, used: set[str]) -> list[str]:
     new = _Expander(words, before, used).visit(tree)
     final = ast.unparse(new).split("\n")[0] if opener else ast.unparse(new)
     above = [indent + text for text in before]
-    # A value that this kernel does not use was replaced by `0`, or nothing is assigned: `x = ...`.
+    # The line is left out if its macro was replaced by `0`, or if the value is missing: `x = ...`.
     return above if final.isdecimal() or final.endswith(" = ...") else [*above, indent + final]
 
 
 def expression_macro(text: str) -> Expand:
-    """A macro that wraps its argument in an expression such as `half_to_float({})`."""
+    """Return a macro that puts its arguments into a text such as `half_to_float({})`."""
 
     def expand(args: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
         if text in ("{}", "{0}"):
@@ -320,18 +338,21 @@ def expression_macro(text: str) -> Expand:
 
 
 def call_macro(name: str) -> Expand:
-    """A macro that calls a function of the module."""
+    """Return a macro that calls a function of the module."""
     return lambda args, used: ([], ast.Call(ast.Name(name), args, []))
 
 
 def finish_macro(reducer: Reducer, compute: np.dtype[Any], target: Target = CPU) -> Expand:
-    """The macro `FINISH`: the result of a reduction, from an accumulator and the number of elements."""
+    """Return the macro `FINISH`: the result of a reduction, from its accumulator and the number of elements."""
     last = first_arguments(reducer.finish, compute, target)
     return lambda args, used: last([args[0], call("T", args[1])], used)
 
 
 def first_arguments(scalar: ScalarFn | None, compute: np.dtype[Any], target: Target = CPU) -> Expand:
-    """A scalar function as a macro that may be given more arguments than it has; None: the first argument."""
+    """Return the macro of a scalar function that ignores arguments after those of the function.
+
+    If there is no scalar function, the macro returns its first argument.
+    """
     if scalar is None:
         return expression_macro("{0}")
     macro, count = scalar_macro(scalar, compute, target), len(scalar.args)
@@ -342,9 +363,9 @@ def stores_macro(
     scalar: ScalarFn, compute: np.dtype[Any], stores: Sequence[str], conditions: Sequence[bool] = (),
     target: Target = CPU,
 ) -> Expand:  # fmt: skip
-    """Return the macro of a scalar function whose results are stored at the positions after its arguments.
+    """Return the macro of a scalar function that stores the results at the positions after its arguments.
 
-    stores: for each result an expression in `{}`.  conditions: which results may be comparisons.
+    stores: for each result an expression in `{}`, which converts it.  conditions: which results may stay comparisons.
     """
     count = len(scalar.args)
 
@@ -358,9 +379,9 @@ def stores_macro(
 
 
 def step_macro(scalar: ScalarFn | None, compute: np.dtype[Any], target: Target = CPU) -> Expand:
-    """Return the macro of a function of accumulators, which stores them if positions follow its arguments.
+    """Return the macro of a function of accumulators, which stores the results if positions follow its arguments.
 
-    scalar is None if there is only one partial result, so that nothing has to be joined: the macro does nothing.
+    scalar is None if there is only one partial result.  Then nothing has to be joined, and the macro does nothing.
     """
     if scalar is None:
         return lambda args, used: (["pass"], ast.Constant(0))
@@ -370,7 +391,7 @@ def step_macro(scalar: ScalarFn | None, compute: np.dtype[Any], target: Target =
         if len(args) == count:
             return plain(args, used)
         lines, values = rendered(scalar, args[:count], compute, used, target)
-        # One line assigns all accumulators, because a new value may depend on the old values of the others.
+        # One line assigns all accumulators, because each new value may depend on the old values of all accumulators.
         positions, texts = map(ast.unparse, args[count:]), [f"T({ast.unparse(value)})" for value in values]
         return [*lines, f"{', '.join(positions)} = {', '.join(texts)}"], ast.Constant(0)
 
@@ -378,7 +399,7 @@ def step_macro(scalar: ScalarFn | None, compute: np.dtype[Any], target: Target =
 
 
 def stored(macro: Expand) -> Expand:
-    """A macro of one result, which is stored at the position behind its arguments."""
+    """Return a macro that stores the result of another one, at its last argument."""
 
     def expand(args: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
         lines, value = macro(args[:-1], used)
@@ -388,7 +409,9 @@ def stored(macro: Expand) -> Expand:
 
 
 def results_macro(reducer: Reducer, compute: np.dtype[Any], stores: Sequence[str], target: Target = CPU) -> Expand:
-    """The macro `FINISH` of accumulators, the number of elements, and the positions of the results.
+    """Return the macro `FINISH` of a reduction with several accumulators or results.
+
+    Its arguments are the accumulators, the number of elements, and the positions where the results are stored.
 
     stores: as for `stores_macro`.
     """
@@ -406,7 +429,10 @@ def results_macro(reducer: Reducer, compute: np.dtype[Any], stores: Sequence[str
 
 
 def scalar_macro(scalar: ScalarFn, compute: np.dtype[Any], target: Target = CPU, condition: bool = False) -> Expand:
-    """The macro `F`: the op's scalar function, written into the loop body.  condition: a comparison may stay one."""
+    """Return the macro `F`, which writes the scalar function of the op into the loop body.
+
+    condition: whether the result may stay a comparison instead of becoming a number.
+    """
 
     def expand(args: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
         lines, (value,) = rendered(scalar, args, compute, used, target, [condition])
@@ -419,6 +445,6 @@ def rendered(
     scalar: ScalarFn, args: list[ast.expr], compute: np.dtype[Any], used: set[str], target: Target,
     conditions: Sequence[bool] = (),
 ) -> tuple[list[str], list[ast.expr]]:  # fmt: skip
-    """A scalar function as `render_results` writes it for a target."""
+    """Return the statements and results of a scalar function for a target."""
     calls = target.calls(compute if compute.kind == "f" else np.dtype(np.float64))
     return render_results(scalar, args, compute, used, calls, conditions or [False] * scalar.results)

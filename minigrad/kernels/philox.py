@@ -1,9 +1,10 @@
-"""Which random number is element i?  Philox4x32-10: a block of four 32-bit words is a pure function of key and counter.
+"""Random numbers by Philox4x32-10: element i is a pure function of the key, the counter and i.
 
-So there is no state to share between threads: a kernel computes the block that an element needs.  Element i in
-row-major order takes its words from block `counter + i // per_block(kind, dtype)`.  The source text of `philox` and of
-the value functions is pasted into the CPU kernels (see `specialize`); the reference backend calls the same functions
-on NumPy scalars.  Words travel as uint64 that hold 32 bits, so no product is ever cut off.
+Philox maps a key and a counter to a block of four 32-bit words.  So threads do not share a state: a kernel computes the
+block that an element needs.  Element i in row-major order takes its words from block `counter + i // per_block(kind,
+dtype)`.  The source text of `philox` and of the value functions is pasted into the CPU kernels (see `specialize`); the
+reference backend calls the same functions on NumPy scalars.  Each 32-bit word is stored in a uint64, so that no product
+overflows.
 
 Source: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", SC'11, section 3.3 and table 2.
 """
@@ -23,7 +24,7 @@ MASK64 = (1 << 64) - 1
 
 
 def philox(key, c0, c1, c2, c3):  # type: ignore[no-untyped-def]
-    """The block of a 64-bit key and a counter of four words: four words of 32 bits, each in a uint64."""
+    """Return the block of a 64-bit key and a counter of four words: four 32-bit words, each in a uint64."""
     low = np.uint64(0xFFFFFFFF)
     half = np.uint64(32)
     k0 = key & low
@@ -35,14 +36,17 @@ def philox(key, c0, c1, c2, c3):  # type: ignore[no-untyped-def]
         c1 = q & low
         c2 = (p >> half) ^ c3 ^ k1
         c3 = p & low
-        # The key walks along the golden ratio and along sqrt(3) - 1.
+        # In each round the key grows by 2**32 times the fractions of the golden ratio and of sqrt(3).
         k0 = (k0 + np.uint64(0x9E3779B9)) & low
         k1 = (k1 + np.uint64(0xBB67AE85)) & low
     return c0, c1, c2, c3
 
 
 def uniform32(w0, w1, w2, w3, low, span, last):  # type: ignore[no-untyped-def]
-    """Four float32 in [low, low + span): 24 random bits each, none above `last`."""
+    """Return four float32 in [low, low + span), from 24 random bits each.
+
+    None of them is above `last`.
+    """
     unit = np.float32(5.9604644775390625e-08)
     byte = np.uint64(8)
     return (
@@ -54,7 +58,7 @@ def uniform32(w0, w1, w2, w3, low, span, last):  # type: ignore[no-untyped-def]
 
 
 def uniform64(w0, w1, w2, w3, low, span, last):  # type: ignore[no-untyped-def]
-    """Two float64 in [low, low + span): the upper 53 bits of a pair of words, the first word on top."""
+    """Return two float64 in [low, low + span), from the upper 53 bits of a pair of words; none is above `last`."""
     unit = np.float64(1.1102230246251565e-16)
     u0 = np.float64(((w0 << np.uint64(32)) | w1) >> np.uint64(11)) * unit
     u1 = np.float64(((w2 << np.uint64(32)) | w3) >> np.uint64(11)) * unit
@@ -62,9 +66,10 @@ def uniform64(w0, w1, w2, w3, low, span, last):  # type: ignore[no-untyped-def]
 
 
 def normal32(w0, w1, w2, w3, mean, deviation, last):  # type: ignore[no-untyped-def]
-    """Four float32 by Box-Muller: cosine and sine of the first pair of words, then of the second.
+    """Return four normally distributed float32 by Box-Muller.
 
-    The radius takes all 32 bits of a word, plus 1 so that no logarithm is of 0.
+    They are the cosine and the sine of the first pair of words, then of the second pair.  The radius uses all 32 bits
+    of a word, plus 1, so that the argument of the logarithm is never 0.
     """
     unit = np.float32(2.3283064365386963e-10)
     turn = np.float32(1.4629180792671596e-09)
@@ -83,7 +88,11 @@ def normal32(w0, w1, w2, w3, mean, deviation, last):  # type: ignore[no-untyped-
 
 
 def normal64(w0, w1, w2, w3, mean, deviation, last):  # type: ignore[no-untyped-def]
-    """Two float64 by Box-Muller: cosine and sine; radius and angle take 53 bits each."""
+    """Return two normally distributed float64 by Box-Muller: the cosine and the sine.
+
+    The radius and the angle use 53 random bits each; the radius adds 1, so that the argument of the logarithm is never
+    0.
+    """
     unit = np.float64(1.1102230246251565e-16)
     u = np.float64((((w0 << np.uint64(32)) | w1) >> np.uint64(11)) + np.uint64(1)) * unit
     t = np.float64(((w2 << np.uint64(32)) | w3) >> np.uint64(11)) * (unit * np.float64(6.283185307179586))
@@ -92,22 +101,22 @@ def normal64(w0, w1, w2, w3, mean, deviation, last):  # type: ignore[no-untyped-
 
 
 def integer64(w0, w1, w2, w3, low, span, last):  # type: ignore[no-untyped-def]
-    """Two int64: low + the upper half of the 128-bit product of span and a pair of words; span 0 stands for 2**64.
+    """Return two int64 in [low, low + span): low + the upper half of the 128-bit product of span and a pair of words.
 
-    A value's probability is off by less than 2**-64, so no word is ever drawn again.
+    A span of 0 stands for 2**64.  The probability of each value is off by less than 2**-64, so no words are rejected.
     """
     half = np.uint64(32)
     mask = np.uint64(0xFFFFFFFF)
     s0 = span & mask
     s1 = span >> half
-    # Schoolbook multiplication in base 2**32; each carry fits, so nothing wraps.
+    # Long multiplication in base 2**32.  Each carry fits into 64 bits, so no sum wraps around.
     carry0 = (w0 * s0) + ((w1 * s0) >> half)
     carry1 = (w2 * s0) + ((w3 * s0) >> half)
     high0 = w0 * s1 + (carry0 >> half) + (((carry0 & mask) + w1 * s1) >> half)
     high1 = w2 * s1 + (carry1 >> half) + (((carry1 & mask) + w3 * s1) >> half)
     x0 = (w0 << half) | w1 if span == np.uint64(0) else high0
     x1 = (w2 << half) | w3 if span == np.uint64(0) else high1
-    # Two's complement addition in two parts: NumPy scalars would warn where the sum wraps.
+    # The 64-bit addition has two parts, because NumPy scalars would warn if the whole sum wrapped around.
     y0 = (low & mask) + (x0 & mask)
     y1 = (low & mask) + (x1 & mask)
     z0 = (((low >> half) + (x0 >> half) + (y0 >> half)) & mask) << half
@@ -116,10 +125,10 @@ def integer64(w0, w1, w2, w3, low, span, last):  # type: ignore[no-untyped-def]
 
 
 def value_function(kind: str, dtype: DType) -> Callable[..., tuple[Any, ...]]:
-    """The function that turns four words into `per_block` values, in order.
+    """Return the function that converts four words to `per_block` values, in order.
 
-    kind: "uniform", "normal" or "integer".  Integers of every width take 64 bits; float16 and bfloat16 are computed as
-    float32.
+    kind: "uniform", "normal" or "integer".  Integers of every width use 64 random bits; float16 and bfloat16 are
+    computed as float32.
     """
     if kind == "integer":
         return integer64
@@ -130,7 +139,7 @@ def value_function(kind: str, dtype: DType) -> Callable[..., tuple[Any, ...]]:
 
 
 def per_block(kind: str, dtype: DType) -> int:
-    """Return the values per block: 2 for float64 and for integers of every width, 4 for all other floats."""
+    """Return the number of values per block: 2 for float64 and for all integers, 4 for the other floats."""
     return 2 if kind == "integer" or dtype.compute == np.float64 else 4
 
 
@@ -145,20 +154,21 @@ def loop_words(kind: str, dtype: DType) -> dict[str, Any]:
 
 
 def blocks(kind: str, dtype: DType, numel: int) -> int:
-    """Blocks that `numel` values use up: the next call's counter is that much higher."""
+    """Return how many blocks `numel` values use: the increment of the counter."""
     return -(-numel // per_block(kind, dtype))
 
 
 def limit_dtype(kind: str, dtype: DType) -> DType:
-    """The dtype that limits travel in: int64 holds the bits of unsigned ones."""
+    """Return the dtype of the limits; int64 contains the bits of unsigned integers."""
     return int64 if kind == "integer" else as_dtype(dtype.compute)
 
 
 def limits(kind: str, dtype: DType, low: float, high: float) -> NDArray[Any]:
-    """The last three arguments of a value function, in `limit_dtype`.
+    """Return the last three arguments of a value function.
 
-    For "uniform": low, high - low, and the largest value of `dtype` below high (low, where there is none).  A product
-    rounded up, or a float32 rounded to a half, would otherwise reach high.
+    They are an array of `limit_dtype`.  For "uniform" these are low, high - low, and the largest value of `dtype` below
+    high (low if there is none).  Without this bound, rounding a product, or a float32 to a 16-bit float, could return
+    high.
     """
     if kind == "integer":
         return np.array([int(low) & MASK64, (int(high) - int(low)) & MASK64, 0], np.uint64).view(np.int64)
@@ -169,7 +179,7 @@ def limits(kind: str, dtype: DType, low: float, high: float) -> NDArray[Any]:
 
 
 def below(high: float, dtype: DType) -> float:
-    """The largest finite value of a float dtype that is smaller than `high`."""
+    """Return the largest finite value of a float dtype that is smaller than `high`."""
     stored = to_logical(cast_array(np.asarray(float(high)), dtype), dtype)
     if float(stored) >= high:
         stored = np.nextafter(stored, np.asarray(-np.inf, dtype.numpy))

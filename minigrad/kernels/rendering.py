@@ -1,8 +1,8 @@
-"""A scalar function as text: statements and one expression for a compute dtype, as kernels paste them.
+"""Write a scalar function as text for a compute dtype: statements and one expression, which kernels paste.
 
-`scalar.py` checks the body.  Here its literals take the compute dtype, `math.*` becomes what a target
-has for it, and helper functions are expanded in place.  A comparison is a condition where a condition is needed;
-everywhere else it counts as 0 or 1 in the compute dtype.
+`scalar.py` has checked the body.  Here its literals become values of the compute dtype, `math.*` becomes the target's
+replacement, and helper functions are expanded in place.  A comparison stays a condition where a condition is needed;
+everywhere else it becomes 0 or 1 in the compute dtype.
 """
 
 from __future__ import annotations
@@ -21,32 +21,32 @@ from minigrad.errors import DeclarationError
 from minigrad.kernels.scalar import INTEGER, INTEGER_CALLS, MATH, OPERATORS, strip_docstring
 
 KINDS = {"b": "bool", "i": "int", "u": "int", "f": "float"}
-# The temporary ending of a pasted name until all names in the text have been determined.
+# Pasted names have this ending until all names of the text are final.
 MARK = "__pasted"
 PASTED = re.compile(rf"\w+{MARK}\b")
-# The ending of vectorised functions such as `exp_32` and `sin_any_64`: see `vecmath`.
+# The ending of the names of vectorised functions, such as `exp_32` and `sin_any_64`: see `vecmath`.
 VECTORISED = re.compile(r"_(32|64)$")
 QUESTIONS = ("isnan", "isinf", "isfinite")  # functions of `math` that return booleans
 BITWISE = (ast.BitAnd, ast.BitOr, ast.BitXor)
 ROUNDING = ("floor", "ceil", "trunc", "rint")
-EXACT = 1 << 53  # largest integer that float64 represents exactly, with all smaller ones
+EXACT = 1 << 53  # float64 represents all integers up to this one exactly
 MASK64 = (1 << 64) - 1
 
 
 class Value(NamedTuple):
-    """A rendered expression, and whether it is a condition: `a > 0`, `not a`, `math.isnan(a)`."""
+    """A rendered expression, and whether it is a condition such as `a > 0`, `not a` or `math.isnan(a)`."""
 
     text: ast.expr
     condition: bool = False
 
 
 def call(name: str, *args: ast.expr) -> ast.Call:
-    """A call of a function by its name, such as `math.exp`."""
+    """Return the call of a function by its name, such as `math.exp`."""
     return ast.Call(ast.parse(name, mode="eval").body, list(args), [])
 
 
 class _Render:
-    """Rewrites the expressions of one body; statements of helpers go to `lines`."""
+    """Rewrites the expressions of one body; the helpers' statements go to `lines`."""
 
     def __init__(
         self, scalar: ScalarFn, compute: np.dtype[Any], lines: list[str], used: set[str], calls: Mapping[str, str]
@@ -56,7 +56,7 @@ class _Render:
         self.names: dict[str, Value] = {}
 
     def bind(self, name: str, value: Value, prefix: str) -> None:
-        """Give a value a name in the pasted text; one that is a name there keeps it."""
+        """Assign a value to a new pasted name, unless it is such a name already."""
         if isinstance(value.text, ast.Name) and value.text.id in self.used:
             self.names[name] = value
             return
@@ -65,22 +65,22 @@ class _Render:
         self.names[name] = Value(ast.Name(pasted), value.condition)
 
     def number(self, node: ast.expr) -> ast.expr:
-        """An expression where a number is needed."""
+        """Return an expression for a position where a number is needed."""
         return self.counted(self.value(node))
 
     def counted(self, value: Value) -> ast.expr:
-        """A condition as 0 or 1; with the compute dtype bool it is of that type already."""
+        """Return a condition as 0 or 1 of the compute dtype, and a number unchanged."""
         return call("T", value.text) if value.condition and self.kind != "bool" else value.text
 
     def alike(self, nodes: list[ast.expr]) -> tuple[list[ast.expr], bool]:
-        """Expressions that become one value: all conditions, or all numbers."""
+        """Return expressions that are all conditions or all numbers, and which they are."""
         values = [self.value(node) for node in nodes]
         if all(value.condition for value in values):
             return [value.text for value in values], True
         return [self.counted(value) for value in values], False
 
     def value(self, node: ast.expr) -> Value:
-        """Rewrite one expression."""
+        """Return one expression of the body, rewritten."""
         match node:
             case ast.Constant(value=value):
                 assert isinstance(value, (int, float))
@@ -116,8 +116,10 @@ class _Render:
         raise AssertionError(ast.dump(node))
 
     def literal(self, value: float) -> ast.expr:
-        """A number of the text as one of the compute dtype, by the project's casts; a bare 0.5 would make Numba compute
-        in float64, a bare 2 in int64."""
+        """Return a number of the text as a literal of the compute dtype, converted by the casts of `core.dtype`.
+
+        With a bare 0.5, Numba would compute in float64, and with a bare 2 in int64.
+        """
         dtype = as_dtype(self.compute)
         if self.kind != "int":
             if isinstance(value, int) and not -EXACT <= value <= EXACT:
@@ -129,7 +131,7 @@ class _Render:
         return signed(value) if self.kind == "bool" else call("T", signed(value))
 
     def binary(self, node: ast.BinOp) -> Value:
-        """An operator; `&`, `|` and `^` of conditions are conditions."""
+        """Return a binary operation; `&`, `|` and `^` of two conditions are conditions."""
         (left, right), condition = self.alike([node.left, node.right])
         if condition and isinstance(node.op, BITWISE):
             return Value(ast.BinOp(left, node.op, right), True)
@@ -143,11 +145,11 @@ class _Render:
         return Value(self.narrow(result))
 
     def narrow(self, node: ast.expr) -> ast.expr:
-        # Numba widens every integer result to int64; a later comparison must see the wrapped value.
+        # Numba widens every integer result to int64, but a later comparison must use the wrapped value.
         return call("T", node) if self.kind == "int" else node
 
     def called(self, node: ast.Call) -> Value:
-        """A call of a helper, of a builtin or of a function of `math`."""
+        """Return a call of a helper, of a builtin or of a function of `math`."""
         match node.func:
             case ast.Name(id=name) if name in self.scalar.helpers:
                 (value,) = self.expanded(name, node.args)
@@ -163,21 +165,24 @@ class _Render:
         raise AssertionError(ast.dump(node))
 
     def expanded(self, name: str, args: list[ast.expr]) -> list[Value]:
-        """The results of a helper."""
+        """Return the results of a helper, after appending its statements."""
         values, prefix = [self.value(a) for a in args], f"{name.strip('_')}_"
         lines, results = bodies_of(self.scalar.helpers[name], values, self.compute, self.used, prefix, self.calls)
         self.lines.extend(lines)
         return results
 
     def mathematics(self, name: str, node: ast.Call) -> Value:
-        """A function of `math`: of integers and bool it is that of float64, cast back."""
+        """Return a call of a `math` function.
+
+        Integers and booleans are computed in float64 and cast back.
+        """
         args = [self.number(a) for a in node.args]
         if self.kind == "int" and name in INTEGER_CALLS:
             return Value(self.narrow(call(INTEGER_CALLS[name], *args)))
         if name == "gcd":
             raise DeclarationError(
                 f"{self.scalar.where}: math.gcd is for integers, and {self.scalar.name} computes in {self.compute}; "
-                f"write a dtype rule that refuses others", op=self.scalar.name,
+                f"write a dtype rule that rejects other dtypes", op=self.scalar.name,
             )  # fmt: skip
         if self.kind == "float":
             return Value(call(self.calls.get(name, MATH[name]), *args), name in QUESTIONS)
@@ -192,12 +197,12 @@ class _Render:
 
 
 def signed(value: float) -> ast.expr:
-    """A number as a literal."""
+    """Return a number as a literal, with a unary minus if it is negative."""
     return ast.UnaryOp(ast.USub(), ast.Constant(-value)) if value < 0 else ast.Constant(value)
 
 
 def fresh(wish: str, used: set[str]) -> str:
-    """A name for a pasted value, unlike those in `used`; it carries MARK until `settle` has seen the whole text."""
+    """Return a name for a pasted value that is not in `used`; it has the ending MARK until `settle` removes it."""
     while wish in used:
         wish += "_"
     used |= {wish, wish + MARK}
@@ -207,8 +212,8 @@ def fresh(wish: str, used: set[str]) -> str:
 def settle(text: str, taken: Iterable[str] = ()) -> str:
     """Return the text of one function without the MARK of its pasted names.
 
-    Each name differs from every other word of the text, from the words in `taken`, which are added later, and from the
-    vectorised functions.
+    Each name stays different from every other word of the text, from the vectorised functions, and from the words in
+    `taken`, which are added to the text later.
     """
     pasted = dict.fromkeys(PASTED.findall(text))
     if not pasted:
@@ -231,13 +236,16 @@ def render(
     calls: Mapping[str, str] = MappingProxyType({}),
     condition: bool = False,
 ) -> tuple[list[str], ast.expr]:
-    """Write a scalar function as statements and a result expression.
+    """Return a scalar function as statements and a result expression.
 
     args: the expression of each operand.  compute: the dtype `T`.
-    used: names that are taken in the kernel; new ones are added, for `settle`.
-    calls: the text for math.NAME, of float64 where `compute` is not a float, and for the operators in `OPERATORS`; for
-    others the text is in `MATH`.
-    condition: the result may be a condition instead of a number.
+
+    used: the names that the kernel already has; the new names are added, for `settle`.
+
+    calls: the replacements of math.NAME and of the operators in `OPERATORS`.  They are for float64 if `compute` is not
+    a float.  A function that is not in `calls` has its text in `MATH`.
+
+    condition: whether the result may be a condition instead of a number.
     """
     lines, (result,) = render_results(scalar, args, compute, used, calls, [condition])
     return lines, result
@@ -247,7 +255,7 @@ def render_results(
     scalar: ScalarFn, args: list[ast.expr], compute: np.dtype[Any], used: set[str], calls: Mapping[str, str],
     conditions: Sequence[bool],
 ) -> tuple[list[str], list[ast.expr]]:  # fmt: skip
-    """`render` with one expression per result.  conditions: which of the results may be conditions."""
+    """Do the same as `render`, with one expression and one entry of `conditions` per result."""
     lines, values = bodies_of(scalar, [Value(a) for a in args], compute, used, "", calls)
     counted = KINDS[compute.kind] != "bool"
     return lines, [
@@ -259,7 +267,7 @@ def render_results(
 def bodies_of(
     scalar: ScalarFn, args: list[Value], compute: np.dtype[Any], used: set[str], prefix: str, calls: Mapping[str, str]
 ) -> tuple[list[str], list[Value]]:
-    """The statements and the values of a body, one per result.  prefix: for the names of a helper."""
+    """Return the statements of a body, and one value per result; prefix: begins the names of a helper."""
     lines: list[str] = []
     writer = _Render(scalar, compute, lines, used, calls)
     for name, value in zip(scalar.args, args, strict=True):
@@ -272,7 +280,7 @@ def bodies_of(
         else:
             assert isinstance(statement, ast.Return) and statement.value is not None
             last = statement.value
-            # The last line calls a helper with the same number of results.
+            # The last line of a body with several results may call a helper with the same number of results.
             if scalar.results > 1 and isinstance(last, ast.Call):
                 return lines, writer.expanded(ast.unparse(last.func), last.args)
             return lines, [writer.value(part) for part in (last.elts if isinstance(last, ast.Tuple) else [last])]
@@ -280,7 +288,7 @@ def bodies_of(
 
 
 class _Powers(ast.NodeTransformer):
-    """a ** b -> _power(a, b): NumPy's integers refuse negative exponents."""
+    """Replaces a ** b by _power(a, b): NumPy's integers reject negative exponents."""
 
     def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
         self.generic_visit(node)
@@ -292,11 +300,13 @@ class _Powers(ast.NodeTransformer):
 def as_python(
     scalar: ScalarFn, compute: np.dtype[Any], namespace: dict[str, Any], loads: list[str], store: str
 ) -> Callable[..., Any]:
-    """The scalar function as a plain Python function over NumPy scalars: what the reference backend calls.
+    """Return the scalar function as a plain Python function over NumPy scalars, which the reference backend calls.
 
-    namespace: what the text calls: T, np, math, saturate, _power (for `**` of floats) and the names of integer.py.
-    loads, store: expressions in `{}` that turn a stored value into the compute dtype and back.  Several results are a
-    tuple.
+    namespace: the names that the text uses: T, np, math, saturate, _power (for `**` of floats) and the names of
+    integer.py.
+
+    loads, store: expressions in `{}` that convert a stored value to the compute dtype and back.  Several results are
+    returned as a tuple.
     """
     used: set[str] = set()
     args = [fresh(a, used) for a in scalar.args]
@@ -304,7 +314,7 @@ def as_python(
     conditions = [False] * scalar.results
     more, results = render_results(scalar, [ast.Name(a) for a in args], compute, used, MappingProxyType({}), conditions)
     stored = ", ".join([store.format(ast.unparse(each)) for each in results])
-    # Not named after the op: a function called `abs` would hide the builtin that its own body calls.
+    # The name of the op is not used, because a function called `abs` would hide the builtin that its body calls.
     text = f"def scalar_function({', '.join(args)}):\n" + "".join(f"    {line}\n" for line in lines + more)
     text = settle(f"{text}    return {stored}\n", ("_power",))
     tree = ast.fix_missing_locations(_Powers().visit(ast.parse(text)))

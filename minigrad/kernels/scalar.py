@@ -1,8 +1,9 @@
 """The supported Python subset of scalar functions, which are the innermost line of a loop.
 
-A declaration's body is parsed from its text, which `declaration.py` finds, checked at import, and kept as a
-`ScalarFn`.  `rendering.py` turns it into statements and one expression for a given compute dtype.  The CPU kernels, the
-CUDA kernels and the reference backend all render from there, so there is one meaning of an op.
+`declaration.py` finds the text of a declaration.  Its body is parsed, checked at import, and stored as a `ScalarFn`.
+`rendering.py` converts it to statements and one expression for a given compute dtype.  The CPU kernels, the CUDA
+kernels and the reference backend are all written from the same `ScalarFn`, so an op has the same meaning on all of
+them.
 """
 
 from __future__ import annotations
@@ -19,16 +20,16 @@ from minigrad.core.op import ScalarFn
 from minigrad.errors import DeclarationError, quantity
 from minigrad.kernels.declaration import closure_of, definition
 
-# The text that stands for math.NAME in a kernel.  np.* where Python's math would change the type (math.floor gives an
-# int) or where Numba lacks the math function.
+# The text for math.NAME in a kernel.  It is np.NAME if Python's math changes the type (math.floor returns an int) or if
+# Numba does not support the math function.
 MATH = {name: f"math.{name}" for name in (
     "exp expm1 log log10 log1p sqrt sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh "
     "erf erfc lgamma gamma hypot copysign isnan isinf isfinite fabs pow").split()}  # fmt: skip
 MATH |= {name: f"np.{name}" for name in ("floor", "ceil", "trunc", "exp2", "log2", "cbrt", "fmod", "nextafter")}
 MATH |= {"rint": "np.rint", "normal_cdf": "math.normal_cdf", "logistic": "math.logistic", "gcd": "math.gcd"}
 CHEAP = ("floor", "ceil", "trunc", "rint", "fabs", "copysign", "isnan", "isinf", "isfinite", "sqrt")
-# Costs in additions: of a vectorised call such as exp (0.3 to 0.6 ns per element, an addition takes 0.15), and of a
-# call of the library or of a slow operator (1.5 to 10 ns).
+# Costs, in units of one addition (0.15 ns per element): of a vectorised call such as exp (0.3 to 0.6 ns), and of a
+# library call or a slow operator (1.5 to 10 ns).
 CALL_COST, SLOW_COST = 3, 12
 SLOW = ("gamma", "lgamma", "hypot", "fmod", "pow", "gcd", "nextafter")
 BUILTINS = ("abs", "round")
@@ -41,7 +42,7 @@ OF_TWO = (
     "gcd",
     "nextafter",
 )  # functions of two arguments; the others have one
-# Remedies for functions and constants of other names: those of NumPy, PyTorch and Python.
+# Replacements for the names of functions and constants in NumPy, PyTorch and Python.
 INSTEAD = {name: f"math.{name.replace('arc', 'a')}" for name in (
     "arcsin arccos arctan arctan2 arcsinh arccosh arctanh").split()}  # fmt: skip
 INSTEAD |= {"absolute": "abs", "fabs": "abs", "power": "a ** b", "float_power": "a ** b", "sigmoid": "math.logistic"}
@@ -52,10 +53,10 @@ INSTEAD |= {"sign": "(x > 0) - (x < 0)", "int": "math.trunc", "bool": "x != 0", 
 INSTEAD |= {"float": "the operand itself, which has the compute dtype", "negative": "-x", "neg": "-x"}
 INSTEAD |= {"logical_and": "a and b", "logical_or": "a or b", "logical_not": "not a", "tau": "2 * math.pi"}
 CONSTANTS = ("pi", "e", "inf", "nan")
-# Replacements of these operators and functions for integers: see `kernels/integer.py`.
+# The functions that replace these operators and functions for integers: see `kernels/integer.py`.
 INTEGER = {ast.Pow: "int_power", ast.FloorDiv: "int_divide", ast.Mod: "int_modulo"}
 INTEGER_CALLS = {"fmod": "int_fmod", "gcd": "int_gcd"}
-# The names in `calls` that replace these operators for floats.
+# The names under which `calls` has the replacements of these operators for floats.
 OPERATORS = {ast.Pow: "pow", ast.FloorDiv: "floor_divide", ast.Mod: "remainder"}
 BINARY = (
     ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow,
@@ -67,11 +68,17 @@ def parse(
     function: Callable[..., Any], defaults: bool = False, results: int | None = 1, of: str = "output",
     keywords: bool = False,
 ) -> ScalarFn:  # fmt: skip
-    """Check a function against the dialect and keep it.  Raises DeclarationError with file and line.
+    """Check a function against the supported Python subset, and return it as a `ScalarFn`.
 
-    defaults: its arguments may have defaults, which the function that users call fills in.
-    results: the number of values that it must return; several are a tuple; None for as many as it returns.  of: what
-    they are, in messages.  keywords: its keyword-only arguments, without defaults, are the last ones.
+    Raises DeclarationError with file and line.
+
+    defaults: whether its arguments may have defaults, which the function that users call fills in.
+
+    results: the number of values that it must return, as a tuple if there are several; None accepts any number.
+
+    of: the name of the returned values in error messages.
+
+    keywords: whether it may have keyword-only arguments, without defaults; they become the last arguments.
     """
     node, where = definition(function)
     spec = node.args
@@ -96,14 +103,14 @@ def parse(
 
 
 def checked(scalar: ScalarFn) -> ScalarFn:
-    """Check a scalar function that was made of another one, and count what it costs."""
+    """Check a scalar function derived from another one, and compute its cost."""
     scalar.cost = 1
     _Check(scalar, dict(scalar.helpers), "output").body()
     return scalar
 
 
 def parse_later(function: FunctionType) -> ScalarFn:
-    """A scalar function of this package, whose text is read at its first use."""
+    """Return a scalar function whose text is read when it is first used."""
 
     def fill(scalar: ScalarFn) -> None:
         made = parse(function)
@@ -117,9 +124,9 @@ def parse_later(function: FunctionType) -> ScalarFn:
     return scalar
 
 
-@lru_cache(maxsize=256)  # cached, so that equal requests have the same scalar function
+@lru_cache(maxsize=256)  # cached, so that equal requests return the same object
 def projected(scalar: ScalarFn, k: int) -> ScalarFn:
-    """The scalar function that returns only result k of a function with several results."""
+    """Return the scalar function that computes only result k of a function with several results."""
     *body, last = scalar.node.body
     assert isinstance(last, ast.Return) and isinstance(last.value, ast.Tuple)
     name, old = f"{scalar.name}_{k}", scalar.node
@@ -130,7 +137,10 @@ def projected(scalar: ScalarFn, k: int) -> ScalarFn:
 
 
 def written(name: str, args: tuple[str, ...], text: str, like: ScalarFn, **helpers: ScalarFn) -> ScalarFn:
-    """The scalar function `return text` over helpers, with as many results as `like`."""
+    """Return the scalar function `return text` with as many results as `like`.
+
+    helpers: the scalar functions that the text calls.
+    """
     node = ast.parse(f"def {name}({', '.join(args)}):\n    return {text}").body[0]
     assert isinstance(node, ast.FunctionDef)
     scalar = ScalarFn(name, args, node, dict(helpers), like.where)
@@ -139,7 +149,7 @@ def written(name: str, args: tuple[str, ...], text: str, like: ScalarFn, **helpe
 
 
 def mapped(body: ScalarFn, function: ScalarFn) -> ScalarFn:
-    """One step (acc, x, ...) of a reduction of mapped elements: body(acc, function(x, ...))."""
+    """Return one step of a reduction of mapped elements, (acc, x, ...): body(acc, function(x, ...))."""
     taken, accumulators = list(function.args), []
     for acc in body.args[:-1]:
         while acc in taken:
@@ -151,7 +161,10 @@ def mapped(body: ScalarFn, function: ScalarFn) -> ScalarFn:
 
 
 def separately(body: ScalarFn) -> ScalarFn:
-    """Return a function that joins two sets of accumulators: each pair as the body joins accumulator and element."""
+    """Return a function that joins two sets of accumulators.
+
+    It joins each accumulator with its counterpart in the same way as the body joins that accumulator with an element.
+    """
     count = body.results
     one, other = ([f"{letter}{k}" for k in range(count)] for letter in "ab")
     text = ", ".join(f"step_{k}({', '.join(one)}, {other[k]})" for k in range(count))
@@ -159,7 +172,7 @@ def separately(body: ScalarFn) -> ScalarFn:
 
 
 def bound(function: ScalarFn, *constants: float) -> ScalarFn:
-    """A scalar function whose last arguments are numbers."""
+    """Return a scalar function whose last arguments are replaced by constants."""
     args = function.args[: -len(constants)]
     values = [*map(ast.Name, args), *[ast.Constant(constant) for constant in constants]]
     text = f"def {function.name}({', '.join(args)}):\n    return value()"
@@ -172,7 +185,7 @@ def bound(function: ScalarFn, *constants: float) -> ScalarFn:
 
 
 class _Check:
-    """Walks one body and rejects what no kernel could hold."""
+    """Checks one body for code that kernels cannot contain, and adds up its cost."""
 
     def __init__(self, scalar: ScalarFn, names: Mapping[str, Any], of: str) -> None:
         self.scalar, self.names, self.of = scalar, names, of
@@ -196,7 +209,7 @@ class _Check:
                 and len(statement.targets) == 1
                 and isinstance(statement.targets[0], ast.Name)
             ):
-                self.fail(statement, f"only `name = expression` may stand before the return, not {kind_of(statement)}")
+                self.fail(statement, f"only `name = expression` is allowed before the return, not {kind_of(statement)}")
                 raise AssertionError
             self.expression(statement.value)
             self.locals.add(statement.targets[0].id)
@@ -205,7 +218,7 @@ class _Check:
         self.expressions(self.returned(final.value))
 
     def returned(self, value: ast.expr) -> list[ast.expr]:
-        """The expressions of a return statement, as many as the declaration has results."""
+        """Return the expressions of a return statement, after checking their count."""
         parts = value.elts if isinstance(value, ast.Tuple) else [value]
         if isinstance(value, ast.Tuple) and self.scalar.results == 1:
             names = ", ".join(f'"{part.id}"' for part in parts if isinstance(part, ast.Name))
@@ -241,7 +254,7 @@ class _Check:
             case ast.Attribute(value=ast.Name(id="math"), attr=attr):
                 self.not_local(node, "math")
                 if attr not in CONSTANTS:
-                    self.fail(node, f"math.{attr} is no constant of the dialect ({', '.join(CONSTANTS)})")
+                    self.fail(node, f"math.{attr} is not a constant of the dialect ({', '.join(CONSTANTS)})")
             case ast.Attribute():
                 self.refuse_attribute(node)
             case ast.Call(func=func, args=args, keywords=[]) if not any(isinstance(a, ast.Starred) for a in args):
@@ -261,7 +274,7 @@ class _Check:
 
     def not_local(self, node: ast.AST, name: str) -> None:
         if name in self.locals:
-            self.fail(node, f"{name} is an operand or a local name, which cannot be called or asked,")
+            self.fail(node, f"{name} is an operand or a local name, which cannot be called and has no attributes,")
 
     def callee(self, func: ast.expr, args: list[ast.expr]) -> int:
         """Check a called function, and return how many arguments it takes."""
@@ -269,7 +282,7 @@ class _Check:
             case ast.Attribute(value=ast.Name(id="math"), attr=attr):
                 self.not_local(func, "math")
                 if attr not in MATH:
-                    listed = f"math.{attr} is not on the white list ({', '.join(sorted(MATH))})"
+                    listed = f"math.{attr} is not one of the supported functions ({', '.join(sorted(MATH))})"
                     self.fail(func, listed, self.remedy(attr, args))
                 self.scalar.cost += 0 if attr in CHEAP else SLOW_COST if attr in SLOW else CALL_COST
                 return 2 if attr in OF_TWO else 1
@@ -279,9 +292,9 @@ class _Check:
                 helper = getattr(helper, "scalar", helper)
                 if isinstance(helper, ScalarFn):
                     if name == self.scalar.name:
-                        self.fail(func, f"{name} calls itself, and its text would not end,")
+                        self.fail(func, f"{name} calls itself, and recursion is not supported,")
                     if helper.results > 1:
-                        self.fail(func, f"{name} has {helper.results} results, and a helper has one,")
+                        self.fail(func, f"{name} has {helper.results} results, but a helper must have one,")
                     self.scalar.helpers[name] = helper
                     self.scalar.cost += helper.cost - 1
                     return len(helper.args)
@@ -299,11 +312,11 @@ class _Check:
         return 1
 
     def is_local(self, node: ast.expr) -> bool:
-        """Whether an expression is made of operands and local names, so that an attribute of it is a method."""
+        """Return whether an expression contains an operand or a local name, so that its attribute is a method."""
         return any(isinstance(part, ast.Name) and part.id in self.locals for part in ast.walk(node))
 
     def remedy(self, name: str, args: list[ast.expr]) -> str:
-        """The sentence for a function of another library that the dialect has under another name, or ""."""
+        """Return the remedy for a function that the supported subset has under another name, or ""."""
         function = INSTEAD.get(name) or (f"math.{name}" if name in MATH else name if name in BUILTINS else "")
         if not function:
             return ""
@@ -311,7 +324,7 @@ class _Check:
         return f"write {function}({', '.join(map(ast.unparse, args))})" if call else f"write {function}"
 
     def refuse_attribute(self, node: ast.Attribute) -> None:
-        """Raise for an attribute, with its remedy."""
+        """Raise DeclarationError for an attribute, with a remedy."""
         if self.is_local(node):
             self.fail(node, f"{ast.unparse(node)} is an attribute, and an operand is one number", "make it an operand")
         known = f"math.{node.attr}" if node.attr in CONSTANTS else INSTEAD.get(node.attr)
@@ -320,12 +333,12 @@ class _Check:
 
 
 def kind_of(node: ast.AST) -> str:
-    """`for x in y` -> "a For"; how a message names a piece of syntax."""
+    """Return how error messages name a piece of syntax: "a For" for `for x in y`."""
     return f"a {type(node).__name__}"
 
 
 def strip_docstring(body: list[ast.stmt]) -> list[ast.stmt]:
-    """The statements of a function without its docstring."""
+    """Return the statements of a function without its docstring."""
     first = body[0]
     if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and isinstance(first.value.value, str):
         return body[1:]

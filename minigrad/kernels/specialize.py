@@ -1,7 +1,7 @@
-"""From a template and a scalar function to the source of a kernel: one readable module for each.
+"""Write the source of a kernel from a template and a scalar function: one readable module for each kernel.
 
-`pasting.py` expands the free names of a template.  `write_kernel` makes a whole module of it, with the conversions of
-its dtypes, which `store.py` keeps and imports: the file that runs is the file a learner opens.
+`pasting.py` expands the free names of a template.  `write_kernel` writes a whole module, with the conversions of its
+dtypes.  `store.py` stores the module and compiles it, so a learner can open the file that runs.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NOTHING: Mapping[str, Any] = MappingProxyType({})
 
 
 def load_text(dtype: DType, compute: np.dtype[Any], target: Target = CPU) -> tuple[str, tuple[str, ...]]:
-    """How a stored value becomes a compute value: an expression in `{}`, and the helpers that it calls."""
+    """Return the expression in `{}` that converts a stored value to a compute value, and the helpers it calls."""
     helpers: tuple[str, ...]
     if dtype.name == "float16":
         text, helpers = "half_to_float({})", ("half_to_float",)
@@ -40,9 +40,9 @@ def load_text(dtype: DType, compute: np.dtype[Any], target: Target = CPU) -> tup
 def store_text(
     compute: np.dtype[Any], dtype: DType, target: Target = CPU, several: bool = False
 ) -> tuple[str, tuple[str, ...]]:
-    """How a compute value becomes a stored one: an expression in `{}`, and the helpers that it calls.
+    """Return the expression in `{}` that converts a compute value to a stored value, and the helpers it calls.
 
-    several: of a kernel with results of several dtypes, whose helpers carry the dtype in their name.
+    several: whether the kernel has results of several dtypes; then the names of its helpers contain the dtype.
     """
     if dtype.name in ("float16", "bfloat16"):
         pack = "float_to_half" if dtype.name == "float16" else "float_to_bfloat"
@@ -59,7 +59,10 @@ def store_text(
 
 
 def saturate_text(dtype: DType, function: str = "saturate") -> str:
-    """The source of `saturate`: a float to the nearest value of an integer dtype, toward zero, nan to 0."""
+    """Return the source of `saturate`, which converts a float to an integer dtype.
+
+    It rounds toward zero, clamps values outside the dtype to its lowest or highest value, and converts nan to 0.
+    """
     name, low, high = dtype.compute, int(dtype.lowest), int(dtype.highest)
     return (
         f"def {function}(x):\n"
@@ -74,7 +77,7 @@ HALVES = ("half_to_float", "float_to_half")
 
 
 def helper_text(name: str, dtypes: dict[str, DType]) -> str:
-    """The source of one pasted helper, without its decorator."""
+    """Return the source of one pasted helper, without its decorator."""
     kind, _, dtype = name.partition(":")
     if kind == "saturate":
         return saturate_text(dtypes[dtype])
@@ -84,7 +87,7 @@ def helper_text(name: str, dtypes: dict[str, DType]) -> str:
 
 
 def neutral_text(identity: str, compute: np.dtype[Any]) -> str:
-    """The source text of a neutral element: "zero", "one", "lowest" or "highest" of the compute dtype."""
+    """Return the text of a neutral element of the compute dtype: "zero", "one", "lowest" or "highest"."""
     dtype = as_dtype(compute)
     if dtype.kind == "bool":
         return "T(True)" if identity in ("one", "highest") else "T(False)"
@@ -116,16 +119,19 @@ def write_kernel(
     arrays: Sequence[DType | np.dtype[Any] | str] | None = None,
     target: Target = CPU,
 ) -> str:
-    """The whole text of a kernel module: header, conversion helpers, the pasted loop nest as `kernel`.
+    """Return the whole text of a kernel module: a header, conversion helpers, and the pasted loop nest as `kernel`.
 
-    LOAD_0.. and STORE are defined here from the dtypes; `macros` and `constants` add to them.  Of several results, a
-    tuple of dtypes, `stores_macro` stores each.  `compute` is the dtype of registers, by default that of the (first)
-    result.  `helpers` are functions that the loop nest calls: expanded like it, and pasted above it in this order.
-    `fastmath` names the relaxations of float arithmetic in the helpers ("reassoc"); an op that uses them documents
-    this.  `fields` names the numbers; `results` are the names of the results, where a template's `out` is not all;
-    `accumulators` is how many a reduction has.  `arrays` are the dtypes of the template's arguments except the numbers:
-    by default the operands and the result; "table" for the whole table; () for a template that reads the table itself.
-    `target` is the processor.
+    The macros LOAD_0, LOAD_1, ... and STORE are defined here from the dtypes; `macros` and `constants` add more.  If
+    `out` is a tuple of dtypes, there are several results, and `stores_macro` stores each of them.
+
+    `compute` is the dtype of registers, by default that of the (first) result.  `helpers` are functions that the loop
+    nest calls; they are expanded like the loop nest, and pasted above it in this order.  `fastmath` names the
+    relaxations of float arithmetic in the helpers ("reassoc"); an op that uses them documents this.
+
+    `fields` names the numbers.  `results` are the names of the results if a template's `out` stands for several.
+    `accumulators` is their count in a reduction.  `arrays` are the dtypes of the template's arguments except the
+    numbers: by default the operands and the result, "table" for the whole table, () for a template that reads the table
+    itself.  `target` is the processor.
     """
     conversions: dict[str, None] = {}
     outs = out if isinstance(out, tuple) else (out,)

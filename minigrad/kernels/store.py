@@ -1,9 +1,9 @@
-"""The kernel cache: from the source of a kernel to machine code that was compiled once.
+"""The kernel cache: from the source of a kernel to machine code that is compiled only once.
 
-`load` names a text by its hash, puts it into the cache and looks for its object code next to it (`objects.py`).  If no
-complete object code fits, Numba is imported and compiles the text.  One process at a time compiles a kernel, and the
-others find its object code.  Without a usable cache kernels stay in memory, and a message reports that once.  With
-NUMBA_DISABLE_JIT=1 the same text runs as plain Python.  `specialize.py` writes the texts.
+`load` names a text by its hash, writes it into the cache, and searches for its object code next to it (`objects.py`).
+If no valid object code fits, Numba is imported and compiles the text.  Only one process compiles a kernel at a time,
+and the others then find its object code.  Without a usable cache, kernels stay in memory, and a message reports this
+once.  With NUMBA_DISABLE_JIT=1 the same text runs as plain Python.  `specialize.py` writes the texts.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from typing import Any
 
 try:
     import fcntl
-except ImportError:  # not POSIX: two processes may compile one kernel, and the later code remains
+except ImportError:  # not POSIX: two processes may compile the same kernel, and the later code remains
     fcntl = None  # type: ignore[assignment]
 
 from minigrad.config import settings
@@ -36,12 +36,15 @@ from minigrad.kernels.notice import forgo, patience
 watchers: list[list[str]] = []  # lists that receive the files of kernels while a plan is prepared: see `watch`
 compiling: list[Callable[[], None]] = []  # functions to call when a compilation begins
 _lock = threading.RLock()
-Text = tuple[str, str, str]  # of a kernel: its name, the name of its file, the text
+Text = tuple[str, str, str]  # the name of a kernel, the name of its file, and its text
 
 
 def cache_folder() -> Path:
-    """The kernel cache, made 0700.  Its content is executed, so it is refused if somebody else owns it, or could write
-    what is in it.  Raises KernelError with the reason, also where there can be no folder."""
+    """Return the folder of the kernel cache, which is created with mode 0700.
+
+    Its content is executed, so a folder that belongs to another user, or whose content other users could have written,
+    is refused.  Raises KernelError with the reason, also if there cannot be a folder.
+    """
     folder = settings.cache_dir / "kernels"
     try:
         folder = folder.expanduser()
@@ -50,7 +53,7 @@ def cache_folder() -> Path:
         if hasattr(os, "getuid") and status.st_uid != os.getuid():
             raise refusal(folder, f"belongs to user {status.st_uid}")
         if stat.S_IMODE(status.st_mode) & 0o022 and any(folder.iterdir()):
-            raise refusal(folder, "could be written by others; empty it and close it (chmod 700)")
+            raise refusal(folder, "can be written by other users; empty it and run chmod 700 on it")
         if stat.S_IMODE(status.st_mode) != 0o700:
             folder.chmod(0o700)
         if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
@@ -63,7 +66,7 @@ def cache_folder() -> Path:
 
 
 def refusal(folder: Path, reason: str) -> KernelError:
-    """Why a folder is not the cache."""
+    """Return the error for a folder that cannot be the cache."""
     return KernelError(f"the kernel cache {folder} {reason}; set MINIGRAD_CACHE_DIR to a folder of your own")
 
 
@@ -80,8 +83,11 @@ def watch() -> Iterator[list[str]]:
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """No garbage collection in a `with` block: importing Numba and compiling make many objects that stay, and walking
-    them again and again is a tenth of the time to the first gradient."""
+    """Disable garbage collection in a `with` block.
+
+    Importing Numba and compiling create many objects that stay alive.  Traversing them again and again would take a
+    tenth of the time to the first gradient.
+    """
     running = gc.isenabled()
     gc.disable()
     try:
@@ -93,10 +99,11 @@ def collector_paused() -> Iterator[None]:
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """Ctrl-C waits for the end of a `with` block, the second one does not.
+    """Delay Ctrl-C until the end of a `with` block; a second one interrupts at once.
 
-    An interrupt while Numba is imported, or makes its tables at the first compile, leaves a half of it that no later
-    call can use.  Only the main thread sees signals; a handler that Python did not set stays.
+    An interrupt while Numba is being imported, or builds its tables at the first compilation, would leave it incomplete
+    and unusable for the rest of the process.  Only the main thread receives signals.  A signal handler that Python did
+    not install stays in effect.
     """
     handler = signal.getsignal(signal.SIGINT)
     if threading.current_thread() is not threading.main_thread() or not callable(handler):
@@ -126,9 +133,10 @@ def forks_wait() -> threading.RLock:
 class Kernel:
     """A compiled kernel.
 
-    name: readable.  path: its text, which may be in memory.  flags: whether it may raise the flag of a call.
-    address: where its machine code begins.  python: the function itself, where nothing is compiled.
-    origin: "compiled" now, from the "cache" or a "pack", "python", or "ahead": for others.
+    name: its readable name.  path: the file of its text, which may be in memory only.  flags: whether it may set the
+    flag of a call.  address: the address of its machine code.  python: the Python function, if nothing is compiled.
+
+    origin: "compiled" now, from the "cache", from a "pack", "python", or "ahead" if this process compiles for others.
     """
 
     __slots__ = ("address", "flags", "name", "origin", "path", "python")
@@ -139,7 +147,7 @@ class Kernel:
 
 
 class NotCompiled(Exception):
-    """A kernel would have to be compiled now, where that is not wanted.  text: of the kernel."""
+    """Raised when a kernel would have to be compiled inside `without_compiling`; text: its name, file and text."""
 
     def __init__(self, text: Text) -> None:
         super().__init__(text[0])
@@ -150,12 +158,15 @@ class _Compiler(threading.local):
     off = False
 
 
-_compiler = _Compiler()  # of this thread
+_compiler = _Compiler()  # each thread has its own `off`
 
 
 @contextmanager
 def without_compiling() -> Iterator[None]:
-    """In this block `load` raises NotCompiled, with the text published in the cache, instead of compiling."""
+    """Make `load` raise NotCompiled instead of compiling, in this block and this thread.
+
+    The text of the kernel is in the cache then, so that another process can compile it.
+    """
     before, _compiler.off = _compiler.off, True
     try:
         yield
@@ -169,14 +180,15 @@ def is_compiled(text: Text) -> bool:
     return text[1] in loaded or objects.path_for(path).exists()
 
 
-loaded: dict[str, Kernel] = {}  # kernels by the name of their file
-_wanted: list[Text] | None = None  # in a process that compiles for others: the texts to compile
+loaded: dict[str, Kernel] = {}  # kernels by file name
+_wanted: list[Text] | None = None  # the texts to compile, in a process that compiles for others
 
 
 def load(name: str, text: str) -> Kernel:
-    """A kernel, from the cache or put there; in memory where there can be no cache.
+    """Return a kernel from the cache, or compile it and store it there.
 
-    name: readable, such as "mul_f32_f32_dense11"; the hash of the text makes the file name unique.
+    Without a usable cache, it stays in memory.  name: readable, such as "mul_f32_f32_dense11"; the hash of the text
+    makes the file name unique.
     """
     file = file_of(name, text)
     with _lock, uninterrupted():
@@ -193,7 +205,7 @@ def load(name: str, text: str) -> Kernel:
 
 
 def make(name: str, file: str, text: str) -> Kernel:
-    """The kernel of a text that this process has not met."""
+    """Return the kernel of a text that this process has not loaded yet."""
     try:
         folder = cache_folder()
     except KernelError as error:
@@ -209,13 +221,13 @@ def make(name: str, file: str, text: str) -> Kernel:
 
 
 def file_of(name: str, text: str) -> str:
-    """The file name of a kernel: letters that every file system has, and the hash of the text."""
+    """Return the file name of a kernel: its name in ASCII letters, digits and underscores, and the hash of its text."""
     readable = re.sub(r"[^A-Za-z0-9_]", "_", name)[:100]
     return f"{readable}_{objects.digest(text)[:16]}.py"
 
 
 def from_cache(path: Path, name: str, text: str) -> Kernel:
-    """A kernel whose object code is kept, or will be.  Raises OSError where it cannot."""
+    """Return a kernel from the cache, or compile it into the cache.  Raises OSError if that is not possible."""
     publish(path, text)
     if without_compiler():
         return fresh(str(path), name, text, None)
@@ -228,7 +240,7 @@ def from_cache(path: Path, name: str, text: str) -> Kernel:
 
 
 def from_pack(location: str, file: str, text: str) -> Kernel | None:
-    """A kernel that came with the package; None where there is none."""
+    """Return a kernel from the pack of the package; None if it is not there."""
     if without_compiler():
         return None
     from minigrad.kernels import packs  # imported here, because not every start needs a pack
@@ -248,9 +260,10 @@ def linked(location: str, code: objects.ObjectCode | None, origin: str) -> Kerne
 
 
 def collect() -> list[Text]:
-    """Switch this process to compiling for others; it runs no kernels from now on.
+    """Switch this process to compiling for others; from now on it runs no kernels.
 
-    Requested kernels go into the returned list, and a substitute that does nothing replaces them.  `keep` compiles one.
+    The texts of requested kernels are added to the returned list, and a function that does nothing replaces each
+    kernel.  `keep` compiles one of the texts.
     """
     global _wanted
     _wanted = []
@@ -258,9 +271,10 @@ def collect() -> list[Text]:
 
 
 def keep(name: str, file: str, text: str, writing: threading.Lock) -> None:
-    """Compile a text for other processes, unless it is there or one of them is at it.
+    """Compile a text for other processes, unless another process compiles it.
 
-    writing: held while a file is written, so that who holds it may end the process.
+    Nothing happens if its object code already exists.  writing: the lock that is held while a file is written, so that
+    a thread that acquires it may end the process.
     """
     path = cache_folder() / file
     publish(path, text)
@@ -273,7 +287,7 @@ def keep(name: str, file: str, text: str, writing: threading.Lock) -> None:
 
 
 def fresh(location: str, name: str, text: str, kept: Path | None) -> Kernel:
-    """Compile a text, and keep its object code in a file if one is named."""
+    """Compile a text, and write its object code to `kept` if that is not None."""
     if _compiler.off and not without_compiler():
         raise NotCompiled((name, Path(location).name, text))
     fork_after_logging()
@@ -294,7 +308,10 @@ def fresh(location: str, name: str, text: str, kept: Path | None) -> Kernel:
 
 
 def of_llvm(name: str, text: str, symbols: tuple[str, ...]) -> objects.ObjectCode:
-    """Object code of LLVM's own language, from the cache or put there if it can be."""
+    """Return the object code of a text in LLVM's language.
+
+    It comes from the cache, or it is assembled and then cached, if there is a usable cache.
+    """
     try:
         path = objects.path_for(cache_folder() / file_of(name, text))
         code = objects.read(path, text)
@@ -308,7 +325,7 @@ def of_llvm(name: str, text: str, symbols: tuple[str, ...]) -> objects.ObjectCod
 
 
 def without_compiler() -> bool:
-    """Whether kernels run as Python: NUMBA_DISABLE_JIT=1, read as Numba reads it."""
+    """Return whether NUMBA_DISABLE_JIT=1 makes kernels run as Python."""
     numba = sys.modules.get("numba")
     if numba is not None:
         return bool(numba.config.DISABLE_JIT)
@@ -318,7 +335,7 @@ def without_compiler() -> bool:
 
 
 def built(location: str, name: str, text: str) -> Any:
-    """The kernel of a text as Numba makes it; the plain function with NUMBA_DISABLE_JIT=1."""
+    """Return the function that Numba compiles from a text; with NUMBA_DISABLE_JIT=1 the plain Python function."""
     from minigrad.kernels.cpu.generator import near
 
     with near():
@@ -326,8 +343,10 @@ def built(location: str, name: str, text: str) -> Any:
 
 
 def listings(location: str) -> tuple[str, str, str]:
-    """A kernel by its file, compiled once more to be read: its name, LLVM's text and assembly.  Raises KernelError
-    where kernels run as Python."""
+    """Return the name, the LLVM text and the assembly of a kernel's file, which is compiled once more for this.
+
+    Raises KernelError if kernels run as Python.
+    """
     function = built(location, Path(location).stem, source(location))
     if not hasattr(function, "overloads"):
         raise KernelError(f"{location} is not compiled: NUMBA_DISABLE_JIT is set", path=location)
@@ -353,7 +372,7 @@ def run(location: str, name: str, text: str) -> ModuleType:
 
 
 def source(location: str) -> str:
-    """The text of a kernel by its file, which may be in memory."""
+    """Return the text of a kernel's file, which may be in memory only."""
     return (
         "".join(linecache.getlines(location))
         if location.startswith("<")
@@ -363,10 +382,10 @@ def source(location: str) -> str:
 
 @contextmanager
 def locked(path: Path, wait: bool = True) -> Iterator[bool]:
-    """One process at a time compiles a kernel, and the others find its object code.
+    """Let only one process at a time compile a kernel.
 
-    The lock is the kernel file's own, and goes with the process that holds it.  Without `wait`, False while another
-    process holds it.
+    The other processes wait, and then find its object code.  The lock is on the kernel's file, and the operating system
+    releases it if its process ends.  With wait=False, the block receives False if another process holds the lock.
     """
     with path.open() as file:
         if fcntl is None:
@@ -396,12 +415,15 @@ def _before_fork() -> None:
 
 
 def _after_fork_in_parent() -> None:
-    with suppress(RuntimeError):  # raised if the hooks were added while this fork waited: they did not acquire the lock
+    with suppress(RuntimeError):  # raised if the hooks were added during this fork, which has not acquired the lock
         _lock.release()
 
 
 def hold_forks() -> None:
-    """A fork waits for a thread that compiles or links: its child would inherit the locks of Numba, LLVM and files."""
+    """Make forks wait while a thread compiles or links.
+
+    Otherwise the child process would inherit locked locks of Numba, LLVM and files.
+    """
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(
             before=_before_fork, after_in_parent=_after_fork_in_parent, after_in_child=_after_fork_in_child
@@ -410,10 +432,10 @@ def hold_forks() -> None:
 
 @cache
 def fork_after_logging() -> None:
-    """Before the first compile: let a fork take our lock, once more, before the lock of logging.
+    """Before the first compilation, make forks acquire our lock again, before the lock of the logging module.
 
-    Numba's import takes the lock of logging.  The hook that was registered last runs first, and logging is imported
-    only if a kernel is compiled.
+    Numba's import acquires the lock of logging.  The fork hook that was registered last runs first, so our hooks are
+    registered again after logging has been imported.  Logging is imported only if a kernel is compiled.
     """
     import logging  # noqa: F401
 
@@ -424,12 +446,12 @@ hold_forks()
 
 
 def publish(path: Path, text: str) -> None:
-    """Make sure that a file holds a text."""
+    """Make sure that a file contains a text."""
     content = text.encode()
     try:
         there = path.read_bytes()
     except FileNotFoundError:
-        # Two processes may be here at once; both must then lock the one file that stays.
+        # Two processes may do this at the same time.  Both must then lock the same file, so the first one stays.
         objects.write(path, content, over=False)
         return
     if there != content:

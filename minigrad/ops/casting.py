@@ -93,7 +93,7 @@ def to(
     for arg in args:
         new_dtype, new_device = _target(arg)
         if (dtype is not None and new_dtype is not None) or (device is not None and new_device is not None):
-            raise ArgumentError(f"to: {describe(x)} cannot go to two dtypes or two devices, got {args}", op="to")
+            raise ArgumentError(f"to: expected at most one dtype and one device for {describe(x)}, got {args}", op="to")
         dtype, device = new_dtype or dtype, new_device or device
     wanted = x.dtype if dtype is None else as_dtype(dtype)
     where = x.device if device is None else as_device(device)

@@ -56,7 +56,7 @@ class Switched:
         while block is not None and block.below is not self:
             block = block.below
         if block is None:
-            raise GradientError(f"{name}: the block ends in another thread or task than it began in; end it there")
+            raise GradientError(f"{name}: the block must end in the thread or task in which it began")
         block.below, block.before = self.below, self.before
 
 

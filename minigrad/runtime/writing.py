@@ -34,7 +34,7 @@ def check_writable(name: str, out: Tensor, operands: tuple[Tensor, ...] = ()) ->
     out.storage.version  # noqa: B018
     if isinstance(out.storage, ConstantStorage):
         raise StorageError(
-            f"{name}: {describe(out)} is a number of the program that other results share; clone() it first", op=name
+            f"{name}: {describe(out)} is a constant whose memory other results share; clone() it first", op=name
         )
     if not out.layout.is_contiguous and out.layout.may_overlap_itself():
         raise StorageError(

@@ -244,7 +244,7 @@ def numbers_of(name: str, source: Any) -> tuple[Array, Array]:
         raise ArgumentError(f"viz.curves: the steps{f' of {name!r}' if name else ''} are not all finite numbers")
     if len(x) != len(y):
         count = f"{name!r} has" if name else "there are"
-        raise ArgumentError(f"viz.curves: {count} {len(x)} steps and {len(y)} numbers; they go together one by one")
+        raise ArgumentError(f"viz.curves: {count} {len(x)} steps and {len(y)} numbers; pass one step per number")
     return x, y
 
 

@@ -131,7 +131,7 @@ class Graph:
             dot = choose(engine) == "dot"
             target.write_bytes(self._render(ending) if dot else rendered(self.svg("builtin"), f".{ending}"))
         else:
-            raise ArgumentError(f"save: {target.name!r} ends in none of .svg .html .dot .png .pdf", path=str(target))
+            raise ArgumentError(f"save: {target.name!r} must end in one of .svg .html .dot .png .pdf", path=str(target))
         return target
 
     def _render(self, ending: str) -> bytes:

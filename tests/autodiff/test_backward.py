@@ -363,7 +363,9 @@ def test_an_operand_without_a_rule_is_refused_before_anything_is_freed() -> None
 
     x, w = mg.Var([2.0], name="x"), mg.Var([3.0], name="w")
     y = (x * x) + half_known(x, w)
-    with pytest.raises(GradientError, match=r"half_known\(1,\) is not differentiable in its operand 'b'.*detach"):
+    with pytest.raises(
+        GradientError, match=r"half_known\(1,\) is not differentiable with respect to its operand 'b'.*detach"
+    ):
         y.backward()
     assert x.grad is None
     assert mg.grad(y, x).item() == 7.0, "what does not pass that operand still has a gradient"
@@ -373,7 +375,7 @@ def test_a_number_of_the_program_cannot_be_written() -> None:
     x = mg.Var([3.0])
     y = x * 2.0
     (two,) = y.op.saved
-    with mg.no_grad(), pytest.raises(StorageError, match=r"float64\(\) is a number of the program"):
+    with mg.no_grad(), pytest.raises(StorageError, match=r"float64\(\) is a constant"):
         two.fill_(5.0)
     assert (mg.tensor([1.0]) * 2.0).item() == 2.0
     y.backward()

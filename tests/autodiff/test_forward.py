@@ -219,7 +219,7 @@ def test_what_is_no_float_has_no_tangent() -> None:
     assert values.tolist() == [0.25, 2.0, 0.5] and places is None
     assert push(mg.gt, (x, t), (t, x)) is None
     assert push(casting.cast, (x,), (t,), dtype=mg.int64) is None
-    with pytest.raises(mg.GradientError, match=r"mul: the operand int64\(3,\) can have no tangent"):
+    with pytest.raises(mg.GradientError, match=r"mul: the operand int64\(3,\) cannot have a tangent"):
         push(mg.mul, (x, mg.tensor([1, 2, 3], device="reference")), (None, t))
 
 
@@ -239,7 +239,9 @@ def test_a_tangent_has_the_shape_dtype_and_device_of_its_operand(t: Any, error: 
 def test_an_operand_without_a_rule_lets_no_tangent_pass() -> None:
     h, x = mg.ones(1, 1, 2, device="reference"), mg.ones(1, 1, 4, device="reference")
     window = Window((4,), (2,), (2,), (0,), (1,))
-    with pytest.raises(mg.GradientError, match=r"max_pool_back: it is not differentiable in its operand 'x'"):
+    with pytest.raises(
+        mg.GradientError, match=r"max_pool_back: it is not differentiable with respect to its operand 'x'"
+    ):
         push(windows.max_pool_back, (h, x), (None, x), window=window)
 
 
@@ -334,7 +336,7 @@ def test_a_rule_that_is_linear_code_passes() -> None:
     ids=["detach", "values"],
 )
 def test_a_rule_that_cuts_its_g_off_is_named(rule: Any) -> None:
-    with pytest.raises(mg.GradientError, match=r"copied: the derivative rule for 'x' does not lead back to its g"):
+    with pytest.raises(mg.GradientError, match=r"copied: the derivative rule for 'x' does not use its g"):
         adjoint_gap(through(rule), f64(1.0, 2.0, 3.0))
 
 
@@ -409,7 +411,7 @@ def test_a_rule_is_given_zeros_for_a_tangent_that_is_not_there() -> None:
 )
 def test_what_a_declared_rule_gives_is_looked_at(gives: Any, error: Any, message: str) -> None:
     op = through(lambda g: g, jvp=gives)
-    with pytest.raises(error, match=f"copied: its rule of forward mode {message}"):
+    with pytest.raises(error, match=f"copied: its jvp rule {message}"):
         push(op, (f64(1.0, 2.0),), (f64(1.0, 2.0),))
 
 

@@ -95,11 +95,11 @@ def test_what_has_a_history_only_detaches() -> None:
 
 
 def test_integers_and_numbers_of_the_program_cannot() -> None:
-    with pytest.raises(DTypeError, match=r"requires_grad_: int64\(1,\) can have no gradient"):
+    with pytest.raises(DTypeError, match=r"requires_grad_: int64\(1,\) cannot have a gradient"):
         mg.tensor([1]).requires_grad_()
     from minigrad.runtime.dispatch import number
 
-    with pytest.raises(StorageError, match=r"requires_grad_: .* number of the program"):
+    with pytest.raises(StorageError, match=r"requires_grad_: .* is a constant"):
         number(2.0, mg.float32, mg.device("cpu")).requires_grad_()
 
 

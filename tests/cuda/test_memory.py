@@ -153,7 +153,7 @@ def test_who_asks_for_another_device_is_told():
     assert mg.cuda.get_device_properties().multiprocessors > 0 and mg.cuda.get_device_capability() >= (5, 0)
     assert isinstance(mg.cuda.get_device_name("cuda:0"), str)
     for device in ("cpu", "cuda:1"):
-        with pytest.raises(DeviceError, match="only the first CUDA device can, cuda:0"):
+        with pytest.raises(DeviceError, match="only the first CUDA device, cuda:0, can"):
             mg.cuda.memory_stats(device)
 
 

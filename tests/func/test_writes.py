@@ -198,7 +198,7 @@ def test_a_backward_that_writes_into_its_gradient_is_refused_under_a_transform_t
             g *= 2.0
             return g
 
-    with pytest.raises(GradientError, match=r"wrote into its argument|something else shows|number of the program"):
+    with pytest.raises(GradientError, match=r"wrote into its argument|something else shows|is a constant"):
         vmap(grad(lambda x: (Writes.apply(x * 1.0) * x).sum()))(MANY)
 
 
@@ -228,7 +228,7 @@ def test_linearize_refuses_values_that_were_written_since_as_vjp_does(function: 
     if named is None:  # it reads none of them
         assert push(mg.tensor([0.5, 2.0, 1.0], device="reference")).tolist() == expected
         return
-    with pytest.raises(StorageError, match=f"linearize: .* kept its {named}.*clone\\(\\) it before"):
+    with pytest.raises(StorageError, match=f"linearize: .* saved its {named}.*clone\\(\\) it before"):
         push(mg.tensor([0.5, 2.0, 1.0], device="reference"))
 
 

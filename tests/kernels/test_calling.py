@@ -123,7 +123,7 @@ def test_memory_that_is_not_there_is_a_memory_error(kind):
     call = calling.function(kernel_of(GREEDY, "greedy"), kind)
     out = np.zeros(4, np.float32)
     assert call(out, numbers(4, chunk=1, n=1000)) is False and out.tolist() == [1, 2, 3, 4]
-    with pytest.raises(MemoryError, match="no memory for what a kernel keeps"):
+    with pytest.raises(MemoryError, match="no memory for its workspace"):
         call(out, numbers(4, chunk=1, n=1 << 56))
     assert call(out, numbers(4, chunk=1, n=1000)) is False
 
@@ -188,7 +188,7 @@ def test_other_threads_run_beside_a_call_that_is_not_brief(kind, beside):
 def test_arrays_of_another_shape_in_memory_are_noticed(monkeypatch):
     calling.check_layout()
     monkeypatch.setattr(calling, "OBJECT", calling.OBJECT + ctypes.sizeof(ctypes.c_void_p))
-    with pytest.raises(KernelError, match="lays arrays out"):
+    with pytest.raises(KernelError, match="stores arrays in a way"):
         calling.check_layout()
 
 
@@ -201,9 +201,9 @@ def test_numbers_are_given_by_name_and_all_of_them():
     assert [packed[eval(place, {"rank": 2, "d": 1})] for place in places] == [6, 10, 12]
     with pytest.raises(KernelError, match="steps is missing"):
         fields.pack(n=1, rank=0, sizes=())
-    with pytest.raises(KernelError, match="2 entries, and rank says 1"):
+    with pytest.raises(KernelError, match="2 entries, but rank is 1"):
         fields.pack(n=1, rank=1, sizes=(1, 2), steps=(1,))
-    with pytest.raises(KernelError, match="no number 'm' among"):
+    with pytest.raises(KernelError, match="no number 'm' in the list"):
         fields.position("m")
     assert Fields("n", "sizes[n] runs").pack(sizes=(3, 4), runs=(5, 6, 7)) == [2, 3, 4, 5, 6, 7]
 

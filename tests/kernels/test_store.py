@@ -213,7 +213,7 @@ def test_a_folder_that_others_could_write_to_is_not_trusted(cache, said):
     before = contents(cache)
     _, kernel = run(3)
     assert not kernel.path.startswith(str(cache)) and contents(cache) == before
-    assert "could be written by others" in said()
+    assert "can be written by other users" in said()
 
 
 def test_nobody_without_a_home_is_left_without_ops(tmp_path, said, monkeypatch):

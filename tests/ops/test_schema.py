@@ -65,7 +65,7 @@ def test_a_bad_declaration_fails_at_once_with_file_and_line() -> None:
                 x = x + 1
             return x
 
-    with pytest.raises(DeclarationError, match=r"math\.frexp is not on the white list"):
+    with pytest.raises(DeclarationError, match=r"math\.frexp is not one of the supported functions"):
 
         @mg.elementwise(dtype=promote, vjp=(lambda g: g,))
         def odd_call(x):

@@ -65,7 +65,7 @@ def test_nothing_has_no_elements_and_slices_without_elements_are_refused() -> No
 
 def test_a_derivative_and_a_batch_are_refused() -> None:
     x = mg.Var([1.0, 2.0, 1.0], device="reference")
-    with pytest.raises(GradientError, match=r"unique\(2,\) is not differentiable in its operand 'input'"):
+    with pytest.raises(GradientError, match=r"unique\(2,\) is not differentiable with respect to its operand 'input'"):
         mg.unique(x).sum().backward()
-    with pytest.raises(GradientError, match="depends on its values"):
+    with pytest.raises(GradientError, match="a shape must not"):
         mg.func.vmap(mg.unique)(tensor([[1.0, 2.0], [1.0, 1.0]]))

@@ -91,7 +91,7 @@ def test_saving(tmp_path: Path) -> None:
     picture = mg.viz.graph(simple()[1])
     ET.fromstring(picture.save(tmp_path / "g.svg", engine="builtin").read_text())
     assert picture.save(tmp_path / "g.dot").read_text().startswith("digraph")
-    with pytest.raises(ArgumentError, match=r"'g\.bmp' ends in none of"):
+    with pytest.raises(ArgumentError, match=r"'g\.bmp' must end in one of"):
         picture.save(tmp_path / "g.bmp")
     assert not (tmp_path / "g.bmp").exists()
 

@@ -57,7 +57,9 @@ class Memory(Backend):
 
     def allocate(self, numel: int, dtype: DType, device: Device) -> Storage:
         if device.kind == "cuda" and device.index:
-            raise DeviceError(f"{device} cannot be used: only the first device is, cuda:0", device=str(device))
+            raise DeviceError(
+                f"{device} cannot be used; only the first device, cuda:0, is supported", device=str(device)
+            )
         return Storage(self.allocator.allocate(numel, dtype), dtype, device, self.allocator)
 
     @cached_property

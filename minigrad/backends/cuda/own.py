@@ -51,7 +51,7 @@ def text_of(function: Callable[..., Any]) -> str:
     """Return the source of a function from its `def` on.  Raise ArgumentError if there is no source."""
     name = getattr(function, "__name__", function)
     if name == "<lambda>":
-        raise ArgumentError("kernel: a function is made a kernel by its name, and this is a lambda; write it with def")
+        raise ArgumentError("kernel: expected a function with a name, got a lambda; write it with def")
     try:
         source = inspect.getsource(function)
     except (OSError, TypeError):
@@ -161,7 +161,7 @@ def own_program(function: Callable[..., Any], dtypes: tuple[DType, ...], numbers
         raise ArgumentError(f"{name}: {error}", op="kernel") from None
     for dtype in dtypes:
         if dtype.storage != dtype.numpy:
-            raise DTypeError(f"{function.__name__}: kernels of one's own take no {dtype}; use float32", op="kernel")
+            raise DTypeError(f"{function.__name__}: a custom kernel cannot take {dtype}; use float32", op="kernel")
     kinds = ", ".join(f"np.{'uint8' if dtype.name == 'bool' else dtype.name}" for dtype in dtypes)
     called = f"{name}_" if name in TAKEN else name
     integers, pointers = f"{called}_numbers", [f"{called}_{k}" for k in range(len(dtypes))]
@@ -179,6 +179,6 @@ def size_of(value: int | tuple[int, ...]) -> Size:
     except TypeError:
         sizes = ()
     if not 1 <= len(sizes) <= 3 or any(n < 1 for n in sizes):
-        raise ArgumentError(f"kernel: a grid or a block has one to three sizes from 1 on, not {value!r}")
+        raise ArgumentError(f"kernel: expected one to three positive sizes of a grid or block, got {value!r}")
     x, y, z = (*sizes, 1, 1)[:3]
     return x, y, z

@@ -143,7 +143,7 @@ class Runtime(ABC):
         now = self.memory()
         return StorageError(
             f"cuda:0 has no memory for {wanted:,} bytes: {now.allocated_bytes:,} are in use here, {now.cached_bytes:,} "
-            f"kept for reuse, {now.free_bytes:,} of {now.total_bytes:,} are free; let go of tensors, or use smaller "
+            f"kept for reuse, {now.free_bytes:,} of {now.total_bytes:,} are free; delete tensors, or use smaller "
             f"ones",
             op="allocate", nbytes=wanted, held=now.allocated_bytes, free=now.free_bytes,
         )  # fmt: skip

@@ -1,1 +1,1 @@
-"""Loop nests for the CPU, one kernel family a file; plain Python until `specialize` writes a module from them."""
+"""Templates of the loop nests for the CPU, one family of kernels per file; `specialize` writes modules from them."""

@@ -1,8 +1,8 @@
-"""Reductions of elements that are computed first: a piece of them at a time, in a workspace that stays in the cache.
+"""Reductions of elements that are computed first, one piece at a time, in a workspace that stays in the cache.
 
 The additions are those of `reduction.run_whole` and `rows_whole` over a tensor with these elements: `stretch` reduces
-the workspace, so the bits are the same.  `fill` computes the elements in their own dtype; `G` calls it, `H` is the
-function, and `RUN_K` and `AT_K` are as in `rows.py`.  ELEMENT is the dtype of an element.
+the workspace, so the result has the same bits.  `fill` computes the elements in their own dtype.  `G` is a call of
+`fill`, `H` is the scalar function, and `RUN_K` and `AT_K` are as in `rows.py`.  ELEMENT is the dtype of an element.
 """
 
 # ruff: noqa: F821, F841
@@ -14,14 +14,17 @@ ROWS = Fields("kept groups chunk rows to count one", "sizes[kept] to_steps[kept]
 
 
 def fill(in_K, at_K, step_K, computed, n):  # type: ignore[no-untyped-def]
-    """Compute n elements, neighbours or at equal distances in each operand."""
+    """Compute n elements, whose distance in each operand is constant."""
     u_K = RUN_K
     for j in range(n):
         computed[j] = H(LOAD_K(AT_K))
 
 
 def run_whole(in_K, work, out, N):  # type: ignore[no-untyped-def]
-    """A task is a piece of the only row; `work` keeps an accumulator of each."""
+    """Reduce the only row.  A task is one piece of it.
+
+    `work` stores the accumulator of each piece.
+    """
     total = IDENTITY
     computed = workspace(N.piece if first < last else 0, ELEMENT)
     step_K = N.step[K]
@@ -38,7 +41,7 @@ def run_whole(in_K, work, out, N):  # type: ignore[no-untyped-def]
 
 
 def rows_whole(in_K, out, N):  # type: ignore[no-untyped-def]
-    """A task is some rows, each with an output of its own."""
+    """Reduce each row to one output.  A task is a chunk of the rows."""
     computed = workspace(N.rows, ELEMENT)
     step_K = N.step[K]
     for t in range(first, last):

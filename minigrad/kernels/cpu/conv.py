@@ -1,23 +1,25 @@
 """Convolution on the register tile, without a matrix of patches: the tile reads the image through a table of offsets.
 
-A task copies the piece of the image that its outputs see, with zeros in the padding.  Columns (rows, planes) that are
-one stride apart become neighbours.  In this copy the outputs of a block multiply one run for every tap and channel,
-which starts at a fixed distance.  So an offset identifies a row of the right operand of the tile, for any stride,
-dilation and number of dims.  Runs go on from one row of outputs to the next, over a few columns that are computed and
-not kept.  `pack_weight` lays out the weight as the tile reads it, and `correlate` computes outputs.  A gradient of the
-image runs both once per phase of the stride.  `correlate_weight` sums over outputs for the weight's gradient, with the
-image on the left of the tile, and `add_slabs` adds what its tasks have summed.  `depthwise.py` has the loops for groups
-of few output channels.
+A task copies the part of the image that its outputs need, with zeros in the padding.  In the copy, columns (rows,
+planes) that are one stride apart are neighbours.  So for every tap and channel, the outputs of a block are multiplied
+by one run of the copy, which begins at a fixed offset.  This offset identifies a row of the tile's right operand, for
+any stride, dilation and number of dims.  A run continues from one row of outputs to the next, across a few columns
+whose results are computed and then dropped.
 
-Free names as in `matmul.py`, with `by_depth` and `by_rows`, the tiles that take tables, and `RUNS`, the position of the
-runs of channels and taps among the numbers.
+`pack_weight` copies the weight in the order in which the tile reads it, and `correlate` computes outputs.  The gradient
+of the image runs both, once per phase of the stride.  `correlate_weight` sums over outputs for the gradient of the
+weight; the image is the left operand of the tile then.  `add_slabs` adds the sums of its tasks.  `depthwise.py` has the
+loops for groups of few output channels.
 
-Numbers of three dims end in 0, 1 and 2.  images, groups, outs and ins: channels of the output and of the image in a
-group; size, block: of the outputs; low: the lowest position that output 0 sees; slots, phases, image: sizes of the part
-that a block sees, and of the image. x, y, w, b: offsets and strides of image, output, weight and bias.  share: panels
-of a task, or chunks.  phase: where each phase begins; in_weight: where each tap is; runs: where each channel and tap
-begins.  by_row: whether tiles end with each row of outputs, which is faster if a tile costs less than separating the
-columns that are not kept.
+The free names are those of `matmul.py`, the tiles `by_depth` and `by_rows`, which take tables, and `RUNS`, the index of
+`runs` among the numbers.
+
+A number for each of three dims ends in 0, 1 and 2.  images, groups: their counts.  outs, ins: channels of the output
+and of the image in a group.  size, block: of all outputs, and of a block.  low: the lowest position that output 0
+reads.  slots, phases: sizes of the copy.  image: size of the image.  x, y, w, b: offsets and strides of image, output,
+weight and bias.  share: panels of a task, or chunks.  phase: where each phase begins.  in_weight: the offset of each
+tap in the weight.  runs: where the run of each channel and tap begins.  by_row: whether tiles end with each row of
+outputs, which is faster if a tile costs less than separating the dropped columns.
 """
 
 # ruff: noqa: F821
@@ -34,7 +36,7 @@ CONV = Fields(
 
 
 def count_blocks(N):  # type: ignore[no-untyped-def]
-    """How many blocks the outputs of an image and a group are cut into."""
+    """Return the number of blocks of the outputs of one image and group."""
     n0 = (N.size0 + N.block0 - 1) // N.block0
     n1 = (N.size1 + N.block1 - 1) // N.block1
     n2 = (N.size2 + N.block2 - 1) // N.block2
@@ -42,7 +44,10 @@ def count_blocks(N):  # type: ignore[no-untyped-def]
 
 
 def block_of(task, N):  # type: ignore[no-untyped-def]
-    """Where the block of a task begins, how many outputs it has along each dim, and the rest of the task's number."""
+    """Return where the block of a task begins, and its size along each dim.
+
+    The last result is the index of the task divided by the count of blocks.
+    """
     n2 = (N.size2 + N.block2 - 1) // N.block2
     n1 = (N.size1 + N.block1 - 1) // N.block1
     n0 = (N.size0 + N.block0 - 1) // N.block0
@@ -58,7 +63,7 @@ def block_of(task, N):  # type: ignore[no-untyped-def]
 
 
 def gather(x, image, N, n, g, b0, b1, b2):  # type: ignore[no-untyped-def]
-    """Copy what the block sees that begins with output (b0, b1, b2) of image n and group g."""
+    """Copy the part of image n and group g that is read by the block beginning at output (b0, b1, b2)."""
     at = N.x + n * N.x_image + g * N.x_group
     l0 = b0 * N.stride0 + N.low0
     l1 = b1 * N.stride1 + N.low1
@@ -77,7 +82,7 @@ def gather(x, image, N, n, g, b0, b1, b2):  # type: ignore[no-untyped-def]
                     r0 = l0 + N.phase[f0]
                     r1 = l1 + N.phase[N.phases0 + f1]
                     r2 = l2 + N.phase[N.phases0 + N.phases1 + f2]
-                    # Slots left..right lie inside the image.
+                    # The slots from left to right - 1 are inside the image.
                     left = min(P2, max(0, (step - 1 - r2) // step))
                     right = max(left, min(P2, (N.image2 - r2 + step - 1) // step))
                     q2 = pc + (r2 + left * step) * deep
@@ -85,7 +90,7 @@ def gather(x, image, N, n, g, b0, b1, b2):  # type: ignore[no-untyped-def]
                         i0 = r0 + u0 * N.stride0
                         for u1 in range(P1):
                             i1 = r1 + u1 * N.stride1
-                            # Unsigned indices need no wrap-around test, and rows are too short for slices.
+                            # Unsigned indices need no test for wrapping around; the rows are too short for slices.
                             if i0 < 0 or i0 >= N.image0 or i1 < 0 or i1 >= N.image1:
                                 for u in range(P2):
                                     image[np.uint64(to + u)] = T(0)
@@ -106,8 +111,11 @@ def gather(x, image, N, n, g, b0, b1, b2):  # type: ignore[no-untyped-def]
 
 
 def pack_weight(w, bias, panels, N):  # type: ignore[no-untyped-def]
-    """Each task copies one panel: MR channels of the output side by side, for each channel of the image and tap, with
-    zeros beyond the last one.  The bias is one more row, which meets a row of ones behind the image."""
+    """Copy the weight into panels of MR output channels.  A task is one panel.
+
+    For each channel of the image and tap, a panel has the weights of its output channels side by side, and zeros beyond
+    the last output channel.  The bias is one more row, which is multiplied by the row of ones behind the image.
+    """
     M = N.outs
     C = N.ins
     taps = N.taps
@@ -130,7 +138,7 @@ def pack_weight(w, bias, panels, N):  # type: ignore[no-untyped-def]
 def correlate(x, panels, out, N):  # type: ignore[no-untyped-def]
     """out[n, m, o] = bias[m] + the sum over c and taps of w[m, c, tap] * x[n, c, o * stride + position of the tap].
 
-    Each task makes one block of outputs, or some panels of its channels.
+    A task is one block of outputs, or some panels of its output channels.
     """
     M = N.outs
     C = N.ins
@@ -144,7 +152,7 @@ def correlate(x, panels, out, N):  # type: ignore[no-untyped-def]
     by_row = N.by_row > 0
     step = N.y2
     runs = (N, RUNS)
-    # A tile may read uninitialised memory beyond the last output; it does not keep these results.
+    # A tile may read uninitialised memory beyond the last output, but it does not store these results.
     ones = size + added * N.slots0 * P1 * P2
     image = workspace(ones + NR, T)
     for j in range(size, ones):
@@ -179,7 +187,7 @@ def correlate(x, panels, out, N):  # type: ignore[no-untyped-def]
                 h = min(MR, M - m)
                 left = (g * tall + panel) * K * MR
                 z = start + m * N.y_channel
-                # A tile that cannot be written to its final position is written to a buffer first, and split.
+                # A tile whose results are not contiguous in out is written to a buffer first, and then split.
                 position = z + o0 * N.y0 + o1 * N.y1 + o2 if straight else 0
                 pitch = N.y_channel if straight else NR
                 target = out if straight else edge
@@ -215,7 +223,7 @@ def correlate(x, panels, out, N):  # type: ignore[no-untyped-def]
 def correlate_weight(x, y, slabs, N):  # type: ignore[no-untyped-def]
     """slab[c, tap, m] = the sum over n and o of y[n, m, o] * x[n, c, o * stride + position of the tap].
 
-    Each task sums over a chunk of images and blocks into a slab of its own.
+    A task is a chunk of the images and blocks of a group; it sums into its own slab.
     """
     M = N.outs
     C = N.ins
@@ -249,7 +257,7 @@ def correlate_weight(x, y, slabs, N):  # type: ignore[no-untyped-def]
                             for j in range(w, NR):
                                 turned[to + k * NR + j] = T(0)
             for panel in range(across):
-                # One vector where it holds all channels that are left.
+                # One vector is read instead of a whole row of the tile if it contains all remaining channels.
                 read = M - panel * NR if M - panel * NR <= LANES else NR
                 for k in range(0, K, MR):
                     z = task * K * pitch + k * pitch + panel * NR
@@ -266,7 +274,7 @@ def correlate_weight(x, y, slabs, N):  # type: ignore[no-untyped-def]
 
 
 def add_slabs(slabs, out, N):  # type: ignore[no-untyped-def]
-    """out[m, c, tap] = the sum of the slabs, in their order; a task is one channel c of a group."""
+    """out[m, c, tap] = the sum of the slabs in their order.  A task is one channel c of a group."""
     M = N.outs
     C = N.ins
     taps = N.taps

@@ -1,8 +1,8 @@
-"""Convolution whose groups have one or two output channels, as a depthwise one has: loops over whole runs of outputs.
+"""Convolution for groups of one or two output channels: loops over whole runs of outputs.
 
-A register tile of one channel would be nearly empty.  The copy of the image, the blocks, the numbers and the free names
-are those of `conv.py`; the outputs of a block are one run there, with a few columns between its rows that are computed
-and not kept.
+Depthwise convolutions are of this kind.  A register tile with one channel would be nearly empty.  The copy of the
+image, the blocks, the numbers and the free names are those of `conv.py`.  In the copy, the outputs of a block form one
+run, with a few columns between its rows whose results are computed and then dropped.
 """
 
 # ruff: noqa: F821
@@ -10,7 +10,10 @@ import numpy as np
 
 
 def correlate(x, w, bias, out, N):  # type: ignore[no-untyped-def]
-    """`conv.correlate` for few output channels: every channel and tap is added to one run, the outputs of a block."""
+    """Compute `conv.correlate` for few output channels.  A task is a block of outputs.
+
+    The outputs of a block are one run of sums, to which a run of the image is added for every channel and tap.
+    """
     P1 = N.slots1
     P2 = N.slots2
     image = workspace(N.ins * N.phases0 * N.phases1 * N.phases2 * N.slots0 * P1 * P2, T)
@@ -46,14 +49,14 @@ def correlate(x, w, bias, out, N):  # type: ignore[no-untyped-def]
 
 
 def add_run(sums, weight, image, run, n):  # type: ignore[no-untyped-def]
-    """sums += weight * a run of the image."""
+    """Add the product of a weight and a run of n elements of the image to the sums."""
     source = image[run : run + n]
     for u in range(n):
         sums[u] = T(sums[u] + T(weight * source[u]))
 
 
 def dot(a, image, run, n):  # type: ignore[no-untyped-def]
-    """The sum of the products of n elements; re-associated."""
+    """Return the inner product of n elements, with additions in any order."""
     source = image[run : run + n]
     total = T(0)
     for u in range(n):
@@ -62,8 +65,10 @@ def dot(a, image, run, n):  # type: ignore[no-untyped-def]
 
 
 def correlate_weight(x, y, slabs, N):  # type: ignore[no-untyped-def]
-    """`conv.correlate_weight` for few output channels: a dot product for every channel and tap, over a run of outputs
-    with zeros between its rows."""
+    """Compute `conv.correlate_weight` for few output channels: a dot product for every channel and tap.
+
+    The dot product is over the run of the outputs of a block, with zeros between its rows.
+    """
     K = N.ins * N.taps
     pitch = (N.outs + NR - 1) // NR * NR
     parts = N.images * count_blocks(N)
@@ -84,7 +89,7 @@ def correlate_weight(x, y, slabs, N):  # type: ignore[no-untyped-def]
             flat = ((c0 - 1) * P1 + c1 - 1) * P2 + c2
             run = spread[0:flat]
             for u in range(flat):
-                run[u] = T(0)  # between the rows, which each channel writes
+                run[u] = T(0)  # only the elements between the rows stay 0: each channel writes the rows
             for m in range(N.outs):
                 q = N.y + n * N.y_image + g * N.y_group + m * N.y_channel + b0 * N.y0 + b1 * N.y1 + b2 * N.y2
                 for o0 in range(c0):
@@ -100,7 +105,7 @@ def correlate_weight(x, y, slabs, N):  # type: ignore[no-untyped-def]
                 for k in range(K):
                     begin = N[RUNS + k]
                     value = dot(run, image, begin, flat)
-                    if value - value != 0:  # perhaps an infinity between two rows, times 0
+                    if value - value != 0:  # the image may be infinite between two rows, and infinity * 0 is nan
                         value = T(0)
                         for row in range(0, c0 * P1 * P2, P2):
                             if row // P2 % P1 < c1:

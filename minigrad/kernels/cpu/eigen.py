@@ -1,8 +1,8 @@
-"""Eigenvalues and eigenvectors of symmetric matrices: tridiagonal form, then implicit QL steps.
+"""Eigenvalues and eigenvectors of symmetric matrices: reduction to tridiagonal form, then implicit QL steps.
 
-A task is one matrix of a batch.  Eigenvectors are rows while they are worked on, so every inner loop goes along memory.
-Sources: Golub and Van Loan, Matrix Computations, 4th edition, section 8.3; the QL step is that of Martin
-and Wilkinson, "The implicit QL algorithm" (1968).
+A task is one matrix of a batch.  During the computation eigenvectors are rows, so every inner loop reads neighbours in
+memory.  Sources: Golub and Van Loan, Matrix Computations, 4th edition, section 8.3; the QL step is that of Martin and
+Wilkinson, "The implicit QL algorithm" (1968).
 """
 
 # ruff: noqa: F821
@@ -14,7 +14,7 @@ EIGH = Fields("n rank", "sizes[rank]", "offset row col strides[rank]")
 
 
 def product(x, y):  # type: ignore[no-untyped-def]
-    """The sum of products of two rows."""
+    """Return the inner product of two rows, with additions in any order."""
     total = T(0)
     for k in range(len(y)):
         total += x[k] * y[k]
@@ -22,7 +22,11 @@ def product(x, y):  # type: ignore[no-untyped-def]
 
 
 def tridiagonal(x, n, diagonal, beside, factors, z):  # type: ignore[no-untyped-def]
-    """Reflect a symmetric matrix to three diagonals; the vectors of the reflections stay in its rows above them."""
+    """Reduce a symmetric matrix to three diagonals by Householder reflections.
+
+    diagonal and beside receive the main diagonal and the one next to it.  The vectors of the reflections overwrite the
+    rows of x to the right of these diagonals; `factors` receives their factors.
+    """
     for k in range(n - 2):
         v = x[k * n + k + 1 : (k + 1) * n]
         size = T(0)
@@ -71,7 +75,7 @@ def tridiagonal(x, n, diagonal, beside, factors, z):  # type: ignore[no-untyped-
 
 
 def vectors_of(x, n, factors, u):  # type: ignore[no-untyped-def]
-    """Multiply the reflections, the last one first, into the rows of u."""
+    """Multiply the reflections into the rows of u, the last reflection first."""
     for i in range(n):
         for c in range(n):
             u[i * n + c] = T(1) if i == c else T(0)
@@ -87,7 +91,7 @@ def vectors_of(x, n, factors, u):  # type: ignore[no-untyped-def]
 
 
 def turn(x, y, c, s):  # type: ignore[no-untyped-def]
-    """Turn two rows."""
+    """Rotate two rows by the angle with cosine c and sine s."""
     for k in range(len(y)):
         f = y[k]
         y[k] = s * x[k] + c * f
@@ -95,10 +99,11 @@ def turn(x, y, c, s):  # type: ignore[no-untyped-def]
 
 
 def steps_of(diagonal, beside, low, n, u):  # type: ignore[no-untyped-def]
-    """QL steps until the eigenvalue at `low` is isolated; false if 60 steps are not enough, for example with nan.
+    """Run QL steps until the eigenvalue at `low` is isolated.
 
-    Next to much larger elements, of up to 1, rounding errors may never become small compared with the smallest
-    eigenvalues.  So after 8 steps an error of their size counts as 0.
+    Returns False if 60 steps are not enough, for example with nan.  The largest element is 1.  If it is much larger
+    than the smallest eigenvalues, rounding errors may never become small compared with these.  So after 8 steps, an
+    element of the size of a rounding error counts as 0.
     """
     for step in range(60):
         small = EPS if step > 8 else EPS * EPS
@@ -119,7 +124,7 @@ def steps_of(diagonal, beside, low, n, u):  # type: ignore[no-untyped-def]
             i = m - 1 - t
             f = s * beside[i]
             b = c * beside[i]
-            if abs(f) > abs(g):  # in this form neither overflows nor vanishes
+            if abs(f) > abs(g):  # dividing by the larger of the two avoids overflow and underflow
                 r = g / f
                 e = np.sqrt(r * r + T(1))
                 s = T(1) / e
@@ -149,7 +154,10 @@ def steps_of(diagonal, beside, low, n, u):  # type: ignore[no-untyped-def]
 
 
 def eigen(in_0, values, vectors, N):  # type: ignore[no-untyped-def]
-    """Eigenvalues, rising, and eigenvectors as columns, of the upper triangle over its largest element."""
+    """Compute the eigenvalues in ascending order, and the eigenvectors as columns.  A task is one matrix.
+
+    Only the upper triangle is read.  It is divided by its largest element first.
+    """
     n = N.n
     x = workspace(n * n, T)
     u = workspace(n * n, T)
@@ -178,7 +186,7 @@ def eigen(in_0, values, vectors, N):  # type: ignore[no-untyped-def]
         for low in range(n):
             done = done and steps_of(diagonal, beside, low, n, u)
         to = N.offset[1] + task * n * n
-        for k in range(n):  # the smallest of those that are left
+        for k in range(n):  # sort: in each turn, the smallest of the remaining eigenvalues comes next
             best = 0
             for i in range(1, n):
                 if diagonal[i] < diagonal[best]:

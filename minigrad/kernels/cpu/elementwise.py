@@ -1,15 +1,16 @@
-"""Elementwise loops over any number of operands: a dense run, tiles, and a nest of any rank around runs, which may have
-several results.
+"""Elementwise loops over any number of operands: a dense run, a nest around runs, and tiles.
 
-Free names, filled in by `specialize`: `F` the op's scalar function, `LOAD_K` and `STORE` the conversions between
-memory and registers, `STEP_K` a pasted 0 or 1, `AT_K` and `OUT_AT_R` the positions of one element, in the slices
-`RUN_K` and `OUT_RUN_R` or by the steps `STEP_OF_K` and `OUT_STEP_R`; `HERE_K` is the operand, or `z` for an operand
-that is `out` itself: as two arrays they might overlap at a distance, and the loop would not vectorise.  `EVALUATIONS`
-is the number of elements to compute in a run: 1 where all operands have step 0, and `REPEATED` fills the rest.  LLVM
-would write such a loop once for each combination of its conditions, which took 29 s for frexp.  A line that
-assigns to `_K` is repeated for each operand, a line that assigns to `_R` for each result, and a line that assigns `...`
-is removed.  Strides and offsets are in elements, those of the RESULTS first.  Chunks are cut from the shape alone, so
-the number of threads cannot change a result.
+The nest has any rank, and may have several results.  Free names, filled in by `specialize`: `F` is the op's scalar
+function.  `LOAD_K` and `STORE` are the conversions between memory and registers.  `STEP_K` is a pasted 0 or 1.  `AT_K`
+and `OUT_AT_R` are one element, in the slices `RUN_K` and `OUT_RUN_R`, or found with the steps `STEP_OF_K` and
+`OUT_STEP_R`.  `HERE_K` is the operand, or `z` for an operand that is `out` itself: as two arrays, these might overlap,
+and the loop would not vectorise.  `EVALUATIONS` is the number of elements to compute in a run.  It is 1 if all operands
+have step 0; then `REPEATED` fills the other elements.
+
+LLVM would otherwise compile the loop once for each combination of such conditions, which took 29 s for frexp.  A line
+that assigns to `_K` is repeated for each operand, and a line that assigns to `_R` for each result.  A line that assigns
+`...` is removed.  Strides and offsets are in elements; those of the RESULTS come first.  Chunks depend only on the
+shape, so the number of threads cannot change a result.
 """
 
 # ruff: noqa: F821, F841
@@ -19,13 +20,13 @@ DENSE = Fields("n chunk", each="offset")
 
 
 def dense(in_K, out, N):  # type: ignore[no-untyped-def]
-    """A task is a chunk of a run of n."""
+    """Compute a run of n elements.  A task is a chunk of the run."""
     n = N.n
     chunk = N.chunk
     for c in range(first, last):
         lo = c * chunk
         count = min(chunk, n - lo)
-        # Slices first: indexing them with the loop variable needs no wrap-around test, so the loop vectorises.
+        # Slices, because their index is the loop variable, which needs no wrap-around test: the loop vectorises.
         z = out[N.offset[0] + lo : N.offset[0] + lo + count]
         x_K = HERE_K(in_K[N.offset[K + 1] + lo * STEP_K :])
         for i in range(EVALUATIONS):
@@ -37,7 +38,10 @@ NEST = Fields("rank cols block blocks units chunk", "shape[rank]", "offset step 
 
 
 def nest(in_K, out_R, N):  # type: ignore[no-untyped-def]
-    """A task is a chunk of units, a unit one of the blocks of a row of cols; for any number of results."""
+    """Compute rows of `cols` elements at any strides, for one or several results.
+
+    A unit is one block of a row.  A task is a chunk of units.
+    """
     rank = N.rank
     cols = N.cols
     block = N.block
@@ -60,19 +64,19 @@ def nest(in_K, out_R, N):  # type: ignore[no-untyped-def]
             to_R += index[d] * N.strides[R][d]
             at_K += index[d] * N.strides[K + RESULTS][d]
         for _unit in range(lo, hi):
-            # Inner steps of 0 or 1 are pasted, and index slices that vectorise; for others each place is computed.
+            # Inner steps of 0 or 1 are pasted: slices vectorise.  With other steps, each position is computed.
             start = part * block
             count = min(block, cols - start)
             z_R = OUT_RUN_R
             x_K = RUN_K
             for i in range(EVALUATIONS):
-                # All operands are read before a result is written: one may be the memory of the other.
+                # All operands are read before a result is written, because they may use the same memory.
                 F(LOAD_K(AT_K), OUT_AT_R)
             z_R[1:count] = REPEATED_R
             part += 1
             if part == blocks:
                 part = 0
-                # The odometer: one carry a row is cheaper than a division a row.
+                # Count like an odometer: a carry per row is cheaper than a division per row.
                 d = rank - 1
                 while d >= 0:
                     index[d] += 1
@@ -91,8 +95,11 @@ TILED = Fields("rank rows cols strips units chunk wide", "shape[rank]", "offset 
 
 
 def tiled(in_K, out, N):  # type: ignore[no-untyped-def]
-    """A task is a chunk of units, a unit a strip of 8 rows.  An operand that is dense across the rows is read a tile of
-    `wide` columns at a time, so that each of its lines is used 8 times while it is near."""
+    """Compute rows of an operand that is dense across the rows.
+
+    A unit is a strip of 8 rows; a task is a chunk of units.  The operand is read in tiles of `wide` columns, so that
+    each of its cache lines is used 8 times while it is in the cache.
+    """
     rows = N.rows
     cols = N.cols
     wide = N.wide
@@ -112,5 +119,5 @@ def tiled(in_K, out, N):  # type: ignore[no-untyped-def]
                     z = out[at + i * row + left : at + i * row + left + count]
                     p_K = at_K + i * row_K + left * col_K
                     for j in range(count):
-                        # Unsigned, because a signed index is tested for wrapping around at each element.
+                        # The index is unsigned, because a signed index is tested for wrapping around at each element.
                         z[j] = STORE(F(LOAD_K(in_K[np.uint64(p_K + j * col_K)])))

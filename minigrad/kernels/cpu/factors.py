@@ -1,8 +1,8 @@
-"""Factors of symmetric matrices and solutions of triangular systems.
+"""Cholesky factors of symmetric matrices, and solutions of triangular systems.
 
-A task is one matrix of a batch.  Inner loops go along rows of the dense result, so that they vectorise.
-Source: Golub and Van Loan, Matrix Computations, 4th edition: the outer product form of Cholesky (4.2.5), and row
-oriented substitution (3.1).
+A task is one matrix of a batch.  Inner loops run along rows of the dense result, so they vectorise.  Source: Golub and
+Van Loan, Matrix Computations, 4th edition: the outer product form of Cholesky (4.2.5), and row oriented substitution
+(3.1).
 """
 
 # ruff: noqa: F821
@@ -15,7 +15,10 @@ SOLVE = Fields("n k upper unit rank", "sizes[rank]", "offset row col strides[ran
 
 
 def factor(in_0, values, out, N):  # type: ignore[no-untyped-def]
-    """Upper triangles into values; into out, for each row, whether its pivot is not positive."""
+    """Factor each matrix; a task is one matrix.  `values` receives the upper triangles.
+
+    `out` receives 1 for each row whose pivot is not positive, otherwise 0.
+    """
     n = N.n
     zero = T(0)
     for u in range(first, last):
@@ -42,7 +45,11 @@ def factor(in_0, values, out, N):  # type: ignore[no-untyped-def]
 
 
 def solve(in_0, in_1, out, N):  # type: ignore[no-untyped-def]
-    """Rows of the result one after the other, each less what the rows before it take."""
+    """Solve a triangular system with m right-hand sides; a task is one matrix.
+
+    The rows of the result are computed one after the other: from each, the products with the earlier rows are
+    subtracted.
+    """
     n = N.n
     m = N.k
     for u in range(first, last):

@@ -1,8 +1,8 @@
-"""Loops that write numbers out of nothing: evenly spaced ones, and random ones.
+"""Loops that write evenly spaced numbers and random numbers.
 
-Free names, filled in by `specialize`: `STORE`, the compute dtype `T`, and for `random` the function `VALUES`
-that turns a block of words into `PER` numbers (see `kernels/philox.py`, whose text is pasted above the loop).
-Constant fills need no loop of their own: they are elementwise copies of one number.
+Free names, filled in by `specialize`: `STORE`, the compute dtype `T`, and for `random` the function `VALUES`, which
+converts a block of words to `PER` numbers (see `kernels/philox.py`, whose text is pasted above the loop).  Filling with
+a constant needs no loop here: it is an elementwise copy of one number.
 """
 
 # ruff: noqa: F821
@@ -14,7 +14,10 @@ ARANGE = Fields("n chunk offset stride start step")
 
 
 def arange(start, step, out, N):  # type: ignore[no-untyped-def]
-    """out[i] = start + i * step, computed afresh for each i so that errors do not add up.  A task is a chunk."""
+    """out[i] = start + i * step.  A task is a chunk of the elements.
+
+    Each element is computed from i, not from the previous element, so that rounding errors do not add up.
+    """
     begin = start[N.start]
     by = step[N.step]
     for c in range(first, last):
@@ -27,7 +30,10 @@ RANDOM = Fields("n blocks chunk offset state limits")
 
 
 def random(state, limits, out, N):  # type: ignore[no-untyped-def]
-    """A task is a chunk of the blocks of words.  offset, state, limits: where out, the key and the limits begin."""
+    """Write random numbers.  A task is a chunk of the blocks of words.
+
+    offset, state, limits: where out, the key and the limits begin.
+    """
     n = N.n
     key = np.uint64(state[N.state])
     counter = np.uint64(state[N.state + 1])

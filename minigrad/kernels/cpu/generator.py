@@ -1,10 +1,10 @@
-"""Machine code of kernels, with their constants next to the code.
+"""Generate the machine code of kernels, with their constants next to the code.
 
-Numba loads its code at once, anywhere in memory, so this code addresses every constant with eight bytes.  A kernel is
-an object file that is linked as one piece: its constants are near, an instruction can read them itself, and a
-polynomial takes a fifth to a third less time.  So kernels have a code generator of their own, in LLVM's small code
-model, which loads nothing.  Numba's own generator still answers requests for the Python side of its functions.
-docs/decisions/035 has the figures.  This file imports Numba, so only processes that compile import it.
+Numba loads its code immediately, anywhere in memory, so this code needs an address of eight bytes for every constant.
+A kernel is an object file that is linked as one piece: its constants are near, so an instruction can read them
+directly, and a polynomial takes a fifth to a third less time.  Therefore kernels have their own code generator, in
+LLVM's small code model, which loads nothing.  Numba's own generator still serves the Python side of its functions.
+docs/decisions/035 has the measurements.  This file imports Numba, so only processes that compile import it.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from numba.core.runtime import rtsys
 
 from minigrad.kernels.cpu.processor import tuning
 
-# Pairs of arrays that LLVM may compare before a loop, so that it vectorises: its 8 are too few for a fused loop, which
-# reads and writes a dozen arrays.
+# How many pairs of arrays LLVM may check for overlap before a loop, so that the loop vectorises.  LLVM's default, 8, is
+# too small for a fused loop, which reads and writes a dozen arrays.
 CHECKS = 128
 
 
 class Generator(JITCPUCodegen):  # type: ignore[misc, unused-ignore]
-    """Numba's generator for the processor, with near constants.  usual: the one that loads what must be called."""
+    """Numba's code generator for the processor, with near constants; usual: the generator of loaded functions."""
 
     def __init__(self, usual: Any) -> None:
         super().__init__("minigrad.kernels")
-        self.owner = self._engine  # of the description of the machine
+        self.owner = self._engine  # the engine that keeps the description of the machine alive
         self.usual = usual
         self._engine: Any = Engine(usual)
 
@@ -47,19 +47,21 @@ class Generator(JITCPUCodegen):  # type: ignore[misc, unused-ignore]
         self._engine.add_module(module)
 
     def set_env(self, name: str, env: Any) -> None:
-        """A function's environment: written where it is loaded, if it is."""
+        """Remember the environment of a function, which is written when it is loaded."""
         self._engine.environments.append((name, env))
 
     def emit(self, library: Any) -> bytes:
-        """The object file of a library that is complete."""
+        """Return the object file of a complete library."""
         code: bytes = self._tm.emit_object(library._final_module)
         return code
 
 
 class Engine:
-    """Replacement of the engine that loads code: it loads a module only if its address is requested; kernels never are.
+    """A substitute for the engine that loads code: it loads a module only if an address in it is requested.
 
-    waiting: modules that are not loaded. names: their definitions. environments: of functions in them.
+    Nothing requests the address of a kernel, so kernels are never loaded.
+
+    waiting: the modules that are not loaded.  names: their definitions.  environments: those of the functions in them.
     """
 
     def __init__(self, usual: Any) -> None:
@@ -67,26 +69,26 @@ class Engine:
         self.forget()
 
     def forget(self) -> None:
-        """Nobody will ask any more."""
+        """Drop the modules that are not loaded: nothing will request their addresses."""
         self.waiting: list[Any] = []
         self.names: set[str] = set()
         self.environments: list[tuple[str, Any]] = []
 
     def add_module(self, module: Any) -> None:
-        """Store a module, and the names that it defines."""
+        """Store a module and the names that it defines."""
         self.waiting.append(module)
         for group in (module.functions, module.global_variables):
             self.names |= {each.name for each in group if not each.is_declaration}
 
     def is_symbol_defined(self, name: str) -> bool:
-        """Whether there is something to ask for."""
+        """Return whether a stored or a loaded module defines a name."""
         return name in self.names or bool(self.usual._engine.is_symbol_defined(name))
 
     def finalize_object(self) -> None:
-        """Load nothing."""
+        """Do nothing, because modules are loaded later."""
 
     def get_function_address(self, name: str) -> int:
-        """The address of a function that Python calls."""
+        """Load the stored modules, and return the address of one of their functions."""
         waiting, environments = self.waiting, self.environments
         self.forget()
         for module in waiting:
@@ -97,7 +99,7 @@ class Engine:
         return int(self.usual._engine.get_function_address(name))
 
     def add_global_mapping(self, variable: Any, address: int) -> None:
-        """Say where a name is that another module has."""
+        """Set the address of a variable that another module defines."""
         self.usual._engine.add_global_mapping(variable, address)
 
 
@@ -106,7 +108,7 @@ binding.set_option("", f"-runtime-memory-check-threshold={CHECKS}")
 
 @cache
 def generator() -> Generator:
-    """The generator of this process; Numba's own parts have been made by its own one by then."""
+    """Return the code generator of this process, after Numba's own generator has compiled Numba's own parts."""
     rtsys.initialize(cpu_target.target_context)
     cpu_target.typing_context.refresh()
     cpu_target.target_context.refresh()
@@ -114,7 +116,7 @@ def generator() -> Generator:
 
 
 def start_threads() -> None:
-    """Start Numba's threads; before that nobody can have the address of its parallel loop."""
+    """Start Numba's threads, which defines the address of its parallel loop."""
     from numba.np.ufunc.parallel import _launch_threads
 
     _launch_threads()
@@ -122,7 +124,7 @@ def start_threads() -> None:
 
 @contextmanager
 def near() -> Iterator[None]:
-    """In this block Numba compiles for kernels, in this thread; others wait, as they do for any compile."""
+    """Make Numba compile with near constants in this block; other threads wait, as for any compilation."""
     context = cpu_target.target_context
     with global_compiler_lock:
         made = generator()
@@ -135,16 +137,16 @@ def near() -> Iterator[None]:
 
 
 def emit(library: Any) -> bytes:
-    """The object file of a library that Numba has completed."""
+    """Return the object file of a library that Numba has completed."""
     return generator().emit(library)
 
 
 def outside_names(library: Any) -> list[str]:
-    """The functions that a complete library calls and does not define."""
+    """Return the functions that a complete library calls but does not define."""
     return [f.name for f in library._final_module.functions if f.is_declaration]
 
 
 def listings(library: Any) -> tuple[str, str]:
-    """A complete library in LLVM's own language, and in that of the processor."""
+    """Return a complete library in LLVM's language and as assembly."""
     module = library._final_module
     return str(module), str(generator()._tm.emit_assembly(module))

@@ -1,13 +1,13 @@
-"""Groups of channels, each minus its mean, over its deviation: group_norm and instance_norm.
+"""Normalization of groups of channels, for group_norm and instance_norm: subtract the mean, divide by the deviation.
 
-A row is a group of an image: some channels, each of which is a run of memory with a weight and a bias of its own.  A
-row is read from memory once and stays in the nearest caches.  The gradients of a channel's weight and bias are two sums
-over its run; the gradient of a row is made of these sums, too:
+A row is one group of an image.  It consists of some channels, and each channel is a run of memory with its own weight
+and bias.  A row is read from memory once and then stays in the cache.  The gradients of a channel's weight and bias are
+two sums over its run.  The gradient of a row is computed from these sums, too:
 
     dx = scale * (weight * g - mean(weight * g) - unit * mean(weight * g * unit)),  unit = (x - middle) * scale
 
-`work` has the two sums of each run, which the end adds over the images.  The compiler may re-order the additions of a
-sum, in the same order for any number of threads.
+`work` has the two sums of each run; at the end of the kernel they are added over the images.  The compiler may re-order
+the additions of a sum; the order is the same for any number of threads.
 """
 
 # ruff: noqa: F821
@@ -17,13 +17,13 @@ import numpy as np
 
 from minigrad.kernels.fields import Fields
 
-# A task is a chunk of rows.  groups: of an image; channels: of a group; size: of a run; eps: as bits.  x, g, to,
-# weight, bias, to_weight, to_bias: offsets; weight_step, bias_step: from a channel to the next.
+# A task is a chunk of rows.  groups: count per image.  channels: count per group.  size: elements of a run.  eps: its
+# float64 bits.  x, g, to, weight, bias, to_weight, to_bias: offsets.  weight_step, bias_step: steps between channels.
 GROUPS = Fields("rows chunk chunks groups channels size eps x g to weight weight_step bias bias_step to_weight to_bias")
 
 
 def mean(x, at, n):  # type: ignore[no-untyped-def]
-    """The mean of n neighbours."""
+    """Return the mean of n neighbours."""
     total = T(0)
     for j in range(n):
         total += LOAD_0(x[np.uint64(at + j)])
@@ -31,7 +31,7 @@ def mean(x, at, n):  # type: ignore[no-untyped-def]
 
 
 def squares(x, at, n, middle):  # type: ignore[no-untyped-def]
-    """The sum of the squared deviations of n neighbours."""
+    """Return the sum of the squared deviations of n neighbours from `middle`."""
     total = T(0)
     for j in range(n):
         d = T(LOAD_0(x[np.uint64(at + j)]) - middle)
@@ -40,7 +40,7 @@ def squares(x, at, n, middle):  # type: ignore[no-untyped-def]
 
 
 def products(x, g, at, start, n, middle):  # type: ignore[no-untyped-def]
-    """`squares`, the sum of n elements of g, and that of their products with the deviations."""
+    """Return `squares`, the sum of n elements of g, and the sum of their products with the deviations."""
     total = T(0)
     plain = T(0)
     along = T(0)
@@ -54,7 +54,7 @@ def products(x, g, at, start, n, middle):  # type: ignore[no-untyped-def]
 
 
 def normalized(x, weight, bias, out, N):  # type: ignore[no-untyped-def]
-    """out = (x - middle) * (scale * weight) + bias."""
+    """out = (x - middle) * (scale * weight) + bias.  A task is a chunk of rows."""
     size = N.size
     width = N.channels * size
     eps = np.int64(N.eps).view(np.float64)
@@ -74,7 +74,11 @@ def normalized(x, weight, bias, out, N):  # type: ignore[no-untyped-def]
 
 
 def gradients(x, g, weight, work, dx, dweight, dbias, N):  # type: ignore[no-untyped-def]
-    """The gradients of `normalized`."""
+    """Compute the gradients of `normalized` for x, weight and bias.
+
+    A task is a chunk of rows.  `g` is the incoming gradient.  At the end, dweight and dbias receive the sums over the
+    images.
+    """
     size = N.size
     channels = N.channels
     width = channels * size

@@ -1,9 +1,9 @@
-"""float16 to float32 and back with the machine's own instructions, where it has them.
+"""Conversions between float16 and float32 with the machine's own instructions, if it has them.
 
-Numba has no float16 arithmetic on a CPU, but LLVM converts.  F16C and AVX-512 on x86, and every 64-bit Arm, convert a
-vector of float16 in one instruction, where the integer arithmetic of `kernels/half.py` takes twenty.  Other machines
-compile that arithmetic.  Only generated modules import this file; they carry its hash, because the text identifies a
-kernel.
+Numba has no float16 arithmetic on a CPU, but LLVM has the conversions.  x86 with F16C or AVX-512, and every 64-bit Arm,
+convert a vector of float16 in one instruction; the integer arithmetic of `kernels/half.py` needs twenty.  Other
+machines compile that arithmetic.  Only generated modules import this file.  They contain its hash, so a change of this
+file changes the text, and thereby the name, of a kernel.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ from minigrad.kernels.cpu.processor import features
 
 
 def converters() -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
-    """half_to_float and float_to_half: uint16 bits to float32, and float32 to uint16 bits, to nearest, ties to even.
+    """Return the functions half_to_float and float_to_half.
 
-    nan stays nan; its payload may differ from that of `kernels/half.py`.
+    The first converts uint16 bits to float32, the second float32 to uint16 bits, to nearest, with ties to even.  nan
+    stays nan, but its payload may differ from that of `kernels/half.py`.
     """
     if not has_instructions():
         compiled: Any = njit(error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)  # type: ignore[call-overload, unused-ignore]
@@ -48,7 +49,7 @@ def converters() -> tuple[Callable[[Any], Any], Callable[[Any], Any]]:
 
 
 def has_instructions() -> bool:
-    """Return whether this machine converts float16 itself; False with NUMBA_DISABLE_JIT=1, which runs plain Python."""
+    """Return whether this machine converts float16 itself; False with NUMBA_DISABLE_JIT=1 (plain Python)."""
     if config.DISABLE_JIT:  # type: ignore[attr-defined, unused-ignore]
         return False
     return "f16c" in features() or binding.get_default_triple().startswith("aarch64")

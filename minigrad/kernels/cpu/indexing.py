@@ -1,14 +1,20 @@
-"""Loops that read or add at the positions of an index tensor.
+"""Loops that read, write or add at the positions in an index tensor.
 
-Free names, filled in by `specialize`: `LOAD_0`, `LOAD_1`, `STORE`, `ADD` (bools: or) for sums, `JOIN` for sums and
-other functions of an element and the one that is added, and
-`ROWS`: the index is constant along the innermost dim and both sides step by 1 there, so whole rows move; `DENSE`: index
-and result step by 1; `LINE`: so they do, and the indexed dim is dense and the only one that moves; `LOOSE`: none of
-these; `LINE_OF_CACHE`: its elements.  `fetch` is that of `moving.py`.
+Free names, filled in by `specialize`: `LOAD_0`, `LOAD_1` and `STORE`.  `ADD` is a sum (of booleans: or).  `JOIN`
+combines an element of the result with the element that is added to it, by a sum or another function.  `LINE_OF_CACHE`
+is the number of elements in a cache line.  One of these four is 1 for the loop:
 
-Negative indices count from the end.  Each index is read once and checked before its use; an index out of range causes
-no read or write, and sets the flag.  So a thread that changes the index meanwhile cannot cause a wrong access.  Sums
-into one element run in index order inside one unit, so threads cannot change a result.
+- `ROWS`: the index is constant along the innermost dim, and both sides have step 1 there, so whole rows are copied.
+- `DENSE`: the index and the result have step 1.
+- `LINE`: as `DENSE`, and the indexed dim is dense and the only one in which the position changes.
+- `LOOSE`: none of these.
+
+`fetch` is that of `moving.py`.
+
+Negative indices count from the end.  Each index is read once and checked before it is used.  An index that is out of
+range causes no read or write, and sets the flag.  So a thread that changes the index at the same time cannot cause an
+invalid access.  Sums into one element are added in index order inside one unit, so the number of threads cannot change
+a result.
 """
 
 # ruff: noqa: F821
@@ -20,8 +26,11 @@ GATHER = Fields("blocks block cols strips strip rows size axis rank", "sizes[ran
 
 
 def gather(a, index, out, N):  # type: ignore[no-untyped-def]
-    """A task is a block of the columns of a strip of rows. size, axis: length and step of the indexed dim of a, whose
-    steps below are 0 there.  The groups are those of out, a and index: col and row are steps."""
+    """Read elements of `a` at the indices.  A task is a block of the columns of a strip of rows.
+
+    size, axis: the length and the step of the indexed dim of a; the other steps of a for this dim are 0.  The groups
+    are those of out, a and index; col and row are steps.
+    """
     blocks = N.blocks
     block = N.block
     cols = N.cols
@@ -51,7 +60,7 @@ def gather(a, index, out, N):  # type: ignore[no-untyped-def]
         walk(outer, N.sizes, to=N.strides[0], pa=N.strides[1], pi=N.strides[2])
         for row in range(low, high):
             if ROWS:
-                if row + 8 < rows:  # no machine foresees rows in no order: ask for one that is read soon
+                if row + 8 < rows:  # no hardware predicts random rows: prefetch one that is read soon
                     k = np.int64(index[np.uint64(pi + 8 * index_row)])
                     at = pa + 8 * a_row + (k if k >= 0 else k + size) * axis
                     fetch(a, at)
@@ -67,12 +76,12 @@ def gather(a, index, out, N):  # type: ignore[no-untyped-def]
                 lowest = np.int64(0)
                 highest = np.int64(0)
                 chosen = index[pi : pi + count]
-                # The places first: a loop that looks at indices becomes vectors, one that also reads by them does not.
+                # Positions first: a loop that only computes positions vectorises; with reads it would not.
                 for c in range(count):
                     k = np.int64(chosen[c])
                     lowest = min(lowest, k)
                     highest = max(highest, k)
-                    # Products are left out where they can be: vectors of 64-bit integers are slow at them.
+                    # A product is avoided if possible, because 64-bit integer products are slow in vectors.
                     if LINE:
                         positions[c] = np.uint64(pa + (k if k >= 0 else k + size))
                     else:
@@ -102,16 +111,19 @@ LINES = Fields("count fresh size axis step src_step index_step rank", "sizes[ran
 
 
 def scatter_lines(a, src, index, out, N):  # type: ignore[no-untyped-def]
-    """A task is a line of out along the indexed dim, near while `count` indices are summed.  fresh: lines are copied
-    from a first.  size, axis, step, src_step, index_step: the size of that dim, its stride in out, a, src and index.
-    The groups are those of out, a, src and index, without it."""
+    """Add `count` elements of src to each line of out, at the indices.  A task is a line of out along the indexed dim.
+
+    The line stays in the cache meanwhile.  fresh: whether the lines are first copied from a.  size: the length of the
+    indexed dim.  axis, step, src_step, index_step: its strides in out, a, src and index.  The groups are those of out,
+    a, src and index, without this dim.
+    """
     count = N.count
     size = N.size
     axis = N.axis
     step = N.step
     src_step = N.src_step
     index_step = N.index_step
-    top = np.uint64(size)  # unsigned, a place below 0 is beyond it too
+    top = np.uint64(size)  # compared as unsigned, a negative position is above it, too
     for unit in range(first, last):
         rest = np.int64(unit)
         to = N.offset[0]
@@ -131,7 +143,7 @@ def scatter_lines(a, src, index, out, N):  # type: ignore[no-untyped-def]
                 for c in range(size):
                     out[np.uint64(to + c * axis)] = a[np.uint64(pa + c * step)]
         if axis == 1 and src_step == 1 and index_step == 1:
-            # By slices and counted: the loop below has a product and two places to move on for each element.
+            # Slices and a counted loop: the loop below has a product and two more additions for each element.
             z = out[to : to + size]
             x = src[px : px + count]
             chosen = index[pi : pi + count]
@@ -161,9 +173,11 @@ COLUMNS = Fields(
 
 
 def scatter_add(src, index, out, N):  # type: ignore[no-untyped-def]
-    """A task is a block of columns, with all `count` indices.  size, axis: of the indexed dim of out; src_step,
-    index_step: along the indices.  The groups are those of out, src and index, without that dim: col is the step of
-    a column."""
+    """Add elements of src to out at the indices.  A task is a block of columns, with all `count` indices.
+
+    size, axis: the length and the stride of the indexed dim of out.  src_step, index_step: the steps along the indices.
+    The groups are those of out, src and index, without this dim; col is the step from column to column.
+    """
     blocks = N.blocks
     cols = N.cols
     size = N.size
@@ -208,9 +222,10 @@ VIEW = Fields("rows cols rank to to_step g g_step", "sizes[rank] to_steps[rank] 
 
 
 def view_add(g, out, N):  # type: ignore[no-untyped-def]
-    """Add g into out through a layout that may overlap itself, but not between tasks, of `rows` each.
+    """Add g to out through a layout that may overlap itself.
 
-    to, to_step, g, g_step: offset and inner step of out and of g.
+    A task is `rows` rows; the layout does not overlap between tasks.  to, to_step, g, g_step: the offset and the inner
+    step of out, and those of g.
     """
     rows = N.rows
     for unit in range(first, last):
@@ -228,7 +243,10 @@ BOUNDS = Fields("rows cols rank offset step to", "sizes[rank] steps[rank]")
 
 
 def bounds(index, out, N):  # type: ignore[no-untyped-def]
-    """The lowest and the highest index, at `to`; of nothing, 0 and -1."""
+    """Store the lowest index at `to` and the highest one behind it, in one task.
+
+    If there is no index, these are 0 and -1.
+    """
     empty = N.rows * N.cols == 0
     lowest = np.int64(0 if empty else index[N.offset])
     highest = np.int64(-1) if empty else lowest

@@ -1,4 +1,4 @@
-"""The loop that joins dense operands: bytes of each in turn, row by row of the result.
+"""The loop that joins dense operands: for each row of the result, it copies bytes of each operand in turn.
 
 `move` is that of `moving.py`.
 """
@@ -10,8 +10,11 @@ JOIN = Fields("chunk whole row parts", "ends[parts] offsets")
 
 
 def join(addresses, N):  # type: ignore[no-untyped-def]
-    """A task is a chunk of the `whole` bytes of the result.  ends: where in a row each of the parts ends.  offsets: how
-    far the elements of each, and those of the result, lie behind their address."""
+    """Copy the operands into the result.  A task is a chunk of the `whole` bytes of the result.
+
+    ends: where each operand's part of a row ends.  offsets: how many bytes the first element of each operand, and of
+    the result, is behind its address.
+    """
     parts = N.parts
     to = addresses[parts] + N.offsets[parts]
     for chunk in range(first, last):

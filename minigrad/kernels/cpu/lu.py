@@ -1,19 +1,23 @@
 """LU factors with partial pivoting.
 
-A task is one matrix of a batch.  Eight columns are factored at a time, then the rest loses the product of these columns
-and their rows: each of its rows is read and written once per eight columns, along memory.
-Source: Golub and Van Loan, Matrix Computations, 4th edition, sections 3.2 and 3.4 (right-looking, in blocks).
+A task is one matrix of a batch.  Eight columns are factored at a time.  Then the product of these columns and their
+rows is subtracted from the rest of the matrix, so each remaining row is read and written only once per eight columns,
+along memory.  Source: Golub and Van Loan, Matrix Computations, 4th edition, sections 3.2 and 3.4 (right-looking, in
+blocks).
 """
 
 # ruff: noqa: F821
 from minigrad.kernels.fields import Fields
 
-WIDE = 8  # columns of a block; `less` names as many rows
+WIDE = 8  # columns of a block; the text of `less` has as many rows
 LU = Fields("m n rank", "sizes[rank]", "offset row col strides[rank]")
 
 
 def less(z, rows, start, n, f):  # type: ignore[no-untyped-def]
-    """z less the product of eight factors and eight rows of n elements, of which the elements from `start` on count."""
+    """Subtract the products of eight factors f and eight rows from z.
+
+    `rows` has eight rows of n elements; the elements from `start` on are used.
+    """
     wide = len(z)
     a = rows[start : start + wide]
     b = rows[n + start : n + start + wide]
@@ -29,7 +33,10 @@ def less(z, rows, start, n, f):  # type: ignore[no-untyped-def]
 
 
 def factor(in_0, out, pivots, order, N):  # type: ignore[no-untyped-def]
-    """Both triangles into out; the exchange of each step into pivots, and where each row comes from into order."""
+    """Factor each matrix; a task is one matrix.  `out` receives both triangles.
+
+    pivots: the row with which each step exchanges its row.  order: for each row of the result, its row in the operand.
+    """
     m = N.m
     n = N.n
     steps = min(m, n)
@@ -76,7 +83,7 @@ def factor(in_0, out, pivots, order, N):  # type: ignore[no-untyped-def]
                     f = out[to + i * n + j]
                     for c in range(n - stop):
                         z[c] -= f * y[c]
-            if stop < n:  # below a block of fewer than eight there are no rows
+            if stop < n:  # a block of fewer than eight columns has no rows below it
                 y = out[to + start * n : to + stop * n]
                 for i in range(stop, m):
                     less(

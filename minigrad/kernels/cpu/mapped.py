@@ -1,15 +1,16 @@
 """Reductions of any number of operands, accumulators and results: `map` of the elements, combined in one loop.
 
-Free names, filled in by `specialize`: `F` one step (accumulators, element of each operand), which stores the new
-accumulators at the positions after these arguments, and `COMBINE`, which joins two sets of accumulators in the same
-form; `IDENTITY_S`, `LOAD_K`, and
-`FINISH`, which stores the RESULTS of accumulators and a count.  `AT_K` is an element of operand K: in the slice `RUN_K`
-if its innermost step, which is pasted, is 0 or 1, and otherwise by its step.  A sum is made by `G`, which is `stretch`:
-it may re-associate, so it vectorises in registers; other reductions (LANED) keep a row of accumulators.
+Free names, filled in by `specialize`: `F` is one step; its arguments are the accumulators and an element of each
+operand, and it stores the new accumulators at the positions after these.  `COMBINE` joins two sets of accumulators in
+the same form.  `FINISH` stores the RESULTS of the accumulators and a count.  `IDENTITY_S` is the first value of an
+accumulator, and `LOAD_K` converts an element of operand K.  `AT_K` is such an element: in the slice `RUN_K` if the
+innermost step, which is pasted, is 0 or 1, otherwise found with the step.  A sum is computed by `G`, which is
+`stretch`: the compiler may re-order its additions, so it vectorises in registers.  Other reductions (LANED) have a row
+of accumulators.
 
 A task is a piece of the elements for a chunk of groups.  If there are several pieces, `work_S` stores their
-accumulators, and the kernel is called once more at the end, with first == last, to combine them.  The order depends on
-shapes alone.  Reductions in sequence use the row-major order, in one piece.
+accumulators, and the kernel is called once more at the end, with first == last, to combine them.  The order depends
+only on shapes.  Reductions in sequence use the row-major order, in one piece.
 """
 
 # ruff: noqa: F821, F841
@@ -17,8 +18,8 @@ shapes alone.  Reductions in sequence use the row-major order, in one piece.
 from minigrad.kernels.fields import Fields
 
 TINY = Fields("outputs elements places count", "to[places]", "at[outputs] far[elements]", results=False)
-# A group is an output or a row of up to `cols` of them, a unit some rows of its elements: see `reduction.WALK`.
-# Results have a row_step and reduced_steps of 0.
+# A group is one output or a row of up to `cols` outputs, a unit is some rows of its elements: see `reduction.WALK`.
+# The row_step and the reduced_steps of results are 0.
 WALK = Fields(
     "kept reduced groups chunk units piece pieces rows block blocks cols col_block col_blocks count",
     "sizes[kept] reduced_sizes[reduced]",
@@ -27,8 +28,11 @@ WALK = Fields(
 
 
 def tiny(in_K, work_S, out_R, N):  # type: ignore[no-untyped-def]
-    """One task, element after element.  to: where each output lies, result after result; at: its first elements; far:
-    how far from there each element is."""
+    """Reduce few elements, one after the other, in one task.
+
+    to: the position of each output, result after result.  at: the first element of each output.  far: the distance of
+    each element from the first one.
+    """
     outputs = N.outputs
     elements = N.elements
     for o in range(outputs):
@@ -40,7 +44,7 @@ def tiny(in_K, work_S, out_R, N):  # type: ignore[no-untyped-def]
 
 
 def stretch(in_K, at_K, step_K, count, acc_S):  # type: ignore[no-untyped-def]
-    """A sum of `count` neighbours of every operand, compiled with leave to re-associate."""
+    """Reduce `count` neighbours of every operand; the compiler may re-order the additions."""
     x_K = RUN_K
     for j in range(count):
         F(acc_S, LOAD_K(AT_K), acc_S)
@@ -48,7 +52,10 @@ def stretch(in_K, at_K, step_K, count, acc_S):  # type: ignore[no-untyped-def]
 
 
 def along(in_K, work_S, out_R, N):  # type: ignore[no-untyped-def]
-    """A group is one output, a unit one block of one stretch that it reduces."""
+    """Reduce along memory.
+
+    A group is one output; a unit is one block of one stretch that the output reduces.
+    """
     rows = N.rows
     block = N.block
     step_K = N.row_step[K + RESULTS]
@@ -103,7 +110,7 @@ def along(in_K, work_S, out_R, N):  # type: ignore[no-untyped-def]
 
 
 def across(in_K, work_S, out_R, N):  # type: ignore[no-untyped-def]
-    """A group is a row of up to `cols` outputs, a unit some rows of the operands that are added onto it."""
+    """Reduce across memory.  A group is a row of up to `cols` outputs; a unit is some rows that are added to it."""
     cols = N.col_block
     step_K = N.col_step[K + RESULTS]
     acc_S = workspace(cols, T)

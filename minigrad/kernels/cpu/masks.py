@@ -1,8 +1,8 @@
 """Masks: the count of True elements, and their positions.
 
-A unit is a stretch of row-major positions.  Units are counted first, so each knows where its positions belong, and
-units may run at once.  Positions go through a small buffer without a branch: a True element advances the write position
-by 1.
+A unit is a range of row-major positions.  The elements of all units are counted first, so that each unit has its place
+in the output, and units can run in parallel.  Positions are written to a small buffer without a branch: a True element
+advances the write position by 1, a False element does not.
 """
 
 # ruff: noqa: F821
@@ -14,8 +14,10 @@ MASK = Fields("n length units cols rank offset step limit", "sizes[rank] strides
 
 
 def count(in_0, out, N):  # type: ignore[no-untyped-def]
-    """How many hold before each unit, and at the end how many there are.  A task is a unit, `length` of the n positions
-    in rows of cols."""
+    """Write how many elements are True before each unit, and then the total.  A task is a unit.
+
+    A unit is `length` of the n positions, in rows of `cols`.
+    """
     step = N.step
     for u in range(first, last):
         start = u * N.length
@@ -44,7 +46,10 @@ def count(in_0, out, N):  # type: ignore[no-untyped-def]
 
 
 def positions(in_0, in_1, out, N):  # type: ignore[no-untyped-def]
-    """Write the positions of the True elements; in_1 has where those of each unit begin. limit: the length of out."""
+    """Write the positions of the True elements.  A task is a unit.
+
+    in_1: where the positions of each unit begin in out.  limit: the length of out.
+    """
     step = N.step
     indices = workspace(N.length + 1, np.int64)
     for u in range(first, last):
@@ -61,7 +66,7 @@ def positions(in_0, in_1, out, N):  # type: ignore[no-untyped-def]
                 indices[np.uint64(held)] = start + j
                 held += np.int64(in_0[np.uint64(at + j * step)])
             start += size
-        # As many as were counted: another thread may have made more or less of the mask hold since.
+        # Write as many positions as were counted, because another thread may have changed the mask since then.
         size = min(in_1[u + 1], N.limit) - in_1[u]
         z = out[in_1[u] : in_1[u] + size]
         for j in range(size):

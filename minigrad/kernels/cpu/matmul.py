@@ -1,14 +1,14 @@
 """The matrix product of a batch, out = alpha * a @ b + beta * c: tiles, packing, and products with a vector.
 
-`multiply` moves register tiles over blocks of the result and reads both operands in place, or from panels.  b's rows
-must be dense; otherwise `pack` has copied b into panels as wide as a tile.  Panels of a are as high as a tile.
-`vector` computes results of one row or one column, which are bound by memory: sums along rows, or rows scaled and
-added, whichever runs along memory.  Dtypes are those of the registers here; copy kernels cast float16, bfloat16, bool
-and mixed operands before.
+`multiply` moves register tiles over blocks of the result.  It reads both operands directly or from panels.  The rows of
+b must be dense; otherwise `pack` has copied b into panels of the width of a tile.  Panels of a have the height of a
+tile.  `vector` computes results of one row or one column, which are limited by memory bandwidth: sums along rows, or
+rows that are scaled and added, whichever follows the order in memory.  The dtype is that of the registers; copy kernels
+cast float16, bfloat16, bool and mixed operands before.
 
-Free names, filled in by `specialize`: `T`, `ALPHA` and `BETA` (bits of float64 among the numbers where T is a float),
-and from the module's header the tile, its size `MR x NR`, the LANES of a vector and the WIDTH of panels.  All numbers
-are in elements; `sizes` and the steps after it are those of the batch.
+Free names, filled in by `specialize`: `T`, `ALPHA` and `BETA` (the bits of a float64 among the numbers if T is a
+float).  The header of the module defines the tile, its size `MR x NR`, the LANES of a vector and the WIDTH of panels.
+All numbers are in elements; `sizes` and the steps after it are those of the batch.
 """
 
 # ruff: noqa: F821, F841
@@ -18,17 +18,19 @@ from minigrad.kernels.fields import Fields
 NUMBERS = "rows cols length high wide deep part to a lift am ak b panel bk whole c cm cn mode batches rank alpha beta"
 LISTS = "sizes[rank] a_steps[rank] b_steps[rank] c_steps[rank]"
 MULTIPLY = Fields(NUMBERS, LISTS)
-FOLLOWED = Fields(NUMBERS, LISTS, "offset down", results=False)  # the groups are the other operands of a function
+FOLLOWED = Fields(NUMBERS, LISTS, "offset down", results=False)  # the groups are those of the function's other operands
 
 
 def multiply(a, b, c, out, N):  # type: ignore[no-untyped-def]
-    """Each task computes one block of one matrix, or its part from one piece of the inner dim.
+    """Multiply matrices.  A task is one block of one result, or one piece of its inner dim.
 
-    rows x length times length x cols; high, wide and deep are a task's, part is the depth of a tile.  to: offset of
-    out.  a, lift, am, ak: offset of a, its steps from tile to tile, along rows and along the depth.  b, panel, bk:
-    offset of b, its steps from panel to panel and along the depth.  whole: whether all of a panel may be read, since b
-    is packed.  c, cm, cn: those of c.  mode: 0 for out = alpha * product, 1 to add that to out, 2 to add beta * c to
-    it.  If the inner dim is cut, out has a matrix for each piece, and `add_pieces` does the rest.
+    The matrices are rows x length and length x cols.  high, wide, deep: the size of a task.  part: the depth of a tile.
+    to: offset of out.  a, lift, am, ak: offset of a, its steps from tile to tile, along rows and along the depth.  b,
+    panel, bk: offset of b, its steps from panel to panel and along the depth.  whole: whether a whole panel may be
+    read, because b is packed.  c, cm, cn: offset of c, its steps along rows and columns.
+
+    mode: 0 for out = alpha * product, 1 to add the product to out, 2 to add beta * c.  If the inner dim is divided, out
+    has a matrix for each piece, and `add_pieces` combines them.
     """
     rows = N.rows
     cols = N.cols
@@ -89,15 +91,15 @@ def multiply(a, b, c, out, N):  # type: ignore[no-untyped-def]
 
 
 def multiply_followed(a, b, c, in_K, out, N):  # type: ignore[no-untyped-def]
-    """`multiply`, of which each block goes through a function."""
+    """Multiply as `multiply` does, and apply a function to each block."""
     PRODUCT()
 
 
 def follow():  # type: ignore[no-untyped-def]
-    """After a block of a product, while it is in the cache: `H` of each element, and of those of other operands.
+    """Apply `H` to each element of a block of the product, and of other operands, while the block is in the cache.
 
-    offset: where an operand begins; down: its step from row to row, of all rows of the batch.  An operand has one
-    element per column, or one for all: `RUN_K` and `AT_K` are as in `rows.py`.
+    offset: where an operand begins.  down: its step from row to row, counted over all rows of the batch.  An operand
+    has one element per column, or one for all columns; `RUN_K` and `AT_K` are as in `rows.py`.
     """
     n = j1 - j0
     for i in range(i0, i1):
@@ -112,11 +114,11 @@ PACK = Fields("cols length tall b bn bk rank", "sizes[rank] steps[rank]")
 
 
 def pack(source, panels, N):  # type: ignore[no-untyped-def]
-    """Copy a matrix into panels: WIDTH columns, k by k, with zeros beyond the last column.
+    """Copy a matrix into panels of WIDTH columns, k by k, with zeros beyond the last column.
 
-    A task is one panel, or `tall` rows of all panels if the source's rows are dense: a panel has a piece of each row,
-    and the rows may be on pages of their own.
-    b, bn, bk: offset of the source, its steps from column to column and from k to k.
+    A task is one panel, or `tall` rows of all panels if the source's rows are dense.  A panel contains a piece of each
+    row, and each row may be on another page of memory, so copying row by row is faster then.  b, bn, bk: offset of the
+    source, its steps from column to column and from k to k.
     """
     cols = N.cols
     length = N.length
@@ -161,10 +163,11 @@ VECTOR = Fields("rows length high deep to matrix sm sk x step batches rank", "si
 
 
 def vector(matrix, x, out, N):  # type: ignore[no-untyped-def]
-    """Each task makes `high` of the `rows` elements of out, from `deep` of the `length` elements of x.
+    """Multiply a matrix by a vector.
 
-    to: offset of out.  matrix, sm, sk: offset of the matrix, its steps along out and along x.  x, step: those of x.  If
-    x is cut, out has a result for each piece, as in `multiply`.
+    A task is `high` of the `rows` elements of out, from `deep` of the `length` elements of x.  to: offset of out.
+    matrix, sm, sk: offset of the matrix, its steps along out and along x.  x, step: offset and step of x.  If x is
+    divided, out has a result for each piece, as in `multiply`.
     """
     rows = N.rows
     length = N.length
@@ -205,7 +208,7 @@ def vector(matrix, x, out, N):  # type: ignore[no-untyped-def]
                 line[i] = 0
             even = (k1 - k0) // 4 * 4 if sm == 1 else 0
             for k in range(0, even, 4):
-                # Four rows a turn: the sums are read and written a quarter as often.
+                # Four rows per iteration: the sums are read and written a quarter as often.
                 r0 = matrix[at : at + n]
                 r1 = matrix[at + sk : at + sk + n]
                 r2 = matrix[at + 2 * sk : at + 2 * sk + n]
@@ -226,7 +229,7 @@ ADD_PIECES = Fields("pieces rows cols to c cm cn mode batches rank alpha beta", 
 
 
 def add_pieces(pieces, c, out, N):  # type: ignore[no-untyped-def]
-    """One task: out = alpha times the sum of the pieces, in order, with beta * c added or added to out, as `mode` says.
+    """out = alpha * the sum of the pieces in order, combined with beta * c or with out according to `mode`.  One task.
 
     to: offset of out.  c, cm, cn: offset of c, its steps along rows and columns.
     """
@@ -256,7 +259,7 @@ def add_pieces(pieces, c, out, N):  # type: ignore[no-untyped-def]
 
 
 def inner(x, y):  # type: ignore[no-untyped-def]
-    """The inner product of two dense vectors.  Its sum may be taken in any order, so that it vectorises."""
+    """Return the inner product of two dense vectors; the compiler may re-order its additions, so it vectorises."""
     total = T(0)
     for k in range(len(x)):
         total += x[k] * y[k]

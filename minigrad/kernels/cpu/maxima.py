@@ -1,14 +1,14 @@
-"""Where the largest element of each window is, and gradients that go there or come from there.
+"""Positions of the largest element of each window, and gradients that are read or added at these positions.
 
-Positions of maxima are searched tap by tap, in row-major order, so that ties go to the first.  A gradient is computed
-plane by plane, where windows may overlap, and stored once.
+A maximum is searched tap by tap, in row-major order, so that the first of several equal elements wins.  A gradient is
+computed plane by plane, because windows may overlap, and is stored once.
 
 The numbers are those of `pool.py`, and a task is a plane.  Free names: `LOAD_0`, `STORE`, `T`, `LOAD_X` for the operand
-of the windows, `LOWEST` for the maximum of nothing, and `ROUND`, which all numbers of lanes divide.
+that has the windows, `LOWEST` for the maximum of no elements, and `ROUND`, a common multiple of all vector lengths.
 
-`tables` have for each tap along each dim the first of the outputs that have it inside the image, and the one after the
-last; for each output along each dim the first tap inside the image, or -1; and from `offsets` on how far each tap of a
-window lies behind its first one in a dense plane.
+`tables` has three parts.  First, for each tap along each dim: the first output for which the tap is inside the image,
+and the last such output plus 1.  Then, for each output along each dim: the first tap inside the image, or -1.  From
+`offsets` on: the offset of each tap of a window from the window's first tap, in a dense plane.
 """
 
 # ruff: noqa: F821
@@ -16,11 +16,13 @@ import numpy as np
 
 
 def search(x, N, at, tables, line, best, taps, where):  # type: ignore[no-untyped-def]
-    """For each output of the plane at x[at], the largest element of its window, and the first tap that has it, counted
-    row by row; -1 for a window of padding.
+    """Find the largest element of each window of the plane at x[at], and its tap.
 
-    The elements of all windows at a tap lie side by side in `line`, so whole vectors are compared, without a branch
-    that nobody could predict.  Up to `ROUND` outputs more are compared than there are, so no vector is incomplete.
+    taps receives the first tap with the largest element, counted row by row, or -1 for a window of padding.
+
+    For each tap, `line` has the elements of all windows side by side.  So whole vectors are compared, without a branch,
+    which would be unpredictable.  Up to `ROUND` more elements than there are outputs are compared, so that every vector
+    is complete.
     """
     O1 = N.out1
     O2 = N.out2
@@ -34,7 +36,7 @@ def search(x, N, at, tables, line, best, taps, where):  # type: ignore[no-untype
         best[o] = LOWEST
         taps[o] = 0
     if N.pad0 + N.pad1 + N.pad2 > 0:
-        # The first tap inside the image is the maximum until a larger element comes, even if it is the lowest number.
+        # The first tap inside the image is the maximum until a larger element follows, even if it is the lowest value.
         inside = 2 * (M0 + M1 + M2)
         for row in range(N.out0 * O1):
             a = tables[inside + row // O1]
@@ -78,15 +80,17 @@ def search(x, N, at, tables, line, best, taps, where):  # type: ignore[no-untype
 
 
 def corner(N, row):  # type: ignore[no-untyped-def]
-    """Where the first window of a row of outputs begins in a dense plane."""
+    """Return where the first window of a row of outputs begins in a dense plane."""
     i0 = row // N.out1 * N.stride0 - N.pad0
     i1 = row % N.out1 * N.stride1 - N.pad1
     return (i0 * N.size1 + i1) * N.size2 - N.pad2
 
 
 def max_pool_indices(x, out, positions, tables, N):  # type: ignore[no-untyped-def]
-    """out[n, c, o] = the largest element of the window; positions = where in its plane, counted row by row, the first
-    such element is."""
+    """out[n, c, o] = the largest element of the window; positions = the first position of such an element.
+
+    A position is counted row by row in the plane.  A task is a plane.
+    """
     O2 = N.out2
     whole = N.out0 * N.out1 * O2
     offsets = tables[N.offsets : N.offsets + N.window0 * N.window1 * N.window2]
@@ -113,7 +117,7 @@ def max_pool_indices(x, out, positions, tables, N):  # type: ignore[no-untyped-d
 
 
 def max_pool_pick(h, x, out, tables, N):  # type: ignore[no-untyped-def]
-    """out[n, c, o] = the element of h where x has the first largest of the window; 0 for a window of padding."""
+    """out[n, c, o] = h where x has the first largest element of the window; 0 for a window of padding."""
     O2 = N.out2
     whole = N.out0 * N.out1 * O2
     offsets = tables[N.offsets : N.offsets + N.window0 * N.window1 * N.window2]
@@ -144,7 +148,7 @@ def max_pool_pick(h, x, out, tables, N):  # type: ignore[no-untyped-def]
 
 
 def max_pool_back(g, x, out, tables, N):  # type: ignore[no-untyped-def]
-    """out = 0, then each g[n, c, o] is added where x has the first largest element of the window."""
+    """out = 0; then each g[n, c, o] is added where x has the first largest element of the window."""
     O2 = N.out2
     outputs = N.out0 * N.out1 * O2
     whole = N.size0 * N.size1 * N.size2

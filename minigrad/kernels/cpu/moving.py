@@ -1,8 +1,9 @@
-"""Bytes moved from address to address, and lines of memory that are prefetched.
+"""Copy bytes between addresses, and prefetch lines of memory.
 
-A join has any number of operands of any dtype: one kernel over addresses serves them all.  The hardware prefetcher
-cannot predict random rows, so a kernel that has the next rows prefetches them.  Only generated modules import this
-file; they carry its hash, because the text identifies a kernel.
+A join has any number of operands of any dtype, and one kernel over addresses is enough for all of them.  The hardware
+prefetcher cannot predict random rows, so a kernel that has the indices of the next rows prefetches them.  Only
+generated modules import this file.  They contain its hash, so a change of this file changes the text, and thereby the
+name, of a kernel.
 """
 
 from __future__ import annotations
@@ -21,9 +22,10 @@ BYTES = ir.IntType(8).as_pointer()
 
 
 def movers() -> tuple[Callable[..., None], Callable[..., None]]:
-    """move(to, source, n): n bytes from one address to another; fetch(array, at): array[at] is read soon.
+    """Return the functions move(to, source, n) and fetch(array, at).
 
-    A fetch changes nothing and may name a place that is not there.  With NUMBA_DISABLE_JIT=1 both are plain Python.
+    move copies n bytes between addresses.  fetch prefetches array[at]: it changes no value, and the position may be
+    outside the array.  With NUMBA_DISABLE_JIT=1 both are plain Python.
     """
     if config.DISABLE_JIT:  # type: ignore[attr-defined, unused-ignore]
         return python_move, lambda array, at: None
@@ -44,7 +46,7 @@ def movers() -> tuple[Callable[..., None], Callable[..., None]]:
             position = builder.bitcast(builder.gep(data, [args[1]]), BYTES)
             kind = ir.FunctionType(ir.VoidType(), [BYTES, I32, I32, I32])
             ask = builder.module.declare_intrinsic("llvm.prefetch", [BYTES], kind)
-            builder.call(ask, [position, I32(0), I32(3), I32(1)])  # to read, to keep near, data
+            builder.call(ask, [position, I32(0), I32(3), I32(1)])  # for reading, into all caches, data
             return context.get_dummy_value()
 
         return types.void(array, types.int64), codegen
@@ -53,5 +55,5 @@ def movers() -> tuple[Callable[..., None], Callable[..., None]]:
 
 
 def python_move(to: Any, source: Any, n: Any) -> None:
-    """`move` in Python."""
+    """Do the same as `move`, in Python."""
     ctypes.memmove(int(to), int(source), int(n))

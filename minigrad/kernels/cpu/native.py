@@ -1,9 +1,9 @@
 """The arguments of a kernel: operands by index in a table of addresses, and memory of its own.
 
-A kernel is `kernel(first, last, table)`: it runs the tasks first to last - 1 of a launch.  `table` holds the addresses
-of the flag, the numbers, the operands and the results (`kernels/calling.py` makes it).  So every kernel has the same
-signature, one driver runs them all, and Numba compiles no wrapper that unpacks arrays.  Only generated modules import
-this file; they carry its hash, because the text identifies a kernel.
+A kernel is `kernel(first, last, table)`: it runs the tasks first to last - 1 of a launch.  `table` contains the
+addresses of the flag, the numbers, the operands and the results (`kernels/calling.py` builds it).  So every kernel has
+the same signature, one driver runs them all, and Numba compiles no wrapper that unpacks arrays.  Only generated modules
+import this file.  They contain its hash, so a change of this file changes the text, and thereby the name, of a kernel.
 """
 
 from __future__ import annotations
@@ -19,23 +19,25 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 from numba.np.arrayobj import populate_array
 
-OPERANDS = 2  # where in the table they begin
-HEAD = 2  # numbers in front of those that a kernel names: how many tasks there are, and whether it has an end
+OPERANDS = 2  # the index in the table where the operands begin
+HEAD = 2  # how many numbers precede the named ones: the count of tasks, and whether the kernel has an end
 I64 = ir.IntType(64)
-END = 1 << 60  # apparent bytes of an operand: a kernel has its bounds in the numbers, an address has none
+END = 1 << 60  # the pretended size of an operand in bytes: an address has no size, and the numbers contain the bounds
 ALIGNED = 64
 I8P = ir.IntType(8).as_pointer()
 _workspaces: WeakKeyDictionary[Any, list[Any]] = WeakKeyDictionary()
 
 
 def natives() -> tuple[Callable[..., Any], ...]:
-    """operand(table, k, dtype), numbers_of(table), entries(table), workspace(n, dtype), leave(x).
+    """Return operand(table, k, dtype), numbers_of(table), entries(table), workspace(n, dtype) and leave(x).
 
-    operand: entry k of the table as a flat array without an end.  numbers_of: the numbers behind their HEAD.
+    operand: entry k of the table as a flat array without an end.  numbers_of: the numbers after the first HEAD.
     entries: the addresses of the operands and results.
-    workspace: n elements of memory, aligned and uninitialised, until `leave` frees them.  If there is no memory the
-    kernel's other workspaces are freed, and it ends with a MemoryError.
-    With NUMBA_DISABLE_JIT=1 the table is a tuple of arrays, and all of these are plain Python.
+
+    workspace: n elements of aligned, uninitialised memory, until `leave` frees them.  If there is not enough memory,
+    the kernel's other workspaces are freed, and the kernel ends with a MemoryError.
+
+    With NUMBA_DISABLE_JIT=1 the table is a tuple of arrays, and all of these functions are plain Python.
     """
     if config.DISABLE_JIT:  # type: ignore[attr-defined, unused-ignore]
         return python_natives()
@@ -43,12 +45,12 @@ def natives() -> tuple[Callable[..., Any], ...]:
 
 
 def workspaces_of(builder: Any) -> list[Any]:
-    """The slots for the addresses of a kernel's workspaces, one for each `workspace` in its text; null once left."""
+    """Return the variables with the addresses of a kernel's workspaces, one per `workspace`; null after `leave`."""
     return _workspaces.setdefault(builder.function, [])
 
 
 def python_natives() -> tuple[Callable[..., Any], ...]:
-    """Return `natives` in Python, over a tuple of arrays."""
+    """Return the functions of `natives` in Python, for a tuple of arrays."""
 
     def entries(table: Any) -> Any:
         return np.array([array.ctypes.data for array in table[OPERANDS:]], np.int64)
@@ -57,7 +59,7 @@ def python_natives() -> tuple[Callable[..., Any], ...]:
 
 
 def array_at(context: Any, builder: Any, array: Any, data: Any, n: Any) -> Any:
-    """A flat array of n elements at an address; it owns nothing."""
+    """Return a flat array of n elements at an address, which does not own them."""
     size = I64(size_of(context, array.dtype))
     made = context.make_array(array)(context, builder)
     populate_array(made, data=data, shape=[n], strides=[size], itemsize=size, meminfo=None)
@@ -65,17 +67,17 @@ def array_at(context: Any, builder: Any, array: Any, data: Any, n: Any) -> Any:
 
 
 def size_of(context: Any, dtype: Any) -> int:
-    """Bytes of an element."""
+    """Return the size of an element in bytes."""
     return int(context.get_abi_sizeof(context.get_data_type(dtype)))
 
 
 def entry(context: Any, builder: Any, array: Any, table: Any, k: Any, skipped: int = 0) -> Any:
-    """An entry of the table as an array, some elements skipped."""
+    """Return entry k of the table as an array, without its first `skipped` elements."""
     pointer = builder.gep(builder.inttoptr(table, I64.as_pointer()), [k])
     data = builder.inttoptr(builder.load(pointer), context.get_data_type(array.dtype).as_pointer())
     if skipped:
         data = builder.gep(data, [I64(skipped)])
-    # An empty instruction hides the value: for a constant end LLVM makes slower code where a loop slices.
+    # An empty instruction hides the value, because with a constant end LLVM compiles loops over slices to slower code.
     end = builder.asm(ir.FunctionType(I64, [I64]), "", "=r,0", [I64(END // size_of(context, array.dtype))], False)
     return array_at(context, builder, array, data, end)
 
@@ -122,7 +124,7 @@ def _workspace(typingctx, n, dtype):  # type: ignore[no-untyped-def]
             context.call_conv.return_user_exc(builder, MemoryError, ())
         workspaces.append(cgutils.alloca_once(builder, I8P))
         builder.store(block, workspaces[-1])
-        # The block's own address is stored before the aligned memory.
+        # The address of the block is stored in the 8 bytes before the aligned memory.
         behind = builder.add(builder.ptrtoint(block, I64), I64(2 * ALIGNED - 1))
         start = builder.and_(behind, I64(-ALIGNED))
         builder.store(block, builder.inttoptr(builder.sub(start, I64(8)), I8P.as_pointer()))
@@ -147,14 +149,17 @@ def _leave(typingctx, x):  # type: ignore[no-untyped-def]
 
 
 def release(builder: Any, block: Any) -> None:
-    """Give a block back; null is none."""
+    """Free a block of memory; a null address does nothing."""
     free = cgutils.get_or_insert_function(builder.module, ir.FunctionType(ir.VoidType(), [I8P]), "free")
     builder.call(free, [block])
 
 
 def team_mates() -> tuple[Callable[..., Any], ...]:
-    """call(code, first, last, table): run a kernel by its address; the flag becomes -1 if it had no memory.  threads():
-    the count of threads of a parallel loop; Numba's own function returns it too, but through Python."""
+    """Return call(code, first, last, table) and threads().
+
+    call: run the kernel at an address; the flag becomes -1 if the kernel could not allocate its memory.  threads: the
+    count of threads of a parallel loop.  Numba's own function returns the same count, but calls Python.
+    """
     return intrinsic(_call), intrinsic(_threads)
 
 

@@ -1,11 +1,13 @@
-"""All pairs of rows of a matrix: their distances, and the gradient of its elements.
+"""All pairs of rows of a matrix: their distances, and the gradient with respect to the elements of the matrix.
 
-`columns` is the matrix in the compute dtype, transposed: the distances of one row from all later ones are a loop over
-neighbours, which vectorises without re-association.  Eight columns make one term in the compute dtype, and terms are
-added in float64.  A gradient adds the terms of 32 rows in the compute dtype, four at a time, then these sums in
-float64.  Free names: `F` the reduction's scalar function of (acc, difference), `FINISH` its last step, `DIRECTION` the
-function of a difference in a gradient, `COLUMNS` 8 and `ROWS` 4.  Each output is made by one task, in one order, so the
-number of threads cannot change a result.
+`columns` is the matrix in the compute dtype, transposed.  So the distances of one row from all later rows are a loop
+over neighbours, which vectorises without re-ordering additions.  Eight columns are added up to one term in the compute
+dtype, and the terms are added in float64.  A gradient adds the terms of 32 rows in the compute dtype, four at a time,
+and then adds these sums in float64.
+
+Free names: `F` is the reduction's scalar function of (acc, difference), and `FINISH` its last step.  `DIRECTION` is the
+function of a difference in a gradient.  `COLUMNS` is 8 and `ROWS` is 4.  Each output is computed by one task, in one
+order, so the number of threads cannot change a result.
 """
 
 # ruff: noqa: F821
@@ -17,7 +19,10 @@ DISTANCES = Fields("rows cols to chunk")
 
 
 def distances(columns, out, N):  # type: ignore[no-untyped-def]
-    """A task is `chunk` rows from the beginning and as many from the end: tasks have equally many pairs."""
+    """Compute the distances of all pairs of rows.  A task is `chunk` rows from the beginning and as many from the end.
+
+    So all tasks have the same number of pairs, except the last one.
+    """
     n = N.rows
     m = N.cols
     total = workspace(n, np.float64)
@@ -26,7 +31,7 @@ def distances(columns, out, N):  # type: ignore[no-untyped-def]
             i = turn // 2 if turn % 2 == 0 else n - 1 - turn // 2
             count = n - 1 - i
             if turn % 2 and i == turn // 2:
-                count = 0  # the row in the middle has been taken
+                count = 0  # the row in the middle has been computed in the previous turn
             acc = total[:count]
             for j in range(count):
                 acc[j] = 0.0
@@ -55,13 +60,13 @@ GRADIENTS = Fields("rows cols to chunk")
 
 
 def factor_of(factors, i, j, n):  # type: ignore[no-untyped-def]
-    """The factor of the pair of two rows, 0 where they are one row."""
+    """Return the factor of a pair of rows, which is 0 if both are the same row."""
     low = min(i, j)
     return T(0) if i == j else factors[low * (2 * n - low - 1) // 2 + max(i, j) - low - 1]
 
 
 def gradients(factors, matrix, out, N):  # type: ignore[no-untyped-def]
-    """A task is a chunk of rows.  factors: one per pair."""
+    """Compute the gradients of a chunk of rows; factors: one number per pair of rows."""
     n = N.rows
     m = N.cols
     total = workspace(m, np.float64)

@@ -1,18 +1,18 @@
-"""Pooling: the largest element or the mean of each window, over up to three dims of any strides.
+"""Pooling: the largest element or the mean of each window, over up to three dims with any strides.
 
-Values go row by row: the rows of a window are joined first, in parallel in registers, then the taps along a row.
-Rows that are shorter than a vector leave its lanes empty, so in narrow planes all outputs of a tap are read at once.
-A gradient is computed plane by plane, where windows may overlap, and stored once.  The loops that
-read or give the positions of maxima are in `maxima.py`.
+Outputs are computed row by row: the rows of a window are joined first, in parallel in registers, and then the taps
+along a row.  A row that is shorter than a vector would leave lanes empty, so in narrow planes all outputs of a tap are
+read together.  A gradient is computed plane by plane, because windows may overlap, and is stored once.  The loops that
+read or return the positions of maxima are in `maxima.py`.
 
-Free names: `LOAD_0`, `STORE`, `T`; in `pooled` `JOIN` of two values, its neutral element `START`, and `FINISH`, and
-`MEAN`, whether that takes counts.  A task is `rows` rows of outputs of a `pooled` plane that is not narrow, otherwise a
-plane.
+Free names: `LOAD_0`, `STORE` and `T`.  In `pooled`, `JOIN` joins two values, `START` is its neutral element, `FINISH`
+is the last step, and `MEAN` states whether `FINISH` uses counts.  A task of `pooled` is `rows` rows of outputs of a
+plane that is not narrow, otherwise a plane.
 
-Numbers of three dims end in 0, 1 and 2: those of the output, of the image (size), of windows, strides, paddings and
-dilations.  x: offset and strides of the image; y: those of a second operand; to: the offset of out, which is dense.
-rows: rows of outputs of a task, along the middle dim.  narrow: no window reaches over the edge, and rows are short.
-`counts` are the reciprocals of the counts of a mean, one for each output along each dim.
+A number for each of three dims ends in 0, 1 and 2: sizes of the output (out) and of the image (size), windows, strides,
+paddings and dilations.  x: offset and strides of the image.  y: offset and strides of a second operand.  to: the offset
+of out, which is dense.  rows: rows of outputs of a task, along the middle dim.  narrow: whether no window reaches over
+the edge and rows are short.  `counts` are the reciprocals of the counts of a mean, one for each output along each dim.
 """
 
 # ruff: noqa: F821
@@ -27,8 +27,10 @@ POOL = Fields(
 
 
 def pooled(x, out, N):  # type: ignore[no-untyped-def]
-    """out[n, c, o] = the largest element of the window of o, nan if there is one; or with MEAN the sum of its elements
-    times the reciprocal of their count."""
+    """out[n, c, o] = the largest element of the window of o, or nan if the window contains nan.
+
+    With MEAN, it is the sum of the window's elements times the reciprocal of their count.
+    """
     O0 = N.out0
     O1 = N.out1
     O2 = N.out2
@@ -36,7 +38,7 @@ def pooled(x, out, N):  # type: ignore[no-untyped-def]
     step = N.stride2
     pad = N.pad2
     if N.narrow:
-        # The same order as below: the rows of a window first, then its columns.
+        # The order of the additions is the same as below: the rows of a window first, then its columns.
         whole = O0 * O1 * O2
         joined = workspace(whole, T)
         best = workspace(whole, T)
@@ -83,7 +85,7 @@ def pooled(x, out, N):  # type: ignore[no-untyped-def]
         plane = task // (parts * O0)
         at = N.x + plane // N.channels * N.x_image + plane % N.channels * N.x_channel
         for o1 in range(part * rows, min(O1, (part + 1) * rows)):
-            # A row of the image with the padding on both sides, joined over the window's rows.
+            # `line` is a row of the image with the padding on both sides, joined over the rows of the window.
             for j in range(size):
                 line[j] = START
             inside = line[pad : pad + S2]
@@ -94,7 +96,7 @@ def pooled(x, out, N):  # type: ignore[no-untyped-def]
                     if i0 >= 0 and i0 < N.size0 and i1 >= 0 and i1 < N.size1:
                         q = at + i0 * N.x0 + i1 * N.x1
                         if N.x2 == 1:
-                            # Unsigned: neither a slice nor an index is then tested for its ends.
+                            # Unsigned indices need no test for wrapping around, and no slice is computed.
                             for j in range(S2):
                                 v = LOAD_0(x[np.uint64(q + j)])
                                 inside[j] = JOIN(inside[j], v)
@@ -124,7 +126,7 @@ def pooled(x, out, N):  # type: ignore[no-untyped-def]
 
 
 def starts(N, where):  # type: ignore[no-untyped-def]
-    """How far the window of each output of a plane begins behind that of the first, where none is in the padding."""
+    """Write the offset of each window of a plane from the first window; no window may begin in the padding."""
     o = 0
     for o0 in range(N.out0):
         for o1 in range(N.out1):
@@ -134,7 +136,7 @@ def starts(N, where):  # type: ignore[no-untyped-def]
 
 
 def avg_pool_back(g, out, counts, N):  # type: ignore[no-untyped-def]
-    """out = 0, then each g[n, c, o], times the reciprocal of the count of its window, is added to the whole window."""
+    """out = 0; then each g[n, c, o] times the reciprocal of its window's count is added to the whole window."""
     O0 = N.out0
     O1 = N.out1
     O2 = N.out2

@@ -1,6 +1,6 @@
-"""The processor that kernels are compiled for: its features, its level, the tile that fits its registers.
+"""The processor for which kernels are compiled: its features, its level, and the tile that fits its registers.
 
-It is the host, unless NUMBA_CPU_NAME and NUMBA_CPU_FEATURES name another, as Numba reads them.
+It is the host, unless NUMBA_CPU_NAME and NUMBA_CPU_FEATURES specify another processor, as for Numba.
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from functools import cache
 
 import numpy as np
 
-# The features that each level adds to the one below (x86-64 psABI, section 3.1.1), by LLVM's names, highest first.
+# The features of each level (x86-64 psABI, section 3.1.1) by LLVM's names, with those of the levels below it; the
+# highest level first.
 BASE = "cx16 sahf popcnt sse3 sse4.1 sse4.2 ssse3"
 AVX2 = f"{BASE} avx avx2 bmi bmi2 f16c fma lzcnt movbe"
 LEVELS = {
@@ -22,7 +23,7 @@ LEVELS = {
 
 @cache
 def features() -> frozenset[str]:
-    """The features, by LLVM's names."""
+    """Return the features of the processor, by LLVM's names."""
     listed = os.environ.get("NUMBA_CPU_FEATURES", "").strip()
     if listed or os.environ.get("NUMBA_CPU_NAME", "").strip().lower() == "generic":
         return frozenset(name[1:] for name in listed.split(",") if name.startswith("+"))
@@ -33,26 +34,29 @@ def features() -> frozenset[str]:
 
 @cache
 def level() -> str:
-    """The highest level whose features are all there; "" for none."""
+    """Return the highest level whose features the processor has, or ""."""
     return next((name for name, wanted in LEVELS.items() if wanted <= features()), "")
 
 
 @cache
 def tuning() -> str:
-    """Return the tuning of kernels beyond the features, by LLVM's names: "", or vectors of 512 bits.
+    """Return the tuning of kernels in addition to the features, by LLVM's names: "", or the use of 512-bit vectors.
 
     LLVM prefers 256 bits on Intel's processors, because the clock of the first ones with AVX-512 fell with wider
-    vectors.  Those have no avx512vbmi2, and keep LLVM's choice; later ones are faster with 512 (decision 066).
+    vectors.  Those do not have avx512vbmi2, and use LLVM's choice.  Later processors are faster with 512 bits (decision
+    066).
     """
     return "-prefer-256-bit" if {"avx512f", "avx512vbmi2"} <= features() else ""
 
 
 def tile_shape(dtype: str, known: frozenset[str] | None = None) -> tuple[int, int, int]:
-    """Return (lanes of a vector, rows, vectors per row) of a dtype's register tile; known: features, by default of this
-    CPU.
+    """Return the shape of a dtype's register tile: lanes of a vector, rows, vectors per row.
 
-    16 of 32 registers accumulate with AVX-512 and NEON, which hides four cycles of latency on two units and divides
-    the sizes that people use; 12 of 16 with AVX2, 8 of 16 with SSE.  The rest hold the row of B and an element of A.
+    known: the features of the processor, by default those of this one.
+
+    With AVX-512 and NEON, 16 of 32 registers accumulate.  This hides four cycles of latency on two units, and divides
+    common matrix sizes.  With AVX2, 12 of 16 registers accumulate, with SSE 8 of 16.  The other registers contain the
+    row of B and an element of A.
     """
     size = np.dtype(dtype).itemsize
     known = features() if known is None else known

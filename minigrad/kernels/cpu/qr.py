@@ -1,8 +1,8 @@
 """QR factors by Householder reflections.
 
-A task is one matrix of a batch.  A reflection is two passes over the rows that it changes, both along memory.
-Source: Golub and Van Loan, Matrix Computations, 4th edition, algorithms 5.1.1 and 5.2.1; signs and the reflection that
-is left out are those of LAPACK's dlarfg.
+A task is one matrix of a batch.  A reflection is two passes over the rows that it changes, both along memory.  Source:
+Golub and Van Loan, Matrix Computations, 4th edition, algorithms 5.1.1 and 5.2.1; the signs, and the rule for omitting a
+reflection, are those of LAPACK's dlarfg.
 """
 
 # ruff: noqa: F821
@@ -14,7 +14,10 @@ QR = Fields("m n p rank", "sizes[rank]", "offset row col strides[rank]")
 
 
 def reflect(x, n, rows, start, v, tau, w):  # type: ignore[no-untyped-def]
-    """Reflect the columns of x, of rows of n elements, from `start` on: x - tau v (v.T x); w has space for a row."""
+    """Replace the columns of x from `start` on by those of x - tau v (v.T x).
+
+    x has rows of n elements; w has space for one row.
+    """
     z = w[: n - start]
     for c in range(n - start):
         z[c] = 0
@@ -34,7 +37,10 @@ def reflect(x, n, rows, start, v, tau, w):  # type: ignore[no-untyped-def]
 
 
 def factor(in_0, q, r, N):  # type: ignore[no-untyped-def]
-    """Orthonormal columns into q, a triangle into r; x is the matrix, then r above and the reflections below."""
+    """Factor each matrix; a task is one matrix.  q receives the orthonormal columns, r the upper triangle.
+
+    x is first the matrix; then it has r in its upper triangle and the vectors of the reflections below.
+    """
     m = N.m
     n = N.n
     p = N.p
@@ -61,7 +67,7 @@ def factor(in_0, q, r, N):  # type: ignore[no-untyped-def]
                 total += y * y
             taus[j] = T(0)
             if not (size == T(0) or total == T(0)):
-                alpha = x[j * n + j] / size  # over the largest, for small ones have few digits
+                alpha = x[j * n + j] / size  # divided by the largest element: squares of small elements lose digits
                 beta = np.sqrt(alpha * alpha + total)
                 beta = -beta if alpha >= T(0) else beta
                 taus[j] = (beta - alpha) / beta

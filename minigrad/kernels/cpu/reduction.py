@@ -1,13 +1,16 @@
-"""Reductions of one operand: few elements, a whole run of memory, along the operand's memory, across it; positions
-of min/max.  `mapped.py` has reductions of several operands, and of elements in sequence.
+"""Reductions of one operand: few elements, a whole run of memory, along memory, and across it; positions of min/max.
 
-Free names, filled in by `specialize`: `F` the op's scalar function, `IDENTITY` its neutral element, `FINISH` the last
-step of a result before `STORE`, `LOAD_0` and `STORE` the conversions between memory and registers, `STEP` a pasted 1 or
-the step at run time; `COMBINE` joins two accumulators of type `ACC`, each with elements of its own and `IDENTITY` as
-start.  `F` always receives an element, never an accumulator.  Accumulators are in a row that is combined at the end, so
-the loops vectorise without re-association by the compiler.  Rows are taken eight at a time if SHORT, four if EXTREME,
-otherwise as PLAIN rows.  The forms named `_whole` reduce neighbours in registers: sums and products with
-re-association, min/max as integers, which need none.  The order is the same for any number of threads.
+`mapped.py` has the reductions of several operands, and those of elements in sequence.
+
+Free names, filled in by `specialize`: `F` is the op's scalar function and `IDENTITY` its neutral element.  `FINISH` is
+the last step of a result before `STORE`.  `LOAD_0` and `STORE` are the conversions between memory and registers.
+`STEP` is a pasted 1, or the step at run time.  `COMBINE` joins two accumulators of type `ACC`; both start with
+`IDENTITY` and have reduced different elements.  `F` always receives an element, never an accumulator.
+
+Accumulators form a row that is combined at the end, so the loops vectorise although the compiler does not re-order
+additions.  Rows are added eight at a time if SHORT, four at a time if EXTREME, otherwise as PLAIN rows.  The forms
+named `_whole` reduce neighbours in registers: sums and products in an order that the compiler chooses, min/max as
+integers, for which the order does not matter.  The order is the same for any number of threads.
 """
 
 import numpy as np
@@ -16,9 +19,9 @@ from minigrad.kernels.fields import Fields
 
 TINY = Fields("outputs elements count", "to[outputs] at[outputs] far[elements]")
 RUN = Fields("n cols width piece pieces offset to step count one")
-# A group is an output or a row of up to `cols` of them, a unit some rows of its elements, a piece some units, a task
-# one piece for a chunk of groups. copy: from the result of one piece to that of the next. count: the divisor of a
-# mean. one: 1, as a value that the compiler cannot fold.
+# A group is one output or a row of up to `cols` outputs, a unit is some rows of its elements, a piece is some units,
+# and a task is one piece for a chunk of groups.  copy: the distance between the results of two pieces.  count: the
+# divisor of a mean.  one: 1, as a value that the compiler cannot fold.
 WALK = Fields(
     "kept reduced groups chunk units piece pieces rows block blocks row_step cols col_block col_blocks col_step "
     "to_step offset to copy count one",
@@ -28,8 +31,10 @@ CHOOSE = Fields("rank outputs pieces step offset piece to", "sizes[rank] steps[r
 
 
 def tiny(in_K, out, N):  # type: ignore[no-untyped-def]
-    """One task.  to: where each output lies; at: its first element; far: how far from that each element is.  The
-    shortest text, so it compiles soonest."""
+    """Reduce few elements, in one task.  This template has the shortest text, so it compiles fastest.
+
+    to: the position of each output.  at: its first element.  far: the distance of each element from the first one.
+    """
     outputs = N.outputs
     for o in range(outputs):
         at = N.at[o]
@@ -40,8 +45,11 @@ def tiny(in_K, out, N):  # type: ignore[no-untyped-def]
 
 
 def run(in_K, work, out, N):  # type: ignore[no-untyped-def]
-    """Element i of n belongs to output i modulo cols.  A task is a piece, reduced into `width` lanes; where there are
-    more, `work` keeps the lanes of each until the end."""
+    """Reduce a run of n elements, in which element i belongs to output i modulo cols.
+
+    A task is a piece, which is reduced into `width` lanes.  If there are several pieces, `work` stores their lanes
+    until the end.
+    """
     n = N.n
     cols = N.cols
     width = N.width
@@ -84,7 +92,7 @@ def run(in_K, work, out, N):  # type: ignore[no-untyped-def]
 
 
 def run_whole(in_K, work, out, N):  # type: ignore[no-untyped-def]
-    """`run` with one output, for scalars that `stretch` may reduce; `work` keeps an accumulator of each piece."""
+    """Do the same as `run` for one output, with `stretch`; `work` stores the accumulator of each piece."""
     n = N.n
     total = IDENTITY
     for p in range(first, last):
@@ -96,7 +104,7 @@ def run_whole(in_K, work, out, N):  # type: ignore[no-untyped-def]
 
 
 def join_pieces():  # type: ignore[no-untyped-def]
-    """The end of a run in pieces."""
+    """Join the accumulators of the pieces at the end of a run, and store the result."""
     if first == last:
         total = work[0]
         for p in range(1, N.pieces):
@@ -106,7 +114,7 @@ def join_pieces():  # type: ignore[no-untyped-def]
 
 
 def rows_whole(in_K, out, N):  # type: ignore[no-untyped-def]
-    """`along_whole` where each output is a reduction of one stretch."""
+    """Do the same as `along_whole` for outputs that reduce only one stretch."""
     kept = N.kept
     rows = N.rows
     for t in range(first, last):
@@ -114,7 +122,7 @@ def rows_whole(in_K, out, N):  # type: ignore[no-untyped-def]
             position = g
             base = N.offset
             to = N.to
-            # No division for the outermost dim, which is the only one of a dense operand.
+            # The outermost dim needs no division; a dense operand has no other dim.
             for d in range(kept - 1, 0, -1):
                 index = position % N.sizes[d]
                 position //= N.sizes[d]
@@ -127,7 +135,7 @@ def rows_whole(in_K, out, N):  # type: ignore[no-untyped-def]
 
 
 def along_whole(in_K, out, N):  # type: ignore[no-untyped-def]
-    """`along` with steps of 1, for scalars that `stretch` may reduce."""
+    """Do the same as `along` for steps of 1, with `stretch`."""
     rows = N.rows
     block = N.block
     for t in range(first, last):
@@ -149,7 +157,10 @@ def along_whole(in_K, out, N):  # type: ignore[no-untyped-def]
 
 
 def along(in_K, out, N):  # type: ignore[no-untyped-def]
-    """A group is one output, a unit one block of one stretch that it reduces."""
+    """Reduce along memory.
+
+    A group is one output; a unit is one block of one stretch that the output reduces.
+    """
     rows = N.rows
     block = N.block
     step = N.row_step
@@ -186,8 +197,10 @@ def along(in_K, out, N):  # type: ignore[no-untyped-def]
 
 
 def across(in_K, out, N):  # type: ignore[no-untyped-def]
-    """A group is a row of up to `cols` outputs, a unit some rows of the operand that are added onto it.  A SHORT row in
-    which a sum has overflowed is done again, element by element."""
+    """Reduce across memory.  A group is a row of up to `cols` outputs; a unit is some rows that are added to it.
+
+    If a sum overflows in a SHORT row, the row is computed again, element by element.
+    """
     cols = N.col_block
     step = N.col_step
     acc = workspace(cols, ACC)
@@ -224,7 +237,7 @@ def across(in_K, out, N):  # type: ignore[no-untyped-def]
                             at += 4 * N.row_step
                             rows -= 4
                     if PLAIN:
-                        # Four rows at a time: a row of accumulators is loaded and stored once for four of the operand.
+                        # Four rows at a time: the accumulators are loaded and stored once for four rows of the operand.
                         for _ in range(rows // 4):
                             x = in_0[at:]
                             x1 = in_0[at + N.row_step :]
@@ -253,8 +266,11 @@ def across(in_K, out, N):  # type: ignore[no-untyped-def]
 
 
 def arg_along(in_K, values, out, N):  # type: ignore[no-untyped-def]
-    """Most elements do not beat the best so far.  So a vectorised loop first tests whether any element of a block does;
-    only then its elements are visited one by one."""
+    """Find the position of the min or max along memory.
+
+    Most elements do not beat the best one so far.  So a vectorised loop first tests whether any element of a block
+    does; only then the elements of the block are visited one by one.
+    """
     step = N.row_step
     size = N.piece * N.block
     for t in range(first, last):
@@ -287,7 +303,10 @@ def arg_along(in_K, values, out, N):  # type: ignore[no-untyped-def]
 
 
 def arg_across(in_K, values, out, N):  # type: ignore[no-untyped-def]
-    """A row of outputs keeps its best values and their places side by side."""
+    """Find the positions of the min or max across memory.
+
+    A row of outputs has its best values and their positions side by side.
+    """
     cols = N.col_block
     step = N.col_step
     size = N.piece * N.block
@@ -325,9 +344,10 @@ def arg_across(in_K, values, out, N):  # type: ignore[no-untyped-def]
 
 
 def arg_choose(in_K, values, out, N):  # type: ignore[no-untyped-def]
-    """One task.  in_1 holds the winner of every piece; the first of the best is the winner of all.
+    """Find the position of the min or max of all pieces, in one task.
 
-    step: along the reduced dim.  offset, piece, to: those of in_0, in_1 and out.
+    in_1 has the position in every piece; if several values are equal, the first position is the result.  step: the step
+    along the reduced dim.  offset, piece, to: the offsets of in_0, in_1 and out.
     """
     for o in range(N.outputs):
         rest = o

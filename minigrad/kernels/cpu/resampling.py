@@ -1,12 +1,12 @@
-"""The loop that resamples: each output along a dim is a weighted sum of a few inputs, which a table names.
+"""The resampling loop: each output along a dim is a weighted sum of a few inputs, whose indices are in a table.
 
-Free names: `LOAD_0`, `STORE` and `T`, and `ROWS`: the innermost dim is not the resampled one, and dense on both sides,
-so whole rows are added.  Otherwise `LINES` lines along the dim are computed at once with one read of the tables, and
-the remaining lines one by one.
+Free names: `LOAD_0`, `STORE`, `T` and `ROWS`.  With `ROWS`, the innermost dim is not resampled, and it is dense on both
+sides, so whole rows are added.  Otherwise `LINES` lines along the dim are computed together, so that the tables are
+read once for all of them; the remaining lines are computed one by one.
 
-The tables are dense: element k * count + o of `index` and of `weight` belongs to term k of output o; an index of -1
-stands for no term.  Forward, element o of the result takes in element `index` of a; back, element `index` of the result
-takes in element o.
+The tables are dense: element k * count + o of `index` and of `weight` belongs to term k of output o.  An index of -1
+means that there is no such term.  Forward, element `index` of a is added to element o of the result; backward, element
+o of a is added to element `index` of the result.
 """
 
 # ruff: noqa: F821
@@ -20,9 +20,11 @@ RESAMPLE = Fields(
 
 
 def resample(a, index, weight, out, N):  # type: ignore[no-untyped-def]
-    """A task is a block of the columns of the other dims.  size: length of the resampled dim of out; axis, step: its
-    strides in out and a; indices, weights: where the tables begin.  The groups are those of out and a without that
-    dim."""
+    """Resample along a dim.  A task is a block of the columns of the other dims.
+
+    size: length of the resampled dim of out.  axis, step: its strides in out and a.  indices, weights: where the tables
+    begin.  The groups are those of out and a, without the resampled dim.
+    """
     size = N.size
     terms = N.terms
     count = N.count

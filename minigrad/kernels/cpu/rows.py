@@ -1,14 +1,16 @@
-"""Rows: a few totals of each, then each element from its row's totals; one read from memory, the rest from the cache.
+"""Rows: a few totals of each row, then each element from its row's totals; memory is read once, then the cache.
 
-The nests are `rows`, `columns`, `pick` and `pick_backward`.  `specialize` fills in their free names: `ROOMS` makes the
-scratch rows, `TAKE` the operands' rows in the register dtype, x_0 and so on.  `TOTALS` computes the totals in the order
-of `RowFn.passes`: along memory it calls `sums` and `largest`, across it is `down`.  `ROW` is the position of the
-result, `KEPT` that of the last total's terms, `F` the result, `G_0` a term of a sum down the columns.  In the functions
-`GIVEN` are the parameter, the earlier totals and `kept`, `FOUND` the positions of the totals, `F_0` a term, `FINISH_0`
-the last step.  `H_0` computes an element of an operand that a program has chained in front of the row, of `AT_K`, an
-element of each operand in the slice `RUN_K` or in memory.  A line that assigns `...` is removed.  The compiler may
-re-order the additions of `sums`; a maximum is found among integers of the same order.  Tasks are chunks of rows, or
-blocks of neighbours, cut by the shape alone, so the number of threads changes no bit.
+The nests are `rows`, `columns`, `pick` and `pick_backward`.  `specialize` fills in their free names.  `ROOMS` allocates
+the scratch rows, and `TAKE` makes the operands' rows in the register dtype: x_0 and so on.  `TOTALS` computes the
+totals in the order of `RowFn.passes`: with `sums` and `largest` along memory, with `down` across it.  `ROW` is the
+position of the result, `KEPT` that of the last total's terms, `F` the result, `G_0` a term of a sum down the columns.
+In the functions, `GIVEN` stands for the parameter, the earlier totals and `kept`, `FOUND` for the positions of the
+totals, `F_0` for a term and `FINISH_0` for the last step.  `H_0` computes an element of an operand that a program
+computes just before the row, from `AT_K`: an element of each operand, in the slice `RUN_K` or in memory.  A line that
+assigns `...` is removed.
+
+The compiler may re-order the additions of `sums`; a maximum is found among integers of the same order.  Tasks are
+chunks of rows, or blocks of neighbours, and depend only on the shape, so the number of threads changes no bit.
 """
 
 # ruff: noqa: B018, F821, F841
@@ -16,16 +18,16 @@ import numpy as np
 
 from minigrad.kernels.fields import Fields
 
-# A chunk is some rows of n.  value: the parameter's bits.  The groups are those of out and each operand.  line_0,
-# line_1: where the sums down the columns go.
+# A chunk is some rows of n elements.  value: the bits of the parameter.  The groups are those of out and each operand.
+# line_0, line_1: where the sums down the columns are stored.
 ROWS = Fields("rows chunk chunks n value line_0 line_1 rank", "shape[rank]", "offset step strides[rank]")
 PICK = Fields("rows chunk chunks n ignore rank", "shape[rank]", "offset step strides[rank]")
-# A unit is a block of neighbouring rows; col is the step from one to the next.
+# A unit is a block of neighbouring rows; col is the step between them.
 COLUMNS = Fields("blocks block cols n value rank", "shape[rank]", "offset step col strides[rank]")
 
 
 def sums(in_K, n, GIVEN):  # type: ignore[no-untyped-def]
-    """Sums over a row in one loop; no term names another of them."""
+    """Return several independent sums over a row, computed in one loop."""
     for t in each(FOUND):
         total_t = START()
     for j in range(n):
@@ -40,8 +42,10 @@ def sums(in_K, n, GIVEN):  # type: ignore[no-untyped-def]
 
 
 def largest(in_K, n, GIVEN):  # type: ignore[no-untyped-def]
-    """One maximum over a row, as an integer of the same order: of floats it could not be found in vector registers.
-    Some nan are beyond infinity and some are below all; with either, the row's sum is nan."""
+    """Return a maximum over a row, found among integers of the same order, because these vectorise and floats do not.
+
+    As integers, some nan are above infinity and others below all numbers; in both cases the sum of the row is nan.
+    """
     top = SIGNED(LEAST)
     for j in range(n):
         term = T(F(in_K[j]))
@@ -55,7 +59,7 @@ def largest(in_K, n, GIVEN):  # type: ignore[no-untyped-def]
 
 
 def workspaces():  # type: ignore[no-untyped-def]
-    """A scratch row for each operand whose rows are not slices, and a spare one."""
+    """Allocate scratch rows for the operands that are not slices, and a spare one."""
     if SCRATCH:
         wide = (n + 63) // 64 * 64
         scratch = workspace(SCRATCH * wide, T)
@@ -69,7 +73,7 @@ def workspaces():  # type: ignore[no-untyped-def]
 
 
 def take():  # type: ignore[no-untyped-def]
-    """The rows of the operands: slices, or scratch rows, filled once for rows that are the same memory."""
+    """Make the operands' rows: slices, or scratch rows, which stay filled if the next row is the same memory."""
     for k in each(SLICED):
         x_k = in_k[at_k : at_k + n]
     for k in each(FETCHED):
@@ -91,8 +95,7 @@ def take():  # type: ignore[no-untyped-def]
 
 
 def rows(in_K, out, N):  # type: ignore[no-untyped-def]
-    """Each chunk of rows has its own sums down the columns, in work if there are several; they are added up at the end
-    into lines of their own."""
+    """Compute the rows of a chunk per task.  Chunks have their own sums down the columns, which the end adds up."""
     n = N.n
     value = np.int64(N.value).view(np.float64)
     ROOMS()
@@ -144,7 +147,7 @@ def rows(in_K, out, N):  # type: ignore[no-untyped-def]
 
 
 def down():  # type: ignore[no-untyped-def]
-    """One total of each of `count` columns side by side."""
+    """Compute one total of each of `count` columns side by side."""
     for j in range(count):
         TOTAL[j] = START()
     p_K = at_K
@@ -158,7 +161,7 @@ def down():  # type: ignore[no-untyped-def]
 
 
 def columns(in_K, out, N):  # type: ignore[no-untyped-def]
-    """The rows lie across memory, and neighbours side by side: a block of them is worked on at once."""
+    """Compute rows that lie across memory: a block of rows, which are neighbours, is computed together."""
     n = N.n
     value = np.int64(N.value).view(np.float64)
     step_K = N.col[K + 1]
@@ -185,11 +188,10 @@ def columns(in_K, out, N):  # type: ignore[no-untyped-def]
 
 
 def pick(in_K, out, N):  # type: ignore[no-untyped-def]
-    """Minus the result at the element of each row that in_1 names; 0 where it names `ignore`.
+    """Compute minus the result at the element of each row with the index in in_1; 0 if this index is `ignore`.
 
-    A kernel stores each of them, or their sum, or their mean over the rows that count.  Several tasks store in work the
-    values that the end joins: the sum of each, then the count of each.  If no total is needed, nothing else of a row is
-    read.
+    A kernel stores these values, their sum, or their mean over the rows that are not ignored.  Several tasks store sums
+    and counts in `work`, and the end joins them.  Without totals, only these elements are read.
     """
     n = N.n
     rank = N.rank
@@ -207,7 +209,7 @@ def pick(in_K, out, N):  # type: ignore[no-untyped-def]
             count = 0
         r = t * N.chunk
         stop = min(N.rows, r + N.chunk)
-        while r < stop:  # a run of rows at equal distances: no division per row
+        while r < stop:  # a run of rows at equal distances needs no division per row
             rest = r
             to = N.offset[0]
             at_K = N.offset[K + 1]
@@ -252,7 +254,10 @@ def pick(in_K, out, N):  # type: ignore[no-untyped-def]
 
 
 def pick_backward(in_K, out, N):  # type: ignore[no-untyped-def]
-    """The gradient of `pick`: (result - 1 at the named element) times in_2, over the count for a mean; F the result."""
+    """Compute the gradient of `pick`: in_2 times (F - 1 at the element with the index, F elsewhere).
+
+    For a mean, it is divided by the count.
+    """
     n = N.n
     value = 0.0
     rank = N.rank

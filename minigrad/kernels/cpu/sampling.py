@@ -1,9 +1,9 @@
-"""Images read at the positions of a grid: blocks of positions become taps, indices and weights, which all lines share.
+"""Read images at the positions of a grid: a block of positions becomes taps (indices and weights) for all lines.
 
-A tap is one of the four pixels around a position, or the only one for the nearest pixel.  `LOCATE` is the scalar
-function of (position, size, corners, beyond), and `DERIVATIVE` g times its derivative.  `LINES` channels are computed
-together, so that the taps are read once for them.  An index of -1 stands for no pixel; a weight of nan has pixel 0.
-All operands are dense.
+A tap is one of the four pixels around a position, or the only pixel if the nearest one is read.  `LOCATE` is the scalar
+function of (position, size, corners, beyond), and `DERIVATIVE` is g times its derivative.  `LINES` channels are
+computed together, so that the taps are read once for them.  An index of -1 means that there is no pixel; a tap with a
+weight of nan has pixel 0.  All operands are dense.
 """
 
 # ruff: noqa: F821, F841
@@ -11,12 +11,13 @@ import numpy as np
 
 from minigrad.kernels.fields import Fields
 
-# parts: of the lines of an image, each `part` long; count: positions of an image; source, grid, to: offsets.
+# parts: how many parts the lines of an image have, `part` lines each.  count: positions per image.  source, grid, to:
+# offsets.
 SAMPLE = Fields("lines part parts height width count near beyond corners back source grid to")
 
 
 def locate_all(grid, at, m, height, width, beyond, corners, columns, rows):  # type: ignore[no-untyped-def]
-    """Where m positions of the grid from `at` on are among the columns and rows of the image."""
+    """Compute the columns and rows in the image of m positions of the grid, from `at` on."""
     points = grid[at : at + 2 * m]
     for o in range(m):
         columns[o] = LOCATE(LOAD_1(points[2 * o]), width, corners, beyond)
@@ -25,7 +26,10 @@ def locate_all(grid, at, m, height, width, beyond, corners, columns, rows):  # t
 
 
 def make_taps(columns, rows, m, height, width, near, index, weight):  # type: ignore[no-untyped-def]
-    """The taps of m positions: those of corner q are from q * BLOCK on; for the nearest pixel only corner 0 has one."""
+    """Write the taps of m positions: the taps of corner q begin at q * BLOCK.
+
+    If the nearest pixel is read, only corner 0 has taps.
+    """
     for q in each(TAPS):
         names = index[q * BLOCK : q * BLOCK + m]
         weights = weight[q * BLOCK : q * BLOCK + m]
@@ -46,7 +50,7 @@ def make_taps(columns, rows, m, height, width, near, index, weight):  # type: ig
 
 
 def workspaces():  # type: ignore[no-untyped-def]
-    """Memory for the positions and the taps of a block."""
+    """Allocate memory for the positions and the taps of a block."""
     index = workspace(4 * BLOCK, np.int64)
     weight = workspace(4 * BLOCK, T)
     columns = workspace(BLOCK, T)
@@ -56,7 +60,7 @@ def workspaces():  # type: ignore[no-untyped-def]
 
 
 def leave_all():  # type: ignore[no-untyped-def]
-    """The end of `workspaces`."""
+    """Free the memory of `workspaces`."""
     leave(index)
     leave(weight)
     leave(columns)
@@ -64,7 +68,10 @@ def leave_all():  # type: ignore[no-untyped-def]
 
 
 def sample(a, grid, out, N):  # type: ignore[no-untyped-def]
-    """A task is a part of the lines of an image.  back: the other way, from the outputs to the pixels."""
+    """Compute outputs from pixels, or, if `back`, add incoming gradients of outputs to pixels.
+
+    A task is a part of the lines of an image.
+    """
     count = N.count
     size = N.height * N.width
     WORKSPACES()
@@ -96,7 +103,7 @@ def sample(a, grid, out, N):  # type: ignore[no-untyped-def]
 
 
 def gather_lines(a, q, length, index, weight, m, out, p, other):  # type: ignore[no-untyped-def]
-    """m outputs of LINES lines: each the sum of the taps."""
+    """Compute m outputs of LINES lines: each output is the sum of its taps."""
     for u in each(LINES):
         q_u = q + u * length
         p_u = p + u * other
@@ -114,7 +121,7 @@ def gather_lines(a, q, length, index, weight, m, out, p, other):  # type: ignore
 
 
 def gather_line(a, q, index, weight, m, out, p):  # type: ignore[no-untyped-def]
-    """The same of one line."""
+    """Do the same as `gather_lines` for one line."""
     for o in range(m):
         total = T(0)
         for k in each(TAPS):
@@ -125,7 +132,7 @@ def gather_line(a, q, index, weight, m, out, p):  # type: ignore[no-untyped-def]
 
 
 def scatter_lines(a, q, length, index, weight, m, out, p, other):  # type: ignore[no-untyped-def]
-    """m incoming gradients of LINES lines, each added to the pixels of its taps, except where a weight is nan."""
+    """Add m incoming gradients of LINES lines to the pixels of their taps, except where a weight is nan."""
     for u in each(LINES):
         q_u = q + u * length
         p_u = p + u * other
@@ -141,7 +148,7 @@ def scatter_lines(a, q, length, index, weight, m, out, p, other):  # type: ignor
 
 
 def scatter_line(a, q, index, weight, m, out, p):  # type: ignore[no-untyped-def]
-    """The same of one line."""
+    """Do the same as `scatter_lines` for one line."""
     for o in range(m):
         for k in each(TAPS):
             i = index[np.uint64(k * BLOCK + o)]
@@ -151,13 +158,15 @@ def scatter_line(a, q, index, weight, m, out, p):  # type: ignore[no-untyped-def
                 out[pixel] = STORE(T(out[pixel] + w * LOAD_0(a[np.uint64(q + o)])))
 
 
-# blocks: of `BLOCK` positions of an image; g, source, grid, to: offsets.
+# blocks: how many blocks of `BLOCK` positions an image has.  g, source, grid, to: offsets.
 GRADIENTS = Fields("lines blocks height width count beyond corners g source grid to")
 
 
 def positions(g, grid, a, out, N):  # type: ignore[no-untyped-def]
-    """A task is a block of positions of an image: `terms` has, for each tap, the sum over lines of its pixel times g;
-    0 for a weight of nan."""
+    """Compute the gradients with respect to the positions.  A task is a block of positions of an image.
+
+    `terms` has for each tap the sum over the lines of its pixel times g; it is 0 for a weight of nan.
+    """
     count = N.count
     size = N.height * N.width
     WORKSPACES()

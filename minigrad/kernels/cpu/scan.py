@@ -1,10 +1,13 @@
 """Scans: every partial result of a reduction along one dim, and running min/max with their positions.
 
-Free names, filled in by `specialize`: `F` the op's scalar function of the accumulator and the operands' elements,
-`COMBINE` that of two accumulators, `IDENTITY`, `LOAD_K` and `STORE`; `VIEW_K` and `PLACE_K`, `IN_A_K` and `FROM_A_K`,
-`OUT_A` and `TO_A` index elements: a run of step 1 through a slice, others by position.  An addition waits for the one
-before it, so `along` runs four chains at once.  A long row is divided into blocks, whose totals `carry` computes first,
-if the scan declares how totals combine.  Blocks come from the shape alone, so the number of threads changes no bit.
+Free names, filled in by `specialize`: `F` is the op's scalar function of the accumulator and the operands' elements,
+and `COMBINE` that of two accumulators.  `IDENTITY`, `LOAD_K` and `STORE` are as in `reduction.py`.  `VIEW_K` and
+`PLACE_K`, `IN_A_K` and `FROM_A_K`, `OUT_A` and `TO_A` index elements: a run with step 1 through a slice, other elements
+by position.
+
+Each addition waits for the previous one, so `along` computes four rows together.  A long row is divided into blocks if
+the scan declares how totals are combined; `carry` computes the totals of the blocks first.  Blocks depend only on the
+shape, so the number of threads changes no bit.
 """
 
 # ruff: noqa: B018, F821, F841
@@ -12,14 +15,14 @@ import numpy as np
 
 from minigrad.kernels.fields import Fields
 
-# A unit is a block of a row of n, a chunk some units.  The groups are those of out and each operand.
+# A unit is a block of a row of n elements, a chunk is some units.  The groups are those of out and each operand.
 ALONG = Fields("rows n block blocks chunk rank", "shape[rank]", "offset step strides[rank]")
-# A unit is a block of neighbouring rows of n; col is the step from one to the next.
+# A unit is a block of neighbouring rows of n elements; col is the step between them.
 COLUMNS = Fields("blocks block cols n rank", "shape[rank]", "offset step col strides[rank]")
 
 
 def carry(in_K, out, N):  # type: ignore[no-untyped-def]
-    """The total of each block of each row; out is dense and of the accumulator's dtype."""
+    """Compute the total of each block of each row.  out is dense and has the dtype of the accumulator."""
     n = N.n
     step = N.step[1]
     acc = workspace(LANES, T)
@@ -43,7 +46,10 @@ def carry(in_K, out, N):  # type: ignore[no-untyped-def]
 
 
 def begin(u, N, work, positions):  # type: ignore[no-untyped-def]
-    """Where unit u starts in `out` and each operand, and its length, into `places`; its first accumulator."""
+    """Return the first accumulator of unit u, and write its length and where it begins into `positions`.
+
+    The length comes first, then the position in `out` and in each operand.
+    """
     if u >= N.rows * N.blocks:
         positions[0] = 0
         return IDENTITY
@@ -63,7 +69,7 @@ def begin(u, N, work, positions):  # type: ignore[no-untyped-def]
 
 
 def finish(in_K, out, N, positions, start, acc):  # type: ignore[no-untyped-def]
-    """The elements of one unit from `start` on, one after the other."""
+    """Compute the elements of one unit from `start` on, one after the other."""
     z = N.step[0]
     s_K = N.step[K + 1]
     q = positions[1] + start * z
@@ -76,7 +82,7 @@ def finish(in_K, out, N, positions, start, acc):  # type: ignore[no-untyped-def]
 
 
 def along(in_K, out, N):  # type: ignore[no-untyped-def]
-    """Units four at a time; work holds the totals of all of them, if a row has several."""
+    """Scan along memory, four units at a time; if a row has several units, `work` has their totals."""
     z = N.step[0]
     s_K = N.step[K + 1]
     units = N.rows * N.blocks
@@ -116,7 +122,7 @@ def along(in_K, out, N):  # type: ignore[no-untyped-def]
 
 
 def columns(in_K, out, N):  # type: ignore[no-untyped-def]
-    """The rows lie across memory, and neighbours side by side: a block of them is scanned at once."""
+    """Scan rows that lie across memory: a block of rows, which are neighbours, is scanned together."""
     step_K = N.col[K + 1]
     acc = workspace(N.block, T)
     for unit in range(first, last):
@@ -141,10 +147,10 @@ def columns(in_K, out, N):  # type: ignore[no-untyped-def]
 
 
 def arg_along(in_K, out, N):  # type: ignore[no-untyped-def]
-    """Blocks are whole rows: the best element of in_0 so far into in_1, its position into out.
+    """Write the best element of in_0 so far to in_1, and its position to out.  Blocks are whole rows.
 
-    Most elements do not beat it.  So a vectorised loop first tests whether any element of a run does; only then its
-    elements are visited one by one.
+    Most elements do not beat the best one.  So a vectorised loop first tests whether any element of a run does; only
+    then the elements of the run are visited one by one.
     """
     n = N.n
     z = N.step[0]
@@ -183,7 +189,7 @@ def arg_along(in_K, out, N):  # type: ignore[no-untyped-def]
 
 
 def arg_columns(in_K, out, N):  # type: ignore[no-untyped-def]
-    """The best elements of in_0 so far into in_1, their positions into out, for neighbours side by side."""
+    """Write the best elements of in_0 so far to in_1, and their positions to out, for neighbouring rows."""
     step_K = N.col[K + 1]
     best = workspace(N.block, RAW)
     winner = workspace(N.block, np.int64)

@@ -1,9 +1,9 @@
-"""Sums of float32 that are widened seldom: vectors are added to each other a few times before they become float64.
+"""Sums of float32 that are rarely widened: vectors are added to each other a few times before they become float64.
 
-A conversion for each element costs more than its addition.  Here eight vectors become one by float32 additions, and
-that one is widened and added to a float64 total: each element takes part in at most eight float32 additions, so the
-error is at most 8 * 2**-24 of the sum of magnitudes, whatever the length.  Only generated modules import this file;
-they carry its hash, because a kernel is known by its text.
+Converting an element costs more than adding it.  Here eight vectors are added in float32 to one vector, which is then
+widened and added to a float64 total.  Each element takes part in at most eight float32 additions, so the error is at
+most 8 * 2**-24 of the sum of magnitudes, whatever the length.  Only generated modules import this file.  They contain
+its hash, so a change of this file changes the text, and thereby the name, of a kernel.
 
 Source: the bound is that of recursive summation, Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed.,
 equation 4.4, for eight additions; the float64 total adds 2**-53 for each vector.
@@ -21,16 +21,18 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 I1, I32, I64 = ir.IntType(1), ir.IntType(32), ir.IntType(64)
-RUN = 8  # vectors that are added before they are widened
-BYTES = 4  # of an element
+RUN = 8  # how many vectors are added before they are widened
+BYTES = 4  # bytes of an element
 
 
 def short_sums(lanes: int) -> Callable[[Any], Any]:
-    """The function short_sum(x): the sum of a 1-d, dense array of float32 as a float64; inf or nan where a few of its
-    elements are too large to be added in float32.  With NUMBA_DISABLE_JIT=1 it is plain NumPy.
+    """Return the function short_sum(x), which sums a 1-d, dense array of float32 as a float64.
 
-    lanes: of a vector.  At most 8 are used.  With 16, memory beyond the caches is read at 16 GB/s instead of 31 GB/s on
-    one core of a Zen 4, and memory in the caches is read no faster.
+    The sum is inf or nan if a few of the elements are too large to be added in float32.  With NUMBA_DISABLE_JIT=1 the
+    function is plain NumPy.
+
+    lanes: the lanes of a vector, of which at most 8 are used.  With 16, memory beyond the caches is read at 16 GB/s
+    instead of 31 GB/s on one core of a Zen 4, and memory in the caches is not read faster.
     """
     lanes = min(8, lanes)
     if config.DISABLE_JIT:  # type: ignore[attr-defined, unused-ignore]
@@ -50,7 +52,7 @@ def short_sums(lanes: int) -> Callable[[Any], Any]:
 
 
 class Sum:
-    """Writes the loops of one short sum."""
+    """Emits the LLVM loops of one short sum."""
 
     def __init__(self, builder: Any, lanes: int) -> None:
         self.builder, self.lanes = builder, lanes
@@ -58,7 +60,7 @@ class Sum:
         self.wide = ir.VectorType(ir.DoubleType(), lanes)
 
     def emit(self, data: Any, n: Any) -> Any:
-        """Whole runs, then what is left as one shorter run."""
+        """Emit the loop over whole runs, and a shorter run for the other elements."""
         builder, lanes = self.builder, self.lanes
         total = cgutils.alloca_once_value(builder, ir.Constant(self.wide, None))
         rest = builder.urem(n, I64(RUN * lanes))
@@ -84,7 +86,7 @@ class Sum:
         return self.builder.load(self.pointer(data, at), align=BYTES)
 
     def load_some(self, data: Any, at: Any, count: Any) -> Any:
-        """The first `count` lanes, and zeros behind them; nothing is read there."""
+        """Load `count` lanes; the others are zero, and their memory is not read."""
         builder, mask = self.builder, ir.VectorType(I1, self.lanes)
         counts = builder.insert_element(ir.Constant(ir.VectorType(I64, self.lanes), ir.Undefined), count, I32(0))
         spread = builder.shuffle_vector(counts, counts, ir.Constant(ir.VectorType(I32, self.lanes), None))
@@ -96,7 +98,7 @@ class Sum:
         return builder.call(load, [self.pointer(data, at), I32(BYTES), there, ir.Constant(self.vector, None)])
 
     def widen(self, total: Any, value: Any) -> None:
-        """total += value, in float64."""
+        """Add value to total, in float64."""
         builder = self.builder
         builder.store(builder.fadd(builder.load(total), builder.fpext(value, self.wide)), total)
 
@@ -113,7 +115,7 @@ class Sum:
 
 
 def python_short_sum(x: Any, lanes: int) -> Any:
-    """`short_sum` in Python."""
+    """Do the same as `short_sum`, in NumPy."""
     total = np.zeros(lanes)
     for start in range(0, len(x), RUN * lanes):
         run = np.zeros(RUN * lanes, np.float32)

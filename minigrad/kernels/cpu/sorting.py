@@ -1,10 +1,13 @@
-"""Sorting by integer keys: stable argsort of rows, and the first few elements without the rest.
+"""Sorting by integer keys: stable argsort of rows, and the first few elements without sorting the others.
 
-Keys are those of `kernels/orders.py`.  A key of up to 32 bits and the position share one 64-bit word, so that equal
-keys differ; of a longer key, the lower half does first, then the upper one.  Digits are sorted from the lowest on (LSD
-radix sort: Knuth, The Art of Computer Programming, vol. 3, section 5.2.5), rows of a few elements by insertion.  Free
-names, filled in by `specialize`: `KEY` the dtype's key, `BITS` its length, or the length of one part, and `WIDE`: it
-has two parts.  `KEEP(position, x)` puts an element into `values`, if these are requested.
+Keys are those of `kernels/orders.py`.  A key of up to 32 bits and the element's position share one 64-bit word, so that
+words of equal keys differ.  A longer key is sorted in two parts: by its lower half, and then by its upper half.  Digits
+are sorted from the lowest to the highest (LSD radix sort: Knuth, The Art of Computer Programming, vol. 3, section
+5.2.5), and rows of a few elements by insertion.
+
+Free names, filled in by `specialize`: `KEY` is the dtype's key, `BITS` its length, or the length of one part, and
+`WIDE` states whether it has two parts.  `KEEP(position, x)` stores an element in `values`, if the elements are
+requested.
 """
 
 # ruff: noqa: F821
@@ -14,7 +17,7 @@ from minigrad.kernels.fields import Fields
 
 
 def insert(a, n):  # type: ignore[no-untyped-def]
-    """Sort a few words."""
+    """Sort a few words by insertion."""
     for i in range(1, n):
         word = a[i]
         j = i
@@ -25,7 +28,7 @@ def insert(a, n):  # type: ignore[no-untyped-def]
 
 
 def radix(a, b, n, counts):  # type: ignore[no-untyped-def]
-    """Sort words by the key in their upper half; return the array that holds the result."""
+    """Sort words by the key in their upper half, and return the array that contains the result."""
     bits = np.uint64(8 if n < 8192 else 11)
     mask = np.uint64((np.uint64(1) << bits) - np.uint64(1))
     shift = np.uint64(32)
@@ -54,8 +57,10 @@ ORDER = Fields("rows chunk n wanted rank", "sizes[rank]", "offset step strides[r
 
 
 def order(in_0, values, out, N):  # type: ignore[no-untyped-def]
-    """Positions in the order of the elements, the first `wanted` of n.  A task is a chunk of rows; the groups are those
-    of out and in_0, step along the row.  The shift leaves the lower half of a wide key."""
+    """Write the positions of the first `wanted` of n elements in sorted order.  A task is a chunk of rows.
+
+    The groups are those of out and in_0; step is along the row.  If the key is wide, the shift leaves its lower half.
+    """
     n = N.n
     z = N.step[0]
     s = N.step[1]
@@ -90,7 +95,10 @@ def order(in_0, values, out, N):  # type: ignore[no-untyped-def]
 
 
 def pick_some(keys, n, best, k):  # type: ignore[no-untyped-def]
-    """The k lowest words of a row, in order: few elements enter the list, so runs are tested as a whole first."""
+    """Write the k lowest words of a row, in order.
+
+    Few elements enter this list, so each run of 64 is first tested as a whole.
+    """
     held = 0
     limit = np.uint32(0xFFFFFFFF)
     for first in range(0, n, 64):
@@ -115,7 +123,10 @@ def pick_some(keys, n, best, k):  # type: ignore[no-untyped-def]
 
 
 def sift(keys, n, a, k, counts):  # type: ignore[no-untyped-def]
-    """The words of a row whose highest digit may be among the k lowest, in their order; how many."""
+    """Copy the words of a row whose highest digit allows them to be among the k lowest, in their order.
+
+    Returns how many there are.
+    """
     cut = np.uint32(max(BITS - 11, 0))
     for d in range(2048):
         counts[d] = 0
@@ -136,7 +147,10 @@ def sift(keys, n, a, k, counts):  # type: ignore[no-untyped-def]
 
 
 def pick_many(a, n, best, k, counts):  # type: ignore[no-untyped-def]
-    """The k lowest words of a row, equal keys by position: digits from the highest on tell which are in, which out."""
+    """Write the k lowest words of a row; equal keys are ordered by position.
+
+    Digit by digit, from the highest on, words are accepted, rejected, or left for the next digit.
+    """
     held = 0
     left = n
     shift = np.uint64(24 + BITS)
@@ -170,7 +184,7 @@ def pick_many(a, n, best, k, counts):  # type: ignore[no-untyped-def]
 
 
 def first_few(in_0, values, out, N):  # type: ignore[no-untyped-def]
-    """Positions of the first `wanted` elements of an order, for keys up to 32 bits."""
+    """Write the positions of the first `wanted` elements, for keys up to 32 bits."""
     n = N.n
     k = N.wanted
     z = N.step[0]

@@ -1,8 +1,9 @@
-"""Stores that bypass the caches: for a result so large that the caches drop it before its next read.
+"""Stores that bypass the caches, for a result so large that the caches drop it before it is read.
 
 An ordinary store reads its line of memory first.  A row that is computed in a scratch row and then streamed avoids that
-read, which is a third of softmax's memory traffic.  Such stores are weakly ordered: `settle` ends a thread's share.
-Only generated modules import this file; they carry its hash, because the text identifies a kernel.
+read, which is a third of softmax's memory traffic.  Such stores are weakly ordered, so each thread calls `settle` after
+its last one.  Only generated modules import this file.  They contain its hash, so a change of this file changes the
+text, and thereby the name, of a kernel.
 """
 
 from __future__ import annotations
@@ -16,13 +17,14 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 I64 = ir.IntType(64)
-LINE = 64  # bytes; of a vector that is stored at once, where the machine has such
+LINE = 64  # bytes of a cache line, and of the vector that is stored at once if the machine has such vectors
 
 
 def streams(itemsize: int) -> tuple[Callable[..., None], Callable[..., None]]:
-    """stream(out, at, row, n): out[at : at + n] = row[:n], past the caches; settle(): all such stores are done.
+    """Return stream(out, at, row, n), which stores row[:n] in out[at : at + n] without the caches, and settle().
 
-    Both arrays are 1-d, dense and of one dtype of this size.  With NUMBA_DISABLE_JIT=1 it is plain NumPy.
+    settle() waits until all such stores are complete.  Both arrays are 1-d, dense and of one dtype of this size.  With
+    NUMBA_DISABLE_JIT=1 the functions are plain NumPy.
     """
     if config.DISABLE_JIT:  # type: ignore[attr-defined, unused-ignore]
         return python_stream, lambda: None
@@ -33,7 +35,7 @@ def streams(itemsize: int) -> tuple[Callable[..., None], Callable[..., None]]:
         def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
             to, source = (context.make_array(sig.args[k])(context, builder, args[k]).data for k in (0, 2))
             to, n = builder.gep(to, [args[1]]), args[3]
-            # Whole lines are streamed from the first that begins here; both ends use ordinary stores.
+            # Only whole cache lines are streamed; ordinary stores write the elements before and after them.
             odd = builder.and_(builder.neg(builder.ptrtoint(to, I64)), I64(LINE - 1))
             head = builder.udiv(odd, I64(itemsize))
             head = builder.select(builder.icmp_signed("<", head, n), head, n)
@@ -61,11 +63,11 @@ def streams(itemsize: int) -> tuple[Callable[..., None], Callable[..., None]]:
 
 
 def copy(builder: Any, to: Any, source: Any, start: Any, stop: Any) -> None:
-    """to[start:stop] = source[start:stop], an element at a time."""
+    """Store source[start:stop] in to[start:stop], one element at a time."""
     with cgutils.for_range_slice(builder, start, stop, I64(1), inc=True) as (i, _):
         builder.store(builder.load(builder.gep(source, [i])), builder.gep(to, [i]))
 
 
 def python_stream(out: Any, at: int, row: Any, n: int) -> None:
-    """`stream` in Python."""
+    """Do the same as `stream`, in NumPy."""
     out[at : at + n] = row[:n]

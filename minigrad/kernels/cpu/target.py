@@ -1,4 +1,4 @@
-"""The CPU as a target of kernels: Numba's decorators, vectorised functions, the machine's conversions of float16."""
+"""The CPU as a target of kernels: Numba's decorators, vectorised functions, float16 conversions."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ FOLDER = Path(__file__).parent
 
 @cache
 def version(*files: str) -> str:
-    """Return a hash that identifies the versions of files, which a kernel imports: its text alone would not change."""
+    """Return a hash of the content of files that a kernel imports, because its own text would not change with them."""
     return hashlib.sha256(b"".join((FOLDER / file).read_bytes() for file in files)).hexdigest()[:16]
 
 
@@ -37,26 +37,29 @@ def imported(file: str, makers: str, *lines: str, beside: Sequence[str] = ()) ->
 
 @cache
 def natives() -> str:
-    """Operands, numbers and memory: see `native.py`."""
+    """Return the lines that define operands, numbers and memory: see `native.py`."""
     return imported("native", "natives", "operand, numbers_of, entries, workspace, leave = natives()")
 
 
 @cache
 def halves() -> str:
-    """The machine's own conversions of float16: see `halves.py`."""
+    """Return the lines that import the machine's float16 conversions: `halves.py`."""
     return imported(
         "halves", "converters", "half_to_float, float_to_half = converters()", beside=["../half.py", "processor.py"]
     )
 
 
 def helper(liberties: Sequence[str]) -> str:
-    """Nobody calls a helper from Python: without wrappers it compiles in half the time."""
+    """Return the decorator of a helper.
+
+    It has no wrappers, because Python does not call helpers; without wrappers, a helper compiles twice as fast.
+    """
     taken = ", fastmath={" + ", ".join(map(repr, sorted(liberties))) + "}" if liberties else ""
     return f'@njit(error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True{taken})\n'
 
 
 def functions(text: str) -> list[str]:
-    """The vectorised functions that a text calls, after the numbers that they use."""
+    """Return the constants and the vectorised functions that a text uses."""
     numbers, texts = vecmath.pasted(vecmath.called(text))
     return ["\n".join(numbers) + "\n", *[vecmath.decorator(each) + each for each in texts]] if texts else []
 
@@ -64,8 +67,10 @@ def functions(text: str) -> list[str]:
 def walk(
     position: str, sizes: str, length: str, moved: Sequence[tuple[str, str]], named: Callable[[str], str]
 ) -> list[str]:
-    """A loop over the dims, the last one first; without a division by the size of the first, which bounds what is
-    left."""
+    """Return a loop that splits a position into indices, from the last dim to the first.
+
+    The index of the first dim is the remaining position, so it needs no division.
+    """
     d, index = named("d"), named("index")
     return [
         f"for {d} in range({length} - 1, 0, -1):",
@@ -78,7 +83,7 @@ def walk(
 
 
 def element(dtype: DType | np.dtype[Any]) -> str:
-    """Return NumPy's name of a buffer's elements, for its dtype or the dtype that the kernel sees."""
+    """Return NumPy's name for the elements of a buffer, from a DType or from a NumPy dtype."""
     stored = dtype.storage if isinstance(dtype, DType) else dtype
     return "bool_" if stored.kind == "b" else str(stored)
 
@@ -86,10 +91,11 @@ def element(dtype: DType | np.dtype[Any]) -> str:
 def as_task(
     text: str, start: int, arrays: Sequence[DType | np.dtype[Any] | str], fields: Fields | None, operands: int
 ) -> str:
-    """A kernel over arrays as a task over a table: it finds them by their place, where its body begins after `start`
-    lines, and says what the numbers are.
+    """Return a kernel over arrays as a kernel of tasks over a table.
 
-    The last is the numbers.  A template may raise `flag[0]`; one whose first array is of type "table" gets all entries.
+    After the first `start` lines of the text, it assigns the arrays from their entries in the table, with a comment
+    that names the numbers, which are the last argument.  A template may set `flag[0]`.  A template whose first array
+    has the type "table" receives all entries.
     """
     head, _, rest = text.partition("\n")
     names = head[head.index("(") + 1 : head.rindex(")")].split(", ")
@@ -111,7 +117,7 @@ def as_task(
 CPU = Target(
     header="import math\n\nimport numpy as np\nfrom numba import njit\n",
     natives=natives,
-    # Eager, IEEE division; nobody calls it but by its address, so it needs no wrapper.
+    # Compiled eagerly, with IEEE division, and without wrappers, because it is called only by its address.
     kernel='@njit("void(int64, int64, int64)", error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True)\n',
     helper=helper,
     calls=vecmath.calls,

@@ -1,14 +1,14 @@
-"""The register tile of matrix products and convolutions: the one loop that Numba cannot write well enough from Python.
+"""The register tile of matrix products and convolutions: the only loop that Numba cannot compile well from Python.
 
-`register_tile` makes an intrinsic that keeps a `rows x columns` piece of a product in vector registers: per step of k
-it loads a row of B once, broadcasts an element of each row of A to a vector, and issues one multiply-add per register.
-It reads both operands in place, with any strides of A and dense rows of B.  With `by` a table instead of a stride
-has the start of each row of A, or of each row of B; so a convolution reads an image.  Tiles at an edge load and store
-under a mask.  `transpose_block` transposes a square of elements in registers, for packing.  `processor.py` determines
-the size of the tile.  Only generated modules import this file; they carry its hash, because the text identifies a
-kernel.
+`register_tile` makes an intrinsic that accumulates a `rows x columns` piece of a product in vector registers.  For each
+k it loads a row of B once, broadcasts an element of each row of A to a vector, and issues one multiply-add per
+register.  It reads both operands where they are, with any strides of A and dense rows of B.  With `by`, a table instead
+of a stride has the start of each row of A, or of each row of B; this is how a convolution reads an image.  Tiles at an
+edge load and store with a mask.  `transpose_block` transposes a square of elements in registers, for packing.
+`processor.py` determines the size of the tile.  Only generated modules import this file.  They contain its hash, so a
+change of this file changes the text, and thereby the name, of a kernel.
 
-Source: Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", ACM TOMS 34(3), 2008; the split
+Source: Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", ACM TOMS 34(3), 2008; the division
 into panels and a micro-kernel is that of Van Zee and van de Geijn, "BLIS", ACM TOMS 41(3), 2015.
 """
 
@@ -28,12 +28,14 @@ Emit = Callable[[Any], Any]
 
 
 def register_tile(dtype: str, lanes: int, rows: int, vectors: int, by: str = "") -> Callable[..., None]:
-    """The function tile(a, ao, am, ak, b, bo, bk, wide, c, co, ldc, depth, h, w, alpha, add): c = alpha * a @ b, on
-    the first `h` rows and `w` columns of a tile, or c + that with `add`.
+    """Return the function tile(a, ao, am, ak, b, bo, bk, wide, c, co, ldc, depth, h, w, alpha, add).
 
-    a[ao + i * am + k * ak], b[bo + k * bk + j], c[co + i * ldc + j]: 1-d arrays of this dtype.  `wide` columns of b may
-    be read, at least w.  by="rows": am is a pair (table, at), and row i of a starts at ao + table[at + i].
-    by="depth": bk is such a pair for the rows of b.  depth is at least 1.  With NUMBA_DISABLE_JIT=1 it is plain NumPy.
+    It computes c = alpha * a @ b, or c + alpha * a @ b with `add`, on the first `h` rows and `w` columns of a tile.
+
+    The elements are a[ao + i * am + k * ak], b[bo + k * bk + j] and c[co + i * ldc + j] of 1-d arrays of this dtype.
+    `wide` columns of b may be read, at least w.  With by="rows", am is a pair (table, at), and row i of a starts at ao
+    + table[at + i].  With by="depth", bk is such a pair for the rows of b.  depth is at least 1.  With
+    NUMBA_DISABLE_JIT=1 the function is plain NumPy.
     """
     if config.DISABLE_JIT:  # type: ignore[attr-defined, unused-ignore]
         return python_tile(by)
@@ -72,8 +74,10 @@ def register_tile(dtype: str, lanes: int, rows: int, vectors: int, by: str = "")
 
 
 def transpose_block(dtype: str, lanes: int) -> Callable[..., None]:
-    """The function transpose(x, at, step, z, to, pitch): z[to + i * pitch + j] = x[at + j * step + i] on a square of
-    `min(lanes, 8)`."""
+    """Return the function transpose(x, at, step, z, to, pitch), which transposes a square of `min(lanes, 8)` elements.
+
+    It stores x[at + j * step + i] in z[to + i * pitch + j].
+    """
     size = min(lanes, 8)
     if config.DISABLE_JIT:  # type: ignore[attr-defined, unused-ignore]
         return python_transpose(size)
@@ -103,7 +107,7 @@ def transpose_block(dtype: str, lanes: int) -> Callable[..., None]:
 
 
 def turned(builder: Any, lines: list[Any], size: int) -> list[Any]:
-    """A square of vectors transposed: blocks of 1, 2, 4 ... change places with their mirror images."""
+    """Return a square of vectors transposed: blocks of 1, 2, 4 ... are exchanged with their mirror images."""
     mask = ir.VectorType(I32, size)
     block = 1
     while block < size:
@@ -119,12 +123,12 @@ def turned(builder: Any, lines: list[Any], size: int) -> list[Any]:
 
 
 def pointer(context: Any, builder: Any, sig: Any, args: Any, k: int) -> Any:
-    """The address of the first element of array argument k."""
+    """Return the address of the first element of array argument k."""
     return context.make_array(sig.args[k])(context, builder, args[k]).data
 
 
 def element_type(dtype: str) -> Any:
-    """LLVM's type of one element."""
+    """Return LLVM's type of one element."""
     kind = np.dtype(dtype)
     if kind.kind != "f":
         return ir.IntType(8 * kind.itemsize)
@@ -132,7 +136,7 @@ def element_type(dtype: str) -> Any:
 
 
 def python_tile(by: str) -> Callable[..., None]:
-    """The same function without a compiler, so that the generated module can be stepped through."""
+    """Return the same function in NumPy, so that a debugger can step through the generated module."""
 
     def tile(a, ao, am, ak, b, bo, bk, wide, c, co, ldc, depth, h, w, alpha, add):  # type: ignore[no-untyped-def]
         rows = am[0][am[1] : am[1] + h] if by == "rows" else np.arange(h) * am
@@ -147,7 +151,7 @@ def python_tile(by: str) -> Callable[..., None]:
 
 
 def python_transpose(size: int) -> Callable[..., None]:
-    """`transpose_block` without a compiler."""
+    """Return the function of `transpose_block` in NumPy."""
 
     def transpose(x, at, step, z, to, pitch):  # type: ignore[no-untyped-def]
         i, j = np.arange(size)[:, None], np.arange(size)
@@ -157,7 +161,7 @@ def python_transpose(size: int) -> Callable[..., None]:
 
 
 class _Tile:
-    """Emits the LLVM of one tile."""
+    """Emits the LLVM code of one tile."""
 
     def __init__(self, builder: Any, dtype: str, lanes: int, rows: int, vectors: int) -> None:
         self.builder, self.lanes, self.rows, self.vectors = builder, lanes, rows, vectors
@@ -172,7 +176,7 @@ class _Tile:
         self, starts: list[Any], ak: Any, right: Emit, wide: Any, c: Any, ldc: Any, depth: Any, h: Any, w: Any,
         alpha: Any, add: Any,
     ) -> None:  # fmt: skip
-        """One loop over k for each number of vectors that may be read, the last of them under a mask; one without."""
+        """Emit a loop over k without masks, and one with a masked last vector for each number of readable vectors."""
         builder = self.builder
         alpha = self.spread(alpha)
         inside = builder.icmp_signed("<", wide, self.number(self.vectors * self.lanes))
@@ -199,7 +203,7 @@ class _Tile:
                         self.store_part(sums, c, ldc, alpha, add, h, w)
 
     def loop(self, starts: list[Any], ak: Any, right: Emit, depth: Any, vectors: int, last: Any) -> list[list[Any]]:
-        """The sums over k, all of them phi nodes; `last` masks the last vector of B's row."""
+        """Emit the loop over k, and return its sums; `last` masks the last vector of a row of B."""
         builder, entry = self.builder, self.builder.block
         loop, done = builder.append_basic_block("k"), builder.append_basic_block("done")
         builder.branch(loop)
@@ -239,7 +243,7 @@ class _Tile:
                     builder.store(self.times(alpha, value), self.cast(pointer), align=self.align)
 
     def store_part(self, sums: list[list[Any]], c: Any, ldc: Any, alpha: Any, add: Any, h: Any, w: Any) -> None:
-        """The same for the first h rows and w columns."""
+        """Do the same as `store` for the first h rows and w columns."""
         builder = self.builder
         masks = [self.within(w, v) for v in range(len(sums[0]))]
         nowhere = ir.Constant(self.mask, [0] * self.lanes)
@@ -256,7 +260,7 @@ class _Tile:
         return ir.Constant(I64, value)
 
     def row(self, m: int, h: Any) -> Any:
-        """Row m, or row 0 where the tile has fewer rows: what is computed there is not stored."""
+        """Return m, or 0 if the tile has fewer rows; the results of such a row are not stored."""
         builder = self.builder
         return builder.select(builder.icmp_signed(">", h, self.number(m)), self.number(m), self.number(0))
 
@@ -265,8 +269,10 @@ class _Tile:
         return self.builder.gep(row, [self.number(v * self.lanes)])
 
     def within(self, width: Any, v: int) -> Any:
-        """The lanes of vector v that lie in the first `width` columns, compared in as many bits as an element has at
-        most, because LLVM moves the comparison into loops."""
+        """Return the mask of the lanes of vector v that are in the first `width` columns.
+
+        The comparison uses at most as many bits as an element has, because LLVM moves it into loops.
+        """
         builder = self.builder
         kind = I64 if self.align == 8 else I32
         counts = ir.VectorType(kind, self.lanes)
@@ -277,7 +283,7 @@ class _Tile:
         return builder.icmp_signed("<", lanes, builder.shuffle_vector(one, one, everywhere))
 
     def spread(self, x: Any) -> Any:
-        """One element in every lane."""
+        """Return a vector with the element x in every lane."""
         undefined = ir.Constant(self.vector, ir.Undefined)
         x = self.builder.insert_element(undefined, x, ir.Constant(I32, 0))
         return self.builder.shuffle_vector(x, undefined, ir.Constant(ir.VectorType(I32, self.lanes), [0] * self.lanes))
@@ -286,8 +292,11 @@ class _Tile:
         return self.builder.fmul(x, y) if self.floats else self.builder.mul(x, y)
 
     def muladd(self, x: Any, y: Any, z: Any) -> Any:
-        """x * y + z.  fmuladd is one instruction where the machine has it, and a product and a sum where it has not;
-        fma would be a library call there."""
+        """Return x * y + z.
+
+        LLVM compiles fmuladd to one instruction if the machine has it, otherwise to a product and a sum; fma would be a
+        library call then.
+        """
         if not self.floats:
             return self.builder.add(self.builder.mul(x, y), z)
         return self.builder.call(self.function(f"llvm.fmuladd.{self.name}", self.vector, [self.vector] * 3), [x, y, z])
@@ -302,7 +311,7 @@ class _Tile:
         return self.builder.load(self.cast(pointer), align=self.align)
 
     def load_masked(self, pointer: Any, mask: Any) -> Any:
-        """Zeros where the mask is off; nothing is read there."""
+        """Load a vector; lanes outside the mask are zero, and their memory is not read."""
         pointer = self.cast(pointer)
         load = self.function(
             f"llvm.masked.load.{self.name}.p0", self.vector, [pointer.type, I32, self.mask, self.vector]

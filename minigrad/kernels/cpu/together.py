@@ -1,7 +1,7 @@
-"""Helpers of reductions for several elements at once: neighbours in registers, and rows four or eight at a time.
+"""Helpers that reduce several elements together: neighbours in registers, and rows four or eight at a time.
 
-They belong to `reduction.py`, and are pasted above a kernel that needs them; the free names are those of that file.
-`BETTER` is the larger or the smaller of two; it returns the second where the comparison is false.
+They belong to `reduction.py`, and are pasted above a kernel that needs them.  The free names are those of that file.
+`BETTER` is the larger or the smaller of two values; it returns the second one if the comparison is false.
 """
 
 import math
@@ -10,12 +10,15 @@ import numpy as np
 
 
 def stretch(x, acc, one):  # type: ignore[no-untyped-def]
-    """A reduction of neighbours into one accumulator.  It is compiled with leave to re-associate, and so vectorises in
-    registers; the order depends on the number of elements alone.
+    """Reduce neighbours into one accumulator.
 
-    A sum of converted elements multiplies them by `one`, which the compiler does not know: conversions and lone
-    additions wait for the same units of a processor, and an addition that is part of a product has others.  A SHORT sum
-    adds a few elements before it converts; where that overflows it is done again without.
+    The compiler may re-order the additions, so the loop vectorises in registers.  The order depends only on the number
+    of elements.
+
+    A sum of converted elements multiplies them by `one`, whose value the compiler cannot see.  The reason is that
+    conversions and separate additions use the same units of a processor, while an addition that is part of a product
+    uses others.  A SHORT sum adds a few elements before it converts them; if that overflows, the sum is computed again
+    without it.
     """
     if SHORT:
         total = short_sum(x)
@@ -27,24 +30,28 @@ def stretch(x, acc, one):  # type: ignore[no-untyped-def]
 
 
 def order_key(x):  # type: ignore[no-untyped-def]
-    """A float as an unsigned integer of the same order: the largest integer can be found in any order, in vector
-    registers, and the largest float cannot, for a comparison with nan is false.  As signed integers nan lie beyond both
-    infinities; a shift turns the circle so that all of them come to the end that wins."""
+    """Return a float as an unsigned integer of the same order.
+
+    The largest integer can be found in any order of comparisons, and so in vector registers.  The largest float cannot,
+    because a comparison with nan is false.  As signed integers, nan values are beyond both infinities; adding SHIFT,
+    with wrap-around, puts all of them at the end that wins.
+    """
     bits = T(x).view(SIGNED)
     ordered = SIGNED(bits ^ SIGNED(SIGNED(bits >> SIGNED(KEY_BITS - 1)) & HIGHEST))
     return ACC(ACC(ordered) + SHIFT)
 
 
 def from_order_key(key):  # type: ignore[no-untyped-def]
-    """The float of an order key."""
+    """Return the float of an order key."""
     ordered = SIGNED(ACC(key - SHIFT))
     return SIGNED(ordered ^ SIGNED(SIGNED(ordered >> SIGNED(KEY_BITS - 1)) & HIGHEST)).view(T)
 
 
 def best_of_four(acc, x, at, step):  # type: ignore[no-untyped-def]
-    """Four rows of an extreme at once, in place of F, which makes sure of nan element by element.
+    """Reduce four rows of a min or max together, without `F`, which handles nan for each element.
 
-    A comparison that is false keeps its second operand, so a nan in `acc` stays there; any other is looked for.
+    A comparison that is false returns its second operand, so a nan in `acc` stays there.  The four rows are tested for
+    nan.
     """
     x0 = x[at:]
     x1 = x[at + step :]
@@ -64,10 +71,11 @@ def best_of_four(acc, x, at, step):  # type: ignore[no-untyped-def]
 
 
 def add_eight(acc, part, x, at, step):  # type: ignore[no-untyped-def]
-    """Eight rows of float32 onto a row of `acc`, widened once: in three additions for each element, so the error is at
-    most 3 * 2**-24 of the sum of magnitudes.  Where that overflows, an element of `acc` is not finite from then on.
+    """Add eight rows of float32 to a row of `acc`, widening their sum only once.
 
-    Two loops, of which the first knows float32 only and has twice as many in a vector.
+    Each element takes part in three float32 additions, so the error is at most 3 * 2**-24 of the sum of magnitudes.  If
+    a sum overflows, its element of `acc` is not finite from then on.  There are two loops, because the first one has
+    only float32, and so twice as many elements in a vector.
     """
     x0 = x[at:]
     x1 = x[at + step :]
@@ -85,7 +93,7 @@ def add_eight(acc, part, x, at, step):  # type: ignore[no-untyped-def]
 
 
 def all_finite(acc):  # type: ignore[no-untyped-def]
-    """Whether no sum has overflowed."""
+    """Return whether no sum has overflowed."""
     odd = False
     for j in range(len(acc)):
         odd |= not math.isfinite(acc[j])

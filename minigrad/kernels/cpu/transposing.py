@@ -1,4 +1,4 @@
-"""A copy that exchanges rows and columns, for kernels that paste it: packing, patches, channels last."""
+"""A copy that exchanges rows and columns, pasted into other kernels: packing, patches, channels last."""
 
 # ruff: noqa: F821
 import numpy as np
@@ -7,7 +7,7 @@ import numpy as np
 def transpose_copy(x, at, step, deep, z, to, pitch, one, wide, long):  # type: ignore[no-untyped-def]
     """z[to + i * pitch + j * one] = x[at + j * step + i * deep] for j < wide, i < long.
 
-    Where both sides have dense rows it moves squares, in registers; the last of them overlaps the one before.
+    If both sides have dense rows, squares are transposed in registers; the last square overlaps the previous one.
     """
     if deep == 1 and one == 1 and wide >= SIDE and long >= SIDE:
         for p in range(0, long, SIDE):
@@ -16,7 +16,7 @@ def transpose_copy(x, at, step, deep, z, to, pitch, one, wide, long):  # type: i
                 j = min(q, wide - SIDE)
                 transpose(x, at + j * step + i, step, z, to + i * pitch + j, pitch)
     else:
-        # Unsigned, because a signed index is tested for wrapping around at each element.
+        # The indices are unsigned, because a signed index is tested for wrapping around at each element.
         for j in range(wide):
             for i in range(long):
                 z[np.uint64(to + i * pitch + j * one)] = x[np.uint64(at + j * step + i * deep)]

@@ -1,9 +1,8 @@
-"""Orthogonal rows by rotations of pairs of them: one-sided Jacobi.
+"""Orthogonal rows by rotating pairs of rows: one-sided Jacobi.
 
-A task is one matrix of a batch.  A row of the matrix and one of the product of the rotations lie one behind the other,
-so that one loop turns both.
-Sources: Hestenes, "Inversion of matrices by biorthogonalization" (1958); Golub and Van Loan, Matrix Computations, 4th
-edition, section 8.6; the longer row of a pair comes first (de Rijk 1989).
+A task is one matrix of a batch.  Each row of the matrix is followed in memory by the same row of the product of the
+rotations, so that one loop rotates both.  Sources: Hestenes, "Inversion of matrices by biorthogonalization" (1958);
+Golub and Van Loan, Matrix Computations, 4th edition, section 8.6; the longer row of a pair comes first (de Rijk 1989).
 """
 
 # ruff: noqa: F821
@@ -15,9 +14,10 @@ TURN = Fields("k n rank", "sizes[rank]", "offset row col strides[rank]")
 
 
 def turn_pairs(x, k, n, lengths):  # type: ignore[no-untyped-def]
-    """One sweep over all pairs of rows, of n elements and k behind them; whether there was one to turn.
+    """Make one sweep over all pairs of rows, and return whether a pair was rotated.
 
-    A sweep without one has sorted the rows, for it exchanges what it meets in the wrong order.
+    A row has n elements, and k elements of the product of the rotations behind them.  Rows in the wrong order are
+    exchanged, so a sweep without a rotation leaves the rows sorted.
     """
     wide = n + k
     turned = False
@@ -45,7 +45,7 @@ def turn_pairs(x, k, n, lengths):  # type: ignore[no-untyped-def]
                     c, s = s, -c
                 turn(y, z, c, s)
                 lengths[p] = a
-                lengths[q] = b if T(64) * b > a else product(z, z[:n])  # exact, where little is left of it
+                lengths[q] = b if T(64) * b > a else product(z, z[:n])  # exact if it became small
             elif b > a:
                 turn(y, z, T(0), T(-1))
                 lengths[p] = b
@@ -54,7 +54,7 @@ def turn_pairs(x, k, n, lengths):  # type: ignore[no-untyped-def]
 
 
 def turning(in_0, j, y, lengths, N):  # type: ignore[no-untyped-def]
-    """The product of the rotations, the rows that they make of the matrix, and the lengths of these, falling."""
+    """Write the product of the rotations (j), the rotated rows (y), and the lengths of these in descending order."""
     k = N.k
     n = N.n
     wide = n + k

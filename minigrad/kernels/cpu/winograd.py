@@ -1,22 +1,24 @@
-"""Convolution by 3x3 taps by Winograd's algorithm F(4x4, 3x3): 36 multiply-adds for 4x4 outputs instead of 144.
+"""Convolution with 3x3 taps by Winograd's algorithm F(4x4, 3x3): 36 multiply-adds for 4x4 outputs instead of 144.
 
       image 6x6 --input_transform--> 36 values \
                                                 36 products --output_transform--> outputs 4x4
       weight 3x3 -weight_transform-> 36 values /
 
-`transform_weight` transforms the weight.  A task of `convolve` takes some rows of tiles: it copies the pixels that they
-see, channels last, transforms every tile in vectors of channels, and multiplies, for each of the 36 points, the tiles
-by the weight (tiles x channels of the image x channels of the output).  So all of it stays in the second cache, and the
-products run on the register tile of `matmul.py`.  The gradient of the image is the same with the weight turned around.
-That of the weight is the transpose of these transforms: `convolve_weight` multiplies the transformed gradient by the
-transformed image and sums over the tiles, and `add_weights` adds what its tasks have summed and transforms it back.
+`transform_weight` transforms the weight.  A task of `convolve` is some rows of tiles.  It copies the pixels that these
+tiles read, channels last, and transforms every tile in vectors of channels.  Then, for each of the 36 points, it
+multiplies the tiles by the weight (tiles x channels of the image x channels of the output).  So all data stay in the
+second-level cache, and the products use the register tile of `matmul.py`.  The gradient of the image is the same
+computation with the weight flipped.  The gradient of the weight is the transpose of these transforms: `convolve_weight`
+multiplies the transformed gradient by the transformed image and sums over the tiles, and `add_weights` adds the sums of
+its tasks and transforms them back.
 
-Free names as in `matmul.py`, with the transforms of `winograd_transforms.py` and `transposing.py`'s copy.
+Free names as in `matmul.py`, with the transforms of `winograd_transforms.py` and the copy of `transposing.py`.
 
-Numbers: images, outs, ins: channels of the output and of the image.  down, across: rows and columns of tiles in one
-image.  share: rows of tiles of a task, block: of those, how many are multiplied at a time.  height, width; high, wide:
-of the image and of the output.  low1, low2: the lowest position that output 0 sees.  x, y, w, b: offsets and strides of
-image, output, weight and bias.  in_weight: where each tap is, by position in the image.
+Numbers: images: their count.  outs, ins: channels of the output and of the image.  down, across: rows and columns of
+tiles in one image.  share: rows of tiles of a task.  block: how many of these rows are multiplied at a time.  height,
+width: of the image.  high, wide: of the output.  low1, low2: the lowest position that output 0 reads.  x, y, w, b:
+offsets and strides of image, output, weight and bias.  in_weight: the offset of each tap in the weight, ordered by
+position in the image.
 """
 
 # ruff: noqa: F821
@@ -32,19 +34,22 @@ WINOGRAD = Fields(
 
 
 def multiples(table, step):  # type: ignore[no-untyped-def]
-    """table[k] = k * step."""
+    """Set table[k] to k * step."""
     for k in range(len(table)):
         table[k] = k * step
 
 
 def clear(x, at, n):  # type: ignore[no-untyped-def]
-    """n zeros from x[at] on."""
+    """Set n elements to zero, from x[at] on."""
     for k in range(at, at + n):
         x[np.uint64(k)] = T(0)
 
 
 def channels_last(x, at, channel, row, deep, rows, cols, channels, z, pitch):  # type: ignore[no-untyped-def]
-    """z[(i * cols + j) * pitch + c] = x[at + c * channel + i * row + j * deep]; behind the last pixel, one of zeros."""
+    """z[(i * cols + j) * pitch + c] = x[at + c * channel + i * row + j * deep].
+
+    Behind the last pixel, one more pixel is set to zero.
+    """
     lines = 1 if row == cols * deep else rows
     for i in range(lines):
         transpose_copy(x, at + i * row, channel, deep, z, i * cols * pitch, pitch, 1, channels, rows * cols // lines)
@@ -52,7 +57,10 @@ def channels_last(x, at, channel, row, deep, rows, cols, channels, z, pitch):  #
 
 
 def positions(near, y, x, top, bottom, cols, pitch, side):  # type: ignore[no-untyped-def]
-    """Where the pixels of a square that begins at (y, x) lie in rows top to bottom - 1; behind them those outside."""
+    """Write the positions of the pixels of a square that begins at (y, x), in rows top to bottom - 1.
+
+    A pixel outside these rows or columns has the position behind the last pixel, where there are zeros.
+    """
     outside = (bottom - top) * cols * pitch
     for i in range(side):
         for j in range(side):
@@ -71,7 +79,7 @@ def transform_row(x, row, N, pixels, near, pitch, values, to, far):  # type: ign
     reused = False
     for tile in range(N.across):
         left = tile * 4 + N.low2
-        # Tiles in the middle of a row share their positions.
+        # All tiles in the middle of a row have the same relative positions.
         middle = left >= 0 and left + 6 <= N.width and y >= 0 and y + 6 <= N.height
         if not (middle and reused):
             positions(near, y, 0 if middle else left, top, bottom, N.width, pitch, 6)
@@ -82,7 +90,7 @@ def transform_row(x, row, N, pixels, near, pitch, values, to, far):  # type: ign
 
 
 def transform_weight(w, panels, N):  # type: ignore[no-untyped-def]
-    """panels[point, c, m] = the transformed taps; each task is one channel of the image."""
+    """panels[point, c, m] = the transformed taps.  A task is one channel of the image."""
     M = N.outs
     C = N.ins
     pitch = (M + LANES - 1) // LANES * LANES
@@ -106,7 +114,7 @@ def transform_weight(w, panels, N):  # type: ignore[no-untyped-def]
 def convolve(x, panels, bias, out, N):  # type: ignore[no-untyped-def]
     """out[n, m, o] = bias[m] + the sum over c and taps of w[m, c, tap] * x[n, c, o + position of the tap].
 
-    Each task makes `share` rows of tiles.
+    A task is `share` rows of tiles.
     """
     M = N.outs
     C = N.ins
@@ -114,7 +122,7 @@ def convolve(x, panels, bias, out, N):  # type: ignore[no-untyped-def]
     across = N.across
     deep = (C + LANES - 1) // LANES * LANES
     pitch = (M + LANES - 1) // LANES * LANES
-    # A few elements more: the points of one tile would else be a power of two apart, in the same lines of a cache.
+    # LANES more elements: otherwise the points of a tile might be a power of two apart, in the same set of a cache.
     image_point = N.share * across * deep + LANES
     output_point = N.share * across * pitch + LANES
     pixels = workspace((6 * N.width + 1) * deep, T)
@@ -169,7 +177,7 @@ def convolve(x, panels, bias, out, N):  # type: ignore[no-untyped-def]
 def convolve_weight(x, y, slabs, N):  # type: ignore[no-untyped-def]
     """slab[point, m, c] = the sum over tiles of the transformed gradient times the transformed image.
 
-    Each task sums over `share` rows of tiles into a slab of its own, `block` rows at a time.
+    A task is `share` rows of tiles, `block` rows at a time; it sums into its own slab.
     """
     M = N.outs
     down = N.down
@@ -224,7 +232,7 @@ def convolve_weight(x, y, slabs, N):  # type: ignore[no-untyped-def]
 
 
 def add_weights(slabs, out, N):  # type: ignore[no-untyped-def]
-    """The weight's gradient from the slabs, added in their order; a task is one channel of the output."""
+    """Add the slabs in their order, and transform the sum to the weight's gradient.  A task is one output channel."""
     M = N.outs
     C = N.ins
     deep = (C + LANES - 1) // LANES * LANES

@@ -1,15 +1,16 @@
 """The transforms of Winograd's algorithm F(4x4, 3x3), on vectors of channels.
 
-A convolution of 3 taps makes four neighbouring outputs of six elements of the image.  Seen as a product of polynomials,
-it is an elementwise product of values at six points: 0, 3/4, -3/4, 3/2, -3/2 and infinity.  In two dims that is 36
-products instead of 144.  `winograd_transform` makes an intrinsic that reads a square of vectors, applies a transform
-along both dims in registers, and writes a square of vectors.  Only generated modules import this file; they carry its
-hash, because the text identifies a kernel.
+In one dim, a convolution with 3 taps computes four neighbouring outputs from six elements of the image.  As a product
+of polynomials, it is an elementwise product of values at six points: 0, 3/4, -3/4, 3/2, -3/2 and infinity.  In two dims
+there are 36 products instead of 144.  `winograd_transform` makes an intrinsic that reads a square of vectors, applies a
+transform along both dims in registers, and writes a square of vectors.  Only generated modules import this file.  They
+contain its hash, so a change of this file changes the text, and thereby the name, of a kernel.
 
 Source: Winograd, "Arithmetic Complexity of Computations", SIAM 1980, chapter 4; Lavin and Gray, "Fast Algorithms for
-Convolutional Neural Networks", CVPR 2016.  The points are symmetric, so that pairs of them share work, are exact in
-binary, and have, of the pairs of small fractions tried, nearly the least error: 2.7 times that of the direct sum over
-64 channels of random numbers, where the usual 1, -1, 2, -2 have 5.4.
+Convolutional Neural Networks", CVPR 2016.  The points are symmetric, so that the two points of a pair share work, and
+they are exact in binary.  Among the pairs of small fractions that were tried, they have nearly the smallest error: 2.7
+times that of the direct sum over 64 channels of random numbers.  The usual points 1, -1, 2, -2 have 5.4 times this
+error.
 """
 
 from __future__ import annotations
@@ -26,15 +27,15 @@ from numba.extending import intrinsic
 from minigrad.kernels.cpu.tile import element_type, pointer
 
 I32 = ir.IntType(32)
-P, Q = 0.75, 1.5  # the points besides 0 and infinity, each with both signs
+P, Q = 0.75, 1.5  # the other points are 0 and infinity; these two have both signs
 PP, QQ = P * P, Q * Q
-NEAR, FAR = 2 * PP * (PP - QQ), 2 * QQ * (QQ - PP)  # what the values of a weight at P and Q are divided by
+NEAR, FAR = 2 * PP * (PP - QQ), 2 * QQ * (QQ - PP)  # the divisors of the weight's values at P and Q
 Vectors = Sequence[Any]
 Fma = Callable[[float, Any, Any], Any]  # factor * x + y
 
 
 def input_transform(d: Vectors, fma: Fma) -> Vectors:
-    """Six elements of an image at the points."""
+    """Evaluate six elements of an image at the points."""
     values = []
     for point, other in ((P, QQ), (Q, PP)):
         even, odd = fma(-other, d[2], d[4]), fma(-other, d[1], d[3])
@@ -44,7 +45,7 @@ def input_transform(d: Vectors, fma: Fma) -> Vectors:
 
 
 def output_transform(m: Vectors, fma: Fma) -> Vectors:
-    """Four outputs of the products at the points."""
+    """Compute four outputs from the products at the points."""
     near, far = fma(1, m[1], m[2]), fma(1, m[3], m[4])
     odd, further = fma(-1, m[2], m[1]), fma(-1, m[4], m[3])
     return [
@@ -56,7 +57,7 @@ def output_transform(m: Vectors, fma: Fma) -> Vectors:
 
 
 def gradient_transform(g: Vectors, fma: Fma) -> Vectors:
-    """Four gradients of outputs at the points: the transpose of `output_transform`."""
+    """Evaluate four gradients of outputs: the transpose of `output_transform`."""
     values = []
     for point in (P, Q):
         even, odd = fma(point * point, g[2], g[0]), fma(point * point, g[3], g[1])
@@ -65,7 +66,7 @@ def gradient_transform(g: Vectors, fma: Fma) -> Vectors:
 
 
 def weight_transform(w: Vectors, fma: Fma) -> Vectors:
-    """Three taps at the points."""
+    """Evaluate three taps at the points."""
     values = []
     for point, scale in ((P, NEAR), (Q, FAR)):
         even = fma(1 / scale, w[0], fma(point * point / scale, w[2], None))
@@ -74,7 +75,7 @@ def weight_transform(w: Vectors, fma: Fma) -> Vectors:
 
 
 def weight_gradient_transform(s: Vectors, fma: Fma) -> Vectors:
-    """Three gradients of taps of the sums of products at the points: the transpose of `weight_transform`."""
+    """Compute three gradients of taps from the sums of products: the transpose of `weight_transform`."""
     near, far = fma(1, s[1], s[2]), fma(1, s[3], s[4])
     odd, further = fma(-1, s[2], s[1]), fma(-1, s[4], s[3])
     return [
@@ -84,7 +85,7 @@ def weight_gradient_transform(s: Vectors, fma: Fma) -> Vectors:
     ]
 
 
-# Each with how many elements it reads and writes along one dim.
+# For each transform: how many elements it reads and writes along one dim.
 TRANSFORMS = {
     input_transform: (6, 6), output_transform: (6, 4), gradient_transform: (4, 6), weight_transform: (3, 6),
     weight_gradient_transform: (6, 3),
@@ -92,11 +93,14 @@ TRANSFORMS = {
 
 
 def winograd_transform(name: str, dtype: str, lanes: int) -> Callable[..., None]:
-    """The function f(x, at, near, z, to, far): z[to + far] = the transform of x[at + near], in vectors of `lanes`
-    elements; `output_transform` takes added and start, too, and adds the vector added[start].
+    """Return the function f(x, at, near, z, to, far), which transforms squares.
 
-    name: of a transform.  near, far: arrays with the positions of the elements of a square, row by row.
-    With NUMBA_DISABLE_JIT=1 it is plain NumPy.
+    It reads a square of vectors of x and stores its transform in a square of vectors of z.  The vectors have `lanes`
+    elements and begin at x[at + near[k]] and z[to + far[k]].  near, far: arrays with the positions of the elements of a
+    square, row by row.  `output_transform` has two more arguments, added and start: it adds the vector that begins at
+    added[start].
+
+    name: the name of a transform.  With NUMBA_DISABLE_JIT=1 the function is plain NumPy.
     """
     transform = next(each for each in TRANSFORMS if each.__name__ == name)
     if config.DISABLE_JIT:  # type: ignore[attr-defined, unused-ignore]
@@ -129,7 +133,7 @@ def winograd_transform(name: str, dtype: str, lanes: int) -> Callable[..., None]
 
 
 def both_dims(transform: Callable[..., Vectors], square: Vectors, fma: Fma) -> list[Any]:
-    """A transform along the rows of a square, then along the columns."""
+    """Apply a transform within the columns of a square, then within its rows."""
     reads, writes = TRANSFORMS[transform]
     columns = [transform(square[j::reads], fma) for j in range(reads)]
     rows = [transform([columns[j][i] for j in range(reads)], fma) for i in range(writes)]
@@ -137,7 +141,7 @@ def both_dims(transform: Callable[..., Vectors], square: Vectors, fma: Fma) -> l
 
 
 def python_transform(transform: Callable[..., Vectors], lanes: int) -> Callable[..., None]:
-    """The same function in NumPy."""
+    """Return the same function in NumPy."""
     reads, _ = TRANSFORMS[transform]
 
     def fma(factor: float, x: Any, y: Any) -> Any:
@@ -172,7 +176,7 @@ class _Vectors:
         self.builder.store(value, self.pointer(base, position), align=self.align)
 
     def fma(self, factor: float, x: Any, y: Any) -> Any:
-        """factor * x + y; nothing is added for None."""
+        """Return factor * x + y; y may be None, and then nothing is added."""
         builder = self.builder
         if factor in (1, -1):
             return builder.fadd(y, x) if factor == 1 else builder.fsub(y, x)

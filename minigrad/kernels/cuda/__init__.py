@@ -1,1 +1,1 @@
-"""Loop nests for CUDA: plain functions that the specialiser writes out, as the CPU's are, file by file."""
+"""Templates of the loop nests for CUDA, one family of kernels per file; `specialize` writes modules from them."""

@@ -1,15 +1,18 @@
-"""Elementwise loops over any number of operands: a dense run, dense rows, and elements with arbitrary strides; and
-over one operand whose neighbours in memory are not those of the result.
+"""Elementwise loops: a dense run, dense rows, arbitrary strides, and tiles.
 
-Free names, filled in by `specialize`: `F` the op's scalar function, `LOAD_K` and `STORE` the conversions between
-memory and registers; `G` is `value`, which holds them.  Where `WIDE` is 1, a thread takes WIDTH neighbours at once:
-`TAKE_K` reads them by one load of up to 128 bits, or is the one element of an operand that does not move, `LANE_K` is
-the J-th of them, `ALL` writes its argument once for each, and `PUT` stores them.  Where `APART` is 1, a thread takes
-four elements of a row that lie `step` apart, so that four loads of each operand are under way.  `WORD` is the type of
-positions, and the list `DIVISORS` splits a position into indices.  `TURN`, a line of its own, writes WIDTH x WIDTH
-elements to shared memory as columns, and `TAKE` reads WIDTH of them there.  Every loop continues in strides of the
-grid, so any size of grid is correct.  Strides and offsets are in elements, those of `out` first; the dims are those
-of `shape`, as many as the kernel has.
+Any number of operands is possible, except in tiles, which are for one operand whose neighbours in memory are not
+neighbours in the result.
+
+Free names, filled in by `specialize`: `F` is the op's scalar function.  `LOAD_K` and `STORE` are the conversions
+between memory and registers; `G` is `value`, which calls all three.  With `WIDE`, a thread computes WIDTH neighbours
+together: `TAKE_K` reads them by one load of up to 128 bits, or is the one element of an operand with step 0.  `LANE_K`
+is the J-th of them, `ALL` writes its argument once for each of them, and `PUT` stores them.  With `APART`, a thread
+computes four elements of a row at distances of `step`, so that four loads of each operand are in flight.  `WORD` is the
+type of positions, and the list `DIVISORS` splits a position into indices.  `TURN`, a line of its own, writes WIDTH x
+WIDTH elements to shared memory as columns, and `TAKE` reads WIDTH of them there.
+
+Every loop continues in strides of the grid, so any size of grid is correct.  Strides and offsets are in elements; those
+of `out` come first.  The dims are those of `shape`, as many as the kernel has.
 """
 
 # ruff: noqa: F821, F841
@@ -19,14 +22,15 @@ from minigrad.kernels.fields import Fields
 
 
 def value(in_K):
-    """One element of the result."""
+    """Return one element of the result."""
     return STORE(F(LOAD_K(in_K)))
 
 
 def divide(n, magic, shift):
-    """n // d for n below 2**31, by the numbers that belong to d.
+    """Return n // d for n below 2**31.
 
-    Source: T. Granlund, P. L. Montgomery, "Division by invariant integers using multiplication", PLDI 1994, figure 4.1.
+    magic, shift: the two numbers that belong to d.  Source: T. Granlund, P. L. Montgomery, "Division by invariant
+    integers using multiplication", PLDI 1994, figure 4.1.
     """
     high = np.uint32((np.uint64(n) * np.uint64(magic)) >> np.uint64(32))
     return np.uint32(np.uint32(high + n) >> np.uint32(shift))
@@ -36,7 +40,7 @@ DENSE = Fields("n whole", each="offset")
 
 
 def dense(in_K, out, N):
-    """A run of n elements: `whole` groups of WIDTH, then what is left of them."""
+    """Compute a run of n elements: `whole` groups of WIDTH, then the others."""
     first = np.int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x
     step = np.int64(cuda.gridDim.x) * cuda.blockDim.x
     base = N.offset[0]
@@ -55,12 +59,12 @@ def dense(in_K, out, N):
 
 
 def rows_fields(rank):
-    """The numbers of `rows` and `nest` for so many outer dims."""
+    """Return the numbers of `rows` and `nest` for `rank` outer dims."""
     return Fields("rows cols", f"shape[{rank}] magic[{rank}] shift[{rank}]", f"offset strides[{rank}]")
 
 
 def rows(in_K, out, N):
-    """Rows of cols elements: a thread takes WIDTH neighbours of a row, a block as many rows as it is high."""
+    """Compute rows of cols elements: a thread computes WIDTH neighbours of a row, a block `blockDim.y` rows."""
     row = np.int64(cuda.blockIdx.y) * cuda.blockDim.y + cuda.threadIdx.y
     first = (np.int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x) * WIDTH
     step = np.int64(cuda.gridDim.x) * cuda.blockDim.x * WIDTH
@@ -90,33 +94,34 @@ def rows(in_K, out, N):
 
 
 def nest(in_K, out_R, N):
-    """Elements with arbitrary strides, for any number of results: a thread finds the positions of its elements by
-    division."""
+    """Compute elements with arbitrary strides, for any number of results; a thread finds positions by division."""
     i = np.int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x
     while i < N.rows:
         position = WORD(i)
         to_R = WORD(N.offset[R])
         at_K = WORD(N.offset[K + RESULTS])
         walk(position, DIVISORS, to_R=N.strides[R], at_K=N.strides[K + RESULTS])
-        # All operands are read before a result is written: one may be the memory of the other.
+        # All operands are read before a result is written, because they may use the same memory.
         F(LOAD_K(in_K[at_K]), out_R[to_R])
         i += np.int64(cuda.gridDim.x) * cuda.blockDim.x
 
 
-HIGH = 8  # rows of threads that bring a tile, of 32 each
+HIGH = 8  # how many rows of 32 threads load a tile
 
 
 def tiles_fields(rank):
-    """The numbers of `tiles` for so many dims besides its two.  near: how far apart neighbours of the tile's rows are;
-    far: those of its columns."""
+    """Return the numbers of `tiles` for `rank` dims in addition to its two.
+
+    near: the distance of neighbours in a row of the tile.  far: the distance of neighbours in a column.
+    """
     return Fields("tasks down across rows cols", f"shape[{rank}]", f"offset near far strides[{rank}]")
 
 
 def tiles(in_0, out, N):
-    """Tiles of SIDE x SIDE transposed in shared memory, so that a warp reads neighbours and writes neighbours.
+    """Transpose tiles of SIDE x SIDE in shared memory, so that a warp both reads and writes neighbours.
 
-    A row runs along the result, a column along the operand.  A word has the elements of one row and WIDTH columns.
-    Words of a column would share one bank of shared memory, so each row has its own order of them.
+    A row runs along the result, a column along the operand.  A word contains the elements of one row and WIDTH columns.
+    The words of a column would be in the same bank of shared memory, so each row has its own order of words.
     """
     tile = cuda.shared.array(AREA, HELD, alignment=16)
     x = np.int32(cuda.threadIdx.x)
@@ -128,7 +133,7 @@ def tiles(in_0, out, N):
         rest = strip // N.down
         row = (strip - rest * N.down) * SIDE
         to = N.offset[0] + (row + y) * N.far[0] + (col + x * WIDTH) * N.near[0]
-        # Beyond the end the last word is read again, so that no load waits for a bounds check.
+        # Beyond the end, the last word is read again, so that no load waits for a bounds check.
         at = N.offset[1] + min(row + x * WIDTH, N.rows - WIDTH) * N.near[1]
         walk(rest, N.shape, to=N.strides[0], at=N.strides[1])
         for e in range(TURNS):

@@ -1,7 +1,8 @@
-"""Numbers out of nothing: evenly spaced ones, and random ones, the same as the CPU's.
+"""Loops that write numbers without reading a tensor: evenly spaced and random numbers, the same as on the CPU.
 
-Free names: `STORE` the conversion, the compute dtype `T`; for `random` the function `VALUES` that turns a block of
-words into `PER` numbers (`kernels/philox.py`, whose text is pasted above the loop), and `FOUR`, whether these are four.
+Free names: `STORE` is the conversion, and `T` the compute dtype.  For `random`, the function `VALUES` converts a block
+of words to `PER` numbers (`kernels/philox.py`, whose text is pasted above the loop), and `FOUR` states whether there
+are four.
 """
 
 # ruff: noqa: F821
@@ -13,7 +14,10 @@ ARANGE = Fields("n offset stride start step")
 
 
 def arange(start, step, out, N):
-    """out[i] = start + i * step, computed afresh for each i so that errors do not add up."""
+    """out[i] = start + i * step.
+
+    Each element is computed from i, not from the previous element, so that rounding errors do not add up.
+    """
     begin = start[N.start]
     by = step[N.step]
     i = np.int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x
@@ -26,7 +30,10 @@ RANDOM = Fields("n blocks offset state limits")
 
 
 def random(state, limits, out, N):
-    """A thread makes a block of words, and the two or four numbers from it. state: a key, and a counter."""
+    """Write random numbers: a thread computes a block of words, and the two or four numbers from it.
+
+    state: a key and a counter.
+    """
     n = N.n
     key = np.uint64(state[N.state])
     counter = np.uint64(state[N.state + 1])

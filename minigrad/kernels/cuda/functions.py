@@ -1,6 +1,7 @@
-"""Functions of `math` that libdevice has not, or with other results at the ends: pasted above the loops that call them.
+"""Functions of `math` that libdevice does not have, or for which it returns other special values.
 
-`T` is the float type.  A call of `libdevice` is written as for float64, and its float32 form is pasted for that size.
+They are pasted above the loops that call them.  `T` is the float type.  A call of `libdevice` is written as for
+float64; for float32, the name of its float32 form is pasted.
 """
 
 # ruff: noqa: F821
@@ -13,23 +14,23 @@ def isnan(x):
 
 
 def isinf(x):
-    """Whether x is one of the infinities."""
+    """Return whether x is infinity or minus infinity."""
     return x == T(np.inf) or x == T(-np.inf)
 
 
 def isfinite(x):
-    """Whether x is a number and no infinity."""
+    """Return whether x is neither nan nor an infinity."""
     return x - x == T(0)
 
 
 def logistic(x):
-    """1/(1 + exp(-x)), without overflow and with full relative accuracy far below 0."""
+    """Return 1/(1 + exp(-x)), without overflow and accurate for very negative x."""
     e = libdevice.exp(-abs(x))
     return (e if x < T(0) else T(1)) / (T(1) + e)
 
 
 def remainder(x, y):
-    """x - y*floor(x/y) with the sign of y."""
+    """Return x - y*floor(x/y), which has the sign of y."""
     r = libdevice.fmod(x, y)
     if r == T(0):
         return libdevice.copysign(r, y)
@@ -37,7 +38,7 @@ def remainder(x, y):
 
 
 def floor_divide(x, y):
-    """Return the largest integer not above x/y."""
+    """Return the largest integer that is not above x/y."""
     quotient = x / y
     if y == T(0):
         return quotient
@@ -48,5 +49,5 @@ def floor_divide(x, y):
     if whole == T(0):
         return libdevice.copysign(T(0), quotient)
     below = libdevice.floor(whole)
-    # The division was rounded, so the result may be just below an integer.
+    # The division is rounded, so its result may be slightly below an integer.
     return below + T(1) if whole - below > T(0.5) else below

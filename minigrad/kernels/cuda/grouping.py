@@ -1,13 +1,13 @@
-"""Additions by index whose order depends on the index alone: entries are sorted by their keys, and a thread adds up
-some neighbours of that order.
+"""Additions by index in an order that depends only on the index.
 
-A key is the position of an addition, as a number; entries with equal keys keep their order.  The sort takes DIGITS bits
-at a time, the lowest first.  `tally` counts the digits of each block of entries; a scan of the counts returns the
-target positions of each block and digit, and `arrange` writes the entries there.  `ENTRY` is the entry at a position of
-the order so far, and `KEY` its key.
+Entries are sorted by their keys, and a thread adds some neighbours in this order.  A key is the position of an
+addition, as an integer; entries with equal keys keep their order.  The sort uses DIGITS bits at a time, the lowest
+first.  `tally` counts the digits of each block of entries.  A scan of the counts returns the target positions for each
+block and digit, and `arrange` writes the entries there.  `ENTRY` is the entry at a position of the order so far, and
+`KEY` is its key.
 
 `add_runs` divides the order into chunks.  A run of equal keys that begins and ends in a chunk is added to the result.
-The sums of runs that cross an end of a chunk, at most two per chunk, are left as sorted entries for the next launch.
+The sums of runs that cross an end of a chunk, at most two per chunk, are stored as sorted entries for the next launch.
 """
 
 # ruff: noqa: F821, F841
@@ -17,13 +17,15 @@ from minigrad.kernels.fields import Fields
 
 
 def keys_fields(rank):
-    """The numbers of `keys`: lines of `length` indices, of places of `size`; dropped: the key of an index out of
-    range."""
+    """Return the numbers of `keys`: lines of `length` indices into lines of `size` positions.
+
+    dropped: the key of an index that is out of range.
+    """
     return Fields("count length size dropped offset step", f"sizes[{rank}] steps[{rank}]")
 
 
 def keys(in_0, flag, out, N):
-    """The key of each index, line by line."""
+    """Write the key of each index, line by line."""
     i = np.int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x
     while i < N.count:
         line = i // N.length
@@ -41,7 +43,10 @@ ORDER = Fields("count blocks shift")
 
 
 def tally(keys, order, out, N):
-    """How many entries of each block of 256 have each digit, the lowest digit of all blocks first."""
+    """Count how many entries of each block of 256 have each digit.
+
+    The counts of the lowest digit in all blocks come first in out.
+    """
     many = cuda.shared.array(256, np.int32)
     t = np.int64(cuda.threadIdx.x)
     block = np.int64(cuda.blockIdx.x)
@@ -57,7 +62,10 @@ def tally(keys, order, out, N):
 
 
 def arrange(keys, order, counts, sums, out, N):
-    """Each entry of a block goes behind those of lower digits, of earlier blocks, and before it in its own."""
+    """Write each entry behind the entries with lower digits, and behind those with the same digit that come before it.
+
+    These are the entries of earlier blocks, and the earlier entries of its own block.
+    """
     many = cuda.shared.array(2048, np.int32)
     t = np.int64(cuda.threadIdx.x)
     warp = t // 32
@@ -72,7 +80,7 @@ def arrange(keys, order, counts, sums, out, N):
         digit = np.int64(0)
         if inside:
             digit = (KEY(p) >> N.shift) & 255
-        # The lanes of the warp with the same digit: those that agree in each bit.
+        # `same` has a bit for each lane of the warp with the same digit: the lanes that agree in every bit of it.
         same = np.uint32(cuda.ballot_sync(0xFFFFFFFF, inside))
         for bit in range(8):
             one = (digit >> bit) & 1 != 0
@@ -92,9 +100,9 @@ def arrange(keys, order, counts, sums, out, N):
 
 
 def runs_fields(rank, columns):
-    """The numbers of `add_runs` for so many dims of lines, and of columns, which share an index.
+    """Return the numbers of `add_runs` for `rank` dims of lines, and for `columns` dims that share an index.
 
-    length: entries of a line, step: between them.  size, to_step: of the dim that is added along.
+    length: entries of a line.  step: the distance between them.  size, to_step: of the dim along which is added.
     """
     lists = f"sizes[{rank}] steps[{rank}] to_steps[{rank}] "
     lists += f"col_sizes[{columns}] col_steps[{columns}] to_col_steps[{columns}]"
@@ -102,7 +110,7 @@ def runs_fields(rank, columns):
 
 
 def add_runs(in_0, keys, order, parts, part_keys, out, N):
-    """A thread has one column of a chunk of CHUNK entries."""
+    """Add the runs of equal keys; a thread has one column of CHUNK entries."""
     unit = np.int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x
     while unit < N.chunks * N.cols:
         chunk = unit // N.cols
@@ -140,7 +148,7 @@ def add_runs(in_0, keys, order, parts, part_keys, out, N):
                     out[r] = T(out[r] + acc)
                 if not whole:
                     parts[head + N.cols if begins else head] = acc
-                    if last and not begins:  # a chunk in the middle of a run, whose entries must not be parted
+                    if last and not begins:  # the run covers the chunk, which still has two entries: one is 0
                         parts[head + N.cols] = T(0)
                 if p < stop:
                     key = KEY(p)

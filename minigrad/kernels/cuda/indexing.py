@@ -1,10 +1,10 @@
-"""Elements by index, and additions by index.
+"""Reads by index, and additions by index.
 
-A thread of `move` moves or adds an element, one of `gather_rows` moves some neighbours of a row that has one index, and
-one of `add_lines` adds a line along the dim, in the order of the index.
-An index out of range adds to a flag, and nothing else is read or written for it.  `WORD` is the type of positions, and
-the list `DIVISORS` splits a position into indices, as in `elementwise.py`.  Dims are those of the index, for
-`add_lines` without the one that it runs along.
+A thread of `move` copies or adds one element.  A thread of `gather_rows` copies some neighbours of a row that has one
+index.  A thread of `add_lines` adds a line along the dim, in the order of the index.  An index that is out of range
+increments a flag, and nothing is read or written for it.  `WORD` is the type of positions, and the list `DIVISORS`
+splits a position into indices, as in `elementwise.py`.  The dims are those of the index, in `add_lines` without the dim
+of the line.
 """
 
 # ruff: noqa: F821
@@ -22,14 +22,20 @@ def position_of(index, size):
 
 
 def move_fields(rank):
-    """The numbers of `move` and `gather_rows`: rows of cols elements, the size of the dim and its step on the other
-    side.  Groups are those of the side whose places are those of the index, of the other side and of the index."""
+    """Return the numbers of `move` and `gather_rows`: rows of cols elements, size and step of the indexed dim.
+
+    Group 0 is that of the side with the positions of the index, group 1 that of the indexed side, group 2 that of the
+    index.
+    """
     return Fields("rows cols size step", f"shape[{rank}] magic[{rank}] shift[{rank}]", f"offset strides[{rank}]")
 
 
 def move(in_0, in_1, flag, out, N):
-    """out[...] = in_0 at in_1[...] along one dim; or if it ADDS, out at in_1[...] += in_0[...], by atomic steps:
-    integers, of which the order does not matter, or floats in any."""
+    """out[...] = in_0 at in_1[...] along one dim; if it ADDS, out at in_1[...] += in_0[...] by atomic additions.
+
+    The order of the additions is not fixed.  For integers it does not matter; floats are added only if any order is
+    allowed.
+    """
     i = np.int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x
     while i < N.rows:
         position = WORD(i)
@@ -49,7 +55,7 @@ def move(in_0, in_1, flag, out, N):
 
 
 def gather_rows(in_0, in_1, flag, out, N):
-    """out[...] = in_0 at in_1[...] where rows that lie densely have one index: WIDTH neighbours at once."""
+    """out[...] = in_0 at in_1[...] where a dense row has one index: a thread copies WIDTH neighbours together."""
     row = np.int64(cuda.blockIdx.y) * cuda.blockDim.y + cuda.threadIdx.y
     first = (np.int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x) * WIDTH
     while row < N.rows:
@@ -71,13 +77,15 @@ def gather_rows(in_0, in_1, flag, out, N):
 
 
 def lines_fields(rank):
-    """The numbers of `add_lines`: step is that along the dim.  Groups are those of the sums, what is added and the
-    index."""
+    """Return the numbers of `add_lines`; step is the distance along the dim.
+
+    The groups are those of the sums, of the added elements and of the index.
+    """
     return Fields("count length size", f"sizes[{rank}]", f"offset step strides[{rank}]")
 
 
 def add_lines(in_0, in_1, flag, out, N):
-    """out at in_1[...] along one dim += in_0[...], a line of `length` along it at a time, in its order."""
+    """out at in_1[...] += in_0[...] along one dim: a thread adds a line of `length` elements, in its order."""
     i = np.int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x
     while i < N.count:
         position = i
@@ -103,7 +111,10 @@ LAST = Fields("count size index_offset index_step")
 
 
 def last_at(in_0, flag, out, N):
-    """out at in_0[j] = the largest j that names it; what is largest does not depend on who comes first."""
+    """out at in_0[j] = the largest j with this index.
+
+    The maximum does not depend on the order of the threads.
+    """
     j = np.int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x
     while j < N.count:
         k = position_of(in_0[N.index_offset + j * N.index_step], N.size)
@@ -115,13 +126,13 @@ def last_at(in_0, flag, out, N):
 
 
 def put_fields(rank):
-    """The numbers of `select_put`: of the index, what is written and the result."""
+    """Return the numbers of `select_put`: for index, written elements and result."""
     lists = f"sizes[{rank}] along[{rank}] steps[{rank}] to_steps[{rank}]"
     return Fields("count size to_step index_offset index_step offset to", lists)
 
 
 def select_put(in_0, in_1, in_2, out, N):
-    """out at in_0[j] along one dim = in_2 at j, where in_1 says that no later one is written there."""
+    """out at in_0[j] along one dim = in_2 at j, if in_1 states that j is the last one with this index."""
     i = np.int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x
     while i < N.count:
         position = i

@@ -1,9 +1,9 @@
 """Masks: the count of True elements, and their positions.
 
-A unit is a run of row-major positions, which one block processes.  Units are counted first, so the target of the
-positions of each unit is fixed.  Within a unit each warp has a run of its own: 32 neighbours vote at once, and the
-votes below a True element are its index.  `WIDE`: the mask is one run of memory; `count` reads 16 bytes at once, as
-words of 32 bits, and counts their ones.
+A unit is a run of row-major positions, which one block processes.  The elements of all units are counted first, so that
+each unit has its place in the output.  Within a unit, each warp processes its own run: 32 neighbours vote together, and
+the votes below a True element are its index.  `WIDE`: the mask is one run of memory; `count` then reads 16 bytes at a
+time as words of 32 bits, and counts their ones.
 """
 
 # ruff: noqa: F821
@@ -13,13 +13,16 @@ from minigrad.kernels.fields import Fields
 
 
 def mask_fields(rank):
-    """The numbers of both: n positions in units of `length`, which warps have in `part` each; limit: the length of
-    out."""
+    """Return the numbers of `count` and `positions`.
+
+    n positions are divided into units of `length`, and each unit into parts of `part` for the warps.  limit: the length
+    of out.
+    """
     return Fields("n length units part limit offset to step", f"sizes[{rank}] steps[{rank}]")
 
 
 def stands(in_0, i, N):
-    """Whether the element at a position holds, as 0 or 1."""
+    """Return the element at a position as 0 or 1."""
     rest = i
     at = N.offset
     walk(rest, N.sizes, at=N.steps)
@@ -27,7 +30,10 @@ def stands(in_0, i, N):
 
 
 def count(in_0, in_1, out, N):
-    """How many hold in each unit, behind a 0.  in_1: the mask as words."""
+    """Write 0, and then the count of True elements in each unit.
+
+    in_1: the mask as words of 32 bits.
+    """
     sums = cuda.shared.array(1, np.int32)
     unit = np.int64(cuda.blockIdx.x)
     while unit < N.units:
@@ -69,7 +75,7 @@ def count(in_0, in_1, out, N):
 
 
 def votes(in_0, i, end, N):
-    """Which of 32 neighbours hold, a bit each."""
+    """Return a bit for each of 32 neighbours: whether the element is True."""
     held = np.int32(0)
     if i < end:
         held = stands(in_0, i, N)
@@ -77,7 +83,7 @@ def votes(in_0, i, end, N):
 
 
 def positions(in_0, in_1, out, N):
-    """Write the positions of the True elements; in_1 has where those of each unit begin."""
+    """Write the positions of the True elements; in_1: where the positions of each unit begin in out."""
     sums = cuda.shared.array(WARPS, np.int64)
     warp = cuda.threadIdx.x // 32
     lane = cuda.threadIdx.x % 32
@@ -95,7 +101,7 @@ def positions(in_0, in_1, out, N):
             sums[warp] = held
         cuda.syncthreads()
         to = in_1[unit]
-        # As many as were counted: the mask may have been written since.
+        # Write as many positions as were counted, because the mask may have been changed since then.
         stop = min(in_1[unit + 1], N.limit)
         k = 0
         while k < warp:

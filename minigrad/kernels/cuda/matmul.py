@@ -1,8 +1,9 @@
-"""Products with a vector, of small matrices, and the sum of the pieces of a product; others are in `tile.py`.
+"""Products with a vector, products of small matrices, and the sum of the pieces of a product; `tile.py` has the others.
 
-A vector's product is bounded by how fast the matrix is read.  Where a row of it lies in one run a warp reads it, its
-lanes side by side; where the columns do, each of 32 threads reads one, and eight of them share it.  `LANE` of `LANES`
-and `GROUP` of `GROUPS` are as in `reduction.py`, where `JOINED` is from.  `FACTOR` makes a factor of a number.
+The time of a product with a vector is that of reading the matrix.  If each row is one run of memory, a warp reads the
+row with neighbouring lanes.  If each column is, each of 32 neighbouring threads reads one row, and eight threads share
+a row.  `LANE` of `LANES` and `GROUP` of `GROUPS` are as in `reduction.py`, and `JOINED` comes from there.  `FACTOR`
+converts a number to a factor.
 """
 
 # ruff: noqa: F821
@@ -12,14 +13,14 @@ from minigrad.kernels.fields import Fields
 
 
 def vector_fields(rank):
-    """The numbers of `vector` for so many dims of the batch."""
+    """Return the numbers of `vector` for `rank` dims of the batch."""
     numbers = "tasks across pieces deep rows length alpha beta a am ak b bk c cm to om piece"
     lists = " ".join(f"{name}[{rank}]" for name in ("sizes", "a_steps", "b_steps", "c_steps", "to_steps"))
     return Fields(numbers, lists)
 
 
 def vector(in_K, out, N):
-    """out = alpha * in_0 @ in_1 + beta * in_2: a group of threads a row."""
+    """out = alpha * in_0 @ in_1 + beta * in_2; a group of threads computes one row."""
     alpha = FACTOR(N.alpha)
     if ADDED:
         beta = FACTOR(N.beta)
@@ -52,13 +53,13 @@ def vector(in_K, out, N):
 
 
 def small_fields(rank):
-    """The numbers of `small` for so many dims of the result."""
+    """Return the numbers of `small` for `rank` dims of the result."""
     lists = " ".join(f"{name}[{rank}]" for name in ("sizes", "a_steps", "b_steps", "c_steps", "to_steps"))
     return Fields("count length alpha beta a ak b bk c to", lists)
 
 
 def small(in_K, out, N):
-    """out = alpha * in_0 @ in_1 + beta * in_2 of small matrices, any number of them: a thread an element."""
+    """out = alpha * in_0 @ in_1 + beta * in_2 for any number of small matrices; a thread computes one element."""
     alpha = FACTOR(N.alpha)
     if ADDED:
         beta = FACTOR(N.beta)
@@ -81,12 +82,12 @@ def small(in_K, out, N):
 
 
 def join_fields(rank):
-    """The numbers of `join` for so many dims of the result."""
+    """Return the numbers of `join` for `rank` dims of the result."""
     return Fields("count pieces alpha beta c to", f"sizes[{rank}] c_steps[{rank}] to_steps[{rank}]")
 
 
 def join(in_K, out, N):
-    """out = alpha * the sum of the pieces, in their order, + beta * in_1; a thread an element."""
+    """out = alpha * the sum of the pieces in their order + beta * in_1; a thread computes one element."""
     alpha = FACTOR(N.alpha)
     if ADDED:
         beta = FACTOR(N.beta)

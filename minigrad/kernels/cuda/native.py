@@ -1,6 +1,6 @@
 """Instructions that kernels use by name: wide loads and stores, conversions of float16, atomic additions.
 
-They are Numba's intrinsics, which numba-cuda compiles too.  A kernel's text carries the hash of this file; the
+They are Numba intrinsics, which numba-cuda also compiles.  The text of a kernel contains the hash of this file.  The
 simulator defines the same names for the kernels that it runs (`backends/cuda/words.py`).
 """
 
@@ -15,21 +15,27 @@ from numba import types
 from numba.extending import intrinsic
 
 I32 = ir.IntType(32)
-WIDTHS = (1, 2, 4, 8, 16)  # elements of one load or store, of 16 bytes at most
+WIDTHS = (1, 2, 4, 8, 16)  # how many elements one load or store may have, in at most 16 bytes
 
 
 def natives() -> dict[str, Any]:
     """Return the instructions by name.
 
-    load_W(p, i): the elements p[i] to p[i + W - 1] as a tuple, by one load; their address is a multiple of their size.
-    store_W(p, i, values): the same the other way.
+    load_W(p, i): return the elements p[i] to p[i + W - 1] as a tuple, by one load; their address must be a multiple of
+    their size.  store_W(p, i, values): store them in the same way.
+
     half_to_float(h), float_to_half(x): the machine's own conversions of the bits of a float16.
+
     atomic_add(p, i, x): p[i] += x, atomically.  atomic_max(p, i, x): p[i] = max(p[i], x), atomically, of signed
-    integers.  copy_async(a, to, p, i, n): start to copy 8 elements of 16 bits from p[i] to a[to] in shared memory; n is
-    8, or 0 for zeros. copies_sent() ends a group of copies; copies_landed_N() waits until at most N groups are
-    incomplete.  ldmatrix(a, i), ldmatrix_turned(a, i): four 8 x 8 matrices of 16-bit elements; the 32 lanes pass the
-    begins of the rows.  For each matrix a lane receives two neighbours of a row, or column, as a word of 32 bits.
-    mma_float16(a0 .. a3, b0, b1, c0 .. c3), mma_bfloat16: c + a @ b of a warp, 16 x 8 with 16 between them.
+    integers.
+
+    copy_async(a, to, p, i, n): start to copy 8 elements of 16 bits from p[i] to a[to] in shared memory; n is 8, or 0 to
+    write zeros.  copies_sent(): end a group of copies.  copies_landed_N(): wait until at most N groups are incomplete.
+
+    ldmatrix(a, i), ldmatrix_turned(a, i): load four 8 x 8 matrices of 16-bit elements; the 32 lanes pass where the rows
+    begin.  For each matrix, a lane receives two neighbours of a row, or of a column, as a word of 32 bits.
+
+    mma_float16(a0 .. a3, b0, b1, c0 .. c3), mma_bfloat16: c + a @ b of a warp; c is 16 x 8, and the inner dim is 16.
     """
     names: dict[str, Any] = {}
     for width in WIDTHS:
@@ -43,9 +49,10 @@ def natives() -> dict[str, Any]:
 
 
 def vector_of(context: Any, dtype: Any, width: int) -> tuple[Any, int, int]:
-    """The vector that so many elements move in, how many of them are in each of its parts, and its bytes.
+    """Return the vector type in which `width` elements are moved.
 
-    Small elements move in words of 32 bits: a vector of eight 16-bit elements would be split in two.
+    The other results are the count of elements in each part of the vector, and its size in bytes.  Small elements are
+    moved in words of 32 bits, because a vector of eight 16-bit elements would be split in two.
     """
     size = width * dtype.bitwidth // 8
     if dtype.bitwidth >= 32 or size % 4:
@@ -54,14 +61,14 @@ def vector_of(context: Any, dtype: Any, width: int) -> tuple[Any, int, int]:
 
 
 def address(context: Any, builder: Any, kind: Any, value: Any, i: Any) -> Any:
-    """The address of an element of a pointer or of a flat array, whose places are computed in 32 bits."""
+    """Return the address of an element of a pointer or flat array; an array index is truncated to 32 bits."""
     if isinstance(kind, types.CPointer):
         return builder.gep(value, [i])
     return builder.gep(context.make_array(kind)(context, builder, value).data, [builder.trunc(i, I32)])
 
 
 def loader(width: int) -> Callable[..., Any]:
-    """load_W."""
+    """Return the instruction load_W."""
 
     def load(typingctx, p, i):
         def codegen(context, builder, sig, args):
@@ -69,7 +76,7 @@ def loader(width: int) -> Callable[..., Any]:
             pointer = builder.bitcast(address(context, builder, p, args[0], args[1]), vector.as_pointer())
             loaded = builder.load(pointer, align=size)
             parts = [builder.extract_element(loaded, I32(k // each)) for k in range(width)]
-            if each > 1:  # by shifts: a cast of the vector would be made a load of small elements again
+            if each > 1:  # by shifts: LLVM would turn a cast of the vector into loads of small elements
                 kind, bits = context.get_data_type(p.dtype), p.dtype.bitwidth
                 parts = [builder.trunc(builder.lshr(x, I32(k % each * bits)), kind) for k, x in enumerate(parts)]
             return context.make_tuple(builder, sig.return_type, parts)
@@ -80,7 +87,7 @@ def loader(width: int) -> Callable[..., Any]:
 
 
 def storer(width: int) -> Callable[..., Any]:
-    """store_W."""
+    """Return the instruction store_W."""
 
     def store(typingctx, p, i, values):
         def codegen(context, builder, sig, args):
@@ -126,7 +133,7 @@ def _atomic_add(typingctx, p, i, x):
         if isinstance(p.dtype, types.Integer):
             builder.atomic_rmw("add", pointer, args[2], "monotonic")
             return context.get_dummy_value()
-        # NVVM refuses LLVM's own addition of floats; `red` gives nothing back, so nobody waits for it.
+        # NVVM does not support LLVM's atomic addition of floats.  `red` returns no value, so the thread does not wait.
         kind, letter = ("f32", "f") if p.dtype.bitwidth == 32 else ("f64", "d")
         whole = builder.ptrtoint(pointer, ir.IntType(64))
         call = ir.FunctionType(ir.VoidType(), [whole.type, args[2].type])
@@ -149,7 +156,7 @@ def _atomic_max(typingctx, p, i, x):
 
 
 def assembled(text: str) -> Callable[..., Any]:
-    """An instruction without operands, that memory is not moved across."""
+    """Return an instruction without operands that memory accesses must not cross."""
 
     def instruction(typingctx):
         def codegen(context, builder, sig, args):
@@ -162,7 +169,7 @@ def assembled(text: str) -> Callable[..., Any]:
 
 
 def shared_address(context: Any, builder: Any, kind: Any, value: Any, i: Any) -> Any:
-    """The address of an element of a shared array, as instructions on shared memory take it."""
+    """Return the address of an element of a shared array, in the form for instructions on shared memory."""
     data = context.make_array(kind)(context, builder, value).data
     base = builder.ptrtoint(builder.addrspacecast(data, ir.PointerType(data.type.pointee, 3)), I32)
     return builder.add(base, builder.mul(builder.trunc(i, I32), I32(kind.dtype.bitwidth // 8)))
@@ -185,14 +192,14 @@ def _copy_async(typingctx, a, to, p, i, n):
 
 
 def several(context: Any, builder: Any, sig: Any, kind: Any, text: str, outs: str, rest: str, args: Any) -> Any:
-    """Four results of one instruction as a tuple."""
+    """Return the four results of one instruction as a tuple."""
     call = ir.FunctionType(ir.LiteralStructType([kind] * 4), [x.type for x in args])
     made = builder.asm(call, text, f"{','.join([outs] * 4)},{rest}", args, "memory" in rest)
     return context.make_tuple(builder, sig.return_type, [builder.extract_value(made, k) for k in range(4)])
 
 
 def matrices(turned: str) -> Callable[..., Any]:
-    """ldmatrix."""
+    """Return the instruction ldmatrix."""
     text = f"ldmatrix.sync.aligned.m8n8.x4{turned}.shared.b16 {{$0,$1,$2,$3}}, [$4];"
 
     def load(typingctx, a, i):
@@ -206,7 +213,7 @@ def matrices(turned: str) -> Callable[..., Any]:
 
 
 def multiplier(kind: str) -> Callable[..., Any]:
-    """mma, with sums in float32."""
+    """Return the instruction mma, with sums in float32."""
     text = f"mma.sync.aligned.m16n8k16.row.col.f32.{kind}.{kind}.f32 "
     text += "{$0,$1,$2,$3}, {$4,$5,$6,$7}, {$8,$9}, {$10,$11,$12,$13};"
 

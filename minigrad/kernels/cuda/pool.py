@@ -1,14 +1,16 @@
-"""Pooling: a thread computes one element, of the result or, for a gradient, of the image.
+"""Pooling: a thread computes one element of the result or, for a gradient, of the image.
 
-Values are searched window by window, in row-major order, so that ties go to the first.  A gradient is gathered: an
-element of the image adds over the windows that contain it, in their order, so that sums are the same in every run.
+A window is searched in row-major order, so that the first of several equal elements wins.  A gradient is gathered: for
+each element of the image, a thread adds over the windows that contain it, in their order, so that sums are the same in
+every run.
 
-Free names: `LOAD_0`, `LOAD_1`, `STORE`, `T`; `LOAD_X` for the operand of the windows, `LOWEST` for the maximum of
-nothing, QUOTIENT for a division.  SPREAD: the elements of a window are not adjacent (dilation).
+Free names: `LOAD_0`, `LOAD_1`, `STORE`, `T`; `LOAD_X` for the operand that has the windows; `LOWEST`, the maximum of no
+elements; QUOTIENT, a division.  SPREAD: the elements of a window are not adjacent (dilation).
 
-Numbers: sizes are those of the result, (batch, channels, three dims), and to_steps, x_steps, y_steps the strides of the
-result, of the image that is searched or the gradient, and of a second operand.  spots: windows along each dim; image:
-its sizes.  If `given` is set, `divisor` is the divisor of each sum; otherwise `clip` excludes padding from the count.
+Numbers: sizes are those of the result (batch, channels, three dims).  to_steps, x_steps, y_steps: the strides of the
+result, of the image that is searched or the gradient, and of a second operand.  spots: how many windows there are along
+each dim.  image: its sizes.  If `given` is set, `divisor` is the divisor of each sum; otherwise `clip` states whether
+padding is excluded from the count.
 """
 
 # ruff: noqa: F821
@@ -24,7 +26,7 @@ POOL = Fields(
 
 
 def apart(i, N):
-    """An element of the result as its five indices."""
+    """Return the five indices of an element of the result."""
     c = QUOTIENT(i, N.sizes[4], N.magic[4], N.shift[4])
     b = QUOTIENT(c, N.sizes[3], N.magic[3], N.shift[3])
     a = QUOTIENT(b, N.sizes[2], N.magic[2], N.shift[2])
@@ -33,7 +35,10 @@ def apart(i, N):
 
 
 def search(x, at, a, b, c, N):
-    """The largest element of a window, nan if there is one, and where in its plane the first such is; -1 for none."""
+    """Return the largest element of a window, nan if there is one, and its first position in the plane.
+
+    The position is -1 if the window has no element.
+    """
     best = LOWEST
     position = np.int64(-1)
     for i in range(N.window[0]):
@@ -64,7 +69,7 @@ def largest(in_0, out, N):
 
 
 def largest_at(in_0, out, positions, N):
-    """The same, and places (y_steps) = where in the plane it is."""
+    """out = the largest element of each window; positions (y_steps) = its position."""
     e = np.int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x
     while e < N.count:
         n, m, a, b, c = apart(e, N)
@@ -77,7 +82,7 @@ def largest_at(in_0, out, positions, N):
 
 
 def located(in_0, out, N):
-    """out, dense = where in the plane the largest element of each window is, -1 for a window of padding."""
+    """out, dense = the position in the plane of the largest element of each window; -1 for a window of padding."""
     e = np.int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x
     while e < N.count:
         n, m, a, b, c = apart(e, N)
@@ -87,7 +92,7 @@ def located(in_0, out, N):
 
 
 def picked(in_0, in_1, out, N):
-    """out = the element of in_0 (y_steps) where in_1 has the largest of the window, 0 for a window of padding."""
+    """out = the element of in_0 (y_steps) where in_1 has the largest of the window; 0 for a window of padding."""
     e = np.int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x
     while e < N.count:
         n, m, a, b, c = apart(e, N)
@@ -104,7 +109,7 @@ def picked(in_0, in_1, out, N):
 
 
 def mean(in_0, out, N):
-    """out = the sum of each window over its count."""
+    """out = the sum of each window, divided by its count."""
     e = np.int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x
     while e < N.count:
         n, m, a, b, c = apart(e, N)
@@ -126,7 +131,7 @@ def mean(in_0, out, N):
 
 
 def length(start, window, size, pad, clip):
-    """How many places of one dim count in a window."""
+    """Return how many positions of a window along one dim count."""
     end = min(start + window, size + pad)
     if clip != 0:
         return min(end, size) - max(start, np.int64(0))
@@ -143,15 +148,17 @@ def counted(a, b, c, N):
 
 
 def back(in_K, out, N):
-    """out = the sum of in_0 over the windows whose largest element is here; in_1, dense, has these positions.  With
-    MEAN, without in_1, the sum is over all windows, each over its count."""
+    """out = the sum of in_0 over the windows whose largest element is here; in_1, dense, has the positions of these.
+
+    With MEAN, there is no in_1, and the sum is over all windows that contain the element, each divided by its count.
+    """
     e = np.int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x
     while e < N.count:
         n, m, a, b, c = apart(e, N)
         position = (a * N.image[1] + b) * N.image[2] + c
         at = N.x + n * N.x_steps[0] + m * N.x_steps[1]
         first = (n * N.sizes[1] + m) * N.spots[0]
-        # The windows over an element: from the first whose end reaches it to the last that does not begin behind it.
+        # The windows that contain an element: from the first that reaches it to the last that begins at or before it.
         i0 = a + N.pad[0]
         j0 = b + N.pad[1]
         k0 = c + N.pad[2]

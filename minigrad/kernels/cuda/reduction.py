@@ -1,14 +1,16 @@
 """Reductions and positions of min/max: a group of threads computes an output and joins its accumulators in a tree.
 
-Free names: `F` a step of the reduction from (acc, x), or whether x beats the best; `COMBINE` joins two accumulators,
-`LOAD_K` and `STORE` are the conversions, `IDENTITY` the first accumulator, `FINISH` the last step, from the accumulator
-and the count; with positions after their arguments they store the results for any number of accumulators, `_S`.  `LANE`
-of `LANES` is a thread's index in its group, `GROUP` of `GROUPS` that of the group in the block.  Along memory the lanes
-of a group are neighbours and `JOINED` is `by_lanes`.  Across it the groups are neighbours and `JOINED` is `by_rows`,
-which returns the result to all lanes if `TOLD`.  `SEND` and `RECEIVE` convert an accumulator to the type `WIRE`, which
-threads exchange, and back.  A thread adds WIDTH neighbours of one load at once (`WIDELY`), or four elements (`FOURS`).
-Each block along y reduces a piece, and a second launch joins the results: the order of additions depends on the shape
-alone.
+Free names: `F` is a step of the reduction from (acc, x), or states whether x beats the best element.  `COMBINE` joins
+two accumulators.  `LOAD_K` and `STORE` are the conversions.  `IDENTITY` is the first accumulator, and `FINISH` the last
+step, from the accumulator and the count.  With positions after their arguments, these store their results, for any
+number of accumulators `_S`.
+
+`LANE` of `LANES` is the index of a thread in its group; `GROUP` of `GROUPS` is the index of the group in the block.
+Along memory, the lanes of a group are neighbours, and `JOINED` is `by_lanes`.  Across it, the groups are neighbours,
+and `JOINED` is `by_rows`, which returns the result to all lanes if `TOLD`.  `SEND` and `RECEIVE` convert an accumulator
+to the type `WIRE`, which threads exchange, and back.  A thread adds WIDTH neighbours of one load together (`WIDELY`),
+or four elements (`FOURS`).  Each block along y reduces a piece, and a second launch joins the results: the order of
+additions depends only on the shape.
 """
 
 # ruff: noqa: F821, F841
@@ -18,28 +20,35 @@ from minigrad.kernels.fields import Fields
 
 
 def reduction_fields(kept, reduced):
-    """The numbers of `one_each` for so many dims that are kept and reduced; reduced_steps of results are 0."""
+    """Return the numbers of `one_each` for these counts of kept and reduced dims.
+
+    The reduced_steps of results are 0.
+    """
     return Fields(
         "outputs count", f"sizes[{kept}] reduced_sizes[{reduced}]", f"offset steps[{kept}] reduced_steps[{reduced}]"
     )
 
 
 def spread_fields(kept, reduced):
-    """The numbers of `spread` and `mapped`: a unit is a block of some of the rows of one stretch, a piece some units.
-    copy: from the result of one piece to that of the next.  Results have a row_step and reduced_steps of 0."""
+    """Return the numbers of `spread` and `mapped`: a unit is a block of the rows of one stretch, a piece is some units.
+
+    copy: the distance between the results of two pieces.  The row_step and the reduced_steps of results are 0.
+    """
     each = f"offset row_step steps[{kept}] reduced_steps[{reduced}]"
     return Fields("outputs count units piece rows block blocks copy", f"sizes[{kept}] reduced_sizes[{reduced}]", each)
 
 
 def search_fields(kept):
-    """The numbers of `search`; found: where the places begin that are chosen among, whose dense copies lie `outputs`
-    apart."""
+    """Return the numbers of `search`.
+
+    found: where the positions from an earlier launch begin; the positions of two pieces have a distance of `outputs`.
+    """
     lists = f"sizes[{kept}] steps[{kept}] found_steps[{kept}] to_steps[{kept}]"
     return Fields("outputs rows piece row_step offset found to copy", lists)
 
 
 def one_each(in_K, out_R, N):
-    """Elements one after the other: one thread an output, in row-major order."""
+    """Reduce elements in row-major order; a thread computes one output."""
     i = np.int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x
     while i < N.outputs:
         position = i
@@ -81,8 +90,10 @@ def by_lanes(acc_S):
 
 
 def by_rows(acc_S):
-    """Join the accumulators of a group if the lanes of a warp are in different groups; the first lane, or all lanes,
-    receive the result."""
+    """Join the accumulators of a group if the lanes of a warp are in different groups.
+
+    The first lane of the group receives the result, or all of its lanes.
+    """
     if cuda.blockDim.y > 1:
         parts_S = cuda.shared.array(256, WIRE)
         mine = cuda.threadIdx.y * cuda.blockDim.x + cuda.threadIdx.x
@@ -103,7 +114,7 @@ def by_rows(acc_S):
 
 
 def spread(in_0, out, N):
-    """Elements in any order: a group of threads an output."""
+    """Reduce elements in any order; a group of threads computes one output."""
     lane = np.int64(LANE)
     p = np.int64(cuda.blockIdx.y)
     first = np.int64(cuda.blockIdx.x) * GROUPS
@@ -146,7 +157,10 @@ def spread(in_0, out, N):
 
 
 def mapped(in_K, out_R, N):
-    """`spread` over any number of operands, of which a lane reads one element at a time, into any number of results."""
+    """Do the same as `spread` for any number of operands and results.
+
+    A lane reads one element of each operand at a time.
+    """
     lane = np.int64(LANE)
     p = np.int64(cuda.blockIdx.y)
     first = np.int64(cuda.blockIdx.x) * GROUPS
@@ -178,7 +192,10 @@ def mapped(in_K, out_R, N):
 
 
 def best_by_lanes(best, winner):
-    """`by_lanes` of the best elements and their places, -1 where there is none; of equals the first one wins."""
+    """Do the same as `by_lanes` for the best elements and their positions.
+
+    A position of -1 means that there is no element.  If elements are equal, the first one wins.
+    """
     lanes = min(cuda.blockDim.x, 32) // 2
     while lanes > 0:
         other = RECEIVE(cuda.shfl_xor_sync(0xFFFFFFFF, SEND(best), lanes))
@@ -209,7 +226,7 @@ def best_by_lanes(best, winner):
 
 
 def best_by_rows(best, winner):
-    """`by_rows` of the best elements and their places."""
+    """Do the same as `by_rows` for the best elements and their positions."""
     if cuda.blockDim.y > 1:
         parts = cuda.shared.array(256, WIRE)
         positions = cuda.shared.array(256, np.int64)
@@ -234,7 +251,10 @@ def best_by_rows(best, winner):
 
 
 def search(in_K, values, out, N):
-    """The place of the best element of each output among `rows`, or among those that an earlier launch has found."""
+    """Find the position of the best element of each output.
+
+    The candidates are all `rows`, or the positions that an earlier launch has found.
+    """
     lane = np.int64(LANE)
     p = np.int64(cuda.blockIdx.y)
     first = np.int64(cuda.blockIdx.x) * GROUPS

@@ -1,12 +1,14 @@
-"""Rows: a few totals of each, then each element from its row's totals; a group of threads has a row.
+"""Rows: a few totals of each row, then each element from its row's totals; a group of threads computes a row.
 
-`LANE` of `LANES` is a thread's place in its group, `GROUP` of `GROUPS` that of the group in the block: along memory a
-group is some lanes of a warp, a warp or a whole block; across it the lanes of a warp have rows that lie side by side.
-`rows` is the kernel.  Its words `TOTALS` and `ELEMENTS` are the loops of `RowFn.passes`; if a row stays in registers,
-r_K, `fetch` comes first, otherwise each loop reads the row again.  A loop is `held` or `read`.  In it `BRING` names
-elements j to j + WIDTH - 1 of operand K x_K_0 and so on, and `BODY` uses them.  Each group sums down the columns of its
-own rows, and `leave` stores the sums in a line of `work`; a second launch adds up the lines.  `F` is a term or the
-result, VALUE the parameter.
+`LANE` of `LANES` is the index of a thread in its group, `GROUP` of `GROUPS` that of the group in the block.  Along
+memory, a group is some lanes of a warp, a warp or a whole block.  Across it, the lanes of a warp compute rows that lie
+side by side.
+
+`rows` is the kernel.  Its words `TOTALS` and `ELEMENTS` are the loops of `RowFn.passes`.  If a row stays in registers,
+r_K, `fetch` comes first; otherwise each loop reads the row again.  A loop is `held` or `read`.  In a loop, `BRING`
+assigns elements j to j + WIDTH - 1 of operand K to x_K_0 and so on, and `BODY` uses them.  Each group sums down the
+columns of its own rows, and `leave` stores the sums in a line of `work`; a second launch adds the lines.  `F` is a term
+or the result, VALUE the parameter.
 """
 
 # ruff: noqa: F821, F841
@@ -16,15 +18,15 @@ from minigrad.kernels.fields import Fields
 
 
 def rows_fields(rank):
-    """The numbers of all of these; value: the bits of a float of the kernel's size."""
+    """Return the numbers of these kernels; value: the bits of a float parameter."""
     return Fields("rows n value ignore", f"shape[{rank}]", f"offset step strides[{rank}]")
 
 
 def rows(in_K, out, N):
-    """Rows of n elements, a group of threads each.
+    """Compute rows of n elements; a group of threads computes one row.
 
-    If it PICKS: minus the result at the element of each row that in_1 names, 0 where it names `ignore`; into out, or by
-    row into memory for a reduction, with whether the row counts.
+    If it PICKS, compute minus the result at the element of each row with the index in in_1, or 0 if this index is
+    `ignore`.  The values are stored in out, or, for a reduction, by row in memory, with 1 if the row is not ignored.
     """
     n = N.n
     value = VALUE
@@ -76,7 +78,7 @@ def rows(in_K, out, N):
 
 
 def held():
-    """A lane's part of a row of m elements, in registers."""
+    """Loop over a lane's part of a row of m elements that are in registers."""
     for w in range(LOADS):
         j = (w * LANES + lane) * WIDTH
         if j < m:
@@ -85,7 +87,7 @@ def held():
 
 
 def read():
-    """A lane's part of a row of m elements, in memory."""
+    """Loop over a lane's part of a row of m elements that are in memory."""
     j = lane * WIDTH
     while j < m:
         BRING()
@@ -94,7 +96,7 @@ def read():
 
 
 def bring():
-    """Elements of the operands that a loop reads: from registers, by one load, or one by one."""
+    """Assign the elements of the operands that a loop reads: from registers, by one load, or one by one."""
     for k in each(HELD):
         for i in each(WIDTH):
             x_k_i = r_k[w * WIDTH + i]
@@ -108,21 +110,21 @@ def bring():
 
 
 def fetch():
-    """A row into registers."""
+    """Copy a lane's part of a row into registers."""
     for k in each(READ):
         for i in each(WIDTH):
             r_k[w * WIDTH + i] = x_k_i
 
 
 def total():
-    """One total: each lane joins the terms of its elements, and a tree joins the lanes."""
+    """Compute one total: each lane joins the terms of its elements, and a tree joins the lanes."""
     TOTAL = START()
     OVER()
     TOTAL = T(FINISH(OF_GROUP(TOTAL)[0], T(n), value))
 
 
 def join():
-    """Terms into a total."""
+    """Join terms with a total."""
     for i in each(WIDTH):
         term = T(F(x_K_i))
         TOTAL = T(JOIN(TOTAL, term))
@@ -131,7 +133,7 @@ def join():
 
 
 def result():
-    """Elements of the result; if it goes BACK, of the derivative of a picked one."""
+    """Compute elements of the result, or of the gradient if it goes BACK."""
     for i in each(WIDTH):
         y = T(F(x_K_i, kept[w * WIDTH + i]))
         if BACK:
@@ -145,14 +147,14 @@ def result():
 
 
 def add():
-    """Terms to the sums down the columns."""
+    """Add terms to the sums down the columns."""
     for i in each(WIDTH):
         for t in each(TERMS):
             sum_t[w * WIDTH + i] = T(sum_t[w * WIDTH + i] + F_t(x_K_i))
 
 
 def leave():
-    """The sums of a group into its line."""
+    """Store the sums of a group in its line."""
     for t in each(TERMS):
         for i in each(WIDTH):
             work[line * TERMS + n * t + j + i] = sum_t[w * WIDTH + i]

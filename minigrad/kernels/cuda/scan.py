@@ -1,12 +1,14 @@
 """Scans: every partial result of a reduction along one dim, and running min/max with their positions.
 
-Free names: `F` a step of the scan from the accumulator and the operands' elements, or whether x beats the best;
-`COMBINE` joins two accumulators, the earlier one first, `IDENTITY` is the first one, `LOAD_K` and `STORE` are the
-conversions, `SEND` and `RECEIVE` convert an accumulator to the type `WIRE`, which threads exchange, and back.  A group
-of `blockDim.x` lanes has a row, or a block of a row, and takes a tile of EACH neighbours per lane at a time.  Each lane
-scans its own elements, then the lanes scan their totals, and the total before the tile is carried on.  `SCAN_OWN` and
-`LEAVE_OWN` are written out for the EACH elements, which use one load and store if possible.  Rows that are divided have
-the totals of their blocks in `work`, the first blocks of all rows first.  `LATER` is `later` of two positions.
+Free names: `F` is a step of the scan from the accumulator and the operands' elements, or states whether x beats the
+best element.  `COMBINE` joins two accumulators, the earlier one first, and `IDENTITY` is the first accumulator.
+`LOAD_K` and `STORE` are the conversions.  `SEND` and `RECEIVE` convert an accumulator to the type `WIRE`, which threads
+exchange, and back.
+
+A group of `blockDim.x` lanes scans a row, or a block of a row, in tiles of EACH neighbours per lane.  Each lane scans
+its own elements, then the lanes scan their totals, and the total is carried to the next tile.  `SCAN_OWN` and
+`LEAVE_OWN` are written out for the EACH elements, which use one load and one store if possible.  If rows are divided,
+`work` has the totals of their blocks, the first blocks of all rows first.  `LATER` is `later` of two positions.
 """
 
 # ruff: noqa: F821, F841, RUF059
@@ -16,12 +18,12 @@ from minigrad.kernels.fields import Fields
 
 
 def scan_fields(rank):
-    """The numbers of all of these: rows of n elements in `blocks` blocks of up to `block`."""
+    """Return the numbers of these kernels: rows of n elements, in `blocks` blocks of up to `block` elements."""
     return Fields("rows n block blocks", f"shape[{rank}]", f"offset step strides[{rank}]")
 
 
 def chain(in_K, out, N):
-    """One element after the other, a thread a row."""
+    """Scan one element after the other; a thread scans one row."""
     i = np.int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x
     while i < N.rows:
         rest = i
@@ -40,8 +42,10 @@ def chain(in_K, out, N):
 
 
 def before_lane(acc, carry):
-    """Return the total before a lane, from the totals of the lanes of its group and the carry; and the carry to the
-    next tile."""
+    """Return the total before a lane, and the carry to the next tile.
+
+    They are computed from the totals of the lanes in the group and the carry from the previous tile.
+    """
     lane = cuda.threadIdx.x % 32
     lanes = min(cuda.blockDim.x, 32)
     step = 1
@@ -108,7 +112,7 @@ def tiles(in_0, work, out, N):
 
 
 def extremes(in_0, in_1, out, N):
-    """The best elements of in_0 so far into in_1, their positions into out; every row is one block."""
+    """Write the best elements of in_0 so far to in_1, and their positions to out; every row is one block."""
     held = cuda.local.array(EACH, np.int64)
     lane = cuda.threadIdx.x % 32
     lanes = min(cuda.blockDim.x, 32)
@@ -165,7 +169,10 @@ def extremes(in_0, in_1, out, N):
 
 
 def later(winner, there, in_0, at, step):
-    """The place of the better of two elements of a row, of which the second one comes later; -1 where there is none."""
+    """Return the position of the better of two elements of a row.
+
+    The second element comes later.  A position of -1 means that there is no element.
+    """
     if there < 0:
         return winner
     if winner < 0:

@@ -1,13 +1,15 @@
-"""Sorting by integer keys: rows are cut into tiles, each is sorted by a group of threads, and sorted runs are merged.
+"""Sorting by integer keys: rows are divided into tiles, a group of threads sorts a tile, and sorted runs are merged.
 
-Keys are those of `kernels/orders.py`.  A key of up to 32 bits and the position share one 64-bit word; where `WIDE` is 1
-the position of a longer key is in a second array, `spots`.  Equal keys keep their order, since the first of two runs
-goes first.  A thread has EACH neighbours in `held`, which the word `SETTLE` sorts by an exchange of neighbours written
-out.  Then runs double: each thread searches for the begin of its own EACH elements in two merged runs, and merges
-those.  Tiles of a long row are merged two by two, again EACH elements per thread (O. Green, R. McColl, D. A. Bader,
-"GPU merge path: a GPU merging algorithm", ICS 2012).  `wanted` elements of each run are kept: the first few of a row
-can only be among these.  Words between launches are in rows; if they are `WIDE`, as many rows after them have their
-positions.  FIRST: the input is the elements; LAST: the output is positions, and by `KEEP` the elements, in `values`.
+Keys are those of `kernels/orders.py`.  A key of up to 32 bits and the element's position share one 64-bit word; with
+`WIDE`, the key is longer, and the position is in a second array, `spots`.  Equal keys keep their order, because the
+first of two runs wins.  A thread has EACH neighbours in `held`, which the word `SETTLE` sorts by exchanging neighbours,
+written out.  Then the length of runs doubles repeatedly: each thread searches where its own EACH elements of two merged
+runs begin, and merges them.  The tiles of a long row are merged in pairs, again with EACH elements per thread (O.
+Green, R. McColl, D. A. Bader, "GPU merge path: a GPU merging algorithm", ICS 2012).
+
+Only the first `wanted` elements of each run are stored, because the first few elements of a row are among these.
+Between launches, words are stored in rows; if they are `WIDE`, the same number of rows behind them has their positions.
+FIRST: the input is the elements.  LAST: the output is the positions and, by `KEEP`, the elements, in `values`.
 """
 
 # ruff: noqa: F821
@@ -17,25 +19,34 @@ from minigrad.kernels.fields import Fields
 
 
 def runs_fields(rank):
-    """The numbers of `runs`: rows of n in tiles; `made` words a row are left for the next launch.  The groups are those
-    of out, in_0 and values, step along the row."""
+    """Return the numbers of `runs`: rows of n elements in tiles; `made` words per row are stored for the next launch.
+
+    The groups are those of out, in_0 and values; step is along the row.
+    """
     return Fields("rows n tiles wanted made", f"sizes[{rank}]", f"offset step strides[{rank}]")
 
 
 def merge_fields(rank):
-    """The numbers of `merge`: rows of n words in runs of `length`, two of them a pair, whose first `wanted` are made in
-    `tiles`.  The rest is as for `runs`."""
+    """Return the numbers of `merge`: rows of n words in runs of `length`; two runs are a pair.
+
+    The first `wanted` words of a pair are computed in `tiles` tiles.  The other numbers are as for `runs`.
+    """
     return Fields("rows n length pairs tiles wanted made", f"sizes[{rank}]", f"offset step strides[{rank}]")
 
 
 def slot(i):
-    """Where word i of a tile is: threads with EACH neighbours would meet in a bank, so one word in 17 is left out."""
+    """Return the index in shared memory of word i of a tile.
+
+    One word in 17 is unused; otherwise threads with EACH neighbours would access the same bank.
+    """
     return i + (i >> 4)
 
 
 def together(keys, spots, held, carried, first, left, second, right, skip):
-    """EACH elements of two runs in `keys`, of `left` elements from `first` on and of `right` from `second` on, as they
-    are in order together, after `skip` of them."""
+    """Merge EACH elements of two runs in `keys` into `held`, after the first `skip` elements of the merged order.
+
+    The runs have `left` elements from `first` on, and `right` elements from `second` on.
+    """
     low = max(0, skip - right)
     high = min(skip, left)
     while low < high:
@@ -70,7 +81,7 @@ def together(keys, spots, held, carried, first, left, second, right, skip):
 
 
 def stow(keys, spots, held, carried, at, count):
-    """Up to `count` of the EACH words of a thread, to their places in a tile."""
+    """Store up to `count` of the EACH words of a thread at their positions in a tile."""
     for k in range(EACH):
         if k < count:
             keys[slot(at + k)] = held[k]
@@ -79,8 +90,10 @@ def stow(keys, spots, held, carried, at, count):
 
 
 def leave(keys, spots, base, length, in_0, values, out, row, skip, p, N):
-    """Store `length` words from `base` on: with LAST their positions in a row, after `skip` others, otherwise the words
-    themselves, from p on."""
+    """Store `length` words from `base` on.
+
+    With LAST, their positions in a row are stored, after `skip` others; otherwise the words themselves, from p on.
+    """
     if LAST:
         rest = row
         to = N.offset[0]
@@ -101,7 +114,10 @@ def leave(keys, spots, base, length, in_0, values, out, row, skip, p, N):
 
 
 def fetch(keys, spots, base, size, in_0, in_1, row, start, length, N):
-    """A tile of `size` words, from place `start` of a row on; after `length` of them the highest ones."""
+    """Load a tile of `size` words, from position `start` of a row on.
+
+    After the first `length` words, the tile is filled with the highest word.
+    """
     if FIRST:
         rest = row
         at = N.offset[1] + start * N.step[1]
@@ -127,7 +143,7 @@ def fetch(keys, spots, base, size, in_0, in_1, row, start, length, N):
 
 
 def runs(in_0, in_1, values, out, N):
-    """Tiles in order, as many at once as the block is high; in_1: words of an earlier launch."""
+    """Sort tiles, `blockDim.y` of them at a time in a block; in_1: the words of an earlier launch."""
     keys = cuda.shared.array(ROOM, np.uint64)
     spots = cuda.shared.array(SPOTS, np.uint32)
     held = cuda.local.array(EACH, np.uint64)
@@ -160,13 +176,15 @@ def runs(in_0, in_1, values, out, N):
             run *= 2
         p = row * N.made + tile * N.wanted
         leave(keys, spots, base, min(length, N.wanted), in_0, values, out, row, np.int64(0), p, N)
-        # The next tile begins without a barrier: a thread writes the words that it has just read.
+        # The next tile needs no barrier before it, because a thread overwrites only words that it has read itself.
         unit += np.int64(cuda.gridDim.x) * cuda.blockDim.y
 
 
 def split(words, first, left, second, right, skip):
-    """How many of the first `skip` elements of two runs together are of the first run; found by a warp, whose lanes ask
-    32 places at once."""
+    """Return how many of the first `skip` elements of the merged order of two runs are in the first run.
+
+    A warp searches for it, and its lanes compare 32 positions together.
+    """
     low = max(np.int64(0), skip - right)
     high = min(skip, left)
     while low < high:
@@ -181,7 +199,7 @@ def split(words, first, left, second, right, skip):
 
 
 def merge(in_0, in_1, values, out, N):
-    """Pairs of runs as one run each: a block has a tile of a pair, which begins where two searches say."""
+    """Merge pairs of runs into one run each; a block merges a tile of a pair, whose bounds two searches find."""
     keys = cuda.shared.array(ROOM, np.uint64)
     spots = cuda.shared.array(SPOTS, np.uint32)
     cuts = cuda.shared.array(2, np.int64)

@@ -1,8 +1,8 @@
 """CUDA as a target of kernels: plain functions on pointers and numbers, `math` by libdevice, float16 by the machine.
 
-A kernel's text imports nothing of CUDA. The compiler, or the simulator, which needs no compiler, defines the names
-`cuda`, `libdevice` and `device`, and those of `native.py`.  So the same text is compiled, simulated and read.  POINTERS
-and NUMBERS specify the arguments of a kernel: pointers to elements, then int64 numbers in one tuple.
+The text of a kernel imports nothing of CUDA.  The compiler, or the simulator, which needs no compiler, defines the
+names `cuda`, `libdevice` and `device`, and those of `native.py`.  So the same text can be compiled, simulated and read.
+POINTERS and NUMBERS specify the arguments of a kernel: pointers to elements, then int64 numbers in one tuple.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from minigrad.kernels.fields import Fields
 from minigrad.kernels.objects import digest
 from minigrad.kernels.target import Target
 
-# Functions of `math` by their names in libdevice, of float64; those of float32 end in "f".
+# The names in libdevice of the functions of `math`, for float64; the names for float32 end in "f".
 LIBDEVICE = {name: name for name in (
     "exp exp2 expm1 log log2 log10 log1p sqrt cbrt sin cos tan asin acos atan atan2 sinh cosh tanh asinh acosh atanh "
     "erf erfc lgamma hypot copysign fabs pow fmod nextafter floor ceil trunc rint").split()}  # fmt: skip
@@ -47,7 +47,7 @@ def calls(compute: np.dtype[Any]) -> dict[str, str]:
 
 
 def functions(text: str) -> list[str]:
-    """The functions of `functions.py` that a text calls, each for the size that its name ends in."""
+    """Return the functions of `functions.py` that a text calls, each for the bits at the end of its name."""
     sources = []
     for name, bits in dict.fromkeys(re.findall(rf"\b({'|'.join(OWN)})_(32|64)\(", text)):
         source = inspect.getsource(getattr(own, name)).replace(f"def {name}(", f"def {name}_{bits}(")
@@ -59,8 +59,11 @@ def functions(text: str) -> list[str]:
 def walk(
     position: str, sizes: str, length: str, moved: Sequence[tuple[str, str]], named: Callable[[str], str]
 ) -> list[str]:
-    """Return lines for each dim, the last one first.  With `N.magic` the divisions by the sizes of `N.shape` are
-    multiplications in 32 bits and shifts of `N.shift`; other sizes use divisions in 64 bits."""
+    """Return the lines that split a position into indices, from the last dim to the first.
+
+    With `N.magic`, the divisions by the sizes of `N.shape` are multiplications in 32 bits and shifts by `N.shift`.
+    Other lists of sizes use divisions in 64 bits.
+    """
     quick = sizes == "N.magic"
     shape = "N.shape" if quick else sizes
     whole = "np.uint32" if quick else "np.int64"
@@ -100,7 +103,7 @@ CUDA = Target(
     functions=functions,
     guarded=lambda text: text,
     halves=lambda: "",
-    # A boolean in memory is a byte; in arithmetic it counts as 0 or 1.
+    # A boolean is one byte in memory; in arithmetic it counts as 0 or 1.
     truths=("bool({})", "np.uint8(bool({}))"),
     walk=walk,
     entry=entry,

@@ -1,19 +1,19 @@
-"""Products by tiles: a block computes HIGH x BROAD elements of a result, DEPTH of the inner dim at a time.
+"""Products by tiles: a block computes HIGH x BROAD elements of a result, with DEPTH inner indices at a time.
 
-All threads copy a slice of both operands to shared memory.  Then each multiplies its part: a small tile of its own in
-registers, or with MMA its share of a warp's product on the tensor cores.  There are STAGES slices in shared memory:
-while one is multiplied, the next are being copied, and one barrier per slice is enough.
+All threads copy a slice of both operands to shared memory.  Then each thread multiplies its part: a small tile in
+registers, or with MMA its share of a warp's product on the tensor cores.  Shared memory has STAGES slices: while one is
+multiplied, the next ones are being copied, and one barrier per slice is enough.
 
-`if ASYNC_K:` an operand goes there by copies of 16 bytes that bypass the registers.  Otherwise elements are loaded one
-by one, converted, and stored after the multiplications.  Consecutive threads load along the dim ALONG_K. PLACE_K is the
-position of an element of a slice, such that neither the stores nor the loads of a warp have bank conflicts.
+With `if ASYNC_K:`, an operand is copied by 16 bytes at a time, without registers.  Otherwise elements are loaded one by
+one, converted, and stored after the multiplications.  Consecutive threads load along the dim ALONG_K.  PLACE_K is the
+position of an element of a slice; neither the stores nor the loads of a warp have bank conflicts.
 
-With WINDOWS the right operand is an image seen through windows: a column is an output and an inner index a channel and
-a tap, or the other way round, each of four dims.  Elements outside the image are 0.
+With WINDOWS, the right operand is an image that is read through windows.  A column is an output, and an inner index is
+a channel and a tap, or the other way round; each has four dims.  Elements outside the image are 0.
 
-Numbers: tasks, of which each is a tile, of `down` x `across`; `pieces`, of `deep` inner indices each, whose sums are
-results of their own.  a, b, c, to: where the operands and the result begin; am, ak, bk, bn, cm, cn, om, on: their
-steps along rows, columns and the inner dim.
+Numbers: tasks: their count; each task is a tile, of `down` x `across` tiles.  pieces: how many pieces the inner dim
+has, of `deep` inner indices each; the sums of each piece are a separate result.  a, b, c, to: where the operands and
+the result begin.  am, ak, bk, bn, cm, cn, om, on: their steps along rows, columns and the inner dim.
 """
 
 # ruff: noqa: F821, F841
@@ -21,7 +21,7 @@ import numpy as np
 
 from minigrad.kernels.fields import Fields
 
-BAND = 8  # rows of tiles that are made side by side, so that they find each other's operands in the second cache
+BAND = 8  # rows of tiles computed together, so that they share their operands in the second-level cache
 NUMBERS = "tasks down across pieces deep rows cols length alpha beta a am ak b bk bn c cm cn to om on piece"
 BATCH = "sizes a_steps b_steps c_steps to_steps"
 FOUR = "col_sizes col_magic col_shift k_sizes k_magic k_shift a_k b_k b_col to_col"
@@ -29,24 +29,30 @@ THREE = "low image col_move k_move"
 
 
 def tile_fields(rank, windows=False):
-    """The numbers of `tiles` for so many dims of the batch; lists that are about windows are empty without them."""
+    """Return the numbers of `tiles` for `rank` dims of the batch.
+
+    Without windows, the lists for windows are empty.
+    """
     lengths = ((BATCH, rank), (FOUR, 4 * windows), (THREE, 3 * windows))
     return Fields(NUMBERS, " ".join(f"{name}[{length}]" for names, length in lengths for name in names.split()))
 
 
 def mixed(row, within):
-    """A place in rows of 32 elements for the tensor cores.  Groups of eight change places in a row, from row to row, so
-    that neither one row nor eight rows of a group meet in a bank of shared memory."""
+    """Return the position of an element in rows of 32 elements for the tensor cores.
+
+    Groups of eight elements are exchanged within a row, differently from row to row.  So neither the groups of one row
+    nor the same group of eight rows are in one bank of shared memory.
+    """
     return row * 32 + (((within >> 3) ^ ((row >> 1) & 3)) << 3) + (within & 7)
 
 
 def mixed_wide(row, within, length):
-    """The same in rows of 64 elements or more."""
+    """Do the same as `mixed` for rows of 64 elements or more."""
     return row * length + (((within >> 3) ^ (row & 7)) << 3) + (within & 7)
 
 
 def left_of(k, at, N):
-    """Where an inner index is in a row of the left operand."""
+    """Return the position of an inner index in a row of the left operand."""
     rest = QUOTIENT(k, N.k_sizes[3], N.k_magic[3], N.k_shift[3])
     at += (k - rest * N.k_sizes[3]) * N.a_k[3]
     more = QUOTIENT(rest, N.k_sizes[2], N.k_magic[2], N.k_shift[2])
@@ -56,7 +62,7 @@ def left_of(k, at, N):
 
 
 def seen(k, at, p0, p1, p2, N):
-    """Return the position of an inner index's element in the image, or -1 outside; at, p0 to p2 locate a column."""
+    """Return the position in the image of the element of an inner index, or -1 outside; the others locate a column."""
     rest = QUOTIENT(k, N.k_sizes[3], N.k_magic[3], N.k_shift[3])
     i = k - rest * N.k_sizes[3]
     at += i * N.b_k[3]
@@ -74,7 +80,7 @@ def seen(k, at, p0, p1, p2, N):
 
 
 def apart(col, N):
-    """A column as the indices of its four dims."""
+    """Return the indices of a column in its four dims."""
     rest = QUOTIENT(col, N.col_sizes[3], N.col_magic[3], N.col_shift[3])
     more = QUOTIENT(rest, N.col_sizes[2], N.col_magic[2], N.col_shift[2])
     last = QUOTIENT(more, N.col_sizes[1], N.col_magic[1], N.col_shift[1])
@@ -82,7 +88,7 @@ def apart(col, N):
 
 
 def tiles(in_K, out, N):
-    """out = alpha * in_0 @ in_1 + beta * in_2, the last where there is one."""
+    """out = alpha * in_0 @ in_1 + beta * in_2, without the sum if there is no in_2."""
     left = cuda.shared.array(STAGES * SLICE_0, KEPT, alignment=16)
     right = cuda.shared.array(STAGES * SLICE_1, KEPT, alignment=16)
     if STORED_0:
@@ -107,7 +113,7 @@ def tiles(in_K, out, N):
         step_1 = COLS_1 * N.bn + DEEP_1 * N.bk
     task = np.int64(cuda.blockIdx.y) * cuda.gridDim.x + cuda.blockIdx.x
     if task < N.tasks:
-        # Which tile, which part of the inner dim, which matrix of the batch.
+        # The task determines the tile, the part of the inner dim, and the matrix of the batch.
         tile = task % (N.down * N.across)
         part = task // (N.down * N.across) % N.pieces
         batch = task // (N.down * N.across * N.pieces)
@@ -139,7 +145,7 @@ def tiles(in_K, out, N):
         while step < steps + STAGES - 1:
             slot = np.uint32(step) % np.uint32(STAGES)
             if step < steps:
-                # The next slice: into shared memory, or as far as the registers.
+                # Load the next slice: into shared memory, or into registers first.
                 deep = np.int32(min(length - step * DEPTH, np.int64(DEPTH)))
                 if WINDOWS:
                     k = start + step * DEPTH
@@ -171,7 +177,7 @@ def tiles(in_K, out, N):
             if ASYNC:
                 copies_sent()
             if step >= STAGES - 1 and row_t < high and col_t < broad:
-                # The slice that came first is multiplied.
+                # Multiply the slice that was copied first.
                 from_0 = (step + 1) % STAGES * SLICE_0
                 from_1 = (step + 1) % STAGES * SLICE_1
                 for kk in range(0, DEPTH, EACH):

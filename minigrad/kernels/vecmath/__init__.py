@@ -1,10 +1,10 @@
 """Elementary functions as branch-free text that LLVM vectorises inside a Numba loop, for float32 and float64.
 
-A kernel that calls `math.exp` gets `exp_32` or `exp_64` pasted above its loop, with the constants and functions that
-it needs and nothing else, so the file on disk is complete and its hash covers it.  The functions are templates: `T` is
-the float type and `U` the unsigned integer of the same size, a bare float literal is of type `T`, `p = horner(z,
-TABLE)` becomes one line a coefficient, and a name NAME is looked up as NAME_32 or NAME_64 first.  One text serves both
-sizes where only the tables differ.  `python -m tests.kernels.exhaustive_vecmath` measures the errors.
+For `math.exp`, `exp_32` or `exp_64` is pasted above the loop of a kernel, with only the constants and functions that it
+needs.  So the file on disk is complete, and its hash covers these functions.  The functions are templates: `T` is the
+float type, and `U` the unsigned integer of the same size.  A bare float literal gets the type `T`.  `p = horner(z,
+TABLE)` becomes one line per coefficient.  For a name NAME, NAME_32 or NAME_64 is tried first.  If only the tables
+differ, one text is used for both sizes.  `python -m tests.kernels.exhaustive_vecmath` measures the errors.
 """
 
 from __future__ import annotations
@@ -37,7 +37,8 @@ FAMILIES = {
     "quotient": "remainder floor_divide fmod",
 }
 FUNCTIONS = frozenset(" ".join(FAMILIES.values()).split())
-# Functions whose vectorised text holds for common arguments only; `guard` asks, `NAME_any` answers for all.
+# Functions whose vectorised text is valid only for common arguments.  Each has a function that finds the other
+# arguments, and `NAME_any`, which is valid for all.
 GUARDED = {
     "sin": "is_far", "cos": "is_far", "tan": "is_far", "lgamma": "is_below_zero",
     "remainder": "is_large_quotient", "floor_divide": "is_large_quotient",
@@ -45,14 +46,17 @@ GUARDED = {
 }  # fmt: skip
 
 
-# Those whose `NAME_any` is free of branches too.
+# The functions whose `NAME_any` has no branches either.
 VECTORISED_FOR_ALL = {"lgamma"}
 
 
-# Inlined as text is, so that the loop around vectorises.  Contraction to fused multiply-add only removes roundings; the
-# algorithms hold with and without it.
+# The functions are inlined, so that the loop around them vectorises.  Contraction to fused multiply-add only removes
+# roundings; the algorithms are valid with and without it.
 def decorator(function: str) -> str:
-    """The line above a pasted function, given its text.  Most of `NAME_any` do not vectorise: a plain call."""
+    """Return the decorator of a pasted function, from its text.
+
+    Most of the functions `NAME_any` do not vectorise, so they are called instead of inlined.
+    """
     plain = re.match(r"def (\w+)_any_", function)
     inline = "" if plain and plain[1] not in VECTORISED_FOR_ALL else "forceinline=True, "
     return (
@@ -60,20 +64,21 @@ def decorator(function: str) -> str:
     )
 
 
-# Polynomials that are made of their odd and their even part in float64, side by side; each loses no accuracy by it.
+# Polynomials that are evaluated in float64 as the sum of an odd and an even part, in parallel.  None of them loses
+# accuracy by this.
 IN_TWO = frozenset({"EXP", "EXP2", "EXP_HALF", "ERF", "LOG_ERFC", "ERFCX", "TAIL_TOP", "TAIL_BELOW"})
 SIZED = re.compile(r"_(32|64)$")
-STORE = re.compile(r" +\w+\[.*\] = ")  # a line that stores a result
+STORE = re.compile(r" +\w+\[.*\] = ")  # a line of a kernel that stores a result
 
 
 def calls(compute: np.dtype[Any]) -> dict[str, str]:
-    """Return the replacement of each `math.NAME` in a kernel that computes in float32 or float64: a pasted function."""
+    """Return the pasted function for each `math.NAME` in a kernel that computes in float32 or float64."""
     bits = 8 * compute.itemsize
     return {name: f"{name}{'_any' if name in GUARDED else ''}_{bits}" for name in FUNCTIONS}
 
 
 def called(text: str) -> list[str]:
-    """The pasted functions that a kernel's text calls: every word such as `exp_32` or `sin_any_64` before a bracket."""
+    """Return the pasted functions that a text calls: words such as `exp_32` or `sin_any_64` before a bracket."""
     words = dict.fromkeys(re.findall(r"\b([a-z]\w*_(?:32|64))\(", text))
     return [word for word in words if find(*split(word)) is not None]
 
@@ -86,7 +91,7 @@ def modules() -> tuple[ModuleType, ...]:
 
 @cache
 def find(name: str, bits: int) -> Any:
-    """Return the meaning of a word in a template: a function, a number, a table, or None for any other word."""
+    """Return the meaning of a word in a template: a function, a number or a table; None for other words."""
     for module in modules():
         for key in (f"{name}_{bits}", name):
             value = vars(module).get(key)
@@ -96,21 +101,22 @@ def find(name: str, bits: int) -> Any:
 
 
 def typed(value: float, bits: int) -> str:
-    """A number as source text: `np.float32(0.5)`."""
+    """Return a number as source text, such as `np.float32(0.5)`."""
     text = repr(float(value))
     return f"np.float{bits}({text if text[-1].isdigit() else 'np.' + text.strip('-')})"
 
 
 def chain(target: str, variable: str, table: Sequence[str]) -> list[str]:
-    """Lines that make a polynomial, one multiplication and addition each."""
+    """Return lines that evaluate a polynomial, one product and sum each."""
     *rest, last = table
     return [f"{target} = {last}", *(f"{target} = {target} * {variable} + {c}" for c in reversed(rest))]
 
 
 def expand_horner(text: str, bits: int) -> str:
-    """`p = horner(z, TABLE)` as one multiplication and addition a line; TABLE holds the constant term first.
+    """Replace `p = horner(z, TABLE)` by lines with one multiplication and one addition each.
 
-    A long chain of additions waits for each of them, so a long polynomial may be two chains.
+    TABLE has the constant term first.  Each addition waits for the previous one, so some long polynomials become two
+    chains.
     """
 
     def steps(match: re.Match[str]) -> str:
@@ -133,7 +139,7 @@ def expand_horner(text: str, bits: int) -> str:
 
 @cache
 def instance(name: str, bits: int) -> tuple[str, tuple[str, ...]]:
-    """The text of one function for a size, and the names that it needs: functions and numbers."""
+    """Return the text of one function for a size, and the names of the functions and numbers that it needs."""
     function = find(name, bits)
     text = expand_horner(inspect.getsource(function).replace("  # type: ignore[no-untyped-def]", ""), bits)
     lines = text.splitlines(keepends=True)
@@ -144,10 +150,10 @@ def instance(name: str, bits: int) -> tuple[str, tuple[str, ...]]:
         before = lines[row - 1][:start] if row <= len(lines) else ""
         new = None
         if token.type == tokenize.NUMBER and re.search(r"[.e]", token.string):
-            # The numbers that horner has written have their type already.
+            # The coefficients from `expand_horner` already have their type.
             new = None if re.search(r"np\.float\d\d\(-?$", before) else f"np.float{bits}({token.string})"
         elif token.type == tokenize.NAME and not before.endswith("."):
-            # An explicit ending stays; a generic name gets the ending of this instance.
+            # A name with a size at its end stays; every other name gets the size of this instance.
             full = token.string if SIZED.search(token.string) else f"{token.string}_{bits}"
             if token.string in "TU":
                 new = f"np.{'float' if token.string == 'T' else 'uint'}{bits}"
@@ -160,7 +166,7 @@ def instance(name: str, bits: int) -> tuple[str, tuple[str, ...]]:
     return "".join(lines).rstrip("\n") + "\n", tuple(reversed(needed))
 
 
-ADDED = ("rare",)  # the names that `guarded` puts into a body
+ADDED = ("rare",)  # the names that `guarded` adds to a body
 
 
 def guarded(body: str) -> str:
@@ -190,7 +196,7 @@ def guarded(body: str) -> str:
             for name, node in map(named, calls)
         ]
         test = re.sub(r"_any(_(?:32|64)\()", r"\1", " | ".join(tests))
-        # The first loop stores nothing: a result may be the memory of an operand that the second one reads.
+        # The first loop stores nothing, because a result may be the memory of an operand that the second loop reads.
         stored = next(k for k, other in enumerate([*reversed(quick), ""]) if not STORE.match(other))
         result += [f"{margin}rare = False", line, *quick[: -max(stored, 1)]]
         result += [f"{margin}    rare |= {test}", f"{margin}if rare:"]
@@ -201,23 +207,23 @@ def guarded(body: str) -> str:
 
 
 def named(node: ast.AST) -> tuple[str, ast.Call]:
-    """A call of a plain name, with that name; ("", ...) for any other node."""
+    """Return the name that a node calls ("" if it is not such a call), and the node."""
     function = node.func.id if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) else ""
     return function, cast(ast.Call, node)
 
 
 def is_guarded_call(node: ast.AST) -> bool:
-    """Whether a node calls `sin_any_32` or the like."""
+    """Return whether a node is a call such as `sin_any_32`."""
     return named(node)[0][:-7] in GUARDED and "_any_" in named(node)[0]
 
 
 def split(name: str) -> tuple[str, int]:
-    """`exp_32` -> ("exp", 32)."""
+    """Return the name and the size of a function: ("exp", 32) for `exp_32`."""
     return name[:-3], int(name[-2:])
 
 
 def pasted(names: list[str]) -> tuple[list[str], list[str]]:
-    """The lines of constants and the texts of functions that some calls such as `exp_32` need, in order of use."""
+    """Return the lines of constants and the texts of functions that calls such as `exp_32` need, in order of use."""
     constants: dict[str, str] = {}
     functions: dict[str, str] = {}
 

@@ -1,10 +1,11 @@
-"""sin, cos and tan: the distance to the nearest multiple of pi (of pi/2 for tan), and one odd polynomial of it.
+"""sin, cos and tan: an odd polynomial of the distance to a multiple of pi.
 
-Multiples of pi are taken away in parts with so few bits that the products are exact (W. J. Cody and W. Waite,
-"Software Manual for the Elementary Functions", 1980, chapters 8 and 9), for float32 in float64 registers.  sin needs
-one polynomial on [-pi/2, pi/2], so there is nothing to choose by quadrant; cos is sin of a distance to an odd multiple
-of pi/2.  Beyond `FAR` these parts do not have enough bits: `NAME_any` asks the library there, and a loop that finds no
-such argument runs without it.  The polynomials are minimax fits of the relative error by the algorithm of Remez.
+The multiple is the nearest one; for tan it is a multiple of pi/2.  Multiples are subtracted in parts that have so few
+bits that the products are exact (W. J. Cody and W. Waite, "Software Manual for the Elementary Functions", 1980,
+chapters 8 and 9); for float32 in float64 registers.  sin needs only one polynomial, on [-pi/2, pi/2], so no quadrant
+has to be selected.  cos is the sine of a distance to an odd multiple of pi/2.  Beyond `FAR`, these parts do not have
+enough bits: `NAME_any` calls the library there, and a loop without such arguments runs without it.  The polynomials are
+minimax fits of the relative error by the algorithm of Remez.
 """
 
 import numpy as np
@@ -39,17 +40,17 @@ TAN_64 = (
 
 
 def is_far(x):
-    """Whether an argument is beyond what the reduction has bits for."""
+    """Return whether the reduction does not have enough bits for an argument."""
     return abs(x) > FAR
 
 
 def signed(y, flips, x):
-    """y with its sign changed if the low bit of `flips` is set, and once more if x is negative."""
+    """Return y with its sign changed if the low bit of `flips` is set, and changed again if x is negative."""
     return U(T(y).view(U) ^ U(U(flips << SIGN_PLACE) ^ U(T(x).view(U) & SIGN_BIT))).view(T)
 
 
 def clipped(y):
-    """y in [-1, 1], where rounding may have left it by one unit."""
+    """Return y clipped to [-1, 1], which rounding may have exceeded by one unit."""
     y = 1.0 if y > 1.0 else y
     return -1.0 if y < -1.0 else y
 
@@ -61,16 +62,16 @@ def turned(r, flips):
 
 
 def sine_of_32(r):
-    """sin(r) for |r| <= pi/2, r in float64."""
+    """Return sin(r) for |r| <= pi/2; r is a float64."""
     s = np.float32(r)
     z = s * s
     p = horner(z, SIN)
-    # The sum with 0 turns the factor -0 of a zero into 0, and so keeps the sign of zero.
+    # For a zero, the factor in brackets is -0.  Adding 0 changes it to 0, so that the result has the sign of the zero.
     return clipped(s + s * (z * p + 0.0))
 
 
 def sin_32(x):
-    """Sine, below 2 ulp up to `FAR`."""
+    """Return the sine of x; the error is below 2 ulp up to `FAR`."""
     a = np.float64(x)
     t = a * INVERSE_PI_64 + TO_WHOLE_64
     n = t - TO_WHOLE_64
@@ -78,7 +79,7 @@ def sin_32(x):
 
 
 def cos_32(x):
-    """Cosine, below 2 ulp up to `FAR`."""
+    """Return the cosine of x; the error is below 2 ulp up to `FAR`."""
     a = np.float64(abs(x))
     t = (a * INVERSE_PI_64 + HALF_64) + TO_WHOLE_64
     n = (t - TO_WHOLE_64) - HALF_64
@@ -86,7 +87,7 @@ def cos_32(x):
 
 
 def tan_32(x):
-    """Tangent, below 2.5 ulp up to `FAR`."""
+    """Return the tangent of x; the error is below 2.5 ulp up to `FAR`."""
     a = np.float64(abs(x))
     t = a * TWO_OVER_PI_64 + TO_WHOLE_64
     n = t - TO_WHOLE_64
@@ -99,7 +100,7 @@ def tan_32(x):
 
 
 def sine_of_64(a, n):
-    """sin(a - n*pi) for a whole or half n that leaves at most pi/2."""
+    """Return sin(a - n*pi) for |a - n*pi| <= pi/2; 2*n is an integer."""
     first = a - n * PI_1
     second = n * PI_2
     r = first - second
@@ -112,21 +113,21 @@ def sine_of_64(a, n):
 
 
 def sin_64(x):
-    """Sine, below 2 ulp up to `FAR`."""
+    """Return the sine of x; the error is below 2 ulp up to `FAR`."""
     a = abs(x)
     t = a * INVERSE_PI + TO_WHOLE
     return signed(sine_of(a, t - TO_WHOLE), T(t).view(U), x)
 
 
 def cos_64(x):
-    """Cosine, below 2 ulp up to `FAR`."""
+    """Return the cosine of x; the error is below 2 ulp up to `FAR`."""
     a = abs(x)
     t = (a * INVERSE_PI + 0.5) + TO_WHOLE
     return signed(sine_of(a, (t - TO_WHOLE) - 0.5), T(t).view(U), 1.0)
 
 
 def tan_64(x):
-    """Tangent, below 2.5 ulp up to `FAR`."""
+    """Return the tangent of x; the error is below 2.5 ulp up to `FAR`."""
     a = abs(x)
     t = a * TWO_OVER_PI + TO_WHOLE
     n = t - TO_WHOLE
@@ -145,15 +146,15 @@ def tan_64(x):
 
 
 def sin_any(x):
-    """Sine of any argument."""
+    """Return the sine of any x."""
     return T(np.sin(np.float64(x))) if is_far(x) else sin(x)
 
 
 def cos_any(x):
-    """Cosine of any argument."""
+    """Return the cosine of any x."""
     return T(np.cos(np.float64(x))) if is_far(x) else cos(x)
 
 
 def tan_any(x):
-    """Tangent of any argument."""
+    """Return the tangent of any x."""
     return T(np.tan(np.float64(x))) if is_far(x) else tan(x)

@@ -1,18 +1,19 @@
 """erf and erfc.
 
-erf below 1 is a polynomial in x**2, above 1 it is 1 - 2**-p(x): the base-2 logarithm of erfc is so smooth that one
-polynomial p serves, and its error counts for little where erfc is small.  erfc(x) for x >= 0 is exp(-x**2) times a
-function that falls like 1/x, written as a polynomial in t = (x - k)/(x + k), which maps [0, inf) to [-1, 1): M. M.
-Shepherd and J. G. Laframboise, "Chebyshev approximation of (1 + 2x) exp(x**2) erfc x", Mathematics of Computation 36,
-1981.  x**2 is taken in two parts.  The polynomials are minimax fits of the relative error by the algorithm of Remez.
+Below 1, erf is a polynomial in x**2.  Above 1, it is 1 - 2**-p(x): the base-2 logarithm of erfc is so smooth that one
+polynomial p is enough, and the error of p has little effect where erfc is small.  For x >= 0, erfc(x) is exp(-x**2)
+times a function that decreases like 1/x.  This function is a polynomial in t = (x - k)/(x + k), which maps [0, inf) to
+[-1, 1): M. M. Shepherd and J. G. Laframboise, "Chebyshev approximation of (1 + 2x) exp(x**2) erfc x", Mathematics of
+Computation 36, 1981.  x**2 is computed in two parts.  The polynomials are minimax fits of the relative error by the
+algorithm of Remez.
 """
 
 import math
 
 import numpy as np
 
-ERF_HIGH_32, ERF_HIGH_64 = 4.0, 6.0  # from here on erf rounds to 1
-ERFC_HIGH_32, ERFC_HIGH_64 = 10.1, 27.3  # and from here on erfc to 0
+ERF_HIGH_32, ERF_HIGH_64 = 4.0, 6.0  # from here on, erf rounds to 1
+ERFC_HIGH_32, ERFC_HIGH_64 = 10.1, 27.3  # from here on, erfc rounds to 0
 CENTRE_32, CENTRE_64 = 2.0, 4.0
 UPPER_BITS_32, UPPER_BITS_64 = 0xFFFFF000, 0xFFFFFFFFF8000000
 
@@ -52,18 +53,18 @@ ERFCX_64 = (
 
 
 def upper(x):
-    """x with the lower half of its mantissa cleared, so that its products with such numbers are exact."""
+    """Return x with the lower half of its mantissa cleared: products of two such numbers are exact."""
     return U(T(x).view(U) & UPPER_BITS).view(T)
 
 
 def erf(x):
-    """Error function, below 1.5 ulp."""
+    """Return the error function of x; the error is below 1.5 ulp."""
     a = abs(x)
     a = ERF_HIGH if a > ERF_HIGH else a
     z = a * a
     p = horner(z, ERF)
     q = horner(a, LOG_ERFC)
-    # exp2(-q), which neither overflows nor becomes subnormal
+    # Compute exp2(-q), which neither overflows nor becomes subnormal.
     k = TO_WHOLE - q
     r = (TO_WHOLE - k) - q
     y = horner(r, EXP2)
@@ -72,12 +73,15 @@ def erf(x):
 
 
 def erfc_32(x):
-    """1 - erf(x), below 2 ulp; the last products in float64, where their roundings do not count."""
+    """Return 1 - erf(x); the error is below 2 ulp.
+
+    The last products are computed in float64, where rounding errors do not matter.
+    """
     a = abs(x)
     a = ERFC_HIGH if a > ERFC_HIGH else a
     t = (a - CENTRE) / (a + CENTRE)
     p = horner(t, ERFCX)
-    # a**2 is exact in float64
+    # a**2 is exact in float64.
     wide = np.float64(a)
     z = wide * wide
     k = TO_WHOLE_64 - z * LOG2E_64
@@ -93,14 +97,14 @@ def erfc_32(x):
 
 
 def erfc_64(x):
-    """1 - erf(x), below 2 ulp; the largest roundings are kept and put right at the end."""
+    """Return 1 - erf(x); the error is below 2 ulp, because the largest rounding errors are corrected at the end."""
     a = abs(x)
     a = ERFC_HIGH if a > ERFC_HIGH else a
     t = (a - CENTRE) / (a + CENTRE)
     p = horner(t, ERFCX)
     d = 1.0 + (a + a)
     factor = p / d
-    # a**2 = z + low to twice the precision
+    # a**2 = z + low, with twice the precision
     z = a * a
     high = upper(a)
     rest = a - high
@@ -114,7 +118,7 @@ def erfc_64(x):
     p = horner(top, EXP)
     rest = p * (top * top) + top
     y = 1.0 + rest
-    # The errors of three roundings: of 1 + rest, of r, and of d (a is above 1/2 where this counts)
+    # The errors of three roundings: of 1 + rest, of r, and of d (which matters only for a above 1/2)
     rest = (rest - (y - 1.0)) + v - y * ((1.0 - (d - (a + a))) / d)
     y = y * factor + rest * factor
     bits = T(t).view(U)

@@ -1,27 +1,28 @@
 """exp, exp2 and expm1: x = n*ln(2) + r with a small r, a polynomial in r, and powers of two made from bits.
 
 The scheme is that of W. J. Cody and W. Waite, "Software Manual for the Elementary Functions", 1980, chapter 6: ln(2)
-in two parts, the first with so few bits that n times it is exact.  The polynomials are minimax fits on |r| <= ln(2)/2
-by the algorithm of Remez.  n comes from the addition of 1.5 * 2**(mantissa bits): the sum rounds to an integer and
-holds it in its low bits; J.-M. Muller et al., "Handbook of Floating-Point Arithmetic", 2nd edition 2018, section 10.2.
+has two parts, and the first has so few bits that its product with n is exact.  The polynomials are minimax fits on |r|
+<= ln(2)/2 by the algorithm of Remez.  n is found by adding 1.5 * 2**(mantissa bits): the sum is rounded to an integer,
+which is in its low bits; J.-M. Muller et al., "Handbook of Floating-Point Arithmetic", 2nd edition 2018, section 10.2.
 """
 
 LOG2E = 1.4426950408889634
 LN2_HI_32, LN2_LO_32 = 0.693145751953125, 1.42860682030941723212e-6
 LN2_HI_64, LN2_LO_64 = 6.93147180369123816490e-01, 1.90821492927058770002e-10
-# 1.5 * 2**(mantissa bits), and twice the bias of the exponent on top: then half of the low bits is a biased exponent.
+# 1.5 * 2**(mantissa bits).  With twice the bias of the exponent added, half of the low bits is a biased exponent.
 TO_WHOLE_32, TO_WHOLE_64 = 12582912.0, 6755399441055744.0
 TO_TWICE_32, TO_TWICE_64 = 12582912.0 + 254, 6755399441055744.0 + 2046
 HALF, ONE = 0.5, 1.0
 MANTISSA_32, MANTISSA_64 = 23, 52
 BIAS_32, BIAS_64 = 127, 1023
 SIGN_BIT_32, SIGN_BIT_64 = 0x80000000, 0x8000000000000000
-# Below the first, exp is 0; above the second, infinite.  Both a little outside, so that the last product decides.
+# Below LOW, exp is 0; above HIGH, it is infinite.  Both are slightly outside of the range, so that the last product
+# decides.
 EXP_LOW_32, EXP_HIGH_32 = -104.5, 89.0
 EXP_LOW_64, EXP_HIGH_64 = -746.0, 710.0
 EXP2_LOW_32, EXP2_HIGH_32 = -151.0, 129.0
 EXP2_LOW_64, EXP2_HIGH_64 = -1076.0, 1025.0
-# Where expm1 has reached -1; and where expm1, sinh and their like are the argument itself.
+# Below LOW, expm1 is -1.  If |x| is below TINY, expm1, sinh and similar functions return x.
 EXPM1_LOW_32, EXPM1_LOW_64 = -20.0, -40.0
 TINY_32, TINY_64 = 6e-8, 1e-16
 
@@ -47,9 +48,9 @@ EXP2_64 = (
 
 
 def exp(x):
-    """e to the x, below 1 ulp."""
-    # Selects in this order keep nan.  The zero is selected: a product that underflows takes 150 cycles on Intel's
-    # processors.
+    """Return e to the power of x; the error is below 1 ulp."""
+    # Selects in this order preserve nan.  The zero is selected instead of computed, because a product that underflows
+    # takes 150 cycles on Intel's processors.
     z = 0.0 if x < EXP_LOW else x
     z = EXP_HIGH if z > EXP_HIGH else z
     t = z * LOG2E + TO_TWICE
@@ -58,7 +59,7 @@ def exp(x):
     r = r - n * LN2_LO
     p = horner(r, EXP)
     y = (p * (r * r) + r) + 1.0
-    # 2**n in two factors, so that subnormal results survive.
+    # 2**n is two factors, so that subnormal results are correct.
     bits = T(t).view(U)
     half = U(bits >> U(1))
     y = y * U(half << MANTISSA).view(T) * U(U(bits - half) << MANTISSA).view(T)
@@ -66,7 +67,7 @@ def exp(x):
 
 
 def exp2(x):
-    """Return 2**x, below 1 ulp; exact for integers."""
+    """Return 2**x; the error is below 1 ulp, and integers x are exact."""
     z = 0.0 if x < EXP2_LOW else x
     z = EXP2_HIGH if z > EXP2_HIGH else z
     t = z + TO_TWICE
@@ -80,7 +81,11 @@ def exp2(x):
 
 
 def expm1(x):
-    """Return exp(x) - 1, below 1.5 ulp: 2**n * expm1(r) + (2**n - 1), halved first so that 2**n does not overflow."""
+    """Return exp(x) - 1; the error is below 1.5 ulp.
+
+    It is 2**n * expm1(r) + (2**n - 1), which is computed with half of 2**n and then doubled, so that 2**n does not
+    overflow.
+    """
     z = EXPM1_LOW if x < EXPM1_LOW else x
     z = EXP_HIGH if z > EXP_HIGH else z
     t = z * LOG2E + TO_WHOLE
@@ -91,5 +96,5 @@ def expm1(x):
     q = p * (r * r) + r
     power = U(U(T(t).view(U) + U(BIAS - U(1))) << MANTISSA).view(T)
     y = power * q + (power - 0.5)
-    # Doubling overflows where exp(x) - 1 does.  Tiny arguments keep their sign and their last bit.
+    # Doubling overflows exactly where exp(x) - 1 overflows.  For tiny x, the result is x itself, also -0.
     return x if abs(x) < TINY else y + y

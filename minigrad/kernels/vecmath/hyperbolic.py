@@ -1,10 +1,10 @@
 """sinh, cosh, tanh and their inverses.
 
-With x = n*ln(2) + r, sinh and cosh are sums of 2**n and 2**-n times sinh(r) and cosh(r), which are short polynomials:
-no division, and no cancellation near 0, where n is 0.  tanh is 1 - 2/(exp(2x) + 1) where that loses no accuracy,
-otherwise a polynomial. The inverses are logarithms of sums: log1p where the sum is near 1, or log in float64 registers
-for float32; the forms are those of J.-M. Muller, "Elementary Functions", 3rd edition 2016, chapter 2.  Polynomials:
-minimax fits by the algorithm of Remez.
+With x = n*ln(2) + r, sinh and cosh are sums of 2**n and 2**-n times sinh(r) and cosh(r), which are short polynomials.
+This needs no division, and there is no cancellation near 0, because n is 0 there.  tanh is 1 - 2/(exp(2x) + 1) where
+that loses no accuracy, otherwise a polynomial.  The inverses are logarithms of sums: log1p if the sum is near 1, or log
+in float64 registers for float32; the forms are those of J.-M. Muller, "Elementary Functions", 3rd edition 2016, chapter
+2.  The polynomials are minimax fits by the algorithm of Remez.
 """
 
 import math
@@ -12,9 +12,9 @@ import math
 import numpy as np
 
 LN2 = 0.6931471805599453
-# Above this sinh is infinite, and still 2**(n - 2) is not.
+# Above this value sinh is infinite, but 2**(n - 2) is still finite.
 SINH_HIGH_32, SINH_HIGH_64 = 89.7, 710.8
-NEGLIGIBLE = 60.0  # n from which 2**-n adds nothing to 2**n
+NEGLIGIBLE = 60.0  # from this n on, adding 2**-n does not change 2**n
 TANH_SPLIT = 0.6
 
 # (sinh(r) - r) / r**3 and (cosh(r) - 1) / r**2 in r**2 on |r| <= ln(2)/2, relative errors below 2**-26 and 2**-64
@@ -53,7 +53,7 @@ ATANH_64 = (
 
 
 def sinh(x):
-    """Hyperbolic sine, below 2 ulp."""
+    """Return the hyperbolic sine of x; the error is below 2 ulp."""
     a = abs(x)
     a = SINH_HIGH if a > SINH_HIGH else a
     t = a * LOG2E + TO_WHOLE
@@ -72,7 +72,7 @@ def sinh(x):
 
 
 def cosh(x):
-    """Hyperbolic cosine, below 1.5 ulp."""
+    """Return the hyperbolic cosine of x; the error is below 1.5 ulp."""
     a = abs(x)
     a = SINH_HIGH if a > SINH_HIGH else a
     t = a * LOG2E + TO_WHOLE
@@ -90,7 +90,7 @@ def cosh(x):
 
 
 def tanh(x):
-    """Hyperbolic tangent, below 1.5 ulp."""
+    """Return the hyperbolic tangent of x; the error is below 1.5 ulp."""
     a = abs(x)
     z = a * a
     p = horner(z, TANH)
@@ -99,14 +99,14 @@ def tanh(x):
 
 
 def asinh_32(x):
-    """Inverse hyperbolic sine, below 1 ulp."""
+    """Return the inverse hyperbolic sine of x; the error is below 1 ulp."""
     a = np.float64(abs(x))
     y = np.float32(log_64(a + np.sqrt(a * a + ONE_64)))
     return x if abs(x) < TINY else math.copysign(y, x)
 
 
 def asinh_64(x):
-    """Inverse hyperbolic sine, below 2 ulp."""
+    """Return the inverse hyperbolic sine of x; the error is below 2 ulp."""
     a = abs(x)
     z = a * a
     y = log1p(a if a > MANY else a + z / (1.0 + np.sqrt(z + 1.0)))
@@ -114,24 +114,27 @@ def asinh_64(x):
 
 
 def acosh_32(x):
-    """Inverse hyperbolic cosine, below 1 ulp; nan below 1."""
+    """Return the inverse hyperbolic cosine; nan below 1; the error is below 1 ulp."""
     z = np.float64(x)
     return np.float32(log_64(z + np.sqrt(z * z - ONE_64))) if x >= 1.0 else NAN
 
 
 def acosh_64(x):
-    """Inverse hyperbolic cosine, below 2 ulp; nan below 1."""
+    """Return the inverse hyperbolic cosine; nan below 1; the error is below 2 ulp."""
     z = x - 1.0
     s = np.sqrt(2.0 * z + z * z)
     w = z + s
-    # The rounding error of the sum, times the derivative of the logarithm
+    # Add the rounding error of the sum, times the derivative of the logarithm.
     y = log1p(x if x > MANY else w) + (((s - w) + z) / (1.0 + w) if x < 3.0 else 0.0)
     y = y + LN2 if x > MANY else y
     return y if x >= 1.0 else NAN
 
 
 def atanh(x):
-    """Inverse hyperbolic tangent, below 2 ulp; nan outside [-1, 1]."""
+    """Return the inverse hyperbolic tangent; the error is below 2 ulp.
+
+    The result is nan outside [-1, 1].
+    """
     a = abs(x)
     z = a * a
     p = horner(z, ATANH)

@@ -1,9 +1,10 @@
 """asin, acos, atan and atan2.
 
-asin(x) for x above 1/2 is pi/2 - 2*asin(sqrt((1 - x)/2)), so one polynomial on [0, 1/2] serves it and acos.  atan2
-folds the plane into the octant 0 <= a <= b, and takes pi/4 away where a/b is above 0.66, so that the polynomial ends
-there; atan is the angle of (1, x).  Both foldings: S. L. Moshier, "Methods and Programs for Mathematical Functions",
-1989, chapter 5. The polynomials are minimax fits of the relative error by the algorithm of Remez.
+For x above 1/2, asin(x) is pi/2 - 2*asin(sqrt((1 - x)/2)), so one polynomial on [0, 1/2] is enough for asin and acos.
+atan2 maps the plane to the octant 0 <= a <= b.  If a/b is above 0.66, it subtracts pi/4 from the angle, so that the
+polynomial is needed only up to 0.66.  atan is the angle of (1, x).  Both mappings are from S. L. Moshier, "Methods and
+Programs for Mathematical Functions", 1989, chapter 5.  The polynomials are minimax fits of the relative error by the
+algorithm of Remez.
 """
 
 import math
@@ -40,7 +41,7 @@ ATAN_64 = (
 
 
 def asin(x):
-    """Arc sine, below 1.5 ulp; nan outside [-1, 1]."""
+    """Return the arc sine of x, nan outside [-1, 1]; the error is below 1.5 ulp."""
     a = abs(x)
     far = a > 0.5
     z = 0.5 - 0.5 * a if far else a * a
@@ -54,7 +55,7 @@ def asin(x):
 
 
 def acos(x):
-    """Arc cosine, below 1.5 ulp; nan outside [-1, 1]."""
+    """Return the arc cosine of x, nan outside [-1, 1]; the error is below 1.5 ulp."""
     a = abs(x)
     far = a > 0.5
     z = 0.5 - 0.5 * a if far else a * a
@@ -67,7 +68,7 @@ def acos(x):
 
 
 def angle(a, b):
-    """The angle of the point (b, a) in the first quadrant, neither both 0 nor both infinite."""
+    """Return the angle of the point (b, a) in the first quadrant, neither both 0 nor both infinite."""
     steep = a > b
     low = b if steep else a
     high = a if steep else b
@@ -81,19 +82,22 @@ def angle(a, b):
 
 
 def atan(x):
-    """Arc tangent, below 1.5 ulp."""
+    """Return the arc tangent of x; the error is below 1.5 ulp."""
     return math.copysign(angle(abs(x), 1.0), x)
 
 
 def atan2(y, x):
-    """The angle of the point (x, y), below 2 ulp; zeros and infinities as IEEE 754-2008 section 9.2.1 says."""
+    """Return the angle of the point (x, y); the error is below 2 ulp.
+
+    For zeros and infinities, the result is that of IEEE 754-2008 section 9.2.1.
+    """
     a = abs(y)
     b = abs(x)
     most = a if a > b else b
     same = a == INFINITY and b == INFINITY
     a = 1.0 if same else a
     b = 1.0 if same or most == 0.0 else b
-    # The sum of two huge sides would overflow, and 0.66 of a subnormal one has too few bits.
+    # The sum of two huge sides would overflow, and 0.66 times a subnormal side has too few bits.
     scale = LIFT if most < SMALLEST_NORMAL + SMALLEST_NORMAL else 1.0
     scale = 0.25 if most > HUGE else scale
     r = angle(a * scale, b * scale)

@@ -1,9 +1,9 @@
 """lgamma, the logarithm of |gamma(x)|.
 
-From 7 on it is Stirling's series.  Below, gamma(x + 1) = x*gamma(x) leads to [1.5, 2.5]: the logarithm of the factors,
-and a polynomial around 2, whose form keeps the zeros at 1 and 2.  float32 computes in float64 registers.  Negative
-arguments take the reflection gamma(x)*gamma(1 - x) = pi/sin(pi*x), with the sine of the distance to the nearest
-integer: `NAME_any` does so, and a loop that finds no such argument runs without it.  Source: M. Abramowitz and I. A.
+From 7 on, it is Stirling's series.  Below 7, gamma(x + 1) = x*gamma(x) leads to [1.5, 2.5]: the result is the logarithm
+of the factors plus a polynomial around 2, whose form preserves the zeros at 1 and 2.  float32 computes in float64
+registers.  For negative arguments, `NAME_any` uses the reflection gamma(x)*gamma(1 - x) = pi/sin(pi*x), with the sine
+of the distance to the nearest integer; a loop without such arguments runs without it.  Source: M. Abramowitz and I. A.
 Stegun, "Handbook of Mathematical Functions", 1964, 6.1.15, 6.1.17 and 6.1.40; minimax fits by the algorithm of Remez.
 """
 
@@ -33,13 +33,13 @@ STIRLING_64 = (
 
 
 def is_below_zero(x):
-    """Whether an argument needs the reflection."""
+    """Return whether an argument needs the reflection."""
     return x < 0.0
 
 
 def lgamma_64(x):
-    """log(gamma(x)) for x >= 0, below 4 ulp."""
-    # The polynomial is evaluated at t + 2; factor is the ratio of gamma there and at x.
+    """Return log(gamma(x)) for x >= 0; the error is below 4 ulp."""
+    # The polynomial is evaluated at t + 2.  factor is the ratio of gamma at t + 2 and at x.
     low = x < 1.5
     lower = x < 0.5
     t = x if lower else (x - 1.0 if low else x - 2.0)
@@ -65,21 +65,21 @@ def lgamma_64(x):
 
 
 def lgamma_32(x):
-    """log(gamma(x)) for x >= 0, below 1 ulp."""
+    """Return log(gamma(x)) for x >= 0; the error is below 1 ulp."""
     return np.float32(lgamma_64(np.float64(x)))
 
 
 def lgamma_any_64(x):
-    """log(|gamma(x)|) of any argument.
+    """Return log(|gamma(x)|) for any x.
 
-    For x < 0 it is the difference of a logarithm of sin(pi*x) and lgamma(|x|), and the error is below 3 ulp of the
-    larger of the two.  Below 4 ulp of the result therefore where the result is at least half as large; near the zeros,
-    which lie between the poles from -2 downwards, the error is an absolute one: 3 ulp of lgamma(|x|).
+    For x < 0, it is the difference of a logarithm of sin(pi*x) and lgamma(|x|), and the error is below 3 ulp of the
+    larger of these two.  So the error is below 4 ulp of the result if the result is at least half as large.  Near the
+    zeros, which are between the poles from -2 downwards, only the absolute error is bounded, by 3 ulp of lgamma(|x|).
     """
     below = x < 0.0
     a = abs(x)
-    # gamma(x) * gamma(1 - x) = pi/sin(pi*x), and from 1/2 on, where a sum with 1 would be rounded, gamma(1 - x) is
-    # a*gamma(a).
+    # gamma(x) * gamma(1 - x) = pi/sin(pi*x).  For a from 1/2 on, 1 + a would be rounded, so gamma(1 - x) is computed
+    # as a*gamma(a).
     near = below & (a < 0.5)
     y = lgamma_64(1.0 + a if near else (a if below else x))
     # The distance to the nearest integer is exact.
@@ -93,5 +93,8 @@ def lgamma_any_64(x):
 
 
 def lgamma_any_32(x):
-    """Return log(|gamma(x)|), below 1 ulp except at the zeros below 0, where the error of float64 counts too."""
+    """Return log(|gamma(x)|) for any x; the error is below 1 ulp, except near the zeros below 0.
+
+    Near these zeros, the error of the float64 computation is added.
+    """
     return np.float32(lgamma_any_64(np.float64(x)))

@@ -1,8 +1,8 @@
 """The logistic function 1/(1 + exp(-x)), with full relative accuracy for x far below 0.
 
-It is e/(1 + e) for x < 0 and 1/(1 + e) above, with e = exp(-|x|) as in `exponential`.  e is at most 1, so its power of
-two can be computed in one step, scaled up by the factor that `normal` takes too.  The polynomial is scaled down by the
-same factor, and their product is subnormal e with one rounding.
+It is e/(1 + e) for x < 0 and 1/(1 + e) otherwise, with e = exp(-|x|) as in `exponential`.  e is at most 1, so its power
+of two can be computed in one step, if it is scaled up by the same factor as in `normal`.  The polynomial is scaled down
+by this factor, so the product is correct also if e is subnormal, with one rounding.
 """
 
 from minigrad.kernels.vecmath.exponential import EXP_32
@@ -18,9 +18,9 @@ EXP_LIFTED_64 = tuple(LIFT_DOWN_64 * c for c in (
 
 
 def logistic(x):
-    """1/(1 + exp(-x)), below 2.5 ulp."""
+    """Return 1/(1 + exp(-x)); the error is below 2.5 ulp."""
     z = -abs(x)
-    # Where e is 0 it is selected, as in `exp`: a product that underflows is slow.
+    # If e is 0, it is selected instead of computed, as in `exp`, because a product that underflows is slow.
     far = z < EXP_LOW
     z = 0.0 if far else z
     t = z * LOG2E + TO_LIFTED

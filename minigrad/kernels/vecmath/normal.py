@@ -1,16 +1,18 @@
 """The normal distribution function, with full relative accuracy in its lower tail.
 
-Phi(-t) for t >= 0 is exp(-t**2/2) times a smooth function that falls from 1/2 like 1/t: here a quotient of two
-polynomials with positive coefficients only, so that nothing cancels and one division is all.  t**2/2 is taken in two
-parts, the first exact, the second added to the reduced argument of exp: one rounding of t**2 would cost t**2/2 units.
-The quotients are minimax fits of the relative error by the algorithm of Remez, through 1/2 at 0.
+For t >= 0, Phi(-t) is exp(-t**2/2) times a smooth function that decreases from 1/2 like 1/t.  Here this function is a
+quotient of two polynomials with only positive coefficients, so there is no cancellation, and one division is enough.
+t**2/2 has two parts: the first is exact, and the second is added to the reduced argument of exp.  A rounding of t**2
+would instead cost an error of t**2/2 units.  The quotients are minimax fits of the relative error by the algorithm of
+Remez, with the value 1/2 at 0.
 """
 
 from minigrad.kernels.vecmath.exponential import EXP_32, EXP_64, LN2_HI_32, LN2_HI_64, LN2_LO_32, LN2_LO_64, LOG2E
 
-NORMAL_END_32, NORMAL_END_64 = 14.4, 39.0  # from here on the tail rounds to 0
-# The result is a normal number times a power of two: the first polynomial holds 2**-64 or 2**-600, and the power, made
-# in one step, is larger by as much.  Its bias goes on top of the 1.5 * 2**(mantissa bits) that makes a number whole.
+NORMAL_END_32, NORMAL_END_64 = 14.4, 39.0  # from here on, the tail rounds to 0
+# The first polynomial contains the factor 2**-64 or 2**-600, and the power of two, which is computed in one step, is
+# larger by this factor, so it is never subnormal.  The bias of the power is added to the 1.5 * 2**(mantissa bits) that
+# rounds a number to an integer.
 TO_LIFTED_32, TO_LIFTED_64 = 12582912.0 + 127 + 64, 6755399441055744.0 + 1023 + 600
 HALF_LOG2E = LOG2E / 2
 TWICE_LN2_HI_32, TWICE_LN2_LO_32 = 2 * LN2_HI_32, 2 * LN2_LO_32
@@ -39,14 +41,17 @@ TAIL_BELOW_64 = (
 
 
 def normal_cdf(x):
-    """The probability that a normal number is at most x, below 6 ulp in float32 and 7 ulp in float64; 2 for x > 0."""
+    """Return the probability that a normally distributed number is at most x.
+
+    The error is below 6 ulp in float32 and 7 ulp in float64, and below 2 ulp for x > 0.
+    """
     t = abs(x)
     t = NORMAL_END if t > NORMAL_END else t
     high = upper(t)
     z = high * high
     k = TO_LIFTED - z * HALF_LOG2E
     n = k - TO_LIFTED
-    # exp(-t**2/2) = 2**n * exp(-r/2); the low part of t**2 comes last.
+    # exp(-t**2/2) = 2**n * exp(-r/2); the low part of t**2 is added last.
     r = z + n * TWICE_LN2_HI
     r = r + n * TWICE_LN2_LO
     r = r + (t - high) * (t + high)

@@ -1,11 +1,12 @@
 """pow and cbrt.
 
-pow(x, y) is exp(y*log(x)), and the product must be known to 2**-24 or 2**-53 absolutely.  float32 does it in float64
-registers, to base 2.  float64 keeps log(x) as the sum of a number of 26 bits and a rest, by s = f/(2 + f) in two parts
-and a polynomial in s**2: the scheme of fdlibm's e_pow.c (Sun Microsystems, 1993), on one interval.  There s is taken
-times 2/3, so that the logarithm begins with 3 + 9/4*s**2, which short numbers hold.  Halves of 26 bits multiply
-exactly: T. J. Dekker, Numerische Mathematik 18, 1971.  The table of special cases is that of IEEE 754-2008 section
-9.2.1.  cbrt iterates 1/cube root, which needs no division: Newton's method from a polynomial of 8 bits.
+pow(x, y) is exp(y*log(x)), and the absolute error of this product must be at most 2**-24 or 2**-53.  float32 computes
+it in float64 registers, to base 2.  float64 represents log(x) as the sum of a number of 26 bits and a rest, using s =
+f/(2 + f) in two parts and a polynomial in s**2: the scheme of fdlibm's e_pow.c (Sun Microsystems, 1993), on one
+interval.  There s is multiplied by 2/3, so that the logarithm begins with 3 + 9/4*s**2, whose constants have few bits.
+Products of two numbers of 26 bits are exact: T. J. Dekker, Numerische Mathematik 18, 1971.  The table of special cases
+is that of IEEE 754-2008 section 9.2.1.  cbrt iterates the reciprocal of the cube root, which needs no division:
+Newton's method from a polynomial with 8 correct bits.
 """
 
 import math
@@ -41,23 +42,32 @@ CBRT = (
 
 
 def is_usual(a):
-    """Whether a number is finite and above 0; a has no sign."""
+    """Return whether a number is finite and above 0; it must not be negative."""
     return U(T(a).view(U) - U(1)) < U(INFINITE_BITS - U(1))
 
 
 def bounded_exponent(y):
-    """The exponent in bounds: beyond 1e25 a power is 0, 1 or infinite, and infinity times log(1) would be nan."""
+    """Return the exponent clipped to [-1e25, 1e25].
+
+    Beyond these bounds a power is 0, 1 or infinite, but infinity times log(1) would be nan.
+    """
     return min(max(y, -ENOUGH), ENOUGH)
 
 
 def effective_exponent(a, v):
-    """The bounded exponent v, or for a base of 0 or infinity one that leads from any logarithm to 0 or infinity."""
+    """Return the bounded exponent v for a usual base.
+
+    For a base of 0 or infinity, return an exponent that leads from any logarithm to 0 or infinity.
+    """
     return v if is_usual(a) else math.copysign(ENOUGH, v)
 
 
 def pow_edges(x, y, v, r):
-    """x to the y, given the bounded exponent v and r = |x| to the y: the table of IEEE 754."""
-    # The remainder of v after pairs: 1 for an odd number, 0 for an even one; all large numbers are even.
+    """Return r with the special cases of IEEE 754's pow.
+
+    v is the bounded exponent, and r is |x| to the power of y.
+    """
+    # v modulo 2: 1 for an odd integer, 0 for an even integer; all large floats are even integers.
     pairs = 0.5 * v
     left = v - 2.0 * np.floor(pairs)
     r = U(T(r).view(U) ^ (U(T(x).view(U) & SIGN_BIT) if left == 1.0 else U(0))).view(T)
@@ -67,7 +77,7 @@ def pow_edges(x, y, v, r):
 
 
 def pow_32(x, y):
-    """x to the y, below 1 ulp."""
+    """Return x to the power of y; the error is below 1 ulp."""
     a = np.float64(abs(x))
     bits = np.uint64(np.float64(a).view(np.uint64) + ROOT_SHIFT_64)
     k = np.uint64(np.uint64(bits >> MANTISSA_64) | WHOLE_BITS_64).view(np.float64) - WHOLE_BIAS_64
@@ -86,7 +96,10 @@ def pow_32(x, y):
 
 
 def pow_64(x, y):
-    """x to the y, below 2 ulp; exact where the result is a float64."""
+    """Return x to the power of y; the error is below 2 ulp.
+
+    The result is exact if the power is a float64.
+    """
     a = abs(x)
     small = a < SMALLEST_NORMAL
     bits = U(T(a * LIFT if small else a).view(U) + ROOT_SHIFT)
@@ -119,7 +132,7 @@ def pow_64(x, y):
     top = upper(w)
     first = min(max(top * head, POW_LOW), POW_HIGH)
     second = min(max((w - top) * head + w * rest, -1.0), 1.0)
-    # which is n*ln(2) + high + low
+    # y * log(|x|) = n*ln(2) + high + low
     t = first * LOG2E + TO_TWICE
     n = t - TO_TWICE
     high = first - n * LN2_HI
@@ -134,13 +147,13 @@ def pow_64(x, y):
 
 
 def cbrt(x):
-    """Cube root, below 1 ulp."""
+    """Return the cube root of x; the error is below 1 ulp."""
     a = abs(x)
     small = a < SMALLEST_NORMAL
     bits = U(T(a * LIFT if small else a).view(U) + ROOT_SHIFT)
     k = U(U(bits >> MANTISSA) | WHOLE_BITS).view(T) - (WHOLE_BIAS + LIFTED if small else WHOLE_BIAS)
     m = U(U(bits & MANTISSA_BITS) + ROOT_BITS).view(T)
-    # k = 3n + a remainder of -1, 0 or 1, which m takes
+    # k = 3n + a remainder of -1, 0 or 1; m is multiplied by 2 to the power of the remainder.
     t = k * THIRD + TO_WHOLE
     n = t - TO_WHOLE
     k = k - 3.0 * n

@@ -219,7 +219,7 @@ def pack_padded_sequence(
         sizes = sizes[order]
     elif (np.diff(sizes) > 0).any():
         raise ArgumentError(
-            "pack_padded_sequence: lengths must fall with enforce_sorted=True; pass enforce_sorted=False"
+            "pack_padded_sequence: enforce_sorted=True requires lengths in descending order; pass enforce_sorted=False"
         )
     columns = np.arange(batch) if order is None else order
     counts = (sizes[None, :] > np.arange(sizes.max())[:, None]).sum(1)

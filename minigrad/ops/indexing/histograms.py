@@ -129,6 +129,6 @@ def edges_of(name: str, x: Tensor, bins: Any, limits: Any) -> Tensor:
     low, high = (low - 0.5, high + 0.5) if low == high else (low, high)
     if not isinstance(bins, int) or bins < 1 or not low < high or not isfinite(high - low):
         raise ArgumentError(
-            f"{name}: expected bins > 0 and a finite range that rises, got {bins}, {low}, {high}", op=name
+            f"{name}: expected bins > 0 and a finite range with low < high, got {bins}, {low}, {high}", op=name
         )
     return tensor(np.linspace(low, high, bins + 1), dtype=x.dtype, device=x.device)

@@ -56,8 +56,8 @@ def tallied(mask: Tensor) -> tuple[Tensor, int]:
     """Return the tally of a mask, and the number of True elements.  Raises GradientError inside a transform."""
     if isinstance(mask, Tracer):
         raise GradientError(
-            f"how many elements a mask chooses depends on its values, and {describe(mask)} belongs to a transform, "
-            f"which needs shapes that do not; choose with mg.where"
+            f"the mask {describe(mask)} belongs to a transform, but the number of its True elements depends on its "
+            f"values, and a shape must not; use mg.where"
         )
     parts = _parts(mask)
     starts = tally(mask, parts=parts)

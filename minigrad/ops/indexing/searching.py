@@ -38,7 +38,7 @@ def searchsorted(
     if side not in (None, "left", "right") or (side == "left" and right):
         raise ArgumentError(f"searchsorted: side must be 'left' or 'right', and agree with right, got {side!r}")
     if not rows.ndim or (rows.ndim > 1 and rows.shape[:-1] != x.shape[:-1]):
-        raise ShapeError(f"searchsorted: the rows of {describe(rows)} and of {describe(x)} must be as many")
+        raise ShapeError(f"searchsorted: {describe(rows)} and {describe(x)} must have the same number of rows")
     if sorter is not None:
         rows = gather(rows, -1, sorter)
     values = reshape(x, (x.numel(),)) if rows.ndim == 1 else x
@@ -91,7 +91,7 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: Size = 0) 
         raise ShapeError(f"bincount: {describe(weights)} must have the shape of {describe(input)}", op="bincount")
     n = input.numel()
     if n and amin(input).item() < 0:
-        raise ArgumentError(f"bincount: {describe(input)} has a negative number", op="bincount")
+        raise ArgumentError(f"bincount: expected no negative numbers in {describe(input)}", op="bincount")
     size = max(int(amax(input).item()) + 1 if n else 0, minlength)
     if weights is None or not n:  # without elements the counts are int64, also with weights
         shares = ones_like(input, dtype=int64)

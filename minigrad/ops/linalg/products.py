@@ -188,7 +188,9 @@ def _addmm_dtype(op: Op, specs: tuple[Spec, ...], *, alpha: float, beta: float) 
     """Return the promoted dtype.  Raises DTypeError for bool, and for float factors of an integer product."""
     dtype = common(specs)
     if dtype.kind == "bool":
-        raise DTypeError(f"{op.label}: got {', '.join(map(repr, specs))}; a sum of products needs numbers", op=op.label)
+        raise DTypeError(
+            f"{op.label}: got {', '.join(map(repr, specs))}; it needs numbers, not bool; use .to(mg.int64)", op=op.label
+        )
     for name, factor in (("alpha", alpha), ("beta", beta)):
         if not isinstance(factor, int if dtype.is_int else (int, float)):
             raise DTypeError(

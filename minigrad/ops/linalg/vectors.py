@@ -164,7 +164,7 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Scalar = 1, a
     """Return beta * input + alpha * the sum over the batch of batch1 @ batch2; see `addmm`."""
     if batch1.ndim != 3 or batch2.ndim != 3 or batch1.shape[0] != batch2.shape[0]:
         raise ShapeError(
-            f"addbmm: expected as many matrices, got {describe(batch1)} and {describe(batch2)}", op="addbmm"
+            f"addbmm: expected the same number of matrices, got {describe(batch1)} and {describe(batch2)}", op="addbmm"
         )
     if batch1.shape[2] != batch2.shape[1]:
         raise ShapeError(f"addbmm: {describe(batch1)} @ {describe(batch2)}: the inner sizes differ", op="addbmm")

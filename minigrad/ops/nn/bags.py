@@ -118,7 +118,8 @@ def expect_bags(input: Tensor, offsets: Tensor | None, ends: bool) -> tuple[Tens
     bags, length = len(values) - bool(ends), input.shape[0]
     if bags < 0 or (values[1:] < values[:-1]).any() or values[:1].any() or (values > length).any():
         raise ArgumentError(
-            f"embedding_bag: offsets must rise from 0 to at most {length}, got {values.tolist()}", op="embedding_bag"
+            f"embedding_bag: offsets must increase from 0 to at most {length}, got {values.tolist()}",
+            op="embedding_bag",
         )
     length = int(values[-1]) if ends else length
     starts, flat = narrow(offsets, 0, 0, bags).to(int64), narrow(flat, 0, 0, length)

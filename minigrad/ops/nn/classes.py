@@ -31,7 +31,7 @@ def class_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
     """Return the promoted dtype of the operands except the last, which contains the classes and must be integer."""
     *floats, target = specs
     if not target.dtype.is_int:
-        raise refuse(op, specs, "class numbers need an integer dtype")
+        raise refuse(op, specs, "class indices need an integer dtype; convert with .to(mg.int64)")
     dtype = common(floats)
     if not dtype.is_float:
         raise refuse(op, specs, "a floating dtype is needed; convert with .to(mg.float32)")

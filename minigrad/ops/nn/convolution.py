@@ -36,7 +36,9 @@ IntOrInts = int | Sequence[int]
 def _dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
     dtype = common(specs)
     if dtype.kind == "bool":
-        raise DTypeError(f"{op.label}: got {', '.join(map(repr, specs))}; a sum of products needs numbers", op=op.label)
+        raise DTypeError(
+            f"{op.label}: got {', '.join(map(repr, specs))}; it needs numbers, not bool; use .to(mg.int64)", op=op.label
+        )
     return dtype
 
 
@@ -259,7 +261,9 @@ def _groups(name: str, groups: Any) -> int:
 
 def _check_dims(name: str, dims: int, x: Tensor, weight: Tensor) -> None:
     if x.dtype.kind == weight.dtype.kind == "bool":
-        raise DTypeError(f"{name}: got {describe(x)}, {describe(weight)}; a sum of products needs numbers", op=name)
+        raise DTypeError(
+            f"{name}: got {describe(x)}, {describe(weight)}; it needs numbers, not bool; use .to(mg.int64)", op=name
+        )
     if x.ndim not in (dims + 1, dims + 2) or weight.ndim != dims + 2:
         raise ShapeError(
             f"{name}: expected an input of {dims + 1} or {dims + 2} dims and a weight of {dims + 2}, got "

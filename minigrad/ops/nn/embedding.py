@@ -95,7 +95,7 @@ def embedding(
     if weight.ndim != 2:
         raise ShapeError(f"embedding: the table of rows must have 2 dims, got {describe(weight)}", op="embedding")
     if not input.dtype.is_int:
-        raise DTypeError(f"embedding: the numbers of rows need an integer dtype, got {describe(input)}", op="embedding")
+        raise DTypeError(f"embedding: row indices need an integer dtype, got {describe(input)}", op="embedding")
     if sparse:
         raise ArgumentError(
             f"embedding: sparse=True is not offered, the gradient of {describe(weight)} is dense; leave it out",

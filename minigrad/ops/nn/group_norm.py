@@ -45,7 +45,8 @@ def group_norm(
     n, channels, *sizes = input.shape
     if num_groups == 0 or channels % num_groups:
         raise ArgumentError(
-            f"group_norm: {channels} channels of {describe(input)} do not make {num_groups} groups", op="group_norm"
+            f"group_norm: the {channels} channels of {describe(input)} must be a multiple of {num_groups} groups",
+            op="group_norm",
         )
     size = channels // num_groups * prod(sizes)
     if n * size == 1:

@@ -204,7 +204,7 @@ def _expect_loss(name: str, x: Tensor, weight: Tensor | None) -> tuple[Tensor, i
 
 def _expect_classes(name: str, x: Tensor, target: Tensor, dim: int) -> None:
     if not target.dtype.is_int:
-        raise DTypeError(f"{name}: class numbers need an integer dtype, got {describe(target)} for {describe(x)}")
+        raise DTypeError(f"{name}: class indices need an integer dtype, got {describe(target)} for {describe(x)}")
     if target.shape != (*x.shape[:dim], *x.shape[dim + 1 :]):
         raise ShapeError(
             f"{name}: {describe(target)} must have the shape of {describe(x)} without the class dim {dim}", op=name

@@ -84,6 +84,6 @@ def expect_rows(name: str, x: Tensor, target: Tensor, shape: tuple[int, ...]) ->
     if x.ndim > 2 or (target.shape != shape and (shape, target.shape) != ((), (1,))):
         raise ShapeError(f"{name}: {describe(x)} needs 2 dims at most, and target {describe(target)} {shape}", op=name)
     if not x.dtype.is_float or not target.dtype.is_int:
-        raise DTypeError(f"{name}: expected floats and class numbers, got {describe(x)}, {describe(target)}", op=name)
+        raise DTypeError(f"{name}: expected floats and class indices, got {describe(x)}, {describe(target)}", op=name)
     rows = x if x.ndim == 2 else x.reshape(1, x.numel())
     return rows, target.reshape(target.numel()).to(int64)

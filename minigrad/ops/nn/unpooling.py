@@ -63,7 +63,9 @@ def unpooled(
     if output_size is not None:
         wanted = per_dim(name, "output_size", tuple(output_size)[-dims:], dims, 1)
         if any(abs(m - n) >= s for m, n, s in zip(wanted, size, steps, strict=True)):
-            raise ShapeError(f"{name}: output_size {wanted} must be {size} to less than a stride {steps}", op=name)
+            raise ShapeError(
+                f"{name}: output_size must differ from {size} by less than the stride {steps}, got {wanted}", op=name
+            )
         size = wanted
     if min(size) < 1:
         raise ShapeError(f"{name}: {describe(x)} has no elements of windows {taps} with padding {pads}", op=name)

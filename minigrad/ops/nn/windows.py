@@ -35,7 +35,9 @@ Ints = tuple[int, ...]
 
 def _numbers(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
     if specs[0].dtype.kind == "bool":
-        raise DTypeError(f"{op.label}: got {specs[0]!r}; the largest of a window needs numbers", op=op.label)
+        raise DTypeError(
+            f"{op.label}: got {specs[0]!r}; a maximum needs numbers; convert with .to(mg.int64)", op=op.label
+        )
     return specs[0].dtype
 
 
@@ -45,7 +47,9 @@ def _numbers_and_positions(op: Op, specs: tuple[Spec, ...], **params: Any) -> tu
 
 def _floats(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
     if not specs[0].dtype.is_float:
-        raise DTypeError(f"{op.label}: got {specs[0]!r}; a mean needs floats", op=op.label)
+        raise DTypeError(
+            f"{op.label}: got {specs[0]!r}; a mean needs floats; convert with .to(mg.float32)", op=op.label
+        )
     return specs[0].dtype
 
 
@@ -164,7 +168,9 @@ def weighted(x: Tensor, d: int, index: Any, weight: Any) -> Tensor:
 def wide_floats(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
     """Return the dtype of the first operand.  Raises DTypeError unless it is float32 or float64."""
     if not specs[0].dtype.is_float or specs[0].dtype.itemsize < 4:
-        raise DTypeError(f"{op.label}: got {specs[0]!r}; sums of products need float32 or float64", op=op.label)
+        raise DTypeError(
+            f"{op.label}: got {specs[0]!r}; it needs float32 or float64; convert with .to(mg.float32)", op=op.label
+        )
     return specs[0].dtype
 
 
