@@ -1,4 +1,4 @@
-"""A backend's requests as functions: what tests of kernels and of the contract call.
+"""Functions that make the requests of a backend, for tests of kernels and of the contract.
 
 `asking(backend).gather(out, x, index, 1)` prepares `Gather(1)`.  Launches of what takes scalars take Python's numbers.
 """

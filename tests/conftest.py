@@ -26,7 +26,7 @@ pytest_plugins = ["kernel_budget"]
 
 @pytest.fixture
 def float64() -> Iterator[None]:
-    """Numbers become float64, the dtype of the op table, so that its kernels serve where the dtype does not matter."""
+    """Make float64 the default float: it is the dtype of the op table, so its kernels can be used again."""
     before = mg.default_float()
     mg.set_default_float("float64")
     yield
@@ -35,7 +35,7 @@ def float64() -> Iterator[None]:
 
 @pytest.fixture
 def reference() -> Iterator[None]:
-    """Tensors are made on the reference device, which compiles nothing."""
+    """Create tensors on the reference device, which compiles nothing."""
     before = mg.default_device()
     mg.set_default_device("reference")
     yield
@@ -44,7 +44,7 @@ def reference() -> Iterator[None]:
 
 @pytest.fixture
 def serial() -> Iterator[None]:
-    """No kernel runs on all threads, however large its operands: parallel ones take long to compile."""
+    """Run every kernel on one thread, whatever the size of its operands, because parallel kernels compile slowly."""
     with mg.override(parallel_threshold=1 << 60):
         yield
 
@@ -54,7 +54,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect what the marks leave out."""
+    """Deselect the items that the marks `shared` and `once` leave out."""
     if config.getoption("--full"):
         return
     by_test: dict[Any, list[Any]] = {}
@@ -71,7 +71,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection(session: pytest.Session) -> Iterator[None]:
-    """Let no collection of garbage walk through the tests: millions of objects, which take four seconds each time."""
+    """Disable garbage collection, which would traverse millions of test items for four seconds each time."""
     gc.disable()
     try:
         return (yield)
@@ -82,19 +82,19 @@ def pytest_collection(session: pytest.Session) -> Iterator[None]:
 
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    """At the end of a file, do the same with what has come to stay, such as Numba's tables."""
+    """At the end of a file, exclude the remaining objects, such as Numba's tables, from garbage collection."""
     if nextitem is None or nextitem.path != item.path:
         freeze()
 
 
 def freeze() -> None:
-    """Leave out all objects that live now from later collections of garbage."""
+    """Exclude all objects that exist now from later garbage collections."""
     gc.collect()
     gc.freeze()
 
 
 def chosen(group: list[Any]) -> Iterable[Any]:
-    """Of the items of one test function, those that its marks let run."""
+    """Return the items of one test function that its marks select."""
     for mark in group[0].iter_markers("shared"):
         group = [item for item in group if mark.kwargs["by"](**wanted(mark.kwargs["by"], item))]
     for mark in group[0].iter_markers("once") if group else ():
@@ -105,19 +105,19 @@ def chosen(group: list[Any]) -> Iterable[Any]:
 
 
 def wanted(function: Any, item: Any) -> dict[str, Any]:
-    """Those parameters of an item that a function takes and the item has; `test` is the name of the test function."""
+    """Return the parameters of an item that a function takes; `test` is the name of the test function."""
     names = function.__code__.co_varnames[: function.__code__.co_argcount]
     known = {"test": item.originalname, **getattr(getattr(item, "callspec", None), "params", {})}
     return {name: known[name] for name in names if name in known}
 
 
 def text(value: Any) -> str:
-    """What a parameter's value is called."""
+    """Return the name of a parameter's value."""
     return str(getattr(value, "__name__", None) or getattr(value, "name", None) or value)
 
 
 def cover(tuples: list[tuple[str, ...]]) -> set[tuple[str, ...]]:
-    """Few of the tuples, so that each value stands at each place where it can; the same ones for the same list."""
+    """Return a few tuples that contain each value at each of its positions; equal lists have equal results."""
     left = {(place, value) for values in tuples for place, value in enumerate(values)}
     found = set()
     for new in range(len(tuples[0]), 0, -1):

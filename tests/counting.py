@@ -1,4 +1,4 @@
-"""A transform that writes down the calls of ops on its values: what a transform looks like from the door."""
+"""A transform that records the ops that are called on its values, built only from the public interface."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from minigrad.runtime.tracers import Tracer, Transform
 
 
 class Counted(Tracer):
-    """A tensor whose ops are written down."""
+    """A tensor whose ops are recorded in a list."""
 
     __slots__ = ("inner",)
 
@@ -29,7 +29,7 @@ class Counting(Transform):
 
     @property
     def seen(self) -> list[str]:
-        """The labels of the ops."""
+        """Return the labels of the ops."""
         return [op.label for op, *_ in self.calls]
 
     def call(self, op: Op, operands: tuple[Tensor, ...], params: dict[str, Any]) -> Any:
@@ -45,6 +45,6 @@ class Counting(Transform):
 
 
 def both(x: Tensor) -> tuple[Counting, Counted]:
-    """A transform, and x in it."""
+    """Return a transform, and x inside it."""
     transform = Counting()
     return transform, Counted(transform, x)

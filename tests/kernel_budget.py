@@ -1,4 +1,4 @@
-"""How many kernels a run of the tests loads: each is a second of a cold run, so a default run has a budget.
+"""The number of kernels that a test run loads: each costs a second in a cold run, so a default run has a limit.
 
 Every process of the run tells at its end which kernels each test file was the first to load.  Kernels that only
 programs in processes of their own load are counted when they are compiled: by the files that are new in the cache.
@@ -36,23 +36,23 @@ class Budget:
         self.loaded: dict[str, list[str]] = {}
 
     def look(self, file: str) -> None:
-        """Write the kernels that have come since the last look down as those of a test file."""
+        """Count the kernels that were loaded since the last call for a test file."""
         here = {Path(name).stem for name in list(store.loaded)}
         self.loaded.setdefault(file, []).extend(sorted(here - self.known))
         self.known |= here
 
     def merge(self, loaded: dict[str, list[str]]) -> None:
-        """Add what another process has loaded."""
+        """Add the kernels that another process has loaded."""
         for file, names in loaded.items():
             self.loaded.setdefault(file, []).extend(names)
 
     def total(self) -> tuple[int, int]:
-        """All kernels, and how many of them were compiled in this run."""
+        """Return the count of all kernels, and of those that were compiled in this run."""
         new = on_disk() - self.before
         return len(new.union(*self.loaded.values())), len(new)
 
     def verdict(self) -> str:
-        """The sentence for a run over the budget, or ""."""
+        """Return the message for a run over the budget, or ""."""
         total, _ = self.total()
         if self.limit is None or total <= self.limit:
             return ""
@@ -62,14 +62,14 @@ class Budget:
 
 
 def narrowed(config: pytest.Config) -> bool:
-    """Whether some tests were chosen by path, name or mark."""
+    """Return whether tests were selected by path, name or mark."""
     options = ("keyword", "markexpr", "deselect", "ignore", "ignore_glob", "lf", "collectonly")
     chosen = [Path(argument).name for argument in config.args if config.args_source.name != "TESTPATHS"]
     return any(config.getoption(name, None) for name in options) or chosen not in ([], ["tests"])
 
 
 def on_disk() -> set[str]:
-    """The kernels that the cache has."""
+    """Return the kernels in the cache."""
     return {path.stem for path in (settings.cache_dir / "kernels").glob("[!.]*.py")}
 
 
@@ -83,20 +83,20 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> None:
-    """The end of a test file, or of its part of the run."""
+    """Count the kernels at the end of a test file, or of its part of the run."""
     if nextitem is None or nextitem.path != item.path:
         item.config.stash[BUDGET].look(item.location[0])
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any, error: Any) -> None:
-    """A worker's count, in the process that gathers."""
+    """Add a worker's count in the process that gathers the counts."""
     node.config.stash[BUDGET].merge(getattr(node, "workeroutput", {}).get("kernels", {}))
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
-    """A worker reports; the others judge."""
+    """Report the count in a worker; check it against the budget in the main process."""
     budget = session.config.stash[BUDGET]
     if budget.worker:
         session.config.workeroutput["kernels"] = budget.loaded  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""The same values in different layouts: what an op must not care about.
+"""The same values in different layouts, which must not change the result of an op.
 
 Each maker takes a contiguous tensor and gives one with the same shape and values that lies otherwise in memory.  They
 are views of copies, made by differentiable ops, so a gradient check can put one between a Var and the op.
@@ -14,19 +14,19 @@ from minigrad.runtime.tensor import Tensor
 
 
 def dense(x: Tensor) -> Tensor:
-    """As it is."""
+    """Return the array as it is."""
     return x
 
 
 def transposed(x: Tensor) -> Tensor:
-    """Column-major: strides rise."""
+    """Return a column-major array, whose strides increase."""
     order = tuple(range(x.ndim - 1, -1, -1))
     y: Any = x
     return y.permute(order).clone().permute(order)
 
 
 def stepped(x: Tensor) -> Tensor:
-    """Every second element of a buffer, along the last dim."""
+    """Return every second element of a buffer, along the last dim."""
     y: Any = x
     if x.ndim == 0:
         return x
@@ -35,21 +35,21 @@ def stepped(x: Tensor) -> Tensor:
 
 
 def negative(x: Tensor) -> Tensor:
-    """Stored backwards along every dim: strides fall."""
+    """Return an array that is stored backwards along every dim, so all strides are negative."""
     dims = tuple(range(x.ndim))
     y: Any = x
     return y if x.ndim == 0 else y.flip(dims).clone().flip(dims)
 
 
 def offset(x: Tensor) -> Tensor:
-    """Inside a larger buffer, not at its beginning."""
+    """Return an array inside a larger buffer, not at its beginning."""
     y: Any = x.reshape(1) if x.ndim == 0 else x
     inside = cat([y, y, y], 0).narrow(0, y.shape[0], y.shape[0])
     return inside.select(0, 0) if x.ndim == 0 else inside
 
 
 def inner_gap(x: Tensor) -> Tensor:
-    """Rows of a wider matrix: merging the dims is impossible."""
+    """Return rows of a wider matrix, so that its dims cannot be merged."""
     y: Any = x
     return y if x.ndim == 0 else cat([y, y], -1).narrow(-1, 0, x.shape[-1])
 
@@ -60,7 +60,7 @@ LAYOUTS: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 def broadcast(x: Tensor) -> Tensor:
-    """Stride 0: the first slice of each dim stretched over it (the values change)."""
+    """Return the first slice of each dim, expanded with stride 0; this changes the values."""
     y: Any = x
     for d in range(x.ndim):
         y = y.narrow(d, 0, min(1, x.shape[d]))

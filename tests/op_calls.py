@@ -26,8 +26,11 @@ from minigrad.runtime.graph import Output
 
 @dataclass(frozen=True)
 class OpCall:
-    """One call.  primals: one an operand, without their history; results: likewise.  node: its place in the graph, None
-    for one that was not recorded."""
+    """One call of an op.
+
+    primals: one value per operand, without history.  results: one value per result, without history.  node: its node in
+    the graph, None for a call that was not recorded.
+    """
 
     op: Op
     params: dict[str, Any]
@@ -39,14 +42,14 @@ class OpCall:
         return f"{self.op.name}({', '.join(f'{x.dtype}{x.shape}' for x in self.primals)}, {self.params})"
 
     def again(self, primals: Sequence[Any]) -> tuple[Any, ...]:
-        """The results of the op for other operands."""
+        """Return the results of the op for other operands."""
         found = apply(self.op, tuple(primals), self.params)
         return (found,) if self.op.result is None else tuple(found)
 
 
 @contextmanager
 def everything_kept() -> Iterator[None]:
-    """Every op keeps its operands and results, whatever its rules ask for."""
+    """Make every op save its operands and results, whatever its rules need."""
     optional = [op for op in mg.schema.values() if op.signature is not None and op.signature.optional and op.rules]
     for op in optional:
         for given in itertools.product((True, False), repeat=len(op.signature.optional)):
@@ -67,7 +70,7 @@ def everything_kept() -> Iterator[None]:
 
 
 def leaves(row: Row, seed: int = 0) -> list[Any]:
-    """The operands of a row on `reference`: floats as Vars of float64."""
+    """Return the operands of a row on `reference`: float64 Vars, or boolean tensors."""
     return [
         mg.tensor(v, device="reference") if v.dtype == bool else mg.Var(v, dtype="float64", device="reference")
         for v in arrays(row, seed=seed)
@@ -75,7 +78,7 @@ def leaves(row: Row, seed: int = 0) -> list[Any]:
 
 
 def calls_of(y: Any) -> list[OpCall]:
-    """The calls that y was computed by, in order.  They must have been made with everything kept."""
+    """Return the calls that computed y, in order.  They must have been made under `everything_kept`."""
     nodes, _ = reachable([node_of(y)]) if y.requires_grad else ([], [])
     found = []
     for node in reversed(nodes):
@@ -86,7 +89,7 @@ def calls_of(y: Any) -> list[OpCall]:
 
 
 def result_of(parent: Any) -> Any:
-    """The value at the end of an edge."""
+    """Return the value at the end of an edge."""
     if parent.__class__ is Output:
         return parent.node.saved[parent.index]
     return parent if isinstance(parent, mg.Tensor) else parent.saved[0]
@@ -94,8 +97,11 @@ def result_of(parent: Any) -> Any:
 
 @functools.cache
 def calls(row: Row) -> tuple[OpCall, ...]:
-    """The calls that a smooth row makes for its operands; where it proves more ops than those, the calls of its
-    gradient.  Those of a row of a slope's op, which is not recorded, are heard on the way."""
+    """Return the calls that a smooth row makes for its operands.
+
+    If the row proves more ops than these, the calls of its gradient follow.  The calls of a row of a backward op, which
+    is not recorded, are noted while it runs.
+    """
     if row.slope:
         level = Counting()
         row.fn(*[Counted(level, x.detach()) for x in leaves(row)])
@@ -114,24 +120,24 @@ def calls(row: Row) -> tuple[OpCall, ...]:
 
 
 def like(x: Any, rng: np.random.Generator) -> Any:
-    """Random numbers in the shape and dtype of x, none near 0, and never all ones."""
+    """Return random numbers with the shape and dtype of x, none near 0, and never all ones."""
     values = rng.uniform(0.3, 1.7, x.shape) * rng.choice([-1.0, 1.0], x.shape)
     return mg.tensor(values, dtype=x.dtype, device=x.device)
 
 
 def lying_otherwise(x: Any) -> Any:
-    """The same numbers with gaps between them, dims in reverse order in memory, and something else in front."""
+    """Return the same numbers with gaps between them, dims in reverse order in memory, and other data before them."""
     back = tuple(range(x.ndim))[::-1]
     turned = x.permute(back)
     return mg.stack([-turned, turned], x.ndim).select(x.ndim, 1).permute(back)
 
 
 def lying_behind(x: Any) -> Any:
-    """The same numbers, dense, with something else in front."""
+    """Return the same numbers, dense, with other data before them."""
     return mg.stack([-x, x]).select(0, 1)
 
 
 def inner(a: Sequence[Any], b: Sequence[Any]) -> float:
-    """<a, b> over those of which both are there."""
+    """Return the inner product <a, b> over the pairs in which neither value is None."""
     pairs = [(x, y) for x, y in zip(a, b, strict=True) if x is not None and y is not None]
     return float(sum(float((x.to(mg.float64) * y.to(mg.float64)).sum().item()) for x, y in pairs))

@@ -19,14 +19,14 @@ SHAPE = (3, 4)
 
 
 def arrays(row: Row, shapes: Any = None, seed: int = 0) -> list[np.ndarray]:
-    """Operands of a row in float64 (bool for the bool domain), always the same for the same row."""
+    """Return the operands of a row in float64 (bool for the bool domain); equal rows have equal operands."""
     rng = np.random.default_rng([zlib.crc32(row.name.encode()), seed])
     shapes = shapes or row.shapes or (SHAPE,) * len(row.domains)
     return [np.asarray(DOMAINS[domain](rng, shape)) for domain, shape in zip(row.domains, shapes, strict=True)]
 
 
 def operands(row: Row, values: list[np.ndarray], dtype: str, device: str) -> list[Tensor]:
-    """Tensors of `dtype`; a condition stays bool.  Integers get values that differ after truncation."""
+    """Return tensors of `dtype`; a condition stays bool.  Integers get values that differ after truncation."""
     result = []
     for value, domain in zip(values, row.domains, strict=True):
         kind = mg.as_dtype(dtype)
@@ -42,7 +42,7 @@ def operands(row: Row, values: list[np.ndarray], dtype: str, device: str) -> lis
 
 
 def wide(x: Any) -> np.ndarray:
-    """A tensor's values as the oracle sees them: float64, int64 or bool."""
+    """Return a tensor's values in the dtype of the oracle: float64, int64 or bool."""
     if not isinstance(x, Tensor):
         return np.asarray(x)
     array = host_array(x)
@@ -61,7 +61,7 @@ def result_of(row: Row, given: list[Tensor], dtype: str) -> Tensor:
 
 
 def assert_close(row: Row, got: Tensor, want: Any, dtype: str) -> None:
-    """Shape and values; the tolerance is that of the dtype in which the op computed."""
+    """Compare shapes and values; the tolerance is that of the dtype in which the op computed."""
     want = np.asarray(want)
     assert got.shape == want.shape, (
         f"{row}: fn returned shape {got.shape} and numpy returned shape {want.shape}; correct one of the two"
@@ -78,7 +78,7 @@ def assert_close(row: Row, got: Tensor, want: Any, dtype: str) -> None:
 
 
 def assert_untracked(row: Row, y: Tensor) -> None:
-    """The result requires no gradient, and a backward pass raises."""
+    """Assert that the result requires no gradient, and that a backward pass raises."""
     assert not y.requires_grad, (
         f"{row}: smooth=False promises a result without a gradient, and fn returned a tracked tensor; remove it"
     )
@@ -87,7 +87,7 @@ def assert_untracked(row: Row, y: Tensor) -> None:
 
 
 def assert_refuses_backward(row: Row, y: Tensor) -> None:
-    """The op has no derivative rule, and the error states this."""
+    """Assert that the op has no derivative rule, and that the error states this."""
     try:
         y.sum().backward()
     except GradientError as error:
@@ -97,5 +97,5 @@ def assert_refuses_backward(row: Row, y: Tensor) -> None:
 
 
 def wrap(want: np.ndarray, dtype: Any) -> np.ndarray:
-    """An oracle's int64 result as the integer dtype holds it: modulo 2**bits."""
+    """Return an oracle's int64 result as the integer dtype stores it: modulo 2**bits."""
     return want.astype(np.int64).astype(dtype.numpy).astype(np.int64)

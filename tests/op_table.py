@@ -1,4 +1,4 @@
-"""One row an op: how to call it, what NumPy says, which values its operands may take.
+"""One row per op: how to call it, NumPy's result, and the values that its operands may take.
 
 `tests/ops/` drives every row through values, layouts, dtypes, gradients and second derivatives: the whole product on
 the reference device, on the others what `selection.py` chooses of it, or all with `--full`.  A declaration in the

@@ -8,7 +8,7 @@ import minigrad as mg
 
 
 def function(forward: Any, backward: Any, setup: Any = None, **more: Any) -> Any:
-    """A Function of these methods."""
+    """Return a Function with these methods."""
     methods = {"forward": staticmethod(forward), "backward": staticmethod(backward), **more}
     if setup is not None:
         methods["setup_context"] = staticmethod(setup)

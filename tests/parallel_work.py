@@ -21,12 +21,12 @@ ROWS, COLUMNS, CLASSES = 320, 250, 10
 
 
 def digest(x: Any) -> str:
-    """The bits of a result."""
+    """Return a hash of the bits of a result."""
     return hashlib.sha256(x.detach().contiguous().numpy().tobytes()).hexdigest()[:16]
 
 
 def perceptron(x: Any, labels: Any, hidden: Any, out: Any) -> Iterator[tuple[str, Any]]:
-    """One forward and backward of a two-layer network."""
+    """Run a forward and a backward pass of a two-layer network."""
     loss = ((x @ hidden).relu() @ out).log_softmax(1).gather(1, labels).sum()
     grads = loss.backward()
     yield "loss", loss
@@ -35,7 +35,7 @@ def perceptron(x: Any, labels: Any, hidden: Any, out: Any) -> Iterator[tuple[str
 
 
 def results(seed: int = 7) -> Iterator[tuple[str, Any]]:
-    """A result of each kind of kernel, by name: one of each template, since all of them are compiled in parallel."""
+    """Return a result of each kind of kernel by name; one per template, because all are compiled for parallel runs."""
     source = mg.Generator(seed)
     x = mg.randn(ROWS, COLUMNS, generator=source)
     y = mg.rand(ROWS, COLUMNS, generator=source)
@@ -60,12 +60,12 @@ def results(seed: int = 7) -> Iterator[tuple[str, Any]]:
 
 
 def digests(seed: int = 7) -> dict[str, str]:
-    """What `results` gives, as bits."""
+    """Return the bits of `results`."""
     return {name: digest(x) for name, x in results(seed)}
 
 
 def in_threads(count: int, work: Callable[[int], Any]) -> list[Any]:
-    """What work(k) gives in each of `count` Python threads; an error in one, and one that does not end, raises here."""
+    """Return the results of work(k) in `count` Python threads; raise an error from a thread, or if one does not end."""
     found: list[Any] = [None] * count
     start = threading.Barrier(count)
 
@@ -89,14 +89,14 @@ def in_threads(count: int, work: Callable[[int], Any]) -> list[Any]:
 
 
 def threads() -> dict[str, Any]:
-    """Four threads at once, twice each: the same as one thread alone."""
+    """Four threads compute twice at the same time, and get the same results as one thread alone."""
     alone = digests()
     rounds = in_threads(4, lambda k: [digests(), digests()])
     return {"alone": alone, "found": [found for pair in rounds for found in pair]}
 
 
 def forks() -> dict[str, Any]:
-    """A pool forked after the parent has run in parallel, while one of its threads still does."""
+    """A pool is forked after the parent has run in parallel, while one of its threads is still running."""
     alone = digests()
     stop = threading.Event()
 
@@ -117,7 +117,7 @@ def forks() -> dict[str, Any]:
 
 
 def bits() -> dict[str, Any]:
-    """One thread, then two."""
+    """Compute on one thread, then on two."""
     found = {}
     for count in (1, 2):
         mg.set_num_threads(count)
@@ -126,7 +126,7 @@ def bits() -> dict[str, Any]:
 
 
 def first() -> dict[str, Any]:
-    """The first ops of a process, by four threads that take turns all the time."""
+    """Run the first ops of a process in four threads that take turns."""
     sys.setswitchinterval(1e-4)
     x = mg.tensor([1.0, 2.0, 3.0])
     return {"found": in_threads(4, lambda k: (x + x).tolist())}

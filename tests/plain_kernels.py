@@ -14,7 +14,7 @@ STUBS = "def njit(*_, **__):\n    return lambda function: function\n"
 
 
 def interpreted(monkeypatch):
-    """A CPU backend whose kernels are executed by Python, and the list that their texts are added to."""
+    """Return a CPU backend whose kernels run as Python, and the list to which their texts are appended."""
     texts = []
 
     def load(name, text):

@@ -1,4 +1,4 @@
-"""Small tensors by their values, in float64 on the device that compiles nothing."""
+"""Small float64 tensors from values, on the reference device, which compiles nothing."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ import minigrad as mg
 
 
 def leaf(*values: float) -> Any:
-    """A Var of one dim."""
+    """Return a Var of one dim."""
     return mg.Var(list(values), dtype="float64", device="reference")
 
 
 def row(*values: float) -> Any:
-    """A tensor of one dim that requires no gradient."""
+    """Return a tensor of one dim that requires no gradient."""
     return mg.tensor(list(values), dtype="float64", device="reference")

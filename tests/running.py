@@ -1,4 +1,4 @@
-"""The requests that run on the reference device while a function does."""
+"""The requests that run on the reference device while a function is called."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from minigrad.declare.record import schema
 
 
 def requests_of(call: Callable[[], Any]) -> list[Request]:
-    """The requests in the order in which they run; those that are made of others are not among them."""
+    """Return the requests in the order in which they run, without requests that are composed of others."""
     seen: list[Request] = []
     plain = ReferenceBackend.prepare
 

@@ -53,12 +53,12 @@ TEMPLATE_OF = {op: name for name, ops in TEMPLATES.items() for op in ops.split()
 
 
 def base_dtype(row: Row) -> str:
-    """The dtype in which every row runs in every layout, on the reference device at least."""
+    """Return the dtype in which every row runs in every layout, at least on the reference device."""
     return BASE if BASE in row.dtypes else row.dtypes[-1]
 
 
 def family_of(row: Row) -> Family:
-    """What the kernels of a row have in common with others: one operand or more, and which results; or a name."""
+    """Return what the kernels of a row share with other rows: the count of operands and the results, or a template."""
     if not row.ops or (row.elementwise and not row.refuses):
         return COMPOSED
     if row.elementwise and mg.schema[row.ops[0]].result is not None:
@@ -69,13 +69,13 @@ def family_of(row: Row) -> Family:
 
 
 def shape_of(row: Row) -> Family:
-    """The family as far as layouts see it: in an elementwise loop only whether operands may lie differently counts."""
+    """Return the family as far as layouts matter: for an elementwise loop, only whether it has several operands."""
     family = family_of(row)
     return (min(len(row.domains), 2),) if row.elementwise and len(family) > 1 else family
 
 
 def families(kind: Callable[[Row], Family]) -> dict[Family, list[Row]]:
-    """The rows of each family, in the order of the table."""
+    """Return the rows of each family, in the order of the table."""
     found: dict[Family, list[Row]] = {}
     for row in ROWS:
         if row.kernels:
@@ -85,10 +85,10 @@ def families(kind: Callable[[Row], Family]) -> dict[Family, list[Row]]:
 
 @cache
 def chosen_dtypes() -> set[tuple[str, str]]:
-    """(row, dtype): what a family covers beside the base dtype, shared out evenly.
+    """Return (row, dtype) pairs: the dtypes of a family besides the base dtype, distributed evenly over its rows.
 
-    That is one dtype of each kind, for the next family the next of that kind.  What is composed has no kernels of its
-    own.
+    A family has one dtype of each kind, and the next family has the next dtype of that kind.  Composed ops have no
+    kernels of their own.
     """
     found = set()
     for turn, (family, rows) in enumerate(families(family_of).items()):
@@ -102,71 +102,71 @@ def chosen_dtypes() -> set[tuple[str, str]]:
 
 @cache
 def chosen_layouts() -> set[tuple[str, str]]:
-    """(row, layout): each layout but the dense one, shared out evenly among a family."""
+    """Return (row, layout) pairs: the layouts except the dense one, distributed evenly over a family."""
     groups = families(shape_of).values()
     return {(spread(rows, k, len(STRANGE)).name, layout) for rows in groups for k, layout in enumerate(STRANGE)}
 
 
 def kinds_of(row: Row) -> tuple[tuple[str, ...], ...]:
-    """The kinds of dtype that a family tells apart: what is no arithmetic only loads, stores and compares."""
+    """Return the kinds of dtype that matter to a family: ops without arithmetic only load, store and compare."""
     return KINDS if row.elementwise and row.name != "where" else FEW_KINDS
 
 
 def spread(rows: list[Row], k: int, count: int) -> Row:
-    """The row for the k-th of `count` things: all things fall on different rows where there are enough of them."""
+    """Return the row for the k-th of `count` things; if there are enough rows, all things get different rows."""
     return rows[k * len(rows) // count if len(rows) > count else k % len(rows)]
 
 
 def compiles(device: str) -> bool:
-    """Whether kernels are compiled for a device: all but the reference."""
+    """Return whether kernels are compiled for a device, which is true except for the reference."""
     return device != "reference"
 
 
 def is_view(row: Row) -> bool:
-    """Whether the row's op only describes its operand anew: that needs no kernel."""
+    """Return whether the row's op only returns a view, which needs no kernel."""
     return bool(row.ops) and mg.schema[row.ops[0]].kind == "view"
 
 
 def layout_once_a_family(row: Row, device: str, layout: str) -> bool:
-    """Every row as it is; other layouts shared out."""
+    """Select every row in the dense layout; the other layouts are distributed over a family."""
     if not compiles(device):
         return True
     return row.kernels and (layout == "dense" or is_view(row) or (row.name, layout) in chosen_layouts())
 
 
 def gradient_layout_once_a_family(row: Row, device: str, layout: str) -> bool:
-    """The same, but in two other layouts only: the loops of the rules are those of the forward pass."""
+    """Do the same with only two other layouts, because rules use the loops of the forward pass."""
     few = layout in ("dense", "transposed", "broadcast") or is_view(row) or not compiles(device)
     return few and layout_once_a_family(row, device, layout)
 
 
 def dtype_once_a_family(row: Row, device: str, dtype: str) -> bool:
-    """Every row in its base dtype; the others shared out."""
+    """Select every row in its base dtype; the other dtypes are distributed over a family."""
     if not compiles(device):
         return True
     return row.kernels and (dtype == base_dtype(row) or is_view(row) or (row.name, dtype) in chosen_dtypes())
 
 
 def with_kernels(row: Row, device: str) -> bool:
-    """Whether a row runs on a device at all: some run on the reference device only."""
+    """Return whether a row runs on a device; some rows run only on the reference device."""
     return row.kernels or not compiles(device)
 
 
 def strided_once_a_family(row: Row, device: str) -> bool:
-    """The row of each family that has the layout of stepped operands."""
+    """Select the row of each family that has the layout of stepped operands."""
     return not compiles(device) or (row.name, "stepped") in chosen_layouts()
 
 
 def stretched_once_a_family(row: Row, device: str) -> bool:
-    """The row of each family that has the layout of stretched operands."""
+    """Select the row of each family that has the layout of broadcast operands."""
     return not compiles(device) or (row.name, "broadcast") in chosen_layouts()
 
 
 def runs_in(op: str, dtype: str) -> bool:
-    """Whether some row of an op runs in a dtype, so that there is a kernel of the two."""
+    """Return whether some row of an op runs in a dtype, so that there is a kernel for both."""
     return any(runs_alone_in(row, dtype) for row in ROWS if op in row.ops)
 
 
 def runs_alone_in(row: Row, dtype: str) -> bool:
-    """Whether the table compiles just this row in a dtype."""
+    """Return whether the table compiles this row in a dtype."""
     return row.kernels and ((row.name, dtype) in chosen_dtypes() or dtype == base_dtype(row))

@@ -1,4 +1,4 @@
-"""A kernel that compiles fast, for tests of where kernels are kept."""
+"""A kernel that compiles fast, for tests of the kernel cache."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from minigrad.kernels import calling, store
 
 
 def scaled(factor):
-    """The text of a small kernel."""
+    """Return the text of a small kernel."""
     return (
         f'"""A kernel that multiplies by {factor}."""\n\nimport numpy as np\nfrom numba import njit\n'
         + "from minigrad.kernels.cpu.native import natives\n\noperand = natives()[0]\n\n\n"
@@ -17,7 +17,7 @@ def scaled(factor):
 
 
 def run(factor=3):
-    """The kernel's result in what is a new process as far as the cache can tell, and the kernel."""
+    """Return the kernel's result and the kernel, as in a process that has not loaded it yet."""
     store.loaded.pop(store.file_of("scaled", scaled(factor)), None)
     out = np.zeros(1, np.int64)
     kernel = store.load("scaled", scaled(factor))

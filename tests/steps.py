@@ -1,4 +1,4 @@
-"""How much work a function does, on any machine: the calls that it makes, counted."""
+"""The work of a function, as its number of calls, which is the same on every machine."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def steps(function: Callable[[], Any]) -> int:
-    """Calls and returns of Python and built-in functions while `function` runs in this thread."""
+    """Return the number of calls and returns of Python and builtin functions while `function` runs in this thread."""
     count = 0
 
     def seen(frame: Any, event: str, arg: Any) -> None:

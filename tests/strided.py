@@ -11,7 +11,7 @@ JUNK = 90
 
 
 def layout_of(shape, way="dense"):
-    """A layout of that shape without repeated elements, and with gaps around or between them."""
+    """Return a layout of that shape without repeated elements, and with gaps around or between them."""
     last = len(shape) - 1
     if way == "offset":
         return Layout.contiguous(shape, 3)
@@ -28,13 +28,13 @@ def layout_of(shape, way="dense"):
 
 
 def blank(shape, dtype, way="dense"):
-    """A buffer full of junk, and the spec of a tensor in it."""
+    """Return a buffer full of junk values, and the spec of a tensor in it."""
     layout = layout_of(tuple(shape), way)
     return np.full(max(layout.span()[1], 0) + 2, JUNK, as_dtype(dtype).storage), Spec(layout, as_dtype(dtype))
 
 
 def arrange(values, dtype=None, way="dense"):
-    """A buffer and a spec that hold an array's values."""
+    """Return a buffer and a spec with the values of an array."""
     values = np.asarray(values)
     buffer, spec = blank(values.shape, values.dtype if dtype is None else dtype, way)
     buffer[list(spec.layout.offsets())] = cast_array(values, spec.dtype).reshape(-1)
@@ -42,18 +42,18 @@ def arrange(values, dtype=None, way="dense"):
 
 
 def broadcast(operand, shape):
-    """An operand stretched with strides of 0."""
+    """Return an operand that is expanded with strides of 0."""
     buffer, spec = operand
     return buffer, Spec(spec.layout.expand(shape), spec.dtype)
 
 
 def contents(buffer, spec):
-    """The elements as a NumPy array of the logical dtype."""
+    """Return the elements as a NumPy array of the logical dtype."""
     return to_logical(buffer, spec.dtype)[list(spec.layout.offsets())].reshape(spec.shape)
 
 
 def run(prepare, out, *operands):
-    """Prepare, launch and read `out`, a (buffer, spec); nothing else may have been written."""
+    """Prepare, launch and read `out`, a (buffer, spec), and assert that nothing else was written."""
     before = [buffer.copy() for buffer, _ in operands]
     prepare(out[1], *(spec for _, spec in operands))(*(buffer for buffer, _ in operands), out[0])
     for old, (buffer, _) in zip(before, operands):
@@ -63,7 +63,7 @@ def run(prepare, out, *operands):
 
 
 def check_gaps(buffer, spec):
-    """Assert that every place outside the layout still has the junk."""
+    """Assert that every position outside the layout still has the junk value."""
     gaps = np.ones(buffer.size, bool)
     gaps[list(spec.layout.offsets())] = False
     assert (buffer[gaps] == np.asarray(JUNK, buffer.dtype)).all(), "something was written outside the layout"

@@ -1,4 +1,4 @@
-"""A name that another library has and minigrad has not: the error says what to write instead, and that is there."""
+"""The error for a name of another library that minigrad does not have states an existing replacement."""
 
 import math
 import pickle

@@ -1,4 +1,4 @@
-"""What a wrong call says: our error type, one sentence with the op, the operands and what would be right.
+"""A wrong call raises our error type with one sentence: the op, the operands, and what was expected.
 
 Each row of the tables makes one wrong call.  Afterwards nothing has been allocated, or nothing of it is kept where an
 index is at fault, and no operand has changed.

@@ -1,4 +1,4 @@
-"""mg.save and mg.load: what comes back, what other libraries read, and what a damaged file gives."""
+"""mg.save and mg.load: the restored values, files for other libraries, and errors for damaged files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""In from NumPy and out again: what is copied, what is shared, what is refused."""
+"""Conversion from NumPy and to NumPy: which memory is copied, which is shared, and which is rejected."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The check of the English reads text and not code, finds each idiom, and lets none come back."""
+"""The check of the English reads prose and not code, finds each idiom, and lets no count rise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tensors where Python and its libraries want numbers, sequences, truths and texts."""
+"""Tensors where Python and its libraries expect numbers, sequences, booleans and strings."""
 
 from __future__ import annotations
 

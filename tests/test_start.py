@@ -1,4 +1,4 @@
-"""What a fresh process does: imports, the kernel cache on disk, and running without a compiler."""
+"""A new process: its imports, the kernel cache on disk, and running without a compiler."""
 
 from __future__ import annotations
 

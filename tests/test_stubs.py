@@ -1,4 +1,4 @@
-"""What a type checker and an editor read of Tensor's methods is what is attached to it."""
+"""The stubs, which type checkers and editors read, have exactly the methods that are attached to Tensor."""
 
 from __future__ import annotations
 

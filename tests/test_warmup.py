@@ -1,4 +1,4 @@
-"""Compiling beforehand, waiting with a word, and never twice."""
+"""Compiling beforehand, the notice while a user waits, and that nothing is compiled twice."""
 
 import os
 import re

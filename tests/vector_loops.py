@@ -29,7 +29,7 @@ def binary(in_K, out, numbers):  # type: ignore[no-untyped-def]
 
 @functools.cache
 def text_of(name, bits):
-    """The text of a kernel that calls one function."""
+    """Return the text of a kernel that calls one function."""
     dtype = f32 if bits == 32 else f64
     operands = (dtype, dtype) if name in BINARY else (dtype,)
     return specialize.write_kernel(
@@ -43,7 +43,7 @@ def text_of(name, bits):
 
 
 def evaluate(name, *operands):
-    """One function of arrays, by the kernel of the op that is this function, or by a loop around it."""
+    """Return a function of arrays, computed by the kernel of the op with this function, or by a loop around it."""
     op = mg.schema.get(OPS.get(name, name))
     if op is not None:
         with mg.override(parallel_threshold=1 << 60):
@@ -81,7 +81,8 @@ def errors(got, exact):
 
 
 def neighbours(dtype):
-    """Every power of two, three neighbours on either side, subnormals too; edges of common functions; specials."""
+    """Return all powers of two with three neighbours on either side, subnormals, limits of functions and special
+    values."""
     whole = np.dtype(f"u{dtype.itemsize}")
     kind = np.finfo(dtype)
     powers = np.ldexp(1.0, np.arange(kind.minexp - kind.nmant, kind.maxexp)).astype(dtype)

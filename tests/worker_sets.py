@@ -18,7 +18,7 @@ WORD = np.dtype(mg.bfloat16.numpy)
 
 
 class Drawn(Dataset[Any]):
-    """Samples of every kind of structure, with numbers of three generators."""
+    """Samples with every kind of structure, with random numbers of three generators."""
 
     def __init__(self, n: int = 50) -> None:
         self.n = n
@@ -35,7 +35,7 @@ class Drawn(Dataset[Any]):
 
 
 class Stream(IterableDataset[Any]):
-    """The integers below n, of which each worker has its share."""
+    """The integers below n; each worker yields its share."""
 
     def __init__(self, n: int = 23) -> None:
         self.n = n
@@ -48,7 +48,7 @@ class Stream(IterableDataset[Any]):
 
 
 class Faulty(Dataset[Any]):
-    """Samples, of which one raises, kills its process, ends it, or sleeps."""
+    """Samples of which one raises an error, kills its process, exits, or sleeps."""
 
     def __init__(self, fault: str) -> None:
         self.fault = fault
@@ -69,21 +69,21 @@ class Faulty(Dataset[Any]):
 
 
 class Broken(Exception):
-    """An error that a pickle cannot make again."""
+    """An error that pickle cannot restore."""
 
     def __init__(self, one: int, two: int) -> None:
         super().__init__(f"{one} and {two}")
 
 
 class Unportable(Faulty):
-    """A dataset with such an error."""
+    """A dataset that raises such an error."""
 
     def __getitem__(self, i: int) -> Any:
         raise Broken(1, 2)
 
 
 class Growing(Dataset[Any]):
-    """Samples whose size grows with the index, and that say where they were made."""
+    """Samples whose size grows with the index, and that contain the process in which they were made."""
 
     def __len__(self) -> int:
         return 24
@@ -93,12 +93,12 @@ class Growing(Dataset[Any]):
 
 
 def started(number: int) -> None:
-    """A `worker_init_fn` that leaves its number behind."""
+    """Store the worker's id, as a `worker_init_fn`."""
     os.environ["MINIGRAD_TEST_WORKER"] = str(number)
 
 
 class Initialized(Faulty):
-    """Tells what `started` left behind."""
+    """Samples that contain the ids that `started` has stored."""
 
     def __getitem__(self, i: int) -> Any:
         info = get_worker_info()
@@ -107,7 +107,7 @@ class Initialized(Faulty):
 
 
 class Mapped(Dataset[Any]):
-    """A large array: of which file it is mapped, and whether writing it is seen by others."""
+    """A large array: the file that it maps, and whether other processes see a write to it."""
 
     def __init__(self) -> None:
         self.large, self.small = np.arange(1 << 20), np.arange(3)

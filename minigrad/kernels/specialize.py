@@ -153,7 +153,7 @@ def write_kernel(
     body = target.guarded(paste(template, len(operands), all_macros, names, fields, target.walk, *counts))
     body = body.replace(f"def {template.__name__}(", "def kernel(", 1)
     body = body.replace(", out, numbers):", f", {results}, numbers):", 1)
-    # The sizes of the groups of scalar arguments, except the first group.
+    # The count of groups of numbers except the first one; `entry` adds it.
     groups = len(operands) + (len(outs) if fields is None or fields.results else 0) - 1
     body = target.entry(
         body, source_of(template).start, (*operands, *outs) if arrays is None else arrays, fields, groups

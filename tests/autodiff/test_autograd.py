@@ -1,4 +1,4 @@
-"""mg.autograd: what ported code imports is there, and means what it means in PyTorch; detect_anomaly names the op."""
+"""mg.autograd has the names that ported code imports, with PyTorch's meaning; detect_anomaly names the op."""
 
 from __future__ import annotations
 

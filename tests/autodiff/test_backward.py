@@ -1,4 +1,4 @@
-"""The walk back: simple_grad everywhere, .grad, graphs kept and freed, depth, memory."""
+"""The backward pass: simple_grad on every device, .grad, retained and freed graphs, depth, memory."""
 
 from __future__ import annotations
 

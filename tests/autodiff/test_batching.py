@@ -1,4 +1,4 @@
-"""How ops take a batch: an op on stacked operands, its parameters shifted, is the stack of the op one by one.
+"""Batching rules: an op on stacked operands, with shifted parameters, equals the stack of single calls.
 
 Every call that the rows of the op table make on `reference`, with each operand batched and with all of them.
 """

@@ -1,4 +1,4 @@
-"""Ops that a user declares in a notebook cell: compiled like ours, checked like ours, and known to every transform."""
+"""Ops that a user declares in a notebook cell are compiled and checked like ours, and work in every transform."""
 
 from __future__ import annotations
 

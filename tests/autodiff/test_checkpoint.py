@@ -1,4 +1,4 @@
-"""Checkpoints: values are dropped and computed again, in the right number, with the right random numbers."""
+"""Checkpoints: values are dropped and computed again, as often as needed, with the same random numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""mg.custom_vjp: JAX's shape of a derivative that is written by hand."""
+"""mg.custom_vjp: JAX's interface for a derivative that is written by hand."""
 
 from __future__ import annotations
 

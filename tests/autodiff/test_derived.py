@@ -1,4 +1,4 @@
-"""Derived rules: `vjp="derived"` gives what a rule written by hand would, in every order."""
+"""Derived rules: `vjp="derived"` returns the same as a rule written by hand, for derivatives of every order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Forward mode for one op: the adjoint identity over the whole table, and each way against one that is always right.
+"""Forward mode for one op: the adjoint identity for every row, and each method against one that is always right.
 
 `<u, J v> == <J^T u, v>` holds for random u and v, never ones, in float64 on `reference`.  The derivative of the
 derivative rule is the oracle of declared rules, of linear ops and of elementwise ones.

@@ -1,4 +1,4 @@
-"""mg.Function: a derivative that is written by hand is treated like any other, or refused by name."""
+"""mg.Function: a derivative that is written by hand works like any other, or raises an error that names it."""
 
 from __future__ import annotations
 

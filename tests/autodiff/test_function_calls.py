@@ -1,4 +1,4 @@
-"""A call of a Function: what it keeps and what it does not, what it says of itself, and which method is asked."""
+"""A call of a Function: the values that it saves, its name in messages, and which of its methods is called."""
 
 from __future__ import annotations
 

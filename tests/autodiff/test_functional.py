@@ -1,4 +1,4 @@
-"""mg.autograd.functional: results are nested as in PyTorch, and carry a graph where that is asked for."""
+"""mg.autograd.functional: results are nested as in PyTorch, and have a graph if that is requested."""
 
 from __future__ import annotations
 

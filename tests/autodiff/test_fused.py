@@ -1,4 +1,4 @@
-"""A rule that was fused into one kernel gives what the rule gives as tensor code, for every elementwise op."""
+"""A rule that was fused into one kernel returns the same as the rule as tensor code, for every elementwise op."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Hooks of a node: they see the complete gradient of a result before its rules do, and may replace it."""
+"""Hooks of a node receive the complete gradient of a result before its rules, and may replace it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Random small programs: the fused walk, the recorded walk and finite differences agree, or backward raises.
+"""Random small programs: fused backward, recorded backward and finite differences agree, or backward raises.
 
 A program is drawn once from its seed and can be run at any point.  It may write in place, under `no_grad`, into what it
 has computed, into views of that, into buffers and, by adding a number, into its Vars.  The differences are those of

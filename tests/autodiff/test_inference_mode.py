@@ -1,4 +1,4 @@
-"""inference_mode: recording is off, and what was computed there cannot slip into a graph."""
+"""inference_mode disables recording, and its results cannot enter a graph."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A tensor becomes a leaf and ceases to be one, and stays the object that it is."""
+"""A tensor becomes a leaf and stops being a leaf, and stays the same object."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A rule written in an odd way gives the same whether or not a graph is wanted: it is never fused unasked.
+"""A rule in an unusual form returns the same with and without a graph; it is fused only on request.
 
 With `fuse=True` a rule is called once, with symbols; one that does anything but elementwise ops still runs as it is.
 """

@@ -1,4 +1,4 @@
-"""A gradient that is handed out shares memory with nothing else, whoever wrote the rules."""
+"""A gradient that is returned shares memory with no other tensor, whatever the rules do."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gradients of slices are added in place to the gradient of the whole, and to nothing that somebody else holds."""
+"""Gradients of slices are added in place to the gradient of the whole, but never to a tensor that a user holds."""
 
 from __future__ import annotations
 

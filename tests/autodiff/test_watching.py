@@ -1,4 +1,4 @@
-"""A rule that gives what is no gradient is named: op, operand, line, what came and what was expected."""
+"""An error for a rule that does not return a gradient states op, operand, line, the value and the expected value."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes into what gradients flow through: 25 small programs, with PyTorch's outcome or a right one where it has none.
+"""Writes into tensors that gradients flow through: 25 small programs with PyTorch's result, or the correct one.
 
 `y` is `x * 1` where nothing else is shown; the numbers are those of the study of which the programs are the table.
 """

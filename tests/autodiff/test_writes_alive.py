@@ -1,4 +1,4 @@
-"""What a record of writes keeps alive, when it dies, and what `mg.debug()` says of a write before it happens."""
+"""Records of writes: which objects they keep alive, when they are freed, and the warnings of `mg.debug()`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A write that is not recorded, into what a graph computed: the gradient fits the values, or backward says why not."""
+"""An unrecorded write into a result of a graph: the gradient fits the values, or backward raises an error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""First and second derivatives of functions that write, against finite differences; `tests/programs/` makes others."""
+"""First and second derivatives of functions that write in place, against finite differences."""
 
 from __future__ import annotations
 

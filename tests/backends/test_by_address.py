@@ -1,4 +1,4 @@
-"""On `cpu` compiled kernels do the work: a launch takes where its buffers begin, and NumPy sees no element of them.
+"""On `cpu` compiled kernels do all work: a launch receives addresses of buffers, and NumPy reads no element.
 
 Each launch is given arrays that begin where the buffers do and have no elements.  A kernel reads by address, so it
 does not notice; an expression of NumPy would find nothing there.

@@ -1,4 +1,4 @@
-"""One set of cases on every backend, compared with `reference`: what a preparer promises, a backend keeps.
+"""One set of cases for every backend, compared with `reference`: each result is as its preparer specifies.
 
 Integers, truth values, copies and basic arithmetic must agree to the last bit, elementary functions to the ulp that the
 design allows.  Buffers travel through `from_host` and `to_host`, so a backend with memory of its own runs them too.

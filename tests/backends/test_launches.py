@@ -1,4 +1,4 @@
-"""A launch is a record: every plan of the op table shows its steps, and the function made of a record does them."""
+"""A launch is a record: every plan of the op table shows its steps, and the function made of it runs them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The reference backend against NumPy: it is the specification, so it is held to somebody else's arithmetic."""
+"""The reference backend is the specification, so it is compared with NumPy's independent arithmetic."""
 
 import math
 import subprocess

@@ -1,4 +1,4 @@
-"""A shared launch that waits for a thread makes those after it run on one, for a while, and no other does."""
+"""After a shared launch had to wait for a thread, the next launches use one thread for a while."""
 
 from __future__ import annotations
 

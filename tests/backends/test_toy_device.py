@@ -1,4 +1,4 @@
-"""A device that serves four requests is whole: the contract of every backend and the whole op table, on the toy.
+"""A device that implements four requests is complete: it passes the backend contract and the whole op table.
 
 The toy is `examples/toy_device.py`; what it does not serve is made by `minigrad/backends/lowering/`.
 """

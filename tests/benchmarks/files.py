@@ -1,4 +1,4 @@
-"""What it takes to write and read 100 MB of tensors, beside the library of the format where that is installed."""
+"""The time to write and read 100 MB of tensors, compared with the library of the format if it is installed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What this machine can do at most: multiply-adds that stay in registers, on one thread and on all."""
+"""The highest speed of this machine: multiply-adds in registers, on one thread and on all threads."""
 
 from __future__ import annotations
 

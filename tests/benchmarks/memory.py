@@ -1,4 +1,4 @@
-"""The most memory that a step of training takes, beside PyTorch where that is installed.
+"""The peak memory of a training step, compared with PyTorch if it is installed.
 
 Each figure is that of a process of its own: its greatest resident memory during steps with a large batch, less the
 memory after steps with a batch of two.  So the libraries themselves, their machine code, the parameters, the states of

@@ -1,4 +1,4 @@
-"""Devices are words, one object each."""
+"""Devices are written as words, and each device is one object."""
 
 import copy
 import pickle

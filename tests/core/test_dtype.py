@@ -1,4 +1,4 @@
-"""Dtypes, where they meet, and what a cast does to each number."""
+"""Dtypes: promotion of several dtypes, and the result of casting each number."""
 
 import copy
 import math

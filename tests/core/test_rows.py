@@ -1,4 +1,4 @@
-"""The loops over a row: which totals one loop finds, what it reads, and what stays for the result."""
+"""Loops over a row: which totals one loop computes, what it reads, and which terms it stores for the result."""
 
 from dataclasses import replace
 

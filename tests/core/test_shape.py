@@ -1,4 +1,4 @@
-"""Shapes and dims, and the sentences for impossible ones."""
+"""Shapes and dims, and the error messages for invalid ones."""
 
 import itertools
 

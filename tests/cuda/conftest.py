@@ -15,7 +15,7 @@ MODE = os.environ.get("MINIGRAD_CUDA") or "simulator"
 
 @pytest.fixture(scope="module", autouse=True)
 def cuda():
-    """The backend of the device, anew for each module; other tests see what they would see without it."""
+    """Provide a new backend of the device for each module; other tests are not affected."""
     before, settings.cuda = settings.cuda, MODE
     registry.forget("cuda")
     yield registry.backend_of(as_device("cuda"))
@@ -25,7 +25,7 @@ def cuda():
 
 @pytest.fixture
 def simulator(cuda):
-    """The simulator; a test that needs it is skipped on a real device."""
+    """Provide the simulator; a test that needs it is skipped on a real device."""
     if MODE != "simulator":
         pytest.skip("this is about the simulator, and the device is a real one")
     return cuda.runtime
@@ -33,14 +33,14 @@ def simulator(cuda):
 
 @pytest.fixture(params=ORDERS, ids=lambda order: order[0])
 def order(request, simulator):
-    """Each order of threads in turn."""
+    """Use each order of threads in turn."""
     with simulator.ordered(*request.param):
         yield
 
 
 @pytest.fixture
 def kernels_of():
-    """A function that calls another one: what that gives, and the names of the kernels that it has asked for."""
+    """Return a function that calls another one, and returns its result and the names of its kernels."""
 
     def asked(function):
         seen = []
@@ -55,7 +55,7 @@ def kernels_of():
 
 
 def pytest_collection_modifyitems(config, items):
-    """Leave what is large for the simulator to `--full`."""
+    """Deselect tests that are too large for the simulator, without `--full`."""
     if config.getoption("--full") or MODE != "simulator":
         return
     kept, large = [], []

@@ -1,4 +1,4 @@
-"""Reductions with several accumulators by groups of threads: every way they are shared, against NumPy."""
+"""Reductions with several accumulators by groups of threads: every way of sharing the work, against NumPy."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""What cuBLAS is asked: a library that multiplies columns, as its documentation says, in the place of the real one."""
+"""The arguments that cuBLAS receives: a substitute multiplies columns as cuBLAS documents it."""
 
 import ctypes
 

@@ -1,4 +1,4 @@
-"""What a mask chooses, on CUDA: counted and written by blocks, in row-major order whoever comes first."""
+"""Masks on CUDA: blocks count and write the selected positions, in row-major order for any order of threads."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Memory of a device as `mg.cuda` tells of it, what happens when there is none left, and what goes to the host."""
+"""Memory of a device: what `mg.cuda` reports, errors when none is left, and transfers to the host."""
 
 import os
 import re

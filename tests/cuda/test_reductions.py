@@ -1,4 +1,4 @@
-"""Folds and searches by groups of threads: every way they are shared, in every order of threads, against NumPy."""
+"""Reductions and min/max searches by groups of threads: every way of sharing the work, against NumPy."""
 
 import math
 from fractions import Fraction

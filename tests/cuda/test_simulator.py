@@ -1,4 +1,4 @@
-"""What the simulator notices: each mistake is made on purpose, in a kernel that is right without it."""
+"""Mistakes that the simulator reports: each is made on purpose in a kernel that is correct without it."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Streams and events: work goes where a thread says, and what waits for what is told to the device."""
+"""Streams and events: work runs on the stream of its thread, and the device receives every dependency."""
 
 import threading
 

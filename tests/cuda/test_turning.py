@@ -1,4 +1,4 @@
-"""Copies and casts of what lies across memory, by tiles of shared memory, against NumPy in every order of threads."""
+"""Copies and casts across memory by tiles in shared memory, against NumPy in every order of threads."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Writing by index on CUDA: of equal indices the last stands, whoever comes first, and nothing else changes."""
+"""Writing by index on CUDA: the last of equal indices wins in any order of threads, and nothing else changes."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Formulas of derivative rules: what is printed is what was computed."""
+"""Formulas of derivative rules: the printed formula is the computation."""
 
 from __future__ import annotations
 

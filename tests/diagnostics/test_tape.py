@@ -1,4 +1,4 @@
-"""What a graph holds, op by op."""
+"""The values that a graph holds, op by op."""
 
 from __future__ import annotations
 

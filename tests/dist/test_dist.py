@@ -1,4 +1,4 @@
-"""Groups of processes: collectives, data parallel training, and what becomes of the others when one of them dies.
+"""Groups of processes: collectives, data parallel training, and the other processes when one of them dies.
 
 `make test-mpi` installs mpi4py and Open MPI and runs these; without them they are skipped.
 """

@@ -1,4 +1,4 @@
-"""What the documentation says is true: its code runs, the files that it names exist, its docstring examples hold."""
+"""The documentation is true: its code runs, the files that it names exist, and its docstring examples pass."""
 
 import contextlib
 import doctest

@@ -1,4 +1,4 @@
-"""Every example runs as its reader runs it: in a process of its own, and prints the numbers that it promises."""
+"""Every example runs in its own process, as a reader runs it, and prints the expected numbers."""
 
 import os
 import re

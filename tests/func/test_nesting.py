@@ -1,4 +1,4 @@
-"""Transforms inside of transforms: transforms are never confused, whatever is nested in what."""
+"""Nested transforms: their derivatives are never confused, whichever transform is inside which."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Transforms beside what else there is: a user's own ops, hooks, Vars, threads, halves, what costs nothing."""
+"""Transforms together with user ops, hooks, Vars, threads and float16, and their cost when unused."""
 
 from __future__ import annotations
 

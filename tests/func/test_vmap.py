@@ -1,4 +1,4 @@
-"""vmap: where the batch is, random numbers, chunks, batches of none, what cannot be done for many at once."""
+"""vmap: position of the batch, random numbers, chunks, empty batches, and functions without a batched form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Loops in front of rows and reductions: which become a part of their launch, with the bits of eager mode."""
+"""Elementwise loops before rows and reductions: those that join their launch have the bits of eager mode."""
 
 from __future__ import annotations
 

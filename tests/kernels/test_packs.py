@@ -1,4 +1,4 @@
-"""Packs: who may use one, and what a pack that does not fit or is not whole means."""
+"""Packs: which processes may use a pack, and what happens if it does not fit or is damaged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Folds of users: what they declare is what loops assume, whatever the sizes, the layout and the number of threads.
+"""User reductions: loops rely only on what they declare, for any size, layout and number of threads.
 
 Most kernels run as plain Python here, with pieces, blocks and lanes cut so short that small sizes cross all of them."""
 

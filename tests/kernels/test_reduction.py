@@ -1,4 +1,4 @@
-"""Folds and positions of extremes, straight from the CPU backend, held to NumPy over random layouts."""
+"""Reductions and positions of min/max on the CPU backend, compared with NumPy over random layouts."""
 
 import numba
 import numpy as np

@@ -1,5 +1,4 @@
-"""Folds of rows that are taken several at a time: float32 added before it is widened, extremes that look for nan once
-for four rows."""
+"""Reductions of several rows at a time: float32 sums before widening, min/max with one nan test per four rows."""
 
 from __future__ import annotations
 

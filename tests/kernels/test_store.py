@@ -1,4 +1,4 @@
-"""The kernel cache: damage heals, and where there can be no cache, ops work without one."""
+"""The kernel cache: damaged files are replaced, and without a usable cache ops still work."""
 
 import hashlib
 import os

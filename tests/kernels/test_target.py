@@ -1,4 +1,4 @@
-"""Another processor than the CPU: what a `Target` says is all that differs in a kernel's text."""
+"""A second processor: the text of a kernel differs only in what its `Target` specifies."""
 
 from __future__ import annotations
 

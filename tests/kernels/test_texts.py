@@ -1,4 +1,4 @@
-"""What all generated texts have in common: they depend on what a kernel does alone, and hold nothing idle."""
+"""All generated texts depend only on what a kernel computes, and contain nothing unused."""
 
 import ast
 import os

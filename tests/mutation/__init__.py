@@ -1,4 +1,4 @@
-"""Do the checks bite?  Everything that the suite is there to hold is broken on purpose, one thing at a time.
+"""Do the tests notice errors?  Each part that the suite tests is broken on purpose, one at a time.
 
     python -m tests.mutation [--kind KIND] [--of OP] [--jobs N] [--write]
 

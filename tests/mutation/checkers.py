@@ -1,4 +1,4 @@
-"""What should notice: the suite's own checks, called on what a mutant concerns.
+"""The checks of the suite that should notice a mutant.
 
 Derivative rules are held against difference quotients, forward mode against reverse mode and quotients, a batch
 against a loop, machinery by the tests that were written for it, which run here without pytest.

@@ -1,4 +1,4 @@
-"""What nothing notices, and why.
+"""Mutants that no check notices, with the reason.
 
 `survivors.txt` has the reasons; below each stand, indented, the mutants that it is for, one a line, as a run names
 them.  A line is for that mutant alone: where no mutant is called so any more, and where one that is listed is noticed,

@@ -1,4 +1,4 @@
-"""Code as trees, and every tree that is one step away from it and wrong.
+"""Syntax trees of code, and all trees that differ from them by one wrong step.
 
 Ways of breaking an expression: a term or a factor is dropped, operands or branches are swapped, a sign or a comparison
 is turned round, a number is another, a transpose or the sum over a broadcast dim is left out, `keepdim` is the other,

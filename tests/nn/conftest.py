@@ -13,7 +13,7 @@ LIBRARIES = ["minigrad", pytest.param("torch", marks=pytest.mark.torch)]
 
 @pytest.fixture(params=LIBRARIES)
 def lib(request: Any) -> Any:
-    """minigrad on the device that compiles nothing, and PyTorch where it is installed."""
+    """Provide minigrad on the reference device, and PyTorch if it is installed."""
     if request.param == "torch":
         yield pytest.importorskip("torch")
         return

@@ -11,6 +11,6 @@ import minigrad as mg
 
 @pytest.fixture
 def simulator() -> Iterator[None]:
-    """The simulator as the device of a notebook; other tests see what they would see without it."""
+    """Use the simulator as the device of a notebook; other tests are not affected."""
     with mg.override(cuda="simulator"):
         yield

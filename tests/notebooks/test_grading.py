@@ -1,4 +1,4 @@
-"""Graders: they take different right answers, refuse wrong ones and untouched cells, and give three hints."""
+"""Graders accept different right answers, reject wrong answers and untouched cells, and have three hints."""
 
 from __future__ import annotations
 

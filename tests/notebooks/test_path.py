@@ -1,4 +1,4 @@
-"""Notebooks run from top to bottom, and their two files hold the same cells."""
+"""Notebooks run from top to bottom, and their two files have the same cells."""
 
 import contextlib
 import io

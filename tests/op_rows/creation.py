@@ -1,4 +1,4 @@
-"""Rows of what is made out of nothing, or out of truth values: fills, ranges, random numbers, tallies and places.
+"""Rows of creation: constants, ranges, random numbers, and counts and positions from booleans.
 
 Random numbers have no formula in NumPy: the row holds each half of a stream to the whole that begins before it.
 """

@@ -1,4 +1,4 @@
-"""Rows of what masks choose."""
+"""Rows of ops with masks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Rows of running sums, products, log-sums and extremes."""
+"""Rows of cumulative sums, products, log-sums, minima and maxima."""
 
 from __future__ import annotations
 

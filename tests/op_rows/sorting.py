@@ -1,4 +1,4 @@
-"""Rows of sort, argsort, topk and the elements at one place of an order."""
+"""Rows of sort, argsort, topk, and the element at one position of the sorted order."""
 
 from __future__ import annotations
 

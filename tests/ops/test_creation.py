@@ -1,4 +1,4 @@
-"""Creation: which dtype, and how many."""
+"""Creation: the dtype and the number of elements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Embeddings: which rows are read, and what the table learns."""
+"""Embeddings: the rows that are read, and the gradient of the table."""
 
 from __future__ import annotations
 

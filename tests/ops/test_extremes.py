@@ -1,4 +1,4 @@
-"""Largest and smallest elements where floats have no plain order: nan of both signs, infinities, zeros, all below 0."""
+"""Minima and maxima of floats: nan of both signs, infinities, zeros, and only negative numbers."""
 
 from __future__ import annotations
 

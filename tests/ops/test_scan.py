@@ -1,4 +1,4 @@
-"""Running sums, products, log-sums and extremes: what is chosen at ties, zeros, infinities and nan."""
+"""Cumulative sums, products, log-sums, minima and maxima: ties, zeros, infinities and nan."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Orders: ties, nan, zeros, every dtype's ends, and where gradients go."""
+"""Sorting: ties, nan, zeros, the limits of every dtype, and gradients."""
 
 from __future__ import annotations
 

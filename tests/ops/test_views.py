@@ -1,4 +1,4 @@
-"""What only views can get wrong: the memory that they look at."""
+"""Properties that only views have: the memory that they share with their operand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A helper process compiles what comes next; nothing depends on it, and it ends with who started it."""
+"""A helper process compiles the next kernels; nothing depends on it, and it ends with the process that started it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A plan is kept for a call as it was written; what a rule may tell apart, a key must tell apart."""
+"""A plan is stored for a call; the key distinguishes everything that a rule may distinguish."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an op's own functions give: something else than was promised is a DeclarationError that names the op."""
+"""An op whose own functions return a wrong value raises a DeclarationError that names the op."""
 
 import numpy as np
 import pytest

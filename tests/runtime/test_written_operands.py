@@ -1,4 +1,4 @@
-"""An op states which operands it writes, and what it writes is checked and counted."""
+"""An op declares which operands it writes, and its writes are checked and counted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The same function in two libraries, and where they part."""
+"""The same function in two libraries, and the line where their results differ."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""gradcheck finds what is wrong, and says where."""
+"""gradcheck finds wrong derivatives, and reports where they are wrong."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The view from an op down to its machine code."""
+"""The view of an op at every level, down to its machine code."""
 
 from __future__ import annotations
 

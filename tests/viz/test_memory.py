@@ -1,4 +1,4 @@
-"""Bytes held over the forward and the backward pass."""
+"""Bytes that are held during the forward and the backward pass."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What SVG is used: no more than every program draws that a user may have.
+"""The pictures use only SVG that every common program can draw.
 
 Tried with Chromium, librsvg, Inkscape, ImageMagick, resvg, CairoSVG, svglib with ReportLab, and QtSvg.  What those
 disagree on is not used: style sheets and `style`, names of colours, markers, `paint-order`, `dominant-baseline`,

@@ -1,4 +1,4 @@
-"""The rows, a module a family."""
+"""The rows of the benchmark, one module per family."""
 
 from tests.benchmarks.cases import (
     convolution,

@@ -1,4 +1,4 @@
-"""Folds over everything, the first dim, the last and one in the middle."""
+"""Reductions over everything, the first dim, the last one and one in the middle."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Running sums."""
+"""Cumulative sums."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Sorting, and the greatest few."""
+"""Sorting, and the largest few elements."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Derivatives and batches of functions, beside torch.func: the names are the same, and so are the functions.
+"""Derivatives and batches of functions, compared with torch.func, which has the same functions and names.
 
 hvp has no name there; the row takes the faster of the ways that PyTorch's users write, reverse over reverse.
 """
