@@ -244,3 +244,8 @@ def test_the_text_runs_without_a_compiler():
     out, x = np.empty(4, F32), np.array([0, 1, -100, 5], F32)
     calling.plain(space["kernel"])(x, out, np.array([1, 0, 4]))
     assert errors(out, np.exp(x.astype(F64))).max() < 2
+
+
+def test_a_comment_does_not_hide_the_innermost_loop() -> None:
+    loop = "    for j in range(n):\n        # An index for each element.\n        z[j] = sin_any_32(x[j])\n"
+    assert "rare" in vecmath.guarded(loop) and "= sin_32(x[j])" in vecmath.guarded(loop)

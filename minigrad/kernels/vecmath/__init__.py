@@ -185,7 +185,7 @@ def guarded(body: str) -> str:
         size = next((k for k, other in enumerate(lines) if len(other) - len(other.lstrip()) <= indent), len(lines))
         block = lines[:size] if re.match(r" +for \w+ in range\(\w+\):$", line) else []
         calls = [node for node in ast.walk(ast.parse(textwrap.dedent("\n".join(block)))) if is_guarded_call(node)]
-        if not calls or any("for " in other for other in block):
+        if not calls or any("for " in other.partition("#")[0] for other in block):
             result.append(line)
             continue
         del lines[:size]
