@@ -714,7 +714,7 @@ def inverse(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the inverses of square matrices, as `mg.linalg.inv`."""
 
 def is_complex(input: Tensor) -> builtins.bool:
-    """Return False, since complex dtypes are not supported."""
+    """Return False, because minigrad does not support complex dtypes."""
 
 def is_floating_point(input: Tensor) -> builtins.bool:
     """Return whether the dtype is a float."""
@@ -916,7 +916,7 @@ def mode(input: Tensor, dim: builtins.int = ..., keepdim: builtins.bool = ..., *
     """Return the most frequent element along `dim`, and the position of its last occurrence."""
 
 def moveaxis(input: Tensor, source: builtins.int | Sequence[builtins.int], destination: builtins.int | Sequence[builtins.int]) -> Tensor:
-    """Return `movedim` of the same arguments, under NumPy's name."""
+    """Return `movedim(input, source, destination)`; `moveaxis` is NumPy's name of `movedim`."""
 
 def movedim(input: Tensor, source: builtins.int | Sequence[builtins.int], destination: builtins.int | Sequence[builtins.int]) -> Tensor:
     """Return a view with some dims moved to other positions; the other dims keep their order."""
@@ -1301,10 +1301,10 @@ def svd(input: Tensor, some: builtins.bool = ..., compute_uv: builtins.bool = ..
     """Return (U, S, V) with U * S @ V.mT = input; see `mg.linalg.svd`."""
 
 def swapaxes(input: Tensor, axis0: builtins.int, axis1: builtins.int) -> Tensor:
-    """Return `transpose` of the same arguments, under NumPy's name."""
+    """Return `transpose(input, axis0, axis1)`; `swapaxes` is NumPy's name of this function."""
 
 def swapdims(input: Tensor, dim0: builtins.int, dim1: builtins.int) -> Tensor:
-    """Return `transpose` of the same arguments; PyTorch has both names."""
+    """Return `transpose(input, dim0, dim1)`; PyTorch has both names."""
 
 def t(input: Tensor) -> Tensor:
     """Return a view of the transpose of a matrix; a tensor with fewer dims is returned with its shape."""
@@ -1361,7 +1361,7 @@ def trapezoid(y: Tensor, x: Tensor | None = ..., *, dx: Any = ..., dim: builtins
     """Return the integral along `dim` by the trapezoidal rule."""
 
 def trapz(y: Tensor, x: Tensor | None = ..., *, dx: Any = ..., dim: builtins.int = ...) -> Tensor:
-    """Return `trapezoid` of the same arguments; this is its older name."""
+    """Return `trapezoid(y, x, dx=dx, dim=dim)`; `trapz` is its older name in PyTorch and NumPy."""
 
 def tril(input: Tensor, diagonal: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
     """Return the elements on and below a diagonal of the last two dims, with zeros above it."""
@@ -1417,13 +1417,13 @@ def unravel_index(indices: Tensor, shape: builtins.int | Sequence[builtins.int])
     """Return the indices along each dim of a tensor of `shape`, from row-major positions among all its elements."""
 
 def unsafe_chunk(input: Tensor, chunks: builtins.int, dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
-    """Return `chunk` of the same arguments."""
+    """Return `chunk(input, chunks, dim)`."""
 
 def unsafe_split(input: Tensor, split_size: builtins.int, dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
-    """Return `split` of the same arguments."""
+    """Return `split(input, split_size, dim)`."""
 
 def unsafe_split_with_sizes(input: Tensor, split_sizes: Sequence[builtins.int], dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
-    """Return `split_with_sizes` of the same arguments."""
+    """Return `split_with_sizes(input, split_sizes, dim)`."""
 
 def unsqueeze(input: Tensor, dim: builtins.int) -> Tensor:
     """Return a view with a new dim of length 1 at position `dim`."""

@@ -29,12 +29,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         try:
             status = run(read_arguments(argv))
-        finally:  # also after `--help`, which raises SystemExit
+        finally:  # `--help` raises SystemExit, so the output is flushed in this case as well
             flush()
     except BrokenPipeError:  # the reader closed the pipe, as in `python -m minigrad kernel sum | head`
         discard_output()
         return 0
-    except OSError as error:  # a full disk or a missing folder
+    except OSError as error:  # the disk is full, or a folder is missing
         with suppress(OSError):
             print(f"python -m minigrad: cannot write {error.filename or 'the output'}: {error.strerror}; free some "
                   f"space, or run the command in a folder that you may write to", file=sys.stderr)  # fmt: skip

@@ -165,7 +165,7 @@ class Settings:
     @property
     def debug(self) -> Annotated[bool, Switch("0", "record the user's source line with every op, and report a stale "
                                                    "saved value where it goes stale")]:  # fmt: skip
-        """Whether debug is on in this thread or task."""
+        """Return whether debug mode is on in this thread or task."""
         return bool(self._choices["debug"].value)
 
     @debug.setter

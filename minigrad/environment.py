@@ -27,11 +27,11 @@ class Setting(ABC):
     @property
     @abstractmethod
     def expected(self) -> str:
-        """A description of the possible values."""
+        """Return a description of the possible values."""
 
     @property
     def texts(self) -> str:
-        """A description of the possible texts of the variable."""
+        """Return a description of the possible texts of the variable."""
         return self.expected
 
     @abstractmethod
@@ -76,7 +76,7 @@ class Switch(Setting):
         return FLAGS[text.strip().lower()]
 
     def convert(self, value: Any) -> bool:
-        return {0: False, 1: True}[value]  # NumPy's bools are equal to these keys, but no string is
+        return {0: False, 1: True}[value]  # bools of Python and of NumPy are equal to these keys; strings are not
 
 
 class Count(Setting):

@@ -82,7 +82,7 @@ class Casting(Observer):
         casts = casting.current()
         if casts is None:
             return operands
-        token = casting.pause()  # the casts are calls too, whose operands must not be cast
+        token = casting.pause()  # casts are calls of ops as well, and their own operands must not be cast
         try:
             result: tuple[Any, ...] = casts.operands(op, operands)
         finally:

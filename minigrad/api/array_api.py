@@ -197,7 +197,8 @@ def spelled(lines: str, **others: Any) -> dict[str, Any]:
         if builtins.all(each in namespaces[LINALG] for each in needed):
             last, path = name.rpartition(".")[2], f"<minigrad {name}({parameters})>"
             text = f"def {last}({parameters}):\n    return {expression}\n"
-            linecache.cache[path] = (len(text), None, text.splitlines(True), path)  # for tracebacks and debuggers
+            # Tracebacks and debuggers read the text from here.
+            linecache.cache[path] = (len(text), None, text.splitlines(True), path)
             exec(compile(text, path, "exec"), names, scope)
             functions[name] = scope[last]
             functions[name].__doc__ = f"Return `{expression}`."

@@ -146,7 +146,7 @@ class Checkpoint:
             with contextlib.suppress(FileNotFoundError):
                 os.unlink(self._path(number))
         for name in os.listdir(self.folder):
-            if name.startswith(TEMPORARY):  # left by a process that was killed
+            if name.startswith(TEMPORARY):  # a process that was killed has left this file
                 with contextlib.suppress(FileNotFoundError):
                     os.unlink(os.path.join(self.folder, name))
         return path

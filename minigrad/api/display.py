@@ -126,7 +126,7 @@ def laid_out(array: Any, indent: int) -> str:
 
 
 def nested(array: Any, written: Callable[[Any], str], width: int, indent: int, edge: int | None) -> str:
-    """Return the elements as text, one dim inside the other.
+    """Return the elements as text, with one pair of brackets per dim.
 
     edge: the number of elements that are printed at each end of a long dim; None prints all.
     """

@@ -206,7 +206,7 @@ class ArrayUfunc:
         raise AttributeError("__array_ufunc__ cannot be set")
 
 
-HOST = 1  # DLPack's id of the CPU
+HOST = 1  # DLPack's number for the device kind CPU
 NAMES: dict[str, Any] = {
     "numpy": numpy, "__array__": to_array, "__dlpack__": dlpack, "__dlpack_device__": dlpack_device,
     "__cuda_array_interface__": property(array_interface), "__array_namespace__": array_namespace,

@@ -18,7 +18,7 @@ from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
 @public(namespace=MG)
 def is_complex(input: Tensor) -> bool:
-    """Return False, since complex dtypes are not supported."""
+    """Return False, because minigrad does not support complex dtypes."""
     return False
 
 

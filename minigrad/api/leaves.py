@@ -38,7 +38,7 @@ def requires_grad_(x: Tensor, requires_grad: bool = True) -> Tensor:
         become_leaf(x)
     elif x.is_variable:
         x.__class__ = Tensor
-        changes.count += 1  # a module may list it among its parameters
+        changes.count += 1  # the tensor may be a parameter of a module
     else:
         raise GradientError(
             f"requires_grad_: {describe(x)} is the result of {current(x).name}, and only a leaf can stop requiring "

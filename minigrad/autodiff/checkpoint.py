@@ -41,7 +41,7 @@ def checkpoint(
     Parameters
     ----------
     fn : callable
-        Function of the arguments that computes the same each time it runs.
+        Function of the arguments, which must compute the same values in both runs.
     *args : Any
         Positional arguments of `fn`.
     preserve_rng_state : bool, default True

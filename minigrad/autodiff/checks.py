@@ -90,7 +90,7 @@ def check(nodes: list[BackpropOp], wanted: set[int] | None, name: str) -> None:
                 f"{name}: the graph of {describe_node(node)} was freed by an earlier backward; "
                 f"pass retain_graph=True to the first one"
             )
-        if len(saved) == 1:  # the most common case, without a loop
+        if len(saved) == 1:  # the most common case needs no loop
             if saved[0].storage.version != node.versions[0]:
                 raise stale(node, name)
         elif saved:

@@ -57,7 +57,8 @@ class custom_vjp:
         functools.update_wrapper(self, fun)
         argnums = nondiff_argnums if isinstance(nondiff_argnums, (tuple, list)) else (nondiff_argnums,)
         self.fun, self.nondiff = fun, tuple(argnums)
-        self.within = threading.local()  # whether `fwd` is running in this thread; `fwd` may call the function itself
+        # True while `fwd` runs in this thread, because `fwd` may call the function itself.
+        self.within = threading.local()
         self.fwd: Callable[..., Any] | None = None
         self.bwd: Callable[..., Any] | None = None
 

@@ -1,8 +1,8 @@
 """A derivative rule as one kernel: `g * (1 - y * y)` is one loop, not three.
 
 The rule of an elementwise op is traced to a scalar function (`declare/tracing.py`).  The engine uses its kernel if the
-graph of the backward pass is not required.  A rule runs unfused if it consists of one elementwise op, if it calls
-anything other than elementwise ops, or if its operands have several dtypes.
+graph of the backward pass is not required.  A rule runs op by op if it consists of one elementwise op, if it calls an
+op that is not elementwise, or if its operands have several dtypes.
 """
 
 from __future__ import annotations

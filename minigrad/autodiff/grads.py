@@ -111,7 +111,7 @@ def collected(pairs: Pairs, inputs: Sequence[Any] | None, create: bool, store: G
 def add_all(pairs: Pairs, store: GradStore, create: bool, leaves: bool) -> None:
     """Add gradients to `.grad` and to a store.
 
-    leaves: all targets were leaves that required a gradient when the graph was made; those that no longer do are
+    leaves: all targets were leaves that required a gradient when the graph was made; leaves frozen since then are
     skipped.
     """
     with _adding:

@@ -1,9 +1,10 @@
 """Execution of hooks: each receives the gradient that the previous one returned.
 
-At a result, the order is: the hooks of the tensor, `retain_grad`, the node's hooks before its rules, the rules, and the
-hooks after them.  At a leaf it is: its hooks, the sum into `.grad`, the hooks after that.  A hook returns None to leave
-a gradient unchanged, or another gradient of the same shape, dtype and device.  It runs in the grad mode of the backward
-pass, so with `create_graph=True` its ops are differentiated too.
+For a result, the order is: the hooks of the tensor, `retain_grad`, the node's hooks before its rules, the rules, and
+the node's hooks after its rules.  For a leaf, the order is: the hooks of the leaf, the accumulation into `.grad`, and
+the hooks after the accumulation.  A hook returns None to leave a gradient unchanged, or another gradient of the same
+shape, dtype and device.  A hook runs in the grad mode of the backward pass, so with `create_graph=True` its ops are
+recorded.
 """
 
 from __future__ import annotations
@@ -131,7 +132,7 @@ class Hooked(Around):
 def replaced(
     hook: Any, arguments: tuple[Any, ...], gradients: Sequence[Tensor | None], old: Sequence[Tensor | None], whose: str
 ) -> Sequence[Tensor | None]:
-    """Return the gradients `old` after a hook of a node.
+    """Return the gradients of a node after a hook that received the gradients `old`.
 
     A hook returns None to keep all of them, or a tuple in which None keeps one of them.
     """

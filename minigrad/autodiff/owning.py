@@ -16,7 +16,7 @@ from minigrad.ops.casting import clone
 from minigrad.runtime.recording import set_grad_enabled
 from minigrad.runtime.tensor import Tensor
 
-Pairs = list[tuple[Any, Tensor]]  # targets and their gradients
+Pairs = list[tuple[Any, Tensor]]  # pairs of a target and its gradient
 
 
 def holders(pairs: Pairs) -> int:

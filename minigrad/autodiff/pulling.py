@@ -1,7 +1,7 @@
 """Derivative rules of one node: from the gradients of its results to the gradients of its operands.
 
 A rule is ordinary tensor code.  Without `create_graph`, a rule may run as one kernel.  With `create_graph`, an op whose
-rules are kernels is differentiated through its definition.  `engine.py` visits one node after the other.
+rules are kernels is differentiated through its definition.  `engine.py` visits the nodes in order.
 """
 
 from __future__ import annotations
@@ -157,7 +157,7 @@ def saved_in_graph(node: BackpropOp) -> tuple[Tensor, ...]:
         return node.saved or ()
     return tuple(
         value
-        if k >= len(node.parents)  # an intermediate value of a Function
+        if k >= len(node.parents)  # such a value is an intermediate value of a Function
         else operand_in_graph(value, node.parents[k])
         if k >= 0
         else Tensor(value.storage, value.layout, edge_of(node, -1 - k))

@@ -104,7 +104,7 @@ STORED = stored(Tensor(Storage.of(0.0), Layout.contiguous(())))
 
 
 def alike(x: Any) -> Any:
-    """Return another object for the same value.
+    """Return a new object with the value of x.
 
     A write into one of the two objects is refused, or does not affect the other.
     """

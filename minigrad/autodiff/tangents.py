@@ -114,7 +114,7 @@ class KeptCall(Call):
         return self.remade([x.detach() for x in self.primals], self.tangents, [y.detach() for y in self.results])
 
     def remade(self, primals: Sequence[Tensor], tangents: Tangents, results: Sequence[Tensor]) -> KeptCall:
-        """Return the same stored call with other objects for the same values."""
+        """Return a copy of the stored call in which other objects stand for its primals and results."""
         kept = KeptCall(self.op, self.params, tuple(primals), tuple(tangents), tuple(results))
         kept.name, kept.versions = self.name, self.versions
         return kept

@@ -70,7 +70,7 @@ class UserOp(Op):
             )
 
     def filled(self, operands: Sequence[Tensor]) -> tuple[Any, ...]:
-        """Return the arguments of the call with `operands` in the place of the holes."""
+        """Return the arguments of the call, with `operands` instead of the holes."""
         return tuple([operands[x.k] if x.__class__ is Hole else x for x in self.arguments])
 
     def as_returned(self, results: Any) -> Any:

@@ -18,7 +18,7 @@ from minigrad.errors import DTypeError, StorageError
 Ints = tuple[int, ...]
 KINDS = {"int": 0, "uint": 1, "float": 2, "bfloat": 4, "bool": 6}
 PLAIN, VERSIONED = b"dltensor", b"dltensor_versioned"
-READ_ONLY = 1  # a flag of the structure
+READ_ONLY = 1  # the bit of `flags` that marks read-only memory
 
 
 class DLTensor(ctypes.Structure):
@@ -63,7 +63,7 @@ is_capsule = function_of_python("PyCapsule_IsValid", ctypes.c_int, c_void_p, c_c
 inside = function_of_python("PyCapsule_GetPointer", c_void_p, c_void_p, c_char_p)
 rename = function_of_python("PyCapsule_SetName", ctypes.c_int, c_void_p, c_char_p)
 
-alive: dict[int, tuple[Any, ...]] = {}  # exported arrays, by the address of their structure
+alive: dict[int, tuple[Any, ...]] = {}  # maps the address of a structure to the exported array, which must stay alive
 
 
 @DELETER
@@ -121,7 +121,7 @@ class Foreign:
         self.layout = Layout.make(shape, strides, 0)
         self.address = (tensor.data or 0) + tensor.byte_offset
         self.readonly = name is VERSIONED and bool(managed.flags & READ_ONLY)
-        self.managed = managed  # from here on this process frees it
+        self.managed = managed  # from this line on, this process has to free the structure
         rename(id(capsule), USED[name])
 
     def __del__(self) -> None:

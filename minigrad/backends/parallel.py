@@ -29,12 +29,12 @@ _serial_only = False
 # Seconds beyond the time of one thread that count as a stall; sleeping threads wake up in a tenth of this time.
 STALL = 1e-3
 LONG = 16e-3  # seconds of a launch above which a stall is the smaller part
-LIMIT = 1024  # launches of a kernel that are remembered
+LIMIT = 1024  # maximum number of launches of a kernel whose times are stored
 PAUSES = 0.05, 0.8  # seconds for which nothing is shared: after a first stall, and at most
 
 
 class _Core:
-    """Whether every thread has a core.
+    """Records whether another program uses a core, so that shared loops stall.
 
     until: the time at which sharing is tried again.
     pause: the length of the latest pause in seconds.
@@ -111,10 +111,10 @@ def guarded(parallel: Callable[..., Any], serial: Callable[[], Callable[..., Any
 def guarded_program(parallel: Callable[..., int], serial: Callable[..., int]) -> Callable[..., int]:
     """Return a function that runs a program of many launches, some of them shared by threads, guarded as one launch.
 
-    A program next to a busy core waits once for each shared launch.  So it first runs on one thread.  It is then shared
-    as long as the shared run is not slower than that by a stall.
+    If one core is busy, a program waits once for each shared launch.  So the program first runs on one thread.  It is
+    then shared, as long as a shared run takes less than the fastest run on one thread plus STALL.
     """
-    least: list[float] = []  # seconds on one thread, of the fastest run
+    least: list[float] = []  # the duration in seconds of the fastest run on one thread
 
     def timed(*args: Any) -> int:
         start = perf_counter()

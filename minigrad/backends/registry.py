@@ -47,7 +47,7 @@ def forget(kind: str) -> None:
 
 
 def follow(kind: str, before: str, now: str) -> None:
-    """Let another backend serve a kind; the previous one is kept with its memory until it is selected again."""
+    """Select another backend for a kind; the previous backend and its memory are kept until it is selected again."""
     serving, resting = _backends.get(kind), _resting.pop((kind, now), None)
     if serving is not None:
         _resting[kind, before] = serving
@@ -55,7 +55,7 @@ def follow(kind: str, before: str, now: str) -> None:
 
 
 def serve(kind: str, backend: Backend | None) -> None:
-    """Let this backend serve a kind from now on.  None: a new backend is created at the next use."""
+    """Use this backend for a kind of device from now on.  None: a new backend is created at the next use."""
     _backends.pop(kind, None)
     if backend is not None:
         _backends[kind] = backend
@@ -65,7 +65,7 @@ def serve(kind: str, backend: Backend | None) -> None:
 
 
 def serve_device(device: Device, backend: Backend) -> None:
-    """Let this backend serve one device, regardless of its kind, until another backend is set for the kind."""
+    """Use this backend for one device, regardless of its kind, until another backend is set for the kind."""
     _by_device[device] = backend
 
 

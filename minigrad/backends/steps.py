@@ -120,7 +120,7 @@ class Steps:
         return self.add(Scratch(numel, dtype, self.backend.maker(numel, dtype, INSIDE)), shape, dtype)
 
     def release(self, first: int) -> None:
-        """Let later steps use the memory of all temporaries from index `first` on, which are not read any more."""
+        """Release the memory of all temporaries from index `first` on to later steps; no later step reads them."""
         spare = {value.slot for value in self.spare}
         for k, memory in enumerate(self.temporaries[first:], self.arguments + first):
             if isinstance(memory, Scratch) and k not in spare:

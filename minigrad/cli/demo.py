@@ -29,7 +29,7 @@ def run(epochs: int = 40, picture: str = "simple_grad.svg") -> int:
 
 
 def simple_grad(picture: Path) -> None:
-    """Compute a gradient by backward, compare it with difference quotients, and draw it."""
+    """Compute a gradient by a backward pass, compare it with finite differences, and draw the graph."""
     x = mg.Var([3.0, 1.0, 4.0], name="x")
     y = x * x + x * 5.0 + 4.0
     drawing = mg.viz.graph(y)

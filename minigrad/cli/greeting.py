@@ -12,9 +12,10 @@ from pathlib import Path
 
 from minigrad.errors import quantity
 
-NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"  # the folder in a checkout
+# The folder of the notebooks in a checkout of the repository.
+NOTEBOOKS = Path(__file__).resolve().parents[2] / "notebooks"
 PACKAGE = Path(__file__).resolve().parents[1]
-PACKED = PACKAGE / "learning" / "notebooks"  # the folder in a wheel, made by `hatch_build.py`
+PACKED = PACKAGE / "learning" / "notebooks"  # the folder of the notebooks in a wheel, made by `hatch_build.py`
 # A link in a notebook, from its folder to a file of the checkout.
 LINK = re.compile(r"\]\(\.\./((minigrad|docs|examples)/[^)#]+)")
 COPY = "minigrad-notebooks"  # the folder that receives the notebooks of a wheel
@@ -66,7 +67,7 @@ def tutorial() -> int:
     lab = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={root}", f"--ContentsManager.hide_globs={HIDDEN}"]
     # Without a browser, Jupyter prints only its default address, so this address must open the notebook.
     lab.append(f"--LabApp.default_url=/lab/tree/{first.relative_to(root).as_posix()}")
-    if hasattr(os, "geteuid") and os.geteuid() == 0:  # Windows has no user id
+    if hasattr(os, "geteuid") and os.geteuid() == 0:  # Windows has no `os.getuid`
         print("You are root, as in many containers: Jupyter starts with --allow-root.")
         lab.append("--allow-root")
     return subprocess.run([*lab, str(first)], check=False, env=env).returncode

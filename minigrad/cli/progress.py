@@ -19,7 +19,7 @@ def progress(*steps: Any, **words: Any) -> Any:
 
     try:
         known = all(os.get_terminal_size(sys.stderr.fileno()))
-    except (AttributeError, OSError, ValueError):  # there is no terminal or no stderr
+    except (AttributeError, OSError, ValueError):  # stderr is missing or is not a terminal
         known = True
     size: dict[str, Any] = {"dynamic_ncols": True} if known else {"ncols": 80, "nrows": 24}
     return tqdm(*steps, **size, disable=not watched(), **words)

@@ -85,7 +85,7 @@ class Allocator(ABC):
 
 
 class _Probe:
-    """An object that frees a buffer as a storage does, to measure the reference count of the buffer in that call."""
+    """An object that frees a buffer in the way a storage does, to measure the buffer's reference count in that call."""
 
     __slots__ = ("allocator", "buffer")
 
@@ -436,7 +436,7 @@ def heap_trimmer() -> Any:
 
     try:
         return ctypes.CDLL(None).malloc_trim
-    except (AttributeError, OSError, TypeError):  # another C library, no C library, or Windows
+    except (AttributeError, OSError, TypeError):  # another C library than glibc, or Windows
         return None
 
 

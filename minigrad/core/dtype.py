@@ -71,7 +71,7 @@ class DType:
 
     @property
     def is_complex(self) -> bool:
-        """Return False, since complex dtypes are not supported."""
+        """Return False, because minigrad does not support complex dtypes."""
         return False
 
     def to_real(self) -> DType:
@@ -385,7 +385,7 @@ def cast_array(array: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any
         array([  0,   2, 255,   0], dtype=uint8)
     """
     if array.dtype is dtype.numpy and dtype.numpy is dtype.storage:
-        return array  # the usual case: the reference device computes in the dtype of its operands
+        return array  # the most common case, since the reference device computes in the dtype of its operands
     source = as_dtype(array.dtype)
     array = np.asarray(array, dtype=source.numpy)
     if source is dtype:

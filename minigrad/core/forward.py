@@ -30,9 +30,9 @@ class Jvp:
 class Linear:
     """The operands in which an op is linear, in groups of names.
 
-    The op is linear in each group while the other operands are held.  `joint("x", "src")` is one group.  `each("a",
-    "b")` has one group per operand; such an op is a product.  `each(("c", "a"), ("c", "b"))` is c + a @ b: it is linear
-    in c and a together while b is held, and in c and b while a is held.
+    The op is linear in each group while the operands outside the group are constant.  `joint("x", "src")` is one group.
+    `each("a", "b")` has one group per operand, as for a product.  `each(("c", "a"), ("c", "b"))` describes c + a @ b:
+    it is linear in c and a together while b is constant, and in c and b together while a is constant.
     """
 
     __slots__ = ("groups",)

@@ -24,7 +24,7 @@ class Later:
                 delattr(self, name)
             self.later[name] = make
 
-    if not TYPE_CHECKING:  # a type checker would otherwise accept every attribute name
+    if not TYPE_CHECKING:  # without this guard, a type checker would accept every attribute name
 
         def __getattr__(self, name: str) -> Any:
             """Fill an empty slot and return its value.

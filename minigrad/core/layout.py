@@ -134,7 +134,7 @@ class Layout:
 
     @property
     def is_broadcast(self) -> bool:
-        """Whether some dim repeats its elements with stride 0; False for an empty layout."""
+        """Return whether some dim repeats its elements with stride 0; False for an empty layout."""
         return self.numel > 0 and any(size > 1 and stride == 0 for size, stride in zip(self.shape, self.strides))
 
     def is_fortran_contiguous(self) -> bool:

@@ -13,7 +13,7 @@ from minigrad.core.layout import Layout
 from minigrad.core.op import ScalarFn
 from minigrad.core.strides import merge_dims
 
-SHORT = 16  # dims shorter than this are not worth being the innermost loop
+SHORT = 16  # minimum size of a dim for the innermost loop
 
 Ints = tuple[int, ...]
 
@@ -63,7 +63,7 @@ class Reducer:
 
     @property
     def adds(self) -> bool:
-        """Whether the reduction is the plain sum of its elements, so that a loop may add some of them separately."""
+        """Return whether the reduction is the plain sum of its elements; a loop may then add parts separately."""
         return self.order == "sum" and self.linear and self.map is None
 
     def unmapped(self) -> Reducer:

@@ -105,12 +105,13 @@ class Followed(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Many(Request):
-    """A scalar function over a table of tensors: each of the `rows` has one tensor for each of the first arguments.
+    """Apply a scalar function to each row of a table of tensors, in place.
 
-    The tensors of one row have the same shape; rows may have different shapes.  The first columns are the results: each
-    element is read, then overwritten, so they change in place.  The operands are the other columns, one column after
-    another, and finally a float64 vector with the remaining arguments, which every call reads.  Memory that is written
-    must not be in two tensors of the table.
+    With `r` results and `k` tensor arguments, a row has `k` tensors of one shape; the function reads all of them and
+    overwrites the first `r`.  Rows may have different shapes.  The outs of the request are the first `r` columns of the
+    table, and its operands are the other columns, one column after another, and then a float64 vector.  This vector has
+    the other arguments of the function, with the same values for every element.  No two tensors of the table may share
+    memory that is written.
     """
 
     scalar: ScalarFn
@@ -340,9 +341,9 @@ class SolveTriangular(Request):
 class Gather(Request):
     """out[i, j, k] = a[i, index[i, j, k], k] for dim 1; operands: a, index.  Negative indices count from the end.
 
-    A launch of this record and of the next five returns True if an index was out of range.  Then the result is
-    undefined, but no memory outside the operands was read or written, even if another thread writes to the index at the
-    same time.
+    A launch of `Gather`, `ScatterAdd`, `ScatterJoin`, `Select`, `SelectAdd` or `SelectPut` returns True if an index was
+    out of range.  Then the result is undefined, but no memory outside the operands was read or written, even if another
+    thread writes to the index at the same time.
     """
 
     checks = True
@@ -513,14 +514,17 @@ class PairGradients(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class MaxPool(Request):
-    """Windows begin at position of out * stride - padding; their elements outside the image are left out.
+    """Compute the largest element of each window, or read or add elements at the positions of these elements.
 
-    part "values": operand x; the largest element of each window: nan if the window has a nan, the dtype's lowest value
-        if it is empty.
-    part "positions": operand x; two results: the same, and the row-major position in the plane of the first largest
-        element (int64).
-    part "pick": operands h and x; the element of h at the position of the first largest element of x.
-    part "back": operands g and x; 0, then each element of g is added at that position.
+    The window of an output begins at its position * stride - padding.  Elements outside the image do not count.
+
+    part "values": the operand is x.  The result is the largest element of each window: nan if the window has a nan, and
+        the dtype's lowest value if the window has no element in the image.
+    part "positions": the operand is x.  The first result is that of "values", and the second (int64) is the row-major
+        position in the plane of the first largest element.
+    part "pick": the operands are h and x.  The result is the element of h at the first largest element of x.
+    part "back": the operands are g and x.  The result is 0, to which each element of g is added at the position of the
+        first largest element of x in its window.
     """
 
     part: str
@@ -532,11 +536,12 @@ class MaxPool(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class AvgPool(Request):
-    """Windows as in `MaxPool`.
+    """Compute the mean of each window, or add gradients to the elements of the windows; windows are as in `MaxPool`.
 
-    part "values": operand x; the sum of each window divided by `divisor`, or by its size, which includes the padding if
-        `pad_counts`.
-    part "back": operand g; 0, then each element of g, divided in the same way, is added to all elements of its window.
+    part "values": the operand is x.  The result is the sum of each window divided by `divisor`.  If `divisor` is None,
+        it is the number of elements of the window, and elements of the padding count if `pad_counts`.
+    part "back": the operand is g.  The result is 0, to which each element of g, divided by the divisor of its window,
+        is added at all elements of the window.
     """
 
     part: str

@@ -81,7 +81,7 @@ def _int(value: Any, op: str, name: str, operands: Sequence[Any]) -> int:
 
 def _ints(value: Any, op: str, name: str, operands: Sequence[Any]) -> tuple[int, ...]:
     values = value if isinstance(value, (tuple, list)) else (value,)
-    if {*map(type, values)} == INTS:  # the usual case
+    if {*map(type, values)} == INTS:  # in most calls, all values are ints already
         return tuple(values)
     return tuple(_int(each, op, name, operands) for each in values)
 

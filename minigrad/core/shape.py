@@ -156,7 +156,7 @@ def as_shape(args: Any, op: str = "shape", *, hole: bool = False) -> tuple[Any, 
         args = (args,)
     elif len(args) == 1 and isinstance(args[0], (tuple, list)):
         args = args[0]
-    if {*map(type, args)} == INTS and min(args) >= 0:  # the usual case
+    if {*map(type, args)} == INTS and min(args) >= 0:  # in most calls, all sizes are ints already
         return tuple(args)
     sizes = tuple(-1 if hole and isinstance(size, tuple) and not size else as_int(size, "a size", op) for size in args)
     lowest = -1 if hole else 0

@@ -29,7 +29,7 @@ from minigrad.core.dtype import (
 )
 from minigrad.errors import DeviceError, IndexOutOfRange, StorageError
 
-SEATED = 1  # a true value that is not True
+SEATED = 1  # counts as true, but is a different object from True
 
 
 class Storage(Block):

@@ -72,7 +72,7 @@ class Event:
             self.position.sync()
 
     def elapsed_time(self, end: Event) -> float:
-        """Return the time from this event to a later one, and wait for the later one.
+        """Return the time from this event to a later event, after waiting for the later event.
 
         Parameters
         ----------

@@ -37,7 +37,7 @@ def expect_functions(collate_fn: Any, worker_init_fn: Any) -> None:
 def expect_sampling(
     stream: bool, batch_size: Any, shuffle: Any, sampler: Any, batch_sampler: Any, drop_last: bool
 ) -> None:
-    """Raise ArgumentError for order arguments that exclude each other."""
+    """Raise ArgumentError for arguments about the order of the samples that exclude each other."""
     if stream and (shuffle or sampler is not None or batch_sampler is not None):
         raise ArgumentError(
             "DataLoader: an IterableDataset has its own order; leave shuffle, sampler and batch_sampler out"

@@ -181,7 +181,7 @@ class Subset(Dataset[Any]):
 
     @property
     def draws(self) -> bool:
-        """Whether the dataset may draw random numbers."""
+        """Return whether the dataset may draw random numbers."""
         return draws(self.dataset)
 
     def __len__(self) -> int:

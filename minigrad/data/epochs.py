@@ -38,7 +38,7 @@ class Epoch(Iterator[Any]):
         self.number = 0  # the index of the next batch to request
 
     def skip(self, count: int) -> None:
-        """Skip the batches that were returned before a program was stopped."""
+        """Skip the batches that a program had already received before it was stopped."""
         if self.indices is None:
             for _ in range(count):
                 self.following()

@@ -48,7 +48,7 @@ class Images(Dataset[tuple[Any, Any]]):
 
     @property
     def draws(self) -> bool:
-        """Whether a transform may draw random numbers."""
+        """Return whether a transform may draw random numbers."""
         return self.transform is not None or self.target_transform is not None
 
     def __len__(self) -> int:

@@ -21,8 +21,8 @@ from minigrad.ops.creation import from_numpy
 from minigrad.runtime.data import host_array
 from minigrad.runtime.tensor import Tensor
 
-ALIGNMENT: Final = 64  # bytes, a cache line
-LARGE: Final = 1 << 12  # smallest array in bytes that processes share
+ALIGNMENT: Final = 64  # alignment in bytes, the size of a cache line
+LARGE: Final = 1 << 12  # minimum size in bytes of an array that processes share
 SEGMENTS: Final = hasattr(os, "memfd_create")  # True on Linux; on other systems, batches are sent through pipes
 
 

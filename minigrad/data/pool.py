@@ -57,7 +57,7 @@ class Pool:
         self.segments: dict[tuple[int, int], Segment] = {}
         self.full = False
         self.ready = False
-        self.outstanding = [0] * count  # number of messages that each worker has not answered
+        self.outstanding = [0] * count  # for each worker, the number of messages that it has not answered
         # Number of epochs so far.  The pool stores no reference to an epoch, so that the workers end when the epoch is
         # freed.
         self.turn = 0
@@ -103,7 +103,7 @@ class Pool:
             self.await_any([worker], timeout)
         try:
             message = self.pipes[worker].recv()
-        except (EOFError, OSError):  # also raised in the middle of a message
+        except (EOFError, OSError):  # a worker that dies while it sends a message also raises these errors
             self.dead(worker)
         self.outstanding[worker] -= 1
         return message
@@ -213,7 +213,7 @@ def shutdown(owner: int, pipes: list[Any], processes: list[Any], segments: dict[
     if os.getpid() != owner:
         return
     for pipe in pipes:
-        with contextlib.suppress(OSError):  # the process has ended
+        with contextlib.suppress(OSError):  # this error means that the worker has ended already
             pipe.send((process.STOP,))
     end = time.monotonic() + PATIENCE
     for each in processes:

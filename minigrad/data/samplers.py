@@ -202,7 +202,7 @@ class WeightedRandomSampler(DrawingSampler):
             return np.minimum(drawn, np.flatnonzero(self.weights)[-1])
         with np.errstate(divide="ignore"):
             keys = -np.log1p(-uniforms(key, len(self.weights))) / self.weights
-        keys[self.weights == 0] = np.inf  # replaces also the nan of 0 / 0
+        keys[self.weights == 0] = np.inf  # an element with the weight 0 comes last; its key may be nan, from 0 / 0
         return np.argsort(keys, kind="stable")[: self.num_samples]
 
     def __len__(self) -> int:

@@ -26,8 +26,8 @@ Key = tuple[int, int]
 ORDER: Final = 0
 BATCH: Final = 1
 WORKER: Final = 2
-WORD: Final = 64  # bits of a random number
-MANTISSA: Final = 53  # bits of a float64
+WORD: Final = 64  # number of bits of one random word
+MANTISSA: Final = 53  # number of significant bits of a float64
 
 
 def expect_generator(name: str, generator: Any) -> None:
@@ -102,11 +102,11 @@ _numpy: Any = np.random  # typed as Any because NumPy's stubs lack some names
 class Legacy:
     """The state of NumPy's global generator: NumPy needs 50 us to save and restore it, and this class usually 1 us.
 
-    NumPy reports the memory address of the words of the state.  One part of the state is not there: NumPy draws normal
-    samples in pairs and stores the second sample for the next call.  If there was no stored sample before and the words
-    have not changed, there is none now, because storing one requires a draw.  So this class lets NumPy copy the state
-    only if the program has drawn since the last time.  (A program that itself sets a state with the same words and a
-    stored sample is not detected.)
+    NumPy reports the memory address of the words of the state.  The words do not contain one part of the state: NumPy
+    draws normal samples in pairs and stores the second sample for the next call.  If `save` found no stored sample the
+    last time, and the words have not changed since then, there is still no stored sample, because storing one requires
+    a draw.  So this class lets NumPy copy the state only if the program has drawn since the previous `save`.  (If a
+    program itself sets a state with equal words and a stored sample, this class does not detect it.)
     """
 
     WORDS: Final = 624 * 4 + 4  # bytes of a Mersenne Twister: its words and its position

@@ -31,7 +31,7 @@ def work(pipe: Connection, number: int, count: int, fetcher: Fetcher, initialize
     # Only the loader's process handles Ctrl-C, and then it ends the workers.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if "numba" not in sys.modules:
-        os.environ["NUMBA_NUM_THREADS"] = "1"  # one thread per worker, since the workers run in parallel
+        os.environ["NUMBA_NUM_THREADS"] = "1"  # each worker uses one thread, because the workers run in parallel
     tasks: queue.SimpleQueue[Any] = queue.SimpleQueue()
     threading.Thread(target=listen, args=(pipe, tasks), daemon=True).start()
     Worker(pipe, number, count, fetcher, initialize).run(tasks)
@@ -50,7 +50,7 @@ def listen(pipe: Connection, tasks: Any) -> None:
             if message[0] == STOP:
                 return
     except (EOFError, OSError):
-        os._exit(1)  # the loader's process has died
+        os._exit(1)  # the pipe is closed, so the loader's process has died
 
 
 class Worker:

@@ -16,7 +16,7 @@ from minigrad.core.op import Op
 from minigrad.errors import DeclarationError
 
 FACTS = ("shape", "dtype", "layout", "device")
-VARIADIC_FACTS = ("in_shapes", "position")  # for ops with any number of operands, which share one rule
+VARIADIC_FACTS = ("in_shapes", "position")  # facts of ops with any number of operands, which share one rule
 BatchRule = str | Callable[..., Any] | None
 BATCHES = ("elementwise", "reduction", "view", "product", "along", "loop")
 

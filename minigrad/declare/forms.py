@@ -30,7 +30,7 @@ from minigrad.runtime.plans import plan_for
 from minigrad.runtime.tensor import PLAIN, Tensor, describe, expect_tensors
 from minigrad.runtime.tracers import Tracer, no_way_out
 
-PART = re.compile(r"[A-Za-z_][\w.]*: ")  # the beginning of a message that names an op
+PART = re.compile(r"[A-Za-z_][\w.]*: ")  # matches the beginning of a message that names an op
 
 
 def expect_operands(op: Op, operands: Sequence[Any]) -> tuple[Any, ...]:
@@ -243,7 +243,8 @@ def collected(function: FunctionType, signature: Signature) -> Callable[..., Any
 
     def definition(*arguments: Any, **named: Any) -> Any:
         first = [*arguments, *[named.pop(name) for name in names[len(arguments) :]]]
-        return function(*first[:-1], *first[-1], **named)  # after `*tensors`, all parameters are passed by name
+        # The op has `*tensors`, so all other parameters are passed by name.
+        return function(*first[:-1], *first[-1], **named)
 
     return definition
 

@@ -112,7 +112,7 @@ class Rule(Later):
         for row in rows:
             expect_tensors(self.name, *row)
         parts = [part for row in rows for x in row for part in (x.layout, x.dtype, x.device)]
-        positions: dict[Any, int] = {}  # a plan is valid for one pattern of shared memory
+        positions: dict[Any, int] = {}  # a plan is valid only for tensors that share storages in the same pattern
         key = (*parts, *[positions.setdefault(x.storage, len(positions)) for row in rows for x in row])
         result = self.plans.get(key)
         if result is None or not all(plan.current for _, plan in result):

@@ -149,7 +149,7 @@ def disagreement(reducer: Reducer) -> str:
                     for first, second in ((left, right), (right, left)):
                         if not close(join(*first, *second), whole):
                             return told(reducer, a, b, whole, first, second, join(*first, *second))
-            except TypeError:  # a body for integers only, such as acc | x
+            except TypeError:  # the body accepts only integers, for example acc | x
                 continue
         return ""
     return ""

@@ -107,7 +107,7 @@ def enter_rules(op: Op, rules: tuple[Rule | None, ...]) -> None:
     """Set the rules of an op, and the tables of the values that a call saves for them."""
     op.rules = rules
     for name, make in (("saves", saves_for), ("picks", picks_for)):
-        few = len(rules) <= FEW  # a tuple, because it is read faster
+        few = len(rules) <= FEW  # with few operands the entries are a tuple, which is read faster than `ByMask`
         setattr(op, name, tuple([make(op, mask) for mask in range(1 << len(rules))]) if few else ByMask(op, make))
     op.complete = None not in rules
 
@@ -293,7 +293,8 @@ def publish(
     """
     public.__name__ = public.__qualname__ = function.__name__
     public.__doc__ = Docstring(str(function.__doc__), public)
-    public.__module__ = function.__module__ or "__main__"  # code that was executed in a bare dict has none
+    # A function of code that was executed in a bare dict has no module.
+    public.__module__ = function.__module__ or "__main__"
     signature = inspect.signature(public)
     if signature.return_annotation is signature.empty:
         signature = signature.replace(return_annotation="Tensor" if op.result is None else "Any")

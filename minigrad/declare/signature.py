@@ -76,7 +76,7 @@ def read_signature(function: FunctionType, skip: int = 0) -> Signature:
             raise DeclarationError(f"{where_of(function)}: {function.__name__} has a parameter {p}, which is reserved")
         annotation = annotations.get(p.name, EMPTY)
         kinds = kinds_of(annotation) if marked else frozenset(() if p.kind is KEYWORD else ("one", "number"))
-        if p.name == "out" and "none" in kinds:  # the destination of the result, which is not an operand
+        if p.name == "out" and "none" in kinds:  # `out` receives the result and is not an operand
             kinds = frozenset()
         if p.kind is p.VAR_POSITIONAL:
             kinds = frozenset({"many"})
@@ -186,7 +186,7 @@ def written(name: str, signature: Signature, body: Sequence[str], names: dict[st
             spelled.append("*")
         star = star or p.kind in (KEYWORD, p.VAR_POSITIONAL)
         if p.default is EMPTY and not star and (absent or p.name in other_names):
-            spelled.append(f"{p.name}={HIDDEN}missing")  # a parameter after an optional one needs a default, too
+            spelled.append(f"{p.name}={HIDDEN}missing")  # Python requires a default after a parameter that has one
             absent.append(p.name)
         elif p.default is EMPTY or p.kind is p.VAR_POSITIONAL:
             spelled.append(f"*{p.name}" if p.kind is p.VAR_POSITIONAL else p.name)

@@ -138,7 +138,7 @@ def trace(op: Op, rule: Rule, name: str) -> ScalarFn | None:
     written = Trace(args)
     try:
         value = rule.fn(*[Symbol(written, ast.Name(a), with_g=a == "g") for a in args])
-    except Exception:  # when the rule runs on tensors, it raises the error itself
+    except Exception:  # a rule that raises here also raises its error when it runs on tensors
         return None
     # A value that does not depend on g has the shape of the saved values, but the kernel would return it with the shape
     # of g.

@@ -28,7 +28,7 @@ class Text:
     """
 
     def __init__(self, text: str, names: Sequence[str]) -> None:
-        self.described: dict[str, tuple[str, str]] = {}  # by parameter: (type, description)
+        self.described: dict[str, tuple[str, str]] = {}  # maps a parameter to (type, description)
         self.sections: dict[str, list[str]] = {}
         self.raised: list[tuple[str, str]] = []
         self.names = frozenset(names)
@@ -75,7 +75,8 @@ class Text:
         elif any(line.startswith((" ", "* ", "|")) for line in text.splitlines()):
             self.add("Notes", text)
         else:
-            lines = re.sub(r"\n(?![A-Z][\w ]*:)", " ", text)  # "DTypes: ..." begins a paragraph of its own
+            # A label such as "DTypes: ..." at the start of a line begins a paragraph.
+            lines = re.sub(r"\n(?![A-Z][\w ]*:)", " ", text)
             for line in lines.splitlines():
                 self.read(self.parted(line))
 

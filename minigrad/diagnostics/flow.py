@@ -89,7 +89,7 @@ class Looked(Around):
         self.way.steps.append(Step(self.node, list(gradients), passed, perf_counter() - start))
         keys = self.node.ids or (self.node.id,)
         self.way.gradients.update({key: g for key, g in zip(keys, gradients) if g is not None})
-        return list(passed)  # returned as a copy, because the backward pass empties the list
+        return list(passed)  # the caller gets a copy, because the backward pass empties the list that it receives
 
 
 def flow(y: Tensor, x: Tensor | None = None, name: str = "explain_grad") -> Flow:

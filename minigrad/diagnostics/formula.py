@@ -101,7 +101,7 @@ def written(step: Step, operand: int, pick: Sequence[int]) -> Term | None:
     try:
         partial = followed(Writing(), step, operand, pick, rule.fn)
     except (MinigradError, TypeError, ValueError, AttributeError):
-        return None  # the rule works only on tensors with memory
+        return None  # the rule needs tensors with memory, so it has no formula
     term = partial.note if isinstance(partial, Annotated) else constant(partial)
     shape = node.plan.specs[operand].shape
     # The engine sums the gradient of an operand that was broadcast in the forward pass.

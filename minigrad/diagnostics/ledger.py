@@ -97,7 +97,7 @@ class Ledger:
         if maker not in self.made:
             self.made[maker] = maker
             node = self.nodes.get(maker[0])
-            if node is None:  # it is a view of a Var
+            if node is None:  # without a node, the memory is that of a view of a Var
                 self.fixed.add(maker)
                 self.sizes[maker] = 0
             else:
@@ -122,10 +122,10 @@ def held_by_others(nodes: Mapping[int, BackpropOp]) -> list[Tensor]:
         x for x in gc.get_objects() if issubclass(type(x), Tensor) and not issubclass(type(x), Holder)
     ]
     inside = Counter(id(x) for node in {id(node): node for node in nodes.values()}.values() for x in node.saved or ())
-    inside.update(id(x.base) for x in tensors)  # a view refers to its base
+    inside.update(id(x.base) for x in tensors)  # each view refers to its base
     results = [x for x in tensors if x.op is not None and vertex_of(x.op).id in nodes]
     del tensors
-    probe = [object()]  # an object to which only one list refers
+    probe = [object()]  # an object to which only this list refers, to measure the references that counting adds
     return [
         results[k] for k in range(len(results))
         if getrefcount(results[k]) - getrefcount(probe[0]) > inside[id(results[k])]

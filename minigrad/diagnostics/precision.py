@@ -45,7 +45,7 @@ class Error:
 
     @property
     def finite(self) -> bool:
-        """Whether the element is finite, or the correct value is not finite either."""
+        """Return whether the element is finite, or the correct value is not finite either."""
         return bool(np.isfinite(self.got) or not np.isfinite(self.right))
 
 

@@ -237,7 +237,7 @@ def reduction(op: Any) -> ReduceOp:
 
 
 def mpi_op(kind: ReduceOp) -> Any:
-    """Return the operation of MPI; for an average, it is the sum."""
+    """Return MPI's operation for a reduction; an average is computed from MPI's sum."""
     from mpi4py import MPI
 
     return getattr(MPI, "SUM" if kind is ReduceOp.AVG else kind.name if kind is not ReduceOp.PRODUCT else "PROD")

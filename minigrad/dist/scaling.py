@@ -36,7 +36,7 @@ class Prediction:
 class Scaling:
     """The predictions for several numbers of processes, which print as a table."""
 
-    buckets: tuple[int, ...]  # sizes in bytes
+    buckets: tuple[int, ...]  # sizes of the buckets in bytes
     predictions: tuple[Prediction, ...]
 
     def __str__(self) -> str:

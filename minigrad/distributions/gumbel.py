@@ -39,7 +39,7 @@ class Gumbel(LocationScale):
     def rsample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         """Return samples, whose gradients flow to the parameters."""
         u = random.rand(self._extended_shape(sample_shape), dtype=self.loc.dtype, device=self.loc.device)
-        return self.icdf(u.clamp(min=float(finfo(u.dtype).tiny)))  # at u = 0 the value would be -inf
+        return self.icdf(u.clamp(min=float(finfo(u.dtype).tiny)))  # without the bound, u = 0 would return -inf
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Return the logarithm of the density."""

@@ -49,7 +49,7 @@ class Independent(Distribution):
 
     @property
     def has_rsample(self) -> bool:  # type: ignore[override]
-        """Whether samples have gradients."""
+        """Return whether samples have gradients."""
         return self.base_dist.has_rsample
 
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:

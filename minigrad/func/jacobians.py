@@ -93,7 +93,7 @@ def jacrev(func: Function, argnums: Argnums = 0, *, has_aux: bool = False, chunk
 def rows(pullback: Pullback, outputs: Sequence[Tensor], first: int, count: int) -> list[Tensor]:
     """Return `count` rows of the Jacobian for each input, starting at row `first`."""
     cotangents = units(outputs, first, count)
-    if count == 1:  # one row needs no batch
+    if count == 1:  # a single cotangent needs no batching transform
         gradients = pullback.pull([reshape(g, g.shape[1:]) for g in cotangents])
         return [reshape(g, (1, *g.shape)) for g in gradients]
     with BatchTransform(count) as transform:

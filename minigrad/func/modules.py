@@ -20,7 +20,7 @@ def functional_call(
     Parameters
     ----------
     module : Module
-        Module to call. It has its own members again after the call.
+        Module to call. After the call, it has its own parameters and buffers again.
     parameter_and_buffer_dicts : dict of str to Tensor, or tuple of dicts
         Values by name, such as `dict(module.named_parameters())`. Members that are not in the dicts keep their values.
     args : Any or tuple, optional

@@ -9,7 +9,7 @@ from minigrad.errors import quantity
 from minigrad.jitting.program import Item
 from minigrad.jitting.tape import Tape
 
-WIDTH = 48  # characters of the time line
+WIDTH = 48  # width in characters of the bar that shows the launches
 
 
 class Temporary(NamedTuple):

@@ -16,7 +16,7 @@ from typing import NamedTuple
 from minigrad.core.layout import Layout
 from minigrad.jitting.program import Memory
 
-LETTERS = [*"ijklmnpq", *[f"i{k}" for k in range(64)]]  # the indices of loops
+LETTERS = [*"ijklmnpq", *[f"i{k}" for k in range(64)]]  # names for the indices of loops
 RESERVED = {*keyword.kwlist, "np", "math", "launch", "host", "view", "run", "total", "count", "range", "bool", "abs"}
 
 

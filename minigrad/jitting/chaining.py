@@ -21,9 +21,9 @@ from minigrad.jitting.program import Item, Memory, sole_part, written_by
 from minigrad.kernels.store import NotCompiled, Text
 
 READERS = (MapRows, Reduce)
-LEAST = 1 << 14  # a temporary of at least so many bytes is worth a separate kernel
-LARGE = 1 << 20  # from so many bytes on, the result of a product leaves the first caches before the loop reads it
-DEEP = 256  # with an inner dim up to this size, a product does not take far longer than such a loop
+LEAST = 1 << 14  # minimum size in bytes of a temporary for which a joined kernel is compiled
+LARGE = 1 << 20  # size in bytes from which the result of a product leaves the first caches before a loop reads it
+DEEP = 256  # maximum size of the inner dim for which a product does not take far longer than the loop after it
 
 
 def slots_of(item: Item, part: Part) -> list[int]:

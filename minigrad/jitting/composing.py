@@ -33,7 +33,7 @@ INTERNED_LIMIT = 1024
 
 
 class View(NamedTuple):
-    """Memory as a launch sees it."""
+    """The memory of a slot in the layout and dtype in which a launch reads or writes it."""
 
     slot: int
     layout: Layout
@@ -132,7 +132,7 @@ class Composer:
         written: dict[View, ast.expr] = {}
         for scalar, view in zip(unit.scalars, unit.outs):
             value: ast.expr = ast.Call(ast.Name(self.named(scalar)), arguments, [])
-            if view.dtype.kind == "bool":  # memory would store 0 or 1 for any number
+            if view.dtype.kind == "bool":  # memory stores 1 for every nonzero number, so the register must do this too
                 value = ast.IfExp(value, ast.Constant(True), ast.Constant(False))
             written[view] = ast.Name(f"t{len(self.lines)}")
             self.lines.append(ast.Assign([written[view]], value, lineno=1))

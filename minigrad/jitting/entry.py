@@ -27,9 +27,9 @@ STREAM = "uint64"  # the dtype in which the state of a generator is read
 
 
 class Unrepeatable(Exception):
-    """A program does not fit this call, so the function itself has to run.
+    """Raised if a program does not fit a call, so that the function itself has to run.
 
-    Either the arithmetic on its floats raises an error, or its tensors share memory without sharing a storage.
+    Either the arithmetic on the call's floats raises an error, or its tensors share memory but not a storage.
     """
 
 
@@ -59,7 +59,7 @@ class Entry(Lines):
         self.floats = [x for x in flatten((args, kwargs))[0] if type(x) is float] if made.symbolic else []
         self.program, self.outside = made.program, made.outside
         self.bound = dict(BOUND)
-        self.names: dict[int, str] = {}  # of the storage of each slot that the call provides
+        self.names: dict[int, str] = {}  # maps a slot that the call provides to the name of its storage
         self.shifted = [slot for slot, own in made.argument_slots if own]
         for k, (slot, _) in enumerate(made.argument_slots):
             self.names.setdefault(slot, f"x{k}.storage")

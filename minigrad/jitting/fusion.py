@@ -42,7 +42,7 @@ class Group:
         self.before = 0
         self.reads: dict[int, set[Any]] = {}
         self.written: dict[int, Any] = {}
-        self.layouts: dict[Layout, None] = {}  # a dict, whose order is the same in each process
+        self.layouts: dict[Layout, None] = {}  # a dict instead of a set, so that the order is the same in each process
         self.arrays: set[View] = set()
 
     def add(self, item: Item, unit: Unit | None, memory: dict[int, Memory]) -> None:
@@ -93,7 +93,10 @@ class Group:
 
 
 class Order:
-    """The groups that must come before a launch: those that wrote its inputs, or read or wrote its outputs."""
+    """Stores which groups wrote and read each slot, to find the groups that must come before a launch.
+
+    These are the groups that wrote an input of the launch, and the groups that read or wrote an output.
+    """
 
     def __init__(self) -> None:
         self.writer: dict[int, int] = {}
@@ -230,9 +233,9 @@ def grouped(segment: Sequence[Any], memory: dict[int, Memory], stays: Callable[[
 
 
 def group_for(groups: list[Group], unit: Unit, needed: list[Group], memory: dict[int, Memory]) -> Group | None:
-    """Return the newest group that a unit can join.
+    """Return the newest group that a unit can join, or None.
 
-    No group that the unit needs may have to wait for the loop of that group.
+    needed: the groups that must come before the unit; none of them may have to wait for the returned group.
     """
     for group in reversed(groups[-NEAR:]):
         if group.refusal(unit, memory) is None and not any(each.before & group.bit for each in needed):

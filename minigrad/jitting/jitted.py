@@ -29,10 +29,10 @@ from minigrad.runtime.tracers import stack
 
 NO_PROGRAM = "no program yet: the second call with arguments of a kind is recorded"
 MANY = 8  # number of programs of one function after which a warning names the argument that changes
-LIMIT = 64  # maximum number of programs that are kept; at this number the older half is dropped
+LIMIT = 64  # maximum number of programs that a function stores; at this number, the older half is dropped
 PATIENCE = 0.1  # seconds for which a recording waits for threads that run functions eagerly
-_lock = threading.RLock()  # programs are recorded and run one at a time: their tables of addresses are shared
-_eager: dict[int, int] = {}  # number of functions that each thread runs eagerly
+_lock = threading.RLock()  # only one thread records or runs programs, because their tables of addresses are shared
+_eager: dict[int, int] = {}  # maps the id of a thread to the number of functions that it runs eagerly
 
 
 def _after_fork_in_child() -> None:
@@ -92,7 +92,7 @@ class Jitted:
         if recording.program is not None:
             return self.function(*args, **kwargs)
         if stack.transforms or not plainly_called():
-            return self.eagerly(args, kwargs)  # inside a transform or an observed block
+            return self.eagerly(args, kwargs)  # the call is inside a transform or a block that observes ops
         last = self.last
         try:
             if last is not None and last.count == len(args) and not kwargs:

@@ -103,7 +103,7 @@ class LaunchList:
         """Run the launches.  Raise the error of eager mode for an index that is out of range."""
         try:
             self.run(buffers)
-        except KernelError:  # the simulator reports the consequence of a wrong index
+        except KernelError:  # the simulator reports an access out of bounds, which an index out of range has caused
             self.check(buffers)
             raise
         self.check(buffers)

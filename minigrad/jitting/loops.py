@@ -144,7 +144,7 @@ def elementwise(w: Writer, request: Any, outs: list[View], operands: list[View])
         values = w.speller.apply(request.scalar, values, compute)
         first = values[0].node
         if len(values) > 1 and isinstance(first, ast.Subscript) and isinstance(first.value, ast.Call):
-            names = [f"v{k}" for k in range(len(values))]  # one call returns all results
+            names = [f"v{k}" for k in range(len(values))]  # one call returns all results, so they get names
             w.write(f"{', '.join(names)} = {ast.unparse(first.value)}")
             values = [Value(ast.Name(name), value.kind) for name, value in zip(names, values)]
         for view, value in zip(outs, separated(w, outs, values), strict=True):

@@ -40,7 +40,7 @@ class Naming:
         self.parameters: dict[str, int | None] = {}
         self.names = self.argument_names()
         self.symbols = {slot: text for text, slot in entry.program.symbols}
-        self.top: list[str] = []  # the lines before the first loop
+        self.top: list[str] = []  # the lines of the text before the first loop
         self.outside, self.results, self.constants = (dict[str, Array]() for _ in range(3))
         self.used = self.slots()
         self.name_arguments()

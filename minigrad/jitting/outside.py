@@ -41,11 +41,11 @@ OWN = (
 class Part:
     """A container or object on the path to a tensor.
 
-    way: the path to it.
-    read: returns the objects that it contains now, the keys of a dict before its values.
-    held: the objects that it contained before.
-    suffix: returns the text of one step of the path, from its key or position.
-    container: the list, dict, set or deque that contains them, or None.
+    way: the path from the function to the container or object.
+    read: returns its present contents; for a dict, the keys before the values.
+    held: the contents when the part was made.
+    suffix: returns the text of one step of the path, from a key or position.
+    container: the list, dict, set or deque itself, whose contents can be restored; None for other objects.
     """
 
     __slots__ = ("container", "held", "read", "suffix", "way")
@@ -322,7 +322,7 @@ class Outside:
 def members_of(x: Any, way: str) -> Part:
     """Return the attributes of an object as a part."""
     values = vars(x)
-    if not isinstance(values, dict):  # a class
+    if not isinstance(values, dict):  # x is a class, whose `vars` is a read-only view
         return Part(way, lambda: list(vars(x).values()), [*map(ATTRIBUTE, values)].__getitem__)
     return Part(way, lambda: [*values, *values.values()], ATTRIBUTE, values)
 

@@ -82,7 +82,7 @@ class TapeMemory:
         self.after: dict[int, tuple[int, NDArray[np.int64]]] = {}
         self.offsets: dict[int, int] = {}
         self.inside: dict[int, tuple[int, int]] = {}
-        self.constants: dict[int, Any] = {}  # memory on devices other than the CPU
+        self.constants: dict[int, Any] = {}  # constants that are in the memory of devices other than the CPU
         numbers = [slot for _, slot, _ in program.draws] + [slot for _, slot in program.symbols]
         for device in dict.fromkeys([program.memory[slot].device for slot in numbers]):
             self.arrange_numbers(device, [slot for slot in numbers if program.memory[slot].device is device])

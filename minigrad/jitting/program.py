@@ -156,7 +156,7 @@ class _Recording(threading.local):
     program: Program | None = None
 
 
-recording = _Recording()  # the recording of this thread
+recording = _Recording()  # stores the recording that runs in each thread
 
 
 def refusal(words: str) -> RecordingError:

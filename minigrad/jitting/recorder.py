@@ -109,8 +109,8 @@ class Recording:
         self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], symbolic: bool
     ) -> None:
         self.program, self.function = Program(), function
-        self.args, self.kwargs, self.symbolic = args, kwargs, symbolic  # other objects are compared by their id
-        self.split: int | None = None  # the number of items before the backward pass from the results, if there is one
+        self.args, self.kwargs, self.symbolic = args, kwargs, symbolic
+        self.split: int | None = None  # the number of items before the backward pass from the results, if it exists
         self.targets: list[Tensor] = []
         self.passes: list[Pass] = []
         self.watch = Watch()
@@ -120,18 +120,20 @@ class Recording:
         devices = dict.fromkeys([CPU, REFERENCE, default_device(), *[x.device for x in tensors], *used_devices()])
         self.twins = {device: twin_of(device) for device in devices if real_of(device) is device}
         self.storages: dict[Storage, Storage] = {}
-        self.holders: dict[int, tuple[Tensor, str]] = {}  # for outside memory, by slot: a tensor, and "" or "grad"
+        # Maps the slot of outside memory to a tensor, and to "grad" if the memory is that of the tensor's gradient.
+        self.holders: dict[int, tuple[Tensor, str]] = {}
         self.argument_slots: list[tuple[int, bool]] = []
         self.own: set[Storage] = set()
-        # By the id of a replacement: the tensor that it replaces, and its leaf.
+        # Maps the id of a replacement to the tensor that it replaces, and to the leaf of the recording.
         self.originals: dict[int, tuple[Tensor, Var]] = {}
         self.inner: list[tuple[Tensor, Any]] = []  # the tensors of the recording that have a graph outside, with the op
         self.moved: dict[int, Moved] = {}
         draws = Draws(self.program)
-        self.counted: dict[Storage, int] = {}  # writes that host calls count themselves
+        self.counted: dict[Storage, int] = {}  # the number of writes into a storage that host calls count themselves
         interval = sys.getswitchinterval()
         try:
-            sys.setswitchinterval(ATOMIC)  # another thread may use the tensors that are moved
+            # Prevent thread switches: no other thread can then use the tensors while they are replaced.
+            sys.setswitchinterval(ATOMIC)
             self.move()
             with self.recorded(draws):
                 called = self.substituted(args, kwargs, symbolic)
@@ -242,7 +244,7 @@ class Recording:
         # nan.
         everything = tuple(range(len(graph)))
         hooks = dict(leaf_hooks)
-        leaf_hooks.clear()  # they run later, in the backward pass that reaches the node of the call
+        leaf_hooks.clear()  # hooks of leaves run later, in the backward pass that reaches the node of the call
         try:
             for which in [*[(k,) for k in everything if len(graph) > 1], everything]:
                 self.passes.append(self.backward_pass(which, graph, seeds, retain=which != everything))

@@ -50,7 +50,7 @@ def launch(entry: Any, k: int, arrays: Sequence[Any]) -> None:
 def seen(source: Source, slot: int, buffer: Any) -> Any:
     """Return memory with the shape and strides of its array in the text."""
     array = source.arrays.arrays.get(slot)
-    if array is None:  # a number that each call reads
+    if array is None:  # the slot is a number that each call reads
         return buffer.reshape(())
     strides = [s * buffer.itemsize for s in array.strides]
     return np.lib.stride_tricks.as_strided(buffer, array.shape, strides)

@@ -19,7 +19,7 @@ from minigrad.jitting.naming import Naming
 from minigrad.jitting.program import HostCall, Item
 from minigrad.jitting.reasons import names_of
 
-LONGEST = 118  # maximum length of a line
+LONGEST = 118  # maximum length of a line of the text
 VIEW = '''def view(array, shape, strides, offset=0):
     """Return the memory of an array with another shape; strides and offset count elements."""
     start = array.reshape(-1)[offset:]

@@ -66,7 +66,7 @@ def literal(value: Any, compute: np.dtype[Any]) -> Value:
         elif not int(dtype.lowest) <= value <= int(dtype.highest):
             value = int(np.uint64(value & MASK64).astype(compute))
     elif compute.kind == "f" and isinstance(value, float):
-        value = float(str(compute.type(value)))  # the shortest text of this number in this dtype
+        value = float(str(compute.type(value)))  # the shortest text that the dtype reads as this number
         if not np.isfinite(value):
             return Value(ast.parse(f"np.{value}".replace("np.-", "-np."), mode="eval").body, "literal")
     sign = value < 0 or (value == 0 and str(value)[0] == "-")
@@ -242,12 +242,12 @@ class Body:
         raise AssertionError(ast.dump(node))
 
     def alike(self, values: list[Value]) -> tuple[list[ast.expr], str]:
-        """Return expressions that become one value, and its kind."""
+        """Return the expressions of several values, converted to one kind, and this kind."""
         kinds = {value.kind for value in values}
         if kinds == {"condition"}:
             return [value.node for value in values], "condition"
         nodes = [value.node if value.kind != "condition" else self.typed(value) for value in values]
-        if self.compute.kind == "f":  # 0 has no sign
+        if self.compute.kind == "f":  # an int 0 cannot represent -0.0, so literals become floats
             nodes = [ast.Constant(float(x.value)) if isinstance(x, ast.Constant) and type(x.value) is int else x
                      for x in nodes]  # fmt: skip
         return nodes, "literal" if "literal" in kinds else "number"

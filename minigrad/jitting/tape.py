@@ -19,7 +19,7 @@ from minigrad.jitting.placing import device_of
 from minigrad.jitting.program import HostCall, Item, Program
 from minigrad.jitting.runner import NO_MEMORY, Row, Table
 
-Run = Callable[[Sequence[Any]], None]  # a step of a tape, on the buffers of a call
+Run = Callable[[Sequence[Any]], None]  # a step of a tape is a function of the buffers of a call
 
 
 class Tape(TapeLists):
@@ -39,7 +39,7 @@ class Tape(TapeLists):
         runs = [run for kind, run in self.groups() for run in (self.lists_of(run) if kind == "list" else [run])]
         self.read = self.adjoin(runs)
         self.arrange_temporaries(self.uses())
-        self.tables: list[Table] = []  # they own the memory that their functions read
+        self.tables: list[Table] = []  # the tables own the memory that their functions read, so they must stay alive
         self.lists: list[LaunchList] = []
         self.steps: list[Any] = [step for run in runs for step in self.bound(run)]
 

@@ -22,7 +22,8 @@ from minigrad.runtime.graph import ids
 from minigrad.runtime.tensor import Tensor
 from minigrad.runtime.var import Var
 
-BOUND: dict[str, Any] = {"new": Tensor.__new__, "Tensor": Tensor, "ids": ids}  # the objects that all functions name
+# The objects that every generated function may name.
+BOUND: dict[str, Any] = {"new": Tensor.__new__, "Tensor": Tensor, "ids": ids}
 
 
 class Lines:

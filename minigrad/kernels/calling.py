@@ -202,7 +202,7 @@ def linked(name: str, text: str, symbols: Sequence[str]) -> dict[str, int]:
     text = text.replace("TYPE_AT", str(OBJECT - ctypes.sizeof(ctypes.c_void_p))).replace("DATA_AT", str(OBJECT))
     try:
         return objects.link(of_llvm(name, text, tuple(symbols)), **positions)
-    except KernelError:  # the stored code is complete but cannot be used
+    except KernelError:  # the stored code is complete, but this process cannot use it
         return objects.link(objects.assembled(text, tuple(symbols)), **positions)
 
 
@@ -219,7 +219,7 @@ def check_layout() -> None:
 
 @cache
 def maker() -> Callable[..., Any]:
-    """Return CPython's own constructor of builtin functions, `PyCFunction_NewEx`."""
+    """Return `PyCFunction_NewEx`, which creates a Python function from a C function."""
     make = ctypes.pythonapi.PyCFunction_NewEx
     make.restype, make.argtypes = ctypes.py_object, [ctypes.c_void_p, ctypes.py_object, ctypes.c_void_p]
     return make

@@ -135,7 +135,7 @@ def unpacked(content: bytes, text: str, made_for: str = "") -> ObjectCode | None
     if magic + b"\n" != MAGIC or hashlib.sha256(body).hexdigest().encode() != said:
         return None
     head, _, code = body.partition(b"\n")
-    with suppress(ValueError, KeyError, TypeError):  # another program wrote the file
+    with suppress(ValueError, KeyError, TypeError):  # another program has written a file with invalid facts
         facts = json.loads(head)
         if facts["fits"] == (made_for or fits()) and facts["text"] == digest(text):
             return ObjectCode(tuple(facts["symbols"]), tuple(facts["needs"]), code)
@@ -168,7 +168,7 @@ def write(path: Path, content: bytes, over: bool = True) -> None:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
         if not over:
-            with suppress(OSError):  # another process was first, or the file system has no links
+            with suppress(OSError):  # another process has created the file first, or the file system has no links
                 os.link(temporary, path)
             if path.exists():
                 return
@@ -239,10 +239,10 @@ def link(object_code: ObjectCode, **known: int) -> dict[str, int]:
     try:
         return linked(object_code, {**never_called(), **known})
     except RuntimeError:
-        pass  # the object code needs names that are not loaded yet
+        pass  # the object code needs names that this process has not loaded yet
     try:
         return linked(object_code, {**never_called(), **of_numba(object_code.needs), **known})
-    except (RuntimeError, ValueError) as error:  # ValueError: Numba has no threading layer
+    except (RuntimeError, ValueError) as error:  # a ValueError means that Numba has no threading layer
         raise KernelError(f"object code does not link: {error!s:.200}") from error
 
 
@@ -267,7 +267,8 @@ _numbers = count()  # each library of the linker needs a different name
 def never_called() -> dict[str, int]:
     """Return an address for a name that Numba references for arrays that own memory.
 
-    Kernels have no such arrays and never call it.  The address is that of `abort`, so a call would end the process.
+    Kernels have no such arrays and never call the function of this name.  The returned address is that of C's `abort`,
+    so a call would end the process.
     """
     library = ctypes.CDLL("ucrtbase" if os.name == "nt" else None)
     return {"NRT_MemInfo_call_dtor": ctypes.cast(library.abort, ctypes.c_void_p).value or 0}

@@ -216,7 +216,7 @@ def letter_of(text: str) -> str:
 
 
 def spread(text: str, letter: str, words: Words) -> list[str]:
-    """A text once per operand, result or accumulator, with the number instead of the letter."""
+    """Return a text once per operand, result or accumulator, with its index instead of the letter."""
     positions = words.operands if letter == "K" else range(words.results if letter == "R" else words.accumulators)
     return [re.sub(rf"(\b|(?<=_)){letter}(?![A-Za-z0-9])", str(k), text) for k in positions]
 
@@ -373,7 +373,7 @@ def stores_macro(
         lines, values = rendered(scalar, args[:count], compute, used, target, conditions)
         for position, store, value in zip(map(ast.unparse, args[count:]), stores, values, strict=True):
             lines.append(f"{position} = {store.format(ast.unparse(value))}")
-        return lines, ast.Constant(0)  # the line is left out
+        return lines, ast.Constant(0)  # the expression becomes a bare 0, which is left out of the text
 
     return expand
 

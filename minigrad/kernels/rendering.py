@@ -255,7 +255,7 @@ def render_results(
     scalar: ScalarFn, args: list[ast.expr], compute: np.dtype[Any], used: set[str], calls: Mapping[str, str],
     conditions: Sequence[bool],
 ) -> tuple[list[str], list[ast.expr]]:  # fmt: skip
-    """Do the same as `render`, with one expression and one entry of `conditions` per result."""
+    """Return a scalar function as `render` does, but with one expression and one entry of `conditions` per result."""
     lines, values = bodies_of(scalar, [Value(a) for a in args], compute, used, "", calls)
     counted = KINDS[compute.kind] != "bool"
     return lines, [

@@ -25,7 +25,7 @@ from typing import Any
 
 try:
     import fcntl
-except ImportError:  # not POSIX: two processes may compile the same kernel, and the later code remains
+except ImportError:  # without POSIX, two processes may compile the same kernel, and the later code remains
     fcntl = None  # type: ignore[assignment]
 
 from minigrad.config import settings
@@ -58,7 +58,7 @@ def cache_folder() -> Path:
             folder.chmod(0o700)
         if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
             raise refusal(folder, "cannot be written")
-    except (OSError, RuntimeError) as error:  # RuntimeError: there is no home folder
+    except (OSError, RuntimeError) as error:  # Path.home raises RuntimeError if there is no home folder
         if isinstance(error, KernelError):
             raise
         raise refusal(folder, f"cannot be used: {error}") from error
@@ -158,7 +158,7 @@ class _Compiler(threading.local):
     off = False
 
 
-_compiler = _Compiler()  # each thread has its own `off`
+_compiler = _Compiler()  # its attribute `off` has a separate value in each thread
 
 
 @contextmanager
@@ -180,7 +180,7 @@ def is_compiled(text: Text) -> bool:
     return text[1] in loaded or objects.path_for(path).exists()
 
 
-loaded: dict[str, Kernel] = {}  # kernels by file name
+loaded: dict[str, Kernel] = {}  # the loaded kernels, by the name of their file
 _wanted: list[Text] | None = None  # the texts to compile, in a process that compiles for others
 
 
@@ -213,7 +213,7 @@ def make(name: str, file: str, text: str) -> Kernel:
     else:
         try:
             return from_cache(folder / file, name, text)
-        except OSError as error:  # a full disk
+        except OSError as error:  # for example, the disk is full
             forgo(f"the kernel cache {folder} cannot be used: {error}")
     location = f"<minigrad {file}>"
     linecache.cache[location] = (len(text), None, text.splitlines(keepends=True), location)
@@ -302,7 +302,7 @@ def fresh(location: str, name: str, text: str, kept: Path | None) -> Kernel:
     if kept is not None and objects.as_said():
         try:
             objects.write(kept, objects.packed(code, text))
-        except OSError as error:  # a full disk
+        except OSError as error:  # for example, the disk is full
             forgo(f"the kernel cache {kept.parent} cannot be written: {error}")
     return Kernel(location, address, "compiled")
 
@@ -382,10 +382,10 @@ def source(location: str) -> str:
 
 @contextmanager
 def locked(path: Path, wait: bool = True) -> Iterator[bool]:
-    """Let only one process at a time compile a kernel.
+    """Hold the lock of a kernel's file, so that only one process at a time compiles the kernel.
 
-    The other processes wait, and then find its object code.  The lock is on the kernel's file, and the operating system
-    releases it if its process ends.  With wait=False, the block receives False if another process holds the lock.
+    The other processes wait, and then find the kernel's object code.  The operating system releases the lock if the
+    process that holds it ends.  With wait=False, the block receives False if another process holds the lock.
     """
     with path.open() as file:
         if fcntl is None:
@@ -396,7 +396,7 @@ def locked(path: Path, wait: bool = True) -> Iterator[bool]:
         except BlockingIOError:
             yield False
             return
-        except OSError:  # a file system without locks
+        except OSError:  # the file system does not support locks
             pass
         try:
             yield True
@@ -432,7 +432,7 @@ def hold_forks() -> None:
 
 @cache
 def fork_after_logging() -> None:
-    """Before the first compilation, make forks acquire our lock again, before the lock of the logging module.
+    """Register the fork hooks again before the first compilation, so that a fork acquires our lock before logging's.
 
     Numba's import acquires the lock of logging.  The fork hook that was registered last runs first, so our hooks are
     registered again after logging has been imported.  Logging is imported only if a kernel is compiled.
@@ -446,7 +446,7 @@ hold_forks()
 
 
 def publish(path: Path, text: str) -> None:
-    """Make sure that a file contains a text."""
+    """Write a text to a file, unless the file contains the text already."""
     content = text.encode()
     try:
         there = path.read_bytes()

@@ -175,7 +175,7 @@ def place_of(error: Exception) -> str:
     frames = traceback.extract_tb(error.__traceback__)
     theirs = [
         f for f in frames
-        if not f.filename.startswith("<minigrad ")  # generated code
+        if not f.filename.startswith("<minigrad ")  # frames of generated code have such file names
         and not any(Path(f.filename).is_relative_to(folder) for folder in NOT_THEIRS)
     ]  # fmt: skip
     line = [f"line {theirs[-1].lineno}: {theirs[-1].line}"] if theirs else []

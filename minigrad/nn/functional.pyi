@@ -356,7 +356,7 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = ..., padding: Any = 
     """Return the windows of images (N, C, H, W), or of one image (C, H, W), as columns (N, C*kernel, windows)."""
 
 def upsample(input: Tensor, size: Any = ..., scale_factor: Any = ..., mode: builtins.str = ..., align_corners: builtins.bool | None = ...) -> Tensor:
-    """Call `interpolate`, under its former name."""
+    """Call `interpolate`; `upsample` is its former name in PyTorch."""
 
 def upsample_bilinear(input: Tensor, size: Any = ..., scale_factor: Any = ...) -> Tensor:
     """Call `interpolate` with mode="bilinear" and align_corners=True."""

@@ -172,7 +172,9 @@ def eye_(tensor: Any) -> Tensor:
 
 
 def dirac_(tensor: Any, groups: int = 1) -> Tensor:
-    """Fill the weight of a convolution so that each output channel copies an input channel, as far as there are any.
+    """Fill the weight of a convolution so that output channel k of each group copies input channel k of the group.
+
+    Output channels that have no such input channel are filled with zeros.
 
     Parameters
     ----------
@@ -234,7 +236,8 @@ def orthogonal_(tensor: Any, gain: float = 1, generator: Generator | None = None
     with no_grad():
         flat = tensor.detach().new_empty((rows, columns)).normal_(generator=generator)
         q, r = qr(flat.t().contiguous() if rows < columns else flat)
-        q = q * r.diagonal().sign()  # with positive diagonal elements of R, the distribution is uniform
+        # If R has a positive diagonal, Q is uniformly distributed over the orthogonal matrices.
+        q = q * r.diagonal().sign()
         return tensor.copy_((q.t() if rows < columns else q).reshape(tensor.shape) * gain)
 
 
@@ -278,7 +281,7 @@ def sparse_(tensor: Any, sparsity: float, std: float = 0.01, generator: Generato
 
 
 def xavier_uniform_(tensor: Any, gain: float = 1.0, generator: Generator | None = None) -> Tensor:
-    """Fill with uniform samples of variance `gain**2 * 2 / (fan in + fan out)`.
+    """Fill a weight with uniform samples of variance `gain**2 * 2 / (fan in + fan out)`.
 
     Parameters
     ----------

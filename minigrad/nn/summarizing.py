@@ -123,13 +123,12 @@ def summary(model: Module, *args: Any, **kwargs: Any) -> Summary:
         A table with one row per call of a module, and one row per module with parameters that is not called: name,
         class, shape of the output, parameters, multiply-adds of products and convolutions, bytes of the output, and
         time. Each number excludes the children of a module, so each column adds up to its total. The table prints as
-        text, and as HTML in a notebook.
-        text, and as a table in a notebook.
+        text, and as an HTML table in a notebook.
 
     Notes
     -----
-    The model runs twice: the first run counts and compiles, and the second run is timed. A parameter that several
-    modules share is counted in the row of the first of them.
+    The model runs twice: the first run counts and compiles, and the second run is timed. If several modules share a
+    parameter, only the row of the first of these modules counts it.
 
     Examples
     --------
@@ -250,7 +249,7 @@ def multiply_adds(name: str, operands: Sequence[Any], result: Any) -> int:
             return int(result.numel() * operands[1].shape[-1])
         case "conv":
             return int(result.numel() * prod(operands[1].shape[1:]))
-        case "conv_input":  # the op of a transposed convolution
+        case "conv_input":  # a transposed convolution calls this op
             return int(operands[0].numel() * prod(operands[1].shape[1:]))
         case "attention" | "attention_kept":
             query, key, value = operands[:3]

@@ -87,7 +87,7 @@ NARROW = 16
 def batched_product(multiply: Callable[..., Any], a: Tensor, b: Tensor, flags: Flags, size: int) -> Tensor:
     """Return a @ b for each sample; if all samples share an operand, by one product of larger matrices if possible."""
     many_a, many_b = flags
-    rows, columns = a.ndim - many_a, b.ndim - many_b  # number of dims of one sample
+    rows, columns = a.ndim - many_a, b.ndim - many_b  # the number of dims of one sample, without the batch dim
     y: Tensor
     if many_a and not many_b and columns <= 2:
         y = multiply(reshape(a, (-1, a.shape[-1])) if a.numel() else a, b)
@@ -115,7 +115,7 @@ POSITIONS = {
     "O": {"y": (1, True), "w": (0, True)},
     "C": {"x": (1, True), "w": (1, False)},
 }
-OWN = {"x": 1, "y": 1, "w": 0}  # the dim into which the batch goes, as additional groups, if both operands have it
+OWN = {"x": 1, "y": 1, "w": 0}  # the dim whose groups the batch multiplies, if both operands have the batch
 
 
 def into(x: Tensor, dim: int, groups: int) -> Tensor:

@@ -100,7 +100,8 @@ def filled(name: str, size: Sequence[Any], value: float, dtype: DType, device: A
         raise DTypeError(f"{name}: {error}", op=name) from None
     op = schema["fill"]
     plan = op.plans.get((SCALAR, dtype, where, shape)) if element.__class__ in PLAIN else None
-    x = fill(element, shape=shape) if plan is None else run_one(op, plan, element)  # a plan takes half as long
+    # Calling a cached plan directly takes half the time of `fill`.
+    x = fill(element, shape=shape) if plan is None else run_one(op, plan, element)
     return leaf(x, requires_grad)
 
 

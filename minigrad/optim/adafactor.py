@@ -15,7 +15,7 @@ from minigrad.runtime.tensor import Tensor
 
 
 class Adafactor(GroupOptimizer):
-    """Adafactor: like RMSprop, but a matrix stores only row and column means of squared gradients.
+    """Adafactor: like RMSprop, but the state of a matrix is only the row and column means of its squared gradients.
 
     Parameters
     ----------

@@ -31,7 +31,10 @@ class Moments(RuleOptimizer):
 
 
 class Adam(Moments):
-    """Adam: steps along the mean of gradients, divided by the root of the mean of their squares.
+    """Adam: gradient descent along a running mean of gradients, divided by the root of a running mean of squares.
+
+    In step t: m = beta1 * m + (1 - beta1) * g, v = beta2 * v + (1 - beta2) * g**2, and
+    p = p - lr * m / (1 - beta1**t) / (sqrt(v / (1 - beta2**t)) + eps).
 
     Parameters
     ----------
@@ -91,7 +94,7 @@ class Adam(Moments):
 
 
 class AdamW(Adam):
-    """Adam with decoupled weight decay: the decay does not change the gradient.
+    """AdamW: Adam with decoupled weight decay, which shrinks the parameter itself and does not change the gradient.
 
     Parameters
     ----------
@@ -129,12 +132,12 @@ class AdamW(Adam):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
-        for group in self.param_groups:  # a state that Adam saved has False here
+        for group in self.param_groups:  # a state that was saved by Adam has False, but AdamW always needs True
             group["decoupled_weight_decay"] = True
 
 
 class Adamax(Moments):
-    """Adamax: Adam with a decaying maximum of the gradients instead of the root mean square.
+    """Adamax: Adam whose divisor is a decaying maximum of |gradient| instead of the root of a mean of squares.
 
     Parameters
     ----------
@@ -213,7 +216,7 @@ class NAdam(Moments):
 
 
 class RAdam(Moments):
-    """RAdam: Adam that divides by the root mean square only when its estimate is reliable.
+    """RAdam: Adam that divides by the root of the mean of squares only after enough steps for a reliable estimate.
 
     Parameters
     ----------

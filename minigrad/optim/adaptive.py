@@ -16,7 +16,7 @@ from minigrad.runtime.tensor import Tensor
 
 
 class Adagrad(RuleOptimizer):
-    """Adagrad: gradients divided by the root of the sum of all their squares so far.
+    """Adagrad: gradient descent with each gradient divided by the root of the sum of all squared gradients so far.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class Adagrad(RuleOptimizer):
 
 
 class Adadelta(RuleOptimizer):
-    """Adadelta: a step is as long as a running root mean square of previous steps.
+    """Adadelta: gradients scaled by the ratio of two running root mean squares, of steps and of gradients.
 
     Parameters
     ----------
@@ -111,7 +111,7 @@ class Adadelta(RuleOptimizer):
 
 
 class RMSprop(RuleOptimizer):
-    """RMSprop: gradients divided by the root of a running mean of their squares.
+    """RMSprop: gradient descent with each gradient divided by the root of a running mean of squared gradients.
 
     Parameters
     ----------

@@ -29,14 +29,14 @@ def moved(p, direction, *, length):  # type: ignore[no-untyped-def]
 
 
 class LBFGS(Optimizer):
-    """L-BFGS: a quasi-Newton method for losses without noise and few parameters.
+    """L-BFGS: a quasi-Newton method for deterministic losses with few parameters.
 
     Parameters
     ----------
     params : iterable
         Parameters, or exactly one parameter group.
     lr : float or Tensor, default 1
-        Length of a step, or the first length that the line search tries.
+        Factor of the search direction, or the first factor that the line search tries.
     max_iter : int, default 20
         Maximum number of iterations per `step`.
     max_eval : int, optional
@@ -48,7 +48,8 @@ class LBFGS(Optimizer):
     history_size : int, default 100
         Number of previous steps that are stored. Each requires memory for two copies of all parameters.
     line_search_fn : {"strong_wolfe"}, optional
-        Line search; with None, steps have the length lr.
+        Line search. None: each step is `lr` times the search direction, and the first step is also scaled by
+        min(1, 1 / sum(abs(gradient))).
 
     Raises
     ------

@@ -123,6 +123,6 @@ def clip_norm_(
             x.mul_(factor.to(x.dtype))
         return norm
     factor = max_norm / (norm.item() + 1e-6)
-    if not factor >= 1:  # written so that nan also scales
+    if not factor >= 1:  # the comparison with nan is false, so a nan factor also scales the tensors
         scale_(tensors, factor)
     return norm

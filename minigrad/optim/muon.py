@@ -18,7 +18,7 @@ COEFFICIENTS = (3.4445, -4.7750, 2.0315)  # Jordan's polynomial, whose derivativ
 
 
 class Muon(GroupOptimizer):
-    """Muon: steps along an orthogonal matrix near the running mean of gradients; for matrices of hidden layers.
+    """Muon: gradient descent along the running mean of gradients, made nearly orthogonal; for hidden weight matrices.
 
     Parameters
     ----------

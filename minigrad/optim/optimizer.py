@@ -156,7 +156,7 @@ class Optimizer:
             return
         gradients = [(p, p.grad) for p in self.parameters() if p.grad is not None]
         for p, g in gradients:
-            if g.requires_grad:  # from a backward pass with create_graph=True
+            if g.requires_grad:  # a backward pass with create_graph=True makes such gradients
                 p.grad = g.detach()
         lists.zero_([g.detach() for _, g in gradients])
 
@@ -266,7 +266,7 @@ def with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(step)
     def hooked(self: Any, *args: Any, **kwargs: Any) -> Any:
         hooks, attributes = self._hooks, self.__dict__
-        if "_opt_called" in attributes:  # a schedule warns unless this is set
+        if "_opt_called" in attributes:  # a schedule warns if its first step comes before this flag is set
             attributes["_opt_called"] = True
         if not hooks["step_pre"] and not hooks["step_post"]:
             return step(self, *args, **kwargs)

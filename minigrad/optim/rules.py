@@ -70,7 +70,7 @@ def adamw(p, exp_avg, exp_avg_sq, g, *, lr, beta1, beta2, eps, weight_decay, max
 @many
 def adam_amsgrad(p, exp_avg, exp_avg_sq, max_exp_avg_sq, g, *, lr, beta1, beta2, eps, weight_decay, decoupled,  # type: ignore[no-untyped-def]
                  maximize, step):  # fmt: skip
-    """Take a step of Adam with the largest mean of squares so far."""
+    """Take a step of Adam whose divisor uses the largest mean of squares so far."""
     g = -g if maximize else g
     g = g if decoupled else g + weight_decay * p
     p = p - lr * weight_decay * p if decoupled else p
@@ -108,7 +108,10 @@ def nadam(p, exp_avg, exp_avg_sq, g, *, lr, beta2, eps, weight_decay, decoupled,
 
 @many
 def radam(p, exp_avg, exp_avg_sq, g, *, lr, beta1, beta2, eps, weight_decay, decoupled, maximize, step):  # type: ignore[no-untyped-def]
-    """Take a step of Adam that uses the mean of squares only if its variance is known, which is `rho` > 5."""
+    """Take a step of Adam that divides by the root of the mean of squares only if `rho` > 5.
+
+    For smaller `rho`, the variance of this mean is too large or does not exist.
+    """
     g = -g if maximize else g
     g = g if decoupled else g + weight_decay * p
     p = p - lr * weight_decay * p if decoupled else p
@@ -126,7 +129,7 @@ def radam(p, exp_avg, exp_avg_sq, g, *, lr, beta1, beta2, eps, weight_decay, dec
 
 @many
 def adagrad(p, sum, g, *, lr, lr_decay, weight_decay, eps, maximize, step):  # type: ignore[no-untyped-def]
-    """Take a step divided by the root of the sum of all squares so far."""
+    """Take a step along the gradient, divided by the root of the sum of all squared gradients so far."""
     g = -g if maximize else g
     g = g + weight_decay * p
     sum = sum + g * g
@@ -135,7 +138,7 @@ def adagrad(p, sum, g, *, lr, lr_decay, weight_decay, eps, maximize, step):  # t
 
 @many
 def adadelta(p, square_avg, acc_delta, g, *, lr, rho, eps, weight_decay, maximize):  # type: ignore[no-untyped-def]
-    """Take a step whose size is the root mean square of the previous steps."""
+    """Take a step along the gradient, scaled by the root mean square of steps over that of gradients."""
     g = -g if maximize else g
     g = g + weight_decay * p
     square_avg = rho * square_avg + (1 - rho) * g * g
@@ -145,7 +148,7 @@ def adadelta(p, square_avg, acc_delta, g, *, lr, rho, eps, weight_decay, maximiz
 
 @many
 def rmsprop(p, square_avg, g, *, lr, alpha, eps, weight_decay, maximize):  # type: ignore[no-untyped-def]
-    """Take a step divided by the root of the running mean of squares."""
+    """Take a step along the gradient, divided by the root of the running mean of squared gradients."""
     g = -g if maximize else g
     g = g + weight_decay * p
     square_avg = alpha * square_avg + (1 - alpha) * g * g
@@ -164,7 +167,7 @@ def rmsprop_momentum(p, square_avg, momentum_buffer, g, *, lr, alpha, eps, weigh
 
 @many
 def rmsprop_centered(p, square_avg, grad_avg, g, *, lr, alpha, eps, weight_decay, maximize):  # type: ignore[no-untyped-def]
-    """Take a step of RMSprop with the variance, the mean of squares minus mean**2."""
+    """Take a step of RMSprop whose divisor is the standard deviation: the variance is the mean of squares - mean**2."""
     g = -g if maximize else g
     g = g + weight_decay * p
     square_avg = alpha * square_avg + (1 - alpha) * g * g
@@ -175,7 +178,7 @@ def rmsprop_centered(p, square_avg, grad_avg, g, *, lr, alpha, eps, weight_decay
 @many
 def rmsprop_centered_momentum(p, square_avg, momentum_buffer, grad_avg, g, *, lr, alpha, eps, weight_decay, momentum,  # type: ignore[no-untyped-def]
                               maximize):  # fmt: skip
-    """Take a step of RMSprop with the variance, along a running sum of steps."""
+    """Take a step along a running sum of gradients, each divided by the running standard deviation."""
     g = -g if maximize else g
     g = g + weight_decay * p
     square_avg = alpha * square_avg + (1 - alpha) * g * g

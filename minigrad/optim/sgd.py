@@ -13,7 +13,7 @@ from minigrad.optim.stepping import RuleOptimizer
 
 
 class SGD(RuleOptimizer):
-    """Gradient descent with or without momentum.
+    """SGD: gradient descent, p = p - lr * g, with or without momentum.
 
     Parameters
     ----------

@@ -162,7 +162,7 @@ class GroupPlan:
         params, rule = self.group["params"], optimizer.rule(self.group)
         try:
             gradients = [p._grad for p in params]
-        except AttributeError:  # raised for a tensor that was never a Var
+        except AttributeError:  # a plain tensor that was never a Var has no `_grad`
             gradients = [p.grad for p in params]
         layouts = [None if g is None else g.layout for g in gradients]
         storages = [None if g is None else g.storage for g in gradients]
@@ -171,7 +171,7 @@ class GroupPlan:
         if not self.changed.isdisjoint(storages):
             return self.step_apart(optimizer, rule, params, gradients)
         if self.passing or any(bundle.fresh for bundle in self.bundles):
-            self.optimizer_rule = None  # the next step may need other launches
+            self.optimizer_rule = None  # the next step may need other launches, so it runs all checks again
         for bundle in self.bundles:
             constants = bundle.numbers(optimizer, self.group, rule)
             read = storages if len(bundle.rows) == len(params) else [storages[k] for k in bundle.rows]
@@ -201,7 +201,8 @@ class GroupPlan:
         self, optimizer: RuleOptimizer, rule: Rule, params: list[Any], gradients: list[Any], layouts: list[Any]
     ) -> None:
         """Create the bundles of all parameters that have a gradient."""
-        self.optimizer_rule, self.gradients = None, layouts  # after an error the plan is invalid
+        # The plan is invalid if creating the bundles raises an error.
+        self.optimizer_rule, self.gradients = None, layouts
         self.layouts, self.storages = [p.layout for p in params], [p.storage for p in params]
         states = rule.tensors[1:-1]
         self.names = (*states, *optimizer.counters)
@@ -258,7 +259,7 @@ class GroupPlan:
             rows = [(params[k], *[optimizer.state[params[k]][name] for name in names], gradients[k])
                     for k in bundle.rows]  # fmt: skip
             rule.launch(rows, constants)
-        self.optimizer_rule = None  # the next step checks everything again
+        self.optimizer_rule = None  # clears the rule, so the next step runs all checks again
 
 
 def same(values: Iterable[Any], kept: list[Any]) -> bool:

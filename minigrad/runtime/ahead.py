@@ -49,7 +49,7 @@ def tell(op: Op, operands: tuple[Any, ...], params: dict[str, Any]) -> bool:
     specs = [(x.shape, x.strides, x.offset, x.dtype.name, str(x.device)) for x in operands]
     try:
         message = pickle.dumps((op.name, specs, tracked, params))
-    except Exception:  # a parameter that cannot be pickled
+    except Exception:  # a parameter cannot be pickled, so the helper cannot receive the call
         return True
     send(helper, message)
     return True

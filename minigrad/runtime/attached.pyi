@@ -1111,7 +1111,7 @@ class Attached:
         """Return the inverses of square matrices, as `mg.linalg.inv`."""
 
     def is_complex(self) -> builtins.bool:
-        """Return False, since complex dtypes are not supported."""
+        """Return False, because minigrad does not support complex dtypes."""
 
     def is_conj(self) -> builtins.bool:
         """Return False: there is no such tensor."""
@@ -2136,13 +2136,13 @@ class Attached:
         """Return the elements of the input, or its slices along `dim`, without those that equal the element before."""
 
     def unsafe_chunk(self, chunks: builtins.int, dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
-        """Return `chunk` of the same arguments."""
+        """Return `chunk(input, chunks, dim)`."""
 
     def unsafe_split(self, split_size: builtins.int, dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
-        """Return `split` of the same arguments."""
+        """Return `split(input, split_size, dim)`."""
 
     def unsafe_split_with_sizes(self, split_sizes: Sequence[builtins.int], dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
-        """Return `split_with_sizes` of the same arguments."""
+        """Return `split_with_sizes(input, split_sizes, dim)`."""
 
     def unsqueeze(self, dim: builtins.int) -> Tensor:
         """Return a view with a new dim of length 1 at position `dim`."""

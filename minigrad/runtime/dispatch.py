@@ -1,8 +1,8 @@
 """The path from a call to a kernel: look up the plan, allocate, launch, record.
 
-The first call with such operands makes a plan: `planning` runs the op's dtype and shape rules, and the backend prepares
-a launch.  All checks except that of index values precede the allocation.  Later calls find the plan (`plans.py`): one
-look-up, one allocation, one launch, and one record if an operand is tracked: it is a Var or has a record of its own.
+The first call with operands of a kind (layouts, dtypes, devices) makes a plan: `planning` runs the op's dtype and shape
+rules, and the backend prepares a launch.  All checks except that of index values precede the allocation.  Later calls
+find the plan (`plans.py`): one look-up, one allocation, one launch, and one record if an operand requires a gradient.
 `apply` is the general path for any op.  `fast_path` generates a function for one op from the source of `run_single` and
 `record` (`fast_paths.py`, `unrolling.py`). docs/decisions/007 lists the cost of each part of a call.
 """

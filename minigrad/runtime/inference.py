@@ -27,7 +27,7 @@ _depth: ContextVar[int] = ContextVar("depth", default=0)
 
 
 _blocks = _Blocks()
-_version: Any = vars(Storage)["version"]  # the slot of the base class
+_version: Any = vars(Storage)["version"]  # the descriptor of the slot `version` of the base class
 
 
 class InferenceStorage(Storage):

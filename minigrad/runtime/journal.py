@@ -66,9 +66,10 @@ class Entry:
             parent.children.add(self)
 
 
-seconds: weakref.WeakKeyDictionary[BackpropOp, float] = weakref.WeakKeyDictionary()  # the duration of recorded calls
+# The duration of recorded calls, in seconds.
+seconds: weakref.WeakKeyDictionary[BackpropOp, float] = weakref.WeakKeyDictionary()
 _made: weakref.WeakKeyDictionary[BackpropOp, weakref.ref[Entry]] = weakref.WeakKeyDictionary()
-_entries: dict[int, tuple[weakref.ref[Tensor], Entry]] = {}  # entries by the id of their tensor
+_entries: dict[int, tuple[weakref.ref[Tensor], Entry]] = {}  # maps the id of a tensor to its entry
 
 
 def entry_of(x: Tensor) -> Entry | None:

@@ -34,10 +34,10 @@ epoch = [0]  # how often plans were discarded; a plan of an earlier epoch is mad
 
 
 class ManyPlan:
-    """A launch over rows of tensors; the first tensors of a row are written.
+    """A launch that applies a scalar function to each row of tensors and overwrites the first tensors of the row.
 
-    written: the number of tensors per row that are written.
-    constants, write: the values of the remaining arguments of the scalar function, and the function that stores them.
+    written: the number of tensors per row that are overwritten.
+    constants, write: the arguments of the scalar function that are not tensors, and the function that stores them.
     """
 
     __slots__ = ("backend", "call", "constants", "device", "epoch", "hosted", "kernel", "label", "launch", "numbers",
@@ -68,7 +68,7 @@ class ManyPlan:
 
     @property
     def current(self) -> bool:
-        """Whether the settings that the plan depends on are unchanged."""
+        """Return whether no settings that the plan depends on have changed since the plan was made."""
         return self.epoch == epoch[0]
 
     def run(

@@ -54,7 +54,7 @@ _names: ContextVar[tuple[str, ...]] = ContextVar("scopes", default=())
 
 
 class Anomaly:
-    """Whether each gradient is checked in this process, and whether also for nan."""
+    """Two switches of this process: `on` for checks of each gradient, `check_nan` for checks for nan in addition."""
 
     on = False
     check_nan = True

@@ -18,7 +18,7 @@ from minigrad.runtime.tensor import Tensor
 NO_PARAMS: dict[str, Any] = {}
 INTO = object()  # ends the key of a plan that only writes into existing memory
 MANY = 8  # keys of more operands than this contain one common dtype and device
-planned: set[Op] = set()  # the ops that have plans
+planned: set[Op] = set()  # the ops with cached plans
 
 
 def plan_of(op: Op, operands: tuple[Tensor, ...], params: dict[str, Any] = NO_PARAMS, fresh: bool = True) -> CallPlan:
@@ -39,7 +39,7 @@ def plan_of(op: Op, operands: tuple[Tensor, ...], params: dict[str, Any] = NO_PA
     if params:
         try:
             key = (*key, *[v if v.__class__ is int else keyed(v) for v in params.values()])
-        except TypeError:  # an array, for example, which a role converts to a tuple
+        except TypeError:  # the value cannot be hashed, for example an array that a role converts to a tuple
             params = canonical(op, operands, params)
             key = (*key, *map(keyed, params.values()))
     if not fresh:

@@ -86,9 +86,9 @@ def kept_by(node: Any) -> tuple[int, ...]:
 
 
 def current(x: Tensor) -> Any:
-    """Return the target of a gradient of x for the current state of its memory: a node, the Var itself, or None.
+    """Return the node or Var that receives the gradient of x after all writes to its storage; None if x is untracked.
 
-    Ops that used x before a write keep the old node and its gradient.  Views of a Var show its current values.
+    Ops that used x before a write keep the old node and its gradient.  A view of a Var shows the Var's current values.
     """
     if x.is_variable:
         return x
@@ -97,7 +97,7 @@ def current(x: Tensor) -> Any:
         whole = current(base)
         if whole is not None:
             root = root_of(whole)
-            if root is None:  # the base was a Var
+            if root is None:  # the base was a Var when x was made
                 return node
             if node is None or root_of(node) is not root:
                 x.op = node = seen_through(x, base, ground_of(base, whole))

@@ -61,7 +61,7 @@ class Switched:
 
 
 def end_one(begun: list[Switched], name: str) -> None:
-    """End the newest of some blocks that began in this thread or task; threads may share the opening object."""
+    """End the newest block in the list that began in this thread or task; several threads may share the list."""
     block = _innermost.get()
     newest = begun[-1]
     if newest is not block:

@@ -84,14 +84,14 @@ class Tensor(Attached):
 
     @property
     def requires_grad(self) -> bool:
-        """Whether gradients flow through the tensor: it is a Var, or was computed from one while recording was on."""
+        """Return whether the tensor is tracked: it is a Var, or was computed from a Var while recording was on."""
         if self.op is not None or self.is_variable:
             return True
         return self.base is not None and self.base.op is not None  # the base was written after this view was made
 
     @property
     def is_leaf(self) -> bool:
-        """Whether the tensor was not made by a recorded op."""
+        """Return whether the tensor is a leaf: no recorded op computed it."""
         return self.is_variable or not self.requires_grad
 
     def numel(self) -> int:

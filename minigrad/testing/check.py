@@ -64,7 +64,7 @@ class Check(Case):
             whole = x.numel() <= EVERY if every is None else every
             if whole or not self.projections_agree(k, analytic[at], argument):
                 wrong += self.elements(k, at, analytic[at], argument)
-            if argument.kinks:  # the point was moved after a kink was found
+            if argument.kinks:  # `elements` has moved the point away from a kink, so compute the gradient there
                 analytic = self.analytic()
         if wrong:
             self.fail(wrong)

@@ -23,7 +23,7 @@ from minigrad.runtime.var import Var
 Function = Callable[..., Any]
 # Number of calls at one point before a function counts as deterministic: two random results may be equal by chance.
 CALLS = 4
-STEPS = tuple(10.0**-k for k in range(1, 11))  # the steps of a curve
+STEPS = tuple(10.0**-k for k in range(1, 11))  # the steps for which a curve shows the error
 # (step, atol, rtol) by dtype.  The best step of a central difference is about the cube root of the rounding error
 # (Press et al., Numerical Recipes, section 5.7): 6e-6 and 5e-3 for values around one.
 CHOSEN = {float64: (1e-6, 1e-6, 1e-5), float32: (5e-3, 2e-3, 5e-3)}

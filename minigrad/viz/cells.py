@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 CELLS = 1024  # largest number of cells of all matrices together
-COLUMNS = 16  # cells in a row of a vector
+COLUMNS = 16  # maximum number of cells in one row of the picture of a vector
 SIDE = 32  # largest number of rows and columns if there is only one matrix
 BINS = 20  # number of bins of the histogram
 

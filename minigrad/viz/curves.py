@@ -216,7 +216,7 @@ def jumps(fn: Function, x: Array, y: Array) -> list[int]:
         inner = np.linspace(left, right, CLOSER + 1, axis=1)
         within = heights(fn, inner.reshape(-1)).reshape(inner.shape)
         parts = distances(within)
-        parts[~np.isfinite(parts)] = math.inf  # there is a value that is not finite between them
+        parts[~np.isfinite(parts)] = math.inf  # one end of such a part is not finite, so the part counts as a jump
         widest = parts.argmax(axis=1)
         rows = np.arange(len(asked))
         stays = parts[rows, widest] >= STAYS * most

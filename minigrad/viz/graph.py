@@ -33,7 +33,7 @@ from minigrad.viz.terminal import LINES, shortened
 from minigrad.viz.tints import tinted
 
 COLOURS = {name: (style.fill, style.line) for name, style in svg.KINDS.items()}
-FOLDED = 30  # with more nodes, scopes are drawn folded
+FOLDED = 30  # number of nodes above which scopes are drawn folded
 
 
 class Graph:

@@ -52,7 +52,7 @@ def rank(nodes: Sequence[Hashable], arcs: list[tuple[int, int]]) -> list[int]:
         waiting[b] += 1
     ready = [k for k, count in enumerate(waiting) if not count]
     ranks = [0] * len(nodes)
-    private = [True] * len(nodes)  # whether a node and its ancestors can move down without making an edge longer
+    private = [True] * len(nodes)  # whether moving a node and its ancestors down makes no edge longer
     for a in ready:  # the list grows during the loop
         single = len(set(targets[a])) == 1
         for b in targets[a]:

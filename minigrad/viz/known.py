@@ -113,7 +113,7 @@ def caller_names(depth: int = 2) -> dict[str, Tensor]:
 
 
 def usual(name: Any) -> bool:
-    """Return whether a name is one that a user chooses; private names are not shown."""
+    """Return whether a name can be shown: it is an identifier that does not begin with an underscore."""
     return isinstance(name, str) and name.isidentifier() and not name.startswith("_")
 
 

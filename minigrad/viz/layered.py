@@ -180,7 +180,7 @@ def _isotonic(wanted: list[float], weights: list[float]) -> list[float]:
     >>> _isotonic([1.0, 4.0, 2.0, 5.0], [1.0, 1.0, 1.0, 1.0])
     [1.0, 3.0, 3.0, 5.0]
     """
-    pools: list[tuple[float, float, int]] = []  # (mean, weight, length) of each pool
+    pools: list[tuple[float, float, int]] = []  # each pool is (mean, weight, length)
     for value, weight in zip(wanted, weights):
         mean, length = value, 1
         while pools and pools[-1][0] > mean:

@@ -115,7 +115,8 @@ def precision(
     called = tuple(names) if names is not None else parameters_of(f, len(tensors))
     vertices, ends = compared(f, tensors, called, wanted, NAME)
     name = getattr(f, "__name__", type(f).__name__)
-    made = ", transformed," if hasattr(f, "__wrapped__") else ""  # for example by func.grad, which keeps the name
+    # Transforms such as func.grad keep the name of the function.
+    made = ", transformed," if hasattr(f, "__wrapped__") else ""
     title = f"{name}({', '.join(called)}){made} in {', '.join(map(str, wanted))}, compared with float64"
     return Precision(title, vertices, ends, wanted, dark)
 

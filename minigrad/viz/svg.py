@@ -104,7 +104,7 @@ def draw(
             )
     sizes = {node.id: _size(node) for node in nodes}
     gaps = _gaps(edges)
-    for id_, gap in gaps.items():  # every arrow must meet its box
+    for id_, gap in gaps.items():  # a box must be so wide that every arrow into it meets it
         sizes[id_] = max(sizes[id_][0], gap * (sum(edge.target == id_ for edge in edges) - 1) + 24), sizes[id_][1]
     plan = arrange([node.id for node in nodes], [(edge.source, edge.target) for edge in edges], sizes, gaps)
     left, right = _label_widths(edges, plan)

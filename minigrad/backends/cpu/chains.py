@@ -72,7 +72,7 @@ def after_of(scalar: ScalarFn, position: int, others: Sequence[Value], out: Valu
     others: the other arguments.  The result is None if one of them has a different layout from the result.
     """
     reads = (*range(1, position + 1), 0, *range(position + 1, len(others) + 1))
-    operands = [*others] or [out]  # a kernel has at least one
+    operands = [*others] or [out]  # a kernel needs at least one operand after the result
     steps = []
     for x in operands:
         *outer, last = x.layout.strides

@@ -140,7 +140,7 @@ def positions(steps: str, results: int, same: tuple[int | None, ...]) -> dict[st
 
 
 def evaluations(steps: str, results: Sequence[str]) -> dict[str, str]:
-    """Return as source text how many elements of a run are computed: one if each operand has step 0."""
+    """Return the source text of the number of elements that a run computes: 1 if each operand has step 0."""
     once = bool(steps) and "1" not in steps
     repeated = {f"REPEATED{k}": f"z{k}[0]" if once else LEFT_OUT for k in results}
     return {"EVALUATIONS": "1" if once else "count", **repeated}

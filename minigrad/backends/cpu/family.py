@@ -54,7 +54,7 @@ class Family(HostMemory):
         self.compiled: dict[Any, Any] = {}
 
     def kernel(self, writer: Callable[..., Any], *args: Any, kind: str) -> NativeKernel:
-        """Return the kernel that `writer(*args)` writes; built once per process, from the disk cache if possible.
+        """Return the kernel that `writer(*args)` writes; each process loads it once, from the disk cache if possible.
 
         kind: "brief", "alone" or "shared", see `kernels.calling.function`.
         """

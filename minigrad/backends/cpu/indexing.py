@@ -31,7 +31,8 @@ from minigrad.kernels.pasting import expression_macro, scalar_macro
 from minigrad.kernels.specialize import write_kernel
 from minigrad.kernels.store import load
 
-Walk = tuple[tuple[int, ...], list[tuple[int, ...]], list[int]]  # dims, strides and offsets: see core/plan.py
+# Dims, strides and offsets, as `walk` of core/plan.py returns them.
+Walk = tuple[tuple[int, ...], list[tuple[int, ...]], list[int]]
 
 
 class Indexing(Family):

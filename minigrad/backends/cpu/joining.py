@@ -21,7 +21,7 @@ from minigrad.kernels.cpu import joining
 from minigrad.kernels.specialize import write_kernel
 from minigrad.kernels.store import load
 
-PIECE = 1 << 15  # bytes per chunk
+PIECE = 1 << 15  # size of a chunk in bytes
 # Maximum number of elements for a strided copy (0.7 ns per element); longer operands use a call that moves bytes (5
 # ns).
 SHORT = 6

@@ -17,13 +17,13 @@ from minigrad.kernels.cpu.elementwise import DENSE, NEST, TILED
 
 CHUNK = 8192  # elements per chunk: some microseconds of work, compared with 1.1 us for starting the threads
 COLUMNS = 64  # columns per block if threads can share only columns: four cache lines of float32
-UNITS = 16  # with this number of tasks in the outer dims, threads need not share the inner dim
+UNITS = 16  # with at least this number of tasks in the outer dims, the inner dim is not divided between threads
 STRIP = 8  # rows of a tile; the lines of a transposed operand then stay in the first-level cache
 MEETING = 512  # columns at multiples of this distance in elements share the same few sets of a cache
-TILE = (64, 8)  # columns of a tile, and of a tile whose lines share a set of the cache
+TILE = (64, 8)  # columns of an ordinary tile, and of a tile whose columns are multiples of MEETING apart
 LARGE = 4096  # minimum number of elements for tiles; fewer elements are in the first-level cache in any case
-# Columns of short rows, which take longer to start (1.4 ns per element) than to read (0.7), and the number of such
-# rows.
+# The last two dims are exchanged if rows have at most SHORT columns and there are at least MANY rows.  Starting the
+# loop over so short a row takes longer (1.4 ns per element) than reading its elements in another order (0.7 ns).
 SHORT, MANY = 3, 32
 
 

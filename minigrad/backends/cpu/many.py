@@ -104,7 +104,7 @@ def chunks_of(sizes: Sequence[int]) -> list[tuple[int, int, int]]:
     result = []
     for row, size in enumerate(sizes):
         chunk, _ = pieces(size, CHUNK)
-        chunk = -(-chunk // 64) * 64  # chunks begin at cache lines
+        chunk = -(-chunk // 64) * 64  # chunks begin at cache lines, so that threads do not write into one line
         result += [(row, at, min(chunk, size - at)) for at in range(0, size, chunk)]
     return result
 

@@ -38,13 +38,14 @@ from minigrad.kernels.pasting import Part
 from minigrad.kernels.specialize import write_kernel
 from minigrad.kernels.store import load
 
-WORK = 32  # bytes of multiply-adds in registers that cost as much as one element of an elementwise loop
-PRODUCT, MIXED = 0, 2  # modes of the kernels
+# Multiply-adds on this number of bytes in registers cost as much as one element of an elementwise loop.
+WORK = 32
+PRODUCT, MIXED = 0, 2  # values of the scalar argument `mode` of the kernels
 FIELDS = {
     matmul.multiply: matmul.MULTIPLY, matmul.multiply_followed: matmul.FOLLOWED, matmul.pack: matmul.PACK,
     matmul.vector: matmul.VECTOR, matmul.add_pieces: matmul.ADD_PIECES,
 }  # fmt: skip
-Values = tuple[Value, Value, Value, Value | None]  # out, a, b, c
+Values = tuple[Value, Value, Value, Value | None]  # the result and the operands: out, a, b, c
 
 
 class Matmul(Family):
@@ -119,7 +120,7 @@ class Matmul(Family):
             problem.part_rows()
         if way in ("rows", "vector"):
             self._vector_product(steps, problem, (out, a, b, c), factors)
-        elif way == "transpose":  # so that the left operand is the packed one
+        elif way == "transpose":  # in the transposed product, the left operand is the operand that must be packed
             result = steps.work(out.shape[::-1], dtype)
             self.product(steps, result, b.transposed, a.transposed, c and c.transposed, alpha, beta)
             steps.copy(out, result.transposed)

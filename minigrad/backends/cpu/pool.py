@@ -34,9 +34,9 @@ TEMPLATES: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 HELPERS = (pool.starts, maxima.search, maxima.corner)
 TASK = 4096  # approximate number of elements of the image per task
-COST = 2  # cost of one of these elements, in additions
-TOGETHER = 64  # number of outputs that are computed together, if planes are smaller
-NARROW = 16  # number of columns of outputs that fit about one vector
+COST = 2  # cost of one element of the image, in additions
+TOGETHER = 64  # planes with fewer outputs are joined until about this number of outputs is computed together
+NARROW = 16  # about the number of columns of outputs that fill one vector
 SMALL = 1024  # maximum number of outputs of a plane; they stay in the first-level cache
 ONES = {"window", "stride", "dilation"}  # parameters that are 1 along a dim that is not pooled; there the padding is 0
 
@@ -48,8 +48,8 @@ class Pool(Family):
     def largest(self, out: Spec, *others: Spec, part: str, **windows: Ints) -> Launch:
         if out.layout.numel == 0:
             return NO_STEPS
-        # `others` ends with the Spec of x; before it may be that of the positions of the maxima (a result), or of the
-        # values to read or to add.
+        # The last of `others` is the Spec of x.  A Spec before it describes the positions of the maxima (a result) or
+        # the values to read or to add.
         *before, x = others
         reads = part in ("pick", "back")
         outputs = before[0] if part == "back" else out

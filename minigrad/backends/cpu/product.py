@@ -11,20 +11,22 @@ from minigrad.core.dtype import DType
 from minigrad.core.layout import Layout
 from minigrad.kernels.cpu.matmul import PACK
 
-TASKS = 16  # number of blocks of a result; it does not depend on the number of threads
+TASKS = 16  # number of blocks into which a result is divided, for any number of threads
 ROWS = 128  # rows per task: this part of the left operand fits the second-level cache
 PIECE = 2048  # minimum number of elements of the inner dim for a separate task
-DEPTH = 256  # maximum inner length of a block: its operands stay in the first caches
+DEPTH = 256  # maximum length of the inner dim of a block: the operands of the block then stay in the first caches
 TALL = 16  # number of dense rows that `pack` reads together: few enough for the processor to predict each
 PACKED = 1 << 20  # size of a right operand in bytes from which packing saves time
-SPLIT = 3 << 17  # the same if rows do not start on a cache line, so that most vectors are on two lines
-# From this number of rows of the left operand on, packing takes less than 2 % of the time, and pays from this size on.
+SPLIT = 3 << 17  # replaces PACKED if rows do not start on a cache line, so that most vectors are on two lines
+# If the left operand has at least MANY_ROWS rows, packing takes less than 2 % of the time of the product.  It then
+# saves time for a right operand of more than PACKED_MANY bytes.
 MANY_ROWS, PACKED_MANY = 1024, 1 << 16
-PACKED_LEFT = 1 << 18  # the same for a left operand that is stored column by column and is read for many columns
+# Size in bytes from which packing saves time for a left operand that is stored by columns and read for many columns.
+PACKED_LEFT = 1 << 18
 LINE = 64  # bytes of a cache line
 WIDE = 1 << 21  # minimum number of bytes of multiply-adds for which two more launches save time
 COPIED = 8 << 20  # bytes of operands that are copied together
-FEW, LONG = 16, 256  # number of columns, and of elements per row, for which inner products are used
+FEW, LONG = 16, 256  # inner products are used for at most FEW columns and for rows of at least LONG elements
 
 
 class Panels:
@@ -39,7 +41,7 @@ class Panels:
     def __init__(self, p: Problem, width: int, left: bool = False) -> None:
         n, offset, across, along = (p.m, p.a, p.am, p.ak) if left else (p.n, p.b, p.bn, p.bk)
         steps = p.steps[0 if left else 1]
-        # An operand that is repeated is packed once.
+        # Matrices that are repeated along a dim of the batch, with stride 0, are packed once.
         sizes = tuple(size if step else 1 for size, step in zip(p.sizes, steps, strict=True))
         positions = Layout.contiguous(sizes)
         self.width, self.panel = width, width * p.k

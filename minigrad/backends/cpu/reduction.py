@@ -186,7 +186,7 @@ def write_reduction(reducer: Reducer, compute: np.dtype[Any], a: DType, out: DTy
 def words_of(
     reducer: Reducer, compute: np.dtype[Any], form: str, fields: Fields
 ) -> tuple[dict[str, Any], dict[str, str], tuple[Any, ...]]:
-    """Return the macros and constants of a reduction in a form, and the helpers of its loops besides `stretch`."""
+    """Return the macros and constants of a reduction in a form, and the helpers of its loops except `stretch`."""
     neutral = neutral_text(reducer.identity, compute)
     macros: dict[str, Any] = {"F": scalar_macro(reducer.scalar, compute), "FINISH": finish_macro(reducer, compute)}
     macros["COMBINE"] = scalar_macro(reducer.combine or reducer.scalar, compute)

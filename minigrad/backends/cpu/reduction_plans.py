@@ -26,7 +26,7 @@ COLUMNS = 1024  # outputs per row of accumulators; together with the row that is
 PIECE = 32768  # elements per piece of a long reduction
 # Minimum number of rows per piece: writing, reading and adding its partial results costs as much as three rows.
 ROWS = 128
-FEW = 16  # with fewer groups of outputs, a long reduction is cut into pieces, so that all threads have work
+FEW = 16  # with fewer groups of outputs than this, a long reduction is cut into pieces, so that all threads have work
 
 FIELDS: dict[str, Fields] = {
     "tiny": reduction.TINY, "run": reduction.RUN, "choose": reduction.CHOOSE,

@@ -37,7 +37,7 @@ COLUMNS = 128  # neighbouring rows per block: their totals stay in the first-lev
 PARTS = 16  # number of chunks of rows with separate column sums
 ROWS_A_PART = 16  # minimum number of rows per chunk
 REDUCTIONS = {"none": 0, "sum": 1, "mean": 2}
-PICK_COST = 10  # cost of an element in additions: one call of exp
+PICK_COST = 10  # cost of an element in additions, mainly that of one call of exp
 # Size in bytes from which a result bypasses the caches; a smaller result may still be cached for its reader.
 STREAMED = 1 << 24
 # Limits in bytes of a row that bypasses the caches: many cache lines, and a workspace in the second-level cache.

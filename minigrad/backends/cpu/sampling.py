@@ -21,8 +21,8 @@ from minigrad.kernels.pasting import Part, scalar_macro
 from minigrad.kernels.specialize import write_kernel
 from minigrad.kernels.store import load
 
-BLOCK = 256  # positions whose taps are in the nearest cache
-LINES = 8  # channels that are computed together
+BLOCK = 256  # number of positions per block, whose taps fit the first-level cache
+LINES = 8  # number of channels that are computed together
 TAPS = 4
 
 

@@ -30,8 +30,8 @@ from minigrad.kernels.specialize import neutral_text, write_kernel
 from minigrad.kernels.store import load
 
 COLUMNS = 128  # number of neighbouring rows that one block scans together
-NARROW = 8  # with fewer neighbours, each row is a separate chain of additions
-FEW = 16  # with fewer rows, a long row is cut into blocks
+NARROW = 8  # with fewer neighbouring rows, each row is a separate chain of additions
+FEW = 16  # with fewer rows than this, long rows are cut into blocks, so that all threads have work
 BLOCK = 4096  # elements per block of a long row
 BLOCKS = 256  # maximum number of blocks, because each block adds the totals of all earlier blocks
 Chain = tuple[ScalarFn, ScalarFn | None, str, np.dtype[Any]]
@@ -141,7 +141,7 @@ def write(
 
 
 def write_along(chain: Chain, dtypes: tuple[DType, ...], out: DType, dense: bool) -> Any:
-    """Write the kernel for rows as chains. dense: all rows have step 1."""
+    """Write the kernel that scans four rows together. dense: whether all rows have step 1."""
     scalar, *_, compute = chain
     operands = ", ".join(f"in_{k}" for k in range(len(dtypes)))
     constants = {"OPERANDS": str(len(dtypes)), "SIZE": str(len(dtypes) + 2)}
@@ -158,7 +158,7 @@ def write_along(chain: Chain, dtypes: tuple[DType, ...], out: DType, dense: bool
 
 
 def write_carry(chain: Chain, a: DType, dense: bool) -> Any:
-    """Write the kernel for the totals of blocks."""
+    """Write the kernel that computes the total of each block of a row. dense: whether all rows have step 1."""
     constants = {"LANES": "32", "VIEW": "in_0", "PLACE": "at + (i + j) * step"}
     if dense:  # a run with step 1 is indexed through a slice; otherwise the loop would not be vectorised
         constants |= {"VIEW": "in_0[at + i :]", "PLACE": "j"}
@@ -167,16 +167,16 @@ def write_carry(chain: Chain, a: DType, dense: bool) -> Any:
 
 
 def write_columns(chain: Chain, dtypes: tuple[DType, ...], out: DType, dense: tuple[bool, ...]) -> Any:
-    """Write the kernel for neighbouring rows in parallel."""
+    """Write the kernel that scans neighbouring rows together, one row per vector element."""
     name = f"{chain[0].name}_columns" + "".join("1" if d else "x" for d in dense)
     return write(name, "columns", scan.columns, chain, dtypes, out, column_views(dense), scan.COLUMNS)
 
 
 def write_search(better: ScalarFn, a: DType, way: tuple[bool, ...] | bool) -> Any:
-    """Write the kernel for running minima or maxima and their positions.
+    """Write the kernel that scans running minima or maxima and their positions.
 
-    way: for rows, whether all of them have step 1; for neighbouring rows in parallel, whether the neighbours of the
-    operand and of the values have step 1.
+    way: a bool for rows that are scanned one by one: whether all rows have step 1.  A tuple for neighbouring rows that
+    are scanned together: whether the step between rows is 1, for the operand and for the values.
     """
     chain = (better, None, "", a.compute)
     if isinstance(way, tuple):

@@ -23,7 +23,7 @@ from minigrad.kernels.store import load
 
 COST = 16  # cost of sorting one element, in additions
 FEW = 32  # maximum k for which the best elements are kept in a sorted list while the row is read
-PART = 4  # `first_few` counts the digits of a row; it saves time if at most this fraction (1/4) is requested
+PART = 4  # `first_few`, which counts digits instead of sorting, is faster if at most 1/4 of a row is requested
 
 
 class Sorting(Family, Ordering):

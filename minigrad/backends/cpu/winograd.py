@@ -25,8 +25,8 @@ from minigrad.kernels.specialize import write_kernel
 from minigrad.kernels.store import load
 
 Taps = list[tuple[int, int]]  # (position relative to the output, index in the kernel), along one dim
-TILE = 4  # outputs along a dim
-POINTS = 36  # values of a transformed tile
+TILE = 4  # number of outputs of a tile along one dim
+POINTS = 36  # number of values of a transformed tile, 6 * 6
 FILLED = 0.4  # minimum fraction of the tiles' outputs that must be inside the image
 # Minimum number of channels of the image and of the output: the saved products then outweigh the transforms.
 CHANNELS = 12

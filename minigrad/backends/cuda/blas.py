@@ -1,9 +1,9 @@
 """Matrix products by cuBLAS, if its library is installed and `settings.cublas` allows it.
 
-One function of the library is called, by ctypes. cuBLAS stores matrices column by column, so a row-major matrix is the
-transpose of one of its matrices.  Therefore it computes the transpose of the result, with the right operand first.  The
-kernels of `matmul.py` compute products with layouts that cuBLAS does not support, such as a matrix with gaps along both
-dims.
+All products are calls of `cublasGemmStridedBatchedEx`, by ctypes.  cuBLAS reads matrices column by column, so it reads
+a row-major matrix as its transpose.  Therefore cuBLAS computes the transpose of the result, with the right operand
+first.  The kernels of `matmul.py` compute products with layouts that cuBLAS does not support, such as a matrix with
+gaps along both dims.
 Source: https://docs.nvidia.com/cuda/cublas, cublasGemmStridedBatchedEx.
 """
 
@@ -20,10 +20,11 @@ from minigrad.backends.launch import Enqueued
 from minigrad.core.dtype import DType
 from minigrad.errors import DeviceError
 
-TYPES = {"float32": 0, "float64": 1, "float16": 2, "bfloat16": 14}  # cudaDataType
-SUMS_32, SUMS_64 = 68, 70  # cublasComputeType_t; the first does not round float32 to TF32
-AS_IT_IS, TURNED, CHOSEN = 0, 1, -1  # cublasOperation_t, and the algorithm that cuBLAS chooses
-LARGEST = (1 << 31) - 1  # cuBLAS takes 32-bit sizes
+TYPES = {"float32": 0, "float64": 1, "float16": 2, "bfloat16": 14}  # values of cudaDataType
+SUMS_32, SUMS_64 = 68, 70  # values of cublasComputeType_t; SUMS_32 does not round float32 to TF32
+# Two values of cublasOperation_t, and the code that lets cuBLAS choose the algorithm.
+AS_IT_IS, TURNED, CHOSEN = 0, 1, -1
+LARGEST = (1 << 31) - 1  # largest size that fits cuBLAS's 32-bit arguments
 CALLS, WORK = 32, 1 << 27  # maximum number of calls for one product, and minimum number of multiply-adds per call
 
 

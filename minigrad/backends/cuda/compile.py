@@ -55,7 +55,7 @@ def assembler() -> str:
         from cuda.bindings import nvjitlink
 
         nvjitlink.version()
-    except Exception:  # the package or a library that it loads is missing
+    except Exception:  # the package nvjitlink, or a library that it loads, is missing
         return "ptxas" if shutil.which("ptxas") else ""
     return "nvjitlink"
 

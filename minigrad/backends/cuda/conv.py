@@ -185,8 +185,8 @@ def grouped(w: Value, groups: int) -> Value:
 def phase_of(start: int, taps: int, stride: int, padding: int, dilation: int) -> tuple[int, int, int, int, int, int]:
     """Return how elements start, start + stride, ... of an image contribute to outputs.
 
-    The result is (start, their first tap, the distance of their taps, the position of the first output, the distance
-    from it to the output of the next tap, the number of taps).
+    The result is a tuple: the start; the first tap of these elements, and the distance to their next tap; the position
+    of the output that the first tap reaches, and the distance to the output of the next tap; and the number of taps.
     """
     apart = stride // gcd(stride, dilation)
     for first in range(min(apart, taps)):

@@ -71,7 +71,7 @@ class Compiled:
 
     @property
     def double(self) -> bool:
-        """Whether the kernel computes in float64."""
+        """Return whether the kernel computes in float64."""
         return bool(re.search(r"\b(?:add|sub|mul|fma|div|sqrt|cvt)\.(?:\w+\.)*f64\b", self.ptx))
 
     def report(self) -> str:
@@ -102,7 +102,7 @@ def from_cache(program: Program, made_for: str, make: Callable[[], Compiled]) ->
             result = read(kept, program, made_for)
             if result is None:
                 result = make()
-                with suppress(OSError):  # a full disk
+                with suppress(OSError):  # a full disk must not prevent the launch
                     objects.write(kept, packed(result, program, made_for))
     return result
 
@@ -125,7 +125,7 @@ def read(path: Path, program: Program, made_for: str) -> Compiled | None:
     if not content.startswith(MAGIC) or hashlib.sha256(body).hexdigest().encode() != said:
         return None
     head, _, cubin = body.partition(b"\n")
-    with suppress(ValueError, KeyError, TypeError):  # facts that another program wrote
+    with suppress(ValueError, KeyError, TypeError):  # another program has written a file with invalid facts
         facts = json.loads(head)
         if facts["for"] == made_for and facts["text"] == objects.digest(program.text):
             return Compiled(facts["entry"], facts["ptx"], cubin, facts["log"])

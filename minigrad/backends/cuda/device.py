@@ -97,7 +97,7 @@ class CudaRuntime(Runtime):
             from cuda.pathfinder import load_nvidia_dynamic_lib
 
             return Blas(ctypes.CDLL(load_nvidia_dynamic_lib("cublas").abs_path))
-        except Exception:  # cuBLAS is not installed, or not for this driver, so minigrad's own kernels multiply instead
+        except Exception:  # cuBLAS is missing or does not fit the driver, so minigrad's own kernels compute products
             return None
 
     # ---- memory
@@ -125,7 +125,7 @@ class CudaRuntime(Runtime):
 
     def empty_cache(self) -> None:
         self.pieces.release()
-        self.synchronize()  # after this, memory of tensors that were dropped in the meantime is free
+        self.synchronize()  # after this line, the memory of tensors that were dropped before it is free
         checked(driver.cuMemPoolTrimTo(self.pool.handle, 0), "giving memory back")
 
     def reset_peak(self) -> None:
@@ -201,7 +201,7 @@ class CudaRuntime(Runtime):
         def run(*addresses: int) -> None:
             try:
                 stream = threads.stream
-            except AttributeError:  # raised at the first launch of this thread
+            except AttributeError:  # this is the first launch of this thread, which has no stream yet
                 stream = enter()
             launch(stream, config, function, *addresses, *scalars)
 

@@ -16,7 +16,7 @@ from minigrad.core.op import Spec
 from minigrad.core.requests import Request, SelectPut
 from minigrad.kernels.store import watchers
 
-WAVES = 8  # blocks per multiprocessor: it runs so many at the same time, and would start more of them only later
+WAVES = 8  # blocks per multiprocessor that run at the same time; more blocks would start only later
 
 
 class GridKernel(Executable):
@@ -49,7 +49,7 @@ class Family(Memory):
 
     def prepare(self, request: Request, outs: Spec | tuple[Spec, ...], *operands: Spec) -> Launch:
         launch = super().prepare(request, outs, *operands)
-        if isinstance(request, SelectPut):  # this request does not change the rest of its result
+        if isinstance(request, SelectPut):  # this request leaves the other elements of its result unchanged
             return launch
         return self.runtime.watched(launch, outs if isinstance(outs, tuple) else (outs,))
 

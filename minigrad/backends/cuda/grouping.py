@@ -24,8 +24,8 @@ from minigrad.kernels.cuda.target import CUDA
 from minigrad.kernels.pasting import expression_macro
 from minigrad.kernels.specialize import write_kernel
 
-CHUNK = 32  # entries that one thread adds
-DIGIT = 8  # bits of a digit
+CHUNK = 32  # number of entries that one thread adds
+DIGIT = 8  # number of bits of a digit of the radix sort
 KEYS = (1 << 31) - 1  # maximum number of 32-bit keys; one more value marks dropped entries
 
 

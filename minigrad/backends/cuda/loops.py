@@ -16,7 +16,7 @@ from minigrad.core.layout import Layout
 from minigrad.core.plan import walk
 from minigrad.kernels.cuda.elementwise import DENSE, HIGH, rows_fields, tiles_fields
 
-WIDEST = 16  # bytes of one load
+WIDEST = 16  # size in bytes of one load
 AHEAD = 4  # elements of a row that a thread processes in turn if it cannot load neighbours together
 SHORT = 32  # minimum number of columns for reading along rows: the accesses of a warp are then neighbours
 WARP = 32
@@ -69,7 +69,8 @@ def plan_elementwise(out: Layout, operands: Sequence[Layout], sizes: Sequence[in
     if unit_steps and cols >= SHORT:
         width = width_of(sizes, inner, [offsets, [cols] * len(inner), *zip(*[s[:-1] for s in strides], strict=True)])
         units = -(-cols // width)
-        if width == 1 and cols >= WARP * AHEAD:  # as many threads as have AHEAD elements each
+        # Use fewer threads than columns, so that each thread has at least AHEAD elements.
+        if width == 1 and cols >= WARP * AHEAD:
             across = min(THREADS, 1 << (cols // AHEAD).bit_length() - 1)
             units = cols // AHEAD // across * across
         block, high = block_of(units, rows)

@@ -78,7 +78,7 @@ def written(
     template: Callable[..., Any], rank: int, helpers: list[Callable[..., Any]], second: Any, constants: dict[str, str],
     label: str = "",
 ) -> Program:  # fmt: skip
-    """Write one of the two loops. second: the dtype of the array after the mask."""
+    """Write the loop that counts, or the loop that writes positions.  second: the dtype of the array after the mask."""
     text = write_kernel(
         f"{template.__name__} of what holds; {rank} dims.",
         template,

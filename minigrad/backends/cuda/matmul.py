@@ -38,8 +38,9 @@ from minigrad.kernels.specialize import write_kernel
 WARPS = 8  # rows of a matrix that one block multiplies by a vector
 SMALL = 64  # maximum number of results, and of elements of the inner dim, for one thread per result
 ACROSS, DOWN = 32, 8  # threads of a block if columns are contiguous in memory
-UNSEEN: dict[str, Ints] = dict.fromkeys([*tile.FOUR.split(), *tile.THREE.split()], ())  # no windows
-Added = tuple[Value | None, float, float]  # the added matrix, alpha and beta
+# Scalar arguments of a product without windows: all lists are empty.
+UNSEEN: dict[str, Ints] = dict.fromkeys([*tile.FOUR.split(), *tile.THREE.split()], ())
+Added = tuple[Value | None, float, float]  # (the added matrix, alpha, beta)
 
 
 class Matmul(Family):
@@ -218,7 +219,7 @@ class Outcome:
 
     @staticmethod
     def of(numbers: dict[str, Any], result: dict[str, Any]) -> Outcome:
-        """Return the outcome for the scalar arguments of a product by tiles and of its result."""
+        """Return the Outcome for the scalar arguments of a product by tiles, `numbers`, and of its result."""
         if result.get("to_col"):
             cols, steps = numbers["col_sizes"], result["to_col"]
         else:

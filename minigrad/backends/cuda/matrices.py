@@ -78,7 +78,7 @@ def loaded(what: str, values: Mapping[int, Any]) -> dict[int, Any]:
 def multiplied(what: str, values: Mapping[int, Any]) -> dict[int, Any]:
     """Return c + a @ b. Source: PTX ISA, "Matrix fragments for mma.m16n8k16 with floating point type"."""
     words = np.array([values[lane][:6] for lane in range(32)], np.uint32)
-    halves = words.view(np.uint16).reshape(32, 6, 2)  # dims (lane, register, low or high 16 bits)
+    halves = words.view(np.uint16).reshape(32, 6, 2)  # the dims are (lane, register, low or high 16 bits)
     a, b = np.zeros((16, 16), np.uint16), np.zeros((16, 8), np.uint16)
     c = np.zeros((16, 8), np.float32)
     for lane in range(32):

@@ -52,7 +52,8 @@ class Memory(Backend):
     """The part of the backend for memory on a CUDA device."""
 
     runtime: Runtime
-    alignment = ALIGNMENT  # the offset of an argument determines the width of loads
+    # A multiple of this number of bytes, because the offset of an argument determines the width of loads.
+    alignment = ALIGNMENT
     dlpack_device = 2
 
     def allocate(self, numel: int, dtype: DType, device: Device) -> Storage:
@@ -169,7 +170,7 @@ class Memory(Backend):
     def array_interface(self, storage: Storage, layout: Layout) -> dict[str, Any] | None:
         dtype = storage.dtype
         if dtype.name == "bfloat16":
-            return None  # the protocol has no name for bfloat16
+            return None  # the protocol `__cuda_array_interface__` has no name for bfloat16
         size = dtype.itemsize
         return {
             "shape": layout.shape, "strides": tuple(s * size for s in layout.strides), "typestr": dtype.numpy.str,
@@ -182,7 +183,7 @@ class Memory(Backend):
             arguments = {"stream": int(self.runtime.stream.handle)}
             try:
                 capsule = source.__dlpack__(max_version=(1, 0), **arguments)
-            except TypeError:  # a producer that implements a version before 1.0
+            except TypeError:  # the producer implements a version of DLPack before 1.0
                 capsule = source.__dlpack__(**arguments)
             result = Foreign(capsule)
             return self.adopted(result, result.address, result.layout, result.dtype, result.readonly, device)

@@ -25,7 +25,7 @@ class Pins:
     """
 
     def __init__(self) -> None:
-        self.ends: dict[int, int] = {}  # by the address of a block
+        self.ends: dict[int, int] = {}  # maps the address of a block to its end
         self.reads: deque[tuple[Any, NDArray[Any]]] = deque()
 
     def array(self, owner: Any, address: int, nbytes: int) -> NDArray[np.uint8]:

@@ -1,7 +1,8 @@
 """Pooling on CUDA: the scalar arguments of the loops of `kernels/cuda/pool.py`, and a kernel for each use of a window.
 
-All shapes are made 3-d by leading dims of size 1. The gradient of a maximum takes two kernels: one finds its position
-in each window, the other sums, for each element of the image, over the windows in which it is the largest.
+All shapes are made 3-d by leading dims of size 1.  The gradient of max pooling takes two kernels.  The first kernel
+finds the position of the largest element of each window.  The second kernel computes, for each element of the image,
+the sum of the incoming gradients of all windows in which this element is the largest.
 """
 
 from __future__ import annotations

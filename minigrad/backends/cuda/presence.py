@@ -15,7 +15,8 @@ from minigrad.errors import DeviceError
 
 OLDEST = 12  # the first major version of CUDA that is supported
 PACKAGES = {"numba_cuda": "numba-cuda", "cuda.core": "cuda-core"}
-INSTALL = "pip install 'numba-cuda[cu13]==0.30.*' 'cuda-core==1.*' 'numpy<2.5'"  # the extra `cuda` of pyproject.toml
+# Must agree with the extra `cuda` of pyproject.toml.
+INSTALL = "pip install 'numba-cuda[cu13]==0.30.*' 'cuda-core==1.*' 'numpy<2.5'"
 LIBRARY = "libcuda.so.1"
 FORKED = (
     "cuda:0 cannot be used in this process: CUDA had been started when it was forked; start processes by 'spawn' or "
@@ -77,7 +78,7 @@ def needed() -> int:
         return OLDEST
 
 
-started: list[int] = []  # the process that has started CUDA
+started: list[int] = []  # the id of the process that has started CUDA
 
 
 @cache

@@ -4,9 +4,9 @@ The loops are in `kernels/cuda/rows.py`; a `RowFn` specifies the computation, wh
 along memory is kept in registers up to a length; longer rows are read again for each total, and so are rows across
 memory, where neighbouring lanes have neighbouring rows.
 
-Accuracy: a lane adds its elements in the compute dtype of the result: at most 32 of a row in registers, and n / 256 of
-a longer one.  A tree joins the lanes.  The error of a float32 total is at most (that number + 8) * 2**-24 times the sum
-of magnitudes.
+Accuracy: a lane adds k elements in the compute dtype of the result: k is at most 32 for a row in registers, and n / 256
+for a longer row of n elements.  A tree adds up the lanes.  So the error of a float32 total is at most (k + 8) * 2**-24
+times the sum of magnitudes.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from minigrad.kernels.passes import pass_macros
 from minigrad.kernels.specialize import write_kernel
 
 WARP = 32
-REGISTERS = 96  # registers of a thread for rows and sums
+REGISTERS = 96  # number of registers of a thread that are used for rows and sums
 ROWS_OF_SUMS = 8  # minimum number of rows whose columns one group adds
 
 
@@ -173,7 +173,8 @@ def plan_rows(
     """Return a kernel's form, block, scalar arguments and number of rows."""
     n, specs = out.shape[dim], (out, *operands)
     dims, strides, offsets = walk([without(x.layout, out.shape, dim) for x in specs])
-    steps = [x.layout.strides[dim] if n > 1 else 1 for x in specs]  # a dim of one element has no stride
+    # A dim of one element may have any stride, so 1 is used.
+    steps = [x.layout.strides[dim] if n > 1 else 1 for x in specs]
     number = prod(dims)
     bits = int(np.array(value, out.dtype.compute).view(f"i{out.dtype.compute.itemsize}"))
     numbers = rows.rows_fields(len(dims)).pack(

@@ -15,7 +15,7 @@ from minigrad.kernels.cuda.target import CUDA
 from minigrad.kernels.passes import JOINS, pass_macros
 from minigrad.kernels.pasting import Part, expression_macro, paste, stored
 
-WIDEST = 16  # bytes of one load
+WIDEST = 16  # size in bytes of one load
 
 
 @dataclass(frozen=True)

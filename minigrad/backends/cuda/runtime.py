@@ -230,7 +230,7 @@ class Runtime(ABC):
     def synchronize(self) -> None:
         """Wait until every launch has finished."""
 
-    has_graphs = False  # whether `graph` is implemented
+    has_graphs = False  # whether the runtime implements `graph`
 
     def graph(self, launches: Sequence[tuple[Any, Sequence[int]]]) -> RuntimeGraph:
         """Return a graph of `GridKernel`s, each with its addresses, that run one after the other."""
@@ -238,7 +238,7 @@ class Runtime(ABC):
 
     @property
     def blas(self) -> Any:
-        """A library that multiplies matrices, with the interface of `blas.Blas`, or None."""
+        """Return a library that multiplies matrices, with the interface of `blas.Blas`; None if there is no library."""
         return None
 
     def watched(self, launch: Launch, outs: Sequence[Spec]) -> Launch:

@@ -33,7 +33,7 @@ from minigrad.kernels.pasting import Expand, expression_macro, scalar_macro, ste
 from minigrad.kernels.rendering import fresh
 from minigrad.kernels.specialize import load_text, neutral_text, store_text, write_kernel
 
-WIDEST = 16  # bytes of one load
+WIDEST = 16  # size in bytes of one load
 WARP = 32
 EACH = 4  # elements per lane if they are not read by one load
 SIDE_BY_SIDE = 512  # minimum number of neighbouring rows for one thread per row
@@ -118,7 +118,7 @@ def totals_numbers(
 
 
 def write_chain(reducer: Reducer, compute: np.dtype[Any], dtypes: tuple[DType, ...], out: DType, rank: int) -> Program:
-    """Write one scan with one thread per row."""
+    """Write a scan in which one thread scans each row."""
     text = write_kernel(
         f"{reducer.scalar.name}, a row a thread: {', '.join(map(str, dtypes))} -> {out} in {compute}.",
         scan.chain,

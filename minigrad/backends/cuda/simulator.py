@@ -50,7 +50,8 @@ class Simulated:
         space = words.names()
         exec(self.code, space)
         if space.get("T") is np.bool_:
-            space["T"] = bool  # in registers a boolean counts as 0 or 1, unlike NumPy's bool
+            # Python's bool counts as 0 or 1 in arithmetic, like a boolean in a register; NumPy's does not.
+            space["T"] = bool
         kernel: Callable[..., None] = space["kernel"]
         return kernel
 
@@ -78,7 +79,8 @@ class Simulator(Runtime):
         self.parts: weakref.WeakValueDictionary[int, Region] = weakref.WeakValueDictionary()
         self.lent: weakref.WeakSet[Region] = weakref.WeakSet()
         self.launches = 1
-        self.lock = threading.RLock()  # kernels of two threads would overwrite each other's positions
+        # Only one thread runs kernels, because two kernels would overwrite each other's positions.
+        self.lock = threading.RLock()
         self.limit = self.properties.memory
         self.allocated = self.reserved = self.peak = self.peak_reserved = 0
         self.kept: dict[int, int] = {}  # for each size, the number of pieces that are cached for reuse
@@ -139,7 +141,7 @@ class Simulator(Runtime):
             self.kept[used] = self.kept.get(used, 0) + 1
 
     def adopt(self, owner: Any, address: int, size: int, dtype: np.dtype[Any]) -> DeviceBuffer:
-        region = self.regions.get(address)  # memory of this simulator that is freed
+        region = self.regions.get(address)  # memory of this simulator that was freed already
         if region is None or region.bytes.size < size * dtype.itemsize:
             region = Region(size * dtype.itemsize, "memory of another library", address)
             self.lent.add(region)

@@ -31,11 +31,11 @@ from minigrad.kernels.orders import keep_macro, key_of
 from minigrad.kernels.pasting import Expand, expression_macro
 from minigrad.kernels.specialize import write_kernel
 
-EACH = 8  # elements per thread
+EACH = 8  # number of elements per thread
 LANES = 256  # maximum number of threads of a tile
 FEWER = 4  # tiles are sorted again if at most 1/FEWER of their elements remain
 
-COMMON = (sorting.together, sorting.stow, sorting.leave)  # functions of both loops
+COMMON = (sorting.together, sorting.stow, sorting.leave)  # functions that both loops call
 
 
 @dataclass(frozen=True)
@@ -138,7 +138,7 @@ def written(
     template: Callable[..., Any], way: str, fields: Fields, first: DType | None, last: bool, kept: DType | None,
     wide: bool, rank: int, helpers: Sequence[Callable[..., Any]], macros: dict[str, Expand], constants: dict[str, str],
 ) -> Program:  # fmt: skip
-    """Write one of the two loops."""
+    """Write the loop that sorts tiles, or the loop that merges runs."""
     name = template.__name__
     label = f"{'wide_' if wide else ''}{'positions' if last else 'words'}{f'_{kept.short}' if kept else ''}{rank}"
     a, words = first or kept or uint8, np.dtype(np.uint64)

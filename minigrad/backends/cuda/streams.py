@@ -1,8 +1,8 @@
 """Streams and events: the methods that the runtime needs, and those of the simulator, which has no pending work.
 
-The real streams and events are those of cuda-core, which have these methods.  A stream here and the legacy default
-stream always wait for each other ("blocking" in CUDA), and memory is taken and returned in the order of the latter.  So
-no stream can work on memory that another stream has received in the meantime.
+On a real device, streams and events are objects of cuda-core, which have these methods.  Every stream and the legacy
+default stream wait for each other (a "blocking" stream in CUDA), and memory is taken and returned in the order of the
+legacy default stream.  So no stream can work on memory that another stream has received in the meantime.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ class RuntimeEvent(Protocol):
 
     @property
     def is_done(self) -> bool:
-        """Whether the stream has reached this position."""
+        """Return whether the stream has reached this position."""
 
     def sync(self) -> None:
         """Wait until the stream has reached this position."""

@@ -183,7 +183,7 @@ def mma_part(
     """Write the product of a warp: 16 x 8 results together, four per lane."""
     shape = way.tile
     across = shape.threads // 32 // shape.down
-    parts = [shape.tall // 2, shape.long // 4]  # number of parts of 16 rows, and of 16 columns
+    parts = [shape.tall // 2, shape.long // 4]  # numbers of parts of a warp: of 16 rows, and of 16 columns
     constants |= {"PARTS_0": str(parts[0]), "PARTS_1": str(parts[1]), "HELD_0": str(4 * parts[0])}
     constants |= {"HELD_1": str(4 * parts[1]), "KEPT": "np.uint16", "HELD": "np.uint32", "EACH": "16"}
     constants["ROW_T"] = f"t // 32 % {shape.down} * {shape.high // shape.down}"

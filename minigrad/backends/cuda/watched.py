@@ -47,7 +47,7 @@ class Notice(KernelError):
 
 
 class Trace:
-    """The last accesses to an element: the write, whether it was atomic, and the reads since."""
+    """The last accesses to an element: the last write, whether this write was atomic, and the reads after the write."""
 
     __slots__ = ("atomic", "reads", "write")
 
@@ -73,7 +73,7 @@ class Region:
         self.address = int(self.bytes.ctypes.data)
         self.stamps = np.full(nbytes, int(address != 0), np.int64)  # the launch that wrote each byte, 1 for the host
         self.traces: dict[int, Trace] = {}
-        self.launch = 0  # the launch to which these traces belong
+        self.launch = 0  # the launch that made these traces
         self.name = name
 
     def part(self, start: int, nbytes: int, name: str) -> Region:
@@ -211,7 +211,7 @@ class Cells:
         return Notice(f"{self.words.kernel}: {self.region.name} {what} ({self.words.access})", kind=kind)
 
 
-NOWHERE = Region(0, "a local array")  # its elements are Python objects
+NOWHERE = Region(0, "a local array")  # the region of arrays whose elements are Python objects, without bytes
 
 
 class Own(Cells):

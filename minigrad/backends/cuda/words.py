@@ -154,7 +154,7 @@ class Cuda:
 
     @staticmethod
     def fma(a: Any, b: Any, c: Any) -> Any:
-        if isinstance(a, np.float32):  # the product is exact in float64
+        if isinstance(a, np.float32):  # float64 represents the product of two float32 exactly
             return np.float32(np.float64(a) * np.float64(b) + np.float64(c))
         return np.float64(a * b + c)
 

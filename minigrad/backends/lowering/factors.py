@@ -84,7 +84,7 @@ def lu(backend: Backend, request: LU, outs: Specs, operands: Specs) -> Launch:
         pivot = steps.work((*a.shape[:-2], 1, 1), int64)
         number, here = rows.at(d, j), rows.at(d, j, m - j)
         steps.ask(ArgReduce(F.LARGER, d), pivot, block(out, j, j).at(d + 1, 0))
-        for matrix in (out, order):  # rows j and p of both
+        for matrix in (out, order):  # exchange the rows j and p of both matrices
             rest = block(matrix, j, 0)
             first, other = (steps.work((*a.shape[:-2], 1, matrix.shape[-1]), matrix.dtype) for _ in range(2))
             steps.copy(first, rest.at(d, 0))

@@ -117,7 +117,7 @@ def resample(backend: Backend, request: Resample, outs: Specs, operands: Specs) 
     flat = (*out.shape[:dim], terms * count, *out.shape[dim + 1 :])
     table = (terms, count, *(1,) * (len(beside) - dim - 2))
     one, there = steps.constant(1, int64), steps.work(index.shape, int64)
-    steps.each(LINE, there, index, one, one)  # 0 for an unused term
+    steps.each(LINE, there, index, one, one)  # a term that is not used has index -1, so its factor is 0
     names = viewed(steps.dense(index), (terms * count,))
     if request.back:
         source = a.seen(a.layout.unsqueeze(dim).expand(beside))

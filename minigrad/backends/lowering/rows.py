@@ -38,7 +38,7 @@ def totals_of(steps: Steps, fn: RowFn, elements: list[Value], dim: int, dtype: D
         of_row(steps, total.term, terms, [*elements, *totals], fn)
         steps.reducer({"sum": SUM, "max": TOP}[total.join], joined, terms, (dim,))
         if total.finish is not None:
-            arguments = [joined, length, parameter]  # in this order, as far as it has arguments
+            arguments = [joined, length, parameter]  # `finish` takes the first one, two or three of these arguments
             steps.each(total.finish, joined, *arguments[: len(total.finish.args)])
         totals.append(joined)
     return totals

@@ -51,8 +51,8 @@ class Pool(HostMemory):
 
     @serves(requests.MaxPool)
     def largest(self, out: Spec, *others: Spec, part: str, **numbers: Ints) -> Loop:
-        # `others` ends with the Spec of x; before it may be that of the positions of the maxima (a result), or of the
-        # values to read or to add.
+        # The last of `others` is the Spec of x.  A Spec before it describes the positions of the maxima (a result) or
+        # the values to read or to add.
         *before, x = others
         outputs = before[0] if part == "back" else out
         area, compute = int(np.prod(x.shape[2:])), out.dtype.compute

@@ -128,7 +128,7 @@ class Rows(HostMemory):
                 row = elements[r * n : (r + 1) * n]
                 totals = () if label == ignore else find(row)
                 for j, element in enumerate(row):
-                    if label == ignore:  # also if no row counts, when the factor is inf
+                    if label == ignore:  # an ignored row is exactly 0; if all rows are ignored, the factor is inf
                         results.append(number(0))
                     else:
                         results.append(number((result(*element, *totals) - number(j == label)) * (head * share)))

@@ -145,7 +145,7 @@ def names(compute: np.dtype[Any]) -> dict[str, Any]:
 
 
 def python_function(scalar: ScalarFn, compute: np.dtype[Any]) -> Callable[..., Any]:
-    """Return the scalar function over scalars of `compute`, with such a result."""
+    """Return the scalar function over scalars of `compute`, whose result is also a scalar of `compute`."""
     return as_python(scalar, compute, names(compute), ["{}"] * len(scalar.args), "T({})")
 
 

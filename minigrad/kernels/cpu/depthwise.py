@@ -89,7 +89,7 @@ def correlate_weight(x, y, slabs, N):  # type: ignore[no-untyped-def]
             flat = ((c0 - 1) * P1 + c1 - 1) * P2 + c2
             run = spread[0:flat]
             for u in range(flat):
-                run[u] = T(0)  # only the elements between the rows stay 0: each channel writes the rows
+                run[u] = T(0)  # the elements between the rows stay 0; each channel overwrites the other elements
             for m in range(N.outs):
                 q = N.y + n * N.y_image + g * N.y_group + m * N.y_channel + b0 * N.y0 + b1 * N.y1 + b2 * N.y2
                 for o0 in range(c0):
@@ -105,7 +105,7 @@ def correlate_weight(x, y, slabs, N):  # type: ignore[no-untyped-def]
                 for k in range(K):
                     begin = N[RUNS + k]
                     value = dot(run, image, begin, flat)
-                    if value - value != 0:  # the image may be infinite between two rows, and infinity * 0 is nan
+                    if value - value != 0:  # an infinite pixel between two rows is multiplied by 0, which yields nan
                         value = T(0)
                         for row in range(0, c0 * P1 * P2, P2):
                             if row // P2 % P1 < c1:

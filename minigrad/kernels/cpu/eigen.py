@@ -124,7 +124,7 @@ def steps_of(diagonal, beside, low, n, u):  # type: ignore[no-untyped-def]
             i = m - 1 - t
             f = s * beside[i]
             b = c * beside[i]
-            if abs(f) > abs(g):  # dividing by the larger of the two avoids overflow and underflow
+            if abs(f) > abs(g):  # dividing by the larger of f and g avoids overflow and underflow
                 r = g / f
                 e = np.sqrt(r * r + T(1))
                 s = T(1) / e

@@ -32,7 +32,7 @@ RANDOM = Fields("n blocks chunk offset state limits")
 def random(state, limits, out, N):  # type: ignore[no-untyped-def]
     """Write random numbers.  A task is a chunk of the blocks of words.
 
-    offset, state, limits: where out, the key and the limits begin.
+    offset, state, limits: the positions at which out, the key and the limits begin.
     """
     n = N.n
     key = np.uint64(state[N.state])

@@ -22,13 +22,16 @@ from numba.core.runtime import rtsys
 
 from minigrad.kernels.cpu.processor import tuning
 
-# How many pairs of arrays LLVM may check for overlap before a loop, so that the loop vectorises.  LLVM's default, 8, is
-# too small for a fused loop, which reads and writes a dozen arrays.
+# Maximum number of pairs of arrays that LLVM checks for overlap before a loop, so that the loop vectorises.  LLVM's
+# default, 8, is too small for a fused loop, which reads and writes a dozen arrays.
 CHECKS = 128
 
 
 class Generator(JITCPUCodegen):  # type: ignore[misc, unused-ignore]
-    """Numba's code generator for the processor, with near constants; usual: the generator of loaded functions."""
+    """Numba's code generator for the processor, with near constants.
+
+    usual: Numba's own generator, whose functions are loaded.
+    """
 
     def __init__(self, usual: Any) -> None:
         super().__init__("minigrad.kernels")
@@ -51,7 +54,7 @@ class Generator(JITCPUCodegen):  # type: ignore[misc, unused-ignore]
         self._engine.environments.append((name, env))
 
     def emit(self, library: Any) -> bytes:
-        """Return the object file of a complete library."""
+        """Return the object code of a finalized library."""
         code: bytes = self._tm.emit_object(library._final_module)
         return code
 

@@ -60,7 +60,7 @@ def gather(a, index, out, N):  # type: ignore[no-untyped-def]
         walk(outer, N.sizes, to=N.strides[0], pa=N.strides[1], pi=N.strides[2])
         for row in range(low, high):
             if ROWS:
-                if row + 8 < rows:  # no hardware predicts random rows: prefetch one that is read soon
+                if row + 8 < rows:  # the hardware cannot predict random rows, so prefetch the row after 7 others
                     k = np.int64(index[np.uint64(pi + 8 * index_row)])
                     at = pa + 8 * a_row + (k if k >= 0 else k + size) * axis
                     fetch(a, at)
@@ -76,7 +76,7 @@ def gather(a, index, out, N):  # type: ignore[no-untyped-def]
                 lowest = np.int64(0)
                 highest = np.int64(0)
                 chosen = index[pi : pi + count]
-                # Positions first: a loop that only computes positions vectorises; with reads it would not.
+                # Compute all positions first: a loop with only this computation vectorises, a loop with reads does not.
                 for c in range(count):
                     k = np.int64(chosen[c])
                     lowest = min(lowest, k)
@@ -123,7 +123,7 @@ def scatter_lines(a, src, index, out, N):  # type: ignore[no-untyped-def]
     step = N.step
     src_step = N.src_step
     index_step = N.index_step
-    top = np.uint64(size)  # compared as unsigned, a negative position is above it, too
+    top = np.uint64(size)  # as an unsigned integer, a negative position is also above `top`
     for unit in range(first, last):
         rest = np.int64(unit)
         to = N.offset[0]
@@ -143,7 +143,8 @@ def scatter_lines(a, src, index, out, N):  # type: ignore[no-untyped-def]
                 for c in range(size):
                     out[np.uint64(to + c * axis)] = a[np.uint64(pa + c * step)]
         if axis == 1 and src_step == 1 and index_step == 1:
-            # Slices and a counted loop: the loop below has a product and two more additions for each element.
+            # This loop over slices has fewer operations than the loop below, which needs a product and two more
+            # additions for each element.
             z = out[to : to + size]
             x = src[px : px + count]
             chosen = index[pi : pi + count]

@@ -46,7 +46,7 @@ def movers() -> tuple[Callable[..., None], Callable[..., None]]:
             position = builder.bitcast(builder.gep(data, [args[1]]), BYTES)
             kind = ir.FunctionType(ir.VoidType(), [BYTES, I32, I32, I32])
             ask = builder.module.declare_intrinsic("llvm.prefetch", [BYTES], kind)
-            builder.call(ask, [position, I32(0), I32(3), I32(1)])  # for reading, into all caches, data
+            builder.call(ask, [position, I32(0), I32(3), I32(1)])  # LLVM's codes: read access, all cache levels, data
             return context.get_dummy_value()
 
         return types.void(array, types.int64), codegen
@@ -55,5 +55,5 @@ def movers() -> tuple[Callable[..., None], Callable[..., None]]:
 
 
 def python_move(to: Any, source: Any, n: Any) -> None:
-    """Do the same as `move`, in Python."""
+    """Copy n bytes between addresses, in Python."""
     ctypes.memmove(int(to), int(source), int(n))

@@ -31,7 +31,7 @@ def distances(columns, out, N):  # type: ignore[no-untyped-def]
             i = turn // 2 if turn % 2 == 0 else n - 1 - turn // 2
             count = n - 1 - i
             if turn % 2 and i == turn // 2:
-                count = 0  # the row in the middle has been computed in the previous turn
+                count = 0  # if n is odd, the previous turn has computed the row in the middle
             acc = total[:count]
             for j in range(count):
                 acc[j] = 0.0

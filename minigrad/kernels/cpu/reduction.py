@@ -92,7 +92,7 @@ def run(in_K, work, out, N):  # type: ignore[no-untyped-def]
 
 
 def run_whole(in_K, work, out, N):  # type: ignore[no-untyped-def]
-    """Do the same as `run` for one output, with `stretch`; `work` stores the accumulator of each piece."""
+    """Reduce a run of n elements to one output, with `stretch`; `work` stores the accumulator of each piece."""
     n = N.n
     total = IDENTITY
     for p in range(first, last):
@@ -114,7 +114,7 @@ def join_pieces():  # type: ignore[no-untyped-def]
 
 
 def rows_whole(in_K, out, N):  # type: ignore[no-untyped-def]
-    """Do the same as `along_whole` for outputs that reduce only one stretch."""
+    """Reduce one stretch of neighbours per output, with `stretch`."""
     kept = N.kept
     rows = N.rows
     for t in range(first, last):
@@ -135,7 +135,7 @@ def rows_whole(in_K, out, N):  # type: ignore[no-untyped-def]
 
 
 def along_whole(in_K, out, N):  # type: ignore[no-untyped-def]
-    """Do the same as `along` for steps of 1, with `stretch`."""
+    """Reduce along memory, as `along`, for elements with a step of 1, with `stretch`."""
     rows = N.rows
     block = N.block
     for t in range(first, last):

@@ -121,7 +121,7 @@ def gather_lines(a, q, length, index, weight, m, out, p, other):  # type: ignore
 
 
 def gather_line(a, q, index, weight, m, out, p):  # type: ignore[no-untyped-def]
-    """Do the same as `gather_lines` for one line."""
+    """Compute m outputs of one line: each output is the sum of its taps."""
     for o in range(m):
         total = T(0)
         for k in each(TAPS):
@@ -148,7 +148,7 @@ def scatter_lines(a, q, length, index, weight, m, out, p, other):  # type: ignor
 
 
 def scatter_line(a, q, index, weight, m, out, p):  # type: ignore[no-untyped-def]
-    """Do the same as `scatter_lines` for one line."""
+    """Add m incoming gradients of one line to the pixels of their taps, except where a weight is nan."""
     for o in range(m):
         for k in each(TAPS):
             i = index[np.uint64(k * BLOCK + o)]

@@ -21,8 +21,8 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 I1, I32, I64 = ir.IntType(1), ir.IntType(32), ir.IntType(64)
-RUN = 8  # how many vectors are added before they are widened
-BYTES = 4  # bytes of an element
+RUN = 8  # number of vectors that are added before the sum is widened
+BYTES = 4  # size of a float32 in bytes
 
 
 def short_sums(lanes: int) -> Callable[[Any], Any]:
@@ -115,7 +115,7 @@ class Sum:
 
 
 def python_short_sum(x: Any, lanes: int) -> Any:
-    """Do the same as `short_sum`, in NumPy."""
+    """Return the sum of x as a float64, in NumPy."""
     total = np.zeros(lanes)
     for start in range(0, len(x), RUN * lanes):
         run = np.zeros(RUN * lanes, np.float32)

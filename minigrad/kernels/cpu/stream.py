@@ -69,5 +69,5 @@ def copy(builder: Any, to: Any, source: Any, start: Any, stop: Any) -> None:
 
 
 def python_stream(out: Any, at: int, row: Any, n: int) -> None:
-    """Do the same as `stream`, in NumPy."""
+    """Store row[:n] in out[at : at + n], in NumPy."""
     out[at : at + n] = row[:n]

@@ -243,7 +243,7 @@ class _Tile:
                     builder.store(self.times(alpha, value), self.cast(pointer), align=self.align)
 
     def store_part(self, sums: list[list[Any]], c: Any, ldc: Any, alpha: Any, add: Any, h: Any, w: Any) -> None:
-        """Do the same as `store` for the first h rows and w columns."""
+        """Write the first h rows and w columns of a tile, or add them to the stored elements."""
         builder = self.builder
         masks = [self.within(w, v) for v in range(len(sums[0]))]
         nowhere = ir.Constant(self.mask, [0] * self.lanes)
@@ -260,7 +260,7 @@ class _Tile:
         return ir.Constant(I64, value)
 
     def row(self, m: int, h: Any) -> Any:
-        """Return m, or 0 if the tile has fewer rows; the results of such a row are not stored."""
+        """Return the row index m, or 0 if the tile has at most m rows; results for rows beyond it are not stored."""
         builder = self.builder
         return builder.select(builder.icmp_signed(">", h, self.number(m)), self.number(m), self.number(0))
 

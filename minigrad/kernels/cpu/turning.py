@@ -45,7 +45,8 @@ def turn_pairs(x, k, n, lengths):  # type: ignore[no-untyped-def]
                     c, s = s, -c
                 turn(y, z, c, s)
                 lengths[p] = a
-                lengths[q] = b if T(64) * b > a else product(z, z[:n])  # exact if it became small
+                # If b is small compared with a, it has lost digits, so it is computed again from the row.
+                lengths[q] = b if T(64) * b > a else product(z, z[:n])
             elif b > a:
                 turn(y, z, T(0), T(-1))
                 lengths[p] = b

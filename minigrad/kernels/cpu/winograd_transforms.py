@@ -85,7 +85,7 @@ def weight_gradient_transform(s: Vectors, fma: Fma) -> Vectors:
     ]
 
 
-# For each transform: how many elements it reads and writes along one dim.
+# Maps each transform to the numbers of elements that it reads and writes along one dim.
 TRANSFORMS = {
     input_transform: (6, 6), output_transform: (6, 4), gradient_transform: (4, 6), weight_transform: (3, 6),
     weight_gradient_transform: (6, 3),

@@ -106,7 +106,7 @@ def nest(in_K, out_R, N):
         i += np.int64(cuda.gridDim.x) * cuda.blockDim.x
 
 
-HIGH = 8  # how many rows of 32 threads load a tile
+HIGH = 8  # number of rows of 32 threads that load a tile together
 
 
 def tiles_fields(rank):

@@ -1,4 +1,4 @@
-"""Loops that write numbers without reading a tensor: evenly spaced and random numbers, the same as on the CPU.
+"""Loops that write evenly spaced numbers and random numbers, equal to the numbers of the CPU's loops.
 
 Free names: `STORE` is the conversion, and `T` the compute dtype.  For `random`, the function `VALUES` converts a block
 of words to `PER` numbers (`kernels/philox.py`, whose text is pasted above the loop), and `FOUR` states whether there

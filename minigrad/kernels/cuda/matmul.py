@@ -1,9 +1,9 @@
-"""Products with a vector, products of small matrices, and the sum of the pieces of a product; `tile.py` has the others.
+"""Products with a vector, products of small matrices, and the sum of the pieces of a product.
 
-The time of a product with a vector is that of reading the matrix.  If each row is one run of memory, a warp reads the
-row with neighbouring lanes.  If each column is, each of 32 neighbouring threads reads one row, and eight threads share
-a row.  `LANE` of `LANES` and `GROUP` of `GROUPS` are as in `reduction.py`, and `JOINED` comes from there.  `FACTOR`
-converts a number to a factor.
+`tile.py` has the loop for all other products.  A product with a vector takes as long as reading the matrix.  If each
+row is one run of memory, a warp reads the row with neighbouring lanes.  If each column is one run of memory, 32
+neighbouring threads read one row each, and eight threads share a row.  `LANE` of `LANES`, `GROUP` of `GROUPS` and
+`JOINED` are as in `reduction.py`.  `FACTOR` converts a number to a factor.
 """
 
 # ruff: noqa: F821

@@ -157,7 +157,7 @@ def spread(in_0, out, N):
 
 
 def mapped(in_K, out_R, N):
-    """Do the same as `spread` for any number of operands and results.
+    """Reduce elements of any number of operands in any order, to any number of results, as `spread` does for one.
 
     A lane reads one element of each operand at a time.
     """
@@ -192,7 +192,7 @@ def mapped(in_K, out_R, N):
 
 
 def best_by_lanes(best, winner):
-    """Do the same as `by_lanes` for the best elements and their positions.
+    """Join the best elements of a group and their positions, as `by_lanes` joins accumulators.
 
     A position of -1 means that there is no element.  If elements are equal, the first one wins.
     """
@@ -226,7 +226,7 @@ def best_by_lanes(best, winner):
 
 
 def best_by_rows(best, winner):
-    """Do the same as `by_rows` for the best elements and their positions."""
+    """Join the best elements of a group and their positions, as `by_rows` joins accumulators."""
     if cuda.blockDim.y > 1:
         parts = cuda.shared.array(256, WIRE)
         positions = cuda.shared.array(256, np.int64)

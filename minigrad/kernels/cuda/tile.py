@@ -47,7 +47,7 @@ def mixed(row, within):
 
 
 def mixed_wide(row, within, length):
-    """Do the same as `mixed` for rows of 64 elements or more."""
+    """Return the position of an element, as `mixed` does, in rows of 64 elements or more."""
     return row * length + (((within >> 3) ^ (row & 7)) << 3) + (within & 7)
 
 
@@ -62,7 +62,7 @@ def left_of(k, at, N):
 
 
 def seen(k, at, p0, p1, p2, N):
-    """Return the position in the image of the element of an inner index, or -1 outside; the others locate a column."""
+    """Return the position in the image of the element of an inner index, or -1 outside the image."""
     rest = QUOTIENT(k, N.k_sizes[3], N.k_magic[3], N.k_shift[3])
     i = k - rest * N.k_sizes[3]
     at += i * N.b_k[3]

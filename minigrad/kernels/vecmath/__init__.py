@@ -46,7 +46,7 @@ GUARDED = {
 }  # fmt: skip
 
 
-# The functions whose `NAME_any` has no branches either.
+# The functions whose form `NAME_any` also has no branches, so it is inlined.
 VECTORISED_FOR_ALL = {"lgamma"}
 
 

@@ -12,8 +12,8 @@ import math
 
 import numpy as np
 
-ERF_HIGH_32, ERF_HIGH_64 = 4.0, 6.0  # from here on, erf rounds to 1
-ERFC_HIGH_32, ERFC_HIGH_64 = 10.1, 27.3  # from here on, erfc rounds to 0
+ERF_HIGH_32, ERF_HIGH_64 = 4.0, 6.0  # bounds from which erf rounds to 1, in float32 and in float64
+ERFC_HIGH_32, ERFC_HIGH_64 = 10.1, 27.3  # bounds from which erfc rounds to 0, in float32 and in float64
 CENTRE_32, CENTRE_64 = 2.0, 4.0
 UPPER_BITS_32, UPPER_BITS_64 = 0xFFFFF000, 0xFFFFFFFFF8000000
 

@@ -14,7 +14,7 @@ import numpy as np
 LN2 = 0.6931471805599453
 # Above this value sinh is infinite, but 2**(n - 2) is still finite.
 SINH_HIGH_32, SINH_HIGH_64 = 89.7, 710.8
-NEGLIGIBLE = 60.0  # from this n on, adding 2**-n does not change 2**n
+NEGLIGIBLE = 60.0  # the n from which adding 2**-n does not change 2**n
 TANH_SPLIT = 0.6
 
 # (sinh(r) - r) / r**3 and (cosh(r) - 1) / r**2 in r**2 on |r| <= ln(2)/2, relative errors below 2**-26 and 2**-64

@@ -97,7 +97,8 @@ def atan2(y, x):
     same = a == INFINITY and b == INFINITY
     a = 1.0 if same else a
     b = 1.0 if same or most == 0.0 else b
-    # The sum of two huge sides would overflow, and 0.66 times a subnormal side has too few bits.
+    # Scale both sides.  Otherwise `low + high` in `angle` overflows for huge sides, and `0.66 * high` is inexact for
+    # subnormal sides.
     scale = LIFT if most < SMALLEST_NORMAL + SMALLEST_NORMAL else 1.0
     scale = 0.25 if most > HUGE else scale
     r = angle(a * scale, b * scale)

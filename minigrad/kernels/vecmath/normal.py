@@ -9,7 +9,7 @@ Remez, with the value 1/2 at 0.
 
 from minigrad.kernels.vecmath.exponential import EXP_32, EXP_64, LN2_HI_32, LN2_HI_64, LN2_LO_32, LN2_LO_64, LOG2E
 
-NORMAL_END_32, NORMAL_END_64 = 14.4, 39.0  # from here on, the tail rounds to 0
+NORMAL_END_32, NORMAL_END_64 = 14.4, 39.0  # bounds from which the tail rounds to 0, in float32 and in float64
 # The first polynomial contains the factor 2**-64 or 2**-600, and the power of two, which is computed in one step, is
 # larger by this factor, so it is never subnormal.  The bias of the power is added to the 1.5 * 2**(mantissa bits) that
 # rounds a number to an integer.

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-LARGE = 1048576.0  # 2**20
+LARGE = 1048576.0  # the limit of a quotient, 2**20
 
 
 def is_large_quotient(x, y):

@@ -38,7 +38,7 @@ def on_device(numbers: Sequence[float] | Any) -> Any:
 
 @mg.cuda.kernel
 def backwards(x, out, n):  # type: ignore[no-untyped-def]
-    """By strides of the grid."""
+    """Write x in reverse order to out, with a grid-stride loop."""
     i = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x  # type: ignore[name-defined]
     while i < n:
         out[i] = x[n - 1 - i]
@@ -56,7 +56,7 @@ def grade_backwards(answer: Any) -> None:
 
 @mg.cuda.kernel
 def largest(x, out, n):  # type: ignore[no-untyped-def]
-    """A tree of 16."""
+    """Write the largest element to out, with a tree of maxima in shared memory."""
     t = cuda.threadIdx.x  # type: ignore[name-defined]
     values = cuda.shared.array(16, np.float32)  # type: ignore[name-defined]
     values[t] = x[t] if t < n else np.float32(-np.inf)
@@ -82,7 +82,7 @@ def grade_largest(answer: Any) -> None:
 
 @mg.cuda.kernel
 def smooth(x, n):  # type: ignore[no-untyped-def]
-    """All read, then all write."""
+    """Replace each element by the mean of itself and its two neighbours; all threads read before any writes."""
     t = cuda.threadIdx.x  # type: ignore[name-defined]
     mean = np.float32(0)
     if t < n:

@@ -18,7 +18,7 @@ from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
 __all__ = ["GRUCell", "LSTMCell", "RNNCell", "RNNCellBase"]
 
-State = tuple[Any, ...]  # h, and for an LSTM also c
+State = tuple[Any, ...]  # the tensor h, and for an LSTM also c
 Weights = dict[str, Any]
 
 
@@ -140,7 +140,7 @@ class RNNCellBase(Module):
 class RNNCell(RNNCellBase):
     """Compute one time step of `RNN`.
 
-    The result is h' = tanh(W_ih x + b_ih + W_hh h + b_hh), or the same with relu instead of tanh.
+    The result is h' = f(W_ih x + b_ih + W_hh h + b_hh), where f is tanh or relu, as `nonlinearity` selects.
 
     Parameters
     ----------

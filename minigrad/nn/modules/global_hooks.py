@@ -15,7 +15,7 @@ everywhere = Hooks()
 
 
 class Switch:
-    """`module` is the class whose calls are replaced; `plain` is its `__call__`."""
+    """Stores the class whose calls are replaced, `module`, and its original `__call__`, `plain`."""
 
     module: Any = None
     plain: Callable[..., Any]

@@ -92,7 +92,8 @@ class Members:
         if name == "training":
             changes.count += self.training != value
         elif isinstance(value, (list, tuple, dict)) and not self._warn_of_hidden(name, value):
-            d.setdefault(PLAIN, {})[name] = True  # the container may receive modules later
+            # `_check_plain` checks whether modules were added to this container later.
+            d.setdefault(PLAIN, {})[name] = True
         changes.count += d.get(name) is not value
         object.__setattr__(self, name, value)
 

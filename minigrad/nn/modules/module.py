@@ -266,7 +266,7 @@ class Module(Shown, Movable):
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Remove the gradients of all parameters, or set them to zero with `set_to_none=False`."""
         for p in self.parameters():
-            if p._grad is not None:  # also the gradient of a frozen parameter
+            if p._grad is not None:  # a frozen parameter may also have a gradient
                 p._grad = None if set_to_none else p._grad.detach() * 0.0
 
 

@@ -54,7 +54,7 @@ class MaxPool1d(_MaxPool, of=F.max_pool1d):
     dilation : int or tuple
         Step within a window.
     return_indices : bool, default False
-        Whether to return also the index of each maximum, for `MaxUnpool1d`.
+        Whether to return the index of each maximum as well, for `MaxUnpool1d`.
     ceil_mode : bool, default False
         Whether the last window may extend beyond the end.
     """
@@ -94,17 +94,17 @@ class _MaxUnpool(FromFunction, of=undefined):
 
 
 class MaxUnpool1d(_MaxUnpool, of=F.max_unpool1d):
-    """Put the results of `MaxPool1d` back to their indices, between zeros; it is called with (input, indices)."""
+    """Return zeros with the results of `MaxPool1d` at their indices; the module is called with (input, indices)."""
 
 
 class MaxUnpool2d(_MaxUnpool, of=F.max_unpool2d):
-    """Put the results of `MaxPool2d` back to their indices, between zeros; it is called with (input, indices)."""
+    """Return zeros with the results of `MaxPool2d` at their indices; the module is called with (input, indices)."""
 
     _dims = 2
 
 
 class MaxUnpool3d(_MaxUnpool, of=F.max_unpool3d):
-    """Put the results of `MaxPool3d` back to their indices, between zeros; it is called with (input, indices)."""
+    """Return zeros with the results of `MaxPool3d` at their indices; the module is called with (input, indices)."""
 
     _dims = 3
 
@@ -150,11 +150,11 @@ class _AvgPool(_Pool, of=undefined, hidden=("ceil_mode", "count_include_pad", "d
 
 
 class AvgPool2d(_AvgPool, of=F.avg_pool2d):
-    """Return the mean of each window of images; `divisor_override` replaces the number of elements of a window."""
+    """Return the mean of each window of images; `divisor_override` is the divisor of the sum, if it is given."""
 
 
 class AvgPool3d(_AvgPool, of=F.avg_pool3d):
-    """Return the mean of each window of volumes; `divisor_override` replaces the number of elements of a window."""
+    """Return the mean of each window of volumes; `divisor_override` is the divisor of the sum, if it is given."""
 
 
 class _LPPool(FromFunction, of=undefined):
@@ -211,7 +211,7 @@ class FractionalMaxPool2d(_FractionalMaxPool, of=F.fractional_max_pool2d):
     output_ratio : float or pair of float, optional
         Size of the result as a fraction of the size of the images, instead of `output_size`.
     return_indices : bool, default False
-        Whether to return also the index of each maximum, for `MaxUnpool2d`.
+        Whether to return the index of each maximum as well, for `MaxUnpool2d`.
     _random_samples : Tensor, optional
         Uniform random numbers of shape (N, C, 2), stored as a buffer. If None, they are drawn in each call.
 

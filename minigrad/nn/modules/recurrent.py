@@ -172,7 +172,7 @@ class RNNBase(Module):
 
 
 class RNN(RNNBase):
-    """Recurrent network: h' = tanh(W_ih x + b_ih + W_hh h + b_hh), or relu for tanh.
+    """Recurrent network: h' = f(W_ih x + b_ih + W_hh h + b_hh), where f is tanh or relu.
 
     Parameters
     ----------
@@ -199,8 +199,10 @@ class RNN(RNNBase):
 class LSTM(RNNBase):
     """Long short-term memory: c' = f c + i g, h' = o tanh(c').
 
-    The gates i, f and o are sigmoids of W_ih x + b_ih + W_hh h + b_hh, and g is the tanh of such a sum. The rows of the
-    weights belong to i, f, g and o, in this order.
+    The gates are i = sigmoid(W_ii x + b_ii + W_hi h + b_hi), f = sigmoid(W_if x + b_if + W_hf h + b_hf),
+    g = tanh(W_ig x + b_ig + W_hg h + b_hg) and o = sigmoid(W_io x + b_io + W_ho h + b_ho). c' and h' are the next
+    states. `weight_ih` contains W_ii, W_if, W_ig and W_io, one below the other, and `weight_hh` W_hi, W_hf, W_hg and
+    W_ho.
 
     Parameters
     ----------
@@ -246,7 +248,8 @@ class LSTM(RNNBase):
 class GRU(RNNBase):
     """Gated recurrent unit: h' = (1 - z) n + z h, with n = tanh(W_in x + b_in + r (W_hn h + b_hn)).
 
-    r and z are sigmoids of W_ih x + b_ih + W_hh h + b_hh. The rows of the weights belong to r, z and n, in this order.
+    r = sigmoid(W_ir x + b_ir + W_hr h + b_hr) and z = sigmoid(W_iz x + b_iz + W_hz h + b_hz); h' is the next state.
+    `weight_ih` contains W_ir, W_iz and W_in, one below the other, and `weight_hh` contains W_hr, W_hz and W_hn.
 
     Parameters
     ----------

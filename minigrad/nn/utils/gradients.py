@@ -72,9 +72,7 @@ def get_total_norm(
 def clip_grads_with_norm_(
     parameters: Tensors, max_norm: float, total_norm: Tensor, foreach: bool | None = None
 ) -> None:
-    """Multiply the gradients in place by `max_norm / total_norm`, if that is below 1.
-
-    The denominator is `total_norm + 1e-6`.
+    """Multiply the gradients in place by `min(1, max_norm / (total_norm + 1e-6))`.
 
     Parameters
     ----------
@@ -136,7 +134,7 @@ def clip_grad_norm(
     parameters: Tensors, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False,
     foreach: bool | None = None,
 ) -> Tensor:  # fmt: skip
-    """Call `clip_grad_norm_`; this is its older name."""
+    """Call `clip_grad_norm_`; `clip_grad_norm` is its older name in PyTorch."""
     return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite)
 
 

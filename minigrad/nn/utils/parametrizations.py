@@ -90,7 +90,7 @@ class OldKeys:
 
 
 def remove_weight_norm(module: Any, name: str = "weight") -> Any:
-    """Replace a weight with `weight_norm` by a parameter with the same value."""
+    """Make a weight that `weight_norm` parametrizes an ordinary parameter again, with its current value."""
     return remove_parametrizations(module, name)
 
 
@@ -183,5 +183,5 @@ def spectral_norm(
 
 
 def remove_spectral_norm(module: Any, name: str = "weight") -> Any:
-    """Replace the `spectral_norm` of a weight by an ordinary parameter with the present value."""
+    """Make a weight that `spectral_norm` parametrizes an ordinary parameter again, with its current value."""
     return remove_parametrizations(module, name)

@@ -20,7 +20,10 @@ from minigrad.runtime.tensor import Tensor, describe
 
 
 class Cache:
-    """`enabled` is the number of open `cached` blocks; `values` stores their results by ParametrizationList."""
+    """The results of parametrizations in `cached` blocks, of which `enabled` are open.
+
+    `values` maps the id of a ParametrizationList to its result.
+    """
 
     enabled = 0
     values: dict[int, Tensor] = {}
@@ -44,7 +47,8 @@ class ParametrizationList(ModuleList):
     Attributes
     ----------
     original : Tensor
-        The tensor that is trained. It is `original0`, `original1`, ... if the last `right_inverse` returns several.
+        The tensor that is trained. If the `right_inverse` that is called last (that of the first parametrization)
+        returns several tensors, they are named `original0`, `original1`, ...
     """
 
     def __init__(self, modules: Any, original: Tensor, unsafe: bool = False) -> None:
@@ -102,14 +106,17 @@ def inverted(modules: list[Any], value: Any) -> Any:
 
 
 class Parametrized:
-    """A class of a parametrized module; `base` is its class before, and `names` are the names of the properties."""
+    """Base of the classes of parametrized modules.
+
+    `base` is the class that the module had before, and `names` are the names of the properties.
+    """
 
     base: Any
     names: tuple[str, ...] = ()
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in type(self).names:
-            object.__setattr__(self, name, value)  # sets the value through the property of the class
+            object.__setattr__(self, name, value)  # the property of the class stores the value
         else:
             super().__setattr__(name, value)
 

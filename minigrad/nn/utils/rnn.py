@@ -62,7 +62,7 @@ class PackedSequence(PackedFields):
 
     @property
     def is_cuda(self) -> bool:
-        """Whether the elements are on a GPU."""
+        """Return whether the elements are on a GPU."""
         return str(self.data.device).startswith("cuda")
 
 

@@ -54,7 +54,8 @@ def repeat_interleave(
     if not x.ndim:
         raise ShapeError(f"repeat_interleave: {describe(x)} has no dim to repeat along", op="repeat_interleave")
     n = x.shape[d]
-    if repeats.__class__ is int and repeats >= 0 and output_size in (None, n * repeats):  # the common case
+    # An int is the most common case, and needs no index tensor.
+    if repeats.__class__ is int and repeats >= 0 and output_size in (None, n * repeats):
         return repeated(x, d, repeats)
     counts = counts_of(x, repeats)
     if counts.size not in (1, n) or counts.ndim > 1 or (counts < 0).any():

@@ -135,7 +135,7 @@ def nonzero(input: Tensor, *, as_tuple: Flag = False) -> Any:
     for d in range(input.ndim - 1):
         steps = numel(input.shape[d + 1 :])
         columns.append(floor_divide(rest, steps))
-        rest = rest - columns[-1] * steps  # the remainder without a second division
+        rest = rest - columns[-1] * steps  # computes the remainder without a second division
     columns += [rest] * bool(input.ndim)
     if as_tuple:
         return tuple(columns) if input.ndim else (positions,)

@@ -139,7 +139,7 @@ def median(input: Tensor, dim: OneDim = None, keepdim: Flag = False) -> Any:
     row = input if input.ndim else input.reshape(1)
     indices = argsort(row, dim)
     index = indices.narrow(dim, (n - 1) // 2, 1)
-    if input.dtype.is_float:  # nan is the largest value
+    if input.dtype.is_float:  # nan is sorted last, so the last element shows whether there is a nan
         last = indices.narrow(dim, n - 1, 1)
         values = gather(row.detach(), dim, last)
         index = (values != values).where_cond(last, index)

@@ -206,7 +206,7 @@ class Plan:
     last: list[tuple[str, Any]]
 
 
-plans: dict[Any, Plan] = {}  # by equation and shapes
+plans: dict[Any, Plan] = {}  # cached plans, by equation and shapes
 
 
 def moved(x: Tensor, moves: Sequence[tuple[str, Any]]) -> Tensor:

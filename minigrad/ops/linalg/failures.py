@@ -19,10 +19,10 @@ from minigrad.errors import ArgumentError
 
 
 class Failure(IndexLimits):
-    """The data for the error of a factor: the first matrix of a batch with a refused value, and its position.
+    """Create the error of a failed factorization: it names the first matrix of a batch with a refused value.
 
     refused: the function of the host values that returns True for a refused value.
-    sentence: the description of the fault; {} stands for the position of the value, counted from 0.
+    sentence: the description of the fault; {} is replaced by the index of the value in its matrix, counted from 0.
     """
 
     __slots__ = ("refused", "sentence")

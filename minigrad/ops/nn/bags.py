@@ -63,7 +63,8 @@ def embedding_bag(
             f"embedding_bag: per_sample_weights {describe(per_sample_weights)} must have the shape of "
             f"{describe(input)} and the dtype of {describe(weight)}", op="embedding_bag",
         )  # fmt: skip
-    if input.ndim == 2 and input.shape[1] and mode != "max" and padding_idx is None:  # all rows of equal bags
+    # Each bag is one row of `input`, so all bags have the same length.
+    if input.ndim == 2 and input.shape[1] and mode != "max" and padding_idx is None:
         whole = embedding(input, weight, None, max_norm, norm_type, scale_grad_by_freq, sparse)
         if per_sample_weights is not None:
             whole = whole * per_sample_weights.unsqueeze(2)

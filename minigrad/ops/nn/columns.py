@@ -94,7 +94,7 @@ def windows_added(backend, out, input: Tensor, *, image, size, step, stride):
     apart = all(k * (n - 1) < m for n, k, m in zip(size, step, stride))
     if not apart or targets.numel < out.layout.numel:
         steps.fill(result, 0)
-    if apart:  # no element is in two windows
+    if apart:  # windows do not overlap, so elements are copied instead of added
         steps.copy(result.seen(targets), source)
         return steps.launch
     for i in range(size[0]):

@@ -121,8 +121,10 @@ def embedding(
 def one_hot(tensor: Tensor, num_classes: Int = -1) -> Tensor:
     """Return int64 vectors with 1 at the position of each class, and 0 elsewhere.
 
-    num_classes: the length of a vector; -1 stands for one more than the largest class.
-    Raises IndexOutOfRange for a class outside 0 to num_classes - 1, ArgumentError for -1 with an empty tensor.
+    tensor: integer classes, of any shape; the result has one dim more.
+    num_classes: the length of a vector; -1 selects the largest class plus 1.
+    Raises DTypeError if `tensor` is not an integer tensor, ArgumentError if `num_classes` is neither positive nor -1,
+    or is -1 for an empty tensor, and IndexOutOfRange for a class outside 0 to num_classes - 1.  Not differentiable.
     """
     if not tensor.dtype.is_int:
         raise DTypeError(

@@ -39,7 +39,8 @@ def group_norm(
     """Return (input - mean)/sqrt(variance + eps)*weight + bias, with the statistics of each group of channels.
 
     The channels are dim 1.  float16 and bfloat16 are computed in float32.
-    weight, bias: one element per channel; 1 and 0 if None.
+    weight: the factor of each channel; None stands for 1.
+    bias: the number that is added to each channel; None stands for 0.
     """
     expect_channels("group_norm", input, weight, bias)
     n, channels, *sizes = input.shape

@@ -149,7 +149,8 @@ def cross_entropy(
         return _probability_loss(x, target, weight, reduction, smooth, dim)
     if weight is None and smooth == 0.0:
         _expect_classes("cross_entropy", x, target, dim)
-        if abs(x.layout.strides[dim]) > 1 and x.dtype.itemsize >= 4:  # (N, C, d1, ...): classes are not neighbours
+        # The classes of (N, C, d1, ...) are not neighbours in memory.
+        if abs(x.layout.strides[dim]) > 1 and x.dtype.itemsize >= 4:
             loss: Tensor = nll_loss(log_softmax(x, dim), target, ignore_index=ignore, reduction=reduction)
             return loss
         rows = x if dim == x.ndim - 1 else permute(x, dims=(*(d for d in range(x.ndim) if d != dim), dim))
@@ -183,7 +184,7 @@ def nll_loss(
     reduction = named_reduction("nll_loss", reduction, size_average, reduce)
     x, dim = _expect_loss("nll_loss", input, weight)
     ignore = as_int(ignore_index, "ignore_index", "nll_loss")
-    if weight is None:  # the op checks the classes
+    if weight is None:  # without weights, the op itself checks the classes
         op = minus_named.op  # type: ignore[attr-defined]
         result: Tensor = apply(op, (x, target), {"dim": dim, "ignore": ignore, "reduction": reduction})
         return result

@@ -26,7 +26,7 @@ from minigrad.runtime.recording import is_grad_enabled
 from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.tracers import derives
 
-# Difference between 1 and the next larger float.
+# The distance from 1 to the next larger float, by dtype.
 STEPS = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-23, "float64": 2.0**-52}
 
 

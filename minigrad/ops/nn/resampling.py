@@ -123,7 +123,7 @@ def resampled(
             scale = m / n  # PyTorch ignores the factor in this case for images, but not for signals and volumes
         if mode not in WEIGHTED:
             y = index_select(y, d, tensor(nearest(n, m, scale, mode), device=x.device))
-        elif n != m or mode == "bicubic" or antialias:  # otherwise the result would equal the input
+        elif n != m or mode == "bicubic" or antialias:  # in all other cases the result equals the input
             tables = (smoothed if antialias else cubic if mode == "bicubic" else linear)(
                 n, m, scale, align, y.dtype.name, mode
             )
@@ -201,7 +201,7 @@ def smoothed(n: int, m: int, scale: float, align: bool, dtype: str, mode: str) -
 def upsample(
     input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None
 ) -> Tensor:
-    """Call `interpolate`, under its former name."""
+    """Call `interpolate`; `upsample` is its former name in PyTorch."""
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 

@@ -103,7 +103,8 @@ def _log_softmax_gradient(g: Tensor, y: Tensor, dim: int) -> Tensor:
     SOFTMAX,
     backward=SOFTMAX_BACKWARD,
     vjp=(lambda g, y, *, dim: softmax_gradient(g, y, dim),),
-    jvp=lambda dinput, y, *, dim: softmax_gradient(dinput, y, dim),  # its Jacobian is symmetric
+    # The Jacobian of softmax is symmetric, so both rules are equal.
+    jvp=lambda dinput, y, *, dim: softmax_gradient(dinput, y, dim),
     batch="along",
     namespace=MG,
     method=True,

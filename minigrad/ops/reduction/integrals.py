@@ -32,7 +32,7 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: Dim = -1)
 
 @composed(method=False, out=False)
 def trapz(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: Dim = -1) -> Tensor:
-    """Return `trapezoid` of the same arguments; this is its older name."""
+    """Return `trapezoid(y, x, dx=dx, dim=dim)`; `trapz` is its older name in PyTorch and NumPy."""
     return trapezoid(y, x, dx=dx, dim=dim)
 
 

@@ -74,7 +74,7 @@ def running_line(acc, x, factor):
     return x + factor * acc
 
 
-LOWEST = -math.inf  # the logarithm of an empty sum
+LOWEST = -math.inf  # the value for an empty sum: log(0)
 SUM = declared(running_sum, "zero", order="sum")
 PRODUCT = declared(running_product, "one", order="sum")
 LOG = declared(running_log, "lowest", combine=running_log)

@@ -35,7 +35,7 @@ def copying(view: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
 
 COPIES = {f"{view.__name__}_copy": copying(view) for view in VIEWS}
-globals().update(COPIES)  # so that pickle finds the functions in this module
+globals().update(COPIES)  # pickle finds functions as attributes of their module
 # ---- copies whose parameters differ from those of the view ----------------------------------------------------------
 
 

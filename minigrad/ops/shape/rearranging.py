@@ -44,7 +44,7 @@ def movedim(input: Tensor, source: Ints, destination: Ints) -> Tensor:
         )
     ndim = input.ndim or 1  # a tensor without dims counts as having one dim here
     goes, to = ([normalize_dim(d, ndim, "movedim", input) for d in dims] for dims in (source, destination))
-    normalize_dims(to, ndim, "movedim", input)  # raises an error for a repeated dim
+    normalize_dims(to, ndim, "movedim", input)  # this call only raises an error for a repeated dim
     order = [d for d in range(ndim) if d not in normalize_dims(goes, ndim, "movedim", input)]
     for position, d in sorted(zip(to, goes)):
         order.insert(position, d)
@@ -53,19 +53,19 @@ def movedim(input: Tensor, source: Ints, destination: Ints) -> Tensor:
 
 @public(namespace=MG)
 def moveaxis(input: Tensor, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
-    """Return `movedim` of the same arguments, under NumPy's name."""
+    """Return `movedim(input, source, destination)`; `moveaxis` is NumPy's name of `movedim`."""
     return movedim(input, source, destination)
 
 
 @public(namespace=MG)
 def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
-    """Return `transpose` of the same arguments, under NumPy's name."""
+    """Return `transpose(input, axis0, axis1)`; `swapaxes` is NumPy's name of this function."""
     return transpose(input, axis0, axis1)
 
 
 @public(namespace=MG)
 def swapdims(input: Tensor, dim0: int, dim1: int) -> Tensor:
-    """Return `transpose` of the same arguments; PyTorch has both names."""
+    """Return `transpose(input, dim0, dim1)`; PyTorch has both names."""
     return transpose(input, dim0, dim1)
 
 

@@ -98,26 +98,27 @@ def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: Along = 0) 
 
 @composed(out=False)
 def unsafe_split(input: Tensor, split_size: int, dim: Along = 0) -> tuple[Tensor, ...]:
-    """Return `split` of the same arguments.
+    """Return `split(input, split_size, dim)`.
 
-    In contrast to PyTorch, in-place writes into the parts are recorded and therefore safe.
+    In PyTorch, autograd does not check in-place writes into the results of `unsafe_split`.  minigrad records these
+    writes, so both functions are equally safe.
     """
     return split(input, split_size, dim)
 
 
 @composed(out=False)
 def unsafe_split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: Along = 0) -> tuple[Tensor, ...]:
-    """Return `split_with_sizes` of the same arguments.
+    """Return `split_with_sizes(input, split_sizes, dim)`.
 
-    In contrast to PyTorch, in-place writes into the parts are recorded and therefore safe.
+    minigrad records in-place writes into the parts, so this function is as safe as `split_with_sizes`.
     """
     return split(input, list(split_sizes), dim)
 
 
 @composed(out=False)
 def unsafe_chunk(input: Tensor, chunks: Along, dim: Along = 0) -> tuple[Tensor, ...]:
-    """Return `chunk` of the same arguments.
+    """Return `chunk(input, chunks, dim)`.
 
-    In contrast to PyTorch, in-place writes into the parts are recorded and therefore safe.
+    minigrad records in-place writes into the parts, so this function is as safe as `chunk`.
     """
     return chunk(input, chunks, dim)

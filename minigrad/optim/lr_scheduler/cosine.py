@@ -39,7 +39,8 @@ class CosineAnnealingLR(LRScheduler):
             return self.current()
         if self._step_count == 1 and self.last_epoch > 0:
             return self._get_closed_form_lr()
-        if (self.last_epoch - 1 - self.T_max) % (2 * self.T_max) == 0:  # the previous rate was the smallest rate
+        # The previous rate was `eta_min`, so the recursive formula would divide by 0.
+        if (self.last_epoch - 1 - self.T_max) % (2 * self.T_max) == 0:
             rise = (1 - math.cos(math.pi / self.T_max)) / 2
             return [rate + (base - self.eta_min) * rise for base, rate in zip(self.base_lrs, self.current())]
         now, before = (1 + math.cos(math.pi * epoch / self.T_max) for epoch in (self.last_epoch, self.last_epoch - 1))

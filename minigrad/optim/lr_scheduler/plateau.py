@@ -108,7 +108,7 @@ class ReduceLROnPlateau(LRScheduler):
 
     @property
     def in_cooldown(self) -> bool:
-        """Whether the schedule is in the cooldown after a change of the rate."""
+        """Return whether the schedule is in the cooldown after a change of the rate."""
         return self.cooldown_counter > 0
 
     def is_better(self, value: float, best: float) -> bool:
