@@ -17,11 +17,11 @@
 # This notebook is for readers who want to learn how automatic differentiation works. The first ten minutes show five
 # tools. They answer these questions: What does `backward` do? Why is a gradient wrong? Which values are saved? Where
 # are digits lost? Does another library agree? Then you compute one gradient by hand, read the code that the machine
-# ran, and see how a wrong derivative is found. At the end, a network learns to read handwritten digits. It takes about
-# half an hour. Change the cells and run them again. The first use of an op compiles it, so a cell may take some seconds
-# when it runs for the first time.
+# ran, and see how a wrong derivative is found. At the end, a network learns to read handwritten digits. The notebook
+# takes about half an hour. Change the cells and run them again. The first use of an op compiles a kernel, so a cell may
+# take some seconds when it runs for the first time.
 #
-# The tour shows much and explains little. If you prefer to start with school calculus only, open
+# This notebook shows many tools and explains them only briefly. If you prefer to start with school calculus only, open
 # [01_nudging](01_nudging.ipynb) now, and come back later. You can go on without understanding every line.
 
 # %%
@@ -44,7 +44,7 @@ mg.viz.step(y)
 # %% [markdown]
 # **Why is this gradient `nan`?** The forward values below are fine: `where` takes the root only of positive numbers.
 # Yet the gradient at -1 is `nan`. `explain_grad` names the op that produced the `nan`, the line of your code, and a
-# remedy. It can name the line because the block `with mg.debug()` records the lines.
+# remedy. `explain_grad` can name the line because the block `with mg.debug()` records the lines.
 
 # %%
 x = mg.Var([-1.0, 4.0], name="x")
@@ -54,7 +54,7 @@ x.explain_grad(loss)
 
 # %% [markdown]
 # **Which values are saved for the backward pass?** `mg.tape` lists the ops of a graph, with the bytes that each op
-# saves. (Small tensors like these are also stored "for pictures", so that graphs can show their values.)
+# saves. (Tensors of at most six elements are also stored "for pictures", so that graphs can show their values.)
 
 # %%
 mg.tape(loss)
@@ -120,7 +120,7 @@ picture
 # %% [markdown]
 # ## 5. The values that an op saves
 #
-# Look at the boxes: `mul` saves its operands, `add` saves nothing. The reason is the derivative rule. In
+# Look at the boxes: `mul` saves its operands, `add` saves nothing. The derivative rules explain the difference. In
 # `minigrad/ops/pointwise/arithmetic.py` you find
 #
 # ```python
@@ -165,8 +165,8 @@ mg.viz.layout(a.T)
 
 # %% [markdown]
 # Transposing, slicing and flipping change the layout and do not move any element. A stride can be negative. If one row
-# is repeated, the stride along the repeats is 0. The four views below share one storage, so a write through one view
-# changes every view that contains this element. All four contain the element at $(0, 0)$.
+# is repeated, the stride along the repeats is 0. The four views below share one storage, so a write to one element
+# changes every view that contains this element. All four views contain the element at $(0, 0)$.
 
 # %%
 views = {"a.T": a.T, "a[:, ::2]": a[:, ::2], "a.flip(1)": a.flip(1), "a[0].expand(4, 3)": a[0].expand(4, 3)}
@@ -191,9 +191,9 @@ print(path.read_text())
 # %% [markdown]
 # ## 8. An op of your own
 #
-# You can use the same decorator. A Gaussian bump needs a scalar function and a derivative rule. From these two,
-# minigrad derives the loops for every dtype (the type of the elements) and layout, broadcasting, `out=`, and gradients
-# of every order.
+# You can use the decorator `elementwise` for your own op. A Gaussian bump needs a scalar function and a derivative
+# rule. From these two functions, minigrad derives the loops for every dtype (the type of the elements) and layout,
+# broadcasting, `out=`, and gradients of every order.
 
 
 # %%
@@ -218,7 +218,7 @@ print(mg.testing.gradcheck(bump, point))
 
 # %% [markdown]
 # If the rule is wrong, `gradcheck` raises an error. Here the factor 2 is missing. The error names the argument, the
-# worst element and both values. If the ratio of the two values is the same at all elements, it reports this ratio,
+# worst element and both values. If the ratio of the two values is equal at all elements, the error reports this ratio,
 # which is a hint at the mistake.
 
 
@@ -235,8 +235,8 @@ except mg.testing.GradcheckError as error:
     print(error)
 
 # %% [markdown]
-# There is another kind of mistake: the program overwrites a value that the backward pass needs. minigrad counts the
-# writes to each storage, so it raises an error instead of returning a wrong gradient.
+# Another kind of mistake is a program that overwrites a value that the backward pass needs. minigrad counts the writes
+# to each storage, so it raises an error instead of returning a wrong gradient.
 
 # %%
 x = mg.Var([1.0, 2.0])

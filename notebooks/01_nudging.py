@@ -70,8 +70,8 @@ for h in (1e-6, 1e-8, 1e-10, 1e-12, 1e-14, 1e-16):
 # Dividing by `h` makes this rounding error large: about `eps / h`. Here `eps = 2**-52`, also written $\varepsilon$, is
 # the distance from 1 to the next larger number that the computer can store.
 #
-# So there are two errors. The *truncation error* comes from the omitted terms of the series, and grows with `h`. The
-# *rounding error* grows as `h` becomes smaller. Plot their sum:
+# So a difference quotient has two errors. The *truncation error* comes from the omitted terms of the series, and grows
+# with `h`. The *rounding error* grows as `h` becomes smaller. Plot the sum of both errors:
 
 # %%
 steps = [10.0 ** (-k / 4) for k in range(2, 64)]
@@ -91,7 +91,7 @@ plt.show()
 # %% [markdown]
 # On the right, the error is a straight line of slope 1: a tenth of `h` has a tenth of the error. On the left, the error
 # is larger for smaller `h`, and irregular. The bottom is near $h = \sqrt{\varepsilon} \approx 10^{-8}$, where about 8
-# of the 16 digits are correct. This ratio cannot be more exact.
+# of the 16 digits are correct. No other `h` makes this ratio more exact.
 #
 # The ratio is called a *finite difference* or *difference quotient*; this one is *one-sided*.
 #
@@ -111,8 +111,8 @@ plt.legend()
 plt.show()
 
 # %% [markdown]
-# The line is twice as steep, so the bottom of the curve is lower. It is at a larger `h`, about $\varepsilon^{1/3}$,
-# with 10 or 11 correct digits.
+# The line is twice as steep, so the bottom of the curve is lower. The bottom is at a larger `h`, about
+# $\varepsilon^{1/3}$, where 10 or 11 digits are correct.
 #
 # **The check.** You can test a formula for a finite difference by the slope of its error. Make `h` ten times smaller.
 # If the error becomes ten times smaller, the formula has *order* 1; if it becomes a hundred times smaller, order 2.
@@ -151,11 +151,11 @@ mg.viz.curves(mg.relu)
 # %% [markdown]
 # ## 5. The complex step: no subtraction
 #
-# The next method is the *complex step*. It works for analytic functions that are real on the real axis, such as `sin`
-# and `exp`, but not for `abs` or for functions with comparisons. Nudge along the *imaginary* axis: $f(x + ih) = f(x) +
-# ih f'(x) - \tfrac12 h^2 f''(x) - \dots$. The imaginary part is $h f'(x)$ with an error of order $h^3$. For $h <
-# 10^{-8}$ this error is smaller than the rounding error. There is no subtraction, so no digits are lost, and `h` may be
-# as small as floats allow, about `1e-300`.
+# The *complex step* works for analytic functions that are real on the real axis, such as `sin` and `exp`, but not for
+# `abs` or for functions with comparisons. Nudge along the *imaginary* axis:
+# $f(x + ih) = f(x) + ih f'(x) - \tfrac12 h^2 f''(x) - \dots$. The imaginary part is $h f'(x)$ with an error of order
+# $h^3$. For $h < 10^{-8}$ this error is smaller than the rounding error. There is no subtraction, so no digits are
+# lost, and `h` may be as small as floats allow, about `1e-300`.
 
 # %%
 h = 1e-200
@@ -183,7 +183,8 @@ print(mg.testing.gradcheck(lambda x: (x * x * x - x * 2.0).sum(), point))
 # has such a page.
 #
 # **01.1** Compute the central difference. `f` is a function of one float that returns a float; `x` and `h > 0` are
-# floats. Return the central difference of `f` at `x` with the step `h`, as a float.
+# floats. Return the central difference of `f` at `x` with the step `h`, as a float. The absolute and the relative
+# tolerance are $10^{-9}$.
 
 # %%
 from minigrad.learning.grading import check, hint
@@ -198,8 +199,9 @@ check("01.1", central)
 
 # %% [markdown]
 # **01.2** A central difference with step `h` has an error of about $c h^2$; with `h/2` the error is a quarter of that.
-# Combine the two differences so that $c$ cancels, and return the result as a float. Its error is of order $h^4$. (This
-# is Richardson's method of 1911.)
+# Combine the central differences with the steps `h` and `h/2` so that $c$ cancels. `f`, `x` and `h` are as in 01.1.
+# Return the combination as a float, right to a relative error of $10^{-9}$. The combination differs from the derivative
+# by an error of order $h^4$. (This is Richardson's method of 1911.)
 
 
 # %%
@@ -213,7 +215,8 @@ check("01.2", richardson)
 # %% [markdown]
 # **01.3** A finite difference of order $p$ has a truncation error of about $h^p$ and a rounding error of about
 # $\varepsilon / h$. For which `h` are both errors about equal? This is close to the best step. `order` is 1, 2 or 4.
-# Return `h` as a float, for float64. Your result may differ from ours by a factor of 4.
+# Return `h` for float64, as a float. The grader accepts results between a quarter of the expected step and four times
+# the expected step.
 
 
 # %%
@@ -226,7 +229,8 @@ check("01.3", best_step)
 
 # %% [markdown]
 # **01.4** Compute the derivative of `f` at `x` with the complex step. `f` is any analytic function that takes complex
-# numbers and is real on the real axis, and `x` is a float. Return a float that is right in all sixteen digits.
+# numbers and is real on the real axis, and `x` is a float. Return a float whose error is at most $10^{-14}$, or
+# $10^{-14}$ times the derivative if that is larger than 1.
 
 
 # %%

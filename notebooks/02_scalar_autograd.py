@@ -16,8 +16,8 @@
 #
 # Nudging needs two runs of the program for every input. This notebook builds numbers that store the operands from which
 # they were computed. With them, one *forward pass* (running the program) and one *backward pass* (from the result to
-# the inputs) compute all derivatives of a program. You write this code, meet three bugs, fix each of them, and find the
-# same three fixes in minigrad. It takes twenty-five minutes.
+# the inputs) compute all derivatives of a program. You write this code, meet three bugs, fix each of them, and find
+# these three fixes in minigrad's engine. The notebook takes twenty-five minutes.
 #
 # **One idea:** record each step with its slope, then go through the steps in reverse order. **Three bugs:** `=` where
 # paths meet, a wrong order, and a second backward pass that adds to the first. **One check:** nudging, from chapter 01.
@@ -37,7 +37,7 @@ import minigrad as mg
 # large, and the second step makes it 5 times as large again: 30 times in total.
 #
 # *Where paths meet, slopes add.* Take $y = x^2 + 7x$, again at $x = 3$. The nudge takes both paths: it becomes 6 times
-# as large on one and 7 times as large on the other. At the end the two add up: 13.
+# as large on one and 7 times as large on the other. At the end the two changes add up: 13 times the nudge.
 
 
 # %%
@@ -58,7 +58,7 @@ print("paths meeting", round(nudged(lambda x: x**2 + 7 * x, 3.0), 6))
 # computed, and one *slope* for each parent: the derivative of the result with respect to that parent.
 #
 # For `a + b` both slopes are 1. For `a * b` the slope with respect to `a` is `b`, and the slope with respect to `b` is
-# `a`. Both are known while the program runs, so the program stores them at once.
+# `a`. Both slopes are known while the program runs, so the program stores them at once.
 
 # %%
 counter = itertools.count()
@@ -235,7 +235,7 @@ for k in (2, 4, 8, 16):
 
 # %% [markdown]
 # The fix is an order in which each Value comes before its parents. This order is called a *(reverse) topological
-# order*. Here it costs no extra work, because a result is always created after its operands. So number the Values as
+# order*. This order costs no extra work, because a result is always created after its operands. So number the Values as
 # they are created (`id` does this). Collect `y` and all Values from which it was computed, each of them once, and take
 # the newest first.
 
@@ -356,8 +356,8 @@ check_at(tangle, 0.7)
 # %% [markdown]
 # ## 8. minigrad does the same
 #
-# `tangle` does not mention Values, so it accepts a Var too. The steps and the slopes are the same. The result is the
-# same too, except for the last digit, which rounding may change:
+# `tangle` does not mention Values, so it accepts a Var too. minigrad computes the same steps and the same slopes. The
+# result is equal too, except for the last digit, which rounding may change:
 
 # %%
 ours, theirs = Value(0.7), mg.Var(0.7, dtype=mg.float64)
@@ -375,9 +375,9 @@ assert math.isclose(ours.grad, theirs.grad.item(), rel_tol=1e-12)
 # * `accumulate` is our `+=`;
 # * `backward` adds to `.grad` of the leaves, and only of the leaves.
 #
-# There is one difference. A minigrad value is a whole array, so its slope is not a number. Instead, each op has a
-# *VJP rule*: a function that takes the incoming gradient and returns the outgoing one. A rule runs during the backward
-# pass, on operands that were saved for it. The picture lists them after "saves".
+# There is one difference. A minigrad value is a whole array, so its slope is not a number. Instead, each op has a *VJP
+# rule*: a function that takes the incoming gradient and returns the outgoing one. A rule runs during the backward pass,
+# on values that were saved for it. The picture lists the saved values after "saves".
 #
 # ## 9. Enough to learn
 #
@@ -427,8 +427,9 @@ plt.show()
 # Write your answer and run the cell: `check` prints the result. `hint("02.1")` prints a hint; a second call prints a
 # larger one.
 #
-# **02.1** Write division as a rule for `op`. The arguments are the numbers $a$ and $b \ne 0$. Return $a / b$ and a
-# tuple of its two slopes. (When it is right, try `Value.__truediv__ = op(divide)` and
+# **02.1** Write division as a rule for `op`. The arguments are the floats $a$ and $b \ne 0$. Return a pair: $a / b$,
+# and a tuple of its two slopes. The absolute and the relative tolerance are $10^{-12}$ for the value and $10^{-9}$ for
+# the slopes. (When your rule is right, try `Value.__truediv__ = op(divide)` and
 # `check_at(lambda x: (x * x) / (x + 1.0), 0.7)`.)
 
 # %%
@@ -443,8 +444,10 @@ def divide(a, b):
 check("02.1", divide)
 
 # %% [markdown]
-# **02.2** Write the logistic function $1 / (1 + e^{-a})$ as a rule for `op`. Return its value and a tuple with its
-# slope, which you can compute from the value. The function must not overflow at `a = -1000` or `a = 1000`.
+# **02.2** Write the logistic function $1 / (1 + e^{-a})$ as a rule for `op`. The argument $a$ is a float. Return a
+# pair: the value, and a tuple with the slope, which you can compute from the value. The absolute and the relative
+# tolerance are $10^{-12}$ for the value and $10^{-9}$ for the slope. The function must not overflow at `a = -1000` or
+# `a = 1000`.
 
 
 # %%
@@ -456,8 +459,8 @@ def logistic(a):
 check("02.2", logistic)
 
 # %% [markdown]
-# **02.3** Find the order without ids. Return a list of `y` and all Values from which it was computed, each of them
-# once, and each before its parents. Use only `parents`: the Values of the grader have no `id`.
+# **02.3** Find the order without ids. `y` is a Value. Return a list of `y` and all Values from which `y` was computed.
+# Each Value appears once, and before its parents. Use only `parents`: the Values of the grader have no `id`.
 
 
 # %%
@@ -469,10 +472,10 @@ def order(y):
 check("02.3", order)
 
 # %% [markdown]
-# **02.4** Several results. `ys` is a list of results, `weights` a list of numbers, one for each result, and `xs` a list
-# of Values. Return a list of numbers: the gradient of $w_1 y_1 + w_2 y_2 + \dots$ with respect to each of `xs`. Do not
-# create new Values: start the backward pass with the weights. One of the `ys` may have been computed from another, or
-# appear twice.
+# **02.4** Compute gradients of several results. `ys` is a list of Values, `weights` is a list with one float per
+# result, and `xs` is a list of Values. Return a list of numbers: the gradient of $w_1 y_1 + w_2 y_2 + \dots$ with
+# respect to each of `xs`, with an absolute or relative error of at most $10^{-9}$. Do not create new Values: start the
+# backward pass with the weights. One of the `ys` may have been computed from another, or appear twice.
 
 
 # %%

@@ -14,9 +14,9 @@
 # %% [markdown]
 # # 03 · Seeing the graph
 #
-# A program that computes with Vars records a graph. In notebook 02 you built one; here you inspect minigrad's graph.
-# You see it as a picture, as a backward pass step by step, as a list of saved values, and as an answer to "why is my
-# gradient `None`?". It takes twenty minutes.
+# A program that computes with Vars records a graph. In notebook 02 you built a graph of numbers; here you inspect
+# minigrad's graph. You see the graph as a picture, as a backward pass step by step, as a list of saved values, and as
+# an answer to "why is my gradient `None`?". The notebook takes twenty minutes.
 #
 # **One idea:** a wrong gradient has its cause at one op, and the graph shows you this op. **One bug:** a connection in
 # the graph that was cut without an error message. **One check:** after the fix, the gradient exists and agrees with
@@ -95,8 +95,9 @@ print(mg.viz.step(loss))
 
 # %% [markdown]
 # `shift` is one number that was added to three numbers; this is called *broadcasting*. So `shift` was used three times,
-# and its gradient is the sum of three gradients: `sum(ȳ, to=())`. The same happens wherever a small tensor is combined
-# with a larger one. Step 1 is the opposite case: `spread` passes the gradient of a sum to each of its terms.
+# and its gradient is the sum of three gradients: `sum(ȳ, to=())`. A gradient is summed in this way wherever a small
+# tensor is combined with a larger tensor. Step 1 is the opposite case: `spread` passes the gradient of a sum to each of
+# its terms.
 #
 # The stepper does not change the program: no `.grad` has been written, and the graph is still complete. Now run
 # `backward` itself. The gradients equal those of the stepper:
@@ -107,8 +108,8 @@ print(loss.backward())
 # %% [markdown]
 # ## 3. Saved values, and when they are freed
 #
-# A graph needs memory: its saved values exist until a backward pass uses them. `mg.tape` lists them. Memory is
-# allocated in blocks of 64 bytes, so three float64 numbers need one block, and so would eight. The last `mul` saves
+# A graph needs memory: its saved values exist until a backward pass uses them. `mg.tape` lists the saved values. Memory
+# is allocated in blocks of 64 bytes, so three float64 numbers need one block, and so would eight. The last `mul` saves
 # `error` for both of its operands, but stores it once. The summary lists further memory "for pictures": ops of at most
 # six elements also store their operands, so that graphs can show values. (Under `mg.debug()`, section 4, the empty
 # columns contain times. *Checkpointing*, in the last line, computes values again instead of saving them; chapter 07
@@ -226,7 +227,7 @@ for frame in mg.viz.step(root_of_positive(x_bad)).frames:
         print(f"{frame.title:5} passes to {share.name:5} {share.text} = {share.value['text']}")
 
 # %% [markdown]
-# The fix is a second `where` around the operand. You write it in exercise 03.3.
+# The fix is a second `where` around the operand of the root. You write this fix in exercise 03.3.
 #
 # ## 6. The bug
 #
@@ -322,9 +323,9 @@ except mg.testing.GradcheckError as error:
 #
 # `hint("03.1")` prints a hint; a second call prints a larger one.
 #
-# **03.1** Read a graph yourself. `y` is a tensor that was computed from Vars, or a Var. Which Vars would a backward
-# pass from `y` reach? Return their names as a set. `y.op` is `None` for a Var; a parent is a `BackpropOp`, a Var, or
-# `None`.
+# **03.1** Read a graph yourself. `y` is a tensor that was computed from Vars, or a Var. Return the names of the Vars
+# that a backward pass from `y` would reach, as a set of strings. `y.op` is `None` for a Var; a parent is a
+# `BackpropOp`, a Var, or `None`.
 
 # %%
 from minigrad.learning.grading import check, hint
@@ -339,7 +340,9 @@ check("03.1", reached)
 
 # %% [markdown]
 # **03.2** This function scales the elements of a one-dimensional tensor `x` to the range from 0 to 1. It cuts the graph
-# at two points. Fix the function. (Tensors have `amin()` and `amax()`.)
+# at two points. Fix the function: return a tensor of the shape of `x`, whose gradient includes the paths through the
+# minimum and the maximum. The absolute and the relative tolerance are $10^{-9}$ for the values and $10^{-6}$ for the
+# gradient. (Tensors have `amin()` and `amax()`.)
 #
 # ```python
 # def scaled(x):
@@ -357,8 +360,9 @@ def scaled(x):
 check("03.2", scaled)
 
 # %% [markdown]
-# **03.3** Return the root of each positive element of a tensor, and 0 for the other elements. The gradient must be 0
-# where the value is 0, without a `nan`.
+# **03.3** Return the root of each positive element of `x`, a float64 tensor of one dim, and 0 for the other elements.
+# The gradient must be 0 where the value is 0, without a `nan`. The absolute and the relative tolerance are $10^{-9}$
+# for the values and $10^{-6}$ for the gradient.
 
 
 # %%
@@ -370,9 +374,9 @@ def safe_root(x):
 check("03.3", safe_root)
 
 # %% [markdown]
-# **03.4** Two losses `a` and `b` were computed from `x` and share a part of the graph. Return a pair: the gradient of
-# `a` with respect to `x`, and the gradient of `b` with respect to `x`. They must not be added, and no error may be
-# raised.
+# **03.4** Separate two gradients. The scalar losses `a` and `b` were computed from the Var `x` and share a part of the
+# graph. Return a pair: the gradient of `a` with respect to `x`, and the gradient of `b` with respect to `x`. The two
+# gradients must not be added, and no error may be raised. The absolute and the relative tolerance are $10^{-9}$.
 
 
 # %%

@@ -16,8 +16,8 @@
 #
 # From here on you will write rules for gradients, and some rules will be wrong. A wrong rule does not crash the
 # program: the network only learns less well. So you need a checker, and you need to know its limits: which errors it
-# finds, which errors it misses, and which correct rules it rejects. You build one, and then find nine wrong rules among
-# fourteen functions. It takes twenty-five minutes.
+# finds, which errors it misses, and which correct rules it rejects. You build a checker, and then find nine wrong rules
+# among fourteen functions. The notebook takes twenty-five minutes.
 #
 # **One idea:** a rule and a *finite difference* (nudging) compute the same number in two ways, and the pattern of their
 # differences shows the cause. **One bug:** a checker that accepts wrong rules. **One check:** plant mistakes, and count
@@ -103,9 +103,9 @@ for rule in rules:
     print(f"{rule.__name__:16} error {error_of(softmax, rule, x, np.ones(3)):.1e}")
 
 # %% [markdown]
-# All four rules pass, although three are wrong. The reason is the number that we check. The results of softmax have the
-# sum 1 for every $x$. So their sum has the gradient 0, and every rule that returns 0 for equal weights is right *for
-# this number*. A checker needs weights for which a wrong rule is not right by accident. Draw them at random:
+# All four rules pass, although three are wrong. The reason is the weighted sum that we check. The results of softmax
+# have the sum 1 for every $x$. So their sum has the gradient 0, and every rule that returns 0 for equal weights is
+# right *for this number*. A checker needs weights for which a wrong rule is not right by accident. Draw them at random:
 
 # %%
 for rule in rules:
@@ -252,10 +252,10 @@ kinked = np.array([-1.0, 0.0, 2.0])
 print("rule", (kinked > 0) * 1.0, " finite difference", numeric(lambda x: np.maximum(x, 0), np.ones(3), kinked))
 
 # %% [markdown]
-# The rule is right, but 0.5 is neither of the two slopes. So a checker must not compare at a kink. It can detect one:
-# compute the slopes on both sides; if they differ, and still differ as the step shrinks, the point is a kink.
-# minigrad's checker then moves the point a little to the left and to the right, and compares on both sides. Its report
-# mentions this, because nothing was compared at the kink itself:
+# The rule is right, but 0.5 is neither of the two slopes. So a checker must not compare at a kink. To detect a kink, a
+# checker computes the slopes on both sides. If these slopes differ, and still differ as the step shrinks, the point is
+# a kink. minigrad's checker then moves the point a little to the left and to the right, and compares on both sides. The
+# report mentions the kink, because nothing was compared at the kink itself:
 
 # %%
 print(mg.testing.gradcheck(mg.relu, mg.Var(kinked, dtype=f64)))
@@ -373,8 +373,8 @@ check("04.1", holds)
 
 # %% [markdown]
 # **04.2** Find the wrong rules. `PATIENTS` contains fourteen functions, each with one rule per operand.
-# `PATIENTS["cube"].operand(0)` returns `f, rule, x` for its first operand: the arguments of your checker. Which
-# patients have a wrong rule? Assign their names to `wrong_ones`, as a list or set. (Some points are at kinks.)
+# `PATIENTS["cube"].operand(0)` returns `f, rule, x` for the first operand of `cube`: the arguments of your checker.
+# Which patients have a wrong rule? Assign their names to `wrong_ones`, as a list or set. (Some points are at kinks.)
 
 # %%
 from minigrad.learning.exercises.patients import PATIENTS, show
@@ -400,9 +400,10 @@ diagnosis = ...  # write it here
 check("04.3", diagnosis)
 
 # %% [markdown]
-# **04.4** Fix three of the wrong rules. Each rule takes the incoming gradient `g`, with the shape of the result, and
-# the operands. It returns a tuple with one gradient per operand, of the operand's shape. It must work for all shapes
-# that the function accepts. `pick` uses the indices `INDEX`, which are in `minigrad.learning.exercises.patients` too.
+# **04.4** Write right rules for `centre`, `add_bias` and `pick`, three of the wrong patients. Each rule takes the
+# incoming gradient `g`, with the shape of the result, and the operands. It returns a tuple with one gradient per
+# operand, of the operand's shape. It must work for all shapes that the function accepts. `pick` uses the indices
+# `INDEX`, which are in `minigrad.learning.exercises.patients` too.
 
 
 # %%
@@ -422,9 +423,9 @@ check("04.4", {"centre": centre_rule, "add_bias": add_bias_rule, "pick": pick_ru
 
 # %% [markdown]
 # **04.5** Write the check without a step. `push(v)` takes an array of shape `(n,)` and returns $Jv$, of shape `(m,)`.
-# `pull(u)` takes an array of shape `(m,)` and should return $J^\mathsf{T} u$, of shape `(n,)`. Return whether they are
-# transposes of each other, up to rounding. Judge a difference relative to the size of the terms in the sums, because
-# all elements of a matrix may be small.
+# `pull(u)` takes an array of shape `(m,)` and should return $J^\mathsf{T} u$, of shape `(n,)`. Return True if `pull` is
+# the transpose of `push`, up to rounding, and False otherwise. Judge a difference relative to the size of the terms in
+# the sums, because all elements of a matrix may be small.
 
 
 # %%

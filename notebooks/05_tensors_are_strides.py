@@ -89,8 +89,8 @@ print(mg.viz.layout(a[:, ::2]))
 mg.viz.layout(a.flip(1))
 
 # %% [markdown]
-# All of this is a few lines. Here is a view of your own; it has no elements, only a shape, strides and an offset. The
-# loop below compares its positions with those of minigrad's views.
+# These views need only a few lines of code. Here is a class of views; a view has no elements, only a shape, strides and
+# an offset. The loop below compares its positions with those of minigrad's views.
 
 # %%
 from dataclasses import dataclass
@@ -136,9 +136,9 @@ tall = row.expand(3, 4)
 mg.viz.layout(tall)
 
 # %% [markdown]
-# Twelve elements, four positions. This is *broadcasting*: in `a + row` the loop runs over the shape `(3, 4)` for both
-# operands, and the strides of `row` are `(0, 1)`. So a row can be added to a matrix of any height, and needs no new
-# memory:
+# The twelve elements use four positions. This is *broadcasting*: in `a + row` the loop runs over the shape `(3, 4)` for
+# both operands, and the strides of `row` are `(0, 1)`. So a row can be added to a matrix of any height, and needs no
+# new memory:
 
 # %%
 huge = row.expand(1_000_000, 4)
@@ -154,7 +154,7 @@ windows = mg.arange(6).unfold(0, 3, 1)
 print(mg.viz.layout(windows))
 
 # %% [markdown]
-# `x2` and `x3` mark positions that two or three elements share. Section 6 needs this.
+# `x2` and `x3` mark positions that two or three elements share. Section 6 uses such shared positions.
 #
 # ## 4. When a reshape must copy
 #
@@ -167,9 +167,9 @@ print("positions of a:  ", positions(a))
 print("positions of a.T:", positions(a.T))
 
 # %% [markdown]
-# The positions of `a.T` begin with 0, 4, 8, 1. No single stride produces this sequence. In this case `reshape` copies,
-# and `view` raises an error. After a `reshape`, compare the storages if you need to know whether you have a view or a
-# copy.
+# The positions of `a.T` begin with 0, 4, 8, 1. No single stride produces this sequence. For such a tensor, `reshape`
+# copies, and `view` raises an error. After a `reshape`, compare the storages if you need to know whether you have a
+# view or a copy.
 
 # %%
 print("a.reshape(12) shares memory:  ", a.reshape(12).storage is a.storage)
@@ -181,9 +181,10 @@ except mg.MinigradError as error:
 
 # %% [markdown]
 # The rule: two neighbouring dimensions can be merged if a full run through the right one ends where the next step of
-# the left one begins, that is, if `stride[left] == size[right] * stride[right]`. For `a` that is `4 == 4 * 1`, for
-# `a.T` it is `1 == 3 * 4`, which fails. A tensor does not have to be contiguous for this. Every second column of `a`
-# leaves gaps, but all gaps have the same size, so one stride is enough.
+# the left one begins, that is, if `stride[left] == size[right] * stride[right]`. For `a` this condition is
+# `4 == 4 * 1`, which is true. For `a.T` the condition is `1 == 3 * 4`, which is false. A tensor that is not contiguous
+# can satisfy the condition too. Every second column of `a` leaves gaps, but all gaps have the same size, so one stride
+# is enough.
 
 # %%
 every_second = a[:, ::2]
@@ -263,9 +264,9 @@ print([x.tolist() for x in first_row])
 
 # %% [markdown]
 # You did not get 1, 2, 3. `weights[0]` is a view: it contains positions, not values. All three entries of the list
-# refer to the same three positions, and show the values that are there *now*. They were read too late. Another mistake
-# is a write that changes too many elements. Here we want to change only a copy of the first two elements, but we change
-# the matrix:
+# refer to the same three positions, and show the values that are there *now*. The values were read too late. Another
+# mistake is a write that changes too many elements. Here we want to change only a copy of the first two elements, but
+# we change the matrix:
 
 # %%
 table = mg.zeros(2, 3)
@@ -299,7 +300,8 @@ print(trap.tolist())
 
 # %% [markdown]
 # **The fix.** Values that you want to keep, or to change alone, need their own memory. `clone()` always copies.
-# `contiguous()` is not enough here: it copies only if the layout is not contiguous, and `weights[0]` is.
+# `contiguous()` is not enough here: it copies only if the layout is not contiguous, but the layout of `weights[0]` is
+# contiguous.
 
 # %%
 weights = mg.zeros(2, 3)
@@ -315,8 +317,8 @@ print(noise.tolist())
 
 # %% [markdown]
 # **The check.** Before a write, answer two questions by counting positions. *Do elements of this tensor share a
-# position?* If they do, there are fewer positions than elements. *Does this tensor share positions with another one?*
-# If it does, both have the same storage, and some positions are in both.
+# position?* If they do, there are fewer positions than elements. *Does this tensor share positions with another
+# tensor?* If it does, both tensors have the same storage, and some positions belong to both tensors.
 
 
 # %%
@@ -358,8 +360,8 @@ print("overlap:   ", layout.may_overlap_itself(), windows.layout.may_overlap_its
 # Write your answer, then run the cell: `check` reports the result. `hint("05.1")` prints a hint, and a larger one at
 # each further call. In all exercises `shape` and `strides` are tuples of integers.
 #
-# **05.1** Compute the position of the element at `index` in the buffer. Return an integer. A tensor without dimensions
-# has the index `()`.
+# **05.1** Compute the position of the element at `index` in the buffer. `index` and `strides` are tuples of integers,
+# and `offset` is an integer. Return an integer. A tensor without dimensions has the index `()`.
 
 # %%
 from minigrad.learning.grading import check, hint
@@ -373,7 +375,8 @@ def position(strides, offset, index):
 check("05.1", position)
 
 # %% [markdown]
-# **05.2** Flip dimension `dim`. Return the new strides, as a tuple, and the new offset. (No dimension is empty.)
+# **05.2** Flip dimension `dim` of a tensor with `shape`, `strides` and `offset`. Return the new strides, as a tuple,
+# and the new offset. (No dimension is empty.)
 
 
 # %%
@@ -399,8 +402,8 @@ def broadcast_strides(shape, strides, target):
 check("05.3", broadcast_strides)
 
 # %% [markdown]
-# **05.4** Can a tensor be reshaped to one row without a copy? Return True or False. Ignore dimensions of size 1: their
-# stride is never used. (No dimension is empty.)
+# **05.4** Can a tensor with `shape` and `strides` be reshaped to one row without a copy? Return True or False. Ignore
+# dimensions of size 1: the stride of such a dimension is never used. (No dimension is empty.)
 
 
 # %%

@@ -83,8 +83,8 @@ print("<J'u, v> =", (back(u)[0] * v).sum().item())
 
 # %% [markdown]
 # The two numbers agree in about nine digits, which is the accuracy of a difference quotient. `mg.func.jvp` computes
-# $Jv$ without finite differences; notebook 08 explains how. With it, the check of a rule is a few lines. `rule`
-# receives the incoming gradient, the output and the operands, and returns one gradient per operand.
+# $Jv$ without finite differences; notebook 08 explains how. With `mg.func.jvp`, the check of a rule is a few lines.
+# `rule` receives the incoming gradient, the output and the operands, and returns one gradient per operand.
 
 
 # %%
@@ -125,8 +125,8 @@ declared(mg.Var(normal(2, 3)).exp())
 #
 # For $y_i = a_i b_i$ there are two Jacobians, and both are diagonal: $\partial y_i / \partial a_j$ is $b_i$ for $i = j$
 # and 0 otherwise. So $\bar a_i = \bar y_i b_i$ and $\bar b_i = \bar y_i a_i$. The quotient $y_i = a_i / b_i$ (with
-# $b_i \ne 0$) has the derivatives $1 / b_i$ and $-a_i / b_i^2$. minigrad writes the second one as $-y_i / b_i$. The
-# value is the same, but $b_i^2$ can overflow or underflow where $y_i / b_i$ does not:
+# $b_i \ne 0$) has the derivatives $1 / b_i$ and $-a_i / b_i^2$. minigrad computes the second derivative as
+# $-y_i / b_i$. Both formulas have equal values, but $b_i^2$ can overflow or underflow where $y_i / b_i$ does not:
 
 # %%
 a, b = mg.Var(normal(2, 3)), mg.Var(normal(2, 3))
@@ -139,7 +139,7 @@ print(check_rule(lambda a, b: a / b, lambda g, y, a, b: [g / b, -g * a / (b * b)
 # ## 4. Broadcasting: many uses, one sum
 #
 # In $y_{ij} = a_{ij} + b_j$ the row $b$ is used once for each $i$. In notebook 02 a value that is used twice receives
-# the sum of both gradients. The index notation leads to the same result:
+# the sum of both gradients. The index notation leads to this sum too:
 #
 # $$\bar b_q = \sum_{ij} \bar y_{ij} \frac{\partial y_{ij}}{\partial b_q} = \sum_{ij} \bar y_{ij}\, \delta_{jq}
 # = \sum_i \bar y_{iq} .$$
@@ -155,7 +155,7 @@ declared(row.expand(2, 3))
 print(check_rule(lambda b: b.expand(2, 3), lambda g, y, b: [g.sum(0)], normal(3)))
 
 # %% [markdown]
-# This holds for every op that broadcasts, so minigrad's rules leave it out. The declaration of `add` is
+# Every op that broadcasts needs this sum, so minigrad's rules leave it out. The declaration of `add` is
 # `vjp=(lambda g: g, lambda g: g)`, and the engine sums the result of each rule to the shape of the operand. In the
 # printed formula this is `to=(3,)`.
 
@@ -184,16 +184,16 @@ print(check_rule(lambda x: x.mean(1), lambda g, y, x: [(g / 4).reshape(2, 1).exp
 #
 # $$\bar a_{pq} = \sum_{ik} \bar y_{ik} \delta_{ip} b_{qk} = \sum_k \bar y_{pk} b_{qk} = (\bar y b^\top)_{pq} ,$$
 #
-# and in the same way $\bar b = a^\top \bar y$. The shapes lead to the same formula: there is no other product of
-# $(2, 4)$ and $(3, 4)$ with the shape $(2, 3)$.
+# and a similar sum gives $\bar b = a^\top \bar y$. The shapes alone lead to these formulas too: there is no other
+# product of $(2, 4)$ and $(3, 4)$ with the shape $(2, 3)$.
 
 # %%
 declared(mg.Var(normal(2, 3)) @ mg.Var(normal(3, 4)))
 print(check_rule(lambda a, b: a @ b, lambda g, y, a, b: [g @ b.T, a.T @ g], normal(2, 3), normal(3, 4)))
 
 # %% [markdown]
-# But shapes do not always decide. For square matrices $\bar y b$ has the right shape as well. The check finds the
-# mistake:
+# But shapes do not always determine the formula. For square matrices $\bar y b$ has the right shape as well. The check
+# finds the mistake:
 
 # %%
 print(check_rule(lambda a, b: a @ b, lambda g, y, a, b: [g @ b, a.T @ g], normal(3, 3), normal(3, 3)))
@@ -290,8 +290,9 @@ print(f"trained: error {error(w, b, inputs, targets):.2g}")
 print(f"tested:  error {error(w, b, test_inputs, test_targets):.2g}")
 
 # %% [markdown]
-# Look at the first line. The targets contain noise with standard deviation 0.3, which no linear model can predict. Yet
-# the error is about $10^{-13}$ and still falling! On the other eight examples it is large. Do you see why?
+# Look at the first line of the output. The targets contain noise with standard deviation 0.3, which no linear model can
+# predict. Yet the error is about $10^{-13}$ and still falling! On the other eight examples the error is large. Do you
+# see why?
 
 # %%
 print("b has shape", b.shape)
@@ -356,7 +357,7 @@ print(mg.testing.gradcheck(lambda a, b: (a @ b).softmax(1), (mg.Var(normal(2, 3)
 # not use `backward` or `mg.grad`: the grader does not detect them, but you would learn nothing.
 #
 # **06.1** An operand of `shape` was broadcast, and `g` is the gradient of the broadcast result. Return the gradient of
-# the operand, a tensor of `shape`.
+# the operand, a tensor of `shape`. The absolute and the relative tolerance are $10^{-9}$.
 
 # %%
 from minigrad.learning.grading import check, hint
@@ -371,8 +372,8 @@ check("06.1", summed_to)
 
 # %% [markdown]
 # **06.2** Write the rule of $y_{ik} = \sum_j a_{ij} b_{kj}$, which is `a @ b.T`: a linear layer with one row of weights
-# per output. `a` has shape (n, k), `b` has shape (m, k), and `g` has shape (n, m). Return the gradients of `a` and `b`,
-# as a tuple.
+# per output. `a` has shape (n, k), `b` has shape (m, k), and `g` has shape (n, m). Return a tuple: the gradient of `a`,
+# and the gradient of `b`. The absolute and the relative tolerance are $10^{-9}$.
 
 
 # %%
@@ -386,7 +387,8 @@ check("06.2", linear_rule)
 # %% [markdown]
 # **06.3** Write the rule of $y_k = x_{k\,p_k}$: one element is read from each row, in the column that `p` specifies.
 # The loss of a classifier reads the probability of the right class in this way. `g` and `p` have one entry per row of
-# `x`; `p` contains integers. Return the gradient of `x`, a tensor of `shape`.
+# `x`; `p` contains integers. Return the gradient of `x`, a tensor of `shape`. The absolute and the relative tolerance
+# are $10^{-9}$.
 
 
 # %%
@@ -399,8 +401,8 @@ check("06.3", picked_rule)
 
 # %% [markdown]
 # **06.4** $y_i = x_i - \ln \sum_k e^{x_k}$, the logarithm of a softmax. Find $\partial y_i / \partial x_j$, then the
-# rule. Your rule may use only `g` and $y$, not $x$. Both have shape (rows, n), and each row is one softmax. Return the
-# gradient of `x`, of the same shape.
+# rule. Your rule may use only `g` and $y$, not $x$. `g` and $y$ have shape (rows, n), and each row is one softmax.
+# Return the gradient of `x`, of shape (rows, n). The absolute and the relative tolerance are $10^{-9}$.
 
 
 # %%

@@ -14,9 +14,10 @@
 # %% [markdown]
 # # 07 · The tensor engine
 #
-# Notebook 02 built an engine for single numbers. minigrad's engine does the same with tensors, and must solve three
-# more problems: which values to save and for how long, how to detect that a saved value was overwritten, and how much
-# memory the saved values need. You rebuild the backward pass on minigrad's own nodes, break it, and fix it.
+# Notebook 02 built an engine for single numbers. minigrad's engine computes gradients of tensors by the same method,
+# and must solve three more problems: which values to save and for how long, how to detect that a saved value was
+# overwritten, and how much memory the saved values need. You rebuild the backward pass on minigrad's own nodes, break
+# it, and fix it.
 #
 # **One idea:** a node saves the values that its rules need in the backward pass. **One bug:** an in-place write that
 # changes a saved value, first without an error, then with one. **One check:** version counters.
@@ -95,9 +96,9 @@ for v in (x, w):
     print(v.name, found[v.id].tolist(), reference[v].tolist())
 
 # %% [markdown]
-# In [engine.py](../minigrad/autodiff/engine.py), the functions `reachable` and `pull_back` do the same. They also add
-# in place where no other tensor shares the sum, run hooks, support ops with several results, follow only the paths to
-# inputs that require a gradient, and free the saved values after use. You can see the last point. Above,
+# In [engine.py](../minigrad/autodiff/engine.py), the functions `reachable` and `pull_back` follow these steps. They
+# also add in place where no other tensor shares the sum, run hooks, support ops with several results, follow only the
+# paths to inputs that require a gradient, and free the saved values after use. You can see the last point. Above,
 # `retain_graph=True` prevented it. Without this argument, the saved values are gone after the pass:
 
 # %%
@@ -218,9 +219,9 @@ print("written by minigrad:", spoiled(loss))
 print("written by NumPy:   ", spoiled(total_loss(w, into_the_buffer)))
 
 # %% [markdown]
-# The operand of the first product was overwritten; that of the second product was not. minigrad cannot see writes that
-# NumPy makes; `gradcheck` can find their effect. But which line of your program wrote? Under `mg.debug()` the write
-# itself raises an error, at its own line, and the message names the op that needs the value:
+# The operand of the first product was overwritten; the operand of the second product was not. minigrad cannot see
+# writes that NumPy makes; `gradcheck` can find their effect. But which line of your program wrote? Under `mg.debug()`
+# the write itself raises an error, at its own line, and the message names the op that needs the value:
 
 # %%
 with mg.debug():
@@ -256,8 +257,8 @@ for name in ("tanh", "exp", "sin", "neg"):
     print(f"{name:5} output overwritten:", spoiled(h) or f"fine, gradient {mg.grad(h.sum(), x).tolist()}")
 
 # %% [markdown]
-# minigrad refuses to write to a Var, since such a write is often a mistake. A training step does intend the write, so
-# it is under `no_grad`. Do not place it between a forward pass and its backward pass:
+# minigrad refuses to write to a Var, since such a write is often a mistake. A training step does intend to write to its
+# Vars, so it runs under `no_grad`. Do not place a training step between a forward pass and its backward pass:
 
 # %%
 loss = (w * w).sum()
@@ -383,7 +384,7 @@ check("07.1", order)
 # %% [markdown]
 # **07.2** Compute the gradient of the sum of `y` with respect to a Var `x`. Use `node.pull`; do not use `backward` or
 # `mg.grad`. Begin with a gradient of ones for `y`. Return a tensor with the shape of `x`: zeros if `y` does not depend
-# on `x`.
+# on `x`. The absolute and the relative tolerance are $10^{-5}$.
 
 
 # %%
@@ -397,7 +398,8 @@ check("07.2", my_grad)
 # %% [markdown]
 # **07.3** Clip a gradient by its norm. Register a hook on the tensor `h`. If the norm of the gradient (the root of the
 # sum of its squares) is larger than `limit`, a positive number, the hook scales the gradient to the norm `limit`.
-# Otherwise the gradient stays unchanged. Return the result of `register_hook`.
+# Otherwise the gradient stays unchanged. Return the result of `register_hook`. The absolute and the relative tolerance
+# are $10^{-5}$.
 
 
 # %%
@@ -424,7 +426,8 @@ check("07.4", held)
 # %% [markdown]
 # **07.5** A network is a list of functions; each takes a tensor and returns a tensor. Run the network on the tensor `h`
 # in pieces of `size` functions, each piece in one checkpoint. The last piece may be shorter. Return the result of the
-# last function.
+# last function. A call runs each function once, and the backward pass runs each function once more. The absolute and
+# the relative tolerance are $10^{-5}$.
 
 
 # %%

@@ -16,7 +16,7 @@
 #
 # So far derivatives were computed backwards, from the result to the inputs. They can also be computed together with the
 # values, from the inputs to the result. This is *forward mode*. Its code is shorter, and you can derive reverse mode
-# from it by reversing a list. The chapter takes about twenty-five minutes.
+# from it by reversing a list. The notebook takes about twenty-five minutes.
 #
 # **One idea:** each value is stored together with its derivative. **One bug:** two nested derivatives that confuse
 # their slopes. **One check:** the identity $\langle u, Jv\rangle = \langle J^{\mathsf T}u, v\rangle$. It needs no step
@@ -129,13 +129,13 @@ print(derivative(lambda x: x * derivative(lambda y: x + y, 1.0), 1.0))
 # %% [markdown]
 # The result is 2 instead of 1. The inner `derivative` sets $y = 1 + 1\varepsilon$, and the outer one has set
 # $x = 1 + 1\varepsilon$. Their sum is $2 + 2\varepsilon$, and the inner `derivative` returns the whole 2 as the slope
-# with respect to $y$. But half of it is a slope with respect to $x$. Two derivatives share one $\varepsilon$.
+# with respect to $y$. But half of this slope is a slope with respect to $x$. Two derivatives share one $\varepsilon$.
 #
-# This is called *perturbation confusion*. It raises no error. The fix: each derivative gets its own epsilon. We number
-# the derivatives as they start, so an inner one has a larger number. When dual numbers of two derivatives meet in one
-# operation, the inner derivative is handled first. It treats a dual number of the outer derivative as a constant, and
-# stores it unchanged in its value or its slope. The value of an inner dual number can therefore be an outer dual
-# number.
+# This bug is called *perturbation confusion*. It raises no error. The fix: each derivative gets its own epsilon. We
+# number the derivatives as they start, so an inner derivative has a larger number than an outer derivative. When dual
+# numbers of two derivatives meet in one operation, the inner derivative is handled first. It treats a dual number of
+# the outer derivative as a constant, and stores it unchanged in its value or its slope. The value of an inner dual
+# number can therefore be an outer dual number.
 
 
 # %%
@@ -328,8 +328,8 @@ print("matrix H @ v", (mg.func.hessian(valley)(x) @ v).tolist())
 
 # %% [markdown]
 # `mg.func.hvp` returns the same product by another method: it computes the gradient of $\langle\nabla f, v\rangle$,
-# which is reverse over reverse mode. (In the measurements of [decision 025](../docs/decisions/025-transforms.md) it was
-# the faster one.) How much time does the full matrix cost?
+# which is reverse over reverse mode. (In the measurements of [decision 025](../docs/decisions/025-transforms.md),
+# reverse over reverse was the faster method.) How much time does the full matrix cost?
 
 # %%
 sizes, products, matrices = [10, 50, 200, 400], [], []
@@ -463,8 +463,8 @@ except mg.testing.GradcheckError as error:
 
 # %% [markdown]
 # The two modes differ by a factor of 2, as the line with `NOT` shows. The identity cannot decide which mode is wrong;
-# the finite differences can. There is one limit: without `jvp=`, minigrad derives forward mode *from the wrong rule*.
-# Then both modes agree on a wrong number:
+# the finite differences can. The comparison has one limit: without `jvp=`, minigrad derives forward mode *from the
+# wrong rule*. Then both modes agree on a wrong number:
 
 
 # %%
@@ -488,7 +488,8 @@ except mg.testing.GradcheckError as error:
 # Write your answer, then run the cell: `check` reports the result. `hint("08.1")` prints a hint, and a larger one at
 # each further call.
 #
-# **08.1** Divide two dual numbers. `a` and `b` are pairs (value, slope) of floats. Return the pair of the quotient.
+# **08.1** Divide two dual numbers. `a` and `b` are pairs (value, slope) of floats. Return the pair (value, slope) of
+# $a / b$. The absolute and the relative tolerance are $10^{-9}$.
 
 # %%
 from minigrad.learning.grading import check, hint
@@ -503,7 +504,8 @@ check("08.1", divided)
 
 # %% [markdown]
 # **08.2** Compute the Jacobian of `f` at the vector `x`, column by column, with `mg.func.jvp`. `f` returns a vector,
-# and all tensors are float64. Return a tensor of shape (outputs, inputs). Try it without reading `by_columns`.
+# and all tensors are float64. Return a tensor of shape (outputs, inputs). The absolute and the relative tolerance are
+# $10^{-9}$. Try to write the function without reading `by_columns`.
 
 
 # %%
@@ -516,8 +518,8 @@ check("08.2", jacobian)
 
 # %% [markdown]
 # **08.3** Compute the curvature of the scalar-valued function `f` at `x` along $v$, which is $v^{\mathsf T} H v$. `x`
-# and `v` are float64 vectors. Return a scalar tensor, right to nine digits. Do not build the Hessian, do not use finite
-# differences, and call `f` at most twice.
+# and `v` are float64 vectors. Return a scalar tensor. The absolute and the relative tolerance are $10^{-9}$. Do not
+# build the Hessian, do not use finite differences, and call `f` at most twice.
 
 
 # %%
@@ -532,7 +534,7 @@ check("08.3", curvature)
 # **08.4** Transpose a list. `lines` describes a derivative. Each line `(j, c, i)` means "add $c$ times slope $i$ to
 # slope $j$", and `push` runs the lines in order. Write `pull`, the transpose of `push`: a function of the lines and a
 # list `u` of floats, as long as `v`, so that $\langle u, \mathtt{push}(v)\rangle = \langle\mathtt{pull}(u), v\rangle$
-# for all $u$ and $v$.
+# for all $u$ and $v$. Return a list of floats. The absolute and the relative tolerance are $10^{-9}$.
 
 
 # %%

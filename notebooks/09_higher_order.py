@@ -16,7 +16,8 @@
 #
 # A gradient is computed by ordinary tensor code, so the gradient has a gradient too. This chapter has four
 # applications: keep the slope of a network near 1, find a minimum in a few steps, differentiate the solution of an
-# equation without its iterations, and fit a network to a differential equation. It takes about twenty-five minutes.
+# equation without its iterations, and fit a network to a differential equation. The notebook takes about twenty-five
+# minutes.
 #
 # **One idea:** the backward pass is an ordinary computation, so it can be recorded. **One bug:** a second derivative
 # that is missing without an error. **One check:** `gradgradcheck`, which compares second derivatives with finite
@@ -34,7 +35,7 @@ import minigrad as mg
 # ## 1. Record the backward pass
 #
 # The derivative of $x^3$ is $3x^2$, and the derivative of that is $6x$. `mg.grad` computes the first derivative. For
-# the second one, `mg.grad` must record its own operations: pass `create_graph=True`.
+# the second derivative, `mg.grad` must record its own operations: pass `create_graph=True`.
 
 # %%
 x = mg.Var([1.0, 2.0, 3.0], dtype="float64", name="x")
@@ -44,8 +45,8 @@ print("3x^2 =", first.tolist())
 # %% [markdown]
 # Here is the graph of `first`. You did not write these ops: the rules of `mul` multiplied and added, and minigrad
 # recorded these operations. (The constants are the incoming gradients of ones.) In
-# [engine.py](../minigrad/autodiff/engine.py) this takes one line of the function `walk`: `create_graph` switches
-# recording on or off while the rules run. This is enough for derivatives of every order.
+# [engine.py](../minigrad/autodiff/engine.py), the recording takes one line of the function `walk`: `create_graph`
+# switches recording on or off while the rules run. This line is enough for derivatives of every order.
 
 # %%
 mg.viz.graph(first)
@@ -69,7 +70,7 @@ plt.legend()
 plt.show()
 
 # %% [markdown]
-# Each derivative is a backward pass through the graph of the one before. `mg.tape` counts the ops:
+# Each derivative is a backward pass through the graph of the previous derivative. `mg.tape` counts the ops:
 
 # %%
 y = (2.0 * x).tanh()
@@ -83,10 +84,10 @@ for order in range(1, 7):
 #
 # ## 2. The bug: a penalty without a gradient
 #
-# A *critic* is a network $f$ that should return large numbers for points around 3, and small ones for points around 0.
-# Without a limit, training would make it steeper and steeper. So we add the penalty $(f' - 1)^2$ to the loss, at points
-# in between; it keeps the slope near 1. (Networks that generate images are trained with such a penalty: Gulrajani and
-# others, arXiv 1704.00028.) The penalty contains a derivative, and training needs the gradient of this derivative.
+# A *critic* is a network $f$ that should return large numbers near 3 and small numbers near 0. Without a limit,
+# training would make $f$ steeper and steeper. So we add the penalty $(f' - 1)^2$ to the loss, at points in between; the
+# penalty keeps the slope near 1. (Networks that generate images are trained with such a penalty: Gulrajani and others,
+# arXiv 1704.00028.) The penalty contains a derivative, and training needs the gradient of this derivative.
 
 
 # %%
@@ -249,7 +250,8 @@ plt.show()
 # %% [markdown]
 # Near the minimum, the number of correct digits doubles with each step. But each step has to compute $H$ and to solve a
 # linear system; with a million weights, $H$ does not fit into memory. (Products $Hv$ are possible, see chapter 08.) A
-# warning: Newton's method searches for a point where the gradient is 0. This may also be a maximum or a saddle point.
+# warning: Newton's method searches for a point where the gradient is 0. Such a point may also be a maximum or a saddle
+# point.
 #
 # ## 4. The derivative of a solution
 #
@@ -281,8 +283,8 @@ print("z =", z.item(), " one more round:", round_of(z, x).item())
 #
 # $$\frac{dz}{dx} = f_z \frac{dz}{dx} + f_x \qquad\text{so}\qquad \frac{dz}{dx} = \frac{f_x}{1 - f_z}$$
 #
-# where $f_z$ and $f_x$ are the partial derivatives, and $f_z \ne 1$. This takes two derivatives of *one* round, at the
-# solution. The plot compares the result with the gradient through 1, 2, 3, ... rounds:
+# where $f_z$ and $f_x$ are the partial derivatives, and $f_z \ne 1$. This formula needs two derivatives of *one* round,
+# at the solution. The plot compares the result with the gradient through 1, 2, 3, ... rounds:
 
 # %%
 f_z, f_x = mg.func.grad(round_of, argnums=(0, 1))(z, x)
@@ -404,7 +406,7 @@ except mg.testing.GradcheckError as error:
 # each further call. Results are compared with a tolerance of `1e-9` in 09.1 to 09.3, and of `1e-7` in 09.4.
 #
 # **09.1** Compute the second derivative of `f` at `x`, a `mg.Var` of shape () in float64. `f` returns a tensor of shape
-# (). Use `mg.grad` twice. Return a tensor of shape ().
+# (). Use `mg.grad` twice. Return a tensor of shape (). The absolute and the relative tolerance are $10^{-9}$.
 
 # %%
 from minigrad.learning.grading import check, hint
@@ -420,8 +422,8 @@ check("09.1", second)
 # %% [markdown]
 # **09.2** Write the penalty of section 2 for points with several coordinates. `x`, a `mg.Var`, has shape (points,
 # coordinates), and `critic(x)` has shape (points,). The slope at a point is the norm of the gradient at this point.
-# Return the mean of (slope - 1)², a tensor of shape (). Training needs its gradient with respect to the weights of the
-# critic.
+# Return the mean of (slope - 1)², a tensor of shape (). Training needs the gradient of the penalty with respect to the
+# weights of the critic, so the result must be differentiable. The absolute and the relative tolerance are $10^{-9}$.
 
 
 # %%
@@ -435,7 +437,7 @@ check("09.2", slope_penalty)
 # %% [markdown]
 # **09.3** Solve $f(x) = 0$ with Newton's method, where $f(x)$ and $x$ are vectors of the same length. Start at `x`, a
 # float64 tensor, and do eight steps. (The linear approximation of $f$ at $x$, with the Jacobian $J$, is zero at
-# $x - J^{-1}f(x)$.) Return the solution, a float64 tensor.
+# $x - J^{-1}f(x)$.) Return the solution, a float64 tensor. The absolute and the relative tolerance are $10^{-9}$.
 
 
 # %%
@@ -449,7 +451,7 @@ check("09.3", root)
 # %% [markdown]
 # **09.4** Differentiate a solution. `solve(x)` returns the $z$ with $g(z, x) = 0$; $z$, $x$ and $g(z, x)$ are float64
 # tensors of shape (). `solve` uses a method that cannot be differentiated. Return $dz/dx$ as a float or a tensor of
-# shape (), computed from the derivatives of `g` at the solution.
+# shape (), computed from the derivatives of `g` at the solution. The absolute and the relative tolerance are $10^{-7}$.
 
 
 # %%

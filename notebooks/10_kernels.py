@@ -16,7 +16,7 @@
 #
 # An op on tensors runs a loop, which is called a *kernel*. In this notebook you write some loops with Numba, divide one
 # among threads (and lose results), and read memory in a better order. Then you read the instructions that the processor
-# executes, for your own loops and for one of minigrad's ops. It takes twenty-five minutes.
+# executes, for your own loops and for one of minigrad's ops. The notebook takes twenty-five minutes.
 #
 # **One idea:** a kernel is a loop over positions in memory. **One bug:** two threads that add to the same element.
 # **One check:** NumPy returns the same result.
@@ -102,8 +102,8 @@ print("found:", found, " lost:", (right - found).sum(), "of", len(values), "on",
 # %% [markdown]
 # No error was raised, and each run may lose a different number of counts (with a single thread, none). Such a bug can
 # remain unnoticed for years. The fix: no two threads write to the same element. Divide the work into parts, give each
-# part its own row of counts, and add the rows at the end, in a fixed order. minigrad's sums work in the same way, so
-# their results do not depend on the number of threads.
+# part its own row of counts, and add the rows at the end, in a fixed order. minigrad's sums also add partial results in
+# a fixed order, so their results do not depend on the number of threads.
 
 
 # %%
@@ -272,8 +272,8 @@ check("10.1", position)
 
 # %% [markdown]
 # **10.2** Sum a matrix with arbitrary strides. `buffer` is a NumPy array of one dim; `shape` and `strides` are tuples
-# of two integers, and `offset` is an integer. Return the sum as a number. Use a loop over positions; NumPy views are
-# forbidden.
+# of two integers, and `offset` is an integer. Return the sum as a float. The absolute and the relative tolerance are
+# $10^{-6}$. Use a loop over positions; NumPy views are forbidden.
 
 
 # %%

@@ -16,7 +16,7 @@
 #
 # This notebook shows four ways to extend minigrad: a function of one element, a reduction, a `Function` with your own
 # backward, and a Numba loop inside a `Function`. Each takes a few lines, and each is checked by finite differences
-# (chapters 01 and 04). It takes twenty-five minutes.
+# (chapters 01 and 04). The notebook takes twenty-five minutes.
 #
 # **One idea:** an op is a function with a rule for its gradient; minigrad derives everything else. **One bug:** a rule
 # that lacks a term. **One check:** `gradcheck`, in reverse and forward mode, and for second derivatives.
@@ -69,8 +69,8 @@ print("forward mode:", value.item(), change.item())
 
 # %% [markdown]
 # `mg.viz.kernel` shows the code of the op at every level: the function, the loop around it, and the number of elements
-# that one instruction processes. In a notebook you can open LLVM's code and the assembly. The page shows the kernel of
-# the rule in the same way; because of `fuse=True`, it is one loop.
+# that one instruction processes. In a notebook you can open LLVM's code and the assembly. The page also shows the
+# kernel of the rule; because of `fuse=True`, the rule is one loop.
 
 # %%
 mg.viz.kernel(bent(mg.Var(x)))
@@ -78,8 +78,8 @@ mg.viz.kernel(bent(mg.Var(x)))
 # %% [markdown]
 # ## 2. The check
 #
-# `gradcheck` compares the rule with finite differences, and forward mode with the rule. `gradgradcheck` does the same
-# for the gradient, because the gradient is a function too: its derivative follows from the ops in `bent_rule`.
+# `gradcheck` compares the rule with finite differences, and forward mode with the rule. `gradgradcheck` compares second
+# derivatives with finite differences of the gradient. The second derivative follows from the ops in `bent_rule`.
 
 # %%
 point = mg.Var([-2.0, -0.5, 0.0, 3.0], dtype=mg.float64)
@@ -107,8 +107,8 @@ except mg.testing.GradcheckError as error:
 
 # %% [markdown]
 # The worst element is the third, where $x$ is 0: the rule returns 0, the finite difference is not 0. No factor converts
-# one to the other, so a *term* is missing. (The finite difference is not 1 because the incoming gradient is random; a
-# gradient of ones can hide mistakes.) You can also read the two rules as formulas:
+# 0 to the finite difference, so a *term* is missing. (The finite difference is not 1 because the incoming gradient is
+# random; a gradient of ones can hide mistakes.) You can also read the two rules as formulas:
 
 # %%
 for op in (bent, careless):
@@ -158,8 +158,8 @@ print("with respect to the centre:", grads[centre].tolist(), "which is the sum o
 # ## 5. A reduction
 #
 # A reduction is declared by a function of an accumulator and an element, and by an initial value (`identity`). Threads
-# and vector registers compute partial results, so the declaration also has a function that combines two of them. Here
-# it adds, because each partial result is a sum.
+# and vector registers compute partial results, so the declaration also has a function that combines two partial
+# results. In this example the function adds, because each partial result is a sum.
 
 
 # %%
@@ -191,8 +191,8 @@ print("gradcheck by rows:", bool(mg.testing.gradcheck(lambda m: energy(m, 1), ma
 # ## 6. A Function with your own backward
 #
 # Sometimes the gradient that you want is *not* the derivative. The derivative of rounding is 0 wherever it exists. To
-# train through it, you pass the gradient on as if rounding were the identity. This is the *straight-through estimator*.
-# In a `mg.Function` you write both the forward and the backward pass.
+# train through a rounding, you pass the gradient on as if rounding were the identity. This is the *straight-through
+# estimator*. In a `mg.Function` you write both the forward and the backward pass.
 
 
 # %%
@@ -283,7 +283,7 @@ print("second order:", bool(mg.testing.gradgradcheck(lambda x: Leak.apply(x, 0.5
 # ## Exercises
 #
 # **11.1** Write the VJP rule of $\log(\cosh x)$. `g` and `x` are tensors of the same shape; return the gradient with
-# respect to `x`. The gradient must be finite for large `x` too.
+# respect to `x`. The gradient must be finite for large `x` too. The absolute and the relative tolerance are $10^{-6}$.
 
 # %%
 from minigrad.learning.grading import check, hint
@@ -298,7 +298,8 @@ check("11.1", log_cosh_rule)
 
 # %% [markdown]
 # **11.2** Write the VJP rules of $f(x, w) = w\,x^2 + w^3$, element by element. `g`, `x` and `w` are tensors of the same
-# shape. Return a pair: the gradient with respect to `x`, and the gradient with respect to `w`.
+# shape. Return a pair: the gradient with respect to `x`, and the gradient with respect to `w`. The absolute and the
+# relative tolerance are $10^{-6}$.
 
 
 # %%
@@ -312,7 +313,7 @@ check("11.2", weighted_rules)
 # %% [markdown]
 # **11.3** Write the VJP rule of $\lVert x \rVert = \sqrt{\sum x_i^2}$ over all elements. `g` and the result `y` are
 # scalar tensors, and `x` has any shape. Return the gradient with respect to `x`. At $x = 0$ there is no derivative;
-# return 0 there, not `nan`.
+# return 0 there, not `nan`. The absolute and the relative tolerance are $10^{-6}$.
 
 
 # %%

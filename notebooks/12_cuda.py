@@ -34,8 +34,8 @@ print("device:", mg.cuda.get_device_name())
 #
 # Threads are grouped into *blocks*, and blocks into a *grid*. In a kernel, `cuda.threadIdx.x` is the index of the
 # thread in its block, `cuda.blockIdx.x` the index of the block, and `cuda.blockDim.x` the number of threads per block.
-# From these, each thread computes the index of the element that it works on. The kernel receives tensors as pointers to
-# their first elements, and sizes as integers. `square[3, 4]` launches 3 blocks of 4 threads.
+# From these three values, each thread computes the index of the element that it works on. The kernel receives tensors
+# as pointers to their first elements, and sizes as integers. `square[3, 4]` launches 3 blocks of 4 threads.
 
 
 # %%
@@ -52,9 +52,9 @@ square[3, 4](x, out, 10)
 print(out.tolist())
 
 # %% [markdown]
-# Three blocks of four threads are twelve threads, two more than there are elements. This is the reason for `if i < n`.
-# Without it, a GPU would write beyond the end of the tensor, into other memory. The simulator raises an error that
-# names the thread:
+# Three blocks of four threads are twelve threads, two more than there are elements. For this reason the kernel has the
+# line `if i < n`. Without this line, a GPU would write beyond the end of the tensor, into other memory. The simulator
+# raises an error that names the thread:
 
 
 # %%
@@ -125,10 +125,10 @@ print("sum of 0 to 59:", total.item(), "expected:", 59 * 60 / 2)
 # %% [markdown]
 # ## 4. A race, and how the simulator finds it
 #
-# This is the same kernel without the barrier inside the loop. A thread may read an element that another thread has not
-# written yet, or has already overwritten. On a GPU, the result is right most of the time, because groups of 32 threads
-# (*warps*) often run in step. The simulator records for each element which threads have accessed it since the last
-# barrier. If two threads access the same element and one of them writes, it raises an error.
+# The next kernel is the sum of section 3 without the barrier inside the loop. A thread may read an element that another
+# thread has not written yet, or has already overwritten. On a GPU, the result is right most of the time, because groups
+# of 32 threads (*warps*) often run in step. The simulator records for each element which threads have accessed it since
+# the last barrier. If two threads access the same element and one of them writes, the simulator raises an error.
 
 
 # %%
@@ -209,9 +209,9 @@ matmul[(2, 2), (4, 4)](left, right, product, m, k, n)
 print("equal to the CPU's product:", bool((product.cpu() == left.cpu() @ right.cpu()).all()))
 
 # %% [markdown]
-# Both barriers are needed. Because of the first, no thread uses a tile before all of its elements are copied. Because
-# of the second, no thread copies the next tile while other threads still use this one. Remove one of the barriers and
-# run the cell.
+# Both barriers are needed. Because of the first barrier, no thread uses a tile before all of its elements are copied.
+# Because of the second barrier, no thread copies the next tile while other threads still use this one. Remove one of
+# the barriers and run the cell.
 #
 # ## 6. The output of the compiler
 #

@@ -15,7 +15,7 @@
 # # 13 · Training a network
 #
 # In this notebook you train a network that reads handwritten digits. You write one layer and one optimizer by hand.
-# Then you replace both by `mg.nn` and `mg.optim`, and see that nothing changes. It takes twenty-five minutes.
+# Then you replace both by `mg.nn` and `mg.optim`, and see that nothing changes. The notebook takes twenty-five minutes.
 #
 # **One idea:** training is a loop of four lines. **One bug:** gradients that pile up, because the loop does not clear
 # them. **One check,** in two parts, before any long training. At the start, the loss is the logarithm of the number of
@@ -109,9 +109,9 @@ print(nn.summary(mlp(), images[:48]))
 # probabilities. The **loss** is the mean of $-\log p$ over all images, where $p$ is the probability of the right digit.
 # This loss is called **cross entropy**.
 #
-# **The first check.** An untrained network should assign the probability 1/10 to each of 10 classes. Its loss
-# is then $-\log\frac1{10} = \log 10$. Compute the loss before you train. If it is much larger, the network is *sure* of
-# wrong answers, because its weights are too large.
+# **The first check.** An untrained network should assign the probability 1/10 to each of 10 classes. Its loss is then
+# $-\log\frac1{10} = \log 10$. Compute the loss before you train. If the loss is much larger than $\log 10$, the network
+# is *sure* of wrong answers, because its weights are too large.
 
 # %%
 careless = mlp()
@@ -183,8 +183,9 @@ for step, (x, target) in enumerate(batches(1)):
 
 # %% [markdown]
 # `.grad` stores the *sum* of all gradients so far. This is intended: if a batch does not fit into memory, you process
-# it in parts, and the gradients of the parts add up. But then your program must clear `.grad` before the next batch.
-# Without that, each step goes along the sum of *all* gradients since the start, like a ball that never slows down.
+# it in parts, and the gradients of the parts add up. But then your program must clear `.grad` before the next batch. If
+# `.grad` is not cleared, each step goes along the sum of *all* gradients since the start, like a ball that never slows
+# down.
 #
 # The fix is one line, `optimizer.zero_grad()`:
 
@@ -246,8 +247,9 @@ def train(model, optimizer, data):
 # tensor itself.
 #
 # **The second check.** Train with one batch, again and again. If the network cannot learn 48 images by heart, the model
-# or the loop has a bug, and more data will not help. If it can, the gradient reaches the weights. This check is
-# necessary, but it is not sufficient: the wrong bias gradient of chapter 06 also passes this check.
+# or the loop has a bug, and more data will not help. If the network can learn this batch, the gradient reaches the
+# weights. This check is necessary, but it is not sufficient: the wrong bias gradient of chapter 06 also passes this
+# check.
 
 # %%
 model = mlp()
@@ -265,9 +267,9 @@ print(f"loss of the last batch: {by_ours[-1]:.5f} and {by_library[-1]:.5f}")
 print(f"largest difference in {len(by_ours)} steps: {max(abs(a - b) for a, b in zip(by_ours, by_library)):.0e}")
 
 # %% [markdown]
-# The rest is rounding. [rules.py](../minigrad/optim/rules.py) declares the formula of each optimizer in a few lines.
-# minigrad compiles it to one kernel, and one call of this kernel updates all parameters. So it is faster than your
-# loop.
+# The remaining differences are rounding errors. [rules.py](../minigrad/optim/rules.py) declares the formula of each
+# optimizer in a few lines. minigrad compiles it to one kernel, and one call of this kernel updates all parameters. So
+# `mg.optim.Adam` is faster than your loop.
 #
 # The result that matters is the **accuracy** on the held-out images: the share of images that the network reads
 # correctly.
@@ -351,8 +353,8 @@ print(f"training loss {loss:.4f}, held-out loss {curve[-1]:.2f}; its minimum was
 #
 # **13.1** Write the cross entropy by hand. `scores` has shape (n, classes), `truth` has shape (n,) and stores the right
 # class of each row as int64. Return the mean of $-\log$ of the probability of the right class, as a scalar tensor that
-# gradients flow through. Scores may be as large as 1000, so be careful with exponentials. Do not call
-# `F.cross_entropy`.
+# gradients flow through. Scores may be as large as 1000, so be careful with exponentials. The absolute and the relative
+# tolerance are $10^{-4}$, for the value and for the gradient. Do not call `F.cross_entropy`.
 
 # %%
 from minigrad.learning.grading import check, hint
@@ -366,9 +368,9 @@ def cross_entropy(scores, truth):
 check("13.1", cross_entropy)
 
 # %% [markdown]
-# **13.2** Write one step of SGD with momentum: this is the ball that does slow down. `weight`, `gradient` and `speed`
-# are tensors of the same shape. The new speed is 0.9 times the old speed plus the gradient. The new weight is `weight`
-# minus `rate` times the new speed. Return the pair (new weight, new speed).
+# **13.2** Write one step of SGD with momentum. `weight`, `gradient` and `speed` are tensors of the same shape. The new
+# speed is 0.9 times the old speed plus the gradient. The new weight is `weight` minus `rate` times the new speed.
+# Return the pair (new weight, new speed). The absolute and the relative tolerance are $10^{-4}$.
 
 
 # %%
@@ -380,9 +382,11 @@ def momentum(weight, gradient, speed, rate):
 check("13.2", momentum)
 
 # %% [markdown]
-# **13.3** Clip gradients: now and then a batch has a huge gradient. The total length is the square root of the sum of
-# all squares, over all tensors of `gradients`. If the total length is larger than `limit`, multiply all tensors by the
-# same number, such that it becomes `limit`. Otherwise return them unchanged. Return a list of tensors.
+# **13.3** Clip gradients: now and then a batch has a huge gradient. `gradients` is a list of float64 tensors, and
+# `limit` is a positive float. The total length is the square root of the sum of all squares, over all tensors of
+# `gradients`. If the total length is larger than `limit`, multiply all tensors by one factor, such that the total
+# length becomes `limit`. Otherwise leave the tensors unchanged. Return a list of tensors. The absolute and the relative
+# tolerance are $10^{-4}$.
 
 
 # %%
@@ -397,7 +401,8 @@ check("13.3", clipped)
 # **13.4** Write your own module. `RMSNorm(size, eps)` divides each row of its input by the root of the mean of the
 # squares of that row, $\sqrt{\mathrm{mean}(x^2) + \mathrm{eps}}$. Then it multiplies each column by a parameter. The
 # parameter is named `weight`, has shape (size,), and starts as ones. The input and the output have shape (..., size);
-# the mean is over the last dimension. Do not call `nn.RMSNorm` or `F.rms_norm`.
+# the mean is over the last dimension. The absolute and the relative tolerance are $10^{-4}$ for the output and
+# $10^{-3}$ for the gradient of `weight`. Do not call `nn.RMSNorm` or `F.rms_norm`.
 
 
 # %%

@@ -16,8 +16,8 @@
 #
 # You build two networks from the modules of `mg.nn`. The first reads digits and uses the fact that neighbouring pixels
 # belong together. The second is a small **GPT**, the kind of network behind chat programs: it predicts the next
-# character of a text, and so it can write. It takes thirty minutes; the training takes less than one of them.
-# The first run also compiles kernels, so some cells may take ten or twenty seconds longer.
+# character of a text, and so it can write. The notebook takes thirty minutes; less than one minute of this time is
+# training. The first run also compiles kernels, so some cells may take ten or twenty seconds longer.
 #
 # **One idea:** a network is a tree of modules, and the training loop of [chapter 13](13_training.ipynb) stays the same.
 # **One bug:** a network that is tested in training mode. **One check:** the gradient shows which inputs an output
@@ -42,7 +42,7 @@ F = nn.functional
 # ## 1. Convolution: the same weights at every position
 #
 # The first layer of the MLP in chapter 13 has a separate weight for each pixel. It cannot use the fact that two pixels
-# are neighbours: shuffle the 64 pixels of all images in the same way, and it learns equally well.
+# are neighbours: if you apply one permutation to the 64 pixels of every image, the MLP learns equally well.
 #
 # A **convolution** moves a small window, here 3x3 pixels, over the image. At each position it multiplies the 9 pixels
 # by 9 weights and adds the products. The weights are the same at every position; they are called a **kernel**. (It has
@@ -83,8 +83,8 @@ plt.show()
 # * `nn.MaxPool2d(2)` returns the largest value of each 2x2 square, which divides rows and columns by 2.
 #
 # At the end, `nn.Dropout` sets randomly chosen values to 0 during training, so the network cannot rely on a single
-# value. A linear layer computes the ten scores. All of these are in [nn/modules](../minigrad/nn/modules/__init__.py),
-# one short file per family.
+# value. A linear layer computes the ten scores. The classes of all these layers are in
+# [nn/modules](../minigrad/nn/modules/__init__.py), one short file per family.
 
 
 # %%
@@ -170,9 +170,9 @@ print("the scores of image 0 depend on the images", depends_on(model(batch)[0], 
 
 # %% [markdown]
 # Two layers cause this. `nn.BatchNorm2d` uses the mean and the variance of the *batch*. `nn.Dropout` sets *randomly
-# chosen* values to 0. Both are right for training and wrong for a test. So a module has two modes. `model.train()`
-# selects **training mode**, which is the mode of a new module. `model.eval()` selects **evaluation mode**. Then
-# `nn.Dropout` does nothing, and `nn.BatchNorm2d` uses running means that it stored during training:
+# chosen* values to 0. Both layers are right for training and wrong for a test. So a module has two modes.
+# `model.train()` selects **training mode**, which is the mode of a new module. `model.eval()` selects **evaluation
+# mode**. Then `nn.Dropout` does nothing, and `nn.BatchNorm2d` uses running means that it stored during training:
 
 # %%
 model.eval()
@@ -383,8 +383,8 @@ print("without the mask, it depends on", positions_read(GPT(len(vocabulary), is_
 #
 # ## 7. Train the GPT, and generate text
 #
-# The loop is the same again. Gradients longer than 1 are clipped (exercise 13.3), because a single unusual batch could
-# otherwise spoil the network.
+# The training loop is the loop of chapter 13. Gradients longer than 1 are clipped (exercise 13.3), because a single
+# unusual batch could otherwise spoil the network.
 
 
 # %%
@@ -522,8 +522,8 @@ check("14.1", conv_cost)
 
 # %% [markdown]
 # **14.2** Write causal attention with one head. `q`, `k` and `v` are float32 tensors of shape (length, d). Return a
-# tensor of shape (length, d): row $i$ is the mean of the rows $j \le i$ of `v`, with the weights of section 5. Do not
-# call `F.scaled_dot_product_attention`.
+# tensor of shape (length, d): row $i$ is the mean of the rows $j \le i$ of `v`, with the weights of section 5. The
+# absolute and the relative tolerance are $10^{-3}$. Do not call `F.scaled_dot_product_attention`.
 
 
 # %%
@@ -553,9 +553,10 @@ check("14.3", draw)
 # **14.4** Write batch normalization as a module, for inputs of shape (n, size) with n > 1. It has the parameters
 # `weight` (ones) and `bias` (zeros) and the buffers `running_mean` (zeros) and `running_var` (ones), all of shape
 # (size,). In training mode it returns `(x - mean) / sqrt(var + eps) * weight + bias`, with the mean and the variance of
-# each column (the variance divides by n). It also moves each running value: `(1 - momentum) * old + momentum * new`,
-# where the new variance divides by n - 1. In evaluation mode it uses the running values and does not change them. Do
-# not use `nn.BatchNorm1d` or `F.batch_norm`.
+# each column (the variance divides by n). In training mode it also replaces each running value by
+# `(1 - momentum) * old + momentum * new`, where the new variance divides by n - 1. In evaluation mode it uses the
+# running values and does not change them. The absolute and the relative tolerance are $10^{-4}$ for outputs and
+# buffers, and 0.002 for gradients. Do not use `nn.BatchNorm1d` or `F.batch_norm`.
 
 
 # %%

@@ -18,8 +18,8 @@
 #
 # A small training step spends most of its time in Python, not in its kernels. `mg.jit` records the kernels that a step
 # runs, and later runs the list without Python. PyTorch has `torch.compile` and JAX has `jax.jit` for the same purpose.
-# In this notebook you measure the cost of Python, read a recorded step, and build a small recorder. It takes thirty
-# minutes.
+# In this notebook you measure the cost of Python, read a recorded step, and build a small recorder. The notebook takes
+# thirty minutes.
 #
 # **One idea:** a step is a list of kernels and of memory, and a list can be run again. **One bug:** random numbers that
 # become a constant. **One check:** the same bits as without the list.
@@ -79,7 +79,7 @@ for _ in range(3):
     print(f"loss {step(x, target, 0.1).item():.3f}")
 
 # %% [markdown]
-# Each op of a step prepares one or more kernels and starts them on the memory of its operands. This is called a
+# Each op of a step prepares one or more kernels and starts them on the memory of its operands. Such a start is called a
 # **launch**. How many launches does this step have? Guess first. An *observer* is an object that minigrad calls at each
 # event; this one stores the launches. (The class is in [observers.py](../minigrad/runtime/observers.py).)
 
@@ -104,9 +104,10 @@ for k, launch in enumerate(watch.seen[:12]):
     print(f"{k:3} {launch}")
 
 # %% [markdown]
-# There are 27 launches. The forward pass has the first four: a linear layer, `tanh`, a linear layer, and the loss. The
-# backward pass has seven. The update has four per parameter: `mul_`, `add_`, `rate * velocity` and `sub_`. A launch may
-# run several kernels: launch 0 first copies a matrix into another order, then it multiplies.
+# There are 27 launches. The forward pass has the first four launches: a linear layer, `tanh`, a linear layer, and the
+# loss. The backward pass has seven launches. The update has four launches per parameter: `mul_`, `add_`,
+# `rate * velocity` and `sub_`. A launch may run several kernels: launch 0 first copies a matrix into another order,
+# then it multiplies.
 #
 # Now measure the time of a step, and divide it by the number of launches:
 
@@ -140,9 +141,9 @@ print(recorded.report())
 print(f"eager {eager:.0f} µs, recorded {microseconds(recorded, x, target, 0.1):.0f} µs")
 
 # %% [markdown]
-# The report counts a few more kernels than launches, because a product may run two. On the machine where this page was
-# written, a step took 208 µs in Python, and 21 µs as a record, with the same kernels. Nine tenths of the time were
-# Python. Running a function directly, op by op, is called **eager mode**. The record is called a **program**.
+# The report counts a few more kernels than launches, because a product may run two kernels. On the machine where this
+# page was written, a step took 208 µs in Python, and 21 µs as a record, with the same kernels. Nine tenths of the time
+# were Python. Running a function directly, op by op, is called **eager mode**. The record is called a **program**.
 #
 # For large tensors the kernels take most of the time. Then this part of the gain is small.
 #
@@ -218,8 +219,8 @@ for function in (reads_a_value, branches, appends):
 
 # %% [markdown]
 # Without these errors, a program would return the value of the *second* call for ever, or always take the same branch.
-# The remedy is the same in both cases: return the tensor, and read its value outside. For a branch on values, compute
-# both results and select one of them with `mg.where`.
+# If the function reads a value or changes a list, return the tensor, and read its value outside. For a branch on
+# values, compute both results and select one of them with `mg.where`.
 #
 # **The check.** A program must return exactly the same bits as eager mode; results that are only close are not enough.
 # Two copies of the step start from equal parameters. Compare every loss, and all parameters at the end:
@@ -236,10 +237,10 @@ print("all parameters are equal:  ", all(mg.equal(p, q) for p, q in zip(eager_pa
 # ## 3. Memory: one arena for all temporaries
 #
 # In eager mode each result takes new memory, and Python returns it when the last tensor that uses it is gone. A program
-# has no tensors. But it has something better: the whole list is known. For each slot you can read from the list which
-# launch writes it first, and which launch reads it last. Between these two the slot is **live**. Two slots that are
-# never live at the same time can use the same memory. `memory()` draws this, with one line per slot: where it begins,
-# its bytes, and a bar for the launches during which it is live.
+# has no tensors, but the whole list of launches is known. For each slot you can read from the list which launch writes
+# it first, and which launch reads it last. Between these two launches the slot is **live**. Two slots that are never
+# live at the same time can use the same memory. `memory()` draws this, with one line per slot: where it begins, its
+# bytes, and a bar for the launches during which it is live.
 
 # %%
 print(recorded.memory())
@@ -248,9 +249,9 @@ print(recorded.memory())
 # The first line compares the size of the memory with the size of all temporaries together. On the machine of this page,
 # 12 temporaries of 25,856 bytes lie in a piece of 10,240 bytes, which is called an **arena**. Compare the offsets:
 # several slots begin at 0, one after the other. The first line of the list is the copy of a matrix that a product
-# needs; it is live for one launch. The last four are the products `rate * velocity`. Each of them is live for two
-# launches, and then its memory is free for the next. In exercise 15.3 you write this assignment of memory; minigrad's
-# version is `arena_of` in [placing.py](../minigrad/jitting/placing.py).
+# needs; it is live for one launch. The last four lines are the products `rate * velocity`. Each product is live for two
+# launches, and then its memory is free for the next product. In exercise 15.3 you write this assignment of memory;
+# minigrad's version is `arena_of` in [placing.py](../minigrad/jitting/placing.py).
 #
 # The parameters, the gradients and the loss do not appear in the list. They exist after the call, so they cannot be in
 # the arena.
@@ -297,11 +298,11 @@ print("the same bits:", mg.equal(ten(large), fused(large)))
 # The bits are the same because each element is computed with the same ten operations in the same order. For a sum,
 # another order of the additions has another rounding error (chapter 10). Therefore a loop before a sum computes a piece
 # of the elements into a small buffer in the cache, and the kernel of eager mode adds up the buffer: the order of the
-# additions does not change. Rows of `softmax` are computed in the same way. A matrix product applies the operations
-# after it to each block of its result while the block is in the cache.
+# additions does not change. A loop before a `softmax` computes one row at a time into such a buffer. A matrix product
+# applies the operations after it to each block of its result while the block is in the cache.
 #
 # A fused loop is a new kernel, so it must be compiled. A helper process does this while your program runs the unfused
-# list. `ready` waits for it, so that the numbers above are those of the fused kernel.
+# list. `ready` waits for this compilation, so that the times above are times of the fused kernel.
 #
 # ## 5. The program as text
 #
@@ -327,7 +328,7 @@ print("\n".join([*lines[backward + 1 : backward + 20], "    ...", *lines[update 
 # %% [markdown]
 # The first part is the beginning of the backward pass: the gradient of the loss, and the two products of a linear layer
 # that you derived in chapter 06. The last part is the update of `w1`: its four launches share one loop. You can run the
-# text without minigrad. Give it copies of the arrays, then let the program do the same step:
+# text without minigrad. Give it copies of the arrays, then compare its results with a call of the program:
 
 # %%
 module = {}
@@ -346,8 +347,8 @@ for p in params:
     print(p.name, "differs by at most", np.abs(arrays[p.name] - p.detach().numpy()).max())
 
 # %% [markdown]
-# The results differ in the last digits of float32. They are not the same bits, because the text adds the terms of a sum
-# one by one, and the kernels add several at once.
+# The results differ in the last digits of float32. The bits are not equal, because the text adds the terms of a sum one
+# by one, and the kernels add several at once.
 #
 # The same program as a picture: a box is a launch, and an arrow is memory.
 
@@ -389,9 +390,9 @@ print(scaled.report())
 # and layout fit as well. Another *shape* is another kind of arguments, with its own program. The value of `scale` is a
 # part of the program, so the guards compare it, and `report()` names it as the cause of the new recording.
 #
-# Some details follow. An integer, a string or a boolean argument is compared by value: each value is a separate kind.
-# The same holds for a float if your function needs its value, as in `if rate > 0.5:`. The first call of each kind runs
-# eagerly.
+# Some details follow. An integer, a string or a boolean argument is compared by value: each value is a separate kind. A
+# float is compared by value too if your function needs its value, as in `if rate > 0.5:`. The first call of each kind
+# runs eagerly.
 #
 # Guards have a limit: they can compare only values that minigrad can find. This limit causes the bug of this chapter.
 #

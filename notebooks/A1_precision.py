@@ -17,7 +17,7 @@
 # Your formula is right and your gradient is right, but the result is wrong. A computer stores a limited number of
 # digits of each result and rounds the rest away. Usually this is harmless. In this appendix you see the cases in which
 # rounding is harmful. You inspect the same graph in float64, float32, float16 and bfloat16, with the lost digits as
-# colours. It takes twenty minutes.
+# colours. The appendix takes twenty minutes.
 #
 # **One idea:** a rounding error is small, but subtracting two nearly equal numbers makes it large relative to the
 # result. **One bug:** a variance that is negative. **One check:** adding a constant to the data does not change their
@@ -34,8 +34,8 @@ import minigrad as mg
 # %% [markdown]
 # ## 1. The parts of a float
 #
-# A float is a number in scientific notation with base 2: $\pm\, 1.f \times 2^e$. One bit holds the sign, some hold the
-# *exponent* $e$, and the others the *fraction* $f$. Here are the bits of a tenth:
+# A float is a number in scientific notation with base 2: $\pm\, 1.f \times 2^e$. One bit stores the sign, some bits
+# store the *exponent* $e$, and the other bits store the *fraction* $f$. Here are the bits of a tenth:
 
 # %%
 WIDTHS = {"float64": (11, 52), "float32": (8, 23), "float16": (5, 10), "bfloat16": (8, 7)}
@@ -110,8 +110,8 @@ mg.viz.precision(polynomial, 0.1)
 # %% [markdown]
 # The first error is at the top: no dtype can represent a tenth, so the input is already rounded. Every **own** is at
 # most 0.5, as expected. **all** remains small: the relative error of a product is about the sum of the relative errors
-# of its operands, and that of a sum of positive numbers is at most the larger of the two. `print` shows the same values
-# as a table with a summary:
+# of its operands, and the relative error of a sum of positive numbers is at most the larger error of its operands.
+# `print` shows the same values as a table with a summary:
 
 # %%
 print(mg.viz.precision(polynomial, 0.1))
@@ -243,7 +243,8 @@ print("a million in float32:  ", mg.full((1_000_000,), 0.1).sum().item())
 # and sums of float32 in float64. It rounds the result once, at the end. Converting every element would take time, so in
 # long float32 sums, eight vectors are added in float32 before they are converted. The first lines of
 # [short.py](../minigrad/kernels/cpu/short.py) state how large the error can be. For this reason, **own** of `sum` and
-# `mean` is at most 0.5 in the tables above. This holds within one op. A `for` loop that adds tensors rounds each time.
+# `mean` is at most 0.5 in the tables above. Only the sum inside one op is rounded once: a `for` loop that adds tensors
+# rounds after each addition.
 #
 # ## 6. Gradients that are too small for their dtype
 #
@@ -267,10 +268,10 @@ print(mg.viz.precision(mg.func.grad(loss), w, x, target))
 
 # %% [markdown]
 # No digit is lost in bfloat16: its exponents reach as far as those of float32. The smallest number of float16 is
-# 0.00000006. The last `mul`, of the error and `x`, has elements below that: two of the four become 0. (So do the
-# squares in the loss, but the backward pass does not read those.) The fix uses the chain rule: the gradient of 16384
-# times the loss is 16384 times the gradient. So multiply the *loss*, run the backward pass with large numbers, and
-# divide in float32, which has the range for it. A power of two costs no rounding.
+# 0.00000006. The last `mul`, of the error and `x`, has elements below that: two of the four become 0. (The squares in
+# the loss become 0 too, but the backward pass does not read these squares.) The fix uses the chain rule: the gradient
+# of 16384 times the loss is 16384 times the gradient. So multiply the *loss*, run the backward pass with large numbers,
+# and divide in float32, which has the range for it. A power of two costs no rounding.
 
 
 # %%
@@ -299,7 +300,8 @@ print(str(mg.viz.precision(mg.func.grad(scaled), w, x, target, dtypes=["float16"
 # `hint("A1.1")` prints a hint; a second call prints a larger one.
 #
 # **A1.1** Return the distance from `x` to the next larger float of a dtype whose fraction has `fraction` bits. `x` is a
-# positive float that the dtype can represent with full precision; the result is a float.
+# positive float that the dtype can represent with full precision, and `fraction` is a positive integer. The result is a
+# float, with a relative error of at most $10^{-9}$.
 
 # %%
 from minigrad.learning.grading import check, hint
@@ -313,9 +315,10 @@ def gap(x, fraction):
 check("A1.1", gap)
 
 # %% [markdown]
-# **A1.2** Compute $1 - \cos x$ for each element of a float tensor `x` of any shape, with all digits of its dtype, also
-# near 0. The function must be differentiable, so use minigrad's ops. (A formula from school:
-# $\cos 2a = 1 - 2 \sin^2 a$.)
+# **A1.2** Compute $1 - \cos x$ for each element of `x`, a float32 or float64 tensor of any shape. Return a tensor of
+# the same shape and dtype. The relative error of the value and of the derivative must be at most $2^{-20}$ in float32
+# and $2^{-48}$ in float64, also near 0. The function must be differentiable, so use minigrad's ops. (A formula from
+# school: $\cos 2a = 1 - 2 \sin^2 a$.)
 
 
 # %%
@@ -327,10 +330,10 @@ def one_minus_cos(x):
 check("A1.2", one_minus_cos)
 
 # %% [markdown]
-# **A1.3** Add `numbers`, a list of positive NumPy numbers of one dtype (float16 or float32). Return the total with a
-# relative error of at most two eps of the dtype, for lists of any length. You may use a wider dtype, as minigrad does.
-# More interesting is a second number of the same dtype that stores the error of the last addition,
-# `(total - new_total) + number`, and is added to the next number.
+# **A1.3** Add `numbers`, a list of positive NumPy numbers of one dtype (float16 or float32). Return the total as a
+# float or a NumPy number, with a relative error of at most two eps of the dtype, for lists of any length. You may use a
+# wider dtype, as minigrad does. A more interesting method needs no wider dtype: a second number stores the error of the
+# last addition, `(total - new_total) + number`, and is added to the next number.
 
 
 # %%
@@ -342,8 +345,9 @@ def careful_sum(numbers):
 check("A1.3", careful_sum)
 
 # %% [markdown]
-# **A1.4** Compute the gradient of `loss(w)` with respect to `w`, a float16 Var, by loss scaling. Return a float32
-# tensor from which the scale is removed.
+# **A1.4** Compute the gradient of `loss(w)` with respect to `w`, a float16 Var, by loss scaling. `loss(w)` is a scalar
+# tensor, and `scale` is a positive float. Return the gradient without the scale, as a float32 tensor of the shape of
+# `w`, with a relative error of at most $10^{-3}$.
 
 
 # %%

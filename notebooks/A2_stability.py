@@ -16,8 +16,8 @@
 #
 # Training went well for an hour, and then the loss was `nan`. Somewhere a number became too large for its dtype, or so
 # small that it was rounded to 0. This appendix shows where that happens in common functions, and the stable formula for
-# each of them. It takes twenty-five minutes. Read [A1](A1_precision.ipynb) first: A1 is about lost digits, and this
-# appendix is about numbers that are lost completely.
+# each of them. The appendix takes twenty-five minutes. Read [A1](A1_precision.ipynb) first: A1 is about lost digits,
+# and this appendix is about numbers that are lost completely.
 #
 # **One idea:** an intermediate value can overflow although the result is small; in a stable formula, no intermediate
 # value is larger than necessary, and then its gradient is stable too. **One bug:** a loss that becomes `nan` because
@@ -214,8 +214,8 @@ print(mg.testing.gradcheck(lambda z: fixed(z, 1.0), mg.Var([-3.0, 0.5, 4.0], dty
 # ## 4. The norm at 0
 #
 # The length (*norm*) of a vector is $\sqrt{x \cdot x}$. At 0, the derivative of the root is infinite, and the
-# derivative of $x \cdot x$ is 0. So the norm of a vector of zeros is 0, and its gradient is `nan`. This happens in
-# practice: rows of zeros are used as padding.
+# derivative of $x \cdot x$ is 0. So the norm of a vector of zeros is 0, and its gradient is `nan`. Vectors of zeros are
+# common in practice: rows of zeros are used as padding.
 
 # %%
 for name, length in (("by hand", lambda x: (x * x).sum().sqrt()), ("x.norm()", lambda x: x.norm())):
@@ -225,9 +225,9 @@ for name, length in (("by hand", lambda x: (x * x).sum().sqrt()), ("x.norm()", l
 
 # %% [markdown]
 # The norm has no derivative at 0. A *subgradient* is the slope of a plane that touches the function there from below; 0
-# is the smallest one, so the gradient of `norm` at 0 is 0. The method is that of section 5 of
-# [notebook 03](03_seeing_the_graph.ipynb), with two `where`: the inner one replaces the operand 0 of the root by 1, and
-# the outer one sets the result back to 0. The code is `root` in [sums.py](../minigrad/ops/reduction/sums.py). One
+# is the smallest one, so the gradient of `norm` at 0 is 0. The method is described in section 5 of [notebook
+# 03](03_seeing_the_graph.ipynb), with two `where`: the inner `where` replaces the operand 0 of the root by 1, and the
+# outer `where` sets the result back to 0. The code is `root` in [sums.py](../minigrad/ops/reduction/sums.py). One
 # `where` around the result is not enough, since the backward pass goes through both branches, and $0 \cdot \infty$ is
 # `nan`.
 #
@@ -251,10 +251,10 @@ for name, wrong, right in (
 # ## 6. A long chain
 #
 # In a deep network, a gradient is a product of derivatives, one for each layer. The product of forty factors of 0.7 is
-# about a millionth, and that of forty factors of 1.4 is about 700,000.
-# Each layer here multiplies by a random matrix and sets negative values to 0. A sum of $n$ products with independent
-# zero-mean weights of standard deviation $s$ has a mean square of $n s^2$ times that of the input. `relu` removes half
-# of it. So $s = \sqrt{2 / n}$ keeps it constant (He and others, arXiv 1502.01852):
+# about a millionth, and the product of forty factors of 1.4 is about 700,000. Each layer here multiplies by a random
+# matrix and sets negative values to 0. A sum of $n$ products with independent zero-mean weights of standard deviation
+# $s$ has a mean square of $n s^2$ times the mean square of the input. `relu` removes half of the mean square. So
+# $s = \sqrt{2 / n}$ keeps the mean square constant (He and others, arXiv 1502.01852):
 
 
 # %%
@@ -281,7 +281,7 @@ plt.show()
 # Read the plot from right to left, in the direction of the backward pass. Training changes the weights, so a good start
 # is not enough. Networks therefore divide by the standard deviation in each layer (`layer_norm`), and add the input of
 # a layer to its output (*residual connection*). Training programs also *clip* the gradient: if its norm is too large,
-# they scale it down. This is exercise 13.3 of [notebook 13](13_training.ipynb).
+# they scale it down. You write such a clipping in exercise 13.3 of [notebook 13](13_training.ipynb).
 #
 # ## 7. The dtype of a gradient check
 #
@@ -319,8 +319,8 @@ plt.show()
 # `hint("A2.1")` prints a hint; a second call prints a larger one.
 #
 # **A2.1** Compute the logsumexp of each row of a tensor `x` of shape (rows, columns); return a tensor of shape (rows,).
-# Use `exp` and `log`, and shift each row so that `exp` does not overflow. The values of two rows may differ by
-# thousands. Do not call `mg.logsumexp`.
+# Values and gradients must be right to a relative error of $10^{-5}$. Use `exp` and `log`, and shift each row so that
+# `exp` does not overflow. The values of two rows may differ by thousands. Do not call `mg.logsumexp`.
 
 # %%
 from minigrad.learning.grading import check, hint
@@ -335,8 +335,10 @@ check("A2.1", row_logsumexp)
 
 # %% [markdown]
 # **A2.2** If $x < 0$ is the logarithm of a probability, $\log(1 - e^x)$ is the log-probability of the complementary
-# event. Compute it for each element of a float tensor `x`, differentiably, for $x$ from -80 to -0.0000000001. (Which
-# term is small compared with 1?)
+# event. `x` is a float32 or float64 tensor of any shape, with elements from -80 to $-10^{-10}$. Return $\log(1 - e^x)$
+# for each element, as a tensor of the same shape and dtype; the result must be differentiable. The relative error of
+# the value and of the derivative must be at most $2^{-19}$ in float32 and $2^{-46}$ in float64. (Which term is small
+# compared with 1?)
 
 
 # %%
@@ -348,8 +350,9 @@ def log1mexp(x):
 check("A2.2", log1mexp)
 
 # %% [markdown]
-# **A2.3** Scale each row of a tensor `x` of shape (rows, columns) to norm 1; return a tensor of the same shape. A row
-# of zeros remains unchanged, and its gradient must be 0. Use `sum`, `sqrt` and `mg.where`, and do not use `norm`.
+# **A2.3** Scale each row of a tensor `x` of shape (rows, columns) to norm 1; return a tensor of the same shape. `x` has
+# the dtype float64. A row of zeros remains unchanged, and its gradient must be 0. The error of values and gradients
+# must be at most $10^{-9}$. Use `sum`, `sqrt` and `mg.where`, and do not use `norm`.
 
 
 # %%
@@ -363,7 +366,8 @@ check("A2.3", unit_rows)
 # %% [markdown]
 # **A2.4** Some sums have too many terms to compute at once: attention over a whole book is computed part by part. A
 # part is described by a pair of Python floats: its largest score `top`, and `total`, the sum of `exp(score - top)`.
-# Return the same pair for two parts together. An empty part is `(-math.inf, 0.0)`.
+# Return such a pair for two parts together, with a relative error of `total` of at most $10^{-12}$. An empty part is
+# `(-math.inf, 0.0)`.
 
 
 # %%

@@ -16,7 +16,7 @@
 #
 # You know PyTorch. You want to see which parts of minigrad are the same, which parts differ, and why. This appendix
 # runs both libraries side by side. Then it ports a training script. If PyTorch is installed, each cell runs it.
-# Otherwise the cell shows the stored results of PyTorch 2.13. It takes twenty-five minutes.
+# Otherwise the cell shows the stored results of PyTorch 2.13. The appendix takes twenty-five minutes.
 #
 # **One idea:** the names are PyTorch's, so a port changes the import; every difference is visible. **One bug:** a line
 # at which PyTorch would have stopped you. **One check:** the same losses, digit by digit.
@@ -102,10 +102,10 @@ both("a hook on a tensor", hooked, "[30.0, 30.0]")
 both("amax shares a tie, max(dim) does not; relu", ties, "[[0.5, 0.5], [1.0, 0.0], [1.0, 1.0]]")
 
 # %% [markdown]
-# The same holds for `no_grad`, `inference_mode`, `detach`, `retain_grad`, `retain_graph`, `create_graph`,
-# `requires_grad_`, `gather`, `scatter_add`, in-place ops with an underscore, `nn`, `optim`, `utils.data`,
-# `utils.checkpoint`, `autograd.set_detect_anomaly` and `autograd.gradcheck`. `mg.testing.gradcheck` does more than
-# PyTorch's: it also reports which elements are wrong, and by which factor.
+# The following functions and arguments also have equal names and results: `no_grad`, `inference_mode`, `detach`,
+# `retain_grad`, `retain_graph`, `create_graph`, `requires_grad_`, `gather`, `scatter_add`, in-place ops with an
+# underscore, `nn`, `optim`, `utils.data`, `utils.checkpoint`, `autograd.set_detect_anomaly` and `autograd.gradcheck`.
+# `mg.testing.gradcheck` does more than PyTorch's: it also reports which elements are wrong, and by which factor.
 #
 # Tensors can share memory with PyTorch, in both directions and without a copy: `torch.from_dlpack(ours)` and
 # `mg.from_dlpack(theirs)`. NumPy has the same protocol:
@@ -360,8 +360,8 @@ compared(train(first_try))
 
 # %% [markdown]
 # **The bug.** Step 0 agrees in every digit, so the model, the weights and the data are right. Step 1 does not agree. So
-# the gradient is wrong, or the step. Compare one gradient with PyTorch's: that of a single number, the last bias,
-# before any step.
+# the gradient is wrong, or the step is wrong. Compare one gradient with PyTorch's, before any step: the gradient of the
+# last bias, a single number.
 
 # %%
 w = weights()
@@ -383,11 +383,11 @@ def fixed(w):
 compared(train(fixed))
 
 # %% [markdown]
-# This is the check. One step without an error may be luck; 200 steps that agree in nine digits are not.
+# The check is this comparison: one step that agrees may be luck; 200 steps that agree in nine digits are not.
 #
 # In a longer port it is harder to find the first wrong line. `mg.testing.compare` finds it. It runs a function whose
 # first parameter is named `lib` with both libraries. It compares every variable of the function, and then every
-# gradient. It names the first one that differs, with its line.
+# gradient. It names the first variable or gradient that differs, with its line.
 
 
 # %%
@@ -404,7 +404,7 @@ except mg.ArgumentError as error:
     print(error)
 
 # %% [markdown]
-# Its source is [compare.py](../minigrad/testing/compare.py).
+# The source of `mg.testing.compare` is [compare.py](../minigrad/testing/compare.py).
 #
 # ## 5. Missing parts
 #
@@ -462,7 +462,8 @@ check("A3.2", load)
 # %% [markdown]
 # **A3.3** Compute gradients in parts. A batch does not fit into memory, so it comes as a list of tensors, `parts`. The
 # parts have different lengths. `w` is a dict of Vars. `loss_of(part)` returns the *mean* over the `len(part)` samples
-# of a part. Return the gradients of the mean over all samples, as a dict with the names of `w`. Change no `.grad`.
+# of a part. Return the gradients of the mean over all samples, as a dict with the names of `w`. The absolute and the
+# relative tolerance are $10^{-6}$. Change no `.grad`.
 
 
 # %%

@@ -17,7 +17,7 @@
 # You know JAX. You want to see which parts of minigrad are the same, which parts differ, and why. The transforms exist
 # under nearly the same names. Other parts differ: tensors can be written in place, random numbers have a state, and
 # transforms trace nothing. If JAX is installed, each cell runs it too. Otherwise the cell shows the stored results of
-# JAX 0.10. It takes twenty-five minutes.
+# JAX 0.10. The appendix takes twenty-five minutes.
 #
 # **One idea:** in both libraries, a transform takes a function and returns a function; but minigrad runs the function
 # itself, without compiling it. **One bug:** a value that you stored, and that changed later. **One check:** the weights
@@ -114,8 +114,8 @@ both("if under vmap", lambda t, lib: t.vmap(absolute)(point(lib)),
      "TracerBoolConversionError: Attempted boolean conversion of traced array with shape bool[].")  # fmt: skip
 
 # %% [markdown]
-# This design has a disadvantage. If you convert a tensor to a Python number, the number is a constant. JAX raises an
-# error. minigrad, like PyTorch, does not, and the gradient lacks a term:
+# This design has a disadvantage. If you convert a tensor to a Python number, the number is a constant. In this case JAX
+# raises an error. minigrad, like PyTorch, raises no error, and the gradient lacks a term:
 
 
 # %%
@@ -171,10 +171,11 @@ print("another key, other numbers:", keyed(x, 7) != keyed(x, 8))
 # %% [markdown]
 # The numbers do not depend on the number of threads, nor on the device. Under `vmap`, a random function raises an error
 # by default. `randomness="different"` draws new numbers for each sample, and `"same"` uses the same numbers for all. In
-# JAX, you choose between the two by splitting the key or not.
+# JAX, you choose between new and equal numbers by splitting the key or not.
 #
 # **jit.** Each op is one compiled kernel, and so are many derivative rules. `mg.jit` records the kernels of a function,
-# joins elementwise ones into loops, and repeats them. In JAX, a jaxpr shows the recorded program:
+# joins elementwise kernels into loops, and runs all recorded kernels again in later calls. In JAX, a jaxpr shows the
+# recorded program:
 #
 # ```
 # { lambda ; a:f64[3]. let
@@ -252,8 +253,8 @@ print("largest difference:", "below 1e-8" if difference < 1e-8 else difference)
 print(f"smallest loss {min(losses):.4f} at step {int(np.argmin(losses))}, and {losses[-1]:.1f} at the end")
 
 # %% [markdown]
-# The port is done. But the learning rate is a little too large: the best weights were those of step 43, and the last
-# loss is larger than the first. A good loop stores the best weights.
+# The port is done. But the learning rate is a little too large: the weights of step 43 were the best, and the last loss
+# is larger than the first. A good loop stores the best weights.
 #
 # ## 4. The bug: stored weights that change
 #
@@ -289,18 +290,19 @@ print(f"the smallest loss was {least:.6f}; the stored weights have {loss_of(best
 
 # %% [markdown]
 # `dict(w)` is a new dict, but it contains the same tensors, and the loop went on writing to them: `best` contains the
-# *last* weights. In JAX an array never changes, so a reference to it is enough. Here a tensor refers to memory that can
-# be written. To store its value, copy it:
+# *last* weights. In JAX an array never changes, so a reference to the array is enough. In minigrad, a tensor refers to
+# memory that can be written. To store the value of a tensor, copy the tensor:
 
 # %%
 least, best = train(keep=lambda w: mg.func.tree_map(lambda v: v.detach().clone(), w))
 print(f"the smallest loss was {least:.6f}; the stored weights have {loss_of(best).item():.6f}")
 
 # %% [markdown]
-# This is the check, and it is good for every loop: compute the loss of the stored weights. Two rules of minigrad limit
-# such bugs. An op whose name does not end in an underscore returns a new tensor or a view, and does not write to its
-# operands. If a program overwrites a value that a recorded graph needs, the backward pass raises an error instead of
-# returning a wrong gradient. But no library can detect that you meant a name as a copy.
+# To check any such loop, compute the loss of the stored weights again. Two rules of minigrad limit such bugs. An op
+# whose name does not end in an underscore returns a new tensor or a view. It does not write to its operands, except for
+# `out=` and the running statistics of `batch_norm`. If a program overwrites a value that a recorded graph needs, the
+# backward pass raises an error instead of returning a wrong gradient. But no library can detect that you expected
+# `best` to be a copy.
 #
 # | JAX | here |
 # |---|---|
@@ -319,7 +321,8 @@ print(f"the smallest loss was {least:.6f}; the stored weights have {loss_of(best
 # ## Exercises
 #
 # **A4.1** Write JAX's `x.at[index].set(value)`. Return a tensor with the elements of `x`, except that the elements at
-# `index` are `value`. `x` must not change. The result must be differentiable with respect to `x` and `value`.
+# `index` are `value`. `x` must not change. The result must be differentiable with respect to `x` and `value`. The
+# absolute and the relative tolerance are $10^{-6}$.
 
 # %%
 from minigrad.learning.grading import check, hint
@@ -335,8 +338,8 @@ check("A4.1", at_set)
 # %% [markdown]
 # **A4.2** Write dropout with a key. `x` is a float tensor of any shape, `keep` a probability, and `key` an integer.
 # Return a tensor of the same shape: each element of `x` is divided by `keep` with probability `keep`, and is 0
-# otherwise. The same key must choose the same elements, and a different key different elements. Do not change the state
-# of the default generator, from which `mg.rand` draws.
+# otherwise. Two calls with equal keys must choose the same elements, and two calls with different keys must choose
+# different elements. Do not change the state of the default generator, from which `mg.rand` draws.
 
 
 # %%
@@ -350,7 +353,7 @@ check("A4.2", dropout)
 # %% [markdown]
 # **A4.3** Write `jax.flatten_util.ravel_pytree`. `tree` is a nested structure of dicts, lists and tuples of tensors.
 # Return a pair: a tensor of one dim with all elements, and a function that converts such a tensor back to the
-# structure. Both directions must be differentiable.
+# structure. Both functions must be differentiable. The absolute and the relative tolerance are $10^{-6}$.
 
 
 # %%

@@ -31,8 +31,8 @@ check("02.1", divide)
 
 # %% [markdown]
 # **02.2** From $y = 1 / (1 + e^{-a})$ follows $y' = e^{-a} y^2$, and $e^{-a} y$ is $1 - y$. So $y' = y (1 - y)$. The
-# exponential of a negative number is at most 1, so it cannot overflow. The sign of $a$ determines which of the two
-# forms has such an exponential.
+# exponential of a negative number is at most 1, so it cannot overflow. The sign of $a$ determines whether
+# $1 / (1 + e^{-a})$ or $e^a / (1 + e^a)$ has such an exponential.
 
 
 # %%
@@ -68,8 +68,8 @@ check("02.3", order)
 
 # %% [markdown]
 # **02.4** The table begins with the weights instead of a single 1. All Values from which any of the results was
-# computed are visited, in one common order. Later notebooks call these weights the incoming gradient; in JAX they are
-# the cotangent.
+# computed are visited, in one common order. Later notebooks call these weights the incoming gradient; JAX's term is
+# cotangent.
 
 
 # %%

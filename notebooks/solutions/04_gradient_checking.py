@@ -15,8 +15,8 @@
 # # 04 · Solutions
 #
 # **04.1** Use random weights with the shape of the results. Compare shapes first, then use the tolerance of the
-# notebook. The rule passes only if the comparison is *true*: with `nan` it is false. `not (error > tolerance)` would
-# accept `nan`.
+# notebook. The rule passes only if the comparison is *true*: a comparison with `nan` is false.
+# `not (error > tolerance)` would accept `nan`.
 
 # %%
 import numpy as np
@@ -90,10 +90,10 @@ diagnosis = {
 check("04.3", diagnosis)
 
 # %% [markdown]
-# **04.4** All three mistakes are the missing `+=` of notebook 02 in another form. An element of `centre` goes to its
-# own result, and through the mean to all of them, with slope $-1/n$: together $g_i - \frac1n \sum_j g_j$. A bias is
-# used once per row. `np.add.at` adds both gradients if an index repeats, while `gradient[INDEX] += g` would keep one of
-# the two.
+# **04.4** All three mistakes are the missing `+=` of notebook 02 in another form. In `centre`, element $i$ changes its
+# own result with slope 1 and, through the mean, all results with slope $-1/n$. So its gradient is
+# $g_i - \frac1n \sum_j g_j$. In `add_bias`, the bias is used once per row, so its gradient is a sum over the rows. In
+# `pick`, `np.add.at` adds both gradients if an index repeats, while `gradient[INDEX] += g` would keep one of the two.
 
 
 # %%
@@ -114,7 +114,7 @@ def pick_rule(g, x):
 check("04.4", {"centre": centre_rule, "add_bias": add_bias_rule, "pick": pick_rule})
 
 # %% [markdown]
-# **04.5** Compute both numbers from random u and v. Both are rounded, so compare them relative to their size.
+# **04.5** Compute both numbers from random u and v. Both are rounded, so compare both numbers relative to their size.
 
 
 # %%

@@ -59,8 +59,8 @@ def broadcast_strides(shape, strides, target):
 check("05.3", broadcast_strides)
 
 # %% [markdown]
-# **05.4** No index steps along a dimension of size 1, so its stride does not matter. For the others, one step along the
-# left dimension must be as long as a full run along the right one.
+# **05.4** No index steps along a dimension of size 1, so its stride does not matter. For two other neighbouring
+# dimensions, one step along the left dimension must be as long as a full run along the right dimension.
 
 
 # %%

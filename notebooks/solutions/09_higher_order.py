@@ -14,8 +14,8 @@
 # %% [markdown]
 # # 09 · Solutions
 #
-# **09.1** The first `mg.grad` records its operations, so that the second one can differentiate them. The second one
-# does not have to record.
+# **09.1** The first `mg.grad` records its operations, so that the second `mg.grad` can differentiate them. The second
+# `mg.grad` does not have to record.
 
 # %%
 import numpy as np
@@ -32,8 +32,8 @@ def second(f, x):
 check("09.1", second)
 
 # %% [markdown]
-# **09.2** Without `create_graph=True` the value of the penalty would be the same. For this reason the mistake is hard
-# to notice.
+# **09.2** Without `create_graph=True` the value of the penalty would not change. For this reason the mistake is hard to
+# notice.
 
 
 # %%
@@ -61,8 +61,8 @@ def root(f, x):
 check("09.3", root)
 
 # %% [markdown]
-# **09.4** $g(z(x), x) = 0$ holds for all $x$, so $g_z \frac{dz}{dx} + g_x = 0$. With $g = z - f(z, x)$ this is the
-# formula of section 4.
+# **09.4** $g(z(x), x) = 0$ holds for all $x$, so $g_z \frac{dz}{dx} + g_x = 0$. With $g = z - f(z, x)$, this equation
+# is the formula of section 4.
 
 
 # %%

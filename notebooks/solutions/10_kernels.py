@@ -57,7 +57,7 @@ def largest_in_parts(values, parts):
 check("10.3", largest_in_parts)
 
 # %% [markdown]
-# **10.4** Arithmetic and memory access overlap, so the slower of the two determines the time.
+# **10.4** Arithmetic and memory access overlap, so the longer of both times is the least time of the kernel.
 
 
 # %%

@@ -40,8 +40,8 @@ def weighted_rules(g, x, w):
 check("11.2", weighted_rules)
 
 # %% [markdown]
-# **11.3** The gradient of the norm is the unit vector $x / \lVert x \rVert$. At 0 every vector of norm 1 or less is a
-# subgradient; 0 is the subgradient that leaves the operand unchanged.
+# **11.3** The gradient of the norm is the unit vector $x / \lVert x \rVert$. At 0, every vector of norm 1 or less is a
+# subgradient; with the subgradient 0, a step of gradient descent does not change $x$.
 
 
 # %%

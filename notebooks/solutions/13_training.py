@@ -14,9 +14,9 @@
 # %% [markdown]
 # # 13 · Solutions
 #
-# **13.1** `log_softmax` subtracts the largest score before it computes exponentials, so they cannot overflow. `softmax`
-# followed by `log` would compute the logarithm of 0. `gather` selects one element per row, and its gradient goes back
-# to that element only.
+# **13.1** `log_softmax` subtracts the largest score before it computes exponentials, so the exponentials cannot
+# overflow. `softmax` followed by `log` would compute the logarithm of 0. `gather` selects one element per row, and its
+# gradient goes back to that element only.
 
 # %%
 import minigrad as mg

@@ -14,8 +14,9 @@
 # %% [markdown]
 # # 14 · Solutions
 #
-# **14.1** The padded image has `side + 2 * padding` pixels per row. The first window begins at 0, and the last one must
-# end inside. The number of parameters does not depend on the size of the image, but the number of multiply-adds does.
+# **14.1** The padded image has `side + 2 * padding` pixels per row. The first window begins at 0, and the last window
+# must end inside the padded image. The number of parameters does not depend on the size of the image, but the number of
+# multiply-adds does.
 
 # %%
 import numpy as np

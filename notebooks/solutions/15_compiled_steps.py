@@ -67,8 +67,8 @@ check("15.1", record)
 
 # %% [markdown]
 # **15.2** The table of values is the memory of the program. Writing to `memory[slots[-1]]` is right for a new slot and
-# for an old one. An answer that appends to a list is right only if each item writes a new slot. After 15.3, slots share
-# memory.
+# for a slot that was written before. An answer that appends to a list is right only if each item writes a new slot.
+# After 15.3, slots share memory.
 
 
 # %%
@@ -91,9 +91,9 @@ check("15.2", replay)
 
 # %% [markdown]
 # **15.3** The lives are intervals, and they are visited in the order of their beginnings. A new buffer is taken only if
-# all existing buffers are in use at that item, so no assignment can use fewer. The comparison is `<`, not `<=`: while
-# an item writes, its operands are still live. Test `isinstance(x, int)`: Python's dict treats the constant 1.0 and the
-# slot 1 as the same key.
+# all existing buffers are in use at that item, so no assignment can use fewer buffers. The comparison is `<`, not `<=`:
+# while an item writes, its operands are still live. Test `isinstance(x, int)`: Python's dict treats the constant 1.0
+# and the slot 1 as the same key.
 
 
 # %%

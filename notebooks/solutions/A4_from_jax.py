@@ -32,7 +32,8 @@ def at_set(x, index, value):
 check("A4.1", at_set)
 
 # %% [markdown]
-# **A4.2** Each call creates its own generator, so it starts the same stream again. The default generator is not used.
+# **A4.2** Each call creates its own generator from the key, so two calls with equal keys draw equal numbers. The
+# default generator is not used.
 
 
 # %%
@@ -44,8 +45,8 @@ def dropout(x, keep, key):
 check("A4.2", dropout)
 
 # %% [markdown]
-# **A4.3** `tree_map` visits the leaves in the same order each time. So the list of the leaves and the later iterator
-# over the pieces have the same order. All steps are ops, so the result is differentiable.
+# **A4.3** `tree_map` visits the leaves of equal structures in one order. So the list of the leaves and the later
+# iterator over the pieces have the same order. All steps are ops, so the result is differentiable.
 
 
 # %%

@@ -85,7 +85,7 @@ def of_saves(op: Op, k: int, rule: Rule) -> Iterator[Mutant]:
     for j, name in enumerate(rule.saves):
         for other in (*op.operands, *op.outputs):
             if other != name and not op.variadic:
-                text = f"{op.operands[k]}: {other} saved for {name}"
+                text = f"{op.operands[k]}: {other} saved instead of {name}"
                 yield Mutant("vjp", op.name, text, partial(saving, op, k, j, other), partial(derivatives, op.name))
 
 

@@ -30,7 +30,13 @@ def mutants() -> Iterator[Mutant]:
         elif op.batch is not None:
             for kind in KINDS.get(op.batch, ()):
                 check = partial(batches, op.name)
-                yield Mutant("batch", op.name, f"{kind} for {op.batch}", partial(attribute, op, "batch", kind), check)
+                yield Mutant(
+                    "batch",
+                    op.name,
+                    f"batching rule {kind} instead of {op.batch}",
+                    partial(attribute, op, "batch", kind),
+                    check,
+                )
     yield from of_derived()
 
 
@@ -51,7 +57,7 @@ def of_jvp(op: Op, rule: Jvp) -> Iterator[Mutant]:
         for other in others(op, kind, k):
             wants = tuple(other if i == j else want for i, want in enumerate(rule.wants))
             wrong = Jvp(rule.fn, wants, rule.facts)
-            what = f"{said(op, *other)} given for {said(op, kind, k)}"
+            what = f"{said(op, *other)} passed instead of {said(op, kind, k)}"
             yield Mutant("jvp", op.name, what, partial(attribute, op, "jvp", wrong), check)
 
 

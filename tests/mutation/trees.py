@@ -139,7 +139,7 @@ def changes(node: ast.AST) -> list[tuple[str, Change]]:
         case ast.IfExp():
             return [("swapped branches", lambda n: ast.IfExp(n.test, n.orelse, n.body))]
         case ast.Compare(ops=[_]):
-            return [("turned comparison", lambda n: ast.Compare(n.left, [OPPOSITE[type(n.ops[0])]()], n.comparators))]
+            return [("inverted comparison", lambda n: ast.Compare(n.left, [OPPOSITE[type(n.ops[0])]()], n.comparators))]
         case ast.Call():
             return called(node)
     return []
@@ -168,9 +168,9 @@ def numbers(node: ast.BinOp) -> list[tuple[str, Change]]:
     more = lambda n: ast.Constant(n.value + 1)
     found: list[tuple[str, Change]] = []
     if plain(node.left):
-        found.append(("other number", lambda n: ast.BinOp(more(n.left), n.op, n.right)))
+        found.append(("changed number", lambda n: ast.BinOp(more(n.left), n.op, n.right)))
     if plain(node.right):
-        found.append(("other number", lambda n: ast.BinOp(n.left, n.op, more(n.right))))
+        found.append(("changed number", lambda n: ast.BinOp(n.left, n.op, more(n.right))))
     return found
 
 
@@ -193,7 +193,7 @@ def called(node: ast.Call) -> list[tuple[str, Change]]:
             found.append(("another dim", lambda n, k=k: with_keyword(n, k, before(n.keywords[k].value))))
         if keyword.arg == "keepdim" and isinstance(keyword.value, ast.Constant):
             other = ast.Constant(not keyword.value.value)
-            found.append(("other keepdim", lambda n, k=k, other=other: with_keyword(n, k, other)))
+            found.append(("inverted keepdim", lambda n, k=k, other=other: with_keyword(n, k, other)))
     if name in SUMS and len(node.args) == 2 - method and is_dim(node.args[-1]):
         found.append(("another dim", lambda n: ast.Call(n.func, [*n.args[:-1], before(n.args[-1])], n.keywords)))
     return found
@@ -224,7 +224,7 @@ def stale(tree: ast.AST) -> Iterator[tuple[str, Make]]:
     for old in names:
         for new in names:
             if old != new and any(isinstance(n, ast.Name) and n.id == old for n in ast.walk(tree.body)):
-                yield f"{new} read for {old}", functools.partial(renamed, tree, old, new)
+                yield f"{new} read instead of {old}", functools.partial(renamed, tree, old, new)
 
 
 def renamed(tree: ast.Lambda, old: str, new: str) -> ast.AST:
@@ -243,7 +243,7 @@ def broken_statement(node: ast.AST) -> list[tuple[str, Change]]:
         case ast.If(body=[ast.Raise()], orelse=[]):
             return [("check left out", lambda n: ast.Pass())]
         case ast.If():
-            return [("turned condition", lambda n: ast.If(turned(n.test), n.body, n.orelse))]
+            return [("inverted condition", lambda n: ast.If(turned(n.test), n.body, n.orelse))]
         case ast.While():
             return []
         case ast.Expr(value=ast.Constant()):
@@ -258,7 +258,7 @@ def broken_statement(node: ast.AST) -> list[tuple[str, Change]]:
             return [("from the other end", lambda n: ast.For(n.target, back(n), n.body, n.orelse))]
         case ast.BoolOp():
             other = ast.Or() if isinstance(node.op, ast.And) else ast.And()
-            return [("and for or" if isinstance(node.op, ast.Or) else "or for and",
+            return [("`and` instead of `or`" if isinstance(node.op, ast.Or) else "`or` instead of `and`",
                      lambda n: ast.BoolOp(other, n.values))]  # fmt: skip
     return []
 

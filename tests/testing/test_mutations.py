@@ -46,7 +46,7 @@ def broken_part(mutant: Mutant) -> tuple[str, ...]:
 def way(mutant: Mutant) -> tuple[str, str]:
     """The kind of thing that is broken, and how, without the code and names that differ from one rule to the next."""
     what = mutant.what.partition(" in `")[0].rpartition(": ")[2]
-    return mutant.kind, re.sub(r"^\S+ (read|saved|given|left out|negated)\b.*", r"\1", what)
+    return mutant.kind, re.sub(r"^\S+ (read|saved|passed|left out|negated)\b.*", r"\1", what)
 
 
 def chosen(some: Sequence[Mutant]) -> list[Mutant]:
