@@ -76,7 +76,7 @@ CREATION: list[Row] = [
     ("dtype", lambda o: mg.tensor([1.0], dtype="float33"), DTypeError, "'float33' minigrad has bool bfloat16 float64"),
     ("dtype-number", lambda o: mg.zeros(2, dtype=3), DTypeError, "3 as a dtype minigrad has"),
     ("device", lambda o: mg.tensor([1.0], device="gpu 7"), DeviceError, "'gpu 7' 'cpu', 'cuda' or 'cuda:1'"),
-    ("device-missing", lambda o: mg.zeros(2, device="tpu"), DeviceError, "tpu the devices are cpu, reference"),
+    ("device-missing", lambda o: mg.zeros(2, device="tpu"), DeviceError, "one of the devices cpu, reference got tpu"),
     ("cuda", lambda o: mg.zeros(2, device="cuda"), DeviceError, "device='cuda' not MINIGRAD_CUDA=simulator"),
     ("second-cpu", lambda o: mg.zeros(2, device="cpu:1"), DeviceError, "'cpu:1' write 'cpu'"),
     ("int-gradient", lambda o: mg.tensor([1, 2], requires_grad=True), DTypeError,
@@ -123,7 +123,7 @@ RANDOM: list[Row] = [
     ("uniform-text", lambda o: mg.uniform((2,), "a", 1.0), DTypeError, "uniform: low must be a number str 'a'"),
     ("uniform-wide", lambda o: mg.uniform((2,), -1e38, 3e38), ArgumentError, "uniform: high - low 4e+38"),
     ("uniform-high", lambda o: mg.uniform((2,), 1e5, 2e5, dtype="float16"), ArgumentError, "uniform: low float16"),
-    ("normal-far", lambda o: mg.normal(1e300, 1.0, (2,)), ArgumentError, "normal: mean 1e+300 exceeds float32"),
+    ("normal-far", lambda o: mg.normal(1e300, 1.0, (2,)), ArgumentError, "normal: mean float32, got 1e+300"),
     ("uniform-turned", lambda o: mg.uniform((2,), 2.0, 1.0), ArgumentError, "uniform: low <= high 2.0 1.0"),
     ("uniform-nan", lambda o: mg.uniform((2,), 0.0, float("nan")), ArgumentError, "uniform: low <= high nan"),
     ("normal-deviation", lambda o: mg.normal(0.0, -1.0, (2,)), ArgumentError, "normal: std >= 0 -1.0"),
@@ -138,7 +138,7 @@ RANDOM: list[Row] = [
 VIEWS: list[Row] = [
     ("view-strided", lambda o: o.x.T.view(6), ShapeError, "view: float32(3, 2) strides (1, 3) (6,) reshape() copies"),
     ("view-count", lambda o: o.x.view(5), ShapeError, f"view: {F} 6 elements (5,)"),
-    ("view-holes", lambda o: o.x.view(-1, -1), ShapeError, "view: (-1, -1) one can be inferred"),
+    ("view-holes", lambda o: o.x.view(-1, -1), ShapeError, "view: at most one size can be -1, got 2 in (-1, -1)"),
     ("view-dtype", lambda o: o.x.view(mg.int32), ArgumentError, "view: dtype .to(dtype) converts"),
     ("view-float", lambda o: o.x.view(2.0, 3), ArgumentError, "view: a size must be an int 2.0"),
     ("view-list", lambda o: mg.view([1, 2], 2), DTypeError, f"view: list [1, 2] {LISTED}"),
@@ -165,7 +165,7 @@ VIEWS: list[Row] = [
     ("expand-few", lambda o: o.x.expand(3), ShapeError, f"expand: {F} (3,) equal or 1"),
     ("flip", lambda o: o.x.flip(3), IndexOutOfRange, f"flip: dim 3 {F} valid are -2 to 1"),
     ("flip-twice", lambda o: o.x.flip(0, -2), ShapeError, f"flip: dim 0 is named twice {F}"),
-    ("diagonal-same", lambda o: o.x.diagonal(0, 1, 1), ShapeError, f"diagonal: dims 1 and 1 {F} needs two"),
+    ("diagonal-same", lambda o: o.x.diagonal(0, 1, 1), ShapeError, f"diagonal: different dims {F}, got 1 and 1"),
     ("diagonal-vector", lambda o: o.b.diagonal(), IndexOutOfRange, "diagonal: dim 1 bool(3,) valid are -1 to 0"),
     ("diagonal-text", lambda o: o.x.diagonal("a"), ArgumentError, "diagonal: offset must be an int 'a'"),
     ("unfold-size", lambda o: o.x.unfold(1, 4, 1), ShapeError, f"unfold: windows of 4 dim 1 {F} size <= 3"),
@@ -205,14 +205,14 @@ REDUCTIONS: list[Row] = [
     ("var-correction", lambda o: o.x.var(0, "a"), ArgumentError, f"var: correction {F} must be a number 'a'"),
     ("var-both", lambda o: o.x.var(0, 0, unbiased=True), ArgumentError, "var: correction unbiased correction=0"),
     ("var-list", lambda o: mg.var([1.0]), DTypeError, f"var: list [1.0] {LISTED}"),
-    ("amax-nothing", lambda o: o.empty.amax(), ShapeError, "amax: float32(0,) of nothing is undefined"),
-    ("amin-nothing", lambda o: o.hollow.amin(1), ShapeError, "amin: float32(2, 0) (1,) of nothing is undefined"),
+    ("amax-nothing", lambda o: o.empty.amax(), ShapeError, "amax: an element got float32(0,)"),
+    ("amin-nothing", lambda o: o.hollow.amin(1), ShapeError, "amin: an element (1,), got float32(2, 0)"),
     ("argmax-nothing", lambda o: o.empty.argmax(), ShapeError, "argmax: float32(0,) no element"),
     ("max-nothing", lambda o: o.hollow.max(1), ShapeError, "max: float32(2, 0) dim 1"),
     ("max-dims", lambda o: o.x.max((0, 1)), ArgumentError, "max: dim must be an int (0, 1)"),
     ("argmin-dim", lambda o: o.x.argmin(3), IndexOutOfRange, f"argmin: dim 3 {F}"),
     ("argmax-list", lambda o: mg.argmax([1, 2]), DTypeError, f"argmax: list [1, 2] {LISTED}"),
-    ("logsumexp-nothing", lambda o: o.empty.logsumexp(0), ShapeError, "logsumexp: float32(0,) of nothing is undefined"),
+    ("logsumexp-nothing", lambda o: o.empty.logsumexp(0), ShapeError, "logsumexp: an element (0,), got float32(0,)"),
     ("logsumexp-dim", lambda o: o.i.logsumexp(4), IndexOutOfRange, "logsumexp: dim 4 int64(2,)"),
     ("norm-list", lambda o: mg.norm([1.0]), DTypeError, f"norm: list [1.0] {LISTED}"),
     ("softmax-dim", lambda o: o.i.softmax(1), IndexOutOfRange, "softmax: dim 1 int64(2,) valid are -1 to 0"),
@@ -277,13 +277,13 @@ JOINING: list[Row] = [
 INDEXING: list[Row] = [
     ("int", lambda o: o.x[2], IndexOutOfRange, f"select: index 2 dim 0 size 2 {F} valid are -2 to 1"),
     ("negative", lambda o: o.x[0, -4], IndexOutOfRange, "select: index -4 size 3 valid are -3 to 2"),
-    ("too-many", lambda o: o.x[0, 0, 0], IndexOutOfRange, f"index: 3 indices {F} 2 dims"),
-    ("scalar", lambda o: o.scalar[0], IndexOutOfRange, "index: 1 indices float32() 0 dims"),
-    ("ellipses", lambda o: o.x[..., ...], ArgumentError, f"index: Ellipsis {F} one can be filled"),
+    ("too-many", lambda o: o.x[0, 0, 0], IndexOutOfRange, f"index: 2 indices for {F}, got 3"),
+    ("scalar", lambda o: o.scalar[0], IndexOutOfRange, "index: 0 indices for float32(), got 1"),
+    ("ellipses", lambda o: o.x[..., ...], ArgumentError, f"index: at most one Ellipsis {F}"),
     ("float", lambda o: o.x[0.5], DTypeError, "index: float 0.5 use int, slice, None, ... or an integer tensor"),
     ("text", lambda o: o.x["a"], DTypeError, "index: str 'a' use int, slice"),
     ("slice-float", lambda o: o.x[0.5:], DTypeError, "index: float 0.5 use int, slice"),
-    ("step-zero", lambda o: o.x[::0], ArgumentError, f"slice: step 0 dim 0 {F} never advances"),
+    ("step-zero", lambda o: o.x[::0], ArgumentError, f"slice: step must not be 0, got 0 dim 0 {F}"),
     ("mask", lambda o: o.x[o.mask[:, :2]], ShapeError, f"index: the mask bool(2, 2) covers dims (2, 3) {F}"),
     ("mask-list", lambda o: o.x[:, [True, False]], ShapeError, f"index: bool(2,) covers dims of shape (3,) {F}"),
     ("float-tensor", lambda o: o.x[o.three], DTypeError, f"index: {F} integer float32(3,)"),
@@ -442,14 +442,14 @@ CONVERSION: list[Row] = [
     ("asarray", lambda o: np.asarray(o.v, copy=False), GradientError, f"numpy: {F} use x.detach().numpy()"),
     ("to-word", lambda o: o.x.to("float33"), DTypeError, "to: 'float33' mg.float64 'cpu'"),
     ("to-number", lambda o: o.x.to(3), DTypeError, "to: int 3 mg.float64 'cpu'"),
-    ("to-device", lambda o: o.x.to("tpu"), DeviceError, "tpu the devices are cpu, reference"),
+    ("to-device", lambda o: o.x.to("tpu"), DeviceError, "one of the devices cpu, reference got tpu"),
     ("to-two", lambda o: o.x.to("float64", "int32"), ArgumentError, f"to: {F} one dtype ('float64', 'int32')"),
     ("cast", lambda o: mg.cast(o.x, dtype="q"), DTypeError, "'q' minigrad has"),
     ("cast-list", lambda o: mg.cast([1.0], dtype="int32"), DTypeError, f"cast: list [1.0] {LISTED}"),
     ("clone-list", lambda o: mg.clone([1.0]), DTypeError, f"clone: list [1.0] {LISTED}"),
     ("contiguous-list", lambda o: mg.contiguous([1.0]), DTypeError, f"contiguous: list [1.0] {LISTED}"),
     ("promote", lambda o: mg.promote("float32", "q"), DTypeError, "'q' minigrad has"),
-    ("threads", lambda o: mg.set_num_threads(0), ArgumentError, "set_num_threads: 0 between 1 and"),
+    ("threads", lambda o: mg.set_num_threads(0), ArgumentError, "set_num_threads: expected an int from 1 to got 0"),
     ("default-float", lambda o: mg.set_default_float("int32"), DTypeError, "float16, bfloat16, float32, float64 int32"),
     ("statistics", lambda o: mg.memory_stats("tpu"), DeviceError, "'tpu' set_allocator"),
 ]  # fmt: skip
@@ -584,7 +584,7 @@ def test_a_store_answers_for_what_is_no_tensor() -> None:
 
 
 def test_the_length_of_a_scalar_is_a_type_error() -> None:
-    with pytest.raises(TypeError, match=r"a tensor of shape \(\) has no length"):
+    with pytest.raises(TypeError, match=r"expected a tensor with at least 1 dim, got one of shape \(\)"):
         len(mg.tensor(1.0))
 
 

@@ -134,7 +134,9 @@ class autocast:
         self, device_type: str, dtype: Any = None, enabled: bool = True, cache_enabled: bool | None = None
     ) -> None:
         if not isinstance(device_type, str):
-            raise ArgumentError(f"autocast: expected device_type to be a str such as 'cpu', got {device_type!r}")
+            raise ArgumentError(
+                f"autocast: expected device_type to be a str such as 'cpu', got {device_type!r}; pass device_type='cpu'"
+            )
         self.device = as_device(device_type).kind
         self.fast_dtype = DEFAULTS.get(self.device, bfloat16) if dtype is None else as_dtype(dtype)
         if enabled and self.fast_dtype not in (bfloat16, float16):

@@ -63,9 +63,13 @@ class GradScaler:
             warn("GradScaler: there is no CUDA device, so the scaler does nothing; pass device='cpu'")
             self._enabled = False
         if growth_factor <= 1.0:
-            raise ArgumentError(f"GradScaler: expected growth_factor above 1, got {growth_factor}")
+            raise ArgumentError(
+                f"GradScaler: expected growth_factor above 1, got {growth_factor}; pass growth_factor=2.0"
+            )
         if backoff_factor >= 1.0:
-            raise ArgumentError(f"GradScaler: expected backoff_factor below 1, got {backoff_factor}")
+            raise ArgumentError(
+                f"GradScaler: expected backoff_factor below 1, got {backoff_factor}; pass backoff_factor=0.5"
+            )
         self._scale, self._growth_tracker = float(init_scale), 0
         self._growth_factor, self._backoff_factor = growth_factor, backoff_factor
         self._growth_interval = growth_interval

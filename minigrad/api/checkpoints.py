@@ -82,7 +82,7 @@ class Checkpoint:
                     f"Checkpoint: {name}: expected an object with state_dict and load_state_dict, got {describe(part)}"
                 )
         if isinstance(keep, bool) or not isinstance(keep, int) or keep < 1:
-            raise ArgumentError(f"Checkpoint: keep: expected a positive int, got {keep!r}")
+            raise ArgumentError(f"Checkpoint: keep: expected a positive int, got {keep!r}; pass keep=3, for example")
         self.folder, self.keep = os.fspath(folder), keep
 
     def save(self, /, **values: Any) -> str:

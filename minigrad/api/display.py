@@ -77,7 +77,9 @@ def printoptions(
 def changed(precision: Any, threshold: Any, edgeitems: Any, linewidth: Any, profile: str | None) -> dict[str, Any]:
     """Return the options of a profile, updated with the options that are not None."""
     if profile is not None and profile not in PROFILES:
-        raise ArgumentError(f"set_printoptions: profile must be one of {', '.join(PROFILES)}, got {profile!r}")
+        raise ArgumentError(
+            f"set_printoptions: profile must be one of {', '.join(PROFILES)}, got {profile!r}; pass profile='default'"
+        )
     own = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
     return PROFILES.get(profile or "", {}) | {name: value for name, value in own.items() if value is not None}
 

@@ -39,7 +39,7 @@ def share(x: Tensor, dtype: DType, generator: Any) -> Tensor:
 def expect(name: str, fits: bool, text: str, value: float) -> None:
     """Raise ArgumentError with `text` and `value` if a parameter of a distribution does not fit."""
     if not fits:
-        raise ArgumentError(f"{name}: {text}, got {value}", op=name)
+        raise ArgumentError(f"{name}: {text}, got {value}; pass a value in this range", op=name)
 
 
 def normal_(x: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any = None) -> Tensor:
@@ -82,7 +82,12 @@ def random_(x: Tensor, low: int | None = None, to: Any = ..., *, generator: Any 
     if x.dtype.is_float:
         least, largest = finfo(x.dtype).min, finfo(x.dtype).max
     for value in (low, end - 1):
-        expect("random_", least <= value <= largest, f"{x.dtype} holds {least} to {largest}", value)
+        expect(
+            "random_",
+            least <= value <= largest,
+            f"low and to - 1 must be from {least} to {largest} for {x.dtype}",
+            value,
+        )
     return write("random_", x, drawn)
 
 
@@ -91,7 +96,7 @@ def exponential_(x: Tensor, lambd: float = 1.0, *, generator: Any = None) -> Ten
 
     lambd: the rate of the distribution, which must be positive.
     """
-    expect("exponential_", lambd > 0, "the rate must be positive", lambd)
+    expect("exponential_", lambd > 0, "lambd must be positive", lambd)
     return write("exponential_", x, (-share(x, wide("exponential_", x), generator)).log1p() / -lambd)
 
 
@@ -107,7 +112,7 @@ def geometric_(x: Tensor, p: float, *, generator: Any = None) -> Tensor:
 
     A sample is the number of independent trials up to the first success; each trial succeeds with probability p.
     """
-    expect("geometric_", 0.0 < p < 1.0, "p must lie between 0 and 1", p)
+    expect("geometric_", 0.0 < p < 1.0, "p must be between 0 and 1, both excluded", p)
     return write("geometric_", x, rounding.ceil(share(x, float64, generator).log() / math.log1p(-p)))
 
 

@@ -53,7 +53,10 @@ def to_array(x: Tensor, dtype: Any = None, copy: bool | None = None) -> Any:
     array = numpy(x) if copy is False else shared_array(x)
     if dtype is not None and array.dtype != dtype:
         if copy is False:
-            raise ArgumentError(f"array: {describe(x)} as {np.dtype(dtype)} needs a copy, and copy=False forbids it")
+            raise ArgumentError(
+                f"array: copy=False requires the dtype of the tensor, got dtype {np.dtype(dtype)} for {describe(x)}; "
+                "pass copy=None"
+            )
         return array.astype(dtype)
     return array.copy() if copy or x.requires_grad else array
 
@@ -78,7 +81,11 @@ def dlpack(
     if backend.dlpack_device != HOST:
         if dl_device is not None and tuple(dl_device) != dlpack_device(x):
             if tuple(dl_device) != (HOST, 0) or copy is False:
-                raise DeviceError(f"dlpack: {describe(x)} on {x.device} is not on device {dl_device}", op="dlpack")
+                raise DeviceError(
+                    f"dlpack: dl_device must be the device {x.device} of the tensor, or the host without copy=False, "
+                    f"got {dl_device} for {describe(x)}; move the tensor with .to(device)",
+                    op="dlpack",
+                )
             return dlpack(x.to("cpu"), max_version=max_version)
         shown = x.clone() if copy else x
         readonly = shown.storage.tracked is True

@@ -175,4 +175,7 @@ def set_float32_matmul_precision(precision: str) -> None:
         If precision is not 'highest', 'high' or 'medium'.
     """
     if precision not in ("highest", "high", "medium"):
-        raise ArgumentError(f"set_float32_matmul_precision: expected 'highest', 'high' or 'medium', got {precision!r}")
+        raise ArgumentError(
+            f"set_float32_matmul_precision: expected 'highest', 'high' or 'medium', got {precision!r}; pass 'high', "
+            "for example"
+        )

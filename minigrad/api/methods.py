@@ -95,7 +95,7 @@ def polygamma(x: Tensor, n: int) -> Tensor:
 def matrix_transpose(x: Tensor) -> Tensor:
     """Return a view with the last two dims swapped."""
     if x.ndim < 2:
-        raise ShapeError(f"mT: expected at least 2 dims, got {describe(x)}", op="mT")
+        raise ShapeError(f"mT: expected at least 2 dims, got {describe(x)}; add a dim with unsqueeze(0)", op="mT")
     return views.full_transpose(x) if x.ndim == 2 else views.transpose(x, dim0=-2, dim1=-1)
 
 

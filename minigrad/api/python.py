@@ -70,7 +70,7 @@ def as_int(x: Tensor) -> int:
 def as_index(x: Tensor) -> int:
     """Return the element of an integer tensor with one element as an index, as in range(x)."""
     if not x.dtype.is_int:
-        raise DTypeError(f"index: expected an integer dtype, got {describe(x)}", op="index")
+        raise DTypeError(f"index: expected an integer dtype, got {describe(x)}; convert it with .long()", op="index")
     return int(only(x, "index"))
 
 
@@ -95,7 +95,9 @@ def truth(x: Tensor) -> bool:
 def length(x: Tensor) -> int:
     """Return the length of the first dim.  Raises TypeError for a scalar, as Python does for other types."""
     if not x.layout.shape:
-        raise TypeError("len(): a tensor of shape () has no length")
+        raise TypeError(
+            "len(): expected a tensor with at least 1 dim, got one of shape (); read its value with .item()"
+        )
     return x.layout.shape[0]
 
 

@@ -188,7 +188,9 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: Any = N
         result = OURS["as_tensor"](obj, dtype=dtype, device=device or default_device())
     same = result is obj or (isinstance(obj, np.ndarray) and result.data_ptr() == obj.ctypes.data)
     if copy is False and not same:
-        raise ArgumentError(f"asarray: {describe(obj)} needs a copy here, and copy=False forbids it", op="asarray")
+        raise ArgumentError(
+            f"asarray: {describe(obj)} needs a copy, which copy=False forbids; pass copy=None", op="asarray"
+        )
     return result
 
 

@@ -79,7 +79,8 @@ class Call(UserOp):
         for x in ctx._dirty:
             if not among(x, operands) or not among(x, results):
                 raise GradientError(
-                    f"{self.name}: mark_dirty was given {describe(x)}, which is not both an argument and returned",
+                    f"{self.name}: mark_dirty was given {describe(x)}, which is not both an argument and returned; "
+                    "return the argument that forward writes",
                     op=self.name,
                 )
         for x, then in zip(operands, before, strict=True):

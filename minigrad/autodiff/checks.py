@@ -38,7 +38,8 @@ def check_seed(y: Tensor, gradient: Tensor | None, name: str) -> None:
     if not y.requires_grad:
         raise GradientError(
             f"{name}: {describe(y)} does not require a gradient: it was computed from no Var, under mg.no_grad(), or "
-            f"from a gradient that was taken without create_graph=True"
+            "from a gradient that was taken without create_graph=True; call .requires_grad_() on the inputs before "
+            "computing it"
         )
     if y.storage.version:
         current(y)
@@ -51,9 +52,15 @@ def check_seed(y: Tensor, gradient: Tensor | None, name: str) -> None:
             f"{y.device}; move one with .to({str(y.device)!r})"
         )
     if gradient.shape != y.shape:
-        raise ShapeError(f"{name}: the gradient {describe(gradient)} must have the shape of the output {describe(y)}")
+        raise ShapeError(
+            f"{name}: the gradient must have the shape of the output {describe(y)}, got {describe(gradient)}; pass "
+            "mg.ones_like(output), for example"
+        )
     if not gradient.dtype.is_float:
-        raise DTypeError(f"{name}: the gradient {describe(gradient)} for {describe(y)} must have a floating dtype")
+        raise DTypeError(
+            f"{name}: the gradient for {describe(y)} must have a floating dtype, got {describe(gradient)}; convert it "
+            "with .float()"
+        )
 
 
 def chosen(name: str, inputs: Tensor | Sequence[Tensor]) -> list[Any]:

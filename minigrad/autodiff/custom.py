@@ -98,8 +98,8 @@ class custom_vjp:
         for k in self.nondiff:
             if isinstance(k, bool) or not isinstance(k, int) or not -count <= k < count:
                 raise ArgumentError(
-                    f"{self.__name__}: nondiff_argnums={self.nondiff} has {k!r}, but it was called with {count} "
-                    f"arguments"
+                    f"{self.__name__}: nondiff_argnums must be indices of the {count} arguments of this call, got "
+                    f"{k!r} in {self.nondiff}; pass smaller indices"
                 )
         return [k % count for k in self.nondiff]
 

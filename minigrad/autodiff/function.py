@@ -67,27 +67,38 @@ class Function:
     @staticmethod
     def forward(*args: Any) -> Any:
         """Compute the result: forward(ctx, *args), or forward(*args) if there is a setup_context."""
-        raise GradientError("Function: a subclass must define forward")
+        raise GradientError("Function: a subclass must define forward, got none; add @staticmethod def forward(ctx, x)")
 
     @staticmethod
     def setup_context(ctx: Context, inputs: tuple[Any, ...], output: Any) -> None:
         """Save in ctx the values of the inputs and the output that backward needs."""
-        raise GradientError("Function: this subclass has no setup_context")
+        raise GradientError(
+            "Function: a subclass whose forward does not save values must define setup_context, got none; add "
+            "@staticmethod def setup_context(ctx, inputs, output)"
+        )
 
     @staticmethod
     def backward(ctx: Context, *gradients: Any) -> Any:
         """Return one gradient per argument of forward, given one gradient per output."""
-        raise GradientError("Function: a subclass must define backward to be differentiated")
+        raise GradientError(
+            "Function: a subclass must define backward to be differentiated; add @staticmethod def backward(ctx, "
+            "grad_output)"
+        )
 
     @staticmethod
     def jvp(ctx: Context, *tangents: Any) -> Any:
         """Return the tangents of the outputs, given the tangents of the arguments."""
-        raise GradientError("Function: this subclass has no jvp")
+        raise GradientError(
+            "Function: a subclass must define jvp for forward mode, got none; add @staticmethod def jvp(ctx, *tangents)"
+        )
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[int | None, ...], *inputs: Any) -> Any:
         """Return the results for a batch, and their batch dims: (outputs, out_dims)."""
-        raise GradientError("Function: this subclass has no vmap")
+        raise GradientError(
+            "Function: a subclass must define vmap to run under mg.vmap, got none; add @staticmethod def vmap(info, "
+            "in_dims, *args)"
+        )
 
     @classmethod
     def apply(cls, *inputs: Any) -> Any:

@@ -203,11 +203,13 @@ def check_tangent(call: Call, k: int) -> None:
     error = ShapeError if t.shape != x.shape else DTypeError if t.dtype is not x.dtype else None
     if error is not None:
         raise error(
-            f"{call.op.label}: the tangent {describe(t)} must have the shape and dtype of the operand {describe(x)}",
+            f"{call.op.label}: the tangent must have the shape and dtype of the operand {describe(x)}, got "
+            f"{describe(t)}; return mg.zeros_like(x), for example",
             op=call.op.label,
         )
     if t.device is not x.device:
         raise DeviceError(
-            f"{call.op.label}: the tangent {describe(t)} is on {t.device} and the operand {describe(x)} on {x.device}",
+            f"{call.op.label}: the tangent must be on {x.device} like the operand {describe(x)}, got {describe(t)} on "
+            f"{t.device}; move it with .to('{x.device}')",
             op=call.op.label,
         )

@@ -166,7 +166,8 @@ class UserOp(Op):
         if carried and not carried <= derivatives_on(g) and nonzero(g):
             raise GradientError(
                 f"{self.name} can be differentiated only once: the gradient that its backward returned, {describe(g)}, "
-                f"was not computed from the gradient that it was given by tensor ops that are recorded",
+                "was not computed from the gradient that it was given by tensor ops that are recorded; compute the "
+                "gradient with tensor ops in backward",
                 op=self.name,
             )
 

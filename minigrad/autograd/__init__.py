@@ -83,7 +83,10 @@ def grad(
     xs = chosen("autograd.grad", inputs)
     unused = materialize_grads if allow_unused is None else allow_unused
     if materialize_grads and not unused:
-        raise ArgumentError("autograd.grad: materialize_grads=True returns zeros for unused inputs, so it allows them")
+        raise ArgumentError(
+            "autograd.grad: allow_unused must be True or omitted with materialize_grads=True, got False; omit "
+            "allow_unused"
+        )
     if is_grads_batched:
         return in_batches(ys, xs, cotangents, retain_graph, create_graph, unused, materialize_grads)
     gradients = engine.grad(ys, xs, cotangents, retain_graph, create_graph, unused)
@@ -130,7 +133,9 @@ def backward(
         Tensors that receive gradients; by default all Vars that the tensors depend on.
     """
     if grad_variables is not None:
-        raise ArgumentError("autograd.backward: grad_variables is called grad_tensors now, as in PyTorch")
+        raise ArgumentError(
+            "autograd.backward: expected grad_tensors, got its old name grad_variables; pass grad_tensors=..."
+        )
     ys, cotangents = with_cotangents("autograd.backward", tensors, grad_tensors)
     xs = None if inputs is None else chosen("backward", inputs)
     retain = create_graph if retain_graph is None else retain_graph

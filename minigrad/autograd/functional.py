@@ -62,7 +62,10 @@ def jacobian(
     [[2.0, 0.0], [0.0, 4.0]]
     """
     if strategy not in ("reverse-mode", "forward-mode"):
-        raise ArgumentError(f"jacobian: strategy is 'reverse-mode' or 'forward-mode', got {strategy!r}")
+        raise ArgumentError(
+            f"jacobian: strategy must be 'reverse-mode' or 'forward-mode', got {strategy!r}; pass "
+            "strategy='reverse-mode', for example"
+        )
     xs = inputs_of("jacobian", inputs, strict)
     make = transforms.jacfwd if strategy == "forward-mode" else transforms.jacrev
     with set_grad_enabled(create_graph and mode.enabled):

@@ -99,7 +99,11 @@ def device_of_dlpack(number: int, index: int) -> Device:
     """
     kind = _by_dlpack.get(number)
     if kind is None:
-        raise DeviceError(f"from_dlpack: no backend takes memory of DLPack's kind {number}", op="from_dlpack")
+        raise DeviceError(
+            f"from_dlpack: no backend accepts memory of the DLPack device type {number}; copy the data to the host "
+            "first",
+            op="from_dlpack",
+        )
     return as_device(f"{kind}:{index}")
 
 
@@ -111,7 +115,10 @@ def registered_kinds() -> tuple[str, ...]:
 def _create(device: Device) -> Backend:
     factory = _factories.get(device.kind)
     if factory is None:
-        raise DeviceError(f"no backend runs on {device}: the devices are {', '.join(_factories)}", device=str(device))
+        raise DeviceError(
+            f"expected one of the devices {', '.join(_factories)}, got {device}; pass device='cpu', for example",
+            device=str(device),
+        )
     return factory()
 
 

@@ -70,7 +70,11 @@ class Transfers:
 
     def adopt(self, source: Any, device: Device) -> tuple[Storage, Layout]:
         """Share memory of another library: of an object with DLPack or this device's array protocol."""
-        raise DeviceError(f"from_dlpack: {device} takes no memory of other libraries; use mg.tensor", op="from_dlpack")
+        raise DeviceError(
+            f"from_dlpack: {device} cannot share memory of other libraries; copy the data with mg.tensor(array, "
+            f"device='{device}')",
+            op="from_dlpack",
+        )
 
     def capsule(self, storage: Storage, layout: Layout, *, stream: Any, versioned: bool, readonly: bool) -> Any:
         """Return the DLPack capsule of device memory, safe to use in the order of the consumer's stream."""

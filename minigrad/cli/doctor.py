@@ -154,7 +154,7 @@ def print_kernel(name: str, dtype: str, layout: str, parallel: bool, device: str
 def host_kernels(name: str, dtype: str, layout: str, parallel: bool, show: str) -> list[tuple[str, str]]:
     """Return pairs of a file and its text, for the CPU kernels of an op."""
     if show != "source":
-        raise mg.ArgumentError(f"--show {show} is about kernels of CUDA: add --device cuda")
+        raise mg.ArgumentError(f"--show {show} requires a CUDA device, got the CPU; add --device cuda")
     return [(path, source(path)) for path in files_of(name, dtype, layout, parallel)]
 
 

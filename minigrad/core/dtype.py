@@ -197,7 +197,9 @@ def set_default_float(dtype: DTypeLike) -> None:
     wanted = as_dtype(dtype)
     if not wanted.is_float:
         floats = ", ".join(other.name for other in FLOATS)
-        raise DTypeError(f"the default float must be one of {floats}, not {wanted}", dtype=wanted)
+        raise DTypeError(
+            f"the default float must be one of {floats}, got {wanted}; pass mg.float32, for example", dtype=wanted
+        )
     _default_float[0] = wanted
     announce()
 

@@ -218,7 +218,11 @@ class Layout:
         dim = normalize_dim(dim, self.ndim, "slice", self.shape)
         start, stop, step = (None if part is None else as_int(part, "a bound", "slice") for part in (start, stop, step))
         if step == 0:
-            raise ArgumentError(f"slice: step 0 along dim {dim} of {self.shape} never advances", op="slice", dim=dim)
+            raise ArgumentError(
+                f"slice: step must not be 0, got 0 for dim {dim} of {self.shape}; pass step=1, for example",
+                op="slice",
+                dim=dim,
+            )
         picked = range(*slice(start, stop, step).indices(self.shape[dim]))
         if len(picked) == self.shape[dim] and picked.step == 1:
             return self
@@ -231,7 +235,8 @@ class Layout:
         second = normalize_dim(dim2, self.ndim, "diagonal", self.shape)
         if first == second:
             raise ShapeError(
-                f"diagonal: dims {dim1} and {dim2} of shape {self.shape} are the same, and a diagonal needs two",
+                f"diagonal: dim1 and dim2 must be different dims of shape {self.shape}, got {dim1} and {dim2}; pass "
+                "dim1=0, dim2=1, for example",
                 op="diagonal", dim=first, shape=self.shape,
             )  # fmt: skip
         offset = as_int(offset, "offset", "diagonal")
@@ -272,8 +277,8 @@ class Layout:
         steps = tuple(as_int(stride, "a stride", "as_strided") for stride in strides)
         if len(sizes) != len(steps):
             raise ShapeError(
-                f"as_strided: shape {sizes} has {len(sizes)} dims and strides {steps} have {len(steps)}, "
-                f"and each dim needs one stride",
+                f"as_strided: size and stride must have the same length, got size {sizes} with {len(sizes)} dims and "
+                f"stride {steps} with {len(steps)}; pass one stride per dim",
                 op="as_strided", shape=sizes, strides=steps,
             )  # fmt: skip
         start = self.offset if offset is None else as_int(offset, "offset", "as_strided")
@@ -286,7 +291,8 @@ class Layout:
         order = tuple(normalize_dim(dim, self.ndim, "permute", self.shape) for dim in dims)
         if sorted(order) != list(range(self.ndim)):
             raise ShapeError(
-                f"permute: dims {tuple(dims)} must name each of the {self.ndim} dims of shape {self.shape} once",
+                f"permute: dims {tuple(dims)} must name each of the {self.ndim} dims of shape {self.shape} once; pass "
+                f"an order such as {tuple(reversed(range(self.ndim)))}",
                 op="permute", dims=tuple(dims), shape=self.shape,
             )  # fmt: skip
         return Layout.make(tuple(self.shape[d] for d in order), tuple(self.strides[d] for d in order), self.offset)
@@ -354,7 +360,8 @@ class Layout:
         last = normalize_dim(end, self.ndim, "flatten", self.shape)
         if first > last:
             raise ShapeError(
-                f"flatten: start {start} comes after end {end} in shape {self.shape}",
+                f"flatten: start_dim must not come after end_dim, got {start} and {end} for shape {self.shape}; swap "
+                "the two",
                 op="flatten", start=start, end=end, shape=self.shape,
             )  # fmt: skip
         middle = numel(self.shape[first : last + 1])
@@ -396,7 +403,9 @@ def _intern(key: tuple[Ints, Ints, int]) -> Layout:
     shape, strides, offset = key
     count = numel(shape)
     if count > COUNT_LIMIT:
-        raise ShapeError(f"shape {shape} has {count} elements, more than a 64-bit index can count", shape=shape)
+        raise ShapeError(
+            f"the shape must have at most 2**63 - 1 elements, got {count} for {shape}; reduce a size", shape=shape
+        )
     facts = (Size(shape), strides, offset, count, len(shape), is_run(shape, strides))
     for name, value in zip(("shape", "strides", "offset", "numel", "ndim", "is_contiguous"), facts):
         object.__setattr__(layout, name, value)

@@ -75,7 +75,9 @@ def _shape(value: Any, op: str, name: str, operands: Sequence[Any]) -> tuple[int
 
 def _int(value: Any, op: str, name: str, operands: Sequence[Any]) -> int:
     if isinstance(value, bool):
-        raise ArgumentError(f"{op}: {name}{beside(operands)} must be an int, not {value!r}", op=op, value=value)
+        raise ArgumentError(
+            f"{op}: {name}{beside(operands)} must be an int, got {value!r}; convert it with int()", op=op, value=value
+        )
     return as_int(value, name, op)
 
 
@@ -89,7 +91,7 @@ def _ints(value: Any, op: str, name: str, operands: Sequence[Any]) -> tuple[int,
 def _size(value: Any, op: str, name: str, operands: Sequence[Any]) -> int:
     result = _int(value, op, name, operands)
     if result < 0:
-        raise ArgumentError(f"{op}: {name} must not be negative, got {result}", op=op, value=value)
+        raise ArgumentError(f"{op}: {name} must not be negative, got {result}; pass 0 or more", op=op, value=value)
     return result
 
 
@@ -98,14 +100,21 @@ def _scalar(value: Any, op: str, name: str, operands: Sequence[Any]) -> int | fl
     if isinstance(plain, (bool, int, float)):
         return plain
     raise ArgumentError(
-        f"{op}: {name}{beside(operands)} is {type(value).__name__} {value!r}, and must be a number", op=op, value=value
+        f"{op}: {name}{beside(operands)} must be a number, got {type(value).__name__} {value!r}; convert it with "
+        "float() or .item()",
+        op=op,
+        value=value,
     )
 
 
 def _flag(value: Any, op: str, name: str, operands: Sequence[Any]) -> bool:
     if isinstance(value, (bool, int, np.bool_, np.integer)) and value in (0, 1):
         return bool(value)
-    raise ArgumentError(f"{op}: {name}{beside(operands)} must be True or False, not {value!r}", op=op, value=value)
+    raise ArgumentError(
+        f"{op}: {name}{beside(operands)} must be True or False, got {value!r}; convert it with bool()",
+        op=op,
+        value=value,
+    )
 
 
 def _listed(value: Any, op: str, name: str, operands: Sequence[Any]) -> Any:

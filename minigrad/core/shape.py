@@ -55,7 +55,7 @@ def as_int(value: Any, what: str, op: str) -> int:
             return operator.index(value)
     except TypeError:
         pass
-    raise ArgumentError(f"{op}: {what} must be an int, not {value!r}", op=op, value=value)
+    raise ArgumentError(f"{op}: {what} must be an int, got {value!r}; convert it with int()", op=op, value=value)
 
 
 def normalize_dim(dim: int, ndim: int, op: str, owner: Any = None) -> int:
@@ -98,7 +98,7 @@ def normalize_dims(dims: int | Iterable[int] | None, ndim: int, op: str, owner: 
     for left, right in pairwise(result):
         if left == right:
             raise ShapeError(
-                f"{op}: dim {left} is named twice in {listed} for {_named(owner, ndim)}",
+                f"{op}: dim {left} is named twice in {listed} for {_named(owner, ndim)}; list each dim once",
                 op=op, dim=left, dims=listed, shape=getattr(owner, "shape", owner),
             )  # fmt: skip
     return tuple(result)
@@ -131,8 +131,8 @@ def _broadcast_two(op: str, lhs: Shape, rhs: Shape, shapes: tuple[Shape, ...]) -
             # The shape () is left out, because it fits every shape.
             listed = " and ".join(str(shape) for shape in shapes if shape)
             raise ShapeError(
-                f"{op}: shapes {listed} do not broadcast: dim {dim} is {a} against {b}, "
-                f"and only equal sizes or 1 broadcast",
+                f"{op}: shapes {listed} do not broadcast: dim {dim} is {a} against {b}, and only equal sizes or 1 "
+                "broadcast; insert a dim of length 1 with unsqueeze, or slice to equal sizes",
                 op=op, lhs=shapes[0], rhs=shapes[-1], shapes=shapes, dim=dim,
             )  # fmt: skip
         sizes.append(b if a == 1 else a)
@@ -162,7 +162,11 @@ def as_shape(args: Any, op: str = "shape", *, hole: bool = False) -> tuple[Any, 
     lowest = -1 if hole else 0
     for size in sizes:
         if size < lowest:
-            raise ShapeError(f"{op}: size {size} in {sizes} is negative, and a size is 0 or more", op=op, shape=sizes)
+            raise ShapeError(
+                f"{op}: sizes must be 0 or more, got {size} in {sizes}; pass a size that is not negative",
+                op=op,
+                shape=sizes,
+            )
     return sizes
 
 
@@ -181,7 +185,9 @@ def infer_hole(shape: tuple[Any, ...], numel: int, op: str = "reshape", source: 
     open_dims = [dim for dim, size in enumerate(shape) if size == -1 or size == ()]
     if len(open_dims) > 1:
         raise ShapeError(
-            f"{op}: {shape} has {len(open_dims)} sizes of -1, and only one can be inferred", op=op, shape=shape
+            f"{op}: at most one size can be -1, got {len(open_dims)} in {shape}; write the other sizes",
+            op=op,
+            shape=shape,
         )
     known = math.prod(size for dim, size in enumerate(shape) if dim not in open_dims)
     if open_dims and known and numel % known == 0:

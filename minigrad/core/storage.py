@@ -100,10 +100,15 @@ class Storage(Block):
         wanted = as_dtype(dtype)
         view = memoryview(data)
         if view.readonly:
-            raise StorageError("from_buffer: the memory is read-only, and a storage must be writable", op="from_buffer")
+            raise StorageError(
+                "from_buffer: expected writable memory, got read-only memory; copy it first, for example with "
+                "bytearray(buffer)",
+                op="from_buffer",
+            )
         if not view.c_contiguous or view.nbytes % wanted.itemsize:
             raise StorageError(
-                f"from_buffer: {view.nbytes} bytes are not one run of {wanted} elements of {wanted.itemsize} bytes",
+                f"from_buffer: expected one contiguous run of {wanted} elements of {wanted.itemsize} bytes, got "
+                f"{view.nbytes} bytes; copy the memory or pass another dtype",
                 op="from_buffer", dtype=wanted, nbytes=view.nbytes,
             )  # fmt: skip
         return Storage(np.frombuffer(view, wanted.storage), wanted, device)
@@ -172,7 +177,11 @@ class Storage(Block):
         size = self.numel
         if not -size <= index < size:
             raise IndexOutOfRange(
-                f"storage: index {index} is out of range for {size} elements", op="storage", index=index, size=size
+                f"storage: index must be from {-size} to {size - 1} for {size} elements, got {index}; pass a smaller "
+                "index",
+                op="storage",
+                index=index,
+                size=size,
             )
         number: bool | int | float = (
             to_logical(self.buffer[index : index + 1 or None], self.dtype).astype(self.dtype.compute)[0].item()

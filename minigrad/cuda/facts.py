@@ -62,7 +62,11 @@ def current_runtime(device: Any = None) -> Runtime:
         raise DeviceError(f"{where} cannot be used here; only the first CUDA device, cuda:0, can", device=str(where))
     backend: Any = backend_of(where).preparer  # the backend of the device, also while a function is recorded
     if not isinstance(backend, Family):
-        raise DeviceError(f"{where} is served by {type(backend).__name__}, which has no runtime", device=str(where))
+        raise DeviceError(
+            f"current_runtime: expected the CUDA backend of minigrad on {where}, got {type(backend).__name__}; remove "
+            "the registration of your own backend for 'cuda'",
+            device=str(where),
+        )
     return backend.runtime
 
 

@@ -52,7 +52,9 @@ class Kernel:
             If there are not two entries, or a size is below 1.
         """
         if not isinstance(sizes, tuple) or len(sizes) != 2:
-            raise ArgumentError(f"{self.__name__}: write {self.__name__}[blocks, threads](...), not [{sizes!r}]")
+            raise ArgumentError(
+                f"{self.__name__}: expected {self.__name__}[blocks, threads](...), got [{sizes!r}]; write two sizes"
+            )
         grid, block = own.size_of(sizes[0]), own.size_of(sizes[1])
         return lambda *args: self.launch(grid, block, args)
 
@@ -81,17 +83,32 @@ class Kernel:
         tensors = [x for x in args if isinstance(x, Tensor)]
         numbers = args[len(tensors) :]
         if not tensors or any(x is not y for x, y in zip(args, tensors)) or any(type(n) is not int for n in numbers):
-            raise DTypeError(f"{name}: a kernel takes tensors and after them ints", op=name)
+            raise DTypeError(
+                f"{name}: arguments must be tensors, followed by ints, got another order or type; pass the tensors "
+                "first",
+                op=name,
+            )
         for n in numbers:
-            check(-(1 << 63) <= n < 1 << 63, ArgumentError, f"{name}: {n} needs more than 64 bits")
+            check(
+                -(1 << 63) <= n < 1 << 63,
+                ArgumentError,
+                f"{name}: an int must fit into 64 bits, got {n}; pass a smaller int",
+            )
         for x in tensors:
             if isinstance(x, Tracer):
                 raise GradientError(
-                    f"{name}: {describe(x)} belongs to a transform, which custom kernels do not support", op=name
+                    f"{name}: custom kernels do not support transforms, got {describe(x)} inside one; call the kernel "
+                    "outside the transform",
+                    op=name,
                 )
         runtime = current_runtime(tensors[0].device)
         for x in tensors:
-            check(x.device is tensors[0].device, DeviceError, f"{name}: {describe(x)} is on {x.device}")
+            check(
+                x.device is tensors[0].device,
+                DeviceError,
+                f"{name}: tensors must be on {tensors[0].device}, got {describe(x)} on {x.device}; "
+                f"move it with .to('{tensors[0].device}')",
+            )
             check(x.is_contiguous() and not x.offset, ShapeError, f"{name}: {describe(x)} is a view; clone it")
         program = own.own_program(self.function, tuple(x.dtype for x in tensors), len(numbers))
         changed = [tensors[k] for k in own.written(self.function, len(tensors))]

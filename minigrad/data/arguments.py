@@ -14,9 +14,13 @@ def expect_workers(
 ) -> None:
     """Raise ArgumentError for invalid or incompatible arguments that concern workers."""
     if isinstance(num_workers, bool) or not isinstance(num_workers, int) or num_workers < 0:
-        raise ArgumentError(f"DataLoader: num_workers: expected an int >= 0, got {num_workers!r}")
+        raise ArgumentError(
+            f"DataLoader: num_workers: expected an int >= 0, got {num_workers!r}; pass num_workers=0, for example"
+        )
     if not isinstance(timeout, (int, float)) or timeout < 0:
-        raise ArgumentError(f"DataLoader: timeout: expected seconds >= 0, got {timeout!r}")
+        raise ArgumentError(
+            f"DataLoader: timeout: expected seconds >= 0, got {timeout!r}; pass timeout=0 to wait without a limit"
+        )
     options = {
         "persistent_workers": persistent_workers, "prefetch_factor": prefetch_factor is not None, "timeout": timeout,
         "multiprocessing_context": context is not None,
@@ -31,7 +35,9 @@ def expect_functions(collate_fn: Any, worker_init_fn: Any) -> None:
     """Raise ArgumentError for an argument that is not callable."""
     for name, function in (("collate_fn", collate_fn), ("worker_init_fn", worker_init_fn)):
         if function is not None and not callable(function):
-            raise ArgumentError(f"DataLoader: {name}: expected a function, got {describe(function)}")
+            raise ArgumentError(
+                f"DataLoader: {name}: expected a function, got {describe(function)}; pass None for the default"
+            )
 
 
 def expect_sampling(

@@ -82,13 +82,16 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
     def __init__(self, *tensors: Any) -> None:
         self.tensors = tuple(from_numpy(x) if isinstance(x, np.ndarray) else x for x in tensors)
         if not tensors:
-            raise ArgumentError("TensorDataset: expected one tensor or more, got none")
+            raise ArgumentError("TensorDataset: expected one tensor or more, got none; pass at least one tensor")
         for x in self.tensors:
             if not isinstance(x, Tensor):
                 raise ArgumentError(f"TensorDataset: expected tensors or arrays, got {describe(x)}")
             if not x.shape or x.shape[0] != self.tensors[0].shape[0]:
                 shapes = ", ".join(str(x.shape) for x in self.tensors)
-                raise ShapeError(f"TensorDataset: expected tensors of the same length in their first dim, got {shapes}")
+                raise ShapeError(
+                    f"TensorDataset: expected tensors of the same length in their first dim, got {shapes}; slice them "
+                    "to one length"
+                )
 
     def __getitem__(self, index: Any) -> tuple[Tensor, ...]:
         return tuple(x[index] for x in self.tensors)
@@ -194,7 +197,7 @@ class ConcatDataset(Dataset[Any]):
     def __init__(self, datasets: Iterable[Any]) -> None:
         self.datasets = list(datasets)
         if not self.datasets:
-            raise ArgumentError("ConcatDataset: expected one dataset or more, got none")
+            raise ArgumentError("ConcatDataset: expected one dataset or more, got none; pass a list of datasets")
         if any(isinstance(each, IterableDataset) for each in self.datasets):
             raise ArgumentError("ConcatDataset: expected datasets with indices, got a stream; write ChainDataset")
         self.cumulative_sizes = list(itertools.accumulate(len(each) for each in self.datasets))
@@ -204,7 +207,9 @@ class ConcatDataset(Dataset[Any]):
 
     def __getitem__(self, index: int) -> Any:
         if not -len(self) <= index < len(self):
-            raise IndexOutOfRange(f"ConcatDataset: index {index} is out of range for {len(self)} samples")
+            raise IndexOutOfRange(
+                f"ConcatDataset: index must be from {-len(self)} to {len(self) - 1}, got {index}; check len() first"
+            )
         index += len(self) if index < 0 else 0
         which = bisect.bisect_right(self.cumulative_sizes, index)
         return self.datasets[which][index - (self.cumulative_sizes[which - 1] if which else 0)]
@@ -293,7 +298,9 @@ def random_split(dataset: Any, lengths: Sequence[float], generator: Generator | 
         if sizes != list(lengths):
             raise ArgumentError(f"random_split: expected integers, or fractions that sum to 1, got {list(lengths)}")
     if sum(sizes) != n or min(sizes, default=0) < 0:
-        raise ArgumentError(f"random_split: expected lengths that sum to {n}, got {list(lengths)}")
+        raise ArgumentError(
+            f"random_split: expected lengths that sum to {n}, got {list(lengths)}; change one of the lengths"
+        )
     order = permutation(drawn_key(generator), n).tolist()
     ends = list(itertools.accumulate(sizes))
     return [Subset(dataset, order[end - size : end]) for size, end in zip(sizes, ends)]

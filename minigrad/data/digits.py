@@ -63,7 +63,9 @@ def load_digits(
     ((1442, 64), (355, 64))
     """
     if isinstance(fold, bool) or fold not in range(FOLDS):
-        raise ArgumentError(f"load_digits: fold: expected an int from 0 to {FOLDS - 1}, got {fold!r}")
+        raise ArgumentError(
+            f"load_digits: fold: expected an int from 0 to {FOLDS - 1}, got {fold!r}; pass fold=0, for example"
+        )
     images, labels = _read()
     flat = images.reshape(-1, PIXELS).astype(np.float32) / np.float32(WHITE)
     wide = labels.astype(np.int64)

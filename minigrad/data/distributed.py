@@ -45,7 +45,9 @@ class DistributedSampler(ArraySampler):
             rank = dist.get_rank() if rank is None else rank
         expect_count("DistributedSampler", "num_replicas", num_replicas)
         if not 0 <= rank < num_replicas:
-            raise ArgumentError(f"DistributedSampler: rank: expected 0 to {num_replicas - 1}, got {rank}")
+            raise ArgumentError(
+                f"DistributedSampler: rank: expected 0 to {num_replicas - 1}, got {rank}; pass rank=0, for example"
+            )
         self.dataset, self.num_replicas, self.rank = dataset, num_replicas, rank
         self.shuffle, self.seed, self.drop_last, self.epoch = shuffle, seed, drop_last, 0
 

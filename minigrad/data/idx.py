@@ -41,11 +41,16 @@ def read_idx(path: Any) -> NDArray[Any]:
     """
     data, name = content(path), os.fspath(path)
     if len(data) < 4 or data[:2] != b"\0\0" or data[2] not in TYPES:
-        raise FileError(f"read_idx: {name}: it is not an IDX file, which begins with two zero bytes and a type")
+        raise FileError(
+            f"read_idx: {name}: expected an IDX file, which begins with two zero bytes and a type, got another file; "
+            "check the path"
+        )
     rank, dtype = data[3], np.dtype(TYPES[data[2]])
     begin = 4 + 4 * rank
     if len(data) < begin:
-        raise FileError(f"read_idx: {name}: it is cut off in its shape of rank {rank}")
+        raise FileError(
+            f"read_idx: {name}: expected a header with a shape of rank {rank}, got a shorter file; download it again"
+        )
     shape = tuple(int.from_bytes(data[4 + 4 * k : 8 + 4 * k], "big") for k in range(rank))
     expected = math.prod(shape) * dtype.itemsize
     if len(data) - begin != expected:

@@ -104,7 +104,9 @@ class RandomSampler(DrawingSampler):
     ) -> None:  # fmt: skip
         expect_generator("RandomSampler", generator)
         if not isinstance(replacement, bool):
-            raise ArgumentError(f"RandomSampler: replacement: expected a bool, got {replacement!r}")
+            raise ArgumentError(
+                f"RandomSampler: replacement: expected a bool, got {replacement!r}; pass replacement=True, for example"
+            )
         if num_samples is not None:
             expect_count("RandomSampler", "num_samples", num_samples)
         self.data_source, self.replacement, self.generator = data_source, replacement, generator
@@ -120,7 +122,10 @@ class RandomSampler(DrawingSampler):
         n, count, key = len(self.data_source), self.num_samples, self.key()
         if n == 0:
             if count:
-                raise ArgumentError(f"RandomSampler: cannot draw num_samples={count} from a dataset without samples")
+                raise ArgumentError(
+                    f"RandomSampler: expected a dataset with samples, got an empty one for num_samples={count}; check "
+                    "len(dataset)"
+                )
             return np.empty(0, np.int64)
         if self.replacement:
             return (uniforms(key, count) * n).astype(np.int64)
@@ -177,7 +182,10 @@ class WeightedRandomSampler(DrawingSampler):
         expect_generator("WeightedRandomSampler", generator)
         expect_count("WeightedRandomSampler", "num_samples", num_samples)
         if not isinstance(replacement, bool):
-            raise ArgumentError(f"WeightedRandomSampler: replacement: expected a bool, got {replacement!r}")
+            raise ArgumentError(
+                f"WeightedRandomSampler: replacement: expected a bool, got {replacement!r}; pass replacement=True, for "
+                "example"
+            )
         self.weights = np.asarray(weights, np.float64)
         if (
             self.weights.ndim != 1
@@ -187,8 +195,9 @@ class WeightedRandomSampler(DrawingSampler):
             raise ArgumentError("WeightedRandomSampler: expected finite weights >= 0 in one dim, with one positive or more")  # fmt: skip # noqa: E501
         if not replacement and num_samples > np.count_nonzero(self.weights):
             raise ArgumentError(
-                f"WeightedRandomSampler: cannot draw {num_samples} samples without replacement from "
-                f"{np.count_nonzero(self.weights)} positive weights"
+                "WeightedRandomSampler: without replacement, num_samples must be at most "
+                f"{np.count_nonzero(self.weights)}, the number of positive weights, got {num_samples}; pass "
+                "replacement=True or a smaller num_samples"
             )
         self.num_samples, self.replacement, self.generator = num_samples, replacement, generator
 
@@ -230,7 +239,9 @@ class BatchSampler(Sampler[list[int]]):
     def __init__(self, sampler: Any, batch_size: int, drop_last: bool) -> None:
         expect_count("BatchSampler", "batch_size", batch_size)
         if not isinstance(drop_last, bool):
-            raise ArgumentError(f"BatchSampler: drop_last: expected a bool, got {drop_last!r}")
+            raise ArgumentError(
+                f"BatchSampler: drop_last: expected a bool, got {drop_last!r}; pass drop_last=False, for example"
+            )
         self.sampler, self.batch_size, self.drop_last = sampler, batch_size, drop_last
 
     def __iter__(self) -> Iterator[list[int]]:

@@ -60,7 +60,9 @@ class CSV(TensorDataset):
         lines = lines[1:] if header else lines
         for number, cells in lines:
             if len(cells) != width:
-                raise FileError(f"CSV: {name}, line {number}: expected {width} cells, got {len(cells)}")
+                raise FileError(
+                    f"CSV: {name}, line {number}: expected {width} cells, got {len(cells)}; correct this line"
+                )
         chosen = None if target is None else column(names, target)
         kept = [k for k in range(width) if k != chosen]
         self.columns, self.classes = [names[k] for k in kept], list[str]()
@@ -78,7 +80,10 @@ class CSV(TensorDataset):
             self.classes = sorted({cell for _, cell in cells})
             if "" in self.classes:
                 line = next(line for line, cell in cells if not cell)
-                raise FileError(f"CSV: {name}, line {line}: the cell of {title!r} is empty")
+                raise FileError(
+                    f"CSV: {name}, line {line}: expected a value in the column {title!r}, got an empty cell; fill the "
+                    "cell or remove the line"
+                )
             numbers = {label: k for k, label in enumerate(self.classes)}
             return np.array([numbers[cell] for _, cell in cells], np.int64)
         if all(cell.lstrip("+-").isdecimal() for _, cell in cells):
@@ -92,9 +97,9 @@ def table(name: str, data: bytes, delimiter: str) -> list[tuple[int, list[str]]]
         reader = csv.reader(io.StringIO(data.decode("utf-8-sig"), newline=""), delimiter=delimiter, strict=True)
         lines = [(reader.line_num, cells) for cells in reader if cells]
     except (csv.Error, UnicodeDecodeError) as error:
-        raise FileError(f"CSV: {name}: it is damaged ({error})") from None
+        raise FileError(f"CSV: {name}: it is damaged ({error}); write the file again") from None
     if not lines:
-        raise FileError(f"CSV: {name}: it has no rows")
+        raise FileError(f"CSV: {name}: expected at least one row of values, got none; check the file")
     return lines
 
 
@@ -112,7 +117,9 @@ def number_of(name: str, line: int, title: str, cell: str) -> float:
     try:
         return float(cell)
     except ValueError:
-        raise FileError(f"CSV: {name}, line {line}: column {title!r}: expected a number, got {cell!r}") from None
+        raise FileError(
+            f"CSV: {name}, line {line}: column {title!r}: expected a number, got {cell!r}; correct this cell"
+        ) from None
 
 
 def column(names: list[str], target: str | int) -> int:

@@ -28,7 +28,9 @@ def read_text(path: Any) -> str:
     try:
         return content(path).decode("utf-8")
     except UnicodeDecodeError as error:
-        raise FileError(f"read_text: {os.fspath(path)}: expected UTF-8, got other bytes at {error.start}") from None
+        raise FileError(
+            f"read_text: {os.fspath(path)}: expected UTF-8, got other bytes at {error.start}; convert the file to UTF-8"
+        ) from None
 
 
 def topics() -> str:
@@ -112,7 +114,9 @@ class Characters(Dataset[tuple[Tensor, Tensor]]):
 
     def __getitem__(self, index: int) -> tuple[Tensor, Tensor]:
         if not -len(self) <= index < len(self):
-            raise IndexOutOfRange(f"Characters: index {index} is out of range for {len(self)} windows")
+            raise IndexOutOfRange(
+                f"Characters: index must be from {-len(self)} to {len(self) - 1}, got {index}; check len() first"
+            )
         start = index % len(self)
         return from_numpy(self.ids[start : start + self.length]), from_numpy(
             self.ids[start + 1 : start + 1 + self.length]

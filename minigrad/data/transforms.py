@@ -77,7 +77,9 @@ class RandomCrop:
         for each in self.size:
             expect_count("RandomCrop", "size", each)
         if padding < 0:
-            raise ArgumentError(f"RandomCrop: padding: expected an int >= 0, got {padding!r}")
+            raise ArgumentError(
+                f"RandomCrop: padding: expected an int >= 0, got {padding!r}; pass padding=4, for example"
+            )
         self.padding, self.generator = padding, generator
 
     def __call__(self, images: Tensor) -> Tensor:
@@ -86,7 +88,10 @@ class RandomCrop:
         padded = pad(images, (self.padding,) * 4) if self.padding else images
         slack = [have - want for have, want in zip(padded.shape[2:], self.size)]
         if min(slack) < 0:
-            raise ShapeError(f"RandomCrop: expected images of {self.size} or more with padding, got {describe(images)}")
+            raise ShapeError(
+                f"RandomCrop: expected images of {self.size} or more with padding, got {describe(images)}; pass a "
+                "larger padding"
+            )
         top, left = (
             randint(0, most + 1, (n, 1), generator=self.generator, device=images.device) for most in slack
         )  # fmt: skip
@@ -112,7 +117,7 @@ class RandomHorizontalFlip:
     def __init__(self, p: float = 0.5, generator: Generator | None = None) -> None:
         expect_generator("RandomHorizontalFlip", generator)
         if not 0 <= p <= 1:
-            raise ArgumentError(f"RandomHorizontalFlip: p: expected a probability, got {p!r}")
+            raise ArgumentError(f"RandomHorizontalFlip: p: expected a probability, got {p!r}; pass p=0.5, for example")
         self.p, self.generator = p, generator
 
     def __call__(self, images: Tensor) -> Tensor:
@@ -148,4 +153,7 @@ class OneHot:
 def expect_images(name: str, images: Any) -> None:
     """Raise ShapeError unless images are a tensor (n, channels, height, width)."""
     if not isinstance(images, Tensor) or images.ndim != 4:
-        raise ShapeError(f"{name}: expected images (n, channels, height, width), got {describe(images)}")
+        raise ShapeError(
+            f"{name}: expected images (n, channels, height, width), got {describe(images)}; add the missing dims with "
+            "unsqueeze"
+        )

@@ -137,7 +137,10 @@ def as_float(op: Op | str, x: Any, dtype: Any = None) -> Any:
     if dtype is not None:
         wanted = as_dtype(dtype)
         if not wanted.is_float:
-            raise DTypeError(f"{label}: {describe(x)} needs a floating dtype for its result, got {wanted}", op=label)
+            raise DTypeError(
+                f"{label}: dtype must be a floating dtype, got {wanted} for {describe(x)}; pass dtype=mg.float32",
+                op=label,
+            )
         return x.to(wanted)
     return x if x.dtype.is_float else x.to(default_float())
 
@@ -230,7 +233,11 @@ def in_format(name: str, x: Tensor, memory_format: Any) -> Tensor:
         expect_format(name, memory_format)
         return x
     if x.ndim != rank:
-        raise ShapeError(f"{name}: {memory_format} is for tensors of {rank} dims, got {describe(x)}", op=name)
+        raise ShapeError(
+            f"{name}: memory_format={memory_format} expects a tensor of {rank} dims, got {describe(x)}; pass "
+            "mg.contiguous_format, or insert dims with unsqueeze",
+            op=name,
+        )
     moved: Tensor = x.permute(0, *range(2, rank), 1)
     return x if moved.is_contiguous() else moved.contiguous().permute(0, rank - 1, *range(1, rank - 1))
 

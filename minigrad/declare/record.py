@@ -52,7 +52,9 @@ def new_op(
             f"{where}: the op {name} has no docstring; state the function and its gradient in one", op=name
         )
     if ours and listed and name in schema:
-        raise DeclarationError(f"{where}: the op {name} is declared already, at {schema[name].where}", op=name)
+        raise DeclarationError(
+            f"{where}: the op {name} is declared already, at {schema[name].where}; choose another name", op=name
+        )
     both = [param for param in params if param in operands]
     if both:
         raise DeclarationError(
@@ -169,7 +171,9 @@ def read_rule(op: Op, fn: Callable[..., Any], joint: bool = False) -> Rule:
         else:
             made = "`y`" if op.outputs == ("y",) else f"a result ({', '.join(op.outputs)})"
             raise DeclarationError(
-                f"{op.where}: {name!r} in a rule of {op.name} is neither `g`, {made} nor an operand", op=op.name
+                f"{op.where}: {name!r} in a rule of {op.name} is neither `g`, {made} nor an operand; name the "
+                "parameters of the rule after these",
+                op=op.name,
             )
     return Rule(fn, tuple(saves), tuple(facts), gradients, asked)
 
@@ -186,7 +190,9 @@ def read_gradients(op: Op, names: list[str]) -> tuple[int, ...]:
             break
         indices.append(int(match[1] or 0))
     if not indices:
-        raise DeclarationError(f"{op.where}: a derivative rule of {op.name} must take `g` first", op=op.name)
+        raise DeclarationError(
+            f"{op.where}: a derivative rule of {op.name} must take `g` first; write `lambda g, ...: ...`", op=op.name
+        )
     if max(indices) >= len(op.outputs) or len(set(indices)) < len(indices):
         raise DeclarationError(
             f"{op.where}: a rule of {op.name} takes the gradients {', '.join(names[: len(indices)])}, and the op has "

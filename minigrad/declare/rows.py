@@ -324,7 +324,9 @@ def shape_rule(lines: Names, kinds: tuple[bool, ...]) -> Body:
         for spec in (spec for name, spec in by_name.items() if name in lines):
             if spec.shape != whole[-1:]:
                 raise ShapeError(
-                    f"{op.label}: {spec!r} must have the length of the last dim of {rows[0]!r}", op=op.label
+                    f"{op.label}: {spec!r} must have the length of the last dim of {rows[0]!r}; pass one element per "
+                    "column",
+                    op=op.label,
                 )
         shapes = tuple(whole[-1:] if line else whole for line in kinds)
         return shapes if len(shapes) > 1 else shapes[0]
@@ -335,7 +337,11 @@ def shape_rule(lines: Names, kinds: tuple[bool, ...]) -> Body:
 def pick_shape(op: Op, x: Spec, target: Spec, *, ignore: int, reduction: str) -> tuple[int, ...]:
     """Return the shape of the loss: one number per row, or a single number for all rows."""
     if not x.shape or target.shape != x.shape[:-1]:
-        raise ShapeError(f"{op.label}: {target!r} must have a class for each row of {x!r}", op=op.label)
+        raise ShapeError(
+            f"{op.label}: target must have one class per row of {x!r}, got {target!r}; reshape target to the shape of "
+            "input without its last dim",
+            op=op.label,
+        )
     return target.shape if reduction == "none" else ()
 
 

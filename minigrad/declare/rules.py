@@ -66,7 +66,7 @@ def integer(op: Op, specs: Sequence[Spec]) -> Pair:
     """Promote as `promote`, but raise DTypeError for floats."""
     dtype = common(specs)
     if dtype.is_float:
-        raise refuse(op, specs, "bits are defined for bool and integers only")
+        raise refuse(op, specs, "bits are defined for bool and integers only; convert with .long()")
     return dtype.compute, dtype
 
 
@@ -129,7 +129,9 @@ def reduced_shape(op: Op, a: Spec, *others: Spec, dims: tuple[int, ...], keepdim
     """
     same_shape(op, a, *others)
     if {"lowest", "highest"}.intersection(op.reducer.identities) and any(a.shape[d] == 0 for d in dims):
-        raise ShapeError(f"{op.label}: {a!r} has no element along dims {dims}, and {op.label} of nothing is undefined")
+        raise ShapeError(
+            f"{op.label}: input must have an element along dims {dims}, got {a!r}; check that the dims are not empty"
+        )
     shape = shape_of_reduction(op, a, dims=dims, keepdim=keepdim)
     return shape if op.result is None else (shape,) * len(op.outputs)
 
@@ -186,7 +188,9 @@ def same_shape(op: Op, x: Spec, /, *others: Spec, **params: Any) -> tuple[int, .
     """Return the shape of the operands.  Raises ShapeError if they differ in shape."""
     for other in others:
         if other.shape != x.shape:
-            raise ShapeError(f"{op.label}: {x!r} and {other!r} must have the same shape", op=op.label)
+            raise ShapeError(
+                f"{op.label}: {x!r} and {other!r} must have the same shape; reshape or expand one of them", op=op.label
+            )
     return x.shape
 
 

@@ -73,7 +73,9 @@ def read_signature(function: FunctionType, skip: int = 0) -> Signature:
     marked = any(kinds_of(annotations.get(p.name)) for p in declared)
     for p in declared:
         if p.name.startswith(HIDDEN) or p.kind is p.VAR_KEYWORD:
-            raise DeclarationError(f"{where_of(function)}: {function.__name__} has a parameter {p}, which is reserved")
+            raise DeclarationError(
+                f"{where_of(function)}: {function.__name__} has a parameter {p}, which is reserved; rename it"
+            )
         annotation = annotations.get(p.name, EMPTY)
         kinds = kinds_of(annotation) if marked else frozenset(() if p.kind is KEYWORD else ("one", "number"))
         if p.name == "out" and "none" in kinds:  # `out` receives the result and is not an operand
@@ -223,9 +225,9 @@ def numpys_names(signature: Signature) -> dict[str, str]:
 def renamed(function: str, key: str, value: Any, other: str, argument: Any, default: Any) -> Any:
     """Return the value of a parameter with two names.  Raises TypeError if it is passed twice or is missing."""
     if argument is EMPTY:
-        raise TypeError(f"{function}() missing 1 required positional argument: {key!r}")
+        raise TypeError(f"{function}() missing 1 required positional argument: {key!r}; pass {key}=...")
     if value is not default:
-        raise TypeError(f"{function}() got {key} and {other}, which are one parameter")
+        raise TypeError(f"{function}() got {key} and {other}, which are one parameter; pass one of the two")
     return argument
 
 

@@ -240,7 +240,7 @@ def compared(
     exact = Exact()
     ends = followed(exact, f, inputs, names)
     if not any(vertex.kind == "op" for vertex in exact.vertices):
-        raise ArgumentError(f"{name}: f computes nothing from its inputs")
+        raise ArgumentError(f"{name}: f must compute an op from its inputs, got none; use the inputs in f")
     for dtype in dtypes:
         rough = Rough(dtype, exact.vertices, name)
         try:

@@ -213,7 +213,8 @@ def under(y: Tensor, name: str) -> tuple[list[Any], list[Any]]:
     expect_tensors(name, y)
     if not y.requires_grad:
         raise GradientError(
-            f"{name}: {describe(y)} was computed from no Var, or under mg.no_grad(), so it has no graph"
+            f"{name}: {describe(y)} was computed from no Var, or under mg.no_grad(), so it has no graph; compute it "
+            "from a Var, outside mg.no_grad()"
         )
     nodes, leaves = reachable([end_of(y)])
     if any(node.saved is None for node in nodes):

@@ -97,7 +97,10 @@ def _log_normal(p: LogNormal, q: LogNormal) -> Tensor:
 
 def _independent(p: Independent, q: Independent) -> Tensor:
     if p.reinterpreted_batch_ndims != q.reinterpreted_batch_ndims:
-        raise NotImplementedError("kl_divergence: the two Independent have different reinterpreted_batch_ndims")
+        raise NotImplementedError(
+            "kl_divergence: the two Independent must have equal reinterpreted_batch_ndims, got different values; "
+            "create both with one value"
+        )
     result: Tensor = summed(kl_divergence(p.base_dist, q.base_dist), p.reinterpreted_batch_ndims)
     return result
 

@@ -34,7 +34,9 @@ class Transform:
 
     def __init__(self, cache_size: int = 0) -> None:
         if cache_size not in (0, 1):
-            raise ArgumentError(f"{type(self).__name__}: expected cache_size 0 or 1, got {cache_size}")
+            raise ArgumentError(
+                f"{type(self).__name__}: expected cache_size 0 or 1, got {cache_size}; pass cache_size=0"
+            )
         self.cache_size, self._last = cache_size, (None, None)
 
     def __call__(self, x: Any) -> Any:

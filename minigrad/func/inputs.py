@@ -73,7 +73,11 @@ class Inputs:
 def position(name: str, k: Any, args: tuple[Any, ...]) -> int:
     """Return an entry of argnums after checking that it is an index of the arguments."""
     if isinstance(k, bool) or not isinstance(k, int) or not -len(args) <= k < len(args):
-        raise ArgumentError(f"{name}: argnums={k!r} names none of the {len(args)} positional arguments", op=name)
+        raise ArgumentError(
+            f"{name}: argnums must be an index of one of the {len(args)} positional arguments, got {k!r}; pass "
+            "argnums=0, for example",
+            op=name,
+        )
     return k
 
 
@@ -89,7 +93,9 @@ def with_aux(name: str, func: Function, returned: Any) -> tuple[Any, Any]:
     """Return the pair that a function with has_aux=True returned, after a check."""
     if not isinstance(returned, tuple) or len(returned) != 2:
         raise ArgumentError(
-            f"{name}: with has_aux=True {called(func)} must return (output, aux), got {shown(returned)}", op=name
+            f"{name}: with has_aux=True {called(func)} must return (output, aux), got {shown(returned)}; return a "
+            "tuple of two",
+            op=name,
         )
     return returned
 
@@ -98,7 +104,10 @@ def outputs_of(name: str, func: Function, y: Any) -> tuple[list[Any], Tree]:
     """Return the leaves of a function's result and their tree; raise ArgumentError unless all are tensors."""
     leaves, tree = flatten(y)
     if not leaves or not all(isinstance(x, Tensor) for x in leaves):
-        raise ArgumentError(f"{name}: {called(func)} must return tensors, got {shown(y)}", op=name)
+        raise ArgumentError(
+            f"{name}: {called(func)} must return tensors, got {shown(y)}; wrap numbers, for example mg.tensor(3.0)",
+            op=name,
+        )
     return leaves, tree
 
 
@@ -117,13 +126,23 @@ def check_like(name: str, what: str, t: Any, whose: str, x: Tensor) -> None:
     """Raise an error unless t has the shape, dtype and device of x."""
     if not isinstance(t, Tensor):
         raise ArgumentError(
-            f"{name}: the {what} of the {whose} {describe(x)} must be a tensor, got {shown(t)}", op=name
+            f"{name}: the {what} of the {whose} {describe(x)} must be a tensor, got {shown(t)}; pass mg.ones_like(x), "
+            "for example",
+            op=name,
         )
     error = ShapeError if t.shape != x.shape else DTypeError if t.dtype is not x.dtype else None
     if error is not None:
-        raise error(f"{name}: the {what} {describe(t)} must have shape and dtype of the {whose} {describe(x)}", op=name)
+        raise error(
+            f"{name}: the {what} must have the shape and dtype of the {whose} {describe(x)}, got {describe(t)}; "
+            "convert it with .to(dtype) or reshape it",
+            op=name,
+        )
     if t.device is not x.device:
-        raise DeviceError(f"{name}: the {what} is on {t.device}, and the {whose} {describe(x)} on {x.device}", op=name)
+        raise DeviceError(
+            f"{name}: the {what} must be on {x.device} like the {whose} {describe(x)}, got one on {t.device}; move it "
+            f"with .to('{x.device}')",
+            op=name,
+        )
 
 
 def tangents_for(name: str, inputs: Inputs, tangents: Any) -> list[Tensor]:
@@ -131,8 +150,8 @@ def tangents_for(name: str, inputs: Inputs, tangents: Any) -> list[Tensor]:
     leaves = leaves_as(inputs.tree, tangents)
     if leaves is None:
         raise ArgumentError(
-            f"{name}: tangents nested as {flatten(tangents)[1]} do not fit the primals, which are nested as "
-            f"{inputs.tree}",
+            f"{name}: tangents must be nested as the primals, {inputs.tree}, got {flatten(tangents)[1]}; build them "
+            "with mg.func.tree_map(mg.ones_like, primals), for example",
             op=name,
         )
     result = [leaves[k] for k in inputs.spots]

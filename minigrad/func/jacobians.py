@@ -66,7 +66,10 @@ def jacrev(func: Function, argnums: Argnums = 0, *, has_aux: bool = False, chunk
     Reverse mode is faster than forward mode if there are fewer outputs than inputs.
     """
     if chunk_size is not None and (isinstance(chunk_size, bool) or not isinstance(chunk_size, int) or chunk_size < 1):
-        raise ArgumentError(f"jacrev: chunk_size must be a positive int or None, got {chunk_size!r}", op="jacrev")
+        raise ArgumentError(
+            f"jacrev: chunk_size must be a positive int or None, got {chunk_size!r}; pass chunk_size=None",
+            op="jacrev",
+        )
 
     @functools.wraps(func)
     def jacobian(*args: Any, **kwargs: Any) -> Any:
@@ -132,7 +135,9 @@ def jacfwd(func: Function, argnums: Argnums = 0, has_aux: bool = False, *, rando
     """
     if randomness not in RANDOMNESS:
         raise ArgumentError(
-            f"jacfwd: randomness must be one of {', '.join(RANDOMNESS)}, got {randomness!r}", op="jacfwd"
+            f"jacfwd: randomness must be one of {', '.join(RANDOMNESS)}, got {randomness!r}; pass "
+            "randomness='different', for example",
+            op="jacfwd",
         )
 
     @functools.wraps(func)
@@ -170,7 +175,10 @@ def columns(inputs: Inputs, moved: Tensor) -> Any:
 def jacobian(func: Function, argnums: Argnums = 0, has_aux: bool = False, *, mode: str = "reverse") -> Function:
     """Return a function that computes the Jacobian with `jacrev`, or with `jacfwd` for mode="forward"."""
     if mode not in ("reverse", "forward"):
-        raise ArgumentError(f"jacobian: mode must be 'reverse' or 'forward', got {mode!r}", op="jacobian")
+        raise ArgumentError(
+            f"jacobian: mode must be 'reverse' or 'forward', got {mode!r}; pass mode='reverse', for example",
+            op="jacobian",
+        )
     return jacrev(func, argnums, has_aux=has_aux) if mode == "reverse" else jacfwd(func, argnums, has_aux)
 
 

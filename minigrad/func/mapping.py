@@ -57,9 +57,16 @@ def vmap(
     `mg.func.vmap(mg.func.grad(loss), in_dims=(None, 0))(weights, samples)` computes one gradient per sample.
     """
     if randomness not in RANDOMNESS:
-        raise ArgumentError(f"vmap: randomness must be one of {', '.join(RANDOMNESS)}, got {randomness!r}", op="vmap")
+        raise ArgumentError(
+            f"vmap: randomness must be one of {', '.join(RANDOMNESS)}, got {randomness!r}; pass "
+            "randomness='different', for example",
+            op="vmap",
+        )
     if chunk_size is not None and (isinstance(chunk_size, bool) or not isinstance(chunk_size, int) or chunk_size < 1):
-        raise ArgumentError(f"vmap: chunk_size must be a positive int or None, got {chunk_size!r}", op="vmap")
+        raise ArgumentError(
+            f"vmap: chunk_size must be a positive int or None, got {chunk_size!r}; pass chunk_size=None for one chunk",
+            op="vmap",
+        )
 
     @functools.wraps(func)
     def mapped(*args: Any, **kwargs: Any) -> Any:
@@ -83,7 +90,11 @@ def batch_dims(
 ) -> list[int | None]:
     """Return the batch dim of each leaf, counted from the front; None without one."""
     if not args:
-        raise ArgumentError(f"vmap: {called(func)} was called without arguments, so there is no batch", op="vmap")
+        raise ArgumentError(
+            f"vmap: {called(func)} must be called with at least one argument, which is the batch, got none; pass the "
+            "batch by position",
+            op="vmap",
+        )
     if isinstance(in_dims, list):
         in_dims = tuple(in_dims)
     if isinstance(in_dims, tuple) and len(in_dims) != len(args):
@@ -94,14 +105,20 @@ def batch_dims(
         )
     if not isinstance(in_dims, (int, tuple)):
         raise ArgumentError(
-            f"vmap: in_dims must be an int or a tuple, one entry per argument, got {in_dims!r}", op="vmap"
+            f"vmap: in_dims must be an int or a tuple, one entry per argument, got {in_dims!r}; pass in_dims=0, for "
+            "example",
+            op="vmap",
         )
     if isinstance(in_dims, int):  # the same dim applies to all tensors among the arguments
         dims: list[Any] = [in_dims if isinstance(x, Tensor) else None for x in leaves]
     else:
         dims = spread(in_dims, tree, "vmap: in_dims", "the arguments")
     if all(d is None for d in dims):
-        raise ArgumentError(f"vmap: in_dims={in_dims} marks no argument of {called(func)} as a batch", op="vmap")
+        raise ArgumentError(
+            f"vmap: in_dims must mark at least one argument of {called(func)} as a batch, got {in_dims}; pass "
+            "in_dims=0, for example",
+            op="vmap",
+        )
     return [None if d is None else front(x, d) for x, d in zip(leaves, dims)]
 
 
@@ -111,9 +128,16 @@ def front(x: Any, dim: Any) -> int:
         raise ArgumentError(f"vmap: in_dims has dim {dim} for {describe(x)}, and only tensors have a batch; write "
                     f"None for it", op="vmap")  # fmt: skip
     if isinstance(dim, bool) or not isinstance(dim, int):
-        raise ArgumentError(f"vmap: an entry of in_dims must be an int or None, got {dim!r}", op="vmap")
+        raise ArgumentError(
+            f"vmap: an entry of in_dims must be an int or None, got {dim!r}; pass None for an argument without a batch",
+            op="vmap",
+        )
     if not -x.ndim <= dim < x.ndim:
-        raise IndexOutOfRange(f"vmap: in_dims has dim {dim} for {describe(x)}, which has {x.ndim} dims", op="vmap")
+        raise IndexOutOfRange(
+            f"vmap: an entry of in_dims must be a dim of {describe(x)}, which has {x.ndim} dims, got {dim}; pass 0, "
+            "for example",
+            op="vmap",
+        )
     return dim % x.ndim
 
 
@@ -125,7 +149,8 @@ def batch_size(func: Callable[..., Any], leaves: list[Any], dims: Sequence[int |
         if size != first[2]:
             raise ShapeError(
                 f"vmap: the arguments of {called(func)} must have one batch size, and {describe(first[0])} has "
-                f"{first[2]} along dim {first[1]}, {describe(x)} {size} along dim {d}",
+                f"{first[2]} along dim {first[1]}, {describe(x)} {size} along dim {d}; pass None in in_dims for an "
+                "argument without a batch",
                 op="vmap",
             )
     return int(first[2])
@@ -158,7 +183,9 @@ def positioned(transform: BatchTransform, y: Tensor, position: Any) -> Tensor:
         return y
     if isinstance(position, bool) or not isinstance(position, int) or not -y.ndim - 1 <= position <= y.ndim:
         raise IndexOutOfRange(
-            f"vmap: out_dims={position!r} is not a position for the batch in {describe(y)} of {y.ndim} dims", op="vmap"
+            f"vmap: out_dims must be an index from {-y.ndim - 1} to {y.ndim} for {describe(y)}, got {position!r}; pass "
+            "out_dims=0, for example",
+            op="vmap",
         )
     full = expand(y, shape=(transform.size, *y.shape)) if whole is None else whole
     return moved(full, 0, position % full.ndim)

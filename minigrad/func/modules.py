@@ -63,7 +63,10 @@ def joined(dicts: Any) -> dict[str, Any]:
     if isinstance(dicts, Mapping):
         return dict(dicts)
     if not isinstance(dicts, Sequence) or not all(isinstance(each, Mapping) for each in dicts):
-        raise DeclarationError(f"functional_call: expected a dict or a tuple of dicts, got {describe(dicts)}")
+        raise DeclarationError(
+            f"functional_call: expected a dict or a tuple of dicts, got {describe(dicts)}; pass "
+            "dict(model.named_parameters()), for example"
+        )
     values: dict[str, Any] = {}
     for each in dicts:
         if twice := values.keys() & each.keys():
@@ -134,7 +137,7 @@ def stack_module_state(models: Sequence[Any]) -> tuple[dict[str, Any], dict[str,
         If there are no models, or if they differ in class or mode.
     """
     if not models:
-        raise ArgumentError("stack_module_state: expected at least one model, got none")
+        raise ArgumentError("stack_module_state: expected at least one model, got none; pass a list of models")
     if len({(type(model), model.training) for model in models}) > 1:
         raise ArgumentError("stack_module_state: the models must have one class and one mode; call eval() or train()")
     params = [dict(model.named_parameters()) for model in models]

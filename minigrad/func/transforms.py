@@ -131,8 +131,8 @@ class Pullback:
         leaves = leaves_as(self.tree, cotangents)
         if leaves is None:
             raise ArgumentError(
-                f"vjp: cotangents nested as {flatten(cotangents)[1]} do not fit the output, which is nested as "
-                f"{self.tree}",
+                f"vjp: cotangents must be nested as the output, {self.tree}, got {flatten(cotangents)[1]}; return the "
+                "cotangents in the structure of the output",
                 op="vjp",
             )
         for y, g in zip(self.outputs, leaves):
@@ -209,7 +209,9 @@ def jvp(
     """
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)) or not primals:
         raise ArgumentError(
-            f"jvp: primals and tangents must be tuples with an entry for each argument of {called(func)}", op="jvp"
+            f"jvp: primals and tangents must be tuples with an entry for each argument of {called(func)}; write (x,) "
+            "for one argument",
+            op="jvp",
         )
     inputs = Inputs("jvp", tuple(primals), tuple(range(len(primals))))
     directions = tangents_for("jvp", inputs, tuple(tangents))
@@ -232,7 +234,10 @@ def split(name: str, transform: DualTransform, func: Function, y: Any, strict: b
     leaves, tree = outputs_of(name, func, y)
     parts = [transform.parts(x) for x in leaves]
     if strict and any(t is None for _, t in parts):
-        raise GradientError(f"{name}: an output of {called(func)} does not depend on the primals, with strict=True")
+        raise GradientError(
+            f"{name}: with strict=True, each output of {called(func)} must depend on the primals, got an output that "
+            "does not; pass strict=False for zeros"
+        )
     tangents = [alike(x) if t is None else t for x, t in parts]
     return unflatten(tree, [x for x, _ in parts]), unflatten(tree, tangents)
 
@@ -257,7 +262,9 @@ def hvp(func: Function, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> 
     """
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)) or not primals:
         raise ArgumentError(
-            f"hvp: primals and tangents must be tuples with an entry for each argument of {called(func)}", op="hvp"
+            f"hvp: primals and tangents must be tuples with an entry for each argument of {called(func)}; write (x,) "
+            "for one argument",
+            op="hvp",
         )
     positions = tuple(range(len(primals)))
     inputs = Inputs("hvp", tuple(primals), positions)

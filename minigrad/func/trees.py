@@ -101,7 +101,10 @@ def tree_map(function: Callable[..., Any], value: Any, *others: Any) -> Any:
     for each in others:
         more = leaves_as(tree, each)
         if more is None:
-            raise ArgumentError(f"tree_map: a value nested as {flatten(each)[1]} does not fit one nested as {tree}")
+            raise ArgumentError(
+                f"tree_map: all trees must be nested as {tree}, got {flatten(each)[1]}; pass trees with the same "
+                "structure"
+            )
         columns.append(more)
     return unflatten(tree, [function(*xs) for xs in zip(*columns)])
 
@@ -144,5 +147,8 @@ def spread(prefix: Any, tree: Tree, name: str, whole: str) -> list[Any]:
     elif isinstance(prefix, (tuple, list)) and kind is not None and not issubclass(kind, dict):
         entries = list(prefix)
     if entries is None or len(entries) != len(tree.parts):
-        raise ArgumentError(f"{name}={describe(prefix)} does not fit {whole}, which is nested as {tree}")
+        raise ArgumentError(
+            f"{name} must be nested as {whole} or a prefix of it, which is nested as {tree}, got {describe(prefix)}; "
+            "pass a single value for all leaves"
+        )
     return [each for entry, part in zip(entries, tree.parts) for each in spread(entry, part, name, whole)]

@@ -388,7 +388,9 @@ def jit(function: Callable[..., Any] | None = None, *, fuse: bool = True, verify
     [3.0, 2.0, 1.0, 0.0]
     """
     if isinstance(verify, bool) or not isinstance(verify, int) or verify < 0:
-        raise ArgumentError(f"jit: verify must be an integer of 0 or more, got {describe(verify)}")
+        raise ArgumentError(
+            f"jit: verify must be an integer of 0 or more, got {describe(verify)}; pass verify=1, for example"
+        )
     if function is None:
         return functools.partial(jit, fuse=fuse, verify=verify)
     if isinstance(function, Jitted):

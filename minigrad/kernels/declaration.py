@@ -34,7 +34,10 @@ def definition(function: Callable[..., Any]) -> tuple[ast.FunctionDef, str]:
     """
     code = getattr(function, "__code__", None)
     if not isinstance(code, CodeType):
-        raise DeclarationError(f"{function!r} is not a Python function, so it has no source to compile")
+        raise DeclarationError(
+            f"expected a Python function, whose source can be compiled, got {function!r}; decorate a function that is "
+            "written with def"
+        )
     name, where = code.co_name, f"{code.co_filename}:{code.co_firstlineno}"
     if name == "<lambda>":
         raise DeclarationError(f"{where}: a lambda has no name to declare; write `def name(...):`", op=name)

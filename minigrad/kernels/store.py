@@ -349,7 +349,7 @@ def listings(location: str) -> tuple[str, str, str]:
     """
     function = built(location, Path(location).stem, source(location))
     if not hasattr(function, "overloads"):
-        raise KernelError(f"{location} is not compiled: NUMBA_DISABLE_JIT is set", path=location)
+        raise KernelError(f"{location} cannot be compiled: NUMBA_DISABLE_JIT is set; unset it", path=location)
     return objects.listings(function)
 
 

@@ -52,7 +52,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     linear = nonlinearity.startswith("conv") and nonlinearity.rstrip("123d") in ("conv", "conv_transpose")
     if not linear and nonlinearity not in GAINS:
         names = ", ".join(["leaky_relu", *GAINS])
-        raise ArgumentError(f"calculate_gain: expected one of {names}, got {nonlinearity!r}")
+        raise ArgumentError(f"calculate_gain: expected one of {names}, got {nonlinearity!r}; pass 'relu', for example")
     return 1.0 if linear else GAINS[nonlinearity]
 
 
@@ -67,7 +67,7 @@ def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
 def _fan(tensor: Tensor, mode: str) -> int:
     """Return fan in for the mode "fan_in", and fan out for "fan_out"."""
     if mode.lower() not in ("fan_in", "fan_out"):
-        raise ArgumentError(f"init: mode must be 'fan_in' or 'fan_out', got {mode!r}")
+        raise ArgumentError(f"init: mode must be 'fan_in' or 'fan_out', got {mode!r}; pass mode='fan_in'")
     return _calculate_fan_in_and_fan_out(tensor)[mode.lower() == "fan_out"]
 
 
@@ -128,7 +128,10 @@ def trunc_normal_(
     The samples are computed with the inverse of the distribution function, from uniform random numbers.
     """
     if mean < a - 2 * std or mean > b + 2 * std:
-        warn("trunc_normal_: mean is more than 2 std from [a, b], so the distribution may be inaccurate")
+        warn(
+            "trunc_normal_: mean is more than 2 std from [a, b], so the distribution may be inaccurate; "
+            "pass a mean between a and b"
+        )
     low, high = [math.erf((edge - mean) / (std * math.sqrt(2.0))) for edge in (a, b)]
     with no_grad():
         tensor.uniform_(low, high, generator=generator)
@@ -163,7 +166,7 @@ def eye_(tensor: Any) -> Tensor:
         If the tensor does not have 2 dims.
     """
     if tensor.ndim != 2:
-        raise ShapeError(f"eye_: expected 2 dims, got {describe(tensor)}")
+        raise ShapeError(f"eye_: expected 2 dims, got {describe(tensor)}; reshape or slice the weight")
     with no_grad():
         tensor.zero_()
         k = min(tensor.shape)
@@ -194,7 +197,10 @@ def dirac_(tensor: Any, groups: int = 1) -> Tensor:
         If the tensor does not have 3 to 5 dims, or if dim 0 is not divisible by `groups`.
     """
     if tensor.ndim not in (3, 4, 5) or tensor.shape[0] % groups:
-        raise ShapeError(f"dirac_: expected 3 to 5 dims and dim 0 divisible by {groups}, got {describe(tensor)}")
+        raise ShapeError(
+            f"dirac_: expected 3 to 5 dims and dim 0 divisible by {groups}, got {describe(tensor)}; pass groups=1, for "
+            "example"
+        )
     each = tensor.shape[0] // groups
     center = [n // 2 for n in tensor.shape[2:]]
     with no_grad():
@@ -229,7 +235,7 @@ def orthogonal_(tensor: Any, gain: float = 1, generator: Generator | None = None
     2013.
     """
     if tensor.ndim < 2:
-        raise ShapeError(f"orthogonal_: expected at least 2 dims, got {describe(tensor)}")
+        raise ShapeError(f"orthogonal_: expected at least 2 dims, got {describe(tensor)}; use normal_ for vectors")
     if not tensor.numel():
         return tensor
     rows, columns = tensor.shape[0], tensor.numel() // tensor.shape[0]
@@ -265,7 +271,7 @@ def sparse_(tensor: Any, sparsity: float, std: float = 0.01, generator: Generato
     Martens, Deep learning via Hessian-free optimization, 2010.
     """
     if tensor.ndim != 2:
-        raise ShapeError(f"sparse_: expected 2 dims, got {describe(tensor)}")
+        raise ShapeError(f"sparse_: expected 2 dims, got {describe(tensor)}; reshape or slice the weight")
     rows, columns = tensor.shape
     zeros = math.ceil(sparsity * rows)
     with no_grad():

@@ -93,7 +93,11 @@ def to(
     for arg in args:
         new_dtype, new_device = _target(arg)
         if (dtype is not None and new_dtype is not None) or (device is not None and new_device is not None):
-            raise ArgumentError(f"to: expected at most one dtype and one device for {describe(x)}, got {args}", op="to")
+            raise ArgumentError(
+                f"to: expected at most one dtype and one device for {describe(x)}, got {args}; pass the dtype and the "
+                "device once each",
+                op="to",
+            )
         dtype, device = new_dtype or dtype, new_device or device
     wanted = x.dtype if dtype is None else as_dtype(dtype)
     where = x.device if device is None else as_device(device)
@@ -118,7 +122,9 @@ def _target(arg: Any) -> tuple[DType | None, Device | None]:
             continue
         return (target, None) if read is as_dtype else (None, target)
     raise DTypeError(
-        f"to: {describe(arg)} is neither a dtype (mg.float64), nor a device ('cpu'), nor a tensor", op="to"
+        f"to: expected a dtype such as mg.float64, a device such as 'cpu', or a tensor, got {describe(arg)}; pass "
+        "dtype=mg.float64, for example",
+        op="to",
     )
 
 

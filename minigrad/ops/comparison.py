@@ -25,9 +25,15 @@ def isclose(
     Raises DTypeError for different dtypes, ArgumentError for a negative tolerance.
     """
     if input.dtype is not other.dtype:
-        raise DTypeError(f"isclose: {describe(input)} and {describe(other)} must have the same dtype", op="isclose")
+        raise DTypeError(
+            f"isclose: {describe(input)} and {describe(other)} must have the same dtype; convert one with .to(dtype)",
+            op="isclose",
+        )
     if rtol < 0 or atol < 0:
-        raise ArgumentError(f"isclose: rtol and atol must not be negative, got {rtol} and {atol}", op="isclose")
+        raise ArgumentError(
+            f"isclose: rtol and atol must not be negative, got {rtol} and {atol}; pass rtol >= 0 and atol >= 0",
+            op="isclose",
+        )
     a, b = input.detach(), other.detach()
     alike = a == b
     if equal_nan and a.dtype.is_float:

@@ -255,7 +255,8 @@ def arange(
     length = (end - start) / step if step else math.nan
     if not math.isfinite(length):
         raise ArgumentError(
-            f"arange: start, end and step must be finite and the step cannot be zero, got {start}, {end} and {step}",
+            f"arange: start, end and step must be finite and the step cannot be zero, got {start}, {end} and {step}; "
+            "pass three finite numbers and a step other than 0",
             op="arange",
         )
     whole = all(isinstance(v, int) for v in (start, end, step))

@@ -105,7 +105,7 @@ class Generator:
 def checked_seed(seed: Any) -> int:
     """Return a seed modulo 2**64.  Raises ArgumentError for a seed that is not an int."""
     if isinstance(seed, bool) or not isinstance(seed, int):
-        raise ArgumentError(f"manual_seed: the seed must be an int, got {seed!r}")
+        raise ArgumentError(f"manual_seed: the seed must be an int, got {seed!r}; pass mg.manual_seed(0), for example")
     return seed % 2**64
 
 
@@ -233,7 +233,10 @@ def _drawn(
 
 def _floating(name: str, dtype: Any, generator: Any) -> Any:
     if generator is not None and not isinstance(generator, Generator):
-        raise ArgumentError(f"{name}: the generator must be a mg.Generator, got {describe(generator)}", op=name)
+        raise ArgumentError(
+            f"{name}: the generator must be a mg.Generator, got {describe(generator)}; pass generator=mg.Generator()",
+            op=name,
+        )
     kind = default_float() if dtype is None else as_dtype(dtype)
     if not kind.is_float:
         raise DTypeError(f"{name}: random floats need a floating dtype, got {kind}; use randint for integers")
@@ -246,7 +249,11 @@ def _expect_fit(name: str, kind: DType, **numbers: float) -> None:
         # The kernel computes the difference in the compute dtype.
         most = float(finfo(kind.compute if word == "high - low" else kind.numpy).max)
         if not abs(value) <= most:
-            raise ArgumentError(f"{name}: {word} = {value} exceeds the range of {kind}", op=name)
+            raise ArgumentError(
+                f"{name}: {word} must be in the range of {kind}, got {value}; pass a wider dtype such as "
+                "dtype=mg.float64",
+                op=name,
+            )
 
 
 @public(out=True)
@@ -288,7 +295,9 @@ def uniform(
     expect_numbers("uniform", low=low, high=high)
     if not -math.inf < low <= high < math.inf:
         raise ArgumentError(
-            f"uniform: low and high must be finite, with low <= high, got {low} and {high}", op="uniform"
+            f"uniform: low and high must be finite, with low <= high, got {low} and {high}; pass low=0.0, high=1.0, "
+            "for example",
+            op="uniform",
         )
     kind = _floating("uniform", dtype, generator)
     _expect_fit("uniform", kind, low=low, high=high, **{"high - low": high - low})
@@ -310,13 +319,24 @@ def normal(
     tensors = [x for x in (mean, std) if isinstance(x, Tensor)]
     if tensors and size is None:
         if dtype is not None or device is not None or requires_grad:
-            raise ArgumentError("normal: dtype, device and requires_grad go with a size, not with tensors", op="normal")
+            raise ArgumentError(
+                "normal: dtype, device and requires_grad must be given with a size, got them with tensors; convert the "
+                "result with .to(...)",
+                op="normal",
+            )
         return _normal_of_each(mean, std, tensors, generator)
     if tensors or size is None:
-        raise ArgumentError("normal: expected two numbers and a size, or tensors without a size", op="normal")
+        raise ArgumentError(
+            "normal: expected two numbers and a size, or tensors without a size; write mg.normal(0.0, 1.0, (2, 3)), "
+            "for example",
+            op="normal",
+        )
     expect_numbers("normal", mean=mean, std=std)
     if not (math.isfinite(mean) and 0.0 <= std < math.inf):
-        raise ArgumentError(f"normal: a finite mean and std >= 0 are needed, got {mean} and {std}", op="normal")
+        raise ArgumentError(
+            f"normal: expected a finite mean and std >= 0, got {mean} and {std}; pass mean=0.0, std=1.0, for example",
+            op="normal",
+        )
     kind = _floating("normal", dtype, generator)
     _expect_fit("normal", kind, mean=mean, std=std)
     return _drawn("normal", as_shape((size,), "normal"), kind, device, mean, std, generator, requires_grad)
@@ -327,7 +347,7 @@ def _normal_of_each(mean: Any, std: Any, tensors: list[Tensor], generator: Gener
     mean, std = (x.detach() if isinstance(x, Tensor) else x for x in (mean, std))
     first = tensors[0]
     if bool((std < 0).any().item() if isinstance(std, Tensor) else std < 0):
-        raise ArgumentError("normal: a deviation must not be negative", op="normal")
+        raise ArgumentError("normal: std must not be negative, got a negative element; pass std.abs()", op="normal")
     drawn = randn(shape, dtype=first.dtype, device=first.device, generator=generator)
     return (mean + std * drawn).to(first.dtype)
 
@@ -355,7 +375,11 @@ def randint(
     expect_float(kind, requires_grad)
     drawn = kind if kind.is_int else int64
     if kind is bool_ or low < drawn.lowest or high - 1 > drawn.highest:
-        raise DTypeError(f"randint: {kind} cannot represent all integers of [{low}, {high})", op="randint")
+        raise DTypeError(
+            f"randint: {kind} cannot represent all integers of [{low}, {high}); pass a wider dtype such as "
+            "dtype=mg.int64",
+            op="randint",
+        )
     result = _drawn("integer", as_shape((size,), "randint"), drawn, device, low, high, generator)
     return result if kind is drawn else leaf(cast(result, dtype=kind), requires_grad)
 

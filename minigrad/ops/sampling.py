@@ -28,9 +28,15 @@ def bernoulli(input: Tensor, p: Scalar | None = None, *, generator: Any = None) 
     """
     chances = input.detach() if p is None else p
     if p is None and not input.dtype.is_float:
-        raise DTypeError(f"bernoulli: the probabilities {describe(input)} need a floating dtype", op="bernoulli")
+        raise DTypeError(
+            f"bernoulli: the probabilities must have a floating dtype, got {describe(input)}; convert them with "
+            ".float()",
+            op="bernoulli",
+        )
     if p is not None and not 0.0 <= p <= 1.0:
-        raise ArgumentError(f"bernoulli: p must be a probability, 0 to 1, got {p}", op="bernoulli")
+        raise ArgumentError(
+            f"bernoulli: p must be a probability from 0 to 1, got {p}; pass p=0.5, for example", op="bernoulli"
+        )
     return cast(rand(input.shape, dtype=float64, device=input.device, generator=generator) < chances, dtype=input.dtype)
 
 
@@ -45,14 +51,15 @@ def multinomial(input: Tensor, num_samples: Size, replacement: Flag = False, *, 
     n = input.shape[-1] if input.ndim in (1, 2) and input.dtype.is_float else 0
     if not 0 < num_samples <= (num_samples if replacement and n else n):
         raise ShapeError(
-            f"multinomial: expected rows of floats and num_samples > 0, at most a row without replacement, got "
-            f"{describe(input)} and {num_samples}", op="multinomial",
+            "multinomial: expected rows of floats and num_samples > 0, at most a row without replacement, got "
+            f"{describe(input)} and {num_samples}; convert with .float(), or pass replacement=True", op="multinomial",
         )  # fmt: skip
     weights = cast(input.detach(), dtype=float64) if input.ndim == 2 else cast(input.detach(), dtype=float64)[None]
     totals = sum(weights, -1, keepdim=True)
     if input.numel() and not bool(all((weights >= 0) & (totals > 0) & totals.isfinite()).item()):
         raise ArgumentError(
-            f"multinomial: each row of {describe(input)} needs finite weights, none negative, and one above 0",
+            "multinomial: the weights of each row must be finite, not negative, and not all 0, got another value in "
+            f"{describe(input)}; compute weights with softmax, for example",
             op="multinomial",
         )
     if replacement:
@@ -61,7 +68,10 @@ def multinomial(input: Tensor, num_samples: Size, replacement: Flag = False, *, 
         result = insertions(steps, drawn * steps[:, -1:], True)
     else:
         if int(amin(sum(weights > 0, -1)).item() if input.numel() else num_samples) < num_samples:
-            raise ArgumentError(f"multinomial: a row of {describe(input)} has fewer than {num_samples} weights above 0")
+            raise ArgumentError(
+                f"multinomial: without replacement, each row must have at least {num_samples} weights above 0, got "
+                f"fewer in {describe(input)}; pass replacement=True or a smaller num_samples"
+            )
         chance = clamp(rand(weights.shape, dtype=float64, device=input.device, generator=generator), 2.0**-60)
         result = topk(weights / -chance.log(), num_samples, -1).indices
     return reshape(result, (*input.shape[:-1], num_samples))

@@ -64,7 +64,9 @@ class Adafactor(GroupOptimizer):
     ) -> None:  # fmt: skip
         expect_rate("Adafactor", lr)
         if not beta2_decay <= 0:
-            raise ArgumentError(f"Adafactor: expected beta2_decay to be at most 0, got {beta2_decay}")
+            raise ArgumentError(
+                f"Adafactor: expected beta2_decay to be at most 0, got {beta2_decay}; pass beta2_decay=-0.8"
+            )
         expect_at_least("Adafactor", **{"eps[0]": 0.0 if eps[0] is None else eps[0], "eps[1]": eps[1]})
         expect_at_least("Adafactor", 1.0, d=d)
         expect_at_least("Adafactor", weight_decay=weight_decay)

@@ -82,14 +82,19 @@ class LBFGS(Optimizer):
     ) -> None:  # fmt: skip
         expect_rate("LBFGS", lr)
         if line_search_fn not in (None, "strong_wolfe"):
-            raise ArgumentError(f"LBFGS: expected line_search_fn None or 'strong_wolfe', got {line_search_fn!r}")
+            raise ArgumentError(
+                f"LBFGS: expected line_search_fn None or 'strong_wolfe', got {line_search_fn!r}; pass "
+                "line_search_fn='strong_wolfe', for example"
+            )
         super().__init__(params, {
             "lr": lr, "max_iter": max_iter, "max_eval": max_iter * 5 // 4 if max_eval is None else max_eval,
             "tolerance_grad": tolerance_grad, "tolerance_change": tolerance_change, "history_size": history_size,
             "line_search_fn": line_search_fn,
         })  # fmt: skip
         if len(self.param_groups) != 1:
-            raise ArgumentError(f"LBFGS: expected one parameter group, got {len(self.param_groups)}")
+            raise ArgumentError(
+                f"LBFGS: expected one parameter group, got {len(self.param_groups)}; pass one list of parameters"
+            )
 
     # ---- all parameters as one vector ----
 

@@ -66,7 +66,8 @@ class Muon(GroupOptimizer):
         expect_at_least("Muon", momentum=momentum, weight_decay=weight_decay)
         if adjust_lr_fn not in (None, "original", "match_rms_adamw"):
             raise ArgumentError(
-                f"Muon: expected adjust_lr_fn None, 'original' or 'match_rms_adamw', got {adjust_lr_fn!r}"
+                f"Muon: expected adjust_lr_fn None, 'original' or 'match_rms_adamw', got {adjust_lr_fn!r}; pass "
+                "adjust_lr_fn=None"
             )
         super().__init__(params, {
             "lr": lr, "weight_decay": weight_decay, "momentum": momentum, "nesterov": nesterov,
@@ -114,7 +115,7 @@ def orthogonal(x: Tensor, coefficients: tuple[float, float, float], steps: int, 
     The method is a Newton-Schulz iteration with a polynomial of degree 5.
     """
     if steps >= 100:
-        raise ArgumentError(f"Muon: expected ns_steps below 100, got {steps}")
+        raise ArgumentError(f"Muon: expected ns_steps below 100, got {steps}; pass ns_steps=5")
     if len(coefficients) != 3:
         raise ArgumentError(f"Muon: expected three ns_coefficients, got {len(coefficients)}")
     a, b, c = coefficients

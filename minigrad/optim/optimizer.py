@@ -65,7 +65,10 @@ class Optimizer:
     def __init__(self, params: Params, defaults: dict[str, Any]) -> None:
         name = type(self).__name__
         if isinstance(params, Tensor):
-            raise DTypeError(f"{name}: expected params to be an iterable of tensors or dicts, got {describe(params)}")
+            raise DTypeError(
+                f"{name}: expected params to be an iterable of tensors or dicts, got {describe(params)}; pass "
+                "model.parameters()"
+            )
         self.defaults = defaults
         self.state: defaultdict[Any, Any] = defaultdict(dict)
         self.param_groups: list[dict[str, Any]] = []
@@ -95,7 +98,10 @@ class Optimizer:
         """
         name = type(self).__name__
         if not isinstance(param_group, dict):
-            raise DTypeError(f"{name}: expected a parameter group to be a dict, got {type(param_group).__name__}")
+            raise DTypeError(
+                f"{name}: expected a parameter group to be a dict, got {type(param_group).__name__}; pass a dict such "
+                f"as {{'params': model.parameters()}}"
+            )
         params = param_group["params"]
         if isinstance(params, Tensor):
             params = [params]
@@ -110,16 +116,24 @@ class Optimizer:
         self.expect_parameters(params)
         for option, default in self.defaults.items():
             if default is required and option not in param_group:
-                raise ArgumentError(f"{name}: a parameter group has no value of the required option {option!r}")
+                raise ArgumentError(
+                    f"{name}: a parameter group has no value of the required option {option!r}; pass {option}=... in "
+                    "this group"
+                )
         group = {"params": params, **({"param_names": names} if names else {})}
         group |= {key: value for key, value in param_group.items() if key != "params"}
         for option, default in self.defaults.items():
             group.setdefault(option, default)
         known = {id(p) for p in self.parameters()}
         if not known.isdisjoint(map(id, params)):
-            raise ArgumentError(f"{name}: some parameters appear in more than one parameter group")
+            raise ArgumentError(
+                f"{name}: some parameters appear in more than one parameter group; list each parameter once"
+            )
         if self.param_groups and ("param_names" in self.param_groups[0]) != bool(names):
-            raise ArgumentError(f"{name}: all parameter groups must have named parameters, or none")
+            raise ArgumentError(
+                f"{name}: all parameter groups must have named parameters, or none; pass model.named_parameters() to "
+                "each group, or model.parameters()"
+            )
         self.param_groups.append(group)
 
     def expect_parameters(self, params: list[Any]) -> None:
@@ -127,7 +141,7 @@ class Optimizer:
         name = type(self).__name__
         for p in params:
             if not isinstance(p, Tensor):
-                raise DTypeError(f"{name}: expected tensors as parameters, got {describe(p)}")
+                raise DTypeError(f"{name}: expected tensors as parameters, got {describe(p)}; pass model.parameters()")
             if not p.is_leaf and not p.retains_grad:
                 raise ArgumentError(
                     f"{name}: expected leaves as parameters, got {describe(p)}, the result of an op; make it a mg.Var"

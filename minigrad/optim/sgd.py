@@ -60,7 +60,8 @@ class SGD(RuleOptimizer):
         expect_at_least("SGD", momentum=momentum, weight_decay=weight_decay)
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ArgumentError(
-                f"SGD: nesterov expects a momentum above 0 and no dampening, got {momentum} and {dampening}"
+                f"SGD: nesterov=True requires momentum above 0 and dampening=0, got momentum={momentum} and "
+                f"dampening={dampening}; pass momentum=0.9, for example"
             )
         super().__init__(params, {
             "lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay,

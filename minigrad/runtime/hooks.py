@@ -90,4 +90,7 @@ def check_hook(name: str, owner: Any, hook: Hook) -> None:
     """Raise ArgumentError for a hook that cannot be called."""
     if not callable(hook):
         what = repr(owner) if name == "register_prehook" or not hasattr(owner, "layout") else f"a tensor {owner.shape}"
-        raise ArgumentError(f"{name}: a hook of {what} must be a function of the gradient, got {hook!r}")
+        raise ArgumentError(
+            f"{name}: a hook of {what} must be a function of the gradient, got {hook!r}; pass a function such as "
+            "`lambda g: 2 * g`"
+        )

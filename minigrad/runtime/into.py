@@ -180,7 +180,11 @@ def copy_result(label: str, result: Any, out: Any) -> Any:
 def expect_tuple(label: str, results: Sequence[Any], out: Any) -> tuple[Any, ...]:
     """Return the `out` of several results as a tuple.  Raise ArgumentError unless it has one entry per result."""
     if not isinstance(out, (tuple, list)) or len(out) != len(results):
-        raise ArgumentError(f"{label}: out must be a tuple of {len(results)} tensors, got {describe(out)}", op=label)
+        raise ArgumentError(
+            f"{label}: out must be a tuple of {len(results)} tensors, got {describe(out)}; allocate one tensor per "
+            "result",
+            op=label,
+        )
     return tuple(out)
 
 
@@ -199,7 +203,10 @@ def expect_separate(label: str, out: Sequence[Tensor]) -> None:
 def expect_position(label: str, result: Tensor, out: Any) -> None:
     """Raise an error unless a result fits `out` and may be written there."""
     if not isinstance(result, Tensor):
-        raise DeclarationError(f"{label}: its definition returned {describe(result)}, unsuitable for out=", op=label)
+        raise DeclarationError(
+            f"{label}: with out=, the definition must return a tensor, got {describe(result)}; omit out",
+            op=label,
+        )
     expect_result(label, result, out, result.device)
     if result is not out:
         check_writable(label, out, (result,))
@@ -215,7 +222,7 @@ def write_copy(result: Tensor, out: Tensor) -> Tensor:
 def expect_result(label: str, result: Any, out: Any, device: Any) -> None:
     """Raise ShapeError, DTypeError or DeviceError if a result (a tensor, a plan or a Spec) does not fit `out`."""
     if not isinstance(out, Tensor):
-        raise DTypeError(f"{label}: out must be a tensor, got {describe(out)}", op=label)
+        raise DTypeError(f"{label}: out must be a tensor, got {describe(out)}; pass mg.empty(...)", op=label)
     shown = Spec(result.layout, result.dtype)
     for what, wrong, error in (
         ("shapes", out.layout.shape != result.layout.shape, ShapeError),

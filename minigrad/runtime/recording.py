@@ -56,7 +56,10 @@ class Switched:
         while block is not None and block.below is not self:
             block = block.below
         if block is None:
-            raise GradientError(f"{name}: the block must end in the thread or task in which it began")
+            raise GradientError(
+                f"{name}: the block must end in the thread or task in which it began; open and close it in one thread "
+                "or task"
+            )
         block.below, block.before = self.below, self.before
 
 

@@ -198,4 +198,6 @@ def through(
 
 def no_way_out(op: Op) -> GradientError:
     """Return the error for `out=` of a call with a value that carries a transform."""
-    return GradientError(f"{op.label}: a value that carries a transform cannot be written into out=", op=op.label)
+    return GradientError(
+        f"{op.label}: a value that carries a transform cannot be written into out=; omit out", op=op.label
+    )

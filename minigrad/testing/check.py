@@ -238,7 +238,10 @@ def gradients_of(
     seeds = [tensor(v, dtype=y.dtype, device=y.device) for v, y in zip(cotangents, outputs, strict=True)]
     tracked = [(y, s) for y, s in zip(outputs, seeds, strict=True) if y.requires_grad]
     if not tracked:
-        raise GradientError(f"{name}: no output of the function requires a gradient")
+        raise GradientError(
+            f"{name}: an output of the function must require a gradient, got none; pass Vars and compute the output "
+            "from them"
+        )
     grads = grad([y for y, _ in tracked], wanted, [s for _, s in tracked], allow_unused=True)
     return [
         np.zeros(x.shape) if g is None else host_array(g).astype(np.float64) for x, g in zip(wanted, grads, strict=True)

@@ -124,9 +124,11 @@ def library_of(other: Any) -> tuple[Library, Any]:
         try:
             other = importlib.import_module("jax.numpy" if other == "jax" else other)
         except ImportError as error:
-            raise ArgumentError(f"compare: {other} is not installed") from error
+            raise ArgumentError(f"compare: {other} is not installed; install it with pip install {other}") from error
     if not isinstance(other, ModuleType):
-        raise ArgumentError(f"compare: expected a library by name or module, got {other!r}")
+        raise ArgumentError(
+            f"compare: expected a library by name or module, got {other!r}; pass 'torch', 'jax' or 'numpy', for example"
+        )
     return (Torch(other) if hasattr(other, "autograd") else Arrays(other)), other
 
 

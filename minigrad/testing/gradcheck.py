@@ -102,14 +102,19 @@ def gradcheck(
     labels = list(names) if names is not None else argument_names(function, len(args))
     checked = [k for k, x in enumerate(args) if isinstance(x, Var)]
     if not checked:
-        raise GradientError(f"{name}: no input is a Var, so there is no gradient to check")
+        raise GradientError(
+            f"{name}: expected at least one Var among the inputs, got none; call .requires_grad_() on an input"
+        )
     for k in checked:
         if args[k].dtype not in CHOSEN:
             raise DTypeError(f"{name}: {labels[k]!r} is {describe(args[k])}; differences need mg.float64, or float32")
     modes = (modes,) if isinstance(modes, str) else modes
     unknown = set(modes or ()) - {"reverse", "forward", "batched"}
     if unknown:
-        raise ArgumentError(f"{name}: modes must be 'reverse', 'forward' or 'batched', got {sorted(unknown)}")
+        raise ArgumentError(
+            f"{name}: modes must be 'reverse', 'forward' or 'batched', got {sorted(unknown)}; pass modes=('reverse',), "
+            "for example"
+        )
     rng = np.random.default_rng(seed)
     outputs = outputs_of(function(*args), name)
     cotangents = [np.asarray(rng.standard_normal(y.shape)) for y in outputs]

@@ -111,8 +111,8 @@ def pushed(check: Case, directions: Arrays) -> Arrays:
     for ours, theirs in zip(arrays(values), arrays(plain), strict=True):
         if not np.allclose(ours, theirs, rtol=1e-3, atol=1e-3, equal_nan=True):
             raise GradientError(
-                f"{check.report.name}: the function returns other values if its arguments carry tangents: it depends "
-                f"on something else than their values, or is random"
+                f"{check.report.name}: the function must return equal values with and without tangents, got others; "
+                "remove random numbers and global state from it"
             )
     return arrays(tangents)
 

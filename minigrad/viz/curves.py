@@ -112,7 +112,10 @@ def curves(
         shown = [Curve(name or "value", *numbers_of(name, each)) for name, each in sources.items()]
     if names is not None:
         if len(names) != len(shown):
-            raise ArgumentError(f"viz.curves: {len(shown)} curves are drawn, and names has {len(names)}: {list(names)}")
+            raise ArgumentError(
+                f"viz.curves: names must have one entry per curve, got {len(names)} names {list(names)} for "
+                f"{len(shown)} curves; pass {len(shown)} names"
+            )
         shown = [replace(curve, name=str(name)) for name, curve in zip(names, shown)]
     return drawn(shown, "" if functions else "step", log, cut=functions)
 
@@ -131,10 +134,14 @@ def check_range(over: Any, orders: int) -> None:
         right = False
     if not right:
         raise ArgumentError(
-            f"viz.curves: over must be (from, to), two increasing numbers with space for {POINTS} points, got {over!r}"
+            f"viz.curves: over must be (from, to), two increasing numbers with space for {POINTS} points, got "
+            f"{over!r}; pass over=(-2.0, 2.0), for example"
         )
     if not isinstance(orders, int) or orders < 0:
-        raise ArgumentError(f"viz.curves: orders must be the number of derivatives to draw, 0 or more, got {orders!r}")
+        raise ArgumentError(
+            f"viz.curves: orders must be the number of derivatives to draw, 0 or more, got {orders!r}; pass orders=1, "
+            "for example"
+        )
 
 
 # ---- functions ------------------------------------------------------------------------------------------------------
@@ -241,7 +248,10 @@ def numbers_of(name: str, source: Any) -> tuple[Array, Array]:
     if x is None:
         x = np.arange(float(len(y)))
     if not (np.abs(x) < LARGEST).all():
-        raise ArgumentError(f"viz.curves: the steps{f' of {name!r}' if name else ''} are not all finite numbers")
+        raise ArgumentError(
+            f"viz.curves: the steps{f' of {name!r}' if name else ''} must be finite numbers, got nan or infinity; "
+            "remove these steps"
+        )
     if len(x) != len(y):
         count = f"{name!r} has" if name else "there are"
         raise ArgumentError(f"viz.curves: {count} {len(x)} steps and {len(y)} numbers; pass one step per number")
@@ -267,8 +277,8 @@ def as_numbers(name: str, source: Any) -> Array:
         numbers = np.empty(())
     if numbers.ndim != 1 or not numbers.size:
         raise ArgumentError(
-            f"viz.curves: {f'{name!r} is' if name else 'this is'} neither a function nor a sequence of numbers: "
-            f"{describe(source)}"
+            f"viz.curves: {repr(name) if name else 'a curve'} must be a function or a sequence of numbers, got "
+            f"{describe(source)}; pass a function such as mg.tanh"
         )
     return numbers
 

@@ -131,7 +131,11 @@ class Graph:
             dot = choose(engine) == "dot"
             target.write_bytes(self._render(ending) if dot else rendered(self.svg("builtin"), f".{ending}"))
         else:
-            raise ArgumentError(f"save: {target.name!r} must end in one of .svg .html .dot .png .pdf", path=str(target))
+            raise ArgumentError(
+                f"save: path must end in .svg, .html, .dot, .png or .pdf, got {target.name!r}; write 'graph.svg', for "
+                "example",
+                path=str(target),
+            )
         return target
 
     def _render(self, ending: str) -> bytes:
@@ -163,7 +167,7 @@ def dot_text(text: str) -> str:
 def choose(engine: str | None) -> str:
     """Return "dot" or "builtin"; raise ArgumentError for an unknown engine, or for "dot" if it is not installed."""
     if engine not in (None, "dot", "builtin"):
-        raise ArgumentError(f"engine: {engine!r} is neither 'dot' nor 'builtin'")
+        raise ArgumentError(f"engine must be 'dot' or 'builtin', got {engine!r}; pass engine='builtin'")
     installed = shutil.which("dot") is not None
     if engine == "dot" and not installed:
         raise ArgumentError("engine: the program dot is not on PATH; install Graphviz, or use .svg with 'builtin'")

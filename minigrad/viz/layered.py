@@ -102,14 +102,17 @@ def _numbers(nodes: Sequence[N], edges: Iterable[tuple[N, N]], sizes: Mapping[N,
     number: dict[N, int] = {}
     for node in nodes:
         if node in number:
-            raise ArgumentError(f"arrange: the node {node!r} was given twice, and a name must be unique")
+            raise ArgumentError(f"arrange: node names must be unique, got {node!r} twice; rename one of the nodes")
         if node not in sizes:
-            raise ArgumentError(f"arrange: the node {node!r} has no entry in `sizes`")
+            raise ArgumentError(f"arrange: sizes must have an entry for each node, got none for {node!r}; add one")
         number[node] = len(number)
     for edge in edges:
         for end in edge:
             if end not in number:
-                raise ArgumentError(f"arrange: the edge {edge!r} ends at {end!r}, which is not one of the nodes")
+                raise ArgumentError(
+                    f"arrange: each edge must connect two nodes, got {edge!r} with {end!r}; add this node or remove "
+                    "the edge"
+                )
     return number
 
 

@@ -85,7 +85,9 @@ def save_page(path: str | Path, title: str, body: str, endings: str = ".html") -
     """Write HTML as a separate page; raise ArgumentError, which names `endings`, if the file does not end in .html."""
     target = Path(path)
     if target.suffix.lower() != ".html":
-        raise ArgumentError(f"save: {target.name!r} does not end in {endings}", path=str(target))
+        raise ArgumentError(
+            f"save: path must end in {endings}, got {target.name!r}; change the ending", path=str(target)
+        )
     page = (
         f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escaped(title)}</title>'
         f'<meta name="viewport" content="width=device-width,initial-scale=1"></head>'

@@ -107,11 +107,15 @@ def precision(
     if not wanted or any(not dtype.is_float or dtype is float64 for dtype in wanted):
         shown = ", ".join(map(str, wanted)) or "none"
         raise ArgumentError(
-            f"{NAME}: dtypes are floats that float64 is compared with: some of {', '.join(DTYPES)}, not {shown}"
+            f"{NAME}: dtypes must be some of {', '.join(DTYPES)}, which are compared with float64, got {shown}; pass "
+            "one of these names"
         )
     tensors = [as_input(x) for x in inputs]
     if not any(x.dtype.is_float for x in tensors):
-        raise ArgumentError(f"{NAME}: f needs an input of floats, whose dtype can be changed")
+        raise ArgumentError(
+            f"{NAME}: f must have a floating input, whose dtype can be changed, got none; convert an input with "
+            ".float()"
+        )
     called = tuple(names) if names is not None else parameters_of(f, len(tensors))
     vertices, ends = compared(f, tensors, called, wanted, NAME)
     name = getattr(f, "__name__", type(f).__name__)

@@ -47,7 +47,9 @@ def program(step: Jitted) -> Graph:
     ['mul, exp', 'matrix product', 'result']
     """
     if not isinstance(step, Jitted):
-        raise ArgumentError(f"viz.program: expected a function that mg.jit returned, got {describe(step)}")
+        raise ArgumentError(
+            f"viz.program: expected a function that mg.jit returned, got {describe(step)}; decorate it with @mg.jit"
+        )
     if step.last is None:
         raise ArgumentError(f"viz.program: {NO_PROGRAM}; call the function twice")
     drawing = Drawing(Source(step.last))

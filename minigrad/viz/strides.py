@@ -47,7 +47,10 @@ def layout(x: Tensor) -> Picture:
     """
     expect_tensors("viz.layout", x)
     if isinstance(x, Tracer):
-        raise GradientError(f"viz.layout: {describe(x)} belongs to a transform and has no memory of its own")
+        raise GradientError(
+            f"viz.layout: expected a tensor with its own memory, got {describe(x)} inside a transform; call viz.layout "
+            "outside the function"
+        )
     indices = islice(product(*map(range, beginning(x).shape)), POSITIONS)
     positions = [x.offset + sum(i * s for i, s in zip(index, x.strides, strict=True)) for index in indices]
     numbers = [number_text(v) for v in values(beginning(x)).reshape(-1)[: len(positions)]]

@@ -31,7 +31,9 @@ def tinted(colour: str | None, y: Tensor, order: Mapping[str, tuple[str, Any]]) 
         return by_gradient(y, order)
     if colour == "bytes":
         return by_bytes(order)
-    raise ArgumentError(f"viz.graph: colour must be 'gradient' or 'bytes', got {colour!r}")
+    raise ArgumentError(
+        f"viz.graph: colour must be 'gradient' or 'bytes', got {colour!r}; pass colour='gradient', for example"
+    )
 
 
 def by_gradient(y: Tensor, order: Mapping[str, tuple[str, Any]]) -> tuple[dict[str, str], Legend]:

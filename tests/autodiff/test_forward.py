@@ -226,9 +226,13 @@ def test_what_is_no_float_has_no_tangent() -> None:
 @pytest.mark.parametrize(
     ("t", "error", "message"),
     [
-        (lambda: f64(1.0), mg.ShapeError, r"exp: the tangent float64\(1,\) must have the shape and dtype"),
-        (lambda: mg.ones(2, device="reference"), mg.DTypeError, r"exp: the tangent float32\(2,\) must have"),
-        (lambda: mg.ones(2, dtype="float64"), mg.DeviceError, r"exp: the tangent float64\(2,\) is on cpu"),
+        (lambda: f64(1.0), mg.ShapeError, r"exp: the tangent must have the shape and dtype .* got float64\(1,\)"),
+        (lambda: mg.ones(2, device="reference"), mg.DTypeError, r"exp: the tangent must have .* got float32\(2,\)"),
+        (
+            lambda: mg.ones(2, dtype="float64"),
+            mg.DeviceError,
+            r"exp: the tangent must be on reference .* got float64\(2,\) on cpu",
+        ),
     ],
 )
 def test_a_tangent_has_the_shape_dtype_and_device_of_its_operand(t: Any, error: Any, message: str) -> None:

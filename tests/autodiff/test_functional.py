@@ -27,7 +27,7 @@ def test_a_jacobian_has_outputs_first() -> None:
         ((a, b), (c, d)) = functional.jacobian(both, (x, y), strategy=strategy)
         assert a.tolist() == [[3.0, 0.0], [0.0, 5.0]] and b.tolist() == [[1.0, 0.0], [0.0, 2.0]]
         assert c.tolist() == [2.0, 4.0] and d.tolist() == [0.0, 0.0]
-    with pytest.raises(ArgumentError, match="strategy is"):
+    with pytest.raises(ArgumentError, match="strategy must be"):
         functional.jacobian(both, (x, y), strategy="sideways")
     with pytest.raises(ArgumentError, match="strict must be False"):
         functional.jacobian(both, (x, y), strict=True)

@@ -379,7 +379,7 @@ def test_a_storage_over_foreign_memory_writes_through():
     assert memory == bytes(6) + b"\x80\x3f" and len(storage) == 2
     with pytest.raises(StorageError, match="the memory is read-only"):
         Storage.from_buffer(bytes(8), "f32")
-    with pytest.raises(StorageError, match="6 bytes are not one run of float32 elements of 4 bytes"):
+    with pytest.raises(StorageError, match="expected one contiguous run of float32 elements of 4 bytes, got 6 bytes"):
         Storage.from_buffer(bytearray(6), "f32")
 
 
@@ -401,7 +401,7 @@ def test_a_mapped_file_is_written_only_if_shared(tmp_path):
 def test_element_access_is_checked():
     with pytest.raises(IndexOutOfRange) as caught:
         _ = Storage.of(1, 2)[2]
-    assert str(caught.value) == "storage: index 2 is out of range for 2 elements"
+    assert str(caught.value) == "storage: index must be from -2 to 1 for 2 elements, got 2; pass a smaller index"
     with pytest.raises(DeviceError, match="is not read element by element"):
         _ = Storage(object(), float32, as_device("toy"))[0]
     with pytest.raises(DeviceError, match="a buffer on toy has no address"):

@@ -134,7 +134,7 @@ def test_a_capsule_shows_elements_where_they_are(simulator):
     assert dlpack.Foreign(copied).address != x.data_ptr()
     assert taken(x.__dlpack__(dl_device=(CUDA, 0)))[0] == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
     assert np.from_dlpack(Host(x)).tolist() == x.tolist()
-    with pytest.raises(DeviceError, match="is not on device"):
+    with pytest.raises(DeviceError, match="dl_device must be the device"):
         x.__dlpack__(dl_device=(1, 0), copy=False)
 
 
@@ -221,14 +221,14 @@ def test_what_cannot_be_shared_says_why(simulator):
     for wrong, error, words in [
         (Described(unaligned), StorageError, "lies between two elements"),
         (Described(np.ones(2), data=(16, True)), StorageError, "read-only"),
-        (Described(np.ones(2, ">f8")), DTypeError, "byte-swapped"),
-        (Described(np.ones(2), mask=[True, False]), DTypeError, "masked"),
-        (Described(np.ones(2), strides=(3,)), StorageError, "not multiples of 8"),
-        (Producer(np.ones(2), device=(8, 0)), DeviceError, "no backend takes memory of DLPack's kind 8"),
+        (Described(np.ones(2, ">f8")), DTypeError, "native byte order"),
+        (Described(np.ones(2), mask=[True, False]), DTypeError, "without a mask"),
+        (Described(np.ones(2), strides=(3,)), StorageError, "must be multiples of 8"),
+        (Producer(np.ones(2), device=(8, 0)), DeviceError, "no backend accepts memory of the DLPack device type 8"),
         (Producer(np.ones(2), readonly=True), StorageError, "read-only"),
         ([1.0], DTypeError, "has no __dlpack__"),
     ]:
         with pytest.raises(error, match=words):
             mg.from_dlpack(wrong)
-    with pytest.raises(DTypeError, match="kind 5 with 64 bits"):
+    with pytest.raises(DTypeError, match="type code 5 with 64 bits"):
         dlpack.dtype_of(5, 64, 1)

@@ -44,7 +44,7 @@ def test_arrays_of_each_type_are_read(tmp_path: Path, code: int, dtype: str) -> 
 
 def test_a_damaged_idx_file_is_named(tmp_path: Path) -> None:
     path, whole = tmp_path / "a", idx(IMAGES)
-    for text, message in ((b"", "not an IDX file"), (b"PK\3\4", "not an IDX file"), (whole[:9], "cut off in its shape"),
+    for text, message in ((b"", "an IDX file"), (b"PK\3\4", "an IDX file"), (whole[:9], "got a shorter file"),
                           (whole[:-1], "has 3920 bytes, got 3919"), (whole + b"x", "got 3921")):  # fmt: skip
         path.write_bytes(text)
         with pytest.raises(FileError, match=f"read_idx: .*a: .*{message}"):
@@ -231,7 +231,7 @@ def test_a_wrong_cell_is_named(tmp_path: Path) -> None:
     for text, message in (
         ("a,b\n1,2\n3,x\n", "line 3: column 'b': expected a number, got 'x'"),
         ("a,b\n1,2\n3\n", "line 3: expected 2 cells, got 1"),
-        ("", "it has no rows"),
+        ("", "expected at least one row of values"),
         ('a,b\n"1,2\n', "it is damaged"),
         ("a,b\n1,\n", "column 'b': expected a number, got ''"),
     ):
@@ -242,7 +242,7 @@ def test_a_wrong_cell_is_named(tmp_path: Path) -> None:
     with pytest.raises(FileError, match="it is damaged"):
         data.CSV(path)
     path.write_text("a,b\n1,x\n2,\n")
-    with pytest.raises(FileError, match="line 3: the cell of 'b' is empty"):
+    with pytest.raises(FileError, match="line 3: expected a value in the column 'b', got an empty cell"):
         data.CSV(path, target="b", header=True)
     for target in ("c", 2, -3, True):
         with pytest.raises(ArgumentError, match="target: expected one of a, b or an index below 2"):

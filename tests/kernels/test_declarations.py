@@ -39,8 +39,8 @@ def test_what_has_no_source_is_refused_with_the_reason():
     space = {}
     exec("def f(x):\n    return x\n", space)
     refused("f has no source to compile", space["f"])
-    refused("is not a Python function", math.exp)
-    refused("is not a Python function", functools.partial(math.pow, 2))
+    refused("expected a Python function", math.exp)
+    refused("expected a Python function", functools.partial(math.pow, 2))
 
 
 def other(x):

@@ -36,7 +36,7 @@ ADAPTIVE = nn.AdaptiveLogSoftmaxWithLoss(4, 9, [3], **HERE)
     [
         (lambda: nn.Conv2d(3, 4, 3, groups=2), ArgumentError, r"multiples of groups, got 3, 4 and 2"),
         (lambda: nn.Conv2d(2, 4, 3, padding="some"), ArgumentError, r"'same' or 'valid', got 'some'"),
-        (lambda: nn.Conv1d(2, 4, 3, 2, padding="same"), ArgumentError, r"padding='same' needs stride=1, got 2"),
+        (lambda: nn.Conv1d(2, 4, 3, 2, padding="same"), ArgumentError, r"padding='same' requires stride=1, got 2"),
         (lambda: nn.Conv1d(2, 4, 3, padding_mode="wrap"), ArgumentError, r"one of zeros, reflect, .*, got 'wrap'"),
         (lambda: nn.ConvTranspose1d(2, 4, 3, padding_mode="circular"), ArgumentError, r"must be 'zeros'"),
         (lambda: nn.BatchNorm2d(2, **HERE)(zeros(2, 2, 3)), ShapeError, r"BatchNorm2d: expected 4 dims"),
@@ -45,7 +45,11 @@ ADAPTIVE = nn.AdaptiveLogSoftmaxWithLoss(4, 9, [3], **HERE)
         (lambda: nn.FractionalMaxPool2d(2), ArgumentError, r"expected output_size or output_ratio, got neither"),
         (lambda: nn.FractionalMaxPool3d(2, 3, 0.5), ArgumentError, r"output_size or output_ratio, got both"),
         (lambda: nn.FractionalMaxPool2d(2, output_ratio=1.5), ArgumentError, r"2 floats between 0 and 1, got 1.5"),
-        (lambda: nn.FractionalMaxPool2d(2, 3)(zeros(1, 3, 3)), ShapeError, r"\(3, 3\) windows of size \(2, 2\) do not"),
+        (
+            lambda: nn.FractionalMaxPool2d(2, 3)(zeros(1, 3, 3)),
+            ShapeError,
+            r"\(3, 3\) windows of kernel_size \(2, 2\) must fit",
+        ),
         (
             lambda: mg.nn.functional.fractional_max_pool2d(zeros(2, 3, 4, 4), 2, 2, _random_samples=zeros(2, 2, 2)),
             ShapeError,

@@ -197,9 +197,9 @@ def test_functions_take_a_batch() -> None:
 
 @pytest.mark.parametrize(("call", "error", "words"), [
     (lambda: F.ctc_loss(mg.zeros(2, 1, 3), mg.tensor([[3]]), (2,), (1,)), ArgumentError, "labels and the blank 0"),
-    (lambda: F.ctc_loss(mg.zeros(2, 1, 3), mg.tensor([[1]]), (3,), (1,)), ShapeError, "input_lengths of 0 to 2"),
+    (lambda: F.ctc_loss(mg.zeros(2, 1, 3), mg.tensor([[1]]), (3,), (1,)), ShapeError, "input_lengths from 0 to 2"),
     (lambda: F.embedding_bag(mg.tensor([0]), mg.zeros(2, 2)), ShapeError, "offsets"),
-    (lambda: F.embedding_bag(mg.tensor([0]), mg.zeros(2, 2), mg.tensor([1])), ArgumentError, "increase from 0"),
+    (lambda: F.embedding_bag(mg.tensor([0]), mg.zeros(2, 2), mg.tensor([1])), ArgumentError, "start with 0"),
     (lambda: F.embedding_bag(mg.tensor([[5]]), mg.zeros(2, 2)), IndexOutOfRange, "^embedding_bag: in embedding: "),
     (lambda: mg.histogram(mg.zeros(2), 0), ArgumentError, "bins > 0"),
     (lambda: mg.histogram(mg.tensor([1]), 2), DTypeError, "expected floats"),

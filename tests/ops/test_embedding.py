@@ -54,9 +54,9 @@ def test_wrong_arguments_are_named() -> None:
             F.embedding(mg.tensor([3]), table(), scale_grad_by_freq=by_freq)
     with pytest.raises(IndexOutOfRange, match=r"embedding: padding_idx 3 is out of range for float64\(3, 2\)"):
         F.embedding(mg.tensor([1]), table(), 3)
-    with pytest.raises(DTypeError, match=r"embedding: row indices need an integer dtype, got float64\(1,\)"):
+    with pytest.raises(DTypeError, match=r"embedding: input must have an integer dtype, got float64\(1,\)"):
         F.embedding(mg.tensor([1.0]), table())
-    with pytest.raises(ShapeError, match=r"embedding: the table of rows must have 2 dims, got float64\(3,\)"):
+    with pytest.raises(ShapeError, match=r"embedding: weight must have 2 dims .*, got float64\(3,\)"):
         F.embedding(mg.tensor([1]), mg.zeros(3))
 
 

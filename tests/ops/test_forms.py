@@ -427,7 +427,7 @@ def test_inplace_is_read_as_true_or_false(name: str) -> None:
 
 def test_inplace_and_another_out_are_refused() -> None:
     x, y = mg.ones(2, device="reference"), mg.zeros(2, device="reference")
-    with pytest.raises(ArgumentError, match=r"^elu: inplace=True writes into input, but out is another tensor"):
+    with pytest.raises(ArgumentError, match=r"^elu: with inplace=True, out must be None or input"):
         mg.elu(x, 1.0, True, out=y)
     assert y.tolist() == [0.0, 0.0] and mg.elu(x, 2.0, False, out=y) is y
 
@@ -486,7 +486,7 @@ def test_dims_in_a_tuple_find_the_plan_that_they_mean() -> None:
 def test_a_tensor_without_dims_is_one_dim() -> None:
     x = mg.tensor([[1.0, 2.0], [3.0, 4.0]], device="reference")
     assert mg.sum(x, mg.tensor(1, device="reference")).tolist() == mg.sum(x, np.array(1)).tolist() == [3.0, 7.0]
-    with pytest.raises(ArgumentError, match=r"^sum: dim must be an int, not"):
+    with pytest.raises(ArgumentError, match=r"^sum: dim must be an int, got"):
         mg.sum(x, mg.tensor(1.0, device="reference"))
 
 
@@ -520,7 +520,9 @@ def test_a_definition_that_gives_no_tensor_takes_no_out() -> None:
     def odd(x: mg.Tensor) -> None:
         """Return None."""
 
-    with pytest.raises(mg.DeclarationError, match=r"^odd: its definition returned None"):
+    with pytest.raises(
+        mg.DeclarationError, match=r"^odd: with out=, the definition must return a tensor, got NoneType None"
+    ):
         odd(mg.ones(2, device="reference"), out=mg.ones(2, device="reference"))
 
 

@@ -138,7 +138,7 @@ def test_flags_of_to_may_be_given_by_position() -> None:
     x = mg.tensor(X, device="reference")
     assert x.to(mg.float64, False, True) is not x is x.to(mg.float64, False, False) and x.to("reference", False) is x
     for wrong in (lambda: x.to(True, mg.float32), lambda: x.to(mg.float32, True, True, True)):
-        with pytest.raises(MinigradError, match="to: bool True"):
+        with pytest.raises(MinigradError, match=r"to: .* got bool True"):
             wrong()
 
 

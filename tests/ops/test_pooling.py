@@ -107,7 +107,7 @@ BAD = [
     (lambda x: F.max_pool2d(x, (2, 2, 2)), ArgumentError, "max_pool2d: kernel_size 2 such ints"),
     (lambda x: F.max_pool2d(x, 2, 0), ArgumentError, "max_pool2d: stride must be an int of at least 1, got int 0"),
     (lambda x: F.max_pool2d(x, 2, padding=2), ArgumentError, "max_pool2d: padding (2, 2) at most half (2, 2)"),
-    (lambda x: F.max_pool2d(x, 6), ShapeError, f"max_pool2d: reaches over (6, 6) does not fit into {X}"),
+    (lambda x: F.max_pool2d(x, 6), ShapeError, f"max_pool2d: a window that spans (6, 6) must fit got {X}"),
     (lambda x: F.max_pool1d(x, 2), ShapeError, f"max_pool1d: expected 2 or 3 dims {X}"),
     (lambda x: F.avg_pool2d(x, 2, divisor_override=0), ArgumentError, "avg_pool2d: divisor_override other than 0"),
     (lambda x: F.avg_pool2d(x.to(mg.int32), 2), DTypeError, "avg_pool: got int32(1, 2, 5, 5); a mean needs floats"),

@@ -62,7 +62,7 @@ def test_a_log_of_a_sum_passes_infinities_and_nan_and_overflows_nowhere():
     rows = [[-inf, -inf], [inf, 1.0], [inf, -inf], [inf, inf], [-inf, 2.0], [nan, 1.0], [nan, inf], [1000.0, 1000.0]]
     wanted = [-inf, inf, inf, inf, 2.0, nan, nan, 1000.0 + math.log(2.0)]
     np.testing.assert_allclose(mg.logsumexp(reference(rows, dtype="float64"), 1).numpy(), wanted, rtol=1e-15)
-    with pytest.raises(mg.ShapeError, match="has no element along dims"):
+    with pytest.raises(mg.ShapeError, match="input must have an element along dims"):
         mg.logsumexp(reference(np.zeros((2, 0))), 1)
 
 
@@ -113,7 +113,7 @@ def test_a_mean_without_nan_is_one_of_floats_in_the_dtype_that_is_asked_for():
 
 
 def test_a_norm_of_a_negative_order_of_nothing_is_refused():
-    with pytest.raises(mg.ShapeError, match="has no element along dims"):
+    with pytest.raises(mg.ShapeError, match="input must have an element along dims"):
         mg.norm(reference(np.zeros((2, 0))), -2, 1)
     assert mg.norm(reference([1.0, -2.0]), np.int64(1)).item() == 3.0
 

@@ -300,9 +300,11 @@ def test_a_cotangent_of_a_sum_is_stretched_without_memory() -> None:
 
 def test_wrong_shapes_and_dtypes_are_named() -> None:
     x = mg.zeros(2, 3, 4)
-    with pytest.raises(ShapeError, match=r"layer_norm: the last dims of float64\(2, 3, 4\) .* normalized_shape \(3,\)"):
+    with pytest.raises(
+        ShapeError, match=r"layer_norm: the last dims .* normalized_shape \(3,\), got float64\(2, 3, 4\)"
+    ):
         F.layer_norm(x, 3)
-    with pytest.raises(ShapeError, match=r"layer_norm: float64\(3,\) must have the normalized_shape \(4,\)"):
+    with pytest.raises(ShapeError, match=r"layer_norm: .* must have the normalized_shape \(4,\) .* got float64\(3,\)"):
         F.layer_norm(x, 4, mg.zeros(3))
     with pytest.raises(ShapeError, match=r"rms_norm: the last dims"):
         F.rms_norm(x, (2, 2, 3, 4))

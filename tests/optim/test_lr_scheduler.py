@@ -105,7 +105,10 @@ def test_a_rate_that_is_a_tensor_is_written_into() -> None:
         (lambda o: schedulers.SequentialLR(o, [schedulers.StepLR(o, 1)], [3]), "one milestone fewer"),
         (lambda o: schedulers.ChainedScheduler([]), "at least one scheduler"),
         (lambda o: schedulers.ChainedScheduler([schedulers.ReduceLROnPlateau(o)]), "needs a metric"),
-        (lambda o: schedulers.ChainedScheduler([schedulers.StepLR(o, 1)], sgd()), "belongs to another optimizer"),
+        (
+            lambda o: schedulers.ChainedScheduler([schedulers.StepLR(o, 1)], sgd()),
+            "must belong to one optimizer, got another at index 0",
+        ),
     ],
 )
 def test_arguments_without_a_meaning_are_refused(make: Any, match: str) -> None:

@@ -252,7 +252,7 @@ def test_named_parameters_keep_their_names() -> None:
         (lambda p: mg.optim.SGD([p]).add_param_group([p]), TypeError, "to be a dict, got list"),
         (lambda p: mg.optim.SGD([p], lr=-1.0), ValueError, "lr to be at least 0, got -1.0"),
         (lambda p: mg.optim.SGD([p], lr=mg.ones(2)), ValueError, "a tensor of one element"),
-        (lambda p: mg.optim.SGD([p], nesterov=True), ValueError, "nesterov expects a momentum"),
+        (lambda p: mg.optim.SGD([p], nesterov=True), ValueError, "nesterov=True requires momentum above 0"),
         (lambda p: mg.optim.Adam([p], betas=(0.9, 1.0)), ValueError, r"betas\[1\] in \[0, 1\), got 1.0"),
         (lambda p: mg.optim.Adam([p], eps=float("nan")), ValueError, "eps to be at least 0, got nan"),
         (lambda p: mg.optim.Adam([p], differentiable=True), ValueError, "differentiable=True is not offered"),

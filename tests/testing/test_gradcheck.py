@@ -146,9 +146,9 @@ def test_a_gradient_that_differs_where_its_graph_is_recorded_is_noticed() -> Non
 def test_what_cannot_be_checked_is_refused() -> None:
     with pytest.raises(DTypeError, match=r"need mg\.float64, or float32"):
         gradcheck(lambda x: x * 2.0, mg.Var([1.0], dtype="float16"))
-    with pytest.raises(GradientError, match="no input is a Var"):
+    with pytest.raises(GradientError, match="expected at least one Var among the inputs"):
         gradcheck(lambda x: x * 2.0, mg.tensor([1.0]))
-    with pytest.raises(GradientError, match="no output"):
+    with pytest.raises(GradientError, match="an output of the function must require a gradient"):
         gradcheck(lambda x: x.detach(), mg.Var([1.0], dtype="float64"))
 
 
@@ -311,7 +311,7 @@ def test_forward_mode_is_checked_where_nothing_is_said_and_the_function_goes_thr
 
     for function, why in (
         (Own.apply, "Own: a Function whose forward takes ctx cannot be transformed"),
-        (lambda x: x * 2.0 if x.requires_grad else x * 3.0, "returns other values if its arguments carry tangents"),
+        (lambda x: x * 2.0 if x.requires_grad else x * 3.0, "must return equal values with and without tangents"),
     ):
         report = gradcheck(function, x)
         assert report and not report.checks and "forward mode is not compared: " in str(report) and why in str(report)

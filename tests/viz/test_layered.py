@@ -185,8 +185,8 @@ def test_ten_thousand_nodes_are_drawn_without_recursion(shape):
     [
         ("ab", [("a", "b"), ("b", "a")], "cycle"),
         ("a", [("a", "a")], "the edges into 'a' have a cycle"),
-        ("a", [("a", "b")], "ends at 'b', which is not one of the nodes"),
-        ("aa", [], "'a' was given twice"),
+        ("a", [("a", "b")], "must connect two nodes, .* 'b'"),
+        ("aa", [], "got 'a' twice"),
     ],
 )
 def test_a_graph_that_cannot_be_drawn_is_refused_by_name(nodes, edges, words):
@@ -195,5 +195,5 @@ def test_a_graph_that_cannot_be_drawn_is_refused_by_name(nodes, edges, words):
 
 
 def test_a_node_without_a_size_is_refused_by_name():
-    with pytest.raises(ArgumentError, match="'b' has no entry in `sizes`"):
+    with pytest.raises(ArgumentError, match="sizes must have an entry for each node, got none for 'b'"):
         arrange("ab", [], {"a": BOX})

@@ -189,13 +189,13 @@ def test_what_is_given_keeps_its_digits_and_what_is_no_float_stays_as_it_is() ->
 
 
 def test_what_cannot_be_compared_is_refused() -> None:
-    with pytest.raises(ArgumentError, match=r"not float32, float64$"):
+    with pytest.raises(ArgumentError, match=r"got float32, float64;"):
         mg.viz.precision(difference, 1.0, dtypes=["float32", "float64"])
-    with pytest.raises(ArgumentError, match=r"not none$"):
+    with pytest.raises(ArgumentError, match=r"got none;"):
         mg.viz.precision(difference, 1.0, dtypes=[])
-    with pytest.raises(ArgumentError, match="computes nothing from its inputs"):
+    with pytest.raises(ArgumentError, match="f must compute an op from its inputs"):
         mg.viz.precision(lambda x: x, 1.0)
-    with pytest.raises(ArgumentError, match="needs an input of floats"):
+    with pytest.raises(ArgumentError, match="f must have a floating input"):
         mg.viz.precision(lambda x: x + 1, mg.tensor([1, 2]))
     with pytest.raises(GradientError, match=r"transforms leave no \.grad behind"):
         mg.viz.precision(lambda x: (x * x).backward(), 1.0)

@@ -86,8 +86,8 @@ def test_it_saves_and_refuses_what_has_no_memory(tmp_path: Path) -> None:
     picture = mg.viz.layout(A)
     assert picture.save(tmp_path / "a.svg").read_text().startswith("<svg")
     assert picture.save(tmp_path / "a.html").read_text().startswith("<!doctype html>")
-    with pytest.raises(ArgumentError, match=r"^save: 'a.gif' does not end in .html, .svg, .png or .pdf$"):
+    with pytest.raises(ArgumentError, match=r"^save: path must end in .html, .svg, .png or .pdf, got 'a.gif'"):
         picture.save(tmp_path / "a.gif")
-    with pytest.raises(GradientError, match="belongs to a transform"):
+    with pytest.raises(GradientError, match="expected a tensor with its own memory"):
         mg.func.vmap(mg.viz.layout)(mg.zeros(2, 3))
     assert "<svg" in picture._repr_html_() and repr(picture) == str(picture)

@@ -194,11 +194,16 @@ class Memory(Backend):
             self.runtime.stream.wait(self.runtime.timed(theirs, False))
         typed = np.dtype(interface["typestr"])
         if not typed.isnative or interface.get("mask") is not None:
-            raise DTypeError("from_dlpack: byte-swapped or masked memory cannot be shared", op="from_dlpack")
+            raise DTypeError(
+                "from_dlpack: expected memory in native byte order and without a mask, got other memory; copy it first",
+                op="from_dlpack",
+            )
         dtype, shape = as_dtype(typed), tuple(interface["shape"])
         steps = interface.get("strides")
         if steps is not None and any(s % dtype.itemsize for s in steps):
-            raise StorageError(f"from_dlpack: byte strides {steps} are not multiples of {dtype.itemsize}")
+            raise StorageError(
+                f"from_dlpack: byte strides must be multiples of {dtype.itemsize}, got {steps}; copy the array first"
+            )
         strides = None if steps is None else tuple(s // dtype.itemsize for s in steps)
         layout = Layout.contiguous(shape) if strides is None else Layout.make(shape, strides, 0)
         address, readonly = interface["data"]

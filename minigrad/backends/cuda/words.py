@@ -90,7 +90,9 @@ class Cuda:
 
     def _along(self, dims: int, of: Callable[[int, int, int, int], int]) -> Any:
         if dims not in (1, 2, 3):
-            raise KernelError(f"cuda.grid and cuda.gridsize take 1, 2 or 3 dims, not {dims!r}")
+            raise KernelError(
+                f"cuda.grid and cuda.gridsize expect 1, 2 or 3 dims, got {dims!r}; write cuda.grid(1), for example"
+            )
         parts = zip(self.blockIdx, self.blockDim, self.threadIdx, self.gridDim, strict=True)
         positions = tuple([of(*each) for each in parts])[:dims]
         return positions[0] if dims == 1 else positions

@@ -260,7 +260,9 @@ class Softmax2d(Module):
 
     def forward(self, input: Tensor) -> Tensor:
         if input.ndim not in (3, 4):
-            raise ShapeError(f"Softmax2d: expected 3 or 4 dims, got {describe(input)}")
+            raise ShapeError(
+                f"Softmax2d: expected 3 or 4 dims, got {describe(input)}; add the batch dim with unsqueeze(0)"
+            )
         return F.softmax(input, -3)
 
 

@@ -123,12 +123,12 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         if target.ndim > 1 or input.ndim != target.ndim + 1 or input.shape[:-1] != target.shape:
             raise ShapeError(
                 f"{name}: expected input (N, {self.in_features}) and target (N,), or both without N, got "
-                f"{describe(input)} and {describe(target)}"
+                f"{describe(input)} and {describe(target)}; reshape the input"
             )
         if target.numel() and (int(target.min()) < 0 or int(target.max()) >= self.n_classes):
             raise IndexOutOfRange(
                 f"{name}: expected targets from 0 to {self.n_classes - 1}, got {int(target.min())} to "
-                f"{int(target.max())}"
+                f"{int(target.max())}; correct the targets, or create the layer with a larger n_classes"
             )
 
     def log_prob(self, input: Tensor) -> Tensor:

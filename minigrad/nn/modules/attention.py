@@ -207,13 +207,15 @@ class MultiheadAttention(Module):
         if pairs is not None:
             expected = ((length, added), (batch * self.num_heads, length, added))
             if tuple(pairs.shape) not in expected:
-                raise ShapeError(f"MultiheadAttention: attn_mask: expected {expected[0]} or {expected[1]}, got "
-                                 f"{describe(pairs)}")  # fmt: skip
+                raise ShapeError(
+                    f"MultiheadAttention: attn_mask: expected {expected[0]} or {expected[1]}, got {describe(pairs)}; "
+                    "reshape or expand the mask")  # fmt: skip
             masks.append(pairs if pairs.ndim == 2 else pairs.unflatten(0, (batch, self.num_heads)))
         if padding is not None:
             if tuple(padding.shape) != (batch, added):
-                raise ShapeError(f"MultiheadAttention: key_padding_mask: expected {(batch, added)}, got "
-                                 f"{describe(padding)}")  # fmt: skip
+                raise ShapeError(
+                    f"MultiheadAttention: key_padding_mask: expected {(batch, added)}, got {describe(padding)}; "
+                    "reshape or expand the mask")  # fmt: skip
             masks.append(padding.unsqueeze(1).unsqueeze(1))
         numbers = [where(x, -math.inf, 0.0).to(q.dtype) if x.dtype is bool_ else x for x in masks]
         if not numbers:
@@ -226,7 +228,8 @@ def expect_heads(name: str, embed_dim: int, num_heads: int) -> None:
     """Raise ArgumentError unless num_heads divides embed_dim."""
     if embed_dim <= 0 or num_heads <= 0 or embed_dim % num_heads:
         raise ArgumentError(
-            f"{name}: num_heads must divide embed_dim, got num_heads={num_heads} and embed_dim={embed_dim}"
+            f"{name}: num_heads must divide embed_dim, got num_heads={num_heads} and embed_dim={embed_dim}; pass "
+            "num_heads=1, for example"
         )
 
 

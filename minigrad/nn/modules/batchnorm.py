@@ -63,7 +63,8 @@ class _NormBase(Module):
     def _check_input_dim(self, input: Tensor) -> None:
         if input.ndim not in self._dims:
             raise ShapeError(
-                f"{type(self).__name__}: expected {' or '.join(map(str, self._dims))} dims, got {describe(input)}"
+                f"{type(self).__name__}: expected {' or '.join(map(str, self._dims))} dims, got {describe(input)}; "
+                "reshape it, or use the layer for this number of dims"
             )
 
     def extra_repr(self) -> str:

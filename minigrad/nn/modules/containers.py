@@ -19,7 +19,9 @@ def position(container: Any, idx: Any) -> int:
     """Return an index of a container, counted from 0, or raise IndexOutOfRange."""
     k, n = index(idx), len(container)
     if not -n <= k < n:
-        raise IndexOutOfRange(f"{type(container).__name__}: expected an index from {-n} to {n - 1}, got {k}")
+        raise IndexOutOfRange(
+            f"{type(container).__name__}: expected an index from {-n} to {n - 1}, got {k}; pass an index in this range"
+        )
     return k % n
 
 
@@ -142,7 +144,10 @@ class Sequential(Row):
     def insert(self, index: int, module: Module) -> Any:
         """Insert a module before the module with this index; raise IndexOutOfRange if the index is out of range."""
         if not -len(self) <= index <= len(self):
-            raise IndexOutOfRange(f"Sequential.insert: expected an index from {-len(self)} to {len(self)}, got {index}")
+            raise IndexOutOfRange(
+                f"Sequential.insert: expected an index from {-len(self)} to {len(self)}, got {index}; pass an index in "
+                "this range"
+            )
         return super().insert(index, module)
 
     def __add__(self, other: Any) -> Sequential:
@@ -152,7 +157,9 @@ class Sequential(Row):
 
     def __mul__(self, other: int) -> Sequential:
         if not isinstance(other, int) or other < 1:
-            raise ArgumentError(f"Sequential: expected a positive number of repetitions, got {describe(other)}")
+            raise ArgumentError(
+                f"Sequential: expected a positive number of repetitions, got {describe(other)}; pass 2, for example"
+            )
         return Sequential(*[module for _ in range(other) for module in self])
 
     __rmul__ = __mul__

@@ -57,15 +57,22 @@ class _ConvNd(Module):
         if groups < 1 or in_channels % groups or out_channels % groups:
             raise ArgumentError(
                 f"{name}: in_channels and out_channels must be multiples of groups, got {in_channels}, {out_channels} "
-                f"and {groups}"
+                f"and {groups}; pass groups=1, for example"
             )
         if isinstance(padding, str):
             if padding not in ("same", "valid"):
-                raise ArgumentError(f"{name}: padding must be numbers, 'same' or 'valid', got {padding!r}")
+                raise ArgumentError(
+                    f"{name}: padding must be numbers, 'same' or 'valid', got {padding!r}; pass padding=0, for example"
+                )
             if padding == "same" and any(s != 1 for s in repeated(stride, self._dims)):
-                raise ArgumentError(f"{name}: padding='same' needs stride=1, got {stride}")
+                raise ArgumentError(
+                    f"{name}: padding='same' requires stride=1, got {stride}; pass stride=1 or an int for padding"
+                )
         if padding_mode not in MODES:
-            raise ArgumentError(f"{name}: padding_mode must be one of {', '.join(MODES)}, got {padding_mode!r}")
+            raise ArgumentError(
+                f"{name}: padding_mode must be one of {', '.join(MODES)}, got {padding_mode!r}; pass "
+                "padding_mode='zeros', for example"
+            )
 
     def reset_parameters(self) -> None:
         """Draw the initial values of weight and bias."""
@@ -186,7 +193,9 @@ class _ConvTransposeNd(_ConvNd):
         device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
         if padding_mode != "zeros":
-            raise ArgumentError(f"{type(self).__name__}: padding_mode must be 'zeros', got {padding_mode!r}")
+            raise ArgumentError(
+                f"{type(self).__name__}: padding_mode must be 'zeros', got {padding_mode!r}; pass padding_mode='zeros'"
+            )
         super().__init__(in_channels, out_channels, kernel_size, stride, padding, dilation, output_padding, groups,
                          bias, padding_mode, device, dtype)  # fmt: skip
 
@@ -205,7 +214,8 @@ class _ConvTransposeNd(_ConvNd):
         if len(wanted) < n or any(not low <= size < low + s for low, size, s in zip(least, wanted, self.stride)):
             most = [low + s - 1 for low, s in zip(least, self.stride, strict=True)]
             raise ArgumentError(
-                f"{type(self).__name__}: output_size must be from {least} to {most}, got {tuple(output_size)}"
+                f"{type(self).__name__}: output_size must be from {least} to {most}, got {tuple(output_size)}; pass an "
+                "output_size in this range"
             )
         return tuple([size - low for size, low in zip(wanted, least, strict=True)])
 

@@ -20,7 +20,9 @@ class _DropoutNd(FromFunction, of=undefined):
 
     def _prepared(self, fields: dict[str, Any]) -> dict[str, Any]:
         if not 0 <= fields["p"] <= 1:
-            raise ArgumentError(f"{type(self).__name__}: p must be from 0 to 1, got {fields['p']}")
+            raise ArgumentError(
+                f"{type(self).__name__}: p must be from 0 to 1, got {fields['p']}; pass p=0.5, for example"
+            )
         return fields
 
     def forward(self, input: Tensor) -> Tensor:

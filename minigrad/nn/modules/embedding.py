@@ -28,7 +28,7 @@ class _Table(Module):
         if padding_idx is not None and not -num_embeddings <= padding_idx < num_embeddings:
             raise ArgumentError(
                 f"{type(self).__name__}: padding_idx must be from {-num_embeddings} to {num_embeddings - 1}, got "
-                f"{padding_idx}"
+                f"{padding_idx}; pass padding_idx=0, for example"
             )
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
         self.padding_idx = padding_idx if padding_idx is None or padding_idx >= 0 else num_embeddings + padding_idx
@@ -118,7 +118,10 @@ class Embedding(_Table):
             The same as for the constructor.
         """
         if embeddings.ndim != 2:
-            raise ShapeError(f"from_pretrained: expected 2 dims, got {describe(embeddings)}")
+            raise ShapeError(
+                f"from_pretrained: expected 2 dims, got {describe(embeddings)}; reshape it to (num_embeddings, "
+                "embedding_dim)"
+            )
         rows, columns = embeddings.shape
         return cls(rows, columns, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse, embeddings, freeze)
 
@@ -174,7 +177,10 @@ class EmbeddingBag(_Table):
     ) -> Self:  # fmt: skip
         """Return a table with the given rows; the arguments are the same as for `Embedding.from_pretrained`."""
         if embeddings.ndim != 2:
-            raise ShapeError(f"from_pretrained: expected 2 dims, got {describe(embeddings)}")
+            raise ShapeError(
+                f"from_pretrained: expected 2 dims, got {describe(embeddings)}; reshape it to (num_embeddings, "
+                "embedding_dim)"
+            )
         rows, columns = embeddings.shape
         bag = cls(rows, columns, max_norm, norm_type, scale_grad_by_freq, mode, sparse, embeddings,
                   include_last_offset, padding_idx)  # fmt: skip

@@ -132,7 +132,10 @@ class Members:
         if not isinstance(name, str):
             raise DeclarationError(f"register_{KINDS[kind]}: expected a name, got {describe(name)}; pass a str")
         if not name or "." in name:
-            raise KeyError(f"register_{KINDS[kind]}: a name must not be empty or contain '.', got {name!r}")
+            raise KeyError(
+                f"register_{KINDS[kind]}: a name must not be empty or contain '.', got {name!r}; pass a name such as "
+                "'weight'"
+            )
         if hasattr(self, name) and name not in self.__dict__[kind]:
             raise KeyError(
                 f"register_{KINDS[kind]}: {type(self).__name__} has an attribute {name!r} already; use another name"

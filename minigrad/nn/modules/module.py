@@ -192,7 +192,8 @@ class Module(Shown, Movable):
             if name not in module.__dict__.get(CHILDREN, ()):
                 raise AttributeError(
                     f"get_submodule: {type(module).__name__} has no module {name!r}, only "
-                    f"{', '.join(module.__dict__.get(CHILDREN, ())) or 'none'}"
+                    f"{', '.join(module.__dict__.get(CHILDREN, ())) or 'none'}; pass a path of module names such as "
+                    "'layers.0'"
                 )
             module = module.__dict__[name]
         return module
@@ -217,7 +218,7 @@ class Module(Shown, Movable):
         if name not in module.__dict__[kind]:
             raise AttributeError(
                 f"get_{noun}: {type(module).__name__} has no {noun} {name!r}, only "
-                f"{', '.join(module.__dict__[kind]) or 'none'}"
+                f"{', '.join(module.__dict__[kind]) or 'none'}; list the names with named_{noun}s()"
             )
         return module.__dict__[name]
 
@@ -245,7 +246,7 @@ class Module(Shown, Movable):
             The module itself.
         """
         if not isinstance(mode, bool):
-            raise DeclarationError(f"train: expected True or False, got {mode!r}")
+            raise DeclarationError(f"train: expected True or False, got {mode!r}; pass a bool")
         for module in self.modules():
             if module.training is not mode:
                 module.__dict__["training"] = mode

@@ -171,7 +171,8 @@ class GroupNorm(_Scaled):
         super().__init__()
         if num_channels % num_groups:
             raise ArgumentError(
-                f"GroupNorm: num_channels must be a multiple of num_groups, got {num_channels} and {num_groups}"
+                f"GroupNorm: num_channels must be a multiple of num_groups, got {num_channels} and {num_groups}; pass "
+                "num_groups=1, for example"
             )
         self.num_groups, self.num_channels, self.eps, self.affine = num_groups, num_channels, eps, affine
         self._register((num_channels,), affine, affine and bias, device, dtype)

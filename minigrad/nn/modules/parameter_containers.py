@@ -166,7 +166,7 @@ class ParameterDict(Module):
     def popitem(self) -> tuple[str, Any]:
         """Remove the key that was added last, and return the key and its value."""
         if not self._keys:
-            raise KeyError("popitem: the ParameterDict is empty")
+            raise KeyError("popitem: expected a ParameterDict with entries, got an empty one; check len() first")
         key = next(reversed(self._keys))
         return key, self.pop(key)
 

@@ -44,16 +44,23 @@ class RNNBase(Module):
         super().__init__()
         name = type(self).__name__
         if mode not in STEPS:
-            raise ArgumentError(f"{name}: mode must be one of {', '.join(STEPS)}, got {mode!r}")
+            raise ArgumentError(
+                f"{name}: mode must be one of {', '.join(STEPS)}, got {mode!r}; pass mode='LSTM', for example"
+            )
         if min(hidden_size, num_layers) < 1 or input_size < 0:
             raise ArgumentError(
                 f"{name}: expected positive sizes, got input_size={input_size}, hidden_size={hidden_size}, "
-                f"num_layers={num_layers}"
+                f"num_layers={num_layers}; pass at least 1 for each size"
             )
         if not 0 <= dropout <= 1:
-            raise ArgumentError(f"{name}: dropout must be a probability, got {dropout}")
+            raise ArgumentError(
+                f"{name}: dropout must be a probability from 0 to 1, got {dropout}; pass dropout=0.1, for example"
+            )
         if proj_size and (mode != "LSTM" or not 0 < proj_size < hidden_size):
-            raise ArgumentError(f"{name}: proj_size is for an LSTM, and from 1 to {hidden_size - 1}, got {proj_size}")
+            raise ArgumentError(
+                f"{name}: proj_size must be 0, or from 1 to {hidden_size - 1} for an LSTM, got {proj_size}; pass "
+                "proj_size=0"
+            )
         if dropout and num_layers == 1:
             warn(f"{name}: dropout={dropout} has no effect: it is applied between layers, and there is one layer")
         self.mode, self.input_size, self.hidden_size, self.num_layers = mode, input_size, hidden_size, num_layers
@@ -115,7 +122,10 @@ class RNNBase(Module):
         x = input.data if packed else input
         expect_tensors(type(self).__name__, x)
         if x.ndim not in ((2,) if packed else (2, 3)) or x.shape[-1] != self.input_size:
-            raise ShapeError(f"{type(self).__name__}: expected (..., {self.input_size}), got {describe(x)}")
+            raise ShapeError(
+                f"{type(self).__name__}: expected (..., {self.input_size}), got {describe(x)}; reshape the input, or "
+                "change input_size"
+            )
         batched = packed or x.ndim == 3
         sizes = as_lengths(input.batch_sizes) if packed else None
         if not packed:
@@ -146,7 +156,7 @@ class RNNBase(Module):
             if [tuple(h.shape) for h in parts] != shapes:
                 raise ShapeError(
                     f"{type(self).__name__}: hx: expected {' and '.join(map(str, shapes))}, got "
-                    f"{', '.join(map(describe, parts))}"
+                    f"{', '.join(map(describe, parts))}; pass None for zeros"
                 )
             starts = list(parts) if batched else [h.unsqueeze(1) for h in parts]
             if packed is not None and packed.sorted_indices is not None:
@@ -188,7 +198,10 @@ class RNN(RNNBase):
         dtype: Any = None,
     ) -> None:  # fmt: skip
         if nonlinearity not in ("tanh", "relu"):
-            raise ArgumentError(f"RNN: nonlinearity must be 'tanh' or 'relu', got {nonlinearity!r}")
+            raise ArgumentError(
+                f"RNN: nonlinearity must be 'tanh' or 'relu', got {nonlinearity!r}; pass nonlinearity='tanh', for "
+                "example"
+            )
         self.nonlinearity = nonlinearity
         super().__init__(
             f"RNN_{nonlinearity.upper()}", input_size, hidden_size, num_layers, bias, batch_first, dropout,

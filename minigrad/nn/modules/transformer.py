@@ -37,7 +37,10 @@ def activation_of(name: str, activation: Activation) -> Callable[[Any], Any]:
     if callable(activation):
         return activation
     if activation not in ("relu", "gelu"):
-        raise ArgumentError(f"{name}: activation must be 'relu', 'gelu' or a function, got {activation!r}")
+        raise ArgumentError(
+            f"{name}: activation must be 'relu', 'gelu' or a function, got {activation!r}; pass activation='relu', for "
+            "example"
+        )
     function: Callable[[Any], Any] = getattr(F, activation)
     return function
 

@@ -84,7 +84,10 @@ class _Orthogonal(Module):
             raise ShapeError(f"orthogonal: expected a weight of shape {self.shape}, got {describe(weight)}")
         if self.base is None:
             if self.registered:
-                raise ArgumentError("orthogonal: a weight can be assigned only with use_trivialization=True")
+                raise ArgumentError(
+                    "orthogonal: a weight can be assigned only with use_trivialization=True, got "
+                    "use_trivialization=False; pass use_trivialization=True"
+                )
             self.registered = True
             return weight.clone()  # the first original is the weight of the module
         self._keep_base(weight)
@@ -136,7 +139,10 @@ def orthogonal(
         raise ArgumentError(f"orthogonal: expected a matrix, got {describe(weight)}")
     chosen = "matrix_exp" if orthogonal_map is None else orthogonal_map
     if chosen not in ("matrix_exp", "cayley"):
-        raise ArgumentError(f"orthogonal: orthogonal_map must be 'matrix_exp' or 'cayley', got {orthogonal_map!r}")
+        raise ArgumentError(
+            f"orthogonal: orthogonal_map must be 'matrix_exp' or 'cayley', got {orthogonal_map!r}; pass "
+            "orthogonal_map='matrix_exp', for example"
+        )
     made = _Orthogonal(weight, chosen, use_trivialization)
     register_parametrization(module, name, made, unsafe=True)
     return module

@@ -100,7 +100,10 @@ class _SpectralNorm(Module):
     def __init__(self, weight: Tensor, n_power_iterations: int = 1, dim: int = 0, eps: float = 1e-12) -> None:
         super().__init__()
         if n_power_iterations < 1:
-            raise ArgumentError(f"spectral_norm: n_power_iterations must be positive, got {n_power_iterations}")
+            raise ArgumentError(
+                f"spectral_norm: n_power_iterations must be positive, got {n_power_iterations}; pass "
+                "n_power_iterations=1"
+            )
         self.dim = dim if dim >= 0 else dim + weight.ndim
         self.eps, self.n_power_iterations = eps, n_power_iterations
         if weight.ndim > 1:

@@ -199,7 +199,8 @@ def register_parametrization(module: Module, tensor_name: str, parametrization: 
     d = module.__dict__
     if d.get(tensor_name) is None or tensor_name not in {**d[PARAMETERS], **d[BUFFERS]}:
         raise ArgumentError(
-            f"register_parametrization: {type(module).__name__} has no parameter or buffer {tensor_name!r}"
+            f"register_parametrization: {type(module).__name__} has no parameter or buffer {tensor_name!r}; list the "
+            "names with named_parameters()"
         )
     original = d[tensor_name]
     before, values = describe(original), original.detach()
@@ -282,7 +283,10 @@ def remove_parametrizations(module: Any, tensor_name: str, leave_parametrized: b
         If the tensor is not parametrized, or has several originals and `leave_parametrized` is False.
     """
     if not is_parametrized(module, tensor_name):
-        raise ArgumentError(f"remove_parametrizations: {type(module).__name__} has no parametrization {tensor_name!r}")
+        raise ArgumentError(
+            f"remove_parametrizations: {type(module).__name__} has no parametrization {tensor_name!r}; check with "
+            "is_parametrized first"
+        )
     table = module.__dict__["parametrizations"]
     listed: Any = table[tensor_name]
     if not listed.is_tensor and not leave_parametrized:
@@ -319,5 +323,7 @@ def expect_module(name: str, module: Any, tensor_name: str) -> Any:
     """Return a tensor of a module; raise DeclarationError if there is no such tensor."""
     weight = getattr(module, tensor_name, None)
     if not isinstance(weight, Tensor):
-        raise DeclarationError(f"{name}: {type(module).__name__} has no parameter {tensor_name!r}")
+        raise DeclarationError(
+            f"{name}: {type(module).__name__} has no parameter {tensor_name!r}; list the names with named_parameters()"
+        )
     return weight

@@ -131,10 +131,16 @@ def pad_sequence(
     """
     each: list[Any] = list(sequences)
     if padding_side not in ("left", "right"):
-        raise ArgumentError(f"pad_sequence: padding_side must be 'left' or 'right', got {padding_side!r}")
+        raise ArgumentError(
+            f"pad_sequence: padding_side must be 'left' or 'right', got {padding_side!r}; pass padding_side='right', "
+            "for example"
+        )
     if not each or any(x.ndim == 0 or x.shape[1:] != each[0].shape[1:] for x in each):
         shapes = ", ".join(map(describe, each[:4])) or "no sequences"
-        raise ShapeError(f"pad_sequence: expected sequences that differ in dim 0 only, got {shapes}")
+        raise ShapeError(
+            f"pad_sequence: expected sequences that differ in dim 0 only, got {shapes}; reshape them to equal sizes "
+            "after dim 0"
+        )
     lengths = [len(x) for x in each]
     starts = np.cumsum([0, *lengths])[:-1]
     longest, total = max(lengths), sum(lengths)
@@ -212,7 +218,10 @@ def pack_padded_sequence(
     sizes = np.asarray(as_lengths(lengths), np.int64)
     time, batch = x.shape[:2]
     if sizes.shape != (batch,) or sizes.size == 0 or sizes.min() < 1 or sizes.max() > time:
-        raise ArgumentError(f"pack_padded_sequence: expected {batch} lengths from 1 to {time}, got {sizes.tolist()}")
+        raise ArgumentError(
+            f"pack_padded_sequence: expected {batch} lengths from 1 to {time}, got {sizes.tolist()}; pass one length "
+            "per sequence"
+        )
     order = None
     if not enforce_sorted:
         order = np.argsort(-sizes, kind="stable")
@@ -259,7 +268,10 @@ def pad_packed_sequence(
     counts = np.asarray(as_lengths(sequence.batch_sizes), np.int64)
     time = len(counts) if total_length is None else total_length
     if time < len(counts):
-        raise ArgumentError(f"pad_packed_sequence: total_length must be at least {len(counts)}, got {total_length}")
+        raise ArgumentError(
+            f"pad_packed_sequence: total_length must be at least {len(counts)}, got {total_length}; pass None for the "
+            "length of the longest sequence"
+        )
     batch, total = int(counts[0]), int(counts.sum())
     table = np.full((time, batch), total, np.int64)
     starts = np.cumsum(counts) - counts

@@ -38,7 +38,10 @@ def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
     each: list[Any] = list(parameters)
     devices = {str(p.device) for p in each}
     if len(devices) > 1:
-        raise DeviceError(f"parameters_to_vector: expected parameters on one device, got {', '.join(sorted(devices))}")
+        raise DeviceError(
+            f"parameters_to_vector: expected parameters on one device, got {', '.join(sorted(devices))}; move the "
+            "model with .to(device)"
+        )
     return cat([p.reshape(-1) for p in each])
 
 
@@ -60,7 +63,10 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
     each: list[Any] = list(parameters)
     count = sum(p.numel() for p in each)
     if vec.shape != (count,):
-        raise ShapeError(f"vector_to_parameters: expected a vector of {count} elements, got {describe(vec)}")
+        raise ShapeError(
+            f"vector_to_parameters: expected a vector of {count} elements, got {describe(vec)}; pass the result of "
+            "parameters_to_vector"
+        )
     start = 0
     with no_grad():
         values: Any = vec.detach()

@@ -27,7 +27,8 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: OneDim = None) -> Tensor
         return gather(reshape(input, -1), 0, reshape(indices, -1))
     if input.ndim != indices.ndim:
         raise ShapeError(
-            f"take_along_dim: {describe(input)} and the indices {describe(indices)} must have as many dims",
+            f"take_along_dim: {describe(input)} and the indices {describe(indices)} must have as many dims; insert "
+            "dims of length 1 into the indices with unsqueeze",
             op="take_along_dim",
         )
     if not input.ndim:
@@ -52,7 +53,10 @@ def repeat_interleave(
     """
     x, d = (reshape(input, input.numel()), 0) if dim is None else (input, dim)
     if not x.ndim:
-        raise ShapeError(f"repeat_interleave: {describe(x)} has no dim to repeat along", op="repeat_interleave")
+        raise ShapeError(
+            f"repeat_interleave: {describe(x)} has no dim to repeat along; reshape it with .reshape(1)",
+            op="repeat_interleave",
+        )
     n = x.shape[d]
     # An int is the most common case, and needs no index tensor.
     if repeats.__class__ is int and repeats >= 0 and output_size in (None, n * repeats):
@@ -60,13 +64,16 @@ def repeat_interleave(
     counts = counts_of(x, repeats)
     if counts.size not in (1, n) or counts.ndim > 1 or (counts < 0).any():
         raise ArgumentError(
-            f"repeat_interleave: the counts {counts.tolist()} for dim {d} of {describe(x)} must be one or {n}, and "
-            f"0 or more",
+            f"repeat_interleave: repeats for dim {d} of {describe(x)} must be 1 or {n} counts of 0 or more, got "
+            f"{counts.tolist()}; pass one count, or one count per element of this dim",
             op="repeat_interleave",
         )
     total = int(np.broadcast_to(counts, (n,)).sum())
     if output_size is not None and output_size != total:
-        raise ArgumentError(f"repeat_interleave: the sum of the counts is {total}, not output_size={output_size}")
+        raise ArgumentError(
+            f"repeat_interleave: output_size must be {total}, the sum of repeats, got {output_size}; pass "
+            f"output_size={total}"
+        )
     if counts.size == 1:
         return repeated(x, d, int(counts.reshape(())))
     return index_select(x, d, tensor(np.repeat(np.arange(n), counts), device=x.device))
@@ -83,5 +90,8 @@ def counts_of(x: Tensor, repeats: Any) -> Any:
     if not isinstance(repeats, Tensor):
         return np.array(as_int(repeats, "repeats", "repeat_interleave"))
     if not repeats.dtype.is_int:
-        raise DTypeError(f"repeat_interleave: repeats must be ints, got {describe(repeats)}", op="repeat_interleave")
+        raise DTypeError(
+            f"repeat_interleave: repeats must be ints, got {describe(repeats)}; convert it with .long()",
+            op="repeat_interleave",
+        )
     return np.array(repeats.tolist(), np.int64)

@@ -42,7 +42,9 @@ def _dtype(op: Op, specs: tuple[Spec, ...], *, dim: int) -> DType:
     index = specs[op.operands.index("index")]
     if not index.dtype.is_int:
         raise DTypeError(
-            f"{op.label}: the index into {specs[0]!r} must have an integer dtype, got {index!r}", op=op.label
+            f"{op.label}: the index into {specs[0]!r} must have an integer dtype, got {index!r}; convert it with "
+            ".long()",
+            op=op.label,
         )
     return common([s for name, s in zip(op.operands, specs, strict=True) if name != "index"])
 
@@ -78,7 +80,8 @@ def _same_but(op: Op, x: Spec, index: Spec, dim: int) -> None:
     )
     if not fits:
         raise ShapeError(
-            f"{op.label}: the index {index!r} must have as many dims as {x!r} and fit inside it except along dim {dim}",
+            f"{op.label}: the index must have as many dims as the input {x!r} and must not be longer than the input, "
+            f"except along dim {dim}, got {index!r}; slice or reshape the index",
             op=op.label,
             lhs=x.shape,
             rhs=index.shape,
@@ -88,20 +91,30 @@ def _same_but(op: Op, x: Spec, index: Spec, dim: int) -> None:
 def _scatter_shape(op: Op, x: Spec, index: Spec, src: Spec, *, dim: int) -> tuple[int, ...]:
     _same_but(op, x, index, dim)
     if src.shape != index.shape:
-        raise ShapeError(f"{op.label}: src {src!r} and index {index!r} must have the same shape", op=op.label)
+        raise ShapeError(
+            f"{op.label}: src {src!r} and index {index!r} must have the same shape; slice src to the shape of the "
+            "index",
+            op=op.label,
+        )
     return x.shape
 
 
 def _select_shape(op: Op, x: Spec, index: Spec, *, dim: int) -> tuple[int, ...]:
     if len(index.shape) != 1:
-        raise ShapeError(f"{op.label}: the index into {x!r} must have 1 dim, got {index!r}", op=op.label)
+        raise ShapeError(
+            f"{op.label}: the index into {x!r} must have 1 dim, got {index!r}; flatten it with .reshape(-1)",
+            op=op.label,
+        )
     return (*x.shape[:dim], index.shape[0], *x.shape[dim + 1 :])
 
 
 def _add_shape(op: Op, x: Spec, index: Spec, src: Spec, *, dim: int) -> tuple[int, ...]:
     wanted = _select_shape(op, x, index, dim=dim)
     if src.shape != wanted:
-        raise ShapeError(f"{op.label}: source {src!r} must have shape {wanted}: {x!r} with {index!r} along dim {dim}")
+        raise ShapeError(
+            f"{op.label}: expected source of shape {wanted} for input {x!r}, index {index!r} and dim={dim}, got "
+            f"{src!r}; pass one slice of source per index"
+        )
     return x.shape
 
 

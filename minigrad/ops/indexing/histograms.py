@@ -73,7 +73,10 @@ def histogramdd(
     weight: the weight of each point, of shape (...).
     """
     if input.ndim < 2:
-        raise ShapeError(f"histogramdd: expected points (..., D), got {describe(input)}", op="histogramdd")
+        raise ShapeError(
+            f"histogramdd: expected points (..., D), got {describe(input)}; add a dim with unsqueeze(-1)",
+            op="histogramdd",
+        )
     dims = input.shape[-1]
     several = list(bins) if isinstance(bins, (list, tuple)) else [bins] * dims
     points = reshape(input, (prod(input.shape[:-1]), dims))
@@ -89,12 +92,18 @@ def counted(
     points = points.detach()
     if not points.dtype.is_float or any(isinstance(x, Tensor) and x.dtype is not points.dtype for x in (*bins, weight)):
         raise DTypeError(
-            f"{name}: expected floats, edges and weights of the same dtype, got {describe(points)}", op=name
+            f"{name}: expected floats, edges and weights of the same dtype, got {describe(points)}; convert one with "
+            ".to(dtype)",
+            op=name,
         )
     if len(bins) != dims or (weight is not None and weight.shape != (n,)):
         raise ShapeError(f"{name}: expected bins for {dims} dims and a weight for each point, got {bins}", op=name)
     if limits is not None and (len(limits) != 2 * dims or any(isinstance(each, Tensor) for each in bins)):
-        raise ArgumentError(f"{name}: range needs {2 * dims} numbers and bins that are counts, got {limits}", op=name)
+        raise ArgumentError(
+            f"{name}: range must be {2 * dims} numbers, and bins must be counts, got range={limits}; pass counts as "
+            "bins, and a start and an end per dim",
+            op=name,
+        )
     edges: list[Tensor] = []
     position, inside = zeros(n, dtype="int64", device=points.device), ones(n, dtype="bool", device=points.device)
     for d, each in enumerate(bins):
@@ -120,7 +129,9 @@ def edges_of(name: str, x: Tensor, bins: Any, limits: Any) -> Tensor:
     if isinstance(bins, Tensor):
         if bins.ndim != 1 or bins.shape[0] < 2:
             raise ArgumentError(
-                f"{name}: expected a vector of edges of two bins or more, got {describe(bins)}", op=name
+                f"{name}: expected a vector of edges of two bins or more, got {describe(bins)}; pass mg.linspace(0, 1, "
+                "11), for example",
+                op=name,
             )
         return bins.detach()
     low, high = (0.0, 1.0) if limits is None else (float(limits[0]), float(limits[1]))
@@ -129,6 +140,8 @@ def edges_of(name: str, x: Tensor, bins: Any, limits: Any) -> Tensor:
     low, high = (low - 0.5, high + 0.5) if low == high else (low, high)
     if not isinstance(bins, int) or bins < 1 or not low < high or not isfinite(high - low):
         raise ArgumentError(
-            f"{name}: expected bins > 0 and a finite range with low < high, got {bins}, {low}, {high}", op=name
+            f"{name}: expected bins > 0 and a finite range with low < high, got {bins}, {low}, {high}; pass bins=10, "
+            "for example",
+            op=name,
         )
     return tensor(np.linspace(low, high, bins + 1), dtype=x.dtype, device=x.device)

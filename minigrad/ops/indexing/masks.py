@@ -179,7 +179,11 @@ def fill(input: Tensor, value: Tensor | float) -> Tensor:
 def masked_fill_(x: Tensor, mask: Tensor, value: float | Tensor) -> Tensor:
     """Apply `masked_fill` in place; the mask must broadcast to the shape of x."""
     if _expect_mask("masked_fill_", x, mask) != x.shape:
-        raise ShapeError(f"masked_fill_: the mask {describe(mask)} does not fit into {describe(x)}", op="masked_fill_")
+        raise ShapeError(
+            f"masked_fill_: mask must broadcast to the shape of {describe(x)}, got {describe(mask)}; call masked_fill "
+            "for a larger result",
+            op="masked_fill_",
+        )
     return where(mask, _filling("masked_fill_", x, value), x, out=x)
 
 
@@ -188,7 +192,9 @@ def _filling(name: str, x: Tensor, value: Any) -> Tensor:
     if not isinstance(value, Tensor):
         return number(value, x.dtype, x.device)
     if value.ndim:
-        raise ShapeError(f"{name}: the value for {describe(x)} must have shape (), got {describe(value)}", op=name)
+        raise ShapeError(
+            f"{name}: the value for {describe(x)} must have shape (), got {describe(value)}; pass a number", op=name
+        )
     return cast(value, dtype=x.dtype)
 
 
@@ -204,14 +210,16 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     expect_tensors("masked_scatter", source)
     if source.dtype is not input.dtype:
         raise DTypeError(
-            f"masked_scatter: {describe(source)} must have the dtype of {describe(input)}", op="masked_scatter"
+            f"masked_scatter: source must have the dtype of input {describe(input)}, got {describe(source)}; convert "
+            "it with source.to(input.dtype)",
+            op="masked_scatter",
         )
     whole = expand(mask, shape=shape)
     wanted = count_true(whole)
     if source.numel() < wanted:
         raise ShapeError(
-            f"masked_scatter: the mask {describe(mask)} selects {wanted} elements, but {describe(source)} has "
-            f"{source.numel()}",
+            f"masked_scatter: source must have at least {wanted} elements, as many as the mask {describe(mask)} "
+            f"selects, got {describe(source)} with {source.numel()}; pass a longer source",
             op="masked_scatter",
         )
     wide = expand(input, shape=shape)

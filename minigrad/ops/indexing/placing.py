@@ -68,11 +68,12 @@ def index_fill(input: Tensor, dim: Dim, index: Tensor, value: Tensor | float) ->
     if one.ndim or index.ndim > 1:
         raise ShapeError(
             f"index_fill: the value for {describe(x)} must have shape () and index 1 dim, got {describe(one)} and "
-            f"{describe(index)}", op="index_fill",
+            f"{describe(index)}; pass a number as value, and flatten the index with .reshape(-1)", op="index_fill",
         )  # fmt: skip
     if not index.dtype.is_int:
         raise DTypeError(
-            f"index_fill: the index into {describe(input)} must have an integer dtype, got {describe(index)}",
+            f"index_fill: the index into {describe(input)} must have an integer dtype, got {describe(index)}; convert "
+            "it with .long()",
             op="index_fill",
         )
     shape = (*x.shape[:dim], index.numel(), *x.shape[dim + 1 :])
@@ -95,7 +96,10 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: Flag = Fa
     named, sole = index_tuple(indices)
     entries, gathers = entries_of(input, named)
     if not gathers:
-        raise ArgumentError(f"index_put: indices of {describe(input)} must contain an index tensor or a mask")
+        raise ArgumentError(
+            f"index_put: indices of {describe(input)} must contain an index tensor or a mask; pass a tuple such as "
+            "(mg.tensor([0]),)"
+        )
     y = basic_index(input, index=entries)
     if sole:
         values = as_slices(values, y.shape, [dim for dim, _ in gathers])
@@ -137,9 +141,17 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: Flag = False) 
     dtype.
     """
     if source.dtype is not input.dtype:
-        raise DTypeError(f"put: {describe(source)} must have the dtype of {describe(input)}", op="put")
+        raise DTypeError(
+            f"put: source must have the dtype of input {describe(input)}, got {describe(source)}; convert it with "
+            "source.to(input.dtype)",
+            op="put",
+        )
     if index.numel() != source.numel():
-        raise ShapeError(f"put: {describe(source)} must have as many elements as the index {describe(index)}", op="put")
+        raise ShapeError(
+            f"put: source must have as many elements as the index {describe(index)}, got {describe(source)}; pass one "
+            "element per index",
+            op="put",
+        )
     row, positions, values = (reshape(x, (x.numel(),)) for x in (input, index, source))
     return reshape((index_add if accumulate else index_copy)(row, 0, positions, values), input.shape)
 

@@ -62,11 +62,13 @@ def index_reduce(
     if index.ndim != 1 or source.shape != (wanted := (*x.shape[:dim], index.numel(), *x.shape[dim + 1 :])):
         raise ShapeError(
             f"index_reduce: expected a 1-d index, and a source with one slice of {describe(input)} per index, got "
-            f"{describe(index)} and {describe(source)}", op="index_reduce",
+            f"{describe(index)} and {describe(source)}; slice source or flatten the index", op="index_reduce",
         )  # fmt: skip
     if reduce not in ("prod", *JOINS, "mean"):
         raise ArgumentError(
-            f"index_reduce: reduce must be 'prod', 'mean', 'amax' or 'amin', got {reduce!r}", op="index_reduce"
+            f"index_reduce: reduce must be 'prod', 'mean', 'amax' or 'amin', got {reduce!r}; pass reduce='amax', for "
+            "example",
+            op="index_reduce",
         )
     spread = expand(reshape(index, (-1, *(1,) * (x.ndim - dim - 1))), shape=wanted)
     return scatter_reduce(x, dim, spread, source, reduce, include_self=include_self).reshape(input.shape)
@@ -79,7 +81,8 @@ def expect_scatter(x: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str)
     """
     if reduce not in (*BOOLS, "mean"):
         raise ArgumentError(
-            f"scatter_reduce: reduce must be 'sum', 'prod', 'mean', 'amax' or 'amin', got {reduce!r}",
+            f"scatter_reduce: reduce must be 'sum', 'prod', 'mean', 'amax' or 'amin', got {reduce!r}; pass "
+            "reduce='sum', for example",
             op="scatter_reduce",
         )
     if src.dtype is not x.dtype or (reduce == "mean" and x.dtype is bool_):
@@ -90,7 +93,8 @@ def expect_scatter(x: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str)
         )
     if not index.dtype.is_int:
         raise DTypeError(
-            f"scatter_reduce: the index into {describe(x)} must have an integer dtype, got {describe(index)}",
+            f"scatter_reduce: the index into {describe(x)} must have an integer dtype, got {describe(index)}; convert "
+            "it with .long()",
             op="scatter_reduce",
         )
     if not index.numel() and index.ndim != x.ndim:  # an index without elements selects nothing, whatever its shape is
@@ -100,7 +104,8 @@ def expect_scatter(x: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str)
     x, index, src = (y if y.ndim else reshape(y, (1,)) for y in (x, index, src))
     if not x.ndim == index.ndim == src.ndim or any(n > m for n, m in zip(index.shape, src.shape)):
         raise ShapeError(
-            f"scatter_reduce: index must have as many dims as input and src and fit inside src, {shown}",
+            f"scatter_reduce: index must have as many dims as input and src and fit inside src, {shown}; slice the "
+            "index to at most the lengths of src",
             op="scatter_reduce",
         )
     for d, n in enumerate(index.shape):

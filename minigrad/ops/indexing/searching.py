@@ -36,9 +36,15 @@ def searchsorted(
     """
     rows, x = sorted_sequence, input if isinstance(input, Tensor) else tensor(input, device=sorted_sequence.device)
     if side not in (None, "left", "right") or (side == "left" and right):
-        raise ArgumentError(f"searchsorted: side must be 'left' or 'right', and agree with right, got {side!r}")
+        raise ArgumentError(
+            f"searchsorted: side must be 'left' or 'right', and 'right' if right=True, got side={side!r} and "
+            f"right={right}; pass one of the two arguments"
+        )
     if not rows.ndim or (rows.ndim > 1 and rows.shape[:-1] != x.shape[:-1]):
-        raise ShapeError(f"searchsorted: {describe(rows)} and {describe(x)} must have the same number of rows")
+        raise ShapeError(
+            f"searchsorted: sorted_sequence must have 1 dim, or the dims of the values {describe(x)} except the last, "
+            f"got {describe(rows)}; pass one sorted row per row of values"
+        )
     if sorter is not None:
         rows = gather(rows, -1, sorter)
     values = reshape(x, (x.numel(),)) if rows.ndim == 1 else x
@@ -59,7 +65,10 @@ def insertions(rows: Tensor, values: Tensor, right: bool) -> Tensor:
 def bucketize(input: Tensor | float, boundaries: Tensor, *, out_int32: Flag = False, right: Flag = False) -> Tensor:
     """Return the index of the interval between sorted boundaries in which each element is; see `searchsorted`."""
     if boundaries.ndim != 1:
-        raise ShapeError(f"bucketize: the boundaries must be one row, got {describe(boundaries)}", op="bucketize")
+        raise ShapeError(
+            f"bucketize: the boundaries must be one row, got {describe(boundaries)}; flatten it with .reshape(-1)",
+            op="bucketize",
+        )
     return searchsorted(boundaries, input, out_int32=out_int32, right=right)
 
 
@@ -86,12 +95,21 @@ def isin(
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: Size = 0) -> Tensor:
     """Return the number of occurrences of each integer from 0 on in a vector, or the sum of their weights."""
     if input.ndim != 1 or not input.dtype.is_int:
-        raise ShapeError(f"bincount: expected a vector of integers, got {describe(input)}", op="bincount")
+        raise ShapeError(
+            f"bincount: expected a vector of integers, got {describe(input)}; convert it with .long() and flatten it",
+            op="bincount",
+        )
     if weights is not None and weights.shape != input.shape:
-        raise ShapeError(f"bincount: {describe(weights)} must have the shape of {describe(input)}", op="bincount")
+        raise ShapeError(
+            f"bincount: weights must have the shape of input {describe(input)}, got {describe(weights)}; pass one "
+            "weight per element",
+            op="bincount",
+        )
     n = input.numel()
     if n and amin(input).item() < 0:
-        raise ArgumentError(f"bincount: expected no negative numbers in {describe(input)}", op="bincount")
+        raise ArgumentError(
+            f"bincount: expected no negative numbers in {describe(input)}; subtract the minimum first", op="bincount"
+        )
     size = max(int(amax(input).item()) + 1 if n else 0, minlength)
     if weights is None or not n:  # without elements the counts are int64, also with weights
         shares = ones_like(input, dtype=int64)
@@ -109,12 +127,18 @@ def histc(input: Tensor, bins: Int = 100, min: Scalar = 0, max: Scalar = 0) -> T
     """
     low, high, x = float(min), float(max), input.detach().reshape(input.numel())
     if not x.dtype.is_float or bins <= 0:
-        raise DTypeError(f"histc: expected floats and bins > 0, got {describe(input)} and {bins}", op="histc")
+        raise DTypeError(
+            f"histc: expected floats and bins > 0, got {describe(input)} and {bins}; convert with .float(), or pass "
+            "bins=100",
+            op="histc",
+        )
     if low == high and x.numel():
         low, high = float(amin(x).item()), float(amax(x).item())
     low, high = (low - 1, high + 1) if low == high else (low, high)
     if not low < high or not high - low < float("inf"):
-        raise ArgumentError(f"histc: a finite min < max is needed, got {low} and {high}", op="histc")
+        raise ArgumentError(
+            f"histc: expected finite min < max, got {low} and {high}; pass a range such as min=0, max=1", op="histc"
+        )
     inside = (x >= low) & (x <= high)
     position = cast(where(inside, (x - low) * bins / (high - low), 0.0), dtype=int64).clamp(0, bins - 1)
     count = scatter_add(zeros(bins, dtype=int64, device=x.device), 0, position, cast(inside, dtype=int64))

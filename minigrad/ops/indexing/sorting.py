@@ -26,7 +26,9 @@ def _k_first(op: Op, input: Spec, *, k: int, dim: int, **params: Any) -> tuple[i
     """Return the shape with k elements along `dim`.  Raises ArgumentError if k exceeds the length of the dim."""
     n = input.shape[dim]
     if not 0 <= k <= n:
-        raise ArgumentError(f"{op.label}: k must be 0 to {n} for dim {dim} of {input!r}, got {k}", op=op.label)
+        raise ArgumentError(
+            f"{op.label}: k must be 0 to {n} for dim {dim} of {input!r}, got {k}; pass at most {n}", op=op.label
+        )
     return (*input.shape[:dim], k, *input.shape[dim + 1 :])
 
 
@@ -93,9 +95,15 @@ def kthvalue(input: Tensor, k: Int, dim: Dim = -1, keepdim: Flag = False) -> Any
     """
     n = input.shape[dim] if input.ndim else 1
     if n == 0:
-        raise ShapeError(f"kthvalue: {describe(input)} has no element along dim {dim}", op="kthvalue")
+        raise ShapeError(
+            f"kthvalue: input must have an element along dim {dim}, got {describe(input)}; check that the dim is not "
+            "empty",
+            op="kthvalue",
+        )
     if not 1 <= k <= n:
-        raise ArgumentError(f"kthvalue: k must be 1 to {n} for dim {dim} of {describe(input)}, got {k}", op="kthvalue")
+        raise ArgumentError(
+            f"kthvalue: k must be 1 to {n} for dim {dim} of {describe(input)}, got {k}; pass at most {n}", op="kthvalue"
+        )
     row = input if input.ndim else input.reshape(1)
     indices = topk(row.detach(), k, dim, largest=False).indices
     return _one("kthvalue", row, indices.narrow(dim, k - 1, 1), dim, keepdim and input.ndim > 0)
@@ -133,7 +141,8 @@ def median(input: Tensor, dim: OneDim = None, keepdim: Flag = False) -> Any:
     n = input.shape[dim] if input.ndim else 1
     if n == 0:
         raise ShapeError(
-            f"median: {describe(input)} has no element along dim {dim}, and the middle of nothing is undefined",
+            f"median: input must have an element along dim {dim}, got {describe(input)}; check that the dim is not "
+            "empty",
             op="median",
         )
     row = input if input.ndim else input.reshape(1)

@@ -109,9 +109,15 @@ def in_full(x: Tensor, items: list[Any]) -> Entries:
     """
     used = sum(dims_of(item) for item in items)
     if used > x.ndim:
-        raise IndexOutOfRange(f"index: {used} indices for {describe(x)}, which has {x.ndim} dims", op="index")
+        raise IndexOutOfRange(
+            f"index: expected at most {x.ndim} indices for {describe(x)}, got {used}; remove {used - x.ndim}",
+            op="index",
+        )
     if sum(1 for item in items if item is Ellipsis) > 1:
-        raise ArgumentError(f"index: more than one Ellipsis (...) for {describe(x)}, and one can be filled", op="index")
+        raise ArgumentError(
+            f"index: expected at most one Ellipsis (...) for {describe(x)}, got more; write the other dims as `:`",
+            op="index",
+        )
     spot = next((k for k, item in enumerate(items) if item is Ellipsis), len(items))
     return Entries((*items[:spot], *[WHOLE] * (x.ndim - used), *items[spot + 1 :]))
 
@@ -212,7 +218,8 @@ def as_index(x: Tensor, item: Any) -> Any:
 def not_an_index(x: Tensor, shown: str) -> DTypeError:
     """Return the DTypeError for an index tensor that is neither integer nor bool."""
     return DTypeError(
-        f"index: an index tensor for {describe(x)} needs an integer dtype, or bool for a mask, got {shown}",
+        f"index: an index tensor for {describe(x)} must have an integer dtype, or bool for a mask, got {shown}; "
+        "convert it with .long()",
         op="index",
     )
 

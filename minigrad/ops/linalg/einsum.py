@@ -64,7 +64,9 @@ def read_equation(equation: str, operands: Sequence[Tensor]) -> tuple[list[Label
     """
     if not isinstance(equation, str):
         raise ArgumentError(
-            f"einsum: expected an equation such as 'ij,jk->ik' first, got {describe(equation)}", op="einsum"
+            f"einsum: expected an equation such as 'ij,jk->ik' first, got {describe(equation)}; pass the equation as "
+            "the first argument",
+            op="einsum",
         )
     left, arrow, result = equation.replace(" ", "").partition("->")
     parts = left.split(",")
@@ -99,7 +101,8 @@ def split_letters(equation: str, part: str) -> list[str]:
     for each in letters:
         if each not in ascii_letters and each != "...":
             raise ArgumentError(
-                f"einsum: {each!r} in the part {part!r} of {equation!r} is neither a letter nor the one '...'",
+                f"einsum: the part {part!r} of {equation!r} must contain only letters and at most one '...', got "
+                f"{each!r}; use one letter per dim, as in 'ij,jk->ik'",
                 op="einsum",
             )
     return letters

@@ -48,7 +48,10 @@ def real_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
 def square_shape(op: Op, a: Spec, *others: Spec, **params: Any) -> tuple[int, ...]:
     """Return the shape of square matrices.  Raises ShapeError for any other shape."""
     if len(a.shape) < 2 or a.shape[-1] != a.shape[-2]:
-        raise ShapeError(f"{op.label}: expected square matrices of shape (..., n, n), got {a!r}", op=op.label)
+        raise ShapeError(
+            f"{op.label}: expected square matrices of shape (..., n, n), got {a!r}; slice or reshape the input",
+            op=op.label,
+        )
     return a.shape
 
 

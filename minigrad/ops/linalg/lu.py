@@ -35,7 +35,9 @@ Shape = tuple[int, ...]
 def matrix_shape(op: Op, A: Spec) -> Shape:
     """Return the shape of matrices (..., m, n).  Raises ShapeError for a tensor with fewer than two dims."""
     if len(A.shape) < 2:
-        raise ShapeError(f"{op.label}: expected matrices of shape (..., m, n), got {A!r}", op=op.label)
+        raise ShapeError(
+            f"{op.label}: expected matrices of shape (..., m, n), got {A!r}; add a dim with unsqueeze(0)", op=op.label
+        )
     return A.shape
 
 

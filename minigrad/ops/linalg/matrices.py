@@ -55,7 +55,11 @@ def matrix_norm(
     """
     dims = tuple([normalize_dim(d, A.ndim, "matrix_norm", A) for d in (dim if isinstance(dim, (tuple, list)) else ())])
     if len(set(dims)) != 2:
-        raise ShapeError(f"matrix_norm: dim must be two dims of {describe(A)}, got {dim}", op="matrix_norm")
+        raise ShapeError(
+            f"matrix_norm: dim must be two dims of {describe(A)}, got {dim}; pass two different dims such as dim=(-2, "
+            "-1)",
+            op="matrix_norm",
+        )
     if ord == "fro":
         return norms.norm(A, 2, dims, keepdim, dtype=dtype)
     if ord in (2, -2, "nuc"):
@@ -64,7 +68,9 @@ def matrix_norm(
         return result.unsqueeze(min(dims)).unsqueeze(max(dims)) if keepdim else result
     if ord not in (1, -1, math.inf, -math.inf):
         raise ArgumentError(
-            f"matrix_norm: ord must be 'fro', 'nuc', 1, -1, 2, -2, inf or -inf, got {ord!r}", op="matrix_norm"
+            f"matrix_norm: ord must be 'fro', 'nuc', 1, -1, 2, -2, inf or -inf, got {ord!r}; pass ord='fro', for "
+            "example",
+            op="matrix_norm",
         )
     rows, columns = dims if abs(ord) == 1 else dims[::-1]
     result = extreme(norms.norm(A, 1, rows, True, dtype=dtype), ord, columns, True)
@@ -102,7 +108,10 @@ def norm(input: Tensor, ord: Any = None, dim: Any = None, keepdim: Flag = False,
 def renorm(input: Tensor, p: Scalar, dim: Dim, maxnorm: Scalar) -> Tensor:
     """Return the tensor with its slices along `dim` scaled down where their norm of order p exceeds maxnorm."""
     if p <= 0 or maxnorm < 0 or input.ndim < 2:
-        raise ArgumentError(f"renorm: p > 0, maxnorm >= 0 and 2 dims are needed, got {p}, {maxnorm}, {describe(input)}")
+        raise ArgumentError(
+            f"renorm: expected p > 0, maxnorm >= 0 and an input with at least 2 dims, got p={p}, maxnorm={maxnorm} and "
+            f"{describe(input)}; change the wrong argument"
+        )
     size = norms.norm(input, p, tuple([d for d in range(input.ndim) if d != dim]), True)
     # As in PyTorch, 1e-7 is added, so that no norm is larger than maxnorm after rounding.
     return input * where(size > maxnorm, maxnorm / (size + 1e-7), 1.0)
@@ -120,7 +129,9 @@ def vander(x: Tensor, N: int | None = None) -> Tensor:
     x = x if x.ndim else x[None]
     n = x.shape[-1] if N is None else N
     if n < 2:
-        raise ShapeError(f"vander: expected N > 1, got {describe(x)} and {N}", op="vander")
+        raise ShapeError(
+            f"vander: expected N > 1, got {describe(x)} and {N}; omit N, or pass a larger value", op="vander"
+        )
     later = arange(n, device=x.device) > 0
     return cumprod(where(later, x.unsqueeze(-1), 1), -1)
 
@@ -134,7 +145,9 @@ def matrix_power(A: Tensor, n: Int) -> Tensor:
     """
     if A.ndim < 2 or A.shape[-1] != A.shape[-2]:
         raise ShapeError(
-            f"matrix_power: expected square matrices of shape (..., n, n), got {describe(A)}", op="matrix_power"
+            f"matrix_power: expected square matrices of shape (..., n, n), got {describe(A)}; slice or reshape the "
+            "input",
+            op="matrix_power",
         )
     if n < 0:
         return matrix_power(inv(A), -n)
@@ -157,7 +170,9 @@ def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     """
     first, last, ends = tensors[0], tensors[-1], (0, len(tensors) - 1)
     if len(tensors) < 2 or any(x.ndim != 2 and (x.ndim != 1 or k not in ends) for k, x in enumerate(tensors)):
-        raise ShapeError(f"multi_dot: expected two matrices or more, got {', '.join(map(describe, tensors))}")
+        raise ShapeError(
+            f"multi_dot: expected two matrices or more, got {', '.join(map(describe, tensors))}; use @ for two operands"
+        )
     chain = [x if x.ndim == 2 else x.unsqueeze(0 if k == 0 else 1) for k, x in enumerate(tensors)]
     sizes = [x.shape[0] for x in chain] + [chain[-1].shape[1]]
     y = chained(chain, sizes, {}, 0, len(chain))

@@ -60,7 +60,8 @@ def mismatch(name: str, shown: str, left: Shape, right: Shape) -> ShapeError:
     """Return the ShapeError for inner sizes that differ."""
     which, size = ("second last dim", right[-2]) if len(right) > 1 else ("only dim", right[0])
     return ShapeError(
-        f"{name}: {shown}: the last dim of the left, {left[-1]}, must equal the {which} of the right, {size}",
+        f"{name}: {shown}: the last dim of the left, {left[-1]}, must equal the {which} of the right, {size}; "
+        f"transpose or slice one operand",
         op=name, lhs=left, rhs=right,
     )  # fmt: skip
 
@@ -162,7 +163,7 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
     if input.shape[0] != mat2.shape[0]:
         raise ShapeError(
             f"bmm: {describe(input)} @ {describe(mat2)}: the first dims, {input.shape[0]} and {mat2.shape[0]}, must be "
-            f"equal", op="bmm",
+            "equal; pass one matrix of mat2 per matrix of input", op="bmm",
         )  # fmt: skip
     return matmul(input, mat2)
 
@@ -177,7 +178,8 @@ def outer(input: Tensor, vec2: Tensor) -> Tensor:
 def _need(name: str, a: Tensor, b: Tensor, dims: tuple[int, int]) -> None:
     if (a.ndim, b.ndim) != dims:
         raise ShapeError(
-            f"{name}: expected tensors of {dims[0]} and {dims[1]} dims, got {describe(a)} and {describe(b)}"
+            f"{name}: expected tensors of {dims[0]} and {dims[1]} dims, got {describe(a)} and {describe(b)}; use "
+            "matmul for other numbers of dims"
         )
 
 
@@ -194,8 +196,8 @@ def _addmm_dtype(op: Op, specs: tuple[Spec, ...], *, alpha: float, beta: float) 
     for name, factor in (("alpha", alpha), ("beta", beta)):
         if not isinstance(factor, int if dtype.is_int else (int, float)):
             raise DTypeError(
-                f"{op.label}: {name} is {describe(factor)}, and for {dtype} it must be "
-                f"{'an int' if dtype.is_int else 'a number'}",
+                f"{op.label}: {name} must be {'an int' if dtype.is_int else 'a number'} for {dtype}, got "
+                f"{describe(factor)}; pass {name}={'2' if dtype.is_int else '0.5'}, for example",
                 op=op.label,
             )
     return dtype
@@ -205,7 +207,9 @@ def _addmm_shape(op: Op, c: Spec, a: Spec, b: Spec, *, alpha: float, beta: float
     shape = matmul_shape(op, a, b)
     if stretched_strides(c.shape, (0,) * len(c.shape), shape) is None:
         raise ShapeError(
-            f"{op.label}: {c!r} does not broadcast to the product {a!r} @ {b!r}, which has shape {shape}", op=op.label
+            f"{op.label}: input must broadcast to the shape {shape} of the product {a!r} @ {b!r}, got {c!r}; reshape "
+            "input",
+            op=op.label,
         )
     return shape
 
@@ -288,16 +292,20 @@ def _linear_dtype(op: Op, specs: tuple[Spec, ...]) -> DType:
 
 def _linear_shape(op: Op, input: Spec, weight: Spec, bias: Spec | None) -> Shape:
     if len(weight.shape) != 2:
-        raise ShapeError(f"linear: the weight must have 2 dims (out, in), got {weight!r}", op="linear")
+        raise ShapeError(
+            f"linear: the weight must have 2 dims (out, in), got {weight!r}; pass one row per output feature",
+            op="linear",
+        )
     if not input.shape or input.shape[-1] != weight.shape[1]:
         raise ShapeError(
             f"linear: the last dim of the input {input!r} must equal the second dim of the weight {weight!r}, "
-            f"{weight.shape[1]}", op="linear", lhs=input.shape, rhs=weight.shape,
+            f"{weight.shape[1]}; transpose the weight with .T if its shape is (in, out)",
+            op="linear", lhs=input.shape, rhs=weight.shape,
         )  # fmt: skip
     if bias is not None and bias.shape not in ((weight.shape[0],), ()):
         raise ShapeError(
-            f"linear: the bias {bias!r} must have shape ({weight.shape[0]},), an element for each row of the weight "
-            f"{weight!r}",
+            f"linear: bias must have shape ({weight.shape[0]},), one element per row of the weight {weight!r}, got "
+            f"{bias!r}; pass a bias of this shape",
             op="linear",
         )
     return (*input.shape[:-1], weight.shape[0])

@@ -156,11 +156,19 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     Gradient: for the solution and the residuals, from the rules of `qr` and `pinv`.
     """
     if driver not in DRIVERS:
-        raise ArgumentError(f"lstsq: driver must be 'gelsy', 'gels', 'gelsd' or 'gelss', got {driver!r}", op="lstsq")
+        raise ArgumentError(
+            f"lstsq: driver must be 'gelsy', 'gels', 'gelsd' or 'gelss', got {driver!r}; pass driver='gelsy', for "
+            "example",
+            op="lstsq",
+        )
     vector = A.ndim - 1 == B.ndim and B.shape == A.shape[:-1]
     Y = B.unsqueeze(-1) if vector else B
     if A.ndim < 2 or Y.ndim < 2 or A.shape[-2] != Y.shape[-2]:
-        raise ShapeError(f"lstsq: {describe(A)} and {describe(B)} must have the same number of rows", op="lstsq")
+        raise ShapeError(
+            f"lstsq: A and B must have the same number of rows, got {describe(A)} and {describe(B)}; pass one row of B "
+            "per row of A",
+            op="lstsq",
+        )
     m, n = A.shape[-2:]
     rank = values = zeros(0, dtype=A.dtype, device=A.device)
     if driver == "gels":

@@ -99,6 +99,8 @@ def qr(A: Tensor, mode: Choice = "reduced") -> Any:
     Raises ArgumentError for the gradient of "complete" if m > n.
     """
     if mode not in ("reduced", "complete", "r"):
-        raise ArgumentError(f"qr: mode must be 'reduced', 'complete' or 'r', got {mode!r}", op="qr")
+        raise ArgumentError(
+            f"qr: mode must be 'reduced', 'complete' or 'r', got {mode!r}; pass mode='reduced', for example", op="qr"
+        )
     result = reflections(A, complete=mode == "complete")
     return result._replace(Q=zeros(0, dtype=A.dtype, device=A.device)) if mode == "r" else result

@@ -102,7 +102,7 @@ def eigh(A: Tensor, UPLO: Choice = "L") -> Any:
     Raises ArgumentError for a matrix with nan or infinities, with its index in the batch.
     """
     if not isinstance(UPLO, str) or UPLO.upper() not in ("L", "U"):
-        raise ArgumentError(f"eigh: UPLO must be 'L' or 'U', got {UPLO!r}", op="eigh")
+        raise ArgumentError(f"eigh: UPLO must be 'L' or 'U', got {UPLO!r}; pass UPLO='L', for example", op="eigh")
     # For other shapes, the error message should show the shape that was passed.
     lower = UPLO.upper() == "L" and A.shape[-1:] == A.shape[-2:-1]
     return EIGH_RESULT._make(eigen(A.mT if lower else A))

@@ -41,7 +41,10 @@ RESULTS: dict[str, Any] = {
 def expect_square(name: str, A: Tensor) -> None:
     """Raise ShapeError unless A is a batch of square matrices."""
     if A.ndim < 2 or A.shape[-1] != A.shape[-2]:
-        raise ShapeError(f"{name}: expected square matrices of shape (..., n, n), got {describe(A)}", op=name)
+        raise ShapeError(
+            f"{name}: expected square matrices of shape (..., n, n), got {describe(A)}; use lstsq for other shapes",
+            op=name,
+        )
 
 
 def expect_pivots(name: str, pivot: bool) -> None:

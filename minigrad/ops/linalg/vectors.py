@@ -32,7 +32,11 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
     if not input.ndim or not other.ndim:
         return input * other
     if input.shape[-1] != other.shape[-1]:
-        raise ShapeError(f"inner: the last dims of {describe(input)} and {describe(other)} must be equal", op="inner")
+        raise ShapeError(
+            f"inner: the last dims of input and other must be equal, got {describe(input)} and {describe(other)}; "
+            "transpose or slice one of them",
+            op="inner",
+        )
     return tensordot(input, other, ((-1,), (-1,)))
 
 
@@ -57,7 +61,10 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     if dim is None:
         dim = next((d for d, n in enumerate(input.shape) if n == 3), None)
         if dim is None:
-            raise ShapeError(f"cross: no dim of {describe(input)} has length 3", op="cross")
+            raise ShapeError(
+                f"cross: input must have a dim of length 3, got {describe(input)}; pass vectors of 3 elements",
+                op="cross",
+            )
         dim -= input.ndim if input.ndim == other.ndim else 0
     return vector_product("cross", input, other, dim)
 
@@ -65,10 +72,18 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
 def vector_product(name: str, a: Tensor, b: Tensor, dim: int) -> Tensor:
     """Return the cross products along a dim of operands that broadcast; `name` is the op for messages."""
     if a.ndim != b.ndim:
-        raise ShapeError(f"{name}: {describe(a)} and {describe(b)} must have the same number of dims", op=name)
+        raise ShapeError(
+            f"{name}: the operands must have the same number of dims, got {describe(a)} and {describe(b)}; insert dims "
+            "with unsqueeze",
+            op=name,
+        )
     d = normalize_dim(dim, a.ndim, name, a)
     if a.shape[d] != 3 or b.shape[d] != 3:
-        raise ShapeError(f"{name}: {describe(a)} and {describe(b)} must have length 3 along dim {dim}", op=name)
+        raise ShapeError(
+            f"{name}: the operands must have length 3 along dim {dim}, got {describe(a)} and {describe(b)}; pass the "
+            "dim of the vectors as dim",
+            op=name,
+        )
     shape = broadcast_shapes(name, a.shape, b.shape)
     return crossed(*[expand(x, shape=shape) for x in (a, b)], dim=d)
 
@@ -130,13 +145,18 @@ def tensordot(a: Tensor, b: Tensor, dims: Front = 2, out: Tensor | None = None) 
         return copy_result("tensordot", tensordot(x, y, dims), out)
     if isinstance(dims, int):
         if not 0 <= dims <= min(a.ndim, b.ndim):
-            raise ArgumentError(f"tensordot: {describe(a)} and {describe(b)} have no {dims} dims each", op="tensordot")
+            raise ArgumentError(
+                f"tensordot: dims must be from 0 to {min(a.ndim, b.ndim)} for {describe(a)} and {describe(b)}, got "
+                f"{dims}; pass dims=1, for example",
+                op="tensordot",
+            )
         dims = tuple(range(a.ndim - dims, a.ndim)), tuple(range(dims))
     left, right = ([normalize_dim(d, x.ndim, "tensordot", x) for d in ds] for x, ds in zip((a, b), listed(dims)))
     pairs = list(zip(left, right))
     if len(left) != len(right) or any(a.shape[i] != b.shape[j] and 1 not in (a.shape[i], b.shape[j]) for i, j in pairs):
         raise ShapeError(
-            f"tensordot: dims {left} of {describe(a)} and {right} of {describe(b)} must have equal lengths",
+            f"tensordot: dims {left} of {describe(a)} and {right} of {describe(b)} must have equal lengths; pass pairs "
+            "of dims with equal lengths",
             op="tensordot",
         )
     # A dim of size 1 broadcasts: its only element is multiplied by the sum over the other operand's dim.
@@ -164,10 +184,16 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Scalar = 1, a
     """Return beta * input + alpha * the sum over the batch of batch1 @ batch2; see `addmm`."""
     if batch1.ndim != 3 or batch2.ndim != 3 or batch1.shape[0] != batch2.shape[0]:
         raise ShapeError(
-            f"addbmm: expected the same number of matrices, got {describe(batch1)} and {describe(batch2)}", op="addbmm"
+            f"addbmm: expected the same number of matrices, got {describe(batch1)} and {describe(batch2)}; slice one "
+            "of them",
+            op="addbmm",
         )
     if batch1.shape[2] != batch2.shape[1]:
-        raise ShapeError(f"addbmm: {describe(batch1)} @ {describe(batch2)}: the inner sizes differ", op="addbmm")
+        raise ShapeError(
+            f"addbmm: the last dim of batch1 must equal dim 1 of batch2, got {describe(batch1)} @ {describe(batch2)}; "
+            "transpose or slice one of them",
+            op="addbmm",
+        )
     n, m, k = batch1.shape
     rows = reshape(permute(batch1, (1, 0, 2)), (m, n * k))
     return add_product(input, rows, reshape(batch2, (n * k, batch2.shape[2])), alpha=alpha, beta=beta)
@@ -177,7 +203,10 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Scalar = 1, a
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1) -> Tensor:
     """Return beta * input + alpha * the outer product of vec1 and vec2; see `addmm`."""
     if vec1.ndim != 1 or vec2.ndim != 1:
-        raise ShapeError(f"addr: expected two vectors, got {describe(vec1)} and {describe(vec2)}", op="addr")
+        raise ShapeError(
+            f"addr: expected two vectors, got {describe(vec1)} and {describe(vec2)}; flatten each with .reshape(-1)",
+            op="addr",
+        )
     column, row = vec1.unsqueeze(1), vec2.unsqueeze(0)
     if beta == 1 and input.dtype.is_float and input.shape == (column.shape[0], row.shape[1]):
         return addcmul(input, column, row, value=alpha)

@@ -48,7 +48,9 @@ def in_its_memory(function: Any, input: Any, *rest: Any) -> Any:
     if not inplace:
         return function(input, *parameters, out=out)
     if out is not None and out is not input:
-        raise ArgumentError(f"{function.__name__}: inplace=True writes into input, but out is another tensor",
+        raise ArgumentError(
+            f"{function.__name__}: with inplace=True, out must be None or input, got another tensor; omit inplace or "
+            "out",
             op=function.__name__)  # fmt: skip
     expect_tensors(function.__name__, input)
     return getattr(input, f"{function.__name__}_")(*parameters)
@@ -156,7 +158,9 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """
     channels = input.shape[1] if input.ndim > 1 else 1
     if weight.ndim > 1 or weight.numel() not in (1, channels):
-        raise ShapeError(f"prelu: weight {describe(weight)} must have 1 element, or {channels} for {describe(input)}",
+        raise ShapeError(
+            f"prelu: weight must have 1 element, or {channels} for {describe(input)}, got {describe(weight)}; pass one "
+            "weight, or one weight per channel",
             op="prelu")  # fmt: skip
     return leaky_relu(input, weight.reshape(-1, *[1] * (input.ndim - 2)) if weight.numel() > 1 else weight.reshape(()))
 
@@ -173,7 +177,7 @@ def rrelu(
     Source: Xu and others, arXiv 1505.00853.  Raises ArgumentError unless lower <= upper.
     """
     if not lower <= upper:
-        raise ArgumentError(f"rrelu: lower must be at most upper, got {lower} and {upper}", op="rrelu")
+        raise ArgumentError(f"rrelu: lower must be at most upper, got {lower} and {upper}; swap the two", op="rrelu")
     factor: Any = (lower + upper) / 2
     if training and input.numel():
         factor = cast(rand(input.shape, dtype=float32, device=input.device) * (upper - lower) + lower,
@@ -241,7 +245,9 @@ def approximate_gelu(input, approximate, out):
     """Return gelu for approximate="none", or gelu_tanh for "tanh".  Raises ArgumentError for any other value."""
     if approximate not in ("none", "tanh"):
         raise ArgumentError(
-            f"gelu: approximate of {describe(input)} must be 'none' or 'tanh', got {approximate!r}", op="gelu"
+            f"gelu: approximate of {describe(input)} must be 'none' or 'tanh', got {approximate!r}; pass "
+            "approximate='tanh', for example",
+            op="gelu",
         )
     return gelu(input, out=out) if approximate == "none" else gelu_tanh(input, out=out)
 

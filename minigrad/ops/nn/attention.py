@@ -44,16 +44,23 @@ def scaled_dot_product_attention(
     enable_gqa: whether several heads of queries share one head of keys and values.
     """
     if min(query.ndim, key.ndim, value.ndim) < 2:
-        raise ShapeError(f"{NAME}: expected 2 dims or more, got {', '.join(map(describe, (query, key, value)))}")
+        raise ShapeError(
+            f"{NAME}: expected 2 dims or more, got {', '.join(map(describe, (query, key, value)))}; add dims with "
+            "unsqueeze"
+        )
     if is_causal and attn_mask is not None:
-        raise ArgumentError(f"{NAME}: attn_mask and is_causal=True cannot both be given", op=NAME)
+        raise ArgumentError(
+            f"{NAME}: expected either attn_mask or is_causal=True, got both; pass one, or combine a causal mask with "
+            "attn_mask",
+            op=NAME,
+        )
     if enable_gqa:
         key, value = repeated_heads(query, key), repeated_heads(query, value)
     size = 1.0 / math.sqrt(query.shape[-1] or 1) if scale is None else scale
     if query.shape[-1] != key.shape[-1] or key.shape[-2] != value.shape[-2]:
         raise ShapeError(
             f"{NAME}: expected query (..., L, E), key (..., S, E) and value (..., S, V), got "
-            f"{', '.join(map(describe, (query, key, value)))}", op=NAME,
+            f"{', '.join(map(describe, (query, key, value)))}; transpose or reshape the operands", op=NAME,
         )  # fmt: skip
     traced = not are_plain(query, key, value, attn_mask) or (dropout_p and stack.transforms)
     if traced or (attn_mask is not None and attn_mask.requires_grad):
@@ -101,7 +108,8 @@ def repeated_heads(query: Tensor, x: Tensor) -> Tensor:
     heads, mine = query.shape[-3] if query.ndim > 2 else 0, x.shape[-3] if x.ndim > 2 else 0
     if not mine or heads % mine:
         raise ShapeError(
-            f"{NAME}: the number of heads must be a multiple of {mine}, as for {describe(x)}, got {describe(query)}",
+            f"{NAME}: the number of heads of query must be a multiple of {mine}, the number of heads of {describe(x)}, "
+            f"got {describe(query)}; repeat or remove heads of one operand",
             op=NAME,
         )
     lead, sizes = x.shape[:-3], x.shape[-2:]
@@ -119,8 +127,9 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
         *input2.shape[:-1], *input1.shape[-1:], *input2.shape[-1:]
     ):  # fmt: skip
         raise ShapeError(
-            f"bilinear: {describe(input1)} and {describe(input2)} must agree except in the last dims, which the weight "
-            f"{describe(weight)}, (out, in1, in2), has", op="bilinear",
+            "bilinear: input1 and input2 must have equal shapes except in the last dims, which the weight (out, in1, "
+            f"in2) specifies, got {describe(input1)}, {describe(input2)} and weight {describe(weight)}; reshape the "
+            "inputs", op="bilinear",
         )  # fmt: skip
     y = einsum("...i,oij,...j->...o", input1, weight, input2)
     return y if bias is None else y + bias

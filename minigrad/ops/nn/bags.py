@@ -54,14 +54,16 @@ def embedding_bag(
     flat, bag, count = expect_bags(input, offsets, include_last_offset)
     if mode not in MODES or (per_sample_weights is not None and mode != "sum"):
         raise ArgumentError(
-            f"embedding_bag: mode must be 'sum', 'mean' or 'max', with weights 'sum', got {mode!r}", op="embedding_bag"
+            f"embedding_bag: mode must be 'sum', 'mean' or 'max', with weights 'sum', got {mode!r}; pass mode='sum', "
+            "for example",
+            op="embedding_bag",
         )
     if per_sample_weights is not None and (
         per_sample_weights.shape != input.shape or per_sample_weights.dtype is not weight.dtype
     ):
         raise ShapeError(
-            f"embedding_bag: per_sample_weights {describe(per_sample_weights)} must have the shape of "
-            f"{describe(input)} and the dtype of {describe(weight)}", op="embedding_bag",
+            f"embedding_bag: per_sample_weights must have the shape of input {describe(input)} and the dtype of weight "
+            f"{describe(weight)}, got {describe(per_sample_weights)}; pass one weight per index", op="embedding_bag",
         )  # fmt: skip
     # Each bag is one row of `input`, so all bags have the same length.
     if input.ndim == 2 and input.shape[1] and mode != "max" and padding_idx is None:
@@ -110,16 +112,21 @@ def expect_bags(input: Tensor, offsets: Tensor | None, ends: bool) -> tuple[Tens
     if input.ndim != 1 or offsets is None or offsets.ndim != 1:
         shown = describe(offsets) if isinstance(offsets, Tensor) else offsets
         raise ShapeError(
-            f"embedding_bag: expected input (B, n), or (L,) and offsets (B,), got {describe(input)} and {shown}",
+            f"embedding_bag: expected input (B, n), or (L,) and offsets (B,), got {describe(input)} and {shown}; pass "
+            "the start of each bag as offsets",
             op="embedding_bag",
         )
     if not offsets.dtype.is_int:
-        raise DTypeError(f"embedding_bag: offsets must be integers, got {describe(offsets)}", op="embedding_bag")
+        raise DTypeError(
+            f"embedding_bag: offsets must be integers, got {describe(offsets)}; convert it with .long()",
+            op="embedding_bag",
+        )
     values: Any = host_array(offsets)
     bags, length = len(values) - bool(ends), input.shape[0]
     if bags < 0 or (values[1:] < values[:-1]).any() or values[:1].any() or (values > length).any():
         raise ArgumentError(
-            f"embedding_bag: offsets must increase from 0 to at most {length}, got {values.tolist()}",
+            f"embedding_bag: offsets must start with 0 and increase to at most {length}, got {values.tolist()}; pass "
+            "the start of each bag in input",
             op="embedding_bag",
         )
     length = int(values[-1]) if ends else length

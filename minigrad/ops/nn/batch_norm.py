@@ -69,7 +69,10 @@ def check_channels(
     if not x.dtype.is_float:
         raise DTypeError(f"batch_norm: {describe(x)} needs a floating dtype; convert with .to(mg.float32)")
     if x.ndim < 2:
-        raise ShapeError(f"batch_norm: expected at least 2 dims (batch, channels, ...), got {describe(x)}")
+        raise ShapeError(
+            f"batch_norm: expected at least 2 dims (batch, channels, ...), got {describe(x)}; add the batch dim with "
+            "unsqueeze(0)"
+        )
     if (running_mean is None) != (running_var is None) or (running_mean is None and not training):
         got = [name for name, p in (("running_mean", running_mean), ("running_var", running_var)) if p is not None]
         raise ArgumentError(
@@ -78,7 +81,7 @@ def check_channels(
             op="batch_norm",
         )
     if training and eps <= 0:
-        raise ArgumentError(f"batch_norm: eps must be positive in training, got {eps}", op="batch_norm")
+        raise ArgumentError(f"batch_norm: eps must be positive in training, got {eps}; pass eps=1e-5", op="batch_norm")
     named = {"running_mean": running_mean, "running_var": running_var, "weight": weight, "bias": bias}
     there = {name: p for name, p in named.items() if p is not None}
     dtypes = {p.dtype.name for p in there.values()}
@@ -92,7 +95,7 @@ def check_channels(
         if p.shape != (x.shape[1],):
             raise ShapeError(
                 f"batch_norm: {name} must have shape ({x.shape[1]},), one element per channel of {describe(x)}, got "
-                f"{describe(p)}",
+                f"{describe(p)}; pass a tensor of this shape",
                 op="batch_norm",
             )
         if len(dtypes) > 1 or p.dtype.name not in {x.dtype.name, *narrow}:
@@ -103,7 +106,9 @@ def check_channels(
             )
     if training and prod(n for d, n in enumerate(x.shape) if d != 1) == 1:
         raise ShapeError(
-            f"batch_norm: expected more than 1 value per channel in training, got {describe(x)}", op="batch_norm"
+            f"batch_norm: expected more than 1 value per channel in training, got {describe(x)}; use a larger batch, "
+            "or training=False",
+            op="batch_norm",
         )
 
 

@@ -92,7 +92,10 @@ ELEMENT = RowFn("element", ("input",), (), _itself)
 def named_shape(op: Op, input: Spec, target: Spec, *, dim: int, ignore: int, reduction: str) -> tuple[int, ...]:
     """Return the shape of the result: one value per row, or a single value for all rows."""
     if target.shape != (*input.shape[:dim], *input.shape[dim + 1 :]):
-        raise ShapeError(f"{op.label}: {target!r} must have the shape of {input!r} without the class dim {dim}")
+        raise ShapeError(
+            f"{op.label}: target must have the shape of input {input!r} without the class dim {dim}, got {target!r}; "
+            "pass one class index per row"
+        )
     return target.shape if reduction == "none" else ()
 
 

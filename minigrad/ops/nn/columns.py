@@ -24,7 +24,9 @@ Two = tuple[int, int]
 def im2col(input: Tensor, kernel_size: Ints, dilation: Ints = 1, padding: Ints = 0, stride: Ints = 1) -> Tensor:
     """Return the windows of images (N, C, H, W) as columns (N, C*kernel, windows), for `nn.functional.unfold`."""
     if input.ndim not in (3, 4):
-        raise ShapeError(f"unfold: expected (N, C, H, W) or (C, H, W), got {describe(input)}", op="unfold")
+        raise ShapeError(
+            f"unfold: expected (N, C, H, W) or (C, H, W), got {describe(input)}; add dims with unsqueeze", op="unfold"
+        )
     size, step, margin, stride = pairs("unfold", kernel_size, dilation, padding, stride)
     (*front, c), counts = input.shape[:-2], counts_of("unfold", input.shape[-2:], size, step, margin, stride)
     x = constant_pad_nd(input, (margin[1], margin[1], margin[0], margin[0])) if any(margin) else input
@@ -134,7 +136,9 @@ def fold(
 def pairs(name: str, *values: tuple[int, ...]) -> Any:
     """Return each value as a pair, for the height and the width.  Raises ArgumentError for more than two values."""
     if wrong := [value for value in values if len(value) not in (1, 2)]:
-        raise ArgumentError(f"{name}: expected one value or two, got {wrong[0]}", op=name)
+        raise ArgumentError(
+            f"{name}: expected one value or two, got {wrong[0]}; pass an int or a pair (height, width)", op=name
+        )
     return [value * (3 - len(value)) for value in values]
 
 
@@ -144,8 +148,18 @@ def counts_of(name: str, image: Any, size: Any, step: Any, margin: Any, stride: 
     Raises ArgumentError for invalid sizes and strides, ShapeError if a window does not fit into the image.
     """
     if min(*size, *step, *stride) < 1 or min(margin) < 0:
-        raise ArgumentError(f"{name}: kernel_size, dilation and stride must be positive, padding 0 or more", op=name)
+        raise ArgumentError(
+            f"{name}: kernel_size, dilation and stride must be positive, and padding 0 or more, got {size}, {step}, "
+            f"{stride} and {margin}; change the wrong argument",
+            op=name,
+        )
     counts = [(image[d] + 2 * margin[d] - step[d] * (size[d] - 1) - 1) // stride[d] + 1 for d in (0, 1)]
     if min(counts) < 1:
-        raise ShapeError(f"{name}: windows of {size} do not fit into images of {tuple(image)}", op=name)
+        cover = tuple([step[d] * (size[d] - 1) + 1 for d in (0, 1)])
+        padded = tuple([image[d] + 2 * margin[d] for d in (0, 1)])
+        raise ShapeError(
+            f"{name}: windows of kernel_size {size} with dilation {step} cover {cover} pixels, but the padded image "
+            f"has {padded}; reduce kernel_size or dilation, or increase padding",
+            op=name,
+        )
     return counts

@@ -250,7 +250,9 @@ def per_dim(name: str, what: str, value: Any, dims: int, least: int) -> Ints:
     whole = all(isinstance(v, (int, np.integer)) and not isinstance(v, bool) for v in values)
     if len(values) != dims or not whole or any(int(v) < least for v in values):
         raise ArgumentError(
-            f"{name}: {what} must be an int of at least {least}, or {dims} such ints, got {describe(value)}", op=name
+            f"{name}: {what} must be an int of at least {least}, or {dims} such ints, got {describe(value)}; pass "
+            f"{what}={least}, for example",
+            op=name,
         )
     return tuple(int(v) for v in values)
 
@@ -266,21 +268,23 @@ def _check_dims(name: str, dims: int, x: Tensor, weight: Tensor) -> None:
         )
     if x.ndim not in (dims + 1, dims + 2) or weight.ndim != dims + 2:
         raise ShapeError(
-            f"{name}: expected an input of {dims + 1} or {dims + 2} dims and a weight of {dims + 2}, got "
-            f"{describe(x)} and {describe(weight)}",
+            f"{name}: expected an input of {dims + 1} or {dims + 2} dims and a weight of {dims + 2}, got {describe(x)} "
+            f"and {describe(weight)}; add the missing dims with unsqueeze",
             op=name,
         )
     if 0 in weight.shape or 0 in x.shape[-dims:]:
         raise ShapeError(
-            f"{name}: no size of the weight {describe(weight)} and no spatial size of {describe(x)} may be 0", op=name
+            f"{name}: the sizes of the weight and the spatial sizes of the input must be at least 1, got weight "
+            f"{describe(weight)} and input {describe(x)}; pass tensors without empty dims",
+            op=name,
         )
 
 
 def _check_bias(name: str, bias: Tensor | None, channels: int, weight: Tensor) -> None:
     if bias is not None and bias.shape != (channels,):
         raise ShapeError(
-            f"{name}: the bias {describe(bias)} must have shape ({channels},), an element for each output channel of "
-            f"the weight {describe(weight)}",
+            f"{name}: bias must have shape ({channels},), one element per output channel of the weight "
+            f"{describe(weight)}, got {describe(bias)}; pass a bias of this shape",
             op=name,
         )
 
@@ -305,7 +309,8 @@ def _conv(
     if any(n + p < r for n, p, r in zip(sizes, total, reach, strict=True)):
         raise ShapeError(
             f"{name}: the weight {describe(weight)} with dilation {spread} covers {reach} elements, but the padded "
-            f"input {describe(x)} has only {tuple(n + p for n, p in zip(sizes, total, strict=True))}",
+            f"input {describe(x)} has only {tuple(n + p for n, p in zip(sizes, total, strict=True))}; increase padding "
+            "or use a smaller kernel",
             op=name, lhs=x.shape, rhs=weight.shape,
         )  # fmt: skip
     size = tuple((n + p - r) // s + 1 for n, p, r, s in zip(sizes, total, reach, steps, strict=True))
@@ -321,11 +326,15 @@ def _padding(name: str, padding: Any, dims: int, stride: Ints, dilation: Ints, t
         return (0,) * dims, (0,) * dims
     if padding == "same":
         if any(s != 1 for s in stride):
-            raise ArgumentError(f"{name}: padding='same' requires stride 1, got {stride}", op=name)
+            raise ArgumentError(
+                f"{name}: padding='same' requires stride 1, got {stride}; pass stride=1 or an int for padding", op=name
+            )
         total = tuple(d * (k - 1) for d, k in zip(dilation, taps, strict=True))
         return tuple(t // 2 for t in total), total
     if isinstance(padding, str):
-        raise ArgumentError(f"{name}: padding must be ints, 'valid' or 'same', got {padding!r}", op=name)
+        raise ArgumentError(
+            f"{name}: padding must be ints, 'valid' or 'same', got {padding!r}; pass padding=0, for example", op=name
+        )
     before = per_dim(name, "padding", padding, dims, 0)
     return before, tuple(2 * p for p in before)
 
@@ -340,13 +349,15 @@ def _transposed(
     _check_dims(name, dims, x, weight)
     if any(m >= max(s, d) for m, s, d in zip(more, steps, spread, strict=True)):
         raise ArgumentError(
-            f"{name}: output_padding {more} must be less than stride {steps} or dilation {spread} along each dim",
+            f"{name}: output_padding {more} must be less than stride {steps} or dilation {spread} along each dim; "
+            "reduce output_padding",
             op=name,
         )
     if x.shape[-dims - 1] != weight.shape[0] or weight.shape[0] % groups:
         raise ShapeError(
             f"{name}: the first dim of the weight {describe(weight)} must be {x.shape[-dims - 1]}, the number of "
-            f"channels of the input {describe(x)}, and a multiple of groups={groups}",
+            f"channels of the input {describe(x)}, and a multiple of groups={groups}; pass a weight of shape "
+            "(in_channels, out_channels / groups, *kernel)",
             op=name, lhs=x.shape, rhs=weight.shape,
         )  # fmt: skip
     _check_bias(name, bias, weight.shape[1] * groups, weight)
@@ -354,7 +365,8 @@ def _transposed(
     size = tuple((n - 1) * s - 2 * p + d * (k - 1) + m + 1 for n, k, s, p, m, d in parts)
     if any(n < 1 for n in size):
         raise ShapeError(
-            f"{name}: {describe(x)} with a weight {describe(weight)} and padding {before} results in the size {size}",
+            f"{name}: the result must have a spatial size of at least 1, got size {size} for {describe(x)}, a weight "
+            f"{describe(weight)} and padding {before}; reduce padding",
             op=name, lhs=x.shape, rhs=weight.shape,
         )  # fmt: skip
     output = x if x.ndim == dims + 2 else x.unsqueeze(0)

@@ -108,7 +108,11 @@ def expect_sequences(logs: Tensor, targets: Tensor, steps: Any, lengths: Any, bl
     """
     shown = f"got {describe(logs)} and targets {describe(targets)}"
     if logs.ndim != 3 or not logs.shape[0] or not logs.dtype.is_float or not targets.dtype.is_int:
-        raise ShapeError(f"ctc_loss: expected floats (T, N, C), T > 0, and integers, {shown}", op="ctc_loss")
+        raise ShapeError(
+            f"ctc_loss: expected floats (T, N, C), T > 0, and integers, {shown}; convert log_probs with .float() and "
+            "targets with .long()",
+            op="ctc_loss",
+        )
     longest, n, classes = logs.shape
     steps, lengths = (np.array(values_of(x), np.int64).reshape(-1) for x in (steps, lengths))
     flat, starts = host_array(targets), np.cumsum(lengths) - lengths
@@ -121,13 +125,16 @@ def expect_sequences(logs: Tensor, targets: Tensor, steps: Any, lengths: Any, bl
     wrong = len(steps) != n or len(lengths) != n or len(rows) != n or rows.ndim != 2
     if wrong or (steps > longest).any() or (lengths > rows.shape[1]).any() or min(*steps, *lengths) < 0:
         raise ShapeError(
-            f"ctc_loss: {n} input_lengths of 0 to {longest} and target_lengths that fit are needed, {shown}, "
-            f"{steps.tolist()} and {lengths.tolist()}", op="ctc_loss",
+            f"ctc_loss: expected {n} input_lengths from 0 to {longest}, and {n} target_lengths of 0 or more that "
+            f"targets can contain, {shown}, {steps.tolist()} and {lengths.tolist()}; pass one length per sequence",
+            op="ctc_loss",
         )  # fmt: skip
     rows = np.where(np.arange(rows.shape[1]) < lengths[:, None], rows, blank)
     if rows.size and not 0 <= min(rows.min(), blank) <= max(rows.max(), blank) < classes:
         raise ArgumentError(
-            f"ctc_loss: labels and the blank {blank} must be 0 to {classes - 1}, {shown}", op="ctc_loss"
+            f"ctc_loss: labels and the blank {blank} must be 0 to {classes - 1}, {shown}; pass another blank, or "
+            "log_probs with more classes",
+            op="ctc_loss",
         )
     return steps, lengths, rows
 

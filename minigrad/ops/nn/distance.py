@@ -105,10 +105,11 @@ def triplets(
 ) -> Tensor:  # fmt: skip
     """Return max(0, d(anchor, positive) - d(anchor, negative) + margin) for each triplet and a distance function d."""
     if margin <= 0:
-        raise ArgumentError(f"{name}: margin must be greater than 0, got {margin}", op=name)
+        raise ArgumentError(f"{name}: margin must be greater than 0, got {margin}; pass margin=1.0", op=name)
     if not anchor.ndim == positive.ndim == negative.ndim:
         raise ShapeError(
-            f"{name}: {', '.join(map(describe, (anchor, positive, negative)))} must have the same number of dims",
+            f"{name}: anchor, positive and negative must have the same number of dims, got "
+            f"{', '.join(map(describe, (anchor, positive, negative)))}; insert dims with unsqueeze",
             op=name,
         )
     apart = distance(anchor, negative)

@@ -41,7 +41,10 @@ def dropout(input: Tensor, p: Scalar = 0.5, training: Flag = True, inplace: Flag
 def dropout1d(input: Tensor, p: Scalar = 0.5, training: Flag = True, inplace: Flag = False) -> Tensor:
     """Apply `dropout` to whole channels of signals (N, C, L) or (C, L)."""
     if input.ndim not in (2, 3):
-        raise ShapeError(f"dropout1d: expected 2 or 3 dims, got {describe(input)}", op="dropout1d")
+        raise ShapeError(
+            f"dropout1d: expected 2 or 3 dims, got {describe(input)}; use dropout for other numbers of dims",
+            op="dropout1d",
+        )
     return dropped("dropout1d", input, channels(input, input.ndim - 1), p, training, inplace)
 
 
@@ -82,7 +85,7 @@ def channels(x: Tensor, count: int) -> tuple[int, ...]:
 def expect_share(name: str, p: float) -> None:
     """Raise ArgumentError unless p is a probability, from 0 to 1."""
     if not 0.0 <= p <= 1.0:
-        raise ArgumentError(f"{name}: p must be a probability, 0 to 1, got {p}", op=name)
+        raise ArgumentError(f"{name}: p must be a probability from 0 to 1, got {p}; pass p=0.5, for example", op=name)
 
 
 def dropped(
@@ -96,7 +99,10 @@ def dropped(
     if not training or p == 0.0 or not x.numel():
         return x
     if len(shape) > x.ndim:
-        raise ShapeError(f"{name}: {describe(x)} must have at least {len(shape)} dims", op=name)
+        raise ShapeError(
+            f"{name}: input must have at least {len(shape)} dims, got {describe(x)}; insert dims with unsqueeze",
+            op=name,
+        )
     if not x.dtype.is_float:
         raise DTypeError(f"{name}: {describe(x)} needs a floating dtype; convert with .to(mg.float32)", op=name)
     kept = cast(rand(shape, dtype=float32, device=x.device) >= p, dtype=x.dtype)
@@ -119,7 +125,10 @@ def gumbel_softmax(logits: Tensor, tau: Scalar = 1, hard: Flag = False, eps: Sca
     dim: the dim of the classes.  eps: has no effect.
     """
     if not logits.dtype.is_float:
-        raise DTypeError(f"gumbel_softmax: {describe(logits)} needs a floating dtype", op="gumbel_softmax")
+        raise DTypeError(
+            f"gumbel_softmax: logits must have a floating dtype, got {describe(logits)}; convert them with .float()",
+            op="gumbel_softmax",
+        )
     # The logarithms would be infinite at 0 and 1.
     uniform = clamp(rand(logits.shape, dtype=float32, device=logits.device), 2.0**-25)
     noise = -(-uniform.log()).log()

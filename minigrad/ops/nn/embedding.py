@@ -93,9 +93,15 @@ def embedding(
     Raises IndexOutOfRange for a row that does not exist, ArgumentError for sparse=True.
     """
     if weight.ndim != 2:
-        raise ShapeError(f"embedding: the table of rows must have 2 dims, got {describe(weight)}", op="embedding")
+        raise ShapeError(
+            f"embedding: weight must have 2 dims (num_embeddings, embedding_dim), got {describe(weight)}; reshape it",
+            op="embedding",
+        )
     if not input.dtype.is_int:
-        raise DTypeError(f"embedding: row indices need an integer dtype, got {describe(input)}", op="embedding")
+        raise DTypeError(
+            f"embedding: input must have an integer dtype, got {describe(input)}; convert it with .long()",
+            op="embedding",
+        )
     if sparse:
         raise ArgumentError(
             f"embedding: sparse=True is not offered, the gradient of {describe(weight)} is dense; leave it out",
@@ -131,12 +137,19 @@ def one_hot(tensor: Tensor, num_classes: Int = -1) -> Tensor:
             f"one_hot: the classes must be ints, got {describe(tensor)}; convert them with .long()", op="one_hot"
         )
     if num_classes < 1 and (num_classes != -1 or not tensor.numel()):
-        raise ArgumentError(f"one_hot: num_classes={num_classes} of {describe(tensor)} must be positive", op="one_hot")
+        raise ArgumentError(
+            f"one_hot: num_classes must be positive, or -1 for a tensor with elements, got {num_classes} for "
+            f"{describe(tensor)}; pass the number of classes",
+            op="one_hot",
+        )
     if num_classes == -1 or (tensor.numel() and not isinstance(tensor, Tracer)):
         low, high = (int(end) for end in aminmax(tensor))
         num_classes = high + 1 if num_classes == -1 else num_classes
         if low < 0 or high >= num_classes:
-            raise IndexOutOfRange(f"one_hot: classes must be from 0 to below {num_classes}, got {low} to {high}")
+            raise IndexOutOfRange(
+                f"one_hot: classes must be from 0 to {num_classes - 1}, got {low} to {high}; correct the classes or "
+                "pass a larger num_classes"
+            )
     # Uint64 cannot be compared with the signed integers of arange.
     classes = tensor.long() if tensor.dtype is uint64 else tensor
     return cast(eq(unsqueeze(classes, -1), arange(num_classes, device=tensor.device)), dtype=int64)
@@ -173,7 +186,11 @@ def _shrink(weight: Tensor, rows: Tensor, max_norm: Any, norm_type: Any) -> None
     """Scale the rows that are read down to max_norm, in place.  All checks run before the first write."""
     expect_numbers("embedding", max_norm=max_norm, norm_type=norm_type)
     if not weight.dtype.is_float:
-        raise DTypeError(f"embedding: max_norm needs a table of floats, got {describe(weight)}", op="embedding")
+        raise DTypeError(
+            f"embedding: with max_norm, weight must have a floating dtype, got {describe(weight)}; convert it with "
+            ".float()",
+            op="embedding",
+        )
     n = weight.shape[0]
     named = np.unique(host_array(rows).astype(np.int64))
     wrong = named[(named < -n) | (named >= n)]

@@ -94,13 +94,19 @@ def pooled(
     """Return the largest elements of windows whose positions follow from `samples`, and their positions in a plane."""
     expect_tensors(name, x)
     if x.ndim not in (dims + 1, dims + 2):
-        raise ShapeError(f"{name}: expected {dims + 1} or {dims + 2} dims, got {describe(x)}", op=name)
+        raise ShapeError(
+            f"{name}: expected {dims + 1} or {dims + 2} dims, got {describe(x)}; add dims with unsqueeze", op=name
+        )
     if not x.dtype.is_float:
         raise DTypeError(f"{name}: got {describe(x)}; expected floats", op=name)
     image, front = x.shape[-dims:], x.shape[:-dims]
     taps, sizes = per_dim(name, "kernel_size", kernel, dims, 1), sizes_of(name, dims, image, size, ratio)
     if any(m + k - 1 > n for n, m, k in zip(image, sizes, taps, strict=True)):
-        raise ShapeError(f"{name}: {sizes} windows of size {taps} do not fit into {describe(x)}", op=name)
+        raise ShapeError(
+            f"{name}: {sizes} windows of kernel_size {taps} must fit into the input, got {describe(x)}; reduce "
+            "output_size or kernel_size",
+            op=name,
+        )
     planes, channels = prod(front), (1, *front)[-2:]
     if samples is None:
         samples = rand(*channels, dims, dtype=x.dtype, device=x.device)
@@ -140,11 +146,18 @@ def sizes_of(name: str, dims: int, image: tuple[int, ...], size: Any, ratio: Any
         return per_dim(name, "output_size", size, dims, 1)
     ratios = tuple(ratio) if isinstance(ratio, (tuple, list)) else (ratio,) * dims
     if len(ratios) != dims or not all(0 < r < 1 for r in ratios):
-        raise ArgumentError(f"{name}: output_ratio must be {dims} floats between 0 and 1, got {ratio!r}", op=name)
+        raise ArgumentError(
+            f"{name}: output_ratio must be {dims} floats between 0 and 1, got {ratio!r}; pass output_ratio=0.5, for "
+            "example",
+            op=name,
+        )
     return tuple([max(int(n * r), 0) for n, r in zip(image, ratios, strict=True)])
 
 
 def expect_samples(name: str, x: Tensor, samples: Any, shape: tuple[int, ...]) -> None:
     """Raise ShapeError unless the samples have the dtype of x and the given shape."""
     if not isinstance(samples, Tensor) or samples.shape != shape or samples.dtype is not x.dtype:
-        raise ShapeError(f"{name}: _random_samples must be {x.dtype}{shape} for {describe(x)}, got {describe(samples)}")
+        raise ShapeError(
+            f"{name}: _random_samples must be {x.dtype}{shape} for {describe(x)}, got {describe(samples)}; pass "
+            f"mg.rand({shape}, dtype=mg.{x.dtype}), for example"
+        )

@@ -97,7 +97,9 @@ def affine_grid(theta: Tensor, size: Shape, align_corners: bool | None = None) -
     """
     dims = len(size) - 2
     if not theta.dtype.is_float:
-        raise DTypeError(f"affine_grid: expected floats, got {describe(theta)}", op="affine_grid")
+        raise DTypeError(
+            f"affine_grid: expected floats, got {describe(theta)}; convert it with .float()", op="affine_grid"
+        )
     if dims not in (2, 3) or theta.shape != (size[0], dims, dims + 1) or min(size) < 1:
         raise ShapeError(
             f"affine_grid: expected theta (N, 2, 3) with size (N, C, H, W), or (N, 3, 4) with (N, C, D, H, W), got "
@@ -123,7 +125,10 @@ def grid_sampler(
     padding_mode: 0 for "zeros", 1 for "border", 2 for "reflection".
     """
     if interpolation_mode not in range(3) or padding_mode not in range(3):
-        raise ArgumentError(f"grid_sampler: modes must be 0, 1 or 2, got {interpolation_mode} and {padding_mode}")
+        raise ArgumentError(
+            f"grid_sampler: interpolation_mode and padding_mode must be 0, 1 or 2, got {interpolation_mode} and "
+            f"{padding_mode}; pass 0 for both, for example"
+        )
     return grid_sample(input, grid, MODES[interpolation_mode], PADDINGS[padding_mode], align_corners)
 
 
@@ -149,14 +154,22 @@ def expect_grid(x: Tensor, grid: Tensor, mode: str, padding_mode: str) -> None:
     if mode not in MODES or padding_mode not in PADDINGS or (mode == "bicubic" and x.ndim != 4):
         raise ArgumentError(
             f"grid_sample: mode must be one of {MODES}, 'bicubic' with 4 dims, and padding_mode of {PADDINGS}, got "
-            f"{mode!r}, {padding_mode!r} and {describe(x)}", op="grid_sample",
+            f"{mode!r}, {padding_mode!r} and {describe(x)}; pass mode='bilinear', padding_mode='zeros', for example",
+            op="grid_sample",
         )  # fmt: skip
     if x.ndim not in (4, 5) or grid.ndim != x.ndim or grid.shape[0] != x.shape[0] or grid.shape[-1] != x.ndim - 2:
-        raise ShapeError(f"grid_sample: expected (N, C, H, W) and (N, ..., 2), or a dim more, {shown}")
+        raise ShapeError(
+            f"grid_sample: expected (N, C, H, W) and (N, ..., 2), or a dim more, {shown}; add dims with unsqueeze"
+        )
     if not x.dtype.is_float or grid.dtype is not x.dtype:
-        raise DTypeError(f"grid_sample: expected floats of the same dtype, {shown}", op="grid_sample")
+        raise DTypeError(
+            f"grid_sample: expected floats of the same dtype, {shown}; convert one with .to(dtype)", op="grid_sample"
+        )
     if 0 in x.shape[2:]:
-        raise ShapeError(f"grid_sample: an image without pixels cannot be read, {shown}", op="grid_sample")
+        raise ShapeError(
+            f"grid_sample: the input must have at least one pixel, {shown}; pass an image that is not empty",
+            op="grid_sample",
+        )
 
 
 # ---- pixels around a position ----------------------------------------------------------------------------------------

@@ -46,12 +46,17 @@ def group_norm(
     n, channels, *sizes = input.shape
     if num_groups == 0 or channels % num_groups:
         raise ArgumentError(
-            f"group_norm: the {channels} channels of {describe(input)} must be a multiple of {num_groups} groups",
+            f"group_norm: the number of channels must be a multiple of num_groups, got {channels} channels in "
+            f"{describe(input)} and {num_groups} groups; pass num_groups=1, for example",
             op="group_norm",
         )
     size = channels // num_groups * prod(sizes)
     if n * size == 1:
-        raise ShapeError(f"group_norm: expected more than 1 value per group, got {describe(input)}", op="group_norm")
+        raise ShapeError(
+            f"group_norm: expected more than 1 value per group, got {describe(input)}; pass a smaller num_groups or "
+            "larger images",
+            op="group_norm",
+        )
     x = wide(input)
     lines = channel_line(weight, 1.0, x), channel_line(bias, 0.0, x)
     return normalized_groups(x, *lines, groups=num_groups, eps=eps).to(input.dtype)
@@ -96,7 +101,8 @@ def local_response_norm(
     """
     if input.ndim < 3 or not size:
         raise ShapeError(
-            f"local_response_norm: expected 3 dims or more and size > 0, got {describe(input)} and {size}",
+            f"local_response_norm: expected 3 dims or more and size > 0, got {describe(input)} and {size}; pass "
+            "size=5, for example",
             op="local_response_norm",
         )
     if not input.numel():
@@ -113,7 +119,15 @@ def expect_channels(name: str, x: Tensor, *params: Tensor | None) -> None:
     if wrong is not None:
         raise DTypeError(f"{name}: {describe(wrong)} needs a floating dtype; convert with .to(mg.float32)", op=name)
     if x.ndim < 2:
-        raise ShapeError(f"{name}: expected at least 2 dims (batch, channels, ...), got {describe(x)}", op=name)
+        raise ShapeError(
+            f"{name}: expected at least 2 dims (batch, channels, ...), got {describe(x)}; add the batch dim with "
+            "unsqueeze(0)",
+            op=name,
+        )
     for p in params:
         if p is not None and p.shape != (x.shape[1],):
-            raise ShapeError(f"{name}: {describe(p)} must have an element for each channel of {describe(x)}", op=name)
+            raise ShapeError(
+                f"{name}: weight and bias must have one element per channel of {describe(x)}, got {describe(p)}; pass "
+                "a tensor of this length",
+                op=name,
+            )

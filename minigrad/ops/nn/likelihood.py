@@ -99,7 +99,11 @@ def normal_of(input, target, var):
 def expect_one_shape(name: str, input: Tensor, target: Tensor) -> None:
     """Raise ShapeError unless input and target have the same shape."""
     if input.shape != target.shape:
-        raise ShapeError(f"{name}: {describe(input)} and {describe(target)} must have the same shape", op=name)
+        raise ShapeError(
+            f"{name}: input and target must have the same shape, got {describe(input)} and {describe(target)}; reshape "
+            "one of them",
+            op=name,
+        )
 
 
 @composed(method=False, out=False)
@@ -189,8 +193,8 @@ def gaussian_nll_loss(
         var.ndim != input.ndim or [m for m, n in zip(var.shape, input.shape) if m != n] != [1]
     ):
         raise ShapeError(
-            f"gaussian_nll_loss: var {describe(var)} must have the shape of {describe(input)}, or one element for "
-            f"each row of it", op="gaussian_nll_loss",
+            f"gaussian_nll_loss: var must have the shape of input {describe(input)}, or one element per row of input, "
+            f"got {describe(var)}; reshape var", op="gaussian_nll_loss",
         )  # fmt: skip
     loss = normal_of(input, target, at_least(var, eps))
     return joined(loss + 0.5 * math.log(2 * math.pi) if full else loss, reduction)

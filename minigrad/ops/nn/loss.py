@@ -176,7 +176,11 @@ def alike(name: str, tensors: list[Tensor]) -> list[Tensor]:
 def weighted(loss: Tensor, weight: Tensor, reduction: str, kind: str, name: str) -> Tensor:
     """Return the losses of elements times their weights, after the reduction; kind: see `weight` of `loss`."""
     if weight.shape != loss.shape:
-        raise ShapeError(f"{name}: the weight {describe(weight)} must have the shape of {describe(loss)}", op=name)
+        raise ShapeError(
+            f"{name}: weight must have the shape of the loss {describe(loss)}, got {describe(weight)}; expand the "
+            "weight",
+            op=name,
+        )
     loss = loss * weight
     return weighted_mean(loss, weight) if reduction == "mean" and kind == "share" else joined(loss, reduction)
 
@@ -195,7 +199,11 @@ def named_reduction(name: str, reduction: str, size_average: bool | None = None,
         warn(f"{name}: reduction='elementwise_mean' is the old name of 'mean'; write reduction='mean'")
         reduction = "mean"
     if reduction not in REDUCTIONS:
-        raise ArgumentError(f"{name}: reduction must be one of {', '.join(REDUCTIONS)}, got {reduction!r}", op=name)
+        raise ArgumentError(
+            f"{name}: reduction must be one of {', '.join(REDUCTIONS)}, got {reduction!r}; pass reduction='mean', for "
+            "example",
+            op=name,
+        )
     if size_average is None and reduce is None:
         return reduction
     mean = size_average is None or size_average

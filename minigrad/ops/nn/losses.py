@@ -141,7 +141,8 @@ def cross_entropy(
     ignore = as_int(ignore_index, "ignore_index", "cross_entropy")
     if not isinstance(label_smoothing, (int, float)) or not 0.0 <= label_smoothing <= 1.0:
         raise ArgumentError(
-            f"cross_entropy: label_smoothing must be a number of 0 to 1, got {describe(label_smoothing)}",
+            f"cross_entropy: label_smoothing must be a number from 0 to 1, got {describe(label_smoothing)}; pass "
+            "label_smoothing=0.1, for example",
             op="cross_entropy",
         )
     smooth = float(label_smoothing)
@@ -194,21 +195,32 @@ def nll_loss(
 def _expect_loss(name: str, x: Tensor, weight: Tensor | None) -> tuple[Tensor, int]:
     """Run the checks that both losses share, and return x and its class dim."""
     if x.ndim == 0:
-        raise ShapeError(f"{name}: {describe(x)} has no dim for the classes", op=name)
+        raise ShapeError(
+            f"{name}: input must have a dim for the classes, got {describe(x)}; pass (N, C) or (C,)", op=name
+        )
     if not x.dtype.is_float:
         raise DTypeError(f"{name}: {describe(x)} needs a floating dtype; convert with .to(mg.float32)", op=name)
     dim = 0 if x.ndim == 1 else 1
     if weight is not None and weight.shape != (x.shape[dim],):
-        raise ShapeError(f"{name}: {describe(weight)} must have one entry for each class of {describe(x)}", op=name)
+        raise ShapeError(
+            f"{name}: weight must have one element per class of {describe(x)}, got {describe(weight)}; pass one weight "
+            "per class",
+            op=name,
+        )
     return x, dim
 
 
 def _expect_classes(name: str, x: Tensor, target: Tensor, dim: int) -> None:
     if not target.dtype.is_int:
-        raise DTypeError(f"{name}: class indices need an integer dtype, got {describe(target)} for {describe(x)}")
+        raise DTypeError(
+            f"{name}: class indices must have an integer dtype, got {describe(target)} for {describe(x)}; convert "
+            "target with .long()"
+        )
     if target.shape != (*x.shape[:dim], *x.shape[dim + 1 :]):
         raise ShapeError(
-            f"{name}: {describe(target)} must have the shape of {describe(x)} without the class dim {dim}", op=name
+            f"{name}: target must have the shape of input {describe(x)} without the class dim {dim}, got "
+            f"{describe(target)}; pass one class index per row",
+            op=name,
         )
 
 

@@ -31,7 +31,7 @@ def multi_margin_loss(
     name = "multi_margin_loss"
     reduction = named_reduction(name, reduction, size_average, reduce)
     if p not in (1, 2):
-        raise ArgumentError(f"{name}: p must be 1 or 2, got {p}", op=name)
+        raise ArgumentError(f"{name}: p must be 1 or 2, got {p}; pass p=1", op=name)
     shape = target.shape
     rows, target = expect_rows(name, input, target, input.shape[:-1])
     check_classes(name, target, rows.shape[1])
@@ -84,6 +84,10 @@ def expect_rows(name: str, x: Tensor, target: Tensor, shape: tuple[int, ...]) ->
     if x.ndim > 2 or (target.shape != shape and (shape, target.shape) != ((), (1,))):
         raise ShapeError(f"{name}: {describe(x)} needs 2 dims at most, and target {describe(target)} {shape}", op=name)
     if not x.dtype.is_float or not target.dtype.is_int:
-        raise DTypeError(f"{name}: expected floats and class indices, got {describe(x)}, {describe(target)}", op=name)
+        raise DTypeError(
+            f"{name}: expected floats and class indices, got {describe(x)}, {describe(target)}; convert input with "
+            ".float() and target with .long()",
+            op=name,
+        )
     rows = x if x.ndim == 2 else x.reshape(1, x.numel())
     return rows, target.reshape(target.numel()).to(int64)

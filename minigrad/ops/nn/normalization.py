@@ -157,10 +157,18 @@ def _flat_rows(name: str, x: Tensor, normalized_shape: Sequence[int] | int, *par
     sizes = normalized_shape if isinstance(normalized_shape, (tuple, list)) else (normalized_shape,)
     shape = as_shape(tuple(sizes), name)
     if not shape or x.shape[x.ndim - len(shape) :] != shape or len(shape) > x.ndim:
-        raise ShapeError(f"{name}: the last dims of {describe(x)} must be the normalized_shape {shape}", op=name)
+        raise ShapeError(
+            f"{name}: the last dims of the input must be normalized_shape {shape}, got {describe(x)}; pass the sizes "
+            "of these dims as normalized_shape",
+            op=name,
+        )
     for p in params:
         if p is not None and p.shape != shape:
-            raise ShapeError(f"{name}: {describe(p)} must have the normalized_shape {shape} of {describe(x)}", op=name)
+            raise ShapeError(
+                f"{name}: weight and bias must have the normalized_shape {shape} of {describe(x)}, got {describe(p)}; "
+                "pass a tensor of this shape",
+                op=name,
+            )
     return x if len(shape) == 1 else x.reshape(*x.shape[: x.ndim - len(shape)], math.prod(shape))
 
 

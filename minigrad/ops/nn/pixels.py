@@ -22,7 +22,10 @@ def pixel_shuffle(input: Tensor, upscale_factor: Int) -> Tensor:
     r = upscale_factor
     front, channels, height, width = image("pixel_shuffle", input, r)
     if channels % (r * r):
-        raise ShapeError(f"pixel_shuffle: the number of channels must be a multiple of {r}**2, got {describe(input)}")
+        raise ShapeError(
+            f"pixel_shuffle: the number of channels must be a multiple of {r}**2, got {describe(input)}; change "
+            "upscale_factor or the channels"
+        )
     k, c = len(front), channels // (r * r)
     squares = reshape(input, (*front, c, r, r, height, width))
     order = (*range(k), k, k + 3, k + 1, k + 4, k + 2)
@@ -38,7 +41,10 @@ def pixel_unshuffle(input: Tensor, downscale_factor: Int) -> Tensor:
     r = downscale_factor
     front, c, height, width = image("pixel_unshuffle", input, r)
     if height % r or width % r:
-        raise ShapeError(f"pixel_unshuffle: height and width must be multiples of {r}, got {describe(input)}")
+        raise ShapeError(
+            f"pixel_unshuffle: height and width must be multiples of {r}, got {describe(input)}; change "
+            "downscale_factor or pad the image"
+        )
     k, h, w = len(front), height // r, width // r
     squares = reshape(input, (*front, c, h, r, w, r))
     order = (*range(k), k, k + 2, k + 4, k + 1, k + 3)
@@ -50,7 +56,8 @@ def channel_shuffle(input: Tensor, groups: Int) -> Tensor:
     """Return images (N, C, ...) with permuted channels: the first channel of each group, then the second, and so on."""
     if input.ndim < 3 or groups < 1 or input.shape[1] % groups:
         raise ShapeError(
-            f"channel_shuffle: the number of channels must be a multiple of {groups}, got {describe(input)}"
+            f"channel_shuffle: the number of channels must be a multiple of {groups}, got {describe(input)}; change "
+            "groups"
         )
     n, c, *rest = input.shape
     grouped = reshape(input, (n, groups, c // groups, *rest))
@@ -60,5 +67,8 @@ def channel_shuffle(input: Tensor, groups: Int) -> Tensor:
 def image(name: str, x: Tensor, factor: int) -> tuple[tuple[int, ...], int, int, int]:
     """Return the leading dims of images, and the channels, the height and the width of an image."""
     if x.ndim < 3 or factor < 1:
-        raise ShapeError(f"{name}: expected (..., C, H, W) and a positive factor, got {describe(x)} and {factor}")
+        raise ShapeError(
+            f"{name}: expected (..., C, H, W) and a positive factor, got {describe(x)} and {factor}; add dims with "
+            "unsqueeze, or pass a factor such as 2"
+        )
     return x.shape[:-3], *x.shape[-3:]  # type: ignore[return-value]

@@ -145,15 +145,22 @@ def _check(
     sizes = x.shape[-dims:]
     if x.ndim not in (dims + 1, dims + 2) or 0 in sizes:
         raise ShapeError(
-            f"{name}: expected {dims + 1} or {dims + 2} dims and no spatial size of 0, got {describe(x)}", op=name
+            f"{name}: expected {dims + 1} or {dims + 2} dims and no spatial size of 0, got {describe(x)}; add dims "
+            "with unsqueeze, and check for empty dims",
+            op=name,
         )
     windows, reach, wide = _laid(sizes, taps, steps, pads, spread, bool(ceil_mode), pad_counts, divisor)
     if wide:
         raise ArgumentError(
-            f"{name}: padding {pads} must be at most half of the window, which reaches over {reach}", op=name
+            f"{name}: padding {pads} must be at most half of the window, which reaches over {reach}; reduce padding",
+            op=name,
         )
     if min(windows.size) < 1:
-        raise ShapeError(f"{name}: a window that reaches over {reach} does not fit into {describe(x)}", op=name)
+        raise ShapeError(
+            f"{name}: a window that spans {reach} elements must fit into the input, got {describe(x)}; use a smaller "
+            "kernel_size or dilation",
+            op=name,
+        )
     return windows
 
 
@@ -194,7 +201,11 @@ def avg_pooled(
 ) -> Tensor:  # fmt: skip
     """Return the means of windows, for `avg_pool1d` and similar functions."""
     if divisor is not None and (not hasattr(divisor, "__index__") or divisor == 0):
-        raise ArgumentError(f"{name}: divisor_override must be an int other than 0, got {describe(divisor)}", op=name)
+        raise ArgumentError(
+            f"{name}: divisor_override must be an int other than 0, got {describe(divisor)}; pass None for the size of "
+            "the window",
+            op=name,
+        )
     divided = None if divisor is None else int(divisor)
     windows = _check(name, dims, x, window, stride, padding, 1, ceil_mode, bool(pad_counts), divided)
     image = x if x.ndim == dims + 2 else x.unsqueeze(0)

@@ -74,7 +74,10 @@ GRU, GRU_BACK = parse(_gru, results=4), parse(_gru_back, results=7)
 def _states(op: Op, x: Spec, hidden: Spec, state: Spec, count: int) -> tuple[int, ...]:
     """Return the shape of the state.  Raises ShapeError unless the sums have `count` gates for each of its elements."""
     if x.shape != hidden.shape or x.shape != (*state.shape[:-1], count * state.shape[-1]):
-        raise ShapeError(f"{op.label}: {x!r} and {hidden!r} must have {count} gates for each element of {state!r}")
+        raise ShapeError(
+            f"{op.label}: the gates must have {count} elements for each element of the state {state!r}, got {x!r} and "
+            f"{hidden!r}; compute the gates with weights of {count} times the hidden size"
+        )
     return state.shape
 
 

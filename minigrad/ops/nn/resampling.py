@@ -69,30 +69,40 @@ def read_sizes(
     """
     if mode not in MODES or (antialias and mode not in ("bilinear", "bicubic")):
         what = "antialias=True needs mode 'bilinear' or 'bicubic'" if antialias else f"mode must be one of {MODES}"
-        raise wrong(f"{what}, got {mode!r}")
+        raise wrong(f"{what}, got {mode!r}; pass mode='bilinear' for images, for example")
     if x.ndim != WEIGHTED.get(mode, x.ndim) or x.ndim not in (3, 4, 5):
         need = WEIGHTED.get(mode, "3 to 5")
-        raise ShapeError(f"interpolate: mode={mode!r} needs {need} dims (N, C, ...), got {describe(x)}")
+        raise ShapeError(
+            f"interpolate: mode={mode!r} expects {need} dims (N, C, ...), got {describe(x)}; insert dims with "
+            "unsqueeze, or pass another mode"
+        )
     if align is not None and mode not in WEIGHTED:
         raise wrong(f"align_corners is for {', '.join(WEIGHTED)}; leave it out for mode={mode!r}")
     if mode in WEIGHTED and not x.dtype.is_float:
         raise DTypeError(f"interpolate: mode={mode!r} needs a floating dtype, got {describe(x)}; convert with .float()")
     if (size is None) == (factor is None):
-        raise wrong(f"expected either size or scale_factor, got {'neither' if size is None else 'both'}")
+        raise wrong(
+            f"expected either size or scale_factor, got {'neither' if size is None else 'both'}; pass scale_factor=2, "
+            "for example"
+        )
     if recompute and size is not None:
         raise wrong("recompute_scale_factor=True needs a scale_factor, got size; leave it out")
     values = per_spatial_dim(x, "scale_factor" if size is None else "size", factor if size is None else size)
     scales = None
     if size is None:
         if any(isinstance(each, bool) or not isinstance(each, (int, float, np.number)) for each in values):
-            raise wrong(f"scale_factor must be a number, or one per spatial dim, got {factor!r}")
+            raise wrong(
+                f"scale_factor must be a number, or one per spatial dim, got {factor!r}; pass scale_factor=2, for "
+                "example"
+            )
         scales = [float(each) for each in values]
         sizes = tuple([int(n * scale) if np.isfinite(n * scale) else 0 for n, scale in zip(x.shape[2:], scales)])
     else:
         sizes = tuple([as_int(each, "size", "interpolate") for each in values])
     if min(sizes) < 1 or 0 in x.shape[1:]:
         raise ShapeError(
-            f"interpolate: {describe(x)} at the spatial sizes {sizes}: channels and sizes must be at least 1",
+            f"interpolate: channels and spatial sizes must be at least 1, got {describe(x)} and the result sizes "
+            f"{sizes}; pass a larger size or scale_factor",
             op="interpolate",
         )
     return sizes, None if recompute or mode == "area" else scales
@@ -103,7 +113,9 @@ def per_spatial_dim(x: Tensor, name: str, value: Any) -> Sequence[Any]:
     if not isinstance(value, (tuple, list)):
         return [value] * (x.ndim - 2)
     if len(value) != x.ndim - 2:
-        raise wrong(f"{name} {value!r} must have one value per spatial dim of {describe(x)}")
+        raise wrong(
+            f"{name} must have one value per spatial dim of {describe(x)}, got {value!r}; pass one number for all dims"
+        )
     return value
 
 

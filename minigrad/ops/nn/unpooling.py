@@ -54,7 +54,7 @@ def unpooled(
     if x.ndim not in (dims + 1, dims + 2) or indices.shape != x.shape or not indices.dtype.is_int:
         raise ShapeError(
             f"{name}: expected {dims + 1} or {dims + 2} dims and an integer index for each element, got {describe(x)} "
-            f"and {describe(indices)}", op=name,
+            f"and {describe(indices)}; pass the indices that max_pool returned with return_indices=True", op=name,
         )  # fmt: skip
     taps = per_dim(name, "kernel_size", window, dims, 1)
     steps = taps if stride is None or stride in ((), []) else per_dim(name, "stride", stride, dims, 1)
@@ -64,11 +64,17 @@ def unpooled(
         wanted = per_dim(name, "output_size", tuple(output_size)[-dims:], dims, 1)
         if any(abs(m - n) >= s for m, n, s in zip(wanted, size, steps, strict=True)):
             raise ShapeError(
-                f"{name}: output_size must differ from {size} by less than the stride {steps}, got {wanted}", op=name
+                f"{name}: output_size must differ from {size} by less than the stride {steps}, got {wanted}; pass the "
+                "size of the image that was pooled",
+                op=name,
             )
         size = wanted
     if min(size) < 1:
-        raise ShapeError(f"{name}: {describe(x)} has no elements of windows {taps} with padding {pads}", op=name)
+        raise ShapeError(
+            f"{name}: the result must have a size of at least 1, got size {size} for {describe(x)}, kernel_size {taps} "
+            f"and padding {pads}; reduce padding",
+            op=name,
+        )
     front = x.shape[:-dims]
     rows = [reshape(y, (prod(front), prod(x.shape[-dims:]))) for y in (indices, x)]
     return reshape(scatter(zeros_of((prod(front), prod(size)), x), 1, *rows), (*front, *size))

@@ -129,7 +129,9 @@ def polygamma(n: Int, input: Tensor) -> Tensor:
     Raises ArgumentError for a negative n.
     """
     if n < 0:
-        raise ArgumentError(f"polygamma: n must not be negative, got {n} for {describe(input)}", op="polygamma")
+        raise ArgumentError(
+            f"polygamma: n must not be negative, got {n} for {describe(input)}; pass n=0 for digamma", op="polygamma"
+        )
     if n < 2:
         return trigamma(input) if n else digamma(input)
     return zeta(n + 1.0, input) * float(math.factorial(n) * (-1) ** (n + 1))
@@ -144,7 +146,9 @@ def mvlgamma(input: Tensor, p: Int) -> Tensor:
     Raises ArgumentError if p is not positive.
     """
     if p < 1:
-        raise ArgumentError(f"mvlgamma: p must be positive, got {p} for {describe(input)}", op="mvlgamma")
+        raise ArgumentError(
+            f"mvlgamma: p must be positive, got {p} for {describe(input)}; pass p=1 for lgamma", op="mvlgamma"
+        )
     total = lgamma(input) + p * (p - 1) / 4 * math.log(math.pi)
     for k in range(1, p):
         total = total + lgamma(input - k / 2)

@@ -63,7 +63,7 @@ def scaled(name, other, alpha):
     """Return other * alpha, where alpha is a parameter of the op `name`."""
     if isinstance(alpha, (bool, int, float, np.generic, Tensor)):
         return other * alpha
-    raise ArgumentError(f"{name}: alpha must be a number, got {describe(alpha)}", op=name)
+    raise ArgumentError(f"{name}: alpha must be a number, got {describe(alpha)}; multiply by a tensor with *", op=name)
 
 
 def rounded_div(input, other, mode, out):
@@ -71,7 +71,11 @@ def rounded_div(input, other, mode, out):
     if mode == "floor":
         return Tensor.floor_divide(input, other, out=out)
     if mode != "trunc":
-        raise ArgumentError(f"div: rounding_mode must be None, 'floor' or 'trunc', got {mode!r}", op="div")
+        raise ArgumentError(
+            f"div: rounding_mode must be None, 'floor' or 'trunc', got {mode!r}; pass rounding_mode='floor', for "
+            "example",
+            op="div",
+        )
     quotient = Tensor.floor_divide(input, other)
     if quotient.dtype.is_float:
         return Tensor.div(input, other).trunc(out=out)

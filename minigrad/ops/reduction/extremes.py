@@ -27,7 +27,8 @@ from minigrad.runtime.tensor import Tensor
 def _extreme_shape(op: Op, input: Spec, *, dim: int, keepdim: bool) -> tuple[int, ...]:
     if input.shape[dim] == 0:
         raise ShapeError(
-            f"{op.label}: {input!r} has no element along dim {dim}, so none is the largest or smallest", op=op.label
+            f"{op.label}: input must have an element along dim {dim}, got {input!r}; check that the dim is not empty",
+            op=op.label,
         )
     return (*input.shape[:dim], *((1,) if keepdim else ()), *input.shape[dim + 1 :])
 

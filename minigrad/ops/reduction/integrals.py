@@ -45,13 +45,18 @@ def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim
 def areas(name: str, y: Tensor, x: Tensor | None, dx: Any, dim: int) -> Tensor:
     """Return the area of the trapezoid below each pair of neighbouring samples."""
     if not y.ndim or y.dtype.kind == "bool":
-        raise ShapeError(f"{name}: expected numbers along a dim, got {describe(y)}", op=name)
+        raise ShapeError(
+            f"{name}: expected numbers along a dim, got {describe(y)}; convert bool with .float()", op=name
+        )
     later, before = pair(as_float(name, y), dim)
     if x is None:
         return (later + before) * (dx / 2.0)
     if x.ndim == 1:
         if x.shape[0] != y.shape[dim]:
-            raise ShapeError(f"{name}: {describe(x)} must have one value per element of {describe(y)} along dim {dim}")
+            raise ShapeError(
+                f"{name}: x must have one value per element of {describe(y)} along dim {dim}, got {describe(x)}; pass "
+                "dx for equal distances"
+            )
         x = reshape(x, (x.shape[0], *(1,) * (y.ndim - dim - 1)))
     if x.ndim < y.ndim:
         x = reshape(x, (*(1,) * (y.ndim - x.ndim), *x.shape))
@@ -84,11 +89,14 @@ def gradient(input: Tensor, *, spacing: Any = 1, dim: ViewDims = None, edge_orde
     steps = list(spacing) if isinstance(spacing, (tuple, list)) else [1 if spacing is None else spacing] * len(dims)
     if edge_order not in (1, 2) or len(steps) != len(dims):
         raise ArgumentError(
-            f"gradient: edge_order must be 1 or 2, and spacing one number or one for each of {len(dims)} dims, got "
-            f"{edge_order} and {len(steps)}", op="gradient",
+            f"gradient: edge_order must be 1 or 2, and spacing one value or {len(dims)} values, one per dim, got "
+            f"edge_order={edge_order} and {len(steps)} values; pass spacing=1.0, for example", op="gradient",
         )  # fmt: skip
     if any(input.shape[d] <= edge_order for d in dims):
-        raise ShapeError(f"gradient: {describe(input)} needs {edge_order + 1} elements along dims {dims}")
+        raise ShapeError(
+            f"gradient: input must have at least {edge_order + 1} elements along dims {dims}, got {describe(input)}; "
+            "pass other dims"
+        )
     x = as_float("gradient", input)
     return tuple([differences_along(x, d, step, edge_order) for d, step in zip(dims, steps)])
 
@@ -99,7 +107,10 @@ def differences_along(x: Tensor, dim: int, step: Any, edge_order: int) -> Tensor
     shape = (n - 1, *(1,) * (x.ndim - dim - 1))
     if isinstance(step, Tensor) and step.ndim:
         if step.shape != (n,):
-            raise ShapeError(f"gradient: {describe(step)} must have a value per element of {describe(x)} in dim {dim}")
+            raise ShapeError(
+                f"gradient: spacing must have one value per element of {describe(x)} along dim {dim}, got "
+                f"{describe(step)}; pass a number for equal distances"
+            )
         width: Any = reshape(diff_along(step, 0), shape)
     elif n > 2 and edge_order == 1:
         ends = [narrow(x, dim, k + 1, 1) - narrow(x, dim, k, 1) for k in (0, n - 2)]

@@ -57,14 +57,20 @@ def read_order(x: Tensor, p: Any) -> float:
     if p is None or (isinstance(p, str) and p == "fro"):
         return 2.0
     if isinstance(p, bool) or not isinstance(p, (int, float, np.number)) or math.isnan(p):
-        raise ArgumentError(f"norm: p of {describe(x)} must be a number, 'fro' or 'nuc', got {p!r}", op="norm")
+        raise ArgumentError(
+            f"norm: p of {describe(x)} must be a number, 'fro' or 'nuc', got {p!r}; pass p=2, for example", op="norm"
+        )
     return float(p)
 
 
 def of_order(x: Tensor, order: float, dims: tuple[int, ...], keepdim: bool) -> Tensor:
     """Return the norm of a numeric order; float16 and bfloat16 are computed in float32, if sums are needed."""
     if (math.isinf(order) or order < 0) and any(x.shape[d] == 0 for d in dims):
-        raise ShapeError(f"norm: {describe(x)} has no element along dims {dims}, and p is {order}", op="norm")
+        raise ShapeError(
+            f"norm: with p={order}, input must have an element along dims {dims}, got {describe(x)}; check that the "
+            "dims are not empty",
+            op="norm",
+        )
     if math.isinf(order):
         return (amax if order > 0 else amin)(x.abs(), dims, keepdim)
     short = SHORT_ORDERS.get(order)

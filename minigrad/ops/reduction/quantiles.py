@@ -59,11 +59,21 @@ def at_shares(name: str, x: Tensor, q: Any, dim: int | None, keepdim: bool, how:
     """
     shares = (q if isinstance(q, Tensor) else tensor(q, dtype=x.dtype, device=x.device)).detach()
     if x.dtype.name not in ("float32", "float64") or shares.dtype is not x.dtype:
-        raise DTypeError(f"{name}: expected float32 or float64, for q too, got {describe(x)} and {describe(shares)}")
+        raise DTypeError(
+            f"{name}: expected float32 or float64, for q too, got {describe(x)} and {describe(shares)}; convert one "
+            "with .float()"
+        )
     if shares.ndim > 1 or not x.numel():
-        raise ShapeError(f"{name}: q must be a number or a vector, and {describe(x)} must have elements", op=name)
+        raise ShapeError(
+            f"{name}: q must be a number or a vector, and input must have elements, got q {describe(shares)} and "
+            f"{describe(x)}; flatten q with .reshape(-1)",
+            op=name,
+        )
     if how not in INTERPOLATIONS or any(not 0 <= share <= 1 for share in shares.reshape(-1).tolist()):
-        raise ArgumentError(f"{name}: q must be 0 to 1, interpolation one of {INTERPOLATIONS}, got {q}, {how!r}")
+        raise ArgumentError(
+            f"{name}: q must be from 0 to 1, and interpolation one of {INTERPOLATIONS}, got {q} and {how!r}; divide "
+            "percentages by 100"
+        )
     rows = reshape(x, (x.numel(),)) if dim is None or not x.ndim else movedim(x, dim, -1)
     values, n = sort(rows, -1).values, rows.shape[-1]
     missing = values.detach() != values.detach()
@@ -95,7 +105,11 @@ def nanmedian(input: Tensor, dim: OneDim = None, keepdim: Flag = False) -> Any:
         return from_ties(row, nanmedian(row.detach(), 0).values)
     row = input if input.ndim else reshape(input, (1,))
     if not row.shape[dim]:
-        raise ShapeError(f"nanmedian: {describe(input)} has no element along dim {dim}", op="nanmedian")
+        raise ShapeError(
+            f"nanmedian: input must have an element along dim {dim}, got {describe(input)}; check that the dim is not "
+            "empty",
+            op="nanmedian",
+        )
     count = sum(row.detach() == row.detach(), dim, True)
     index = gather(argsort(row, dim), dim, clamp(count - 1, 0) // 2)
     return at_positions("nanmedian", row, index, dim, keepdim and input.ndim > 0)
@@ -109,7 +123,10 @@ def mode(input: Tensor, dim: Dim = -1, keepdim: Flag = False) -> Any:
     """
     row = input if input.ndim else reshape(input, (1,))
     if not row.shape[dim]:
-        raise ShapeError(f"mode: {describe(input)} has no element along dim {dim}", op="mode")
+        raise ShapeError(
+            f"mode: input must have an element along dim {dim}, got {describe(input)}; check that the dim is not empty",
+            op="mode",
+        )
     values, order = sort(row.detach(), dim)
     n, later = row.shape[dim], row.ndim - dim - 1
     position = reshape(arange(n, device=row.device), (n, *(1,) * later))

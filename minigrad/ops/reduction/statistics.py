@@ -59,11 +59,16 @@ def cov(
     aweights: the weight of each observation, a float for each column.
     """
     if input.ndim > 2:
-        raise ShapeError(f"cov: expected 2 dims at most, got {describe(input)}", op="cov")
+        raise ShapeError(
+            f"cov: expected 2 dims at most, got {describe(input)}; reshape it to (variables, observations)", op="cov"
+        )
     x = as_float("cov", input if input.ndim == 2 else reshape(input, (1, input.numel())))
     for w, name, right in ((fweights, "fweights", "is_int"), (aweights, "aweights", "is_float")):
         if w is not None and (w.shape != x.shape[1:] or not getattr(w.dtype, right)):
-            raise ShapeError(f"cov: {name} {describe(w)} must be one {right[3:]} for each column of {describe(x)}")
+            raise ShapeError(
+                f"cov: {name} must be one {right[3:]} for each column of {describe(x)}, got {describe(w)}; convert the "
+                "weights or change their length"
+            )
     weights = aweights if fweights is None else fweights if aweights is None else fweights * aweights
     if weights is None:
         counts = x.new_tensor(float(x.shape[1]))
@@ -74,7 +79,10 @@ def cov(
         other = counts if aweights is None else sum(weights * aweights).to(x.dtype) / counts
     divisor = counts - correction * (other if weights is not None and aweights is not None else 1.0)
     if not divisor.detach().item() > 0:
-        warn(f"cov: {describe(input)} has too few observations for correction={correction}")
+        warn(
+            f"cov: {describe(input)} has too few observations for correction={correction}; "
+            "pass correction=0 or more columns"
+        )
         divisor = divisor * 0.0
     x = x - center
     return (matmul(x, (x if weights is None else x * weights).mT) / divisor).squeeze()

@@ -302,6 +302,7 @@ def logsumexp(input: Tensor, dim: Dims, keepdim: Flag = False) -> Tensor:
     """
     if _count(input.shape, dim) == 0:
         raise ShapeError(
-            f"logsumexp: {describe(input)} has no element along dims {dim}, and the logarithm of nothing is undefined"
+            f"logsumexp: input must have an element along dims {dim}, got {describe(input)}; check that the dims are "
+            "not empty"
         )
     return log_of_sum(input, dims=dim, keepdim=keepdim)

@@ -26,7 +26,9 @@ def diag_embed(input: Tensor, offset: Int = 0, dim1: Int = -2, dim2: Int = -1) -
     Gradient: the diagonal of g.
     """
     if not input.ndim:
-        raise ShapeError(f"diag_embed: expected at least 1 dim, got {describe(input)}", op="diag_embed")
+        raise ShapeError(
+            f"diag_embed: expected at least 1 dim, got {describe(input)}; reshape it with .reshape(1)", op="diag_embed"
+        )
     ndim, n = input.ndim + 1, input.shape[-1] + abs(offset)
     first, second = (normalize_dim(dim, ndim, "diag_embed") for dim in (dim1, dim2))
     shape = list(input.shape[:-1])
@@ -51,7 +53,9 @@ def diagflat(input: Tensor, offset: Int = 0) -> Tensor:
 
 def _of_matrix(op: Op, input: Spec) -> tuple[int, ...]:
     if len(input.shape) != 2:
-        raise ShapeError(f"{op.label}: expected 2 dims, got {input!r}", op=op.label)
+        raise ShapeError(
+            f"{op.label}: expected 2 dims, got {input!r}; use diagonal for other numbers of dims", op=op.label
+        )
     return ()
 
 

@@ -44,10 +44,14 @@ def meshgrid(*tensors: Tensor, indexing: Choice | None = None) -> tuple[Tensor, 
     indexing: with "ij", the default, the dims are in the order of the vectors; "xy" swaps the first two dims.
     """
     if indexing not in (None, "ij", "xy"):
-        raise ArgumentError(f"meshgrid: indexing is 'ij' or 'xy', not {indexing!r}", op="meshgrid")
+        raise ArgumentError(
+            f"meshgrid: indexing must be 'ij' or 'xy', got {indexing!r}; pass indexing='ij', for example", op="meshgrid"
+        )
     for x in tensors:
         if x.ndim > 1:
-            raise ShapeError(f"meshgrid: expected rows and numbers, got {describe(x)}", op="meshgrid")
+            raise ShapeError(
+                f"meshgrid: expected rows and numbers, got {describe(x)}; flatten it with .reshape(-1)", op="meshgrid"
+            )
     shape = tuple([x.numel() for x in tensors])
     ones = (1,) * len(shape)
     grids = [expand(reshape(x, (*ones[:d], -1 if x.numel() else 0, *ones[d + 1 :])), shape=shape)
@@ -60,7 +64,9 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
     """Return all combinations of one element from each vector, as the rows of a matrix; a single vector itself."""
     for x in tensors:
         if x.ndim != 1:
-            raise ShapeError(f"cartesian_prod: expected rows, got {describe(x)}", op="cartesian_prod")
+            raise ShapeError(
+                f"cartesian_prod: expected rows, got {describe(x)}; flatten it with .reshape(-1)", op="cartesian_prod"
+            )
     grids = meshgrid(*tensors)
     return tensors[0] if len(grids) == 1 else stack([reshape(x, (x.numel(),)) for x in grids], 1)
 
@@ -72,7 +78,9 @@ def combinations(input: Tensor, r: Size = 2, with_replacement: Flag = False) -> 
     with_replacement: whether a combination may contain the same position several times.
     """
     if input.ndim != 1:
-        raise ShapeError(f"combinations: expected a row, got {describe(input)}", op="combinations")
+        raise ShapeError(
+            f"combinations: expected a row, got {describe(input)}; flatten it with .reshape(-1)", op="combinations"
+        )
     positions = choices(input.shape[0], r, not with_replacement)
     picked = index_select(input, 0, tensor(positions.reshape(-1), device=input.device))
     return reshape(picked, positions.shape if r else (0,))

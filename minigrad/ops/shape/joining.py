@@ -109,12 +109,19 @@ def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: Alon
     if not isinstance(split_size_or_sections, (list, tuple)):
         size = as_int(split_size_or_sections, "the size", "split")
         if size <= 0:
-            raise ArgumentError(f"split: the parts of {describe(x)} must have a positive size, got {size}", op="split")
+            raise ArgumentError(
+                f"split: split_size_or_sections must be positive for {describe(x)}, got {size}; pass 1, for example",
+                op="split",
+            )
         sizes = [min(size, n - k) for k in range(0, n, size)] or [0]
     else:
         sizes = [as_int(size, "a size", "split") for size in split_size_or_sections]
         if sum(sizes) != n or any(s < 0 for s in sizes):
-            raise ShapeError(f"split: the sizes {sizes} must add up to {n}, dim {d} of {describe(x)}", op="split")
+            raise ShapeError(
+                f"split: the sizes must add up to {n}, the length of dim {d} of {describe(x)}, got {sizes}; change the "
+                "last size",
+                op="split",
+            )
     starts = [sum(sizes[:k]) for k in range(len(sizes))]
     return tuple(narrow(x, dim=d, start=s, length=length) for s, length in zip(starts, sizes, strict=True))
 
@@ -127,7 +134,9 @@ def chunk(input: Tensor, chunks: Along, dim: Along = 0) -> tuple[Tensor, ...]:
     """
     x = input
     if as_int(chunks, "the number of chunks", "chunk") <= 0:
-        raise ArgumentError(f"chunk: the number of chunks of {describe(x)} must be positive, got {chunks}", op="chunk")
+        raise ArgumentError(
+            f"chunk: chunks must be positive for {describe(x)}, got {chunks}; pass chunks=2, for example", op="chunk"
+        )
     d = normalize_dim(dim, x.ndim, "chunk", x)
     return split(x, -(-x.shape[d] // chunks) or [0] * chunks, d)
 

@@ -47,7 +47,11 @@ def with_constant(name: str, x: Tensor, pad: Sequence[int], value: float) -> Ten
     frame = framed(x.shape, tuple(pad))
     if frame is None:
         d = next(d for d, pair in pairs_of(name, x, pad) if x.shape[d] + min(pair[0], 0) + min(pair[1], 0) < 0)
-        raise ShapeError(f"{name}: {pad} removes more elements than dim {d} of {describe(x)} has", op=name)
+        raise ShapeError(
+            f"{name}: negative counts must not remove more elements than dim {d} of {describe(x)} has, got {pad}; pass "
+            "smaller counts",
+            op=name,
+        )
     kept, shape, position = frame
     for d, start, n in kept:
         x = narrow(x, d, start, n)
@@ -95,10 +99,17 @@ def pad(input: Tensor, pad: Ints, mode: Choice = "constant", value: float | None
     if mode == "constant":
         return with_constant("pad", input, pad, 0 if value is None else value)
     if mode not in MODES or value:
-        wrong = f"value={value} is for mode='constant'" if mode in MODES else f"mode={mode!r} is not one of {MODES}"
+        wrong = (
+            f"value must be None or 0 for mode={mode!r}, got {value}; pass mode='constant'"
+            if mode in MODES
+            else f"mode must be one of {('constant', *MODES)}, got {mode!r}; pass mode='constant', for example"
+        )
         raise ArgumentError(f"pad: {wrong}", op="pad")
     if input.ndim - len(pad) // 2 not in (1, 2):
-        raise ShapeError(f"pad: {mode} of {len(pad) // 2} dims needs 1 or 2 dims before them, got {describe(input)}")
+        raise ShapeError(
+            f"pad: mode={mode!r} with {len(pad) // 2} pairs of counts expects an input of {len(pad) // 2 + 1} or "
+            f"{len(pad) // 2 + 2} dims, got {describe(input)}; insert dims with unsqueeze"
+        )
     counts = [(0, 0)] * input.ndim
     for d, pair in pairs_of("pad", input, pad):
         expect_fit(input, d, pair, mode)
@@ -176,8 +187,8 @@ def pairs_of(name: str, x: Tensor, pad: Sequence[int]) -> list[tuple[int, tuple[
     """
     if len(pad) % 2 or len(pad) > 2 * x.ndim:
         raise ArgumentError(
-            f"{name}: pad {tuple(pad)} of {describe(x)} must have two counts for each dim, the last dim first, and "
-            f"{2 * x.ndim} at most",
+            f"{name}: pad must have two counts per dim, beginning with the last dim, and at most {2 * x.ndim} counts "
+            f"for {describe(x)}, got {tuple(pad)}; pass (before, after) for the last dim",
             op=name,
         )
     return pairs_from(x.ndim, pad)

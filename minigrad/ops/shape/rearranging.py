@@ -29,7 +29,11 @@ from minigrad.runtime.tensor import Tensor, describe
 def unflatten(input: Tensor, dim: Dim, sizes: StretchedShape) -> Tensor:
     """Return a view with one dim split into several dims of the given sizes; one size may be -1."""
     if not as_shape((sizes,), "unflatten", hole=True):
-        raise ShapeError(f"unflatten: dim {dim} of {describe(input)} needs one size at least", op="unflatten")
+        raise ShapeError(
+            f"unflatten: sizes must have at least one size for dim {dim} of {describe(input)}, got none; pass (-1,), "
+            "for example",
+            op="unflatten",
+        )
     parts = infer_hole(as_shape((sizes,), "unflatten", hole=True), input.shape[dim], "unflatten", (input.shape[dim],))
     return as_view(input, shape=(*input.shape[:dim], *parts, *input.shape[dim + 1 :]))
 
@@ -73,7 +77,9 @@ def swapdims(input: Tensor, dim0: int, dim1: int) -> Tensor:
 def adjoint(input: Tensor) -> Tensor:
     """Return a view with the last two dims swapped; it equals `mT`, because there are no complex dtypes."""
     if input.ndim < 2:
-        raise ShapeError(f"adjoint: expected at least 2 dims, got {describe(input)}", op="adjoint")
+        raise ShapeError(
+            f"adjoint: expected at least 2 dims, got {describe(input)}; add a dim with unsqueeze(0)", op="adjoint"
+        )
     return transpose(input, -2, -1)
 
 
@@ -146,7 +152,9 @@ def flipud(input: Tensor) -> Tensor:
 def rot90(input: Tensor, k: Int = 1, dims: Ints = (0, 1)) -> Tensor:
     """Return a view rotated k times by 90 degrees in the plane of two dims, from the first towards the second."""
     if len(dims) != 2 or len(normalize_dims(dims, input.ndim, "rot90", input)) != 2:
-        raise ArgumentError(f"rot90: a plane of {describe(input)} has two dims, got {dims}", op="rot90")
+        raise ArgumentError(
+            f"rot90: dims must be two dims of {describe(input)}, got {dims}; pass dims=(0, 1), for example", op="rot90"
+        )
     turned = flip(input, dims=((), (dims[1],), dims, (dims[0],))[k % 4])
     return transpose(turned, *dims) if k % 2 else turned
 
@@ -159,10 +167,18 @@ def roll(input: Tensor, shifts: Ints, dims: Ints = ()) -> Tensor:
     """
     if not dims:
         if len(shifts) != 1:
-            raise ArgumentError(f"roll: {len(shifts)} shifts of {describe(input)} need as many dims", op="roll")
+            raise ArgumentError(
+                f"roll: shifts and dims must have equal lengths, got {len(shifts)} shifts and no dims for "
+                f"{describe(input)}; pass one dim per shift",
+                op="roll",
+            )
         return reshape(roll(reshape(input, -1), shifts, 0), input.shape) if input.ndim else input
     if len(shifts) != len(dims):
-        raise ArgumentError(f"roll: {len(shifts)} shifts and {len(dims)} dims for {describe(input)}", op="roll")
+        raise ArgumentError(
+            f"roll: shifts and dims must have equal lengths, got {len(shifts)} shifts and {len(dims)} dims for "
+            f"{describe(input)}; pass one dim per shift",
+            op="roll",
+        )
     moves = dict.fromkeys([normalize_dim(dim, input.ndim, "roll", input) for dim in dims], 0)
     for shift, dim in zip(shifts, dims):
         d = dim % input.ndim
@@ -204,4 +220,4 @@ def tile(input: Tensor, dims: ViewShape) -> Tensor:
 def expect_dims(name: str, x: Tensor, ndim: int) -> None:
     """Raise ShapeError for a tensor with fewer than `ndim` dims."""
     if x.ndim < ndim:
-        raise ShapeError(f"{name}: expected at least {ndim} dims, got {describe(x)}", op=name)
+        raise ShapeError(f"{name}: expected at least {ndim} dims, got {describe(x)}; add dims with unsqueeze", op=name)

@@ -15,7 +15,11 @@ from minigrad.runtime.tensor import Tensor, describe
 def scattered(name: str, x: Tensor, src: Tensor, part: Layout) -> Tensor:
     """Return a copy of x in which src replaces the elements of `part`, the layout of a view of a contiguous x."""
     if src.shape != part.shape:
-        raise ShapeError(f"{name}: {describe(src)} does not fit into the part {part.shape} of {describe(x)}", op=name)
+        raise ShapeError(
+            f"{name}: src must have the shape {part.shape} of the selected part of {describe(x)}, got {describe(src)}; "
+            "reshape src",
+            op=name,
+        )
     if not numel(part.shape):
         return clone(x)
     whole: Tensor = put(x, src.to(x.dtype), size=part.shape, stride=part.strides, storage_offset=part.offset)
@@ -78,8 +82,8 @@ def as_strided_scatter(
     part = Layout.contiguous(input.shape).as_strided(size, stride, storage_offset or 0)
     if not part.fits(input.numel()) or part.may_overlap_itself():
         raise StorageError(
-            f"as_strided_scatter: size {size} with strides {stride} from offset {part.offset} leaves {describe(input)} "
-            f"or names an element twice",
+            "as_strided_scatter: size and stride must select each element at most once and stay inside "
+            f"{describe(input)}, got size {size}, stride {stride} and storage_offset {part.offset}; reduce the size",
             op="as_strided_scatter",
         )
     return scattered("as_strided_scatter", input, src, part)

@@ -41,7 +41,8 @@ def tensor_split(input: Tensor, sections: Sections, dim: Dim = 0) -> tuple[Tenso
         count = as_int(wanted, "the number of parts", "tensor_split")
         if count <= 0:
             raise ArgumentError(
-                f"tensor_split: the number of parts of {describe(input)} is {count}, and must be positive"
+                f"tensor_split: the number of sections of {describe(input)} must be positive, got {count}; pass a "
+                "positive int or a tuple of indices"
             )
         size, longer = divmod(input.shape[dim], count)
         ends = [k * size + min(k, longer) for k in range(1, count)]

@@ -51,7 +51,9 @@ def block_diag(*tensors: Tensor) -> Tensor:
     parts = with_dims(2, tensors)
     for x in parts:
         if x.ndim > 2:
-            raise ShapeError(f"block_diag: expected at most 2 dims, got {describe(x)}", op="block_diag")
+            raise ShapeError(
+                f"block_diag: expected at most 2 dims, got {describe(x)}; pass matrices one by one", op="block_diag"
+            )
     return blocks_joined(parts)
 
 

@@ -406,8 +406,8 @@ def strided_view(x: Tensor, size: Any, stride: Any, storage_offset: int | None =
     traced = isinstance(x, Tracer)
     if not traced and not x.layout.as_strided(sizes, steps, offset).fits(x.storage.numel):
         raise StorageError(
-            f"as_strided: size {sizes} with strides {steps} from offset {offset} leaves the storage of {describe(x)}, "
-            f"which has {x.storage.numel} elements",
+            f"as_strided: size and stride must stay inside the storage of {describe(x)}, which has {x.storage.numel} "
+            f"elements, got size {sizes}, stride {steps} and storage_offset {offset}; reduce the size",
             op="as_strided",
         )
     if traced or (x.requires_grad and is_grad_enabled()):

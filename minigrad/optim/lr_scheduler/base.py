@@ -134,7 +134,7 @@ class LRScheduler:
     def _expect_within_step(self) -> None:
         """Warn if a user calls `get_lr`, which could apply a factor twice."""
         if not self._get_lr_called_within_step:
-            warn("get_lr: to get the rates that were written last, use get_last_lr()")
+            warn("get_lr: expected a call inside step(), got one outside; call get_last_lr() for the current rates")
 
     def current(self) -> Rates:
         """Return the present rate of each group."""
@@ -167,11 +167,15 @@ class WithFunctions(LRScheduler):
         functions = list(lr_lambda) if isinstance(lr_lambda, (list, tuple)) else [lr_lambda] * groups
         if len(functions) != groups:
             raise ArgumentError(
-                f"{type(self).__name__}: expected a function for each of {groups} groups, got {len(functions)}"
+                f"{type(self).__name__}: expected a function for each of {groups} groups, got {len(functions)}; pass "
+                "one function per group"
             )
         for function in functions:
             if not callable(function):
-                raise DTypeError(f"{type(self).__name__}: expected functions in lr_lambda, got {function!r}")
+                raise DTypeError(
+                    f"{type(self).__name__}: expected functions in lr_lambda, got {function!r}; write `lambda epoch: "
+                    "0.95**epoch`, for example"
+                )
         self.lr_lambdas = functions
         super().__init__(optimizer, last_epoch)
 
@@ -195,7 +199,7 @@ def attributes_of(function: Any) -> dict[str, Any] | None:
 def expect_optimizer(name: str, optimizer: Any) -> Optimizer:
     """Return the optimizer, or raise DTypeError for any other object."""
     if not isinstance(optimizer, Optimizer):
-        raise DTypeError(f"{name}: expected an Optimizer, got {type(optimizer).__name__}")
+        raise DTypeError(f"{name}: expected an Optimizer, got {type(optimizer).__name__}; pass the optimizer first")
     return optimizer
 
 
@@ -227,5 +231,7 @@ def per_group(name: str, optimizer: Optimizer, value: Any) -> list[Any]:
     if not isinstance(value, (list, tuple)):
         return [value_of(value) for _ in range(groups)]
     if len(value) != groups:
-        raise ArgumentError(f"{name}: expected a value for each of {groups} groups, got {len(value)}")
+        raise ArgumentError(
+            f"{name}: expected a value for each of {groups} groups, got {len(value)}; pass one value per group"
+        )
     return list(map(value_of, value))

@@ -29,7 +29,10 @@ class Composite(LRScheduler):
                     f"{name}: ReduceLROnPlateau, at position {k}, needs a metric at each step; call it on its own"
                 )
             if scheduler.optimizer is not optimizer:
-                raise ArgumentError(f"{name}: the scheduler at position {k} belongs to another optimizer")
+                raise ArgumentError(
+                    f"{name}: all schedulers must belong to one optimizer, got another at index {k}; create scheduler "
+                    f"{k} with this optimizer"
+                )
 
     def state_dict(self) -> dict[str, Any]:
         """Return all attributes except the optimizer, and the states of the schedulers."""
@@ -61,12 +64,12 @@ class SequentialLR(Composite):
         self, optimizer: Optimizer, schedulers: list[Any], milestones: list[int], last_epoch: int = -1
     ) -> None:
         if not schedulers:
-            raise ArgumentError("SequentialLR: expected at least one scheduler, got none")
+            raise ArgumentError("SequentialLR: expected at least one scheduler, got none; pass a list of schedulers")
         self.expect_schedulers(schedulers, optimizer)
         if len(milestones) != len(schedulers) - 1:
             raise ArgumentError(
                 f"SequentialLR: expected one milestone fewer than schedulers, got {len(milestones)} and "
-                f"{len(schedulers)}"
+                f"{len(schedulers)}; pass one milestone per change of the scheduler"
             )
         self._schedulers, self._milestones = schedulers, milestones
         self.last_epoch, self.optimizer = last_epoch + 1, optimizer
@@ -111,7 +114,9 @@ class ChainedScheduler(Composite):
 
     def __init__(self, schedulers: Sequence[Any], optimizer: Optimizer | None = None) -> None:
         if not schedulers:
-            raise ArgumentError("ChainedScheduler: expected at least one scheduler, got none")
+            raise ArgumentError(
+                "ChainedScheduler: expected at least one scheduler, got none; pass a list of schedulers"
+            )
         optimizer = optimizer or schedulers[0].optimizer
         self.expect_schedulers(schedulers, optimizer)
         self._schedulers = list(schedulers)

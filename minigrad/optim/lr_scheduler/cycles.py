@@ -185,9 +185,14 @@ class OneCycleLR(WithMomentum):
         expect_optimizer("OneCycleLR", optimizer)
         self.total_steps = steps_of(total_steps, epochs, steps_per_epoch)
         if not isinstance(pct_start, float) or not 0 <= pct_start <= 1:
-            raise ArgumentError(f"OneCycleLR: expected pct_start to be a float in [0, 1], got {pct_start!r}")
+            raise ArgumentError(
+                f"OneCycleLR: expected pct_start to be a float in [0, 1], got {pct_start!r}; pass pct_start=0.3"
+            )
         if anneal_strategy not in ("cos", "linear"):
-            raise ArgumentError(f"OneCycleLR: expected anneal_strategy 'cos' or 'linear', got {anneal_strategy!r}")
+            raise ArgumentError(
+                f"OneCycleLR: expected anneal_strategy 'cos' or 'linear', got {anneal_strategy!r}; pass "
+                "anneal_strategy='cos', for example"
+            )
         self._schedule_phases = phases(self.total_steps, pct_start, three_phase)
         self._anneal_func_type = anneal_strategy
         if last_epoch == -1:
@@ -237,7 +242,9 @@ def steps_of(total_steps: int | None, epochs: int | None, steps_per_epoch: int |
         named = {"epochs": epochs, "steps_per_epoch": steps_per_epoch}
     for name, value in named.items():
         if not isinstance(value, int) or value <= 0:
-            raise ArgumentError(f"OneCycleLR: expected {name} to be an int above 0, got {value!r}")
+            raise ArgumentError(
+                f"OneCycleLR: expected {name} to be an int above 0, got {value!r}; pass {name}=100, for example"
+            )
     return math.prod(named.values())
 
 

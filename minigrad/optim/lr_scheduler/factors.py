@@ -138,7 +138,7 @@ class ConstantLR(LRScheduler):
         self, optimizer: Optimizer, factor: float = 1.0 / 3, total_iters: int = 5, last_epoch: int = -1
     ) -> None:
         if not 0 <= factor <= 1:
-            raise ArgumentError(f"ConstantLR: expected factor in [0, 1], got {factor}")
+            raise ArgumentError(f"ConstantLR: expected factor in [0, 1], got {factor}; pass factor=0.5, for example")
         self.factor, self.total_iters = factor, total_iters
         super().__init__(optimizer, last_epoch)
 
@@ -176,9 +176,11 @@ class LinearLR(LRScheduler):
         last_epoch: int = -1,
     ) -> None:  # fmt: skip
         if not 0 < start_factor <= 1:
-            raise ArgumentError(f"LinearLR: expected start_factor in (0, 1], got {start_factor}")
+            raise ArgumentError(
+                f"LinearLR: expected start_factor in (0, 1], got {start_factor}; pass start_factor=0.1, for example"
+            )
         if not 0 <= end_factor <= 1:
-            raise ArgumentError(f"LinearLR: expected end_factor in [0, 1], got {end_factor}")
+            raise ArgumentError(f"LinearLR: expected end_factor in [0, 1], got {end_factor}; pass end_factor=1.0")
         self.start_factor, self.end_factor, self.total_iters = start_factor, end_factor, total_iters
         super().__init__(optimizer, last_epoch)
 

@@ -41,16 +41,26 @@ class ReduceLROnPlateau(LRScheduler):
         eps: float = 1e-8,
     ) -> None:  # fmt: skip
         if factor >= 1.0:
-            raise ArgumentError(f"ReduceLROnPlateau: expected factor below 1, got {factor}")
+            raise ArgumentError(
+                f"ReduceLROnPlateau: expected factor below 1, got {factor}; pass factor=0.1, for example"
+            )
         if mode not in ("min", "max"):
-            raise ArgumentError(f"ReduceLROnPlateau: expected mode 'min' or 'max', got {mode!r}")
+            raise ArgumentError(
+                f"ReduceLROnPlateau: expected mode 'min' or 'max', got {mode!r}; pass mode='min', for example"
+            )
         if threshold_mode not in ("rel", "abs"):
-            raise ArgumentError(f"ReduceLROnPlateau: expected threshold_mode 'rel' or 'abs', got {threshold_mode!r}")
+            raise ArgumentError(
+                f"ReduceLROnPlateau: expected threshold_mode 'rel' or 'abs', got {threshold_mode!r}; pass "
+                "threshold_mode='rel', for example"
+            )
         self.optimizer = expect_optimizer("ReduceLROnPlateau", optimizer)
         groups = len(optimizer.param_groups)
         several = isinstance(min_lr, (list, tuple))
         if isinstance(min_lr, (list, tuple)) and len(min_lr) != groups:
-            raise ArgumentError(f"ReduceLROnPlateau: expected a min_lr for each of {groups} groups, got {len(min_lr)}")
+            raise ArgumentError(
+                f"ReduceLROnPlateau: expected a min_lr for each of {groups} groups, got {len(min_lr)}; pass one value "
+                "per group, or one number"
+            )
         self.default_min_lr: Any = None if several else min_lr
         self.min_lrs: list[Any] = list(min_lr) if isinstance(min_lr, (list, tuple)) else [min_lr] * groups
         self.mode, self.threshold, self.threshold_mode = mode, threshold, threshold_mode
