@@ -229,8 +229,8 @@ check("01.3", best_step)
 
 # %% [markdown]
 # **01.4** Compute the derivative of `f` at `x` with the complex step. `f` is any analytic function that takes complex
-# numbers and is real on the real axis, and `x` is a float. Return a float whose error is at most $10^{-14}$, or
-# $10^{-14}$ times the derivative if that is larger than 1.
+# numbers and is real on the real axis, and `x` is a float. Return a float whose absolute error is at most
+# $10^{-14} \cdot \max(1, |f'(x)|)$.
 
 
 # %%

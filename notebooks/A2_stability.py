@@ -214,8 +214,9 @@ print(mg.testing.gradcheck(lambda z: fixed(z, 1.0), mg.Var([-3.0, 0.5, 4.0], dty
 # ## 4. The norm at 0
 #
 # The length (*norm*) of a vector is $\sqrt{x \cdot x}$. At 0, the derivative of the root is infinite, and the
-# derivative of $x \cdot x$ is 0. So the norm of a vector of zeros is 0, and its gradient is `nan`. Vectors of zeros are
-# common in practice: rows of zeros are used as padding.
+# derivative of $x \cdot x$ is 0. The chain rule multiplies infinity by 0, so the gradient of this formula at a vector
+# of zeros is `nan`, although the norm itself is 0. Vectors of zeros are common in practice: rows of zeros are used as
+# padding.
 
 # %%
 for name, length in (("by hand", lambda x: (x * x).sum().sqrt()), ("x.norm()", lambda x: x.norm())):

@@ -320,9 +320,10 @@ print(f"the smallest loss was {least:.6f}; the stored weights have {loss_of(best
 #
 # ## Exercises
 #
-# **A4.1** Write JAX's `x.at[index].set(value)`. Return a tensor with the elements of `x`, except that the elements at
-# `index` are `value`. `x` must not change. The result must be differentiable with respect to `x` and `value`. The
-# absolute and the relative tolerance are $10^{-6}$.
+# **A4.1** Write JAX's `x.at[index].set(value)`. `x` is a float tensor of any shape, `index` is an integer, a slice or a
+# tuple of integers, and `value` is a tensor with the shape of `x[index]`. Return a tensor with the elements of `x`,
+# except that the elements at `index` are `value`. `x` must not change. The result must be differentiable with respect
+# to `x` and `value`. The absolute and the relative tolerance are $10^{-6}$.
 
 # %%
 from minigrad.learning.grading import check, hint

@@ -260,7 +260,11 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
     """
     dtypes = [x if isinstance(x, DType) else x.dtype for x in arrays_and_dtypes if isinstance(x, (Tensor, DType))]
     if not dtypes:
-        raise ArgumentError("result_type: expected one tensor or dtype at least", op="result_type")
+        shown = ", ".join(map(repr, arrays_and_dtypes)) or "no arguments"
+        raise ArgumentError(
+            f"result_type: expected at least one tensor or dtype, got {shown}; pass mg.tensor(1.0), for example",
+            op="result_type",
+        )
     result = dtypes[0]
     for dtype in dtypes[1:]:
         result = engine.promote(result, dtype)

@@ -67,8 +67,8 @@ if hasattr(os, "register_at_fork"):
 def guarded(parallel: Callable[..., Any], serial: Callable[[], Callable[..., Any]]) -> Callable[..., Any]:
     """Return a launch that threads share; `serial` returns the one-thread launch, for a forked child or a busy core.
 
-    The scalar arguments of a kernel are its last argument, and identify the launch.  With a threshold of 0, launches
-    are always shared.
+    The last argument of a kernel is an array of its scalar arguments, which identifies the launch.  If
+    `settings.parallel_threshold` is 0, only a forked child runs a launch on one thread.
     """
     times: dict[bytes, float] = {}  # shortest time on one thread in seconds, by scalar arguments
     asked: set[bytes] = set()  # scalar arguments whose time on one thread is to be measured next

@@ -63,7 +63,10 @@ class Distribution:
         NotImplementedError
             If samples are not differentiable functions of the parameters.
         """
-        raise NotImplementedError(f"{type(self).__name__}: values have no gradient; use sample() and log_prob()")
+        raise NotImplementedError(
+            f"{type(self).__name__}.rsample: samples are not differentiable with respect to the parameters; use "
+            "sample() and log_prob()"
+        )
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Return the logarithm of the density, or of the probability, at `value`."""

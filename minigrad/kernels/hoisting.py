@@ -72,7 +72,10 @@ def hoisted(scalar: ScalarFn, columns: int) -> tuple[ScalarFn, Callable[..., tup
             target = statement.targets[0]
             assert isinstance(target, ast.Name)
             if target.id in uniform:
-                raise DeclarationError(f"{scalar.where}: {scalar.name} assigns {target.id} twice; use another name")
+                raise DeclarationError(
+                    f"{scalar.where}: {scalar.name}: {target.id} is a parameter or was already assigned, and cannot be "
+                    f"assigned again; use another name, for example {target.id}2"
+                )
             if split.is_uniform(statement.value):
                 uniform.add(target.id)
                 before.append(statement)

@@ -42,7 +42,7 @@ STATE, LIMITS = Layout.contiguous((2,)), Layout.contiguous((3,))
 
 
 class Generator:
-    """A stream of random numbers: `seed` selects the stream, and `offset` counts the counter blocks that were used."""
+    """A stream of random numbers: `seed` selects the stream, `offset` is the number of 16-byte Philox blocks drawn."""
 
     def __init__(self, seed: int | None = None) -> None:
         self.offset = 0

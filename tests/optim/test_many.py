@@ -160,7 +160,7 @@ def test_a_name_of_a_number_cannot_be_assigned_again() -> None:
         rate = rate * 2
         return p * rate
 
-    with pytest.raises(mg.DeclarationError, match="assigns rate twice"):
+    with pytest.raises(mg.DeclarationError, match="rate is a parameter or was already assigned"):
         _ = wrong.scalar
 
 

@@ -176,7 +176,7 @@ def written(
 
 
 def write_move(adds: bool, a: DType, index: DType, out: DType, rank: int, long: bool) -> Program:
-    """Write one gather, which moves elements unchanged, or one addition of each element."""
+    """Return the program of a gather, or, if `adds`, of a scatter-add with one atomic addition per element."""
     return written(
         f"{'add_each' if adds else 'gather'}_{a.short}_{index.short}_{out.short}_{rank}{'_long' if long else ''}",
         indexing.move,

@@ -21,7 +21,8 @@ UPPER_24 = 0xFFFFFFFFE0000000
 NARROW_LOW, NARROW_HIGH = -160.0, 140.0
 THIRD = 0.3333333333333333
 
-# log2(1 + f) / s with s = f/(2 + f), in s**2, relative error 2**-37.8, and (2**r - 1) / r, error of 2**r 2**-28.9
+# Coefficients of a polynomial in s**2 for log2(1 + f) / s with s = f/(2 + f), with a relative error of 2**-37.8, and of
+# a polynomial in r for (2**r - 1) / r; the error of 2**r is 2**-28.9.
 LOG2_WIDE_64 = (
     2.8853900817900864, 0.9617966733417975, 0.5770835849651513, 0.4116727189977767, 0.34073010658534336,
 )  # fmt: skip
@@ -29,7 +30,8 @@ EXP2_WIDE_64 = (
     0.6931472062472475, 0.24022651084149668, 0.05550327807325967, 0.009618035958600904, 0.001340026270345256,
     0.00015467364972894892,
 )  # fmt: skip
-# (log(1 + f)/s - 3 - 9/4*s**2) / s**4 with s = f/(3 + 1.5*f), in s**2; relative error of log(1 + f) 2**-66.3
+# Coefficients of the polynomial in s**2 that approximates (log(1 + f)/s - 3 - 9/4*s**2) / s**4, for s = f/(3 + 1.5*f).
+# The relative error of log(1 + f) is 2**-66.3.
 POW_LOG = (
     3.0375000000001715, 4.8816964283443065, 8.542968864465381, 15.726799582713658, 29.945631599591923,
     58.050776425821226, 130.0186928040713,

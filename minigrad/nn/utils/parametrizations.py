@@ -47,7 +47,7 @@ def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
         The module, changed in place.
     name : str, default "weight"
         Name of the weight.
-    dim : int, optional
+    dim : int or None, default 0
         Dim along which each slice has a separate length. With None, there is one length.
 
     Returns

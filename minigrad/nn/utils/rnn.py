@@ -251,7 +251,7 @@ def pad_packed_sequence(
     padding_value : float, default 0.0
         Value of the elements that are added.
     total_length : int, optional
-        Number of times of the result, at least the length of the longest sequence.
+        Number of time steps of the result, at least the length of the longest sequence.
 
     Returns
     -------

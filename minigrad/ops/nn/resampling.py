@@ -190,8 +190,8 @@ def cubic(n: int, m: int, scale: float, align: bool, dtype: str, mode: str) -> t
 def smoothed(n: int, m: int, scale: float, align: bool, dtype: str, mode: str) -> tuple[Any, Any]:
     """Return, for each of m pixels, the positions among n pixels under a smoothing kernel, and their weights.
 
-    The kernel is a triangle, or cubic convolution with a = -0.5, and it is scaled to the size of a pixel of the result.
-    The sum of the weights is 1.
+    The kernel is a triangle, or cubic convolution with a = -0.5.  If the image shrinks, the width of the kernel is
+    scaled by n/m; otherwise it is not scaled.  A position of -1 is padding with weight 0.  The sum of the weights is 1.
     """
     real: Any = np.float64 if dtype == "float64" else np.float32
     step, reach = step_of(n, m, scale, align, real), 2 if mode == "bicubic" else 1

@@ -33,7 +33,7 @@ def _cat_shape(op: Op, *specs: Spec, dim: int) -> tuple[int, ...]:
         ):
             raise ShapeError(
                 f"cat: operand 0 is {specs[0]!r} and operand {k} is {spec!r}; "
-                f"the shapes must agree except along dim {dim}",
+                f"the shapes must agree except along dim {dim}; pass another dim, or slice or reshape operand {k}",
                 op="cat",
                 lhs=first,
                 rhs=spec.shape,

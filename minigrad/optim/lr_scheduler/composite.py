@@ -51,7 +51,7 @@ class SequentialLR(Composite):
     Parameters
     ----------
     optimizer : Optimizer
-        Each `step` overwrites the learning rates in its parameter groups.
+        Optimizer whose learning rates each `step()` of this scheduler overwrites.
     schedulers : list of LRScheduler
         Schedules of `optimizer`.
     milestones : list of int

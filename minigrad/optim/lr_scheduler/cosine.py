@@ -15,7 +15,7 @@ class CosineAnnealingLR(LRScheduler):
     Parameters
     ----------
     optimizer : Optimizer
-        Each `step` overwrites the learning rates in its parameter groups.
+        Optimizer whose learning rates each `step()` of this scheduler overwrites.
     T_max : int
         Number of epochs from the initial rate to the smallest rate.
     eta_min : float, default 0.0
@@ -57,7 +57,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     Parameters
     ----------
     optimizer : Optimizer
-        Each `step` overwrites the learning rates in its parameter groups.
+        Optimizer whose learning rates each `step()` of this scheduler overwrites.
     T_0 : int
         Number of epochs of the first run.
     T_mult : int, default 1

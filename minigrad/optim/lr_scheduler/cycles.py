@@ -52,7 +52,7 @@ class CyclicLR(WithMomentum):
     Parameters
     ----------
     optimizer : Optimizer
-        Each `step` overwrites the learning rates in its parameter groups.
+        Optimizer whose learning rates each `step()` of this scheduler overwrites.
     base_lr, max_lr : float or list of float
         Smallest and largest rate; a list contains one rate per group.
     step_size_up, step_size_down : int, default 2000 and the same
@@ -147,7 +147,7 @@ class OneCycleLR(WithMomentum):
     Parameters
     ----------
     optimizer : Optimizer
-        Each `step` overwrites the learning rates in its parameter groups.
+        Optimizer whose learning rates each `step()` of this scheduler overwrites.
     max_lr : float or list of float
         Largest rate; a list contains one rate per group.
     total_steps : int, optional

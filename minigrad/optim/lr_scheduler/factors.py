@@ -17,7 +17,7 @@ class LambdaLR(WithFunctions):
     Parameters
     ----------
     optimizer : Optimizer
-        Each `step` overwrites the learning rates in its parameter groups.
+        Optimizer whose learning rates each `step()` of this scheduler overwrites.
     lr_lambda : callable or list of callable
         Function from an epoch to a factor; a list contains one function per group.
     last_epoch : int, default -1
@@ -62,7 +62,7 @@ class StepLR(LRScheduler):
     Parameters
     ----------
     optimizer : Optimizer
-        Each `step` overwrites the learning rates in its parameter groups.
+        Optimizer whose learning rates each `step()` of this scheduler overwrites.
     step_size : int
         Number of epochs between two changes.
     gamma : float, default 0.1
@@ -92,7 +92,7 @@ class MultiStepLR(LRScheduler):
     Parameters
     ----------
     optimizer : Optimizer
-        Each `step` overwrites the learning rates in its parameter groups.
+        Optimizer whose learning rates each `step()` of this scheduler overwrites.
     milestones : iterable of int
         Epochs at which the rate changes; an epoch that occurs twice changes the rate twice.
     gamma : float, default 0.1
@@ -125,9 +125,9 @@ class ConstantLR(LRScheduler):
     Parameters
     ----------
     optimizer : Optimizer
-        Each `step` overwrites the learning rates in its parameter groups.
+        Optimizer whose learning rates each `step()` of this scheduler overwrites.
     factor : float, default 1/3
-        Factor of the initial rate, from 0 to 1.
+        Factor of the initial rate, greater than 0 and at most 1.
     total_iters : int, default 5
         Number of epochs in which the factor applies.
     last_epoch : int, default -1
@@ -162,7 +162,7 @@ class LinearLR(LRScheduler):
     Parameters
     ----------
     optimizer : Optimizer
-        Each `step` overwrites the learning rates in its parameter groups.
+        Optimizer whose learning rates each `step()` of this scheduler overwrites.
     start_factor, end_factor : float, default 1/3 and 1
         Factors at the first epoch and after `total_iters` epochs. The first is in (0, 1], the second in [0, 1].
     total_iters : int, default 5
@@ -207,7 +207,7 @@ class ExponentialLR(LRScheduler):
     Parameters
     ----------
     optimizer : Optimizer
-        Each `step` overwrites the learning rates in its parameter groups.
+        Optimizer whose learning rates each `step()` of this scheduler overwrites.
     gamma : float
         Factor of each change.
     last_epoch : int, default -1
@@ -233,7 +233,7 @@ class PolynomialLR(LRScheduler):
     Parameters
     ----------
     optimizer : Optimizer
-        Each `step` overwrites the learning rates in its parameter groups.
+        Optimizer whose learning rates each `step()` of this scheduler overwrites.
     total_iters : int, default 5
         Number of epochs in which the rate falls.
     power : float, default 1.0

@@ -16,7 +16,7 @@ class ReduceLROnPlateau(LRScheduler):
     Parameters
     ----------
     optimizer : Optimizer
-        Each `step` overwrites the learning rates in its parameter groups.
+        Optimizer whose learning rates each `step()` of this scheduler overwrites.
     mode : {"min", "max"}
         Whether a lower or a higher value is better.
     factor : float, default 0.1
