@@ -96,8 +96,8 @@ class Function:
     def vmap(info: Any, in_dims: tuple[int | None, ...], *inputs: Any) -> Any:
         """Return the results for a batch, and their batch dims: (outputs, out_dims)."""
         raise GradientError(
-            "Function: a subclass must define vmap to run under mg.vmap, got none; add @staticmethod def vmap(info, "
-            "in_dims, *args)"
+            "Function: a subclass must define vmap to run under mg.func.vmap, got none; add @staticmethod def "
+            "vmap(info, in_dims, *args)"
         )
 
     @classmethod
