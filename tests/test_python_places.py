@@ -83,7 +83,9 @@ def test_numpy_reads_a_tensor() -> None:
     assert np.asarray(x, copy=False).base is not None and np.asarray(x, dtype=np.float32, copy=False)[0, 0] == 9.0
     assert np.asarray([x, x]).shape == (2, 2, 2) and np.asarray([x[0, 0], x[1, 1]]).tolist() == [9.0, 4.0]
     assert np.atleast_1d(tensor(2.0)).tolist() == [2.0] and np.asarray(tensor([1.5], "bfloat16")).tolist() == [1.5]
-    with pytest.raises(ValueError, match=r"array: float32\(2, 2\) as float64 needs a copy"):
+    with pytest.raises(
+        ValueError, match=r"array: copy=False requires the dtype of the tensor, got dtype float64 for float32\(2, 2\)"
+    ):
         np.array(x, dtype=np.float64, copy=False)
 
 

@@ -100,7 +100,7 @@ def test_the_default_float_is_what_python_floats_become():
     try:
         set_default_float("f64")
         assert default_float() is as_dtype(float) is as_dtype("float") is promote_number(int32, 2.5) is float64
-        with pytest.raises(DTypeError, match="must be one of float16, bfloat16, float32, float64, not int32"):
+        with pytest.raises(DTypeError, match="must be one of float16, bfloat16, float32, float64, got int32"):
             set_default_float(int32)
     finally:
         set_default_float(float32)

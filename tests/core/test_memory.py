@@ -377,7 +377,7 @@ def test_a_storage_over_foreign_memory_writes_through():
     storage = Storage.from_buffer(memory, "f32")
     storage.buffer[1] = 1.0
     assert memory == bytes(6) + b"\x80\x3f" and len(storage) == 2
-    with pytest.raises(StorageError, match="the memory is read-only"):
+    with pytest.raises(StorageError, match="expected writable memory, got read-only memory"):
         Storage.from_buffer(bytes(8), "f32")
     with pytest.raises(StorageError, match="expected one contiguous run of float32 elements of 4 bytes, got 6 bytes"):
         Storage.from_buffer(bytearray(6), "f32")

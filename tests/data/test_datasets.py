@@ -52,7 +52,7 @@ def test_tensors_of_different_lengths_are_refused() -> None:
 def test_concatenated_datasets_have_their_samples_in_turn() -> None:
     both = data.ConcatDataset([range(3), "ab", range(10, 11)])
     assert len(both) == 6 and list(both) == [0, 1, 2, "a", "b", 10] and both[-1] == 10 and both[-6] == 0
-    with pytest.raises(IndexOutOfRange, match="index 6 is out of range for 6 samples"):
+    with pytest.raises(IndexOutOfRange, match="index must be from -6 to 5, got 6"):
         both[6]
     with pytest.raises(ArgumentError, match="write ChainDataset"):
         data.ConcatDataset([data.IterableDataset()])

@@ -81,7 +81,7 @@ def test_an_input_that_is_not_used_has_zeros() -> None:
     assert f.vmap(f.grad(lambda x: mg.tensor(2.0)))(X).tolist() == [0.0, 0.0]
     _, moved = f.jvp(lambda x: Y * 1.0, (X,), (X,))
     assert moved.tolist() == [0.0, 0.0]
-    with pytest.raises(GradientError, match="does not depend on the primals"):
+    with pytest.raises(GradientError, match="must depend on the primals"):
         f.jvp(lambda x: Y * 1.0, (X,), (X,), strict=True)
 
 

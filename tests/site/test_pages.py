@@ -262,3 +262,10 @@ def drawn(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def boxes(svg: str) -> list[str]:
     """What is written in a picture."""
     return re.findall(r"<text[^>]*>([^<]*)</text>", svg)
+
+
+def test_the_site_is_built_without_pytest() -> None:
+    """The dependencies of `make docs` do not include those of the tests."""
+    paths = [str(DOCS.parent), str(DOCS.parent / "tests"), str(DOCS)]
+    text = f"import sys; sys.path[:0] = {paths}; sys.modules['pytest'] = None; from site_pages import generate"
+    subprocess.run([sys.executable, "-c", text], check=True)
