@@ -40,9 +40,17 @@ class Writing(Annotating):
         if op.primal is not None and op.scalar is not None:
             return Annotated(self, result, body_of(op.scalar, terms)[0])
         if op.result is None:
-            return Annotated(self, result, Term(op.label, terms, params))
+            return Annotated(self, result, term_of(op, terms, params))
         named = zip(result, op.outputs, strict=True)
-        return op.result(*[Annotated(self, y, Term(op.label, terms, params, name)) for y, name in named])
+        return op.result(*[Annotated(self, y, term_of(op, terms, params, name)) for y, name in named])
+
+
+def term_of(op: Op, terms: tuple[Term, ...], params: dict[str, Any], result: str = "") -> Term:
+    """Return the term of a call of an op, with the name by which users call the op.
+
+    `cube` is called as a power; its exponent is not an operand.
+    """
+    return Term(op.label, (*terms, Term("3")) if op.name == "cube" else terms, params, result)
 
 
 def constant(x: Tensor) -> Term:
@@ -133,4 +141,4 @@ def forward_of(node: BackpropOp) -> Term:
     if op.derived and op.scalar is not None and op.result is None:
         return body_of(op.scalar, [Term(name) for name in names])[0]
     params = {name: value for name, value in node.params.items() if value != op.params.get(name)}
-    return Term(op.label, tuple(map(Term, names)), params)
+    return term_of(op, tuple(map(Term, names)), params)

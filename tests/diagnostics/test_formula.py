@@ -84,6 +84,14 @@ def test_every_rule_of_every_op_has_a_formula_and_markup(row: Any) -> None:
         for rule in rules:
             assert rule.term is not None and plain(rule.term)
             ET.fromstring(mathml(rule.term, barred("x")))
+        assert plain(forward_of(step.node))
+        ET.fromstring(mathml(forward_of(step.node), "y"))
+
+
+def test_a_cube_is_a_power() -> None:
+    y = mg.Var([2.0], device="reference") ** 3
+    assert y.op is not None and plain(forward_of(y.op)) == "x^3"
+    assert "x^3" in str(mg.viz.step(y.sum()))
 
 
 SERIES = 300
