@@ -95,7 +95,7 @@ def check(nodes: list[BackpropOp], wanted: set[int] | None, name: str) -> None:
         if saved is None:
             raise GradientError(
                 f"{name}: the graph of {describe_node(node)} was freed by an earlier backward; "
-                f"pass retain_graph=True to the first one"
+                f"pass retain_graph=True to the first backward call"
             )
         if len(saved) == 1:  # the most common case needs no loop
             if saved[0].storage.version != node.versions[0]:

@@ -118,7 +118,7 @@ def origins() -> Counter[str]:
 
 
 def cuda_text() -> str:
-    """Return a text that says whether CUDA can be used, with the reason if not."""
+    """Return "yes" or "no" as text: whether CUDA can be used, with the reason if it cannot."""
     from minigrad.backends.cuda.presence import INSTEAD, driver, fault
 
     reason = fault()
@@ -129,7 +129,7 @@ def cuda_text() -> str:
 
 
 def compiler_text() -> str:
-    """Return a text that says whether kernels can be compiled for CUDA, which needs no device."""
+    """Return "yes" or "no" as text: whether kernels can be compiled for CUDA, which needs no device."""
     from minigrad.backends.cuda.compile import made_by, missing
 
     return f"no: {missing()}" if missing() else f"yes, without a device too: {made_by()}"

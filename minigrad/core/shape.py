@@ -196,7 +196,12 @@ def infer_hole(shape: tuple[Any, ...], numel: int, op: str = "reshape", source: 
     if not open_dims and known == numel:
         return shape
     what = f"{source} of {numel} elements" if source is not None else f"{numel} elements"
-    reason = ", where any size would fit" if open_dims and not known and not numel else ""
+    if open_dims and not known and not numel:
+        reason = ", where any size would fit; write the size instead of -1"
+    elif open_dims and known:
+        reason = f"; pass sizes whose product divides {numel}"
+    else:
+        reason = f"; pass sizes whose product is {numel}"
     raise ShapeError(f"{op}: cannot {op} {what} to {shape}{reason}", op=op, shape=source, target=shape, numel=numel)
 
 

@@ -316,7 +316,7 @@ MISTAKES = [
     (lambda: L.permute((0, 0)), ShapeError,
      "permute: dims (0, 0) must name each of the 2 dims of shape (3, 4) once; pass an order such as (1, 0)"),
     (lambda: Layout.contiguous((2, 3)).reshape((4, 2)), ShapeError,
-     "reshape: cannot reshape (2, 3) of 6 elements to (4, 2)"),
+     "reshape: cannot reshape (2, 3) of 6 elements to (4, 2); pass sizes whose product is 6"),
     (lambda: L.transpose(0, 1).view(12), ShapeError,
      "view: shape (4, 3) with strides (1, 4) cannot be seen as (12,) without a copy; reshape() copies where it must, "
      "and contiguous() copies always"),

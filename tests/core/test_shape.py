@@ -72,11 +72,12 @@ MISTAKES = [
      "zeros: sizes must be 0 or more, got -3 in (2, -3); pass a size that is not negative"),
     (lambda: as_shape((2, 1.5), "zeros"), ArgumentError,
      "zeros: a size must be an int, got 1.5; convert it with int()"),
-    (lambda: infer_hole((4, -1), 6), ShapeError, "reshape: cannot reshape 6 elements to (4, -1)"),
+    (lambda: infer_hole((4, -1), 6), ShapeError,
+     "reshape: cannot reshape 6 elements to (4, -1); pass sizes whose product divides 6"),
     (lambda: infer_hole((-1, -1), 6), ShapeError,
      "reshape: at most one size can be -1, got 2 in (-1, -1); write the other sizes"),
     (lambda: infer_hole((0, -1), 0), ShapeError,
-     "reshape: cannot reshape 0 elements to (0, -1), where any size would fit"),
+     "reshape: cannot reshape 0 elements to (0, -1), where any size would fit; write the size instead of -1"),
 ]  # fmt: skip
 
 
