@@ -24,6 +24,7 @@ from minigrad.ops import casting, creation
 from minigrad.ops.reduction import norms as lengths
 from minigrad.ops.reduction import sums
 from minigrad.ops.shape import views
+from minigrad.runtime.rebinding import rebind
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors, old_constructor
 
 # ---- sizes and kinds ------------------------------------------------------------------------------------------------
@@ -262,11 +263,12 @@ def resize_(x: Tensor, *size: int | Sequence[int], memory_format: Any = None) ->
     layout = Layout.contiguous(as_shape(size, "resize_"))
     if layout.shape == x.shape:
         return x
+    storage = x.storage
     if layout.numel > x.numel() or not x.is_contiguous() or x.offset:
         larger = creation.empty(max(layout.numel, x.numel()), dtype=x.dtype, device=x.device)
         larger[: x.numel()] = x.reshape(-1)
-        x.storage, x.base = larger.storage, None
-    x.layout = layout
+        x.base, storage = None, larger.storage
+    rebind(x, storage, layout)
     x.storage.version += 1
     return x
 

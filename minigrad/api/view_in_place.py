@@ -13,6 +13,7 @@ from typing import Any
 from minigrad.declare import names
 from minigrad.errors import GradientError
 from minigrad.ops.shape import views
+from minigrad.runtime.rebinding import rebind
 from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.tracers import Tracer
 
@@ -29,7 +30,7 @@ def view_in_place(name: str, function: Callable[..., Tensor]) -> Callable[..., T
             )
         layout = function(x, *args, **kwargs).layout
         if layout is not x.layout:
-            x.layout = layout
+            rebind(x, x.storage, layout)
             x.storage.version += 1
         return x
 

@@ -9,6 +9,7 @@ from minigrad.core.device import Device
 from minigrad.core.dtype import DType
 from minigrad.core.layout import Layout
 from minigrad.jitting.program import Program
+from minigrad.runtime.rebinding import rebind
 from minigrad.runtime.recording import enable_grad
 from minigrad.runtime.tensor import Tensor
 from minigrad.runtime.var import Var
@@ -43,24 +44,18 @@ class Moved:
     now: the gradient that replaces it during the recording.
     """
 
-    __slots__ = ("base", "device", "grad", "layout", "now", "op", "storage", "x")
+    __slots__ = ("base", "grad", "layout", "now", "op", "storage", "x")
 
     def __init__(self, x: Tensor) -> None:
-        self.x, self.storage, self.device, self.layout, self.op, self.base = (
-            x,
-            x.storage,
-            x.device,
-            x.layout,
-            x.op,
-            x.base,
-        )
+        self.x, self.storage, self.layout, self.op, self.base = x, x.storage, x.layout, x.op, x.base
         self.grad: Tensor | None = x._grad if isinstance(x, Var) else None
         self.now: Tensor | None = None
 
     def back(self) -> None:
         """Restore the earlier state of the tensor."""
         x: Any = self.x
-        x.storage, x.device, x.layout, x.op, x.base = self.storage, self.device, self.layout, self.op, self.base
+        rebind(x, self.storage, self.layout)
+        x.op, x.base = self.op, self.base
         if isinstance(x, Var):
             x._grad = self.grad
 

@@ -39,6 +39,7 @@ from minigrad.ops import random
 from minigrad.runtime.hooks import leaf_hooks
 from minigrad.runtime.hosting import host
 from minigrad.runtime.observers import Observer, attach, detach
+from minigrad.runtime.rebinding import rebind
 from minigrad.runtime.recording import mode, user_line
 from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.tracers import Tracer
@@ -329,7 +330,7 @@ class Recording:
         if id(x) in self.moved:
             return
         moved = self.moved[id(x)] = Moved(x)
-        x.storage, x.device, x.layout = twin, twin.device, layout
+        rebind(x, twin, layout)
         if moved.grad is not None:
             g = moved.grad
             x._grad = moved.now = Tensor(self.twin_of(g.storage, x, "outside", "grad"), g.layout)

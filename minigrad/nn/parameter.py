@@ -11,6 +11,7 @@ from typing import Any
 
 from minigrad.core.storage import ConstantStorage
 from minigrad.ops.creation import tensor
+from minigrad.runtime.rebinding import rebind
 from minigrad.runtime.tensor import Tensor
 from minigrad.runtime.var import Var
 
@@ -127,6 +128,6 @@ def adopt(x: Any, source: Tensor) -> None:
     if source.storage is x.storage and source.layout is x.layout:
         return
     source.storage.version = max(source.storage.version, x.storage.version + 1)
-    x.storage, x.layout, x.dtype, x.device = source.storage, source.layout, source.dtype, source.device
+    rebind(x, source.storage, source.layout)
     x.base = None
     x.storage.tracked = x.storage.tracked or x.is_variable

@@ -17,6 +17,7 @@ from minigrad.declare.many import Rule
 from minigrad.optim.optimizer import Optimizer, Params, loss_of
 from minigrad.optim.options import expect_offered
 from minigrad.optim.states import filled, scalar_state
+from minigrad.runtime import rebinding
 from minigrad.runtime.many import ManyPlan, rows_of
 from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor
@@ -102,12 +103,10 @@ class Bundle:
     `rows` contains the indices of the parameters in the group, and `states` their state dicts.  `counters` are the
     storages of the counters, which all parameters of the bundle share.  `fresh` is True if the next step is the first.
     `plan` is the plan of the launch, `written` the storages that it writes, and `buffers` their buffers.  `views` are
-    views of the values of the dicts.  `kept` contains these values at the time when the plan was made; `tensors`,
-    `storages` and `layouts` are the tensors among them, with their storages and layouts at that time.
+    views of the values of the dicts.  `kept` contains these values at the time when the plan was made.
     """
 
-    __slots__ = ("buffers", "counters", "fresh", "kept", "layouts", "plan", "rows", "states", "storages", "tensors",
-                 "views", "written")  # fmt: skip
+    __slots__ = ("buffers", "counters", "fresh", "kept", "plan", "rows", "states", "views", "written")
 
     def __init__(
         self, rows: list[int], states: list[dict[str, Any]], counters: Sequence[str], again: bool = False
@@ -123,9 +122,6 @@ class Bundle:
         self.buffers: list[Any]
         self.views: list[Any]
         self.kept: list[Any]
-        self.tensors: list[Tensor]
-        self.storages: list[Any]
-        self.layouts: list[Any]
 
     def numbers(self, optimizer: RuleOptimizer, group: dict[str, Any], rule: Rule) -> tuple[float, ...]:
         """Count a step, and return the constants of the launch."""
@@ -149,7 +145,11 @@ class Bundle:
 
 
 class GroupPlan:
-    """The bundles of a parameter group, and the tensors for which they were made; `serves` compares them."""
+    """The bundles of a parameter group, and the tensors for which they were made; `serves` compares them.
+
+    `tensors` are the parameters and states, and `places` their storages and layouts.  `count` is the number of calls of
+    `rebind` at the last time when these were compared.
+    """
 
     def __init__(self, optimizer: RuleOptimizer, group: dict[str, Any]) -> None:
         self.optimizer_rule: Rule | None = None
@@ -182,19 +182,17 @@ class GroupPlan:
         """Return whether the rule, parameters, states and layouts of gradients are those of the bundles."""
         if rule is not self.optimizer_rule or layouts != self.gradients:
             return False
-        if [p.storage for p in params] != self.storages or [p.layout for p in params] != self.layouts:
-            return False
-        if not same(optimizer.state.values(), self.dicts):
+        if not same(params, self.params) or not same(optimizer.state.values(), self.dicts):
             return False
         for bundle in self.bundles:
             if not bundle.plan.current or not same(chain.from_iterable(bundle.views), bundle.kept):
                 return False
-            # `state["exp_avg"].data = x` and in-place views do not replace the object, so storages and layouts are
-            # compared.
-            if [x.storage for x in bundle.tensors] != bundle.storages or [
-                x.layout for x in bundle.tensors
-            ] != bundle.layouts:
+        # `net.double()` and in-place views replace the memory or the layout of a tensor, which stays the same object.
+        count = rebinding.count
+        if count != self.count:
+            if [(x.storage, x.layout) for x in self.tensors] != self.places:
                 return False
+            self.count = count
         return True
 
     def make(
@@ -203,7 +201,7 @@ class GroupPlan:
         """Create the bundles of all parameters that have a gradient."""
         # The plan is invalid if creating the bundles raises an error.
         self.optimizer_rule, self.gradients = None, layouts
-        self.layouts, self.storages = [p.layout for p in params], [p.storage for p in params]
+        self.params, self.count = [*params], rebinding.count
         states = rule.tensors[1:-1]
         self.names = (*states, *optimizer.counters)
         self.bundles = []
@@ -233,8 +231,9 @@ class GroupPlan:
         for bundle in self.bundles:
             bundle.views = [*[state.values() for state in bundle.states], (END,)]
             bundle.kept = [*chain.from_iterable(bundle.views)]
-            bundle.tensors = [x for x in {id(x): x for x in bundle.kept}.values() if isinstance(x, Tensor)]
-            bundle.storages, bundle.layouts = [x.storage for x in bundle.tensors], [x.layout for x in bundle.tensors]
+        kept = chain(params, *[bundle.kept for bundle in self.bundles])
+        self.tensors = [x for x in {id(x): x for x in kept}.values() if isinstance(x, Tensor)]
+        self.places = [(x.storage, x.layout) for x in self.tensors]
         self.optimizer_rule = rule
 
     def add(

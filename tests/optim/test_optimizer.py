@@ -14,6 +14,7 @@ from optim_cases import OPTIMIZERS
 import minigrad as mg
 from minigrad.errors import ShapeError
 from minigrad.kernels import store
+from minigrad.runtime.rebinding import rebind
 
 REFERENCE = {"dtype": "float64", "device": "reference"}
 
@@ -210,7 +211,7 @@ def test_a_gradient_from_before_a_change_of_dtype_is_read_as_it_is() -> None:
     optimizer = mg.optim.SGD([p], lr=0.5)
     optimizer.step()
     half = p.detach().to("float16")
-    p.storage, p.layout, p.dtype = half.storage, half.layout, half.dtype  # as of a module that is converted
+    rebind(p, half.storage, half.layout)  # as a module does that is converted
     optimizer.step()
     assert p.tolist() == [0.0, 1.0]
     p.grad = mg.ones(2, dtype="float16", device="reference")
@@ -412,3 +413,22 @@ def test_muon_makes_its_steps_orthogonal() -> None:
     values = np.linalg.svd(p.detach().numpy(), compute_uv=False)
     assert (values > 0.5).all() and (values < 1.4).all()
     assert "update = orthogonal(update)" in optimizer.formula()
+
+
+def test_a_parameter_or_a_state_that_moves_to_other_memory_is_stepped_there() -> None:
+    p, q = variable(1.0, 2.0), variable(3.0)
+    optimizer = mg.optim.SGD([p, q], lr=0.5, momentum=0.5)
+    for _ in range(3):
+        optimizer.step()
+    old, state = p.detach(), optimizer.state[p]["momentum_buffer"]
+    elsewhere = mg.zeros(2, **REFERENCE)
+    rebind(p, elsewhere.storage, elsewhere.layout)
+    before = old.tolist()
+    optimizer.step()
+    moved = state.tolist()
+    assert p.tolist() == [-0.5 * x for x in moved] and old.tolist() == before
+    other = mg.ones(2, **REFERENCE)
+    rebind(state, other.storage, other.layout)
+    was = p.tolist()
+    optimizer.step()
+    assert other.tolist() == [1.5, 1.5] and p.tolist() == [x - 0.75 for x in was]
