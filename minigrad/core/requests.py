@@ -497,11 +497,36 @@ class PairDistances(Request):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class RowDistances(Request):
+    """out[..., i, j] (dense) = `reducer`'s reduction of a[..., i, :] - b[..., j, :].
+
+    The operands are matrices or batches of them, a (..., n, k) and b (..., m, k); out is (..., n, m).  Terms are
+    computed in `compute`, sums in float64.
+    """
+
+    reducer: Reducer
+    compute: np.dtype[Any]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class PairGradients(Request):
     """out[i, k] (dense) = the sum over all rows j of factor(g, y) * direction(x[i, k] - x[j, k]).
 
     g and y are the values of the pair of i and j. The operands are g and y, one value per pair, and x (n, m).  Terms
     are computed in `compute`, sums in float64. direction is an odd function.
+    """
+
+    factor: ScalarFn
+    direction: ScalarFn
+    compute: np.dtype[Any]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RowGradients(Request):
+    """out[..., i, k] (dense) = the sum over all j of factor(g, y)[..., i, j] * direction(a[..., i, k] - b[..., j, k]).
+
+    The operands are g and y (..., n, m), a (..., n, k) and b (..., m, k).  Terms are computed in `compute`, sums in
+    float64.
     """
 
     factor: ScalarFn

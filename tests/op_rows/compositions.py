@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 import minigrad as mg
-from minigrad.ops.linalg.distances import distance_of, over_double, squared_distance
 from minigrad.ops.nn.gru_sequence import gru_sequence
 from minigrad.ops.nn.likelihood import poisson
 from minigrad.ops.nn.recurrence import gru_step, lstm_step
@@ -285,14 +284,9 @@ PRODUCTS = [
     _row("matrix_norm", lambda x: mg.linalg.matrix_norm(x, 1), lambda x: abs(x).sum(1).max(1), A),
     _row("dist", mg.dist, lambda a, b: np.sqrt(((a - b) ** 2).sum()), ("low", (3,)), ("high", (2, 3))),
     _row("cdist", lambda a, b: mg.cdist(a, b, 1.0), lambda a, b: abs(a[:, None] - b).sum(2), ("low", R),
-         ("high", (4, 3))),
-    _row("cdist-products", lambda a, b: mg.cdist(a, b, 2.0, "use_mm_for_euclid_dist"), lambda a, b: _length(
-         a[:, None] - b), ("low", R), ("high", (4, 3)), ops=("distance_of",)),
-    _row("squared_distance", squared_distance, lambda a, b, c: a + b - 2 * c, ("above1", (2, 3)), ("above1", (2, 3)),
-         ("unit", (2, 3)), refuses=False, ops=("squared_distance",)),
-    _row("distance_of", distance_of, np.sqrt, ("above1", (2, 3)), refuses=False, ops=("distance_of",)),
-    _row("over_double", over_double, lambda g, y: g / (2 * y), ("real", (2, 3)), ("above1", (2, 3)), refuses=False,
-         ops=("over_double",)),
+         ("high", (4, 3)), ops=("row_distances",), kernels=False),
+    _row("cdist-euclidean", mg.cdist, lambda a, b: _length(a[:, :, None] - b[:, None]), ("low", (2, 2, 3)),
+         ("high", (2, 4, 3)), ops=("row_distances",)),
     _row("renorm", lambda x: mg.renorm(x, 2, 0, 0.1), lambda x: x / (_length(x)[:, None] + 1e-7) / 10, REAL),
     _row("vander", lambda x: mg.linalg.vander(x, 3), lambda x: x[..., None] ** np.arange(3), REAL),
     _row("matrix_power", lambda x: mg.linalg.matrix_power(x, 3), lambda x: x @ x @ x, ("unit", (2, 3, 3))),

@@ -1,7 +1,8 @@
-"""Pairs of rows on the CPU: the matrix in the compute dtype, the factors of a gradient, then one kernel."""
+"""Pairs of rows on the CPU: the matrices in the compute dtype, the factors of a gradient, then one kernel."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,20 +11,29 @@ from minigrad.backends.base import Launch, serves
 from minigrad.backends.cpu.family import Family, headed, kind_of
 from minigrad.backends.cpu.loops import CHUNK
 from minigrad.backends.launch import NO_STEPS
-from minigrad.backends.steps import Steps
+from minigrad.backends.steps import Steps, Value
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype
 from minigrad.core.op import ScalarFn, Spec
 from minigrad.core.plan import pieces
 from minigrad.core.reducer import Reducer
 from minigrad.kernels.cpu import pairs
+from minigrad.kernels.fields import Fields
 from minigrad.kernels.pasting import finish_macro, scalar_macro
 from minigrad.kernels.specialize import neutral_text, write_kernel
 from minigrad.kernels.store import load
 
+# Each loop, with its numbers and the count of its arrays before the result.
+LOOPS: dict[Callable[..., Any], tuple[Fields, int]] = {
+    pairs.pairs: (pairs.PAIRS, 1),
+    pairs.crossed: (pairs.CROSSED, 2),
+    pairs.pair_gradients: (pairs.PAIRS, 2),
+    pairs.crossed_gradients: (pairs.CROSSED, 3),
+}
+
 
 class Pairs(Family):
-    """The methods that prepare distances between rows and their gradient."""
+    """The methods that prepare distances between rows and their gradients."""
 
     @serves(requests.PairDistances)
     def pair_distances(self, out: Spec, x: Spec, reducer: Reducer, compute: np.dtype[Any]) -> Launch:
@@ -34,9 +44,29 @@ class Pairs(Family):
         columns = steps.work((m, n), as_dtype(compute))
         steps.copy(columns.transposed, steps.operands[0])
         chunk, tasks = pieces(-(-n // 2), max(1, CHUNK // (n * max(1, m))))
-        kernel = self.kernel(write_distances, reducer, compute, out.dtype, kind=kind_of(out.layout.numel * m, tasks, 2))
-        numbers = pairs.DISTANCES.pack(rows=n, cols=m, to=out.layout.offset, chunk=chunk)
+        kind = kind_of(out.layout.numel * m, tasks, 2)
+        kernel = self.kernel(write_distances, pairs.pairs, reducer, compute, out.dtype, kind=kind)
+        numbers = pairs.PAIRS.pack(rows=n, cols=m, to=out.layout.offset, chunk=chunk)
         steps.then(kernel, columns, *steps.outs, numbers=headed(tasks, numbers))
+        return steps.launch
+
+    @serves(requests.RowDistances)
+    def row_distances(self, out: Spec, *operands: Spec, reducer: Reducer, compute: np.dtype[Any]) -> Launch:
+        if not out.layout.numel:
+            return NO_STEPS
+        steps = Steps(self, (out,), operands)
+        a, b = steps.operands
+        *batch, n, m = b.shape
+        matrix, columns = in_order(steps, a, compute), steps.work((*batch, m, n), as_dtype(compute))
+        steps.copy(columns.transposed, b)
+        heads = out.layout.numel // n
+        chunk, tasks = pieces(heads, max(1, CHUNK // (n * max(1, m))))
+        kind = kind_of(out.layout.numel * m, tasks, 2)
+        kernel = self.kernel(write_distances, pairs.crossed, reducer, compute, out.dtype, kind=kind)
+        numbers = pairs.CROSSED.pack(
+            rows=a.shape[-2], others=n, cols=m, heads=heads, to=out.layout.offset, chunk=chunk
+        )  # fmt: skip
+        steps.then(kernel, matrix, columns, *steps.outs, numbers=headed(tasks, numbers))
         return steps.launch
 
     @serves(requests.PairGradients)
@@ -48,34 +78,70 @@ class Pairs(Family):
         steps = Steps(self, (out,), operands)
         g, y, x = steps.operands
         n, m = x.shape
-        factors, matrix = steps.work(g.shape, as_dtype(compute)), steps.work((n, m), as_dtype(compute))
+        factors, matrix = steps.work(g.shape, as_dtype(compute)), in_order(steps, x, compute)
         steps.each(factor, factors, g, y)
-        steps.copy(matrix, x)
         chunk, tasks = pieces(n, max(1, CHUNK // (n * m)))
-        kernel = self.kernel(write_gradients, direction, compute, out.dtype, kind=kind_of(n * n * m, tasks, 2))
-        numbers = pairs.GRADIENTS.pack(rows=n, cols=m, to=out.layout.offset, chunk=chunk)
+        kind = kind_of(n * n * m, tasks, 2)
+        kernel = self.kernel(write_gradients, pairs.pair_gradients, direction, compute, out.dtype, kind=kind)
+        numbers = pairs.PAIRS.pack(rows=n, cols=m, to=out.layout.offset, chunk=chunk)
         steps.then(kernel, factors, matrix, *steps.outs, numbers=headed(tasks, numbers))
         return steps.launch
 
+    @serves(requests.RowGradients)
+    def row_gradients(
+        self, out: Spec, *operands: Spec, factor: ScalarFn, direction: ScalarFn, compute: np.dtype[Any]
+    ) -> Launch:
+        if not out.layout.numel:
+            return NO_STEPS
+        steps = Steps(self, (out,), operands)
+        g, y, a, b = steps.operands
+        if not g.layout.numel:
+            steps.fill(steps.outs[0], 0)
+            return steps.launch
+        n, m = b.shape[-2:]
+        factors = steps.work(g.shape, as_dtype(compute))
+        steps.each(factor, factors, g, y)
+        matrix, others = (in_order(steps, x, compute) for x in (a, b))
+        heads = out.layout.numel // m
+        chunk, tasks = pieces(heads, max(1, CHUNK // (max(1, n) * m)))
+        kind = kind_of(out.layout.numel * n, tasks, 2)
+        kernel = self.kernel(write_gradients, pairs.crossed_gradients, direction, compute, out.dtype, kind=kind)
+        numbers = pairs.CROSSED.pack(
+            rows=a.shape[-2], others=n, cols=m, heads=heads, to=out.layout.offset, chunk=chunk
+        )  # fmt: skip
+        steps.then(kernel, factors, matrix, others, *steps.outs, numbers=headed(tasks, numbers))
+        return steps.launch
 
-def write_distances(reducer: Reducer, compute: np.dtype[Any], out: DType) -> Any:
-    """Write, compile and import the loop of distances."""
-    x = as_dtype(compute)
+
+def in_order(steps: Steps, x: Value, compute: np.dtype[Any]) -> Value:
+    """Return x if its elements are row-major from the start of its memory, in the compute dtype; otherwise a copy."""
+    dtype = as_dtype(compute)
+    if x.dtype is dtype and x.layout.is_contiguous and not x.layout.offset:
+        return x
+    copied = steps.work(x.shape, dtype)
+    steps.copy(copied, x)
+    return copied
+
+
+def write_distances(template: Callable[..., Any], reducer: Reducer, compute: np.dtype[Any], out: DType) -> Any:
+    """Write, compile and import a loop of distances."""
+    x, (fields, matrices) = as_dtype(compute), LOOPS[template]
     text = write_kernel(
-        f"{reducer.scalar.name} of the differences of two rows: {x} -> {out}.", pairs.distances, operands=(x,), out=out,
-        compute=compute, fields=pairs.DISTANCES, arrays=(x, out),
+        f"{reducer.scalar.name} of the differences of two rows: {x} -> {out}.", template, operands=(x,), out=out,
+        compute=compute, fields=fields, arrays=(*[x] * matrices, out), helpers=(pairs.from_row,),
         macros={"F": scalar_macro(reducer.scalar, compute), "FINISH": finish_macro(reducer, compute)},
         constants={"IDENTITY": neutral_text(reducer.identity, compute), "COLUMNS": "8"},
     )  # fmt: skip
-    return load(f"pairs_{reducer.finish.name if reducer.finish else reducer.scalar.name}_{x.short}_{out.short}", text)
+    name = reducer.finish.name if reducer.finish else reducer.scalar.name
+    return load(f"{template.__name__}_{name}_{x.short}_{out.short}", text)
 
 
-def write_gradients(direction: ScalarFn, compute: np.dtype[Any], out: DType) -> Any:
-    """Write, compile and import the loop of gradients."""
-    x = as_dtype(compute)
+def write_gradients(template: Callable[..., Any], direction: ScalarFn, compute: np.dtype[Any], out: DType) -> Any:
+    """Write, compile and import a loop of gradients."""
+    x, (fields, matrices) = as_dtype(compute), LOOPS[template]
     text = write_kernel(
-        f"{direction.name} of all pairs of rows: {x} -> {out}.", pairs.gradients, operands=(x,), out=out,
-        compute=compute, fields=pairs.GRADIENTS, arrays=(x, x, out), helpers=(pairs.factor_of,),
+        f"{direction.name} of pairs of rows: {x} -> {out}.", template, operands=(x,), out=out,
+        compute=compute, fields=fields, arrays=(*[x] * matrices, out), helpers=(pairs.to_row,),
         macros={"DIRECTION": scalar_macro(direction, compute)}, constants={"ROWS": "4"},
     )  # fmt: skip
-    return load(f"pairs_{direction.name}_{x.short}_{out.short}", text)
+    return load(f"{template.__name__}_{direction.name}_{x.short}_{out.short}", text)

@@ -5,10 +5,19 @@ from __future__ import annotations
 import numpy as np
 
 from minigrad.backends.base import Backend, Launch
-from minigrad.backends.lowering.functions import DIFFERENCE, NEGATIVE, PRODUCT
+from minigrad.backends.lowering.functions import DIFFERENCE, NEGATIVE, PRODUCT, SUM
 from minigrad.backends.steps import Specs, Steps, Value, lowers, viewed
 from minigrad.core.dtype import as_dtype, float64, int64
-from minigrad.core.requests import PairDistances, PairGradients, Select, SelectAdd, reducing
+from minigrad.core.requests import (
+    PairDistances,
+    PairGradients,
+    Reduce,
+    RowDistances,
+    RowGradients,
+    Select,
+    SelectAdd,
+    reducing,
+)  # fmt: skip
 
 
 def differences(steps: Steps, x: Value, compute: np.dtype[np.generic]) -> tuple[Value, list[Value]]:
@@ -31,6 +40,45 @@ def pair_distances(backend: Backend, request: PairDistances, outs: Specs, operan
     if out.layout.numel:
         made, _ = differences(steps, x, request.compute)
         steps.ask(reducing(request.reducer, float64.compute, (1,)), viewed(out, (out.shape[0], 1)), made)
+    return steps.launch
+
+
+def crossed(steps: Steps, a: Value, b: Value, compute: np.dtype[np.generic]) -> Value:
+    """Return the difference of each row of a and each row of b, (..., n, m, k)."""
+    *batch, n, k = a.shape
+    result = steps.work((*batch, n, b.shape[-2], k), as_dtype(compute))
+    d = len(batch)
+    steps.each(DIFFERENCE, result, a.seen(a.layout.unsqueeze(d + 1)), b.seen(b.layout.unsqueeze(d)))
+    return result
+
+
+@lowers(RowDistances)
+def row_distances(backend: Backend, request: RowDistances, outs: Specs, operands: Specs) -> Launch:
+    """Compute the differences of all rows, then reduce each of them."""
+    steps = Steps(backend, outs, operands)
+    (out,) = steps.outs
+    if out.layout.numel:
+        made = crossed(steps, *steps.operands, request.compute)
+        last = len(out.shape)
+        steps.ask(reducing(request.reducer, float64.compute, (last,)), out.seen(out.layout.unsqueeze(last)), made)
+    return steps.launch
+
+
+@lowers(RowGradients)
+def row_gradients(backend: Backend, request: RowGradients, outs: Specs, operands: Specs) -> Launch:
+    """Compute the term of each row and each row of the other matrix, then add up the terms of each row."""
+    steps = Steps(backend, outs, operands)
+    (out,), (g, y, *matrices) = steps.outs, steps.operands
+    if not out.layout.numel or not g.layout.numel:
+        steps.fill(out, 0)
+        return steps.launch
+    terms = crossed(steps, *matrices, request.compute)
+    factors = steps.work(g.shape, terms.dtype)
+    steps.each(request.factor, factors, g, y)
+    steps.each(request.direction, terms, terms)
+    steps.each(PRODUCT, terms, terms, factors.seen(factors.layout.unsqueeze(len(g.shape))))
+    others = len(g.shape) - 1
+    steps.ask(Reduce(SUM, float64.compute, (others,)), out.seen(out.layout.unsqueeze(others)), terms)
     return steps.launch
 
 

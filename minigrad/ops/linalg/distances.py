@@ -1,39 +1,35 @@
 """Distances between tensors and between all rows of matrices: dist, cdist and pdist.
 
-For many rows of float32, `cdist` computes Euclidean distances from one product in float64, |a|^2 + |b|^2 - 2 a.b.  The
-error of this formula is smaller than the rounding of the rows' elements.  Other distances are computed from the
-differences, which need memory for each pair of rows.  `pdist` has kernels for the orders 1 and 2, which do not need
-this memory.
+Euclidean distances and sums of magnitudes (the orders 1 and 2) have kernels, which compute with differences and need
+no memory for the differences.  Other orders are composed.
 """
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from minigrad.backends.launch import Launch
 from minigrad.core.dtype import promote
-from minigrad.core.op import Spec
-from minigrad.core.requests import PairDistances, PairGradients
+from minigrad.core.op import Op, Spec
+from minigrad.core.requests import PairDistances, PairGradients, RowDistances, RowGradients
 from minigrad.core.roles import Scalar, Size
-from minigrad.declare.decorators import composed, elementwise, kernel
+from minigrad.core.shape import broadcast_shapes
+from minigrad.declare.decorators import composed, kernel
 from minigrad.declare.names import FUNCTIONAL, MG
-from minigrad.declare.rules import floating, joint, to_float
+from minigrad.declare.rules import floating, joint
 from minigrad.errors import ArgumentError, ShapeError
 from minigrad.kernels.scalar import parse
-from minigrad.ops.casting import cast
 from minigrad.ops.creation import tensor, zeros_like
 from minigrad.ops.indexing.gathering import index_select
-from minigrad.ops.linalg.products import matmul
 from minigrad.ops.reduction import norms
 from minigrad.ops.reduction.sums import sum
 from minigrad.ops.shape.grids import choices
+from minigrad.ops.shape.views import expand
 from minigrad.runtime.operands import are_plain
 from minigrad.runtime.recording import is_grad_enabled
 from minigrad.runtime.tensor import Tensor, describe
 
-ORDERS = (1, 2)  # the orders for which `pdist` has a kernel
-MANY = 25  # with more rows than this, distances are computed from products, as in PyTorch
+ORDERS = (1, 2)  # the orders that have kernels
 MODES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
 
 
@@ -48,9 +44,8 @@ def cdist(x1: Tensor, x2: Tensor, p: Scalar = 2.0, compute_mode: Any = "use_mm_f
     """Return the distance of order p between each row of x1 and each row of x2.
 
     Shapes: x1 is (..., m, k), x2 is (..., n, k), and the result is (..., m, n).
-    compute_mode: how Euclidean distances of float32 and narrower dtypes are computed. "use_mm_for_euclid_dist" uses a
-    product of matrices, "donot_use_mm_for_euclid_dist" uses differences, and "use_mm_for_euclid_dist_if_necessary" uses
-    a product for more than 25 rows. Distances of float64 always use differences.
+    compute_mode: one of PyTorch's three modes. All of them compute distances from differences: a product of matrices
+    loses the digits of small distances and would not be faster here.
     Gradient: for p = 2, g times the unit vector between the two rows; 0 for equal rows.
     Raises ShapeError for rows of different lengths or for p < 0, ArgumentError for another compute_mode.
     """
@@ -63,10 +58,19 @@ def cdist(x1: Tensor, x2: Tensor, p: Scalar = 2.0, compute_mode: Any = "use_mm_f
         raise ArgumentError(
             f"cdist: compute_mode must be one of {MODES}, got {compute_mode!r}; omit it for the default", op="cdist"
         )
-    many = max(x1.shape[-2], x2.shape[-2]) > MANY if compute_mode == MODES[0] else compute_mode == MODES[1]
-    if p == 2 and many and max(x1.dtype.itemsize, x2.dtype.itemsize) < 8 and x1.dtype.is_float and x2.dtype.is_float:
-        return by_products(x1, x2)
+    if p in ORDERS and x1.shape[-1] and are_plain(x1, x2):
+        dtype = promote(x1.dtype, x2.dtype)
+        if dtype.is_float:
+            batch = broadcast_shapes("cdist", x1.shape[:-2], x2.shape[:-2])
+            a, b = (in_batch(x.to(dtype), batch) for x in (x1, x2))
+            result: Tensor = row_distances(a, b, order=int(p))
+            return result
     return norms.norm(x1.unsqueeze(-2) - x2.unsqueeze(-3), p if x1.shape[-1] else 2, -1)
+
+
+def in_batch(x: Tensor, batch: tuple[int, ...]) -> Tensor:
+    """Return the matrices x, expanded to the shape of a batch."""
+    return x if x.shape[:-2] == batch else expand(x, shape=(*batch, *x.shape[-2:]))
 
 
 @composed(namespace=(MG, FUNCTIONAL), method=False, out=False)
@@ -135,6 +139,47 @@ def pair_gradients(backend: Any, out: Spec, g: Tensor, y: Tensor, x: Tensor, *, 
     return backend.prepare(PairGradients(*GRADIENTS[order], x.dtype.compute), out, g, y, x)
 
 
+def shared_shape(op: Op, a: Spec, b: Spec, **params: Any) -> tuple[int, ...]:
+    """Return the shape of the distances between the rows of a (..., n, k) and of b (..., m, k)."""
+    return (*a.shape[:-1], b.shape[-2])
+
+
+@kernel(
+    dtype=floating, shape=shared_shape, namespace=(), out=False, label="cdist",
+    vjp=(
+        lambda g, a, b, y, *, order: gradient_of_rows(g, y, a, b, order),
+        lambda g, a, b, y, *, order: gradient_of_rows(g.mT, y.mT, b, a, order),
+    ),
+)  # fmt: skip
+def row_distances(backend: Any, out: Spec, a: Tensor, b: Tensor, *, order: Size) -> Launch:
+    """Return the distance of order 1 or 2 between each row of a (..., n, k) and each row of b (..., m, k).
+
+    Gradient: for each row, a sum over all rows of the other matrix, with d the difference of the two rows and y their
+    distance. The term is g*d/y for order 2, which is 0 where y is 0, and g*sign(d) for order 1.
+    """
+    reducer = norms.SHORT_ORDERS[order].op.reducer  # type: ignore[attr-defined]
+    return backend.prepare(RowDistances(reducer, a.dtype.compute), out, a, b)
+
+
+def gradient_of_rows(g: Tensor, y: Tensor, a: Tensor, b: Tensor, order: int) -> Tensor:
+    """Return the gradient of `row_distances` for a: by its kernel, or in tensor code if it must be differentiable."""
+    if not is_grad_enabled() and are_plain(g, y, a, b):
+        result: Tensor = row_gradients(g, y, a, b, order=order)
+        return result
+    d = a.unsqueeze(-2) - b.unsqueeze(-3)
+    terms = norms.direction(d, norms.length(d, (-1,), False), (-1,)) if order == 2 else d.sign()
+    return sum(terms * g.to(a.dtype).unsqueeze(-1), -2)
+
+
+@kernel(
+    dtype=floating, shape=lambda op, g, y, a, b, *, order: a.shape, vjp=None, linear=joint("g"), namespace=(),
+    out=False, label="the gradient of cdist",
+)  # fmt: skip
+def row_gradients(backend: Any, out: Spec, g: Tensor, y: Tensor, a: Tensor, b: Tensor, *, order: Size) -> Launch:
+    """Return the gradient of `row_distances` with respect to the rows a; y are the distances."""
+    return backend.prepare(RowGradients(*GRADIENTS[order], a.dtype.compute), out, g, y, a, b)
+
+
 def inverse(g, y):
     """Return g / y, the gradient divided by the distance; 0 where the distance is 0."""
     return 0 if y == 0 else g / y
@@ -157,37 +202,3 @@ def side(d):
 
 # For each order: the factor of a pair and the direction of an element.  Their product is a term of the gradient.
 GRADIENTS = {2: (parse(inverse), parse(itself)), 1: (parse(unchanged), parse(side))}
-
-
-@elementwise(
-    dtype=to_float, vjp=(lambda g: g, lambda g: g, lambda g: g * -2.0), namespace=(), method=False, label="cdist"
-)
-def squared_distance(a, b, product):
-    """Return a + b - 2*product, from the squared lengths of two vectors and their product, all in float64.
-
-    The result is 0 if the vectors are equal up to rounding; the gradient of `distance_of` is then 0 as well.
-    Gradient: g for a, g for b, and -2*g for product.
-    """
-    square = a + b - 2 * product
-    # 2**-50 times the squares is four times the largest rounding error of their sum in float64.
-    return 0 if square <= 8.881784197001252e-16 * (a + b) else square
-
-
-@elementwise(dtype=to_float, vjp="derived", namespace=(), method=False, label="cdist")
-def over_double(g, y):
-    """Return g / (2*y), the gradient of a square root y; 0 where y is 0."""
-    return 0 if y == 0 else g / (2 * y)
-
-
-@elementwise(dtype=to_float, vjp=(lambda g, y: over_double(g, y),), namespace=(), method=False, label="cdist")
-def distance_of(square):
-    """Return the square root of a squared distance.  Gradient: g / (2*y) with the result y; 0 where y is 0."""
-    return math.sqrt(square)
-
-
-def by_products(x1: Tensor, x2: Tensor) -> Tensor:
-    """Return the Euclidean distances between all rows of x1 and x2, from a product in float64."""
-    a, b = (cast(x, dtype="float64") for x in (x1, x2))
-    squares = sum(a * a, -1, keepdim=True), sum(b * b, -1, keepdim=True).mT
-    result = distance_of(cast(squared_distance(*squares, matmul(a, b.mT)), dtype="float32"))
-    return result.to(promote(x1.dtype, x2.dtype))
