@@ -118,7 +118,8 @@ def limited(seconds: float) -> Iterator[None]:
         raise Endless
 
     before = signal.signal(signal.SIGPROF, end)
-    signal.setitimer(signal.ITIMER_PROF, seconds)
+    # It fires again every second, since an error that is raised inside of `__del__` is ignored.
+    signal.setitimer(signal.ITIMER_PROF, seconds, 1.0)
     try:
         yield
     finally:
