@@ -24,7 +24,7 @@ from minigrad.ops import casting, creation
 from minigrad.ops.reduction import norms as lengths
 from minigrad.ops.reduction import sums
 from minigrad.ops.shape import views
-from minigrad.runtime.rebinding import rebind
+from minigrad.runtime.changes import rebind
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors, old_constructor
 
 # ---- sizes and kinds ------------------------------------------------------------------------------------------------

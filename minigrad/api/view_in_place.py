@@ -13,7 +13,7 @@ from typing import Any
 from minigrad.declare import names
 from minigrad.errors import GradientError
 from minigrad.ops.shape import views
-from minigrad.runtime.rebinding import rebind
+from minigrad.runtime.changes import rebind
 from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.tracers import Tracer
 

@@ -9,7 +9,7 @@ from minigrad.core.device import Device
 from minigrad.core.dtype import DType
 from minigrad.core.layout import Layout
 from minigrad.jitting.program import Program
-from minigrad.runtime.rebinding import rebind
+from minigrad.runtime.changes import rebind
 from minigrad.runtime.recording import enable_grad
 from minigrad.runtime.tensor import Tensor
 from minigrad.runtime.var import Var

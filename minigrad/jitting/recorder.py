@@ -36,10 +36,10 @@ from minigrad.jitting.outside import Outside
 from minigrad.jitting.program import NO_ALLOCATOR, HostCall, Program, Slot, real_of, recording, refusal, twin_of
 from minigrad.jitting.symbols import Symbol
 from minigrad.ops import random
+from minigrad.runtime.changes import rebind
 from minigrad.runtime.hooks import leaf_hooks
 from minigrad.runtime.hosting import host
 from minigrad.runtime.observers import Observer, attach, detach
-from minigrad.runtime.rebinding import rebind
 from minigrad.runtime.recording import mode, user_line
 from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.tracers import Tracer

@@ -11,7 +11,7 @@ from typing import Any
 
 from minigrad.core.storage import ConstantStorage
 from minigrad.ops.creation import tensor
-from minigrad.runtime.rebinding import rebind
+from minigrad.runtime.changes import rebind
 from minigrad.runtime.tensor import Tensor
 from minigrad.runtime.var import Var
 

@@ -17,7 +17,7 @@ from minigrad.declare.many import Rule
 from minigrad.optim.optimizer import Optimizer, Params, loss_of
 from minigrad.optim.options import expect_offered
 from minigrad.optim.states import filled, scalar_state
-from minigrad.runtime import rebinding
+from minigrad.runtime.changes import changes
 from minigrad.runtime.many import ManyPlan, rows_of
 from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor
@@ -156,6 +156,11 @@ class GroupPlan:
         self.group = group
         self.bundles: list[Bundle] = []
         self.names: tuple[str, ...] = ()
+        self.params: list[Any] = []
+        self.dicts: list[Any] = []
+        self.tensors: list[Tensor] = []
+        self.places: list[Any] = []
+        self.count = 0
 
     def step(self, optimizer: RuleOptimizer) -> None:
         """Take a step with the present gradients."""
@@ -188,7 +193,7 @@ class GroupPlan:
             if not bundle.plan.current or not same(chain.from_iterable(bundle.views), bundle.kept):
                 return False
         # `net.double()` and in-place views replace the memory or the layout of a tensor, which stays the same object.
-        count = rebinding.count
+        count = changes.memory
         if count != self.count:
             if [(x.storage, x.layout) for x in self.tensors] != self.places:
                 return False
@@ -201,7 +206,7 @@ class GroupPlan:
         """Create the bundles of all parameters that have a gradient."""
         # The plan is invalid if creating the bundles raises an error.
         self.optimizer_rule, self.gradients = None, layouts
-        self.params, self.count = [*params], rebinding.count
+        self.params, self.count = [*params], changes.memory
         states = rule.tensors[1:-1]
         self.names = (*states, *optimizer.counters)
         self.bundles = []

@@ -14,7 +14,7 @@ from optim_cases import OPTIMIZERS
 import minigrad as mg
 from minigrad.errors import ShapeError
 from minigrad.kernels import store
-from minigrad.runtime.rebinding import rebind
+from minigrad.runtime.changes import rebind
 
 REFERENCE = {"dtype": "float64", "device": "reference"}
 

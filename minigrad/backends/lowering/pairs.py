@@ -43,7 +43,7 @@ def pair_distances(backend: Backend, request: PairDistances, outs: Specs, operan
     return steps.launch
 
 
-def crossed(steps: Steps, a: Value, b: Value, compute: np.dtype[np.generic]) -> Value:
+def crossed(steps: Steps, compute: np.dtype[np.generic], a: Value, b: Value) -> Value:
     """Return the difference of each row of a and each row of b, (..., n, m, k)."""
     *batch, n, k = a.shape
     result = steps.work((*batch, n, b.shape[-2], k), as_dtype(compute))
@@ -58,7 +58,7 @@ def row_distances(backend: Backend, request: RowDistances, outs: Specs, operands
     steps = Steps(backend, outs, operands)
     (out,) = steps.outs
     if out.layout.numel:
-        made = crossed(steps, *steps.operands, request.compute)
+        made = crossed(steps, request.compute, *steps.operands)
         last = len(out.shape)
         steps.ask(reducing(request.reducer, float64.compute, (last,)), out.seen(out.layout.unsqueeze(last)), made)
     return steps.launch
@@ -72,7 +72,7 @@ def row_gradients(backend: Backend, request: RowGradients, outs: Specs, operands
     if not out.layout.numel or not g.layout.numel:
         steps.fill(out, 0)
         return steps.launch
-    terms = crossed(steps, *matrices, request.compute)
+    terms = crossed(steps, request.compute, *matrices)
     factors = steps.work(g.shape, terms.dtype)
     steps.each(request.factor, factors, g, y)
     steps.each(request.direction, terms, terms)
