@@ -51,7 +51,8 @@ def cdist(x1: Tensor, x2: Tensor, p: Scalar = 2.0, compute_mode: Any = "use_mm_f
     compute_mode: how Euclidean distances of float32 and narrower dtypes are computed. "use_mm_for_euclid_dist" uses a
     product of matrices, "donot_use_mm_for_euclid_dist" uses differences, and "use_mm_for_euclid_dist_if_necessary" uses
     a product for more than 25 rows. Distances of float64 always use differences.
-    Gradient: for p = 2, g times the unit vector between the two rows; 0 for equal rows.
+    Gradient: for p = 2, g times the unit vector between the two rows; 0 for equal rows. For another p, it is that of
+    `norm` with this order.
     Raises ShapeError for rows of different lengths or for p < 0, ArgumentError for another compute_mode.
     """
     if x1.ndim < 2 or x2.ndim < 2 or x1.shape[-1] != x2.shape[-1] or p < 0:
@@ -74,7 +75,9 @@ def pdist(input: Tensor, p: Scalar = 2.0) -> Tensor:
     """Return the distances of order p between all pairs of rows of a matrix (n, m), as a vector of n*(n - 1)/2.
 
     The pairs are in the order (0, 1), (0, 2), ..., (n - 2, n - 1).
-    Gradient: for p = 2, g times the unit vector between the two rows; 0 for equal rows.
+    Gradient: for p = 2, g times the unit vector between the two rows; 0 for equal rows. For another p, it is that of
+    `norm` with this order.
+    Raises ShapeError if the input is not a matrix of floats, or if p < 0.
     """
     if input.ndim != 2 or not input.dtype.is_float or p < 0:
         raise ShapeError(
