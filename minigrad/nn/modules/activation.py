@@ -63,8 +63,10 @@ class ReLU(Activation, of=F.relu):
 
 
 class RReLU(Activation, of=F.rrelu):
-    """Multiply negative elements by a slope: random between `lower` and `upper` in training, otherwise their mean.
+    """Multiply negative elements by a slope, which is random in training mode.
 
+    In training mode, each negative element has its own slope, drawn uniformly between `lower` and `upper`.  In
+    evaluation mode, the slope is (lower + upper) / 2.
     References
     ----------
     Xu, Wang, Chen and Li, Empirical evaluation of rectified activations in convolutional network, 2015.
