@@ -141,7 +141,7 @@ class SyncBatchNorm(_BatchNorm):
         module : Module
             The network. It is changed in place, unless it is itself a batch normalization layer.
         process_group : optional
-            The same as for `SyncBatchNorm`.
+            The mpi4py communicator of the new layers; all processes if None.
 
         Returns
         -------
