@@ -22,6 +22,7 @@ class Context:
     """Store the values that the `forward` of a Function saves for its `backward`.
 
     `save_for_backward` saves tensors, and any other value can be stored as an attribute.
+
     Parameters
     ----------
     needs : tuple of bool

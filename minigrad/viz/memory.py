@@ -117,7 +117,8 @@ def memory(y: Tensor) -> Memory:
     -----
     Saved values are counted as in `mg.tape`.  A backward pass runs once, with ones as the incoming gradient, to measure
     its memory.  This pass keeps the graph, changes no `.grad` and calls no hooks.  The measurement includes the memory
-    of the whole process, and resets the peak of the allocator.  Temporary memory of an op in the forward pass is not shown.
+    of the whole process, and resets the peak of the allocator.  Temporary memory of an op in the forward pass is not
+    shown.
     """
     rows = rows_of(y, "viz.memory", {})
     nodes, _ = reachable([end_of(y)])
