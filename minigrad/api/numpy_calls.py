@@ -209,6 +209,7 @@ def tried(function: Any, ours: Callable[..., Any], args: Any, kwargs: dict[str, 
 
 def unserved(name: str, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     """Call a NumPy function that minigrad does not implement, on arrays that share the memory of the tensors.
+
     Raises GradientError for a tensor that requires a gradient, and ArgumentError for a tensor as `out=`, because NumPy
     must not write into its memory.
     """

@@ -24,6 +24,7 @@ from minigrad.runtime.tracers import Tracer, transform_of
 
 class Function:
     """Define a function with its own derivative: write a subclass and call `apply`; no object of the class is made.
+
     forward(ctx, *args) computes on tensors and other arguments, without recording, and returns a tensor or a tuple of
     tensors.  Alternatively, write forward(*args) without ctx, and setup_context(ctx, inputs, output) to save values;
     only such a Function can be transformed by `mg.func`.

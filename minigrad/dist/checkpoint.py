@@ -33,8 +33,8 @@ class Checkpoint(checkpoints.Checkpoint):
     -----
     For each process, the states of its loaders, its generators and the default generators are saved.  All other states
     and the values given to `save` are those of process 0.  If training is killed and resumed with the same number of
-    processes, the results have the same bits as without the interruption.  To resume with another number of processes, load the file with
-    `mg.Checkpoint` in each process; random numbers then continue from those of process 0.
+    processes, the results have the same bits as without the interruption.  To resume with another number of processes,
+    load the file with `mg.Checkpoint` in each process; random numbers then continue from those of process 0.
 
     Examples
     --------

@@ -82,8 +82,8 @@ def predict_scaling(
 
     Notes
     -----
-    The simulation assumes that the time to compute a gradient is proportional to its number of elements.  This holds for linear
-    layers but not for convolutions, so for a convolutional network the overlap is only a rough estimate.
+    The simulation assumes that the time to compute a gradient is proportional to its number of elements.  This holds
+    for linear layers but not for convolutions, so for a convolutional network the overlap is only a rough estimate.
 
     Examples
     --------

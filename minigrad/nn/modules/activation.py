@@ -67,6 +67,7 @@ class RReLU(Activation, of=F.rrelu):
 
     In training mode, each negative element has its own slope, drawn uniformly between `lower` and `upper`.  In
     evaluation mode, the slope is (lower + upper) / 2.
+
     References
     ----------
     Xu, Wang, Chen and Li, Empirical evaluation of rectified activations in convolutional network, 2015.

@@ -63,6 +63,7 @@ def register_module_forward_pre_hook(hook: Hook) -> RemovableHandle:
     ----------
     hook : callable
         Function that returns None, or the positional arguments that replace `args`.
+
     Returns
     -------
     RemovableHandle

@@ -121,6 +121,7 @@ def dropped(
 @composed(method=False, out=False)
 def gumbel_softmax(logits: Tensor, tau: Scalar = 1, hard: Flag = False, eps: Scalar = 1e-10, dim: Dim = -1) -> Tensor:
     """Return a differentiable sample of classes: softmax((logits + noise)/tau), with Gumbel noise.
+
     logits: unnormalized log-probabilities of the classes.
     tau: the temperature; for small tau, the sample is close to a one-hot vector.
     hard: whether to return the one-hot vector of the largest element, with the gradient of the soft sample.
