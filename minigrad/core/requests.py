@@ -293,8 +293,10 @@ class LU(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class QR(Request):
-    """Factorize batches of matrices a (m, n): q (m, p) with orthonormal columns, and r (p, n), with q @ r = a.    r is
-    upper triangular; p is m or min(m, n).  Householder reflections compute them, so the diagonal of r may be negative.
+    """Factorize batches of matrices a (m, n): q (m, p) with orthonormal columns, and r (p, n), with q @ r = a.
+
+    Both results are dense.  r is upper triangular; p is m or min(m, n).  The factors are products of Householder
+    reflections, so the diagonal of r may be negative.
     """
 
 
@@ -623,8 +625,7 @@ class Random(Request):
     """Generate Philox4x32-10 random numbers from a key, a counter and three limits.
 
     The key and the counter are int64, with the bits of uint64 values.
-    kind: "uniform" in [low, high), "normal" with
-    a mean and a standard deviation, or "integer" in [low, high).  The
+    kind: "uniform" in [low, high), "normal" with a mean and a standard deviation, or "integer" in [low, high).  The
         limits are those of `kernels.philox.limits`, in the dtype of `kernels.philox.limit_dtype`.  On every device,
         element i (row-major) uses block counter + i // 4 (i // 2 for 64-bit values).
     """
