@@ -66,7 +66,7 @@ class MNIST(Images):
     Parameters
     ----------
     root : str or path
-        Folder that contains the four files, such as `train-images-idx3-ubyte.gz`, or torchvision's folder `MNIST/raw`.
+        Folder of the four files, such as `train-images-idx3-ubyte.gz`, or torchvision's folder `MNIST/raw`.
     train : bool, default True
         Whether to read the training set; False selects the test set.
     transform, target_transform : callable, optional

@@ -71,7 +71,7 @@ def multi_head_attention_forward(
     v_proj_weight: Tensor | None = None, static_k: Tensor | None = None, static_v: Tensor | None = None,
     average_attn_weights: bool = True, is_causal: bool = False,
 ) -> tuple[Tensor, Tensor | None]:  # fmt: skip
-    """Compute multi-head attention with the given projections, and return (output, attention weights).
+    """Return (output, attention weights) of multi-head attention with the given projections.
 
     The arguments are the attributes of a `mg.nn.MultiheadAttention` module and the arguments of its `forward`.
     Raises ArgumentError unless static_k and static_v are None.

@@ -33,7 +33,7 @@ class LoopPlan:
     kind: "dense", "rows", "tiles" or "nest".
     steps: the inner stride of each operand, for "dense" and "rows".
     width: the number of elements that a thread loads together.
-    rank: the number of dims; a linear index is converted to one index per dim.
+    rank: the number of indices, one per dim, into which a linear index is converted.
     long: whether linear indices require 64 bits.
     units: the number of threads with work along x.
     block: the shape of a thread block.

@@ -153,7 +153,8 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     Shapes: A is (..., m, n), and B is (..., m, k), or (..., m) for vectors.
     driver: "gels" uses QR factors and requires matrices of full rank. "gelsy", the default, "gelsd" and "gelss" use the
     pseudoinverse with rtol=rcond.
-    Gradient: for the solution and the residuals, from the rules of `qr` and `pinv`.
+    Gradient: the gradients of the solution and of the residuals are computed with the VJP rules of `qr` ("gels") or
+    `pinv` (other drivers). No gradient flows through rank.
     """
     if driver not in DRIVERS:
         raise ArgumentError(

@@ -39,8 +39,9 @@ def ctc_loss(
     Parameters
     ----------
     log_probs : Tensor
-        Log-probabilities of the classes, such as the result of log_softmax: floats (T, N, C) for T time steps and N
-        sequences, or (T, C) for one sequence.
+        Logarithms of probabilities (T, N, C), or (T, C) of one sequence.
+        T is the number of time steps, N the number of sequences, and C the number of classes. For example, log_softmax
+        computes such logarithms.
     targets : Tensor
         Integer labels (N, S), or a vector that contains the labels of all sequences, one sequence after another.
     input_lengths : Tensor or sequence of int
