@@ -110,12 +110,12 @@ class OfContext(OfProcess):
 
 @dataclass(slots=True, init=False, repr=False, eq=False)  # with slots, because they are read faster than a dict
 class Settings:
-    """The settings of this process; `print(mg.settings)` shows each with its value and its meaning.
+    """Store the settings of this process; `print(mg.settings)` shows each setting with its value and its meaning.
 
-    An annotation declares a setting: its type, its default as a text, its possible values and its meaning.
+    The annotation of a setting declares its type, its default as a text, its possible values and its meaning.
 
     `watchers` is the number of open blocks that observe recorded ops.  `debugging` is True if debug is on in any thread
-    or task.  `noting` is True if `debugging` is True or `watchers` is not 0; calls read only this slot first.
+    or task.  `noting` is True if `debugging` is True or `watchers` is not 0; each call of an op reads only `noting`.
     """
 
     cache_dir: Annotated[Path, CacheFolder("", "folder of the generated kernel modules and of Numba's machine code")]
@@ -260,7 +260,7 @@ def override(**values: Any) -> "Iterator[Settings]":
     Returns
     -------
     context manager
-        The settings apply inside the block.
+        Context manager that sets the values at the start of the block and restores the old values at its end.
 
     Raises
     ------
@@ -283,7 +283,7 @@ def override(**values: Any) -> "Iterator[Settings]":
 
 
 def debug(enabled: bool = True) -> Any:
-    """Open a `with` block in which every recorded op stores the user's line, for errors and pictures.
+    """Open a `with` block in which every recorded op stores the line of user code, for errors and pictures.
 
     Parameters
     ----------
@@ -293,7 +293,7 @@ def debug(enabled: bool = True) -> Any:
     Returns
     -------
     context manager
-        The setting applies to the thread or task that opens the block; `mg.settings.debug` and MINIGRAD_DEBUG=1 set it
-        for all threads and tasks.
+        Context manager for the thread or task that opens the block. `mg.settings.debug` and MINIGRAD_DEBUG=1 change the
+        setting for all threads and tasks.
     """
     return override(debug=enabled)

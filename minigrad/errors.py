@@ -15,7 +15,7 @@ from typing import Any
 
 
 class MinigradError(Exception):
-    """The base class of minigrad's errors; facts given by keyword become attributes.
+    """Define the base class of minigrad's errors; keyword arguments become attributes of the error.
 
     Example:
         >>> error = ShapeError("add: shapes (2,) and (3,) do not broadcast", op="add", lhs=(2,), rhs=(3,))

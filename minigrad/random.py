@@ -21,7 +21,7 @@ def get_rng_state() -> Tensor:
     Returns
     -------
     Tensor
-        16 elements of uint8 on the CPU, for `set_rng_state`.
+        New uint8 tensor with 16 elements on the CPU, which `set_rng_state` accepts.
 
     Examples
     --------
@@ -65,19 +65,19 @@ def seed() -> int:
 
 @contextmanager
 def fork_rng(devices: Iterable[Any] | None = None, enabled: bool = True, device_type: str = "cuda") -> Iterator[None]:
-    """Open a block after which the default generator has its earlier state.
+    """Open a block at whose end the default generator gets the state back that it had at the start.
 
     Parameters
     ----------
     devices, device_type
         Have no effect, because one generator serves all devices.
     enabled : bool, default True
-        Whether the block has an effect.
+        Whether the state is restored.
 
     Returns
     -------
     context manager
-        The earlier state is restored at the end of the block.
+        Context manager of the block.
 
     Examples
     --------

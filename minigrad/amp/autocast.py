@@ -26,10 +26,11 @@ DEFAULTS = {"cuda": float16}  # the default dtype of a block; on other devices i
 
 
 class Casts:
-    """The casts of the innermost open block of a thread or task.
+    """Store the dtype and the cache of the innermost open `autocast` block of a thread or task.
 
-    `kind` is the kind of device.  `dtype` is the dtype of the block, or None if the block casts nothing.  `kept` caches
-    leaves with their versions and cast values until the outermost block ends; it is None without a cache.
+    `kind` is the kind of device.  `dtype` is the dtype of the block, or None if the block casts nothing.  `kept` is the
+    cache: it stores leaves with their versions and cast values until the outermost block ends; it is None without a
+    cache.
     """
 
     __slots__ = ("dtype", "kept", "kind")
@@ -107,7 +108,7 @@ class autocast:
     enabled : bool, default True
         Whether the block casts. If False, nothing is cast in the block, even inside another block.
     cache_enabled : bool, default True
-        Whether a parameter is cast only once for all its uses until the outermost block ends.
+        Whether the result of casting a parameter is cached, and used again until the outermost block ends.
 
     Raises
     ------

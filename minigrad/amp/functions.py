@@ -14,7 +14,7 @@ from minigrad.runtime.tensor import Tensor
 
 
 def custom_fwd(fwd: Callable[..., Any] | None = None, *, device_type: str, cast_inputs: Any = None) -> Any:
-    """Decorate the `forward` of a Function for blocks of `autocast`.
+    """Decorate the `forward` of a Function for use inside `autocast` blocks.
 
     Parameters
     ----------
@@ -23,8 +23,8 @@ def custom_fwd(fwd: Callable[..., Any] | None = None, *, device_type: str, cast_
     device_type : str
         Kind of device of the block.
     cast_inputs : DType or str, optional
-        Dtype to which floating tensors on this device are cast if the function is called inside a block; `forward`
-        itself then casts nothing. By default, `forward` casts like its caller.
+        Dtype to which floating tensors on this device are cast if the function is called inside a block; the ops in
+        `forward` then run without autocast. By default, the ops in `forward` run with the autocast of the block.
 
     Returns
     -------

@@ -19,7 +19,9 @@ READY, UNSCALED, STEPPED = "ready", "unscaled", "stepped"
 
 
 class GradScaler:
-    """Scale losses up and gradients down, by a factor that adapts to overflows.
+    """Multiply losses by a scale and divide gradients by the scale, so that float16 gradients do not underflow.
+
+    The scale shrinks after a step whose gradients overflow, and grows after many steps with finite gradients.
 
     Parameters
     ----------
@@ -90,12 +92,12 @@ class GradScaler:
         raise ArgumentError(f"GradScaler.scale: expected a tensor or an iterable of tensors, got {describe(outputs)}")
 
     def unscale_(self, optimizer: Optimizer) -> None:
-        """Divide the gradients of an optimizer's parameters by the scale, in one launch; once between two updates.
+        """Divide the gradients of an optimizer's parameters by the scale, at most once between two calls of `update`.
 
         Raises
         ------
         GradientError
-            If it was already called since the last update, or if a gradient is float16.
+            If `unscale_` was already called since the last `update`, or if a gradient is float16.
         """
         if not self._enabled:
             return
@@ -126,7 +128,7 @@ class GradScaler:
         Raises
         ------
         GradientError
-            If it was already called since the last update.
+            If `step` was already called since the last `update`.
         ArgumentError
             If a closure is passed.
         """

@@ -60,7 +60,7 @@ def deep(x: Tensor, memo: dict[int, Any]) -> Tensor:
 def reduced(x: Tensor) -> tuple[Any, ...]:
     """Return the function and the arguments with which pickle restores a tensor.
 
-    They contain the elements of the tensor, or its whole storage if another tensor uses the same storage.
+    The arguments contain the elements of the tensor, or its whole storage if another tensor uses the same storage.
     Raises GradientError for the result of a recorded op.
     """
     refuse_history(x, "pickle")

@@ -35,7 +35,9 @@ def set_printoptions(
     precision: int | None = None, threshold: float | None = None, edgeitems: int | None = None,
     linewidth: int | None = None, profile: str | None = None, sci_mode: bool | None = None,
 ) -> None:  # fmt: skip
-    """Set how tensors are printed in this process; omitted options do not change, except `sci_mode`.
+    """Set how tensors are printed in this process.
+
+    An omitted option does not change, except `sci_mode`: each call without it resets it to None.
 
     Parameters
     ----------
@@ -50,7 +52,7 @@ def set_printoptions(
     profile : str, optional
         "default", "short" or "full": a set of values, which the other options then modify.
     sci_mode : bool, optional
-        Whether elements are printed with an exponent; None chooses by their magnitudes.
+        Whether elements are printed with an exponent.  None selects the form from the magnitudes of the elements.
 
     Raises
     ------

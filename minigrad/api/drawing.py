@@ -69,8 +69,9 @@ def bernoulli_(x: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
 def random_(x: Tensor, low: int | None = None, to: Any = ..., *, generator: Any = None) -> Tensor:
     """Fill x with random integers in [low, to), in place.
 
-    `x.random_(to)` draws from [0, to).  `x.random_(low, None)` draws from `low` to the largest number up to which the
-    dtype represents all integers exactly, 2**24 for float32.  `x.random_()` draws from 0 to this number.
+    `x.random_(to)` draws from [0, to).  `x.random_(low, None)` draws from `low` to a largest integer n.  For a float
+    dtype, n is the end of the range in which all integers are exact, 2**24 for float32.  For an integer dtype, n is the
+    largest value of the dtype.  `x.random_()` draws from 0 to n.
     Raises ArgumentError for integers that the dtype cannot store.
     """
     low, to = (0, low) if to is ... else (low or 0, to)

@@ -11,9 +11,11 @@ if TYPE_CHECKING:
 
 
 def explain_grad(x: Tensor, y: Tensor | None = None) -> Explanation:
-    """Explain why the gradient of y with respect to x is None, zero, nan or inf, or by which ops it flows.
+    """Explain why the gradient of y with respect to x is None, zero, nan or inf.
 
-    y: the result; under `mg.debug()` it is optional, and the default is the newest result that was computed from x.
+    For any other gradient, the explanation lists the ops through which the gradient flows.
+    y: the result of the computation.  Under `mg.debug()`, y is optional, and the default is the newest result that was
+    computed from x.
     """
     from minigrad.diagnostics import gradient
 

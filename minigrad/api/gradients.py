@@ -21,7 +21,8 @@ def register_hook(x: Tensor, hook: Hook) -> HookHandle:
     """Call `hook(gradient)` in each backward pass, when the gradient of x is complete.
 
     If the hook returns a tensor, this tensor replaces the gradient.  Several hooks run in the order of their
-    registration.  A hook belongs to the current value of x, and also runs if x is an input of `mg.grad`.
+    registration.  A hook belongs to the current value of x, and also runs if x is an input of `mg.grad`.  The result of
+    `register_hook` is a handle; `handle.remove()` removes the hook.
     Raises GradientError if x does not require a gradient, and in a backward pass if the hook returns a tensor of
     another shape, dtype or device.
     """
@@ -36,7 +37,8 @@ def register_hook(x: Tensor, hook: Hook) -> HookHandle:
 def register_post_accumulate_grad_hook(x: Tensor, hook: Hook) -> HookHandle:
     """Call `hook(x)` after `backward` has added to `x.grad`.
 
-    Several hooks run in the order of their registration.  `mg.grad` does not call these hooks.
+    Several hooks run in the order of their registration.  `mg.grad` does not call these hooks.  The result is a handle;
+    `handle.remove()` removes the hook.
     Raises GradientError if x is not a leaf that requires a gradient.
     """
     if not x.is_variable:

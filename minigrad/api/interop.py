@@ -66,12 +66,12 @@ def dlpack(
 ) -> Any:
     """Return the DLPack capsule of a tensor.
 
-    The protocol defines the arguments; for host memory they are passed to NumPy unchanged.  As with `numpy()`, memory
-    through which gradients flow is read-only, if the consumer requests a version of the protocol with that flag.
-    PyTorch requests such a version but ignores the flag; minigrad cannot detect its writes.
+    The protocol defines the arguments.  For host memory, they are passed to NumPy unchanged.  If gradients flow through
+    another tensor on the same memory, the capsule has the read-only flag, which exists since version 1 of the protocol.
+    PyTorch requests this version but ignores the flag, and minigrad cannot detect PyTorch's writes.
     Raises GradientError if x requires a gradient, DTypeError for bfloat16 on the CPU, for which NumPy has no type,
-    DeviceError for another device than that of x, and ShapeError for negative strides, for which PyTorch 2.13 aborts
-    the process.
+    DeviceError if `dl_device` is neither the device of x nor, without copy=False, the host, and ShapeError for negative
+    strides, because PyTorch 2.13 would abort the process.
     """
     if any(s < 0 for s in x.strides):
         raise ShapeError(f"dlpack: {describe(x)} has strides {x.strides}; export x.contiguous()", op="dlpack")
@@ -196,10 +196,11 @@ def array_function(x: Tensor, function: Any, types: Any, args: Any, kwargs: Any)
 
 
 class ArrayUfunc:
-    """The descriptor of `__array_ufunc__`: a function as attribute of the class, None as attribute of a tensor.
+    """Define `__array_ufunc__`: the class Tensor returns a function, and a tensor returns None.
 
-    Ufuncs read the attribute from the class.  Masked arrays read it from the tensor.  If they found a function there,
-    they would convert the tensor and lose its gradient; with None, the tensor's own operator raises an error.
+    NumPy's ufuncs read the attribute from the class.  NumPy's masked arrays read the attribute from the tensor.  If a
+    masked array found a function, it would convert the tensor to an array and lose the gradient.  With None, the
+    operator of the tensor runs instead and raises an error.
     """
 
     def __get__(self, x: Tensor | None, kind: type) -> Any:

@@ -91,11 +91,11 @@ def dist(x: Tensor, other: Tensor, p: float = 2) -> Tensor:
 
 
 def fill_diagonal_(x: Tensor, fill_value: float, wrap: bool = False) -> Tensor:
-    """Write a number to the diagonal of a matrix, in place.
+    """Write a number to the diagonal of a matrix, in place, and return the matrix.
 
-    For a tensor of more dims, which must have the same length, the diagonal is x[i, i, ..., i].
-    fill_value: the number.  wrap: whether the diagonal of a matrix with more rows than columns starts again below the
-    first one, after one row without it.
+    A tensor with more than two dims must have equal lengths in all dims; its diagonal is x[i, i, ..., i].
+    fill_value: the number to write.  wrap: whether a matrix with more rows than columns has further diagonals.  Each
+    further diagonal begins in column 0, with one row between it and the end of the diagonal above.
     Raises ShapeError for a tensor with fewer than two dims, or with more than two dims of different lengths.
     """
     if x.ndim < 2 or (x.ndim > 2 and len(set(x.shape)) > 1):

@@ -108,9 +108,10 @@ def as_kind(obj: Any) -> tuple[DType, str | None]:
 
 
 def can_cast(from_: Any, to: Any) -> bool:
-    """Return whether one dtype can be cast to another: from bool to integers to floats, but never back.
+    """Return whether dtype `from_` can be cast to dtype `to` under PyTorch's rules.
 
-    Within a kind, every cast is allowed, also a cast that loses precision.
+    The order of the kinds is bool, integer, float.  A cast to the same kind or to a later kind is allowed, even if it
+    loses precision; a cast to an earlier kind is not allowed.
 
     Examples
     --------

@@ -159,8 +159,8 @@ FUNCTIONS = spelled(SPELLED, xp=SimpleNamespace(**array_api.NAMES), np=np, max=m
 def ufunc(x: Tensor, function: Any, method: str, *inputs: Any, **named: Any) -> Any:
     """Compute a call of a NumPy ufunc, or of its `reduce`, `accumulate` or `outer`.
 
-    Raises ArgumentError for arguments that the function of `mg` does not take, for an array as `out=` and for `at`, and
-    GradientError as `unserved`.
+    Raises ArgumentError for arguments that the function of `mg` does not accept, for a NumPy array as `out=`, and for
+    the method `at`.  If minigrad has no such function, raises GradientError for a tensor that requires a gradient.
     """
     out = named.pop("out", (None,))
     if any(isinstance(each, np.ndarray) for each in out):
@@ -208,7 +208,7 @@ def tried(function: Any, ours: Callable[..., Any], args: Any, kwargs: dict[str, 
 
 
 def unserved(name: str, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
-    """Return the result of NumPy's own function, for tensors that do not require a gradient.
+    """Call a NumPy function that minigrad does not implement, on arrays that share the memory of the tensors.
 
     Raises GradientError for a tensor that requires a gradient, and ArgumentError for a tensor as `out=`, because NumPy
     must not write into its memory.

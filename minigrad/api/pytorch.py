@@ -105,9 +105,10 @@ def get_device(x: Tensor) -> int:
 
 
 def type(x: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
-    """Return x in another dtype, as `to`; without a dtype, return the name of the tensor's dtype, such as "float32".
+    """Return x in another dtype; without `dtype`, return the name of the dtype of x, such as "float32".
 
-    dtype: a dtype, one of PyTorch's old constructors such as `mg.LongTensor`, or the name of either.
+    The conversion is that of `to`.
+    dtype: a dtype, one of PyTorch's old constructors such as `mg.LongTensor`, or the name of a dtype or a constructor.
     """
     if dtype is None:
         return x.dtype.name
@@ -137,9 +138,10 @@ def cuda(x: Tensor, device: Any = None, non_blocking: bool = False) -> Tensor:
 
 
 def pin_memory(x: Tensor, device: Any = None) -> Tensor:
-    """Return a copy in pinned host memory; x itself if it is already pinned.
+    """Return a copy of x in pinned (page-locked) host memory, or x itself if its memory is already pinned.
 
-    The device reads pinned memory directly, so `to` with non_blocking=True does not wait for the copy.
+    A CUDA device reads pinned memory directly, so `x.to(device, non_blocking=True)` does not wait for the copy.
+    device: the device that reads the memory; by default the CUDA device.
     Raises DeviceError if x is not on the CPU or if the device cannot be used, GradientError if x requires a gradient.
     """
     if x.requires_grad:

@@ -59,10 +59,11 @@ def write(file: BinaryIO, arrays: Mapping[str, Any], metadata: Mapping[str, str]
 
 
 def reserve(file: BinaryIO, size: int) -> None:
-    """Reserve space on the disk, if the system supports it; writing 100 MB then takes 25 ms instead of 79 ms.
+    """Reserve `size` bytes on the disk for a new file, if the operating system supports it.
 
-    The file must be new.  In append mode, the data would be written after the reserved space.  A file object of gzip or
-    lzma has the descriptor of a compressed file, whose size will be different.
+    In a measurement, this reduced the time to write 100 MB from 79 ms to 25 ms.
+    The file must not be in append mode, because the data would then be written after the reserved space.  The file must
+    not be compressed with gzip or lzma either, because the compressed size is not known.
     Raises OSError if there is not enough space.
     """
     if not hasattr(os, "posix_fallocate"):

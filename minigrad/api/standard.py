@@ -275,7 +275,7 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
 
 
 def can_cast(from_: Any, to: DType, /) -> bool:
-    """Return whether a dtype can be cast to another one of the same kind without loss.
+    """Return whether a dtype can be cast to another dtype of the same kind without loss.
 
     Parameters
     ----------
@@ -297,7 +297,7 @@ def can_cast(from_: Any, to: DType, /) -> bool:
 
 
 def isdtype(dtype: DType, kind: Any) -> bool:
-    """Return whether a dtype is of a kind.
+    """Return whether a dtype equals another dtype or belongs to a kind, such as "integral".
 
     Parameters
     ----------
@@ -309,7 +309,7 @@ def isdtype(dtype: DType, kind: Any) -> bool:
     Returns
     -------
     bool
-        True if `dtype` is the other dtype, or is of the kind; for a tuple, True if this holds for one of its elements.
+        True if `dtype` is the other dtype, or belongs to the kind.  For a tuple, True if at least one element matches.
 
     Raises
     ------

@@ -109,7 +109,7 @@ class set_detect_anomaly:
 
 
 class detect_anomaly:
-    """A `with` block, or a decorated function, in which the first gradient that is not finite raises GradientError.
+    """Open a `with` block, or decorate a function, in which a gradient that is not finite raises GradientError.
 
     The message names the op, the line that called it, the operand and the rule.  Put both the computation and its
     gradient into the block.
@@ -117,7 +117,7 @@ class detect_anomaly:
     Parameters
     ----------
     check_nan : bool, default True
-        False stores the lines without checking the gradients.
+        Whether gradients are checked. If False, the block only stores the lines of code that call ops.
 
     Examples
     --------

@@ -85,10 +85,10 @@ class Batch:
 
 
 def batched(op: Op, params: dict[str, Any], operands: Sequence[Tensor], flags: Sequence[bool]) -> Any:
-    """Run an op on each sample of a batch and stack the results along the first dim.
+    """Run an op on each sample of a batch, and return the results with the batch as their first dim.
 
-    flags: whether each operand has a batch, as its first dim.  An operand without a batch is the same for all samples.
-    Several results are returned as a named tuple.
+    flags: for each operand, whether its first dim is the batch.  An operand without a batch is the same for all
+    samples.  Several results are returned as a named tuple.
     """
     size = next(x.shape[0] for x, flag in zip(operands, flags, strict=True) if flag)
     call = Batch(op, params, tuple(operands), tuple(flags), size)

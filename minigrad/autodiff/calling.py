@@ -30,12 +30,13 @@ from minigrad.runtime.tensor import Tensor, describe
 
 
 class Call(UserOp):
-    """One call of a Function.
+    """Store one call of a Function, for its backward pass.
 
-    context: the values that the user stored in ctx, without the saved tensors.
-    positions: the indices of these tensors among the saved values of the node, None for a saved None.
-    first: an id below those of all tensors that forward makes.
-    placeholders: one for each operand.
+    context: the attributes that the user stored in ctx, without the saved tensors.
+    positions: for each entry of `save_for_backward`, the index of the tensor among the saved values of the node, or
+    None for a saved None.
+    first: an id that is smaller than the ids of all tensors that `forward` makes.
+    placeholders: one placeholder per operand.
     """
 
     __slots__ = ("context", "first", "placeholders", "positions")
@@ -71,10 +72,10 @@ class Call(UserOp):
         return self.handed_out(ctx, node, operands, results, carries)
 
     def check_writes(self, ctx: Context, operands: Any, results: Any, before: Any) -> None:
-        """Raise GradientError for a write of forward that is not allowed.
+        """Raise GradientError if `forward` wrote into an argument in a way that is not allowed.
 
-        This is the case for an argument that was written and not marked, or marked and not returned.  It is also the
-        case for a marked argument that is a leaf or a view, whose memory is not its own.
+        An argument that `forward` writes must be marked with `ctx.mark_dirty` and must be returned.  A marked argument
+        must not be a leaf, and must not be a view, because a view shares its memory with other tensors.
         """
         for x in ctx._dirty:
             if not among(x, operands) or not among(x, results):

@@ -115,10 +115,9 @@ class Dropped(Holder):
         return self.frame.given()
 
     def value(self) -> Tensor:
-        """Return the value; if necessary, a second run computes it now.
+        """Return the dropped value; if necessary, a second run of the function computes it now.
 
-        Raises StorageError if the second run wrote into the value later.  The first run did so too, but at that time
-        the dropped value no longer existed.
+        Raises StorageError if the function wrote into the value in place after saving it.
         """
         thread = threading.get_ident()
         if thread not in self.filled:
@@ -133,11 +132,11 @@ class Dropped(Holder):
 
 
 class Frame:
-    """One call of `checkpoint`: the arguments to run it again with, and the holders of the dropped values.
+    """Store one call of `checkpoint`: the arguments of the second run, and the holders of the dropped values.
 
-    first: an id below those of all tensors that the function makes.
-    caught: for each tensor from outside that the function used, by its memory: the version, a description, and the name
-    of the op.
+    first: an id that is smaller than the ids of all tensors that the function makes.
+    caught: for the memory of each tensor that the function used and did not make: its version, a description of the
+    tensor, and the name of the op that used it.
     """
 
     def __init__(self, fn: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], preserve: bool) -> None:

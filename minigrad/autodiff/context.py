@@ -19,7 +19,9 @@ from minigrad.runtime.tracers import Tracer
 
 
 class Context:
-    """The values that a forward stores for its backward: `save_for_backward`, and any attribute.
+    """Store the values that the `forward` of a Function saves for its `backward`.
+
+    `save_for_backward` saves tensors, and any other value can be stored as an attribute.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ from minigrad.runtime.tensor import Tensor, describe
 
 
 class custom_vjp:
-    """A function with the derivative that `defvjp(fwd, bwd)` defines.
+    """Define the derivative of a function: decorate the function, and then call its method `defvjp(fwd, bwd)`.
 
     `fwd(*args)` returns the pair (result, residuals); residuals may be nested tuples, lists and dicts.  `bwd(residuals,
     g)` returns a tuple with one gradient per argument, or None for a zero gradient.
@@ -26,7 +26,7 @@ class custom_vjp:
     Parameters
     ----------
     fun : callable
-        The function, which runs where no gradient is required.
+        The function, which runs if no gradient is required; otherwise `fwd` runs.
     nondiff_argnums : sequence of int, default ()
         Indices of the arguments that are not tensors; a negative index counts from the last argument.  `bwd` receives
         these arguments first, and returns no gradient for them.

@@ -38,9 +38,9 @@ def backward(
     gradient: the incoming gradient of y, of the same shape; by default ones, also if y is not a scalar.
     retain_graph: whether saved values are kept for another backward pass; the default is create_graph.
     create_graph: whether the backward pass is recorded, for derivatives of higher order.
-    inputs: the only tensors whose `.grad` is added to, Vars or intermediate values; by default all Vars.
+    inputs: the Vars or intermediate values whose `.grad` changes; by default all Vars.
     Returns the gradients as a GradStore.  The first `.grad` of a Var is the tensor in the store.  A later backward pass
-    adds to it in place if no other object refers to it; otherwise gradients that you have stored do not change.
+    adds to `.grad` in place only if no other object refers to this tensor, so gradients that you stored do not change.
     Raises GradientError if y does not require a gradient, or its graph has been freed.
     """
     retain = create_graph if retain_graph is None else retain_graph
@@ -60,7 +60,7 @@ def grad(
 ) -> Any:
     """Compute the gradients of outputs with respect to inputs, Vars or intermediate values; `.grad` does not change.
 
-    Return a tensor for a single input, otherwise a tuple.  grad_outputs: one incoming gradient per output, or ones.
+    Return a tensor for a single input, otherwise a tuple.  grad_outputs: incoming gradients of outputs; ones if None.
     Raises GradientError for an input that no output depends on; with allow_unused, its gradient is None.
     """
     ys: list[Any] = list(outputs) if isinstance(outputs, (list, tuple)) else [outputs]
@@ -85,10 +85,10 @@ def walk(
     ys: Sequence[Tensor], cotangents: Sequence[Tensor | None], inputs: Sequence[Tensor] | None, retain: bool,
     create: bool, name: str, unused: bool = True, store: GradStore | None = None,
 ) -> list[tuple[Node, Tensor]]:  # fmt: skip
-    """Return pairs (target, gradient).  Targets are the Vars, or the nodes of `inputs` if these are given.
+    """Run a backward pass; return pairs (target, gradient).  Targets are all Vars, or the nodes of `inputs`.
 
     All checks come first: if one fails, nothing has been allocated and no saved value has been freed.
-    store: receives the gradients that are handed out during the traversal.
+    store: receives the gradients that are complete before the end of the pass.
     """
     for y, g in zip(ys, cotangents, strict=True):
         check_seed(y, g, name)

@@ -45,12 +45,12 @@ Way = Callable[[Call, set[int]], tuple[set[int], Tangents]]
 def pushforward(
     op: Op, params: dict[str, Any], primals: Sequence[Tensor], tangents: Tangents, results: Sequence[Tensor]
 ) -> tuple[Tensor | None, ...]:
-    """Return the tangents of an op's results, one per result; None for a zero and for a result that is not a float.
+    """Return one tangent per result of an op; None is a tangent of zero, or belongs to a result that is not a float.
 
     params: the static arguments.
-    primals, tangents: one per operand.
-    results: the results of the op for the primals.  Rules read them by name, so a tangent requires a gradient if the
-    results that it uses require one.
+    primals, tangents: one tensor per operand; a tangent is None if it is zero.
+    results: the results of the op for the primals.  JVP rules read the results by name.  If a result requires a
+    gradient, a tangent that is computed from this result requires a gradient as well.
 
     Raises GradientError if an operand that has a tangent has no rule, or if its dtype allows no tangent.
     """

@@ -23,7 +23,7 @@ from minigrad.runtime.tracers import Tracer, transform_of
 
 
 class Function:
-    """A function whose derivative is written by hand.  Subclass it and call `apply`; it is never instantiated.
+    """Define a function with its own derivative: write a subclass and call `apply`; no object of the class is made.
 
     forward(ctx, *args) computes on tensors and other arguments, without recording, and returns a tensor or a tuple of
     tensors.  Alternatively, write forward(*args) without ctx, and setup_context(ctx, inputs, output) to save values;
@@ -34,13 +34,14 @@ class Function:
     against its argument, and is converted to its dtype.
 
     jvp(ctx, *tangents) returns the tangents of the outputs, from one tangent per argument (None for an argument that is
-    not a float tensor).  Without it, forward mode is derived from backward.
+    not a float tensor).  Without a method `jvp`, forward mode is derived from `backward`.
 
-    vmap(info, in_dims, *args) returns (outputs, their batch dims).  Without it, a batch is a loop.
+    vmap(info, in_dims, *args) returns (outputs, batch dims of the outputs).  Without a method `vmap`, the samples of a
+    batch are computed one after another.
 
-    Gradient: derivatives of higher order follow from backward, which is ordinary tensor code, if it computes from the
-    inputs and outputs that it saved.  If it returns plain values (`once_differentiable`, NumPy), or computes with
-    intermediate values of forward, the next derivative raises an error instead of leaving a part out.
+    Gradient: if `backward` is ordinary tensor code and computes with saved inputs and outputs, it can be differentiated
+    again.  If `backward` returns plain values (`once_differentiable`, NumPy), or computes with intermediate values of
+    `forward`, the next derivative raises an error, because it would be incomplete.
 
     Raises GradientError for a backward that does not return one gradient per argument, for tensors in lists that need a
     gradient, for a forward that returns tensors in lists or dicts, and for a forward that writes into an unmarked
@@ -134,12 +135,13 @@ def check_nothing_tracks(name: str, value: Any) -> None:
 
 
 def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
-    """Mark a backward as differentiable once, because it computes with values other than tensors.
+    """Mark a `backward` as not differentiable, because it computes with other values than tensors.
 
     Parameters
     ----------
     backward : callable
-        The `backward` of a `Function`: from the context and one gradient per output to one gradient per argument.
+        The `backward` of a `Function`: it receives the context and one gradient per output, and returns one gradient
+        per argument.
 
     Returns
     -------

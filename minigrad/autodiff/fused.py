@@ -28,10 +28,10 @@ def only_call(scalar: ScalarFn) -> Callable[..., Any] | None:
 
 
 def fuse(op: Op, operand: int) -> Callable[..., Any]:
-    """Return the function that the engine calls for the rule of one operand: a fused kernel, or the rule itself.
+    """Return the function that the engine calls for the VJP rule of one operand: a fused kernel, or the rule itself.
 
-    The rule caches this function.  A kernel raises Unfusable if its result would differ from the rule's; then the
-    caller must call the rule.
+    The rule caches this function.  The fused kernel raises Unfusable if its result would differ from the result of the
+    rule; the caller must then call the rule.
     """
     rule = op.rules[operand]
     assert rule is not None

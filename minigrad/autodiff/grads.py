@@ -25,7 +25,7 @@ _adding = threading.Lock()  # two threads may add to one `.grad`
 
 
 class GradStore:
-    """The gradients of one backward pass, by tensor.
+    """Map tensors to the gradients that one backward pass computed.
 
     `grads[x]` raises GradientError with the reason if x has no gradient; `grads.get(x)` returns None instead.
     Iteration yields the tensors that have a gradient.

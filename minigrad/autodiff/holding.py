@@ -25,10 +25,10 @@ from minigrad.runtime.tensor import Tensor, describe
 
 
 class Holder(Tensor, ABC):
-    """A placeholder for a saved value. version: the version of its memory when it was saved.
+    """Replace a saved value in the graph.  version: the version of the value's memory when it was saved.
 
-    Its storage is the value's while this exists, so that a write is detected; afterwards the value can no longer be
-    written.
+    The holder refers to the storage of the value without keeping it alive.  While the storage exists, a write into it
+    is detected; after the storage is freed, no write is possible.
     """
 
     __slots__ = ("memory", "version")
@@ -178,9 +178,11 @@ def saved_tensors_hooks(pack_hook: Callable[[Tensor], Any], unpack_hook: Callabl
     Parameters
     ----------
     pack_hook : callable
-        From a tensor to any value, which the graph stores instead.  It must not write the tensor.
+        Function that receives a tensor and returns any value, which the graph stores instead of the tensor.  The
+        function must not write the tensor.
     unpack_hook : callable
-        From that value to a tensor with the shape, dtype and device of the saved tensor.
+        Function that receives the stored value and returns a tensor with the shape, dtype and device of the saved
+        tensor.
 
     Returns
     -------

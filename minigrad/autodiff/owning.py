@@ -88,11 +88,11 @@ def sole(table: dict[int, Tensor], key: int) -> bool:
 
 
 def handed_out(pairs: Pairs, dense: bool, create: bool) -> Pairs:
-    """Return the same pairs, each gradient in memory that no other object refers to; `pairs` is emptied.
+    """Return the same pairs, with each gradient in memory to which no other object refers; `pairs` is emptied.
 
-    dense: the gradients are contiguous as well.  If not, a view of memory that only it refers to may stay a view,
-    unless its elements share memory.
-    create: copies are recorded.
+    dense: whether the gradients must be contiguous as well.  If False, a gradient may be a view, if no other object
+    refers to the memory and no two elements of the view share memory.
+    create: whether copies are recorded in the graph.
     """
     pairs.reverse()
     result: Pairs = []

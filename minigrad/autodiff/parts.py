@@ -23,10 +23,10 @@ PARTS: frozenset[Any] = frozenset(view.op for view in (basic_index, diagonal, na
 def added_in_place(
     node: Any, g: Tensor | None, table: dict[int, Tensor], owned: set[int], wanted: set[int] | None
 ) -> bool:
-    """Add the gradient of a view to its operand's gradient; return False, and do nothing, if the rule must run instead.
+    """Add the gradient of a view to the gradient of its operand in place, and return True; return False if impossible.
 
-    The rule must run if the operand has no gradient yet, if another object refers to this gradient, or if dtypes
-    differ.
+    The addition is impossible if the operand has no gradient yet, if another object refers to this gradient, or if the
+    dtypes differ.  The caller must then call the VJP rule of the view.
     """
     key = node.parents[0].id
     if g is None or key not in table or (wanted is not None and key not in wanted):

@@ -93,8 +93,8 @@ def heads_for(node: BackpropOp, rule: Rule, gradients: Gradients) -> list[Tensor
 def at_once(
     node: BackpropOp, rule: Rule, saved: Any, gradients: Gradients, wanted: set[int] | None, create: bool
 ) -> Sequence[Any] | None:
-    """Return the gradients by the op's joint rule, or by its definition if their graph is recorded.  Return None if
-    an operand requires none and neither can leave operands out, or if the values are not saved."""
+    """Return the gradients of all operands from the op's joint rule, or from its definition if a graph is recorded.
+    Return None if neither can leave out an operand that requires no gradient, or if values are not saved."""
     op = node.op
     asked = tuple([parent is not None and (wanted is None or parent.id in wanted) for parent in node.parents])
     composed = create and op.composed is not None and not rule.smooth
@@ -123,8 +123,8 @@ def by_definition(
 ) -> list[Tensor | None]:
     """Return the requested gradients as parts of the graph, by a backward pass through the definition of the op.
 
-    The pass ends at views that replace the operands.  So it goes no further, and one tensor may be several operands.
-    It computes floats in the precision of the op's own kernel.
+    The pass ends at views that replace the operands, so that one tensor may be several operands.  Floats are computed
+    in the precision of the op's own kernel.
     """
     if any(isinstance(x, Tracer) for x in operands):
         return by_definition_over(op, params, out, operands, head, asked)

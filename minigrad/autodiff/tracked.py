@@ -98,10 +98,12 @@ class NotingTransform(Transform):
 
 
 class TrackedTransform(NotingTransform, ReplacingTransform):
-    """Reverse mode as a transform over other transforms.
+    """Implement reverse mode as a transform that can be nested with other transforms.
 
-    below: whether calls are also recorded outside the transform; False if it was entered under `no_grad`.
-    higher: whether the gradients may be differentiated, because a value in the computation carries a derivative.
+    below: whether calls are also recorded in the graph outside the transform; False if the transform was entered under
+    `no_grad`.
+    higher: whether the gradients may be differentiated again, because a value in the computation carries a derivative
+    of another transform.
     """
 
     def __init__(self) -> None:
@@ -166,9 +168,9 @@ class TrackedTransform(NotingTransform, ReplacingTransform):
     ) -> list[Tensor | None]:  # fmt: skip
         """Return the gradients of the leaves, given incoming gradients of this transform's results.
 
-        The result is None for a leaf that is not reached.
-        create: whether the gradients may be differentiated; by default, `higher` and the incoming gradients determine
-        this.
+        The gradient is None for a leaf on which the results do not depend.
+        create: whether the gradients can be differentiated again; by default, they can if `higher` is True or an
+        incoming gradient carries a derivative.
         """
         targets: dict[int, Any] = {leaf.id: leaf for leaf in leaves}
         nodes, _ = reachable([node_of(y) for y in ys])

@@ -34,13 +34,13 @@ from minigrad.runtime.tracers import derivatives_on
 
 
 class UserOp(Op):
-    """The op of a Function for given arguments.
+    """Define the op of one call of a Function.
 
-    arguments: the arguments of the call, with a hole for each tensor.
-    slots: the returned values of forward, with holes.
-    over: it was called with values of a transform.
+    arguments: the arguments of the call, with a placeholder for each tensor.
+    slots: the values that `forward` returned, with a placeholder for each tensor.
+    over: whether the call had values of a transform as arguments.
 
-    Its tables have one entry, so the mask of its nodes is 0.
+    The tables `saves` and `picks` have only one entry, so the mask of the nodes is always 0.
     """
 
     __slots__ = ("__weakref__", "arguments", "cls", "over", "slots", "tensors")
@@ -222,10 +222,10 @@ class UserOp(Op):
 
 
 def weakly(method: Any) -> Callable[..., Any]:
-    """Return a function that calls a method without a reference to its object.
+    """Return a function that calls a method, but has only a weak reference to the object of the method.
 
-    An op that refers to its own rules would be a cycle, and the values in its context would stay until the next garbage
-    collection.
+    A strong reference from an op's rules to the op would be a reference cycle, and the saved values would exist until
+    the next garbage collection.
     """
     held = weakref.WeakMethod(method)
     return lambda *values, **facts: held()(*values, **facts)  # type: ignore[misc]

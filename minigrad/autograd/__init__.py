@@ -63,7 +63,8 @@ def grad(
     allow_unused : bool, optional
         Whether an input that the outputs do not depend on is allowed; by default the value of `materialize_grads`.
     is_grads_batched : bool, default False
-        Whether each of `grad_outputs` has a batch dim in front; then each gradient has this dim, too.
+        Whether dim 0 of each tensor in `grad_outputs` is a batch of incoming gradients; dim 0 of each gradient is then
+        this batch.
     materialize_grads : bool, default False
         Whether the gradient of an unused input is zeros instead of None.
 
@@ -75,7 +76,8 @@ def grad(
     Raises
     ------
     GradientError
-        If `grad_outputs` are missing, or an unused input is not allowed.
+        If `grad_outputs` is missing for an output that is not a scalar, or if the outputs do not depend on an input and
+        `allow_unused` is False.
     """
     if not only_inputs:
         raise ArgumentError("autograd.grad: only_inputs=False is not offered, as in PyTorch; use backward")

@@ -41,15 +41,16 @@ def jacobian(
     strict : bool, default False
         Must be False: the derivative with respect to an unused input is zeros.
     vectorize : bool, default False
-        Has no effect: rows are always computed in a batch.
+        Has no effect: the rows of the Jacobian are always computed in a batch.
     strategy : {"reverse-mode", "forward-mode"}
         Mode of differentiation. Forward mode is faster if there are fewer inputs than outputs.
 
     Returns
     -------
     Tensor or tuple
-        For one input and one output: a tensor with the dims of the output, then those of the input. Otherwise, nested
-        tuples of such tensors, outputs first.
+        For one input and one output, a tensor with the dims of the output followed by the dims of the input. For
+        several outputs or inputs, a tuple of such tensors; for several outputs and inputs, a tuple with one tuple per
+        output.
 
     Raises
     ------
@@ -204,7 +205,7 @@ def jvp(func: Fn, inputs: Inputs, v: Any = None, create_graph: bool = False, str
 
 
 def hvp(func: Fn, inputs: Inputs, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
-    """Compute the product of the Hessian of a scalar-valued function and a vector, without the matrix.
+    """Compute the product of the Hessian of a scalar-valued function and a vector, without computing the Hessian.
 
     Parameters
     ----------
@@ -251,7 +252,7 @@ def hvp(func: Fn, inputs: Inputs, v: Any = None, create_graph: bool = False, str
 
 
 def vhp(func: Fn, inputs: Inputs, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
-    """Compute the product of a vector and the Hessian of a scalar-valued function, without the matrix.
+    """Compute the product of a vector and the Hessian of a scalar-valued function, without computing the Hessian.
 
     Parameters
     ----------

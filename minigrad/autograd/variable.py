@@ -33,7 +33,7 @@ class Variable(metaclass=VariableType):
     requires_grad : bool, default False
         Whether the result requires a gradient.
     volatile : bool, optional
-        Has no effect, except for a warning.
+        Has no effect; a warning is shown if it is passed.
 
     Notes
     -----

@@ -21,16 +21,16 @@ Slots = tuple[int, ...]
 
 
 class Executable:
-    """A kernel in the form that a step runs.
+    """Store a kernel in the form that a step runs.
 
-    name: its name, for a reader.
-    path: the file of its text, or "".
+    name: the name of the kernel, for reports.
+    path: the path of the kernel's source file, or "".
     flags: whether a true result means that an index was out of range.
     argument: how the call passes a buffer.
     takes_numbers: whether the scalar arguments follow the buffers; otherwise `bound` fixes them.
-    numbers: the scalar arguments of steps that have none of their own.
-    enqueued: whether a run only adds work to the queue of a device: it allocates no memory, and the host reads no
-    memory of the device.
+    numbers: the scalar arguments for steps that do not specify scalar arguments.
+    enqueued: whether a run only adds work to the queue of a device.  Such a run allocates no memory, and the host reads
+    no memory of the device.
     """
 
     __slots__ = ("flags", "name", "path")
@@ -138,10 +138,10 @@ class Part(NamedTuple):
 
 
 class Launch:
-    """A record of steps, and the function that runs them.
+    """Store a sequence of steps, and the function that runs the steps.
 
-    arguments: the number of buffers that a call receives, operands and then results.
-    temporaries: the memory of the slots after these.
+    arguments: the number of buffers that a call receives: the operands, followed by the results.
+    temporaries: the scratch memory of the launch, whose slots follow the slots of the arguments.
     flags: index checks between or after the steps.
     always_fails: whether every call has an index out of range.
     limits: describes the index that a failed check refers to, if the op names one.
@@ -182,9 +182,10 @@ class Launch:
 
     @property
     def fast(self) -> tuple[Any, Any]:
-        """The function of the only step and its numbers, for the fast path of small calls; otherwise (None, None).
+        """Return the function of the only step and its scalar arguments, for the fast path of small calls.
 
-        The numbers follow the buffers of the call.  A launch with other steps or checks has no such function.
+        The scalar arguments follow the buffers of the call.  For a launch with several steps or with checks, the result
+        is (None, None).
         """
         if len(self.steps) != 1 or self.flags or self.always_fails or self.limits is not None:
             return None, None
@@ -289,10 +290,10 @@ def remapped(made: Any, slots: Slots, arguments: int) -> Launch:
 
 
 def written(launch: Launch) -> Callable[..., Any]:
-    """Generate the function of a launch, because a loop over the steps costs as much as a small kernel.
+    """Generate the function of a launch, because a Python loop over the steps would take as long as a small kernel.
 
-    Scratch memory exists from its first to its last step, and each call allocates it, so two threads may run one launch
-    at the same time.
+    Each call allocates its own scratch memory, so two threads may run one launch at the same time.  A piece of scratch
+    memory exists from the first to the last step that uses it.
     """
     if launch.always_fails:
         return lambda *buffers: True

@@ -17,9 +17,9 @@ from minigrad.core.dtype import DType
 
 
 class Location(NamedTuple):
-    """Memory that a call passes: the bytes from `after` on in the buffer at `position`.
+    """Describe memory that a call passes: the bytes from offset `after` on in the buffer at index `position`.
 
-    slot: its number in the program.
+    slot: the index of the memory in the program.
     after: an int, or an array with one element that each call writes.
     numel: the number of elements, or None for all elements to the end of the buffer.
     """

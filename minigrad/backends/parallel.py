@@ -109,10 +109,11 @@ def guarded(parallel: Callable[..., Any], serial: Callable[[], Callable[..., Any
 
 
 def guarded_program(parallel: Callable[..., int], serial: Callable[..., int]) -> Callable[..., int]:
-    """Return a function that runs a program of many launches, some of them shared by threads, guarded as one launch.
+    """Return a function that runs a program of many launches on all threads or on one thread, whichever is faster.
 
-    If one core is busy, a program waits once for each shared launch.  So the program first runs on one thread.  It is
-    then shared, as long as a shared run takes less than the fastest run on one thread plus STALL.
+    If one core is busy, a program on all threads waits in each launch that the threads share.  So the program first
+    runs on one thread.  It then runs on all threads, as long as such a run takes less time than the fastest run on one
+    thread plus STALL.
     """
     least: list[float] = []  # the duration in seconds of the fastest run on one thread
 

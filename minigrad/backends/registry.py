@@ -29,9 +29,9 @@ def register_backend(kind: str, factory: Callable[[], Backend], dlpack: int | No
     kind : str
         A word in lower case, such as "cpu".
     factory : callable
-        Function without parameters that returns the Backend.  It runs at the first use of a device of this kind.
+        Function without parameters that returns the Backend.  It is called at the first use of a device of this kind.
     dlpack : int, optional
-        DLPack device type of the kind, if the backend accepts memory of other libraries.
+        DLPack device type of the kind; required if the backend accepts memory of other libraries.
     """
     _factories[kind] = factory
     if dlpack is not None:

@@ -142,10 +142,10 @@ class Steps:
         self, run: Executable | Callable[..., Any], *values: Value, numbers: Any = None,
         unless_same: tuple[Value, Value] | None = None,
     ) -> None:  # fmt: skip
-        """Run a kernel, or the steps of a launch, with the buffers of values.
+        """Add a step that runs a kernel, or the steps of a launch, with the buffers of `values`.
 
-        numbers: the scalar arguments of a kernel that takes some.
-        unless_same: calls in which these two values are one buffer skip the steps.
+        numbers: the scalar arguments, for a kernel that has scalar arguments.
+        unless_same: two values; a call in which both have the same buffer skips the added steps.
         """
         slots = tuple([value.slot for value in values])
         same = unless_same and (unless_same[0].slot, unless_same[1].slot)

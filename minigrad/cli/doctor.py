@@ -187,8 +187,8 @@ def files_of(name: str, dtype: str, layout: str, parallel: bool, device: Device 
 def find_op(name: str) -> Op:
     """Return the op with the given name, or the op that a public function of this name calls, such as `softmax`.
 
-    Raises ArgumentError for a function that is composed of other ops.  For an unknown name, its message lists similar
-    names.
+    Raises ArgumentError for a function that is composed of other ops, and for an unknown name; the message for an
+    unknown name lists similar names.
     """
     # This import comes first, because it declares the ops of layers.
     function = getattr(mg.nn.functional, name, None) or getattr(mg, name, None)

@@ -92,7 +92,7 @@ def copied(target: Path) -> Path:
 def with_sources(notebook: str, folder: Path) -> str:
     """Copy the source files to which a notebook links into `folder`, and return the notebook with links to the copies.
 
-    A copied notebook is outside a checkout, and Jupyter shows no files outside its root folder, so links to the package
+    The copies are necessary because Jupyter shows no files outside its root folder, so links into the installed package
     would not work.
     """
     for name, top in LINK.findall(notebook):

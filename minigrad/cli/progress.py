@@ -10,10 +10,10 @@ from minigrad.kernels.notice import watched
 
 
 def progress(*steps: Any, **words: Any) -> Any:
-    """Return a tqdm bar on stderr; it is disabled if nobody can watch it.
+    """Return a tqdm progress bar on stderr, which is disabled if stderr is not a terminal.
 
-    The arguments are those of tqdm.  In a file or a pipe, every update would stay.  The terminal of a container may
-    report 0 columns and 0 lines, for which tqdm draws nothing; 80 columns and 24 lines are assumed then.
+    The arguments are those of tqdm.  In a file or a pipe, every update would add text.  The terminal of a container may
+    report 0 columns and 0 lines, for which tqdm draws nothing; the bar then assumes 80 columns and 24 lines.
     """
     from tqdm import tqdm
 

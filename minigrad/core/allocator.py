@@ -42,7 +42,7 @@ Buffer = Any
 
 @dataclass(frozen=True)
 class MemoryStats:
-    """The counters of an allocator. Bytes are counted in whole blocks.
+    """Store the counters of an allocator. Bytes are counted in whole blocks.
 
     Attributes:
         allocated_bytes: bytes in use now.
@@ -122,10 +122,10 @@ class Key(int):
 
 
 class Block:
-    """A buffer that returns to its allocator after its last use; `Storage` adds a dtype and a device to it.
+    """Own a buffer that returns to its allocator after the last use; `Storage` is a block with a dtype and a device.
 
-    key: the key of its size in `CpuAllocator.storages`. It is 0 for a buffer of `allocate` and for a buffer without an
-        allocator.
+    key: the key of the buffer's size in `CpuAllocator.storages`; 0 for a buffer of `allocate` and for a buffer without
+        an allocator.
     """
 
     __slots__ = ("allocator", "buffer", "key")
@@ -162,7 +162,7 @@ class Block:
 
 
 class CpuAllocator(Allocator):
-    """Caching allocator for host memory: 64-byte aligned, flat arrays in `dtype.storage`.
+    """Allocate host memory and cache it: buffers are 64-byte aligned, flat arrays in `dtype.storage`.
 
     Sizes are rounded up to whole blocks of 64 bytes and the array has the rounded length, so `buffer.size` may exceed
     the requested size. Returned blocks are cached per dtype and size and reused last in, first out: the next tensor of
@@ -239,8 +239,9 @@ class CpuAllocator(Allocator):
     def storages(self, numel: int, dtype: DType, device: Any, kind: type[Any]) -> Callable[[], Any]:
         """Return a function that makes one storage of a fixed size per call, for a call plan.
 
-        The storage is a `kind` of Block. The function combines `allocate` and `Storage.__init__` in one call, and the
-        values that depend on the size are computed in advance: they are a third of the cost of a small op.
+        kind: the class of the storage, a subclass of Block.
+        The function combines `allocate` and `Storage.__init__` in one call, and the values that depend on the size are
+        computed in advance. Without this function, these steps would take a third of the time of a small op.
         """
         key = Key.of(self.key(numel, dtype), numel)
         nbytes = key & -64
@@ -427,10 +428,11 @@ def _last_try(nbytes: int, dtype: DType) -> np.ndarray[Any, Any]:
 
 @cache
 def heap_trimmer() -> Any:
-    """Return malloc_trim of the C library (glibc), or None if there is none.
+    """Return the function malloc_trim of the C library, or None if the library (not glibc) has no such function.
 
-    Without this call, the heap returns only the memory above its last block in use: after 12,000 sizes, a process with
-    an empty cache still held 452 MB.
+    malloc_trim gives free memory back to the operating system. Without it, the heap gives back only the memory above
+    its
+    last block in use: after tensors of 12,000 sizes, a process with an empty cache still used 452 MB.
     """
     import ctypes  # imported at the first use, because few programs empty the cache
 

@@ -50,10 +50,10 @@ class Device:
 
 
 def as_device(device: str | Device) -> Device:
-    """Return the device of that name: "cpu", "reference", "cuda" (which is "cuda:0"), "cuda:1", ...
+    """Return the device with a name: "cpu", "reference", "cuda" (which is "cuda:0"), "cuda:1", ...
 
     Raises:
-        DeviceError: the text is not a kind with an optional index.
+        DeviceError: the name is not a kind of device with an optional index.
 
     Example:
         >>> str(as_device("cuda")), as_device("cpu") is as_device("cpu")

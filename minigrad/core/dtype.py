@@ -20,12 +20,12 @@ from minigrad.errors import ArgumentError, DTypeError
 
 
 class DType:
-    """The type of an element. There is one object per dtype: compare with `is` or `==`, both are fast.
+    """Describe the type of the elements of a tensor. There is one object per dtype, so compare with `is` or `==`.
 
     Attributes:
         name, short: the long and the short name, for example "float32" and "f32".
         kind: "bool", "uint", "int" or "float".
-        code: the row in the table, from bool to float64.
+        code: the index in the table of dtypes, from bool to float64.
         itemsize: bytes per element in memory.
         storage: the NumPy dtype of the memory; float16 and bfloat16 are uint16 there.
         storage_code: NumPy's id of `storage`.
@@ -35,8 +35,9 @@ class DType:
         accumulator: the NumPy dtype of the running sum, at least as wide as the result.
         accumulate: the DType in which partial sums are stored: int64 for bools and integers, float32 for float16 and
             bfloat16, otherwise the dtype itself.
-        is_float, is_int, is_signed: whether it is a float, an integer (signed or not), an integer or float with a sign.
-        lowest, highest: the ends of the range as Python numbers, infinities for floats.
+        is_float, is_int, is_signed: whether the dtype is a float; an integer (signed or not); a float or signed
+        integer.
+        lowest, highest: the ends of the range as Python numbers, which are infinities for floats.
     """
 
     __slots__ = (
@@ -231,7 +232,7 @@ def promote(a: DType, b: DType) -> DType:
 
     The order is bool < integers < floats. Two integers promote to the smallest integer dtype that represents both, an
     integer and a float to the dtype of the float, and two floats to the smallest float dtype that represents both.
-    Raise DTypeError for uint64 with a signed integer, which no integer dtype can represent.
+    Raises DTypeError for uint64 with a signed integer, because no integer dtype represents both.
 
     Example:
         >>> promote(uint8, int8), promote(int64, float16), promote(float16, bfloat16)
@@ -249,11 +250,11 @@ def promote(a: DType, b: DType) -> DType:
 
 
 def promote_all(operands: Iterable[tuple[DType, int]]) -> DType:
-    """Return the dtype that operands promote to. An operand is a pair: its dtype and its number of dims.
+    """Return the dtype that operands promote to, from pairs of the dtype and the number of dims of an operand.
 
     The operands with dims are promoted first, then the operands without dims. An operand without dims changes the
-    result only by a higher category, of bool < integers < floats: as in PyTorch, one scalar does not widen a whole
-    tensor.
+    result only if its category is higher, in the order bool < integers < floats. So, as in PyTorch, a scalar tensor
+    does not widen the dtype of a tensor with dims.
 
     Example:
         >>> promote_all([(float32, 1), (float64, 0)]), promote_all([(int32, 1), (float64, 0)])
@@ -340,8 +341,8 @@ def fit_number(number: Any, dtype: DType) -> bool | int | float:
     becomes 0.
 
     Raises:
-        DTypeError: an int is outside the range of an integer dtype or, for other dtypes, of int64; or `number` is not a
-            number.
+        DTypeError: an int is outside the range of `dtype`, or outside the range of int64 if `dtype` is bool or a float;
+            or `number` is not a number.
     """
     if not isinstance(number, (bool, int, float, np.generic)):
         raise DTypeError(f"expected a bool, an int or a float, got {number!r:.40}, a {type(number).__name__}")

@@ -11,12 +11,13 @@ from typing import Any
 
 
 class Jvp:
-    """A declared JVP rule of forward mode: the function, and the source of each of its positional arguments.
+    """Store a declared JVP rule of forward mode: the function, and the source of each of its positional arguments.
 
-    wants: pairs (kind, index): ("tangent", k) and ("value", k) of operand k, ("result", k) of result k.
-    facts: the parameters and static facts that the function receives by keyword.
-    foreign: the function was not defined in this package.
-    tangents: the operands whose tangents the function receives.
+    wants: a pair (kind, index) per argument: ("tangent", k) and ("value", k) are the tangent and the value of operand
+    k, and ("result", k) is result k.
+    facts: the names of the parameters and static facts that the function receives by keyword.
+    foreign: whether the function was defined outside this package.
+    tangents: the indices of the operands whose tangents the function receives.
     """
 
     __slots__ = ("facts", "fn", "foreign", "tangents", "wants")
@@ -28,11 +29,11 @@ class Jvp:
 
 
 class Linear:
-    """The operands in which an op is linear, in groups of names.
+    """Declare in which operands an op is linear, as groups of operand names.
 
-    The op is linear in each group while the operands outside the group are constant.  `joint("x", "src")` is one group.
-    `each("a", "b")` has one group per operand, as for a product.  `each(("c", "a"), ("c", "b"))` describes c + a @ b:
-    it is linear in c and a together while b is constant, and in c and b together while a is constant.
+    The op is linear in the operands of a group if the operands outside the group are constant.  `joint("x", "src")` is
+    one group.  `each("a", "b")` has one group per operand, as for a product.  `each(("c", "a"), ("c", "b"))` describes
+    c + a @ b: it is linear in c and a together while b is constant, and in c and b together while a is constant.
     """
 
     __slots__ = ("groups",)

@@ -87,13 +87,16 @@ def _forget(entry: weakref.ref[Layout]) -> None:
 
 
 class Layout:
-    """Shape, strides and offset of a view, in elements. Immutable; equal layouts are the same object.
+    """Store the shape, strides and offset of a view, in elements; a layout is immutable.
+
+    Equal layouts are the same object.
 
     Attributes:
-        shape, strides, offset: the three parts.
+        shape, strides: the length of each dim, and the distance between neighbours along it.
+        offset: the position of the first element in the storage.
         numel, ndim: number of elements and number of dims.
-        is_contiguous: whether the elements form one row-major run, which may start at any offset. Dims of size 1 do not
-            matter.
+        is_contiguous: whether the elements are in row-major order without gaps, starting at any offset. The strides of
+            dims of size 1 do not matter.
 
     Example:
         >>> Layout.contiguous((2, 3, 4)).transpose(0, 1)
@@ -446,11 +449,11 @@ def _walk(offset: int, dims: Ints, strides: Ints) -> Iterator[int]:
 
 
 def merge(layouts: Sequence[Layout]) -> tuple[Ints, tuple[Ints, ...]]:
-    """Return the fewest dims that traverse all layouts in the same order, and their strides in each layout.
+    """Return the smallest number of dims that traverse all layouts in the same order, and their strides in each layout.
 
-    All layouts must have one shape. Dims of size 1 are removed. Two neighbouring dims are merged if in all layouts the
-    outer stride is the inner stride times the inner size. A scalar has no dims; an empty shape becomes one dim of size
-    0.
+    All layouts must have the same shape. Dims of size 1 are removed. Two neighbouring dims are merged if in all layouts
+    the outer stride is the inner stride times the inner size. A scalar has no dims; an empty shape becomes one dim of
+    size 0.
 
     Example:
         >>> a = Layout.contiguous((32, 630, 12, 32))

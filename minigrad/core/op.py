@@ -17,7 +17,7 @@ from minigrad.core.layout import Layout
 
 
 class ScalarFn(Later):
-    """A checked scalar function, which a loop calls for each element.  Its text may be read at its first use.
+    """Store a checked scalar function, which a loop calls for each element.  Its text may be read at the first use.
 
     `node` is its parsed definition, `helpers` the other scalar functions that it calls, and `where` its file and line.
     `cost` is the approximate cost of one call in additions, and `results` the number of values that it returns.
@@ -50,13 +50,13 @@ class Spec:
 
 
 class Rule:
-    """One derivative rule: the function, the saved values and the static facts that it reads.
+    """Store one VJP rule: the function, the saved values and the static facts that it reads.
 
     gradients: the indices of the results whose incoming gradients are its first arguments.
-    asked: for a joint rule: it receives which operands require a gradient, and returns None for all other operands.
-    smooth: for a joint rule: the ops that it calls have derivatives of their own, so the definition is not needed.
+    asked: whether a joint rule receives which operands require a gradient, and returns None for the other operands.
+    smooth: whether a joint rule calls only ops with derivatives, so that higher orders do not need the definition.
     fused: the rule as one kernel, or `fn` if it cannot be fused; None until `autodiff/fused.py` has tried.
-    foreign: the function was not defined in this package, so its result is checked.
+    foreign: whether the function was defined outside this package, so that its result must be checked.
     """
 
     __slots__ = ("asked", "facts", "fn", "foreign", "fused", "gradients", "saves", "smooth")
@@ -72,7 +72,7 @@ class Rule:
 
 
 class Op(Later):
-    """One declared op.
+    """Store the declaration of one op.
 
     kind: "elementwise", "reduction", "view", "kernel", or "composed" for an op that is composed of other ops.
     operands, params: the names of the tensors, and the names of the static arguments with their defaults.

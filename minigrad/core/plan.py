@@ -30,10 +30,10 @@ def sort_dims(dims: Strides, strides: Sequence[Strides]) -> tuple[Strides, list[
 
 
 def walk(layouts: Sequence[Layout]) -> tuple[Strides, list[Strides], list[int]]:
-    """Return merged dims, strides and offsets for layouts of one shape, so that the first layout is traversed upward.
+    """Return merged dims, strides and offsets for layouts of one shape, in the memory order of the first layout.
 
-    The first layout is the output: it determines the order of the dims, and a dim in which its stride is negative is
-    flipped in all layouts.
+    The first layout is the output: it determines the order of the dims.  A dim in which the output has a negative
+    stride is flipped in all layouts.
     """
     dims, strides = merge(layouts)
     offsets = [layout.offset for layout in layouts]

@@ -20,21 +20,23 @@ Ints = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Reducer:
-    """The function of a reduction, and the properties that a loop may rely on; `declare.partials.declared` makes it.
+    """Store the functions of a reduction, and the properties on which a loop may rely.
 
-    scalar: returns the accumulators after one more element, from (acc, x); x is an element of each operand.
+    `declare.partials.declared` makes reducers.
+    scalar: the function that returns the accumulators after one more element, from (acc, x); x is one element of each
+    operand.
     identities: the initial value of each accumulator, "zero", "one", "lowest" or "highest".
     order: "sum": the elements may come in any order, and floats may be re-associated; "extreme": the largest or the
         smallest element, or nan if there is a nan; "any": the elements may come in any order; "sequential": the
         elements come one after the other, in row-major order.
-    combine: joins two partial results, each of which began at the identity; None if there may be only one partial
-        result.  With several accumulators, its arguments are first those of one partial result and then those of the
-        other.
-    map: of a declaration with a map, the scalar function that is applied to each element before the values are
-        combined; it is already part of `scalar`.
+    combine: the function that joins two partial results, each of which began at the identity; None if there may be only
+        one partial result.  With several accumulators, its first arguments are the accumulators of one partial result,
+        and its last arguments are the accumulators of the other partial result.
+    map: the scalar function that is applied to each element before the values are combined, or None; it is already part
+        of `scalar`.
     finish: the scalar function whose result is stored.  Its arguments are the final accumulators, with or without the
         number of elements.  It may have several results.
-    linear: the reduction is linear in its elements; with the order "sum" it is exactly their sum.
+    linear: whether the reduction is linear in its elements; a linear reduction with the order "sum" is their sum.
     """
 
     scalar: ScalarFn

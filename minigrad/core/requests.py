@@ -52,7 +52,7 @@ class Request:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Elementwise(Request):
-    """out[i] = scalar(operands[i]...) in `compute`, for any number of operands, expanded to the shape of out.
+    """Compute out[i] = scalar(operands[i]...) in `compute`, for any number of operands, expanded to the shape of out.
 
     If the Spec of an operand is the same object as `out`, the operand is the memory of the output: each element is read
     before it is written.
@@ -76,12 +76,12 @@ class ElementwiseTuple(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Chained(Request):
-    """`request`, some of whose operands are computed first.
+    """Run `request`, some of whose operands are computed first, in the same kernel.
 
-    Operand k of `request` is scalars[k] of the operands reads[k] of this record, element by element in `dtype`.  If
-    scalars[k] is None, operand k is the only operand in reads[k].  `dtype` is also the dtype of the registers: a value
-    is the same whether it is stored or not.  The operands of a function are expanded to one shape, and no result shares
-    memory with an operand of a function.
+    Operand k of `request` is computed element by element by the function scalars[k] from the operands reads[k] of this
+    request, in `dtype`.  If scalars[k] is None, operand k is the only operand in reads[k].  `dtype` is both a storage
+    dtype and a compute dtype, so storing an operand would not round it.  The operands of a function are expanded to one
+    shape, and no result shares memory with an operand of a function.
     """
 
     request: Request
@@ -92,10 +92,11 @@ class Chained(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Followed(Request):
-    """out = scalar(...) element by element, where argument `position` is the result of `request`, which is not stored.
+    """Compute out = scalar(...) element by element, where argument `position` is the result of `request`.
 
-    The operands are those of `request`, then the other arguments.  These are expanded to the shape of out, and no
-    operand shares memory with out. out has the dtype of the registers and of the result of `request`.
+    The result of `request` is not stored.  The operands are the operands of `request`, followed by the other arguments
+    of `scalar`, which are expanded to the shape of out.  No operand shares memory with out.  The storage dtype and the
+    compute dtype of out are both the dtype of the result of `request`.
     """
 
     request: Request
@@ -178,9 +179,10 @@ class ArgReduce(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Scan(Request):
-    """out[i] = the reduction of out[i - 1] and operands[i]... along `dim` in `compute`, starting from the identity.
+    """Compute the running reduction along `dim`: out[i] reduces out[i - 1] and operands[i], starting from the identity.
 
-    With one operand and a function that joins partial results, long rows may be reduced in blocks first.
+    The computation is in `compute`.  With one operand and a reducer that can combine partial results, long rows may be
+    divided into blocks that are reduced first.
     """
 
     reducer: Reducer
@@ -198,10 +200,10 @@ class ArgScan(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Sort(Request):
-    """out (int64) = positions along `dim` that sort the elements; the sort is stable.
+    """Compute the positions along `dim` that sort the elements, as int64; the sort is stable.
 
-    nan is greater than every number, and -0.0 equals 0.0. If out is shorter along `dim`, it receives the first of these
-    positions.
+    nan is greater than every number, and -0.0 equals 0.0. If out is shorter than the operand along `dim`, it receives
+    the first positions.
     """
 
     dim: int
@@ -237,8 +239,9 @@ class Ordered(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Product(Request):
-    """out[..., m, n] = alpha * a[..., m, k] @ b[..., k, n] + beta * c; batch dims and c are already expanded to out's.
+    """Compute out[..., m, n] = alpha * a[..., m, k] @ b[..., k, n] + beta * c.
 
+    The batch dims of a and b are already expanded to those of out, and c is expanded to the shape of out.
     The operands are a, b, and c unless beta is 0. out and c may share one buffer with the same layout; then the product
     is added to c in place.
     """
@@ -249,10 +252,10 @@ class Product(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Convolve(Request):
-    """Sums of terms y * x * w, where position of x = position of y * stride - padding + tap * dilation.
+    """Compute a convolution of an image x with a weight w, or one of its gradients.
 
-    Outside its positions, x is 0. Dims are (N, channels, 1 to 3 spatial dims); those of the weight are (output
-    channels, image channels / groups, taps).
+    The terms have position of x = position of y * stride - padding + tap * dilation.  Outside the image, x is 0. Dims
+    are (N, channels, 1 to 3 spatial dims); those of the weight are (output channels, image channels / groups, taps).
 
     part "output": the operands are x, w and a bias with one element per channel.  The result is the bias + the sum of x
         * w over the taps and the channels of the group.
@@ -269,36 +272,37 @@ class Convolve(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Cholesky(Request):
-    """Two results for batches of square matrices a: upper triangles u with u.T @ u = a, and the state of each row.
+    """Factorize batches of square matrices a: the results are triangles u with u.T @ u = a, and the state of each row.
 
-    Both are dense.  Only the upper triangle of a is read.  The second result (int64) has one value per row: 0 if its
-    pivot is positive, otherwise 1.
+    Both results are dense, and u is upper triangular.  Only the upper triangle of a is read.  The second result (int64)
+    has one value per row: 0 if its pivot is positive, otherwise 1.
     """
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class LU(Request):
-    """Three results for batches of matrices (m, n), all dense: the factors L and U, row exchanges, and row positions.
+    """Factorize batches of matrices a (m, n) by LU with row exchanges; there are three dense results.
 
-    The first contains L below its diagonal of ones, and U on and above the diagonal.  The second (int64) has, for each
-    of the min(m, n) steps k, the row that was exchanged with row k. The third (int64) has, for each row of L @ U, the
-    matching row of a. A pivot is the first of the largest absolute values of its column.  A column whose pivot is 0 is
-    left unchanged, so U has a 0 on its diagonal, and the other results are not affected.
+    The first result contains L below the diagonal, without its diagonal of ones, and U on and above the diagonal.  The
+    second (int64) has, for each of the min(m, n) steps k, the row that was exchanged with row k. The third (int64) has,
+    for each row of L @ U, the index of the equal row of a. A pivot is the first of the largest absolute values of its
+    column.  A column whose pivot is 0 is left unchanged, so U has a 0 on its diagonal, and the other results are not
+    affected.
     """
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class QR(Request):
-    """Two dense results for batches of matrices (m, n): q (m, p) with orthonormal columns, and r (p, n) with q @ r = a.
+    """Factorize batches of matrices a (m, n): q (m, p) with orthonormal columns, and r (p, n), with q @ r = a.
 
-    r is upper triangular; p is m or min(m, n).  Householder reflections compute them, so the diagonal of r may be
-    negative.
+    Both results are dense.  r is upper triangular; p is m or min(m, n).  The factors are products of Householder
+    reflections, so the diagonal of r may be negative.
     """
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Eigh(Request):
-    """Two dense results for batches of symmetric matrices: eigenvalues (n) and eigenvectors (n, n).
+    """Compute the eigenvalues (n) and eigenvectors (n, n) of batches of symmetric matrices; both results are dense.
 
     The eigenvalues are ascending, and the eigenvectors are orthonormal columns.  Only the upper triangle of a matrix is
     read.  Eigenvalues that do not converge are nan.
@@ -307,27 +311,28 @@ class Eigh(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SVD(Request):
-    """Three dense results for batches of matrices a (m, n): u (m, p), s (k) and vh (q, n).
+    """Compute the singular value decompositions of matrices a (m, n): u (m, p), s (k) and vh (q, n), all dense.
 
-    u[:, :k] * s @ vh[:k] = a, k = min(m, n), p is m or k, and q is n or k. The columns of u and the rows of vh are
-    orthonormal, and s is descending.  Singular values that do not converge are nan.
+    Here u[:, :k] * s @ vh[:k] = a and k = min(m, n); p is m or k, and q is n or k. The columns of u and the rows of vh
+    are orthonormal, and s is descending.  Singular values that do not converge are nan.
     """
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TurnRows(Request):
-    """Three dense results for batches of matrices a (k, n), k <= n: an orthogonal j (k, k), y = j @ a, and lengths.
+    """Make the rows of matrices a (k, n) orthogonal, with k <= n: the results are j, y = j @ a, and lengths.
 
-    The rows of y (k, n) are orthogonal to each other.  The third result contains their lengths (k), in descending
-    order.  Lengths that do not converge are nan.
+    All results are dense.  j (k, k) is orthogonal, and the rows of y (k, n) are orthogonal to each other.  The third
+    result contains the lengths of the rows of y (k), in descending order.  Lengths that do not converge are nan.
     """
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SolveTriangular(Request):
-    """out (dense) with a @ out = b; the operands are triangular matrices a and b, and the batch dims are those of out.
+    """Solve a @ out = b for triangular matrices a.
 
-    The other triangle of a is not read. unit: the diagonal of a counts as 1 and is not read.
+    The operands are a and b, with the batch dims of out, which is dense.  The other triangle of a is not read.  unit:
+    whether the diagonal of a counts as 1 and is not read.
     """
 
     upper: bool
@@ -339,8 +344,9 @@ class SolveTriangular(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Gather(Request):
-    """out[i, j, k] = a[i, index[i, j, k], k] for dim 1; operands: a, index.  Negative indices count from the end.
+    """Compute out[i, j, k] = a[i, index[i, j, k], k] for dim 1, from the operands a and index.
 
+    Negative indices count from the end.
     A launch of `Gather`, `ScatterAdd`, `ScatterJoin`, `Select`, `SelectAdd` or `SelectPut` returns True if an index was
     out of range.  Then the result is undefined, but no memory outside the operands was read or written, even if another
     thread writes to the index at the same time.
@@ -388,9 +394,9 @@ class SelectAdd(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SelectPut(Request):
-    """out[i, index[j], k] = src[i, j, k] for dim 1, in index order: if an index repeats, its last slice remains.
+    """Write out[i, index[j], k] = src[i, j, k] for dim 1; if an index repeats, its last slice remains.
 
-    The operands are index, and src with the dtype of out.  The other elements of out do not change.
+    The operands are index and src, which has the dtype of out.  All other elements of out do not change.
     """
 
     checks = True
@@ -414,8 +420,8 @@ class PutBack(Request):
 class MapRows(Request):
     """Compute each element of out from the elements of its row along `dim`, in the compute dtype of out.
 
-    The operands have out's shape, with stride 0 in dims where they repeat.  `value` is the parameter of the finishing
-    functions.
+    The operands have the shape of out, with stride 0 in dims along which they are expanded.  `value` is the parameter
+    of the `finish` functions of the totals.
     """
 
     fn: RowFn
@@ -425,10 +431,10 @@ class MapRows(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SumColumns(Request):
-    """The rows that `fn` computes along the last dim, if it computes any, and one line of sums per term of `fn`.
+    """Compute the rows of `fn` along the last dim, if it has a result, and the sums of each term over all rows.
 
-    Each line is a separate result, whose elements are sums over all rows.  The sum of no rows is 0. All results are
-    dense.
+    The sums of a term are a separate result, a vector with one element per column.  The sum of no rows is 0. All
+    results are dense.
     """
 
     fn: RowFn
@@ -437,11 +443,11 @@ class SumColumns(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Pick(Request):
-    """For each row (last dim), the negative of fn's result at the element with the index target.
+    """Compute, for each row along the last dim, the negative result of `fn` at the element with the index `target`.
 
-    The operands are x and target.  The value is 0 if target is `ignore`. reduction: "none" for one value per row, the
-    "sum" of all rows, or the "mean" of the rows that are not ignored.  The launch fails if a target is neither `ignore`
-    nor a position in its row.
+    The operands are x and target.  The value is 0 if the target is `ignore`.  reduction: "none" for one value per row,
+    "sum" for the sum over all rows, or "mean" for the mean over the rows that are not ignored.  The launch fails if a
+    target is neither `ignore` nor a position in its row.
     """
 
     checks = True
@@ -452,11 +458,11 @@ class Pick(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PickBack(Request):
-    """In each row, dy * (fn's result, minus 1 at the element with the index target).
+    """Compute the gradient of `Pick` with respect to x: dy * (result of `fn`, minus 1 at the index `target`).
 
-    For a mean, this is divided by the number of rows that are not ignored.  The operands are dy, x and target. dy is
-    the gradient of the result of `Pick`: one value per row, or one for all rows.  Rows whose target is `ignore` receive
-    0.
+    For a mean, this value is divided by the number of rows that are not ignored.  The operands are dy, x and target. dy
+    is the gradient of the result of `Pick`: one value per row, or one value for all rows.  Rows whose target is
+    `ignore` receive 0.
     """
 
     checks = True
@@ -467,8 +473,9 @@ class PickBack(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class NormalizeGroups(Request):
-    """out = (x - mean of its group) / sqrt(variance of its group + eps) * weight of its channel + bias of its channel.
+    """Normalize each group of channels: out = (x - mean) / sqrt(variance + eps) * weight + bias.
 
+    The mean and the variance are computed over a group, and weight and bias have one element per channel.
     The operands are x (images, channels, ...), weight and bias (channels,).  The channels of an image form `groups`
     groups of equal size. out is dense.
     """
@@ -487,7 +494,7 @@ class GroupGradients(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PairDistances(Request):
-    """out (dense) = `reducer`'s reduction of x[i] - x[j] for each pair of rows i < j of a matrix x (n, m).
+    """Reduce x[i] - x[j] with `reducer` for each pair of rows i < j of a matrix x (n, m); the result is dense.
 
     The order of the pairs is (0, 1), (0, 2), ..., (n - 2, n - 1).  Terms are computed in `compute`, sums in float64.
     """
@@ -510,10 +517,10 @@ class RowDistances(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class PairGradients(Request):
-    """out[i, k] (dense) = the sum over all rows j of factor(g, y) * direction(x[i, k] - x[j, k]).
+    """Compute out[i, k] (dense), the sum over all rows j of factor(g, y) * direction(x[i, k] - x[j, k]).
 
-    g and y are the values of the pair of i and j. The operands are g and y, one value per pair, and x (n, m).  Terms
-    are computed in `compute`, sums in float64. direction is an odd function.
+    Here g and y are the values of the pair of rows i and j. The operands are g and y, one value per pair, and x (n,
+    m).  Terms are computed in `compute`, sums in float64. direction is an odd function.
     """
 
     factor: ScalarFn
@@ -579,11 +586,13 @@ class AvgPool(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Resample(Request):
-    """out[i, o, j] = the sum over k of weight[k, o] * a[i, index[k, o], j] for dim 1; index -1 marks an unused term.
+    """Compute out[i, o, j], the sum over k of weight[k, o] * a[i, index[k, o], j] for dim 1.
 
+    An index of -1 marks an unused term.
     The operands are a and two tables of (terms, outputs): index (int64) and weight, which has the dtype of a and out,
     float32 or float64.
-    back: the adjoint: 0, then out[i, index[k, o], j] += weight[k, o] * a[i, o, j].
+    back: whether to compute the adjoint: out begins with 0, and then out[i, index[k, o], j] += weight[k, o] * a[i, o,
+    j].
     """
 
     dim: int
@@ -592,14 +601,15 @@ class Resample(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class SampleGrid(Request):
-    """out[n, c, h, w] (dense) = image c of a (N, C, H, W), sampled at grid[n, h, w] = (x, y).
+    """Sample images a (N, C, H, W): out[n, c, h, w] (dense) is image a[n, c] at the position grid[n, h, w] = (x, y).
 
     The sample is the sum of the four pixels around (column, row) = (locate(x, W, corners, beyond), locate(y, H,
     corners, beyond)).  Each pixel is multiplied by its weight, the product of 1 - its distance along each dim.  Pixels
     outside the image are 0; a weight of nan makes the result nan.  All tensors have the dtype of out, float32 or
     float64.
-    near: take the nearest pixel instead; halfway cases are rounded to even.
-    back: the adjoint: with g (N, C, h, w) instead of a, out (N, C, H, W) = 0, to which each term is added.
+    near: whether to return the nearest pixel instead; halfway cases are rounded to even.
+    back: whether to compute the adjoint: with g (N, C, h, w) instead of a, each element of g times its weights is added
+    to the pixels of out (N, C, H, W), which begins with 0.
     """
 
     locate: ScalarFn
@@ -637,8 +647,9 @@ class Arange(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Random(Request):
-    """Philox4x32-10 random numbers; operands: a key and a counter (int64, the bits of uint64 values), and three limits.
+    """Generate Philox4x32-10 random numbers from a key, a counter and three limits.
 
+    The key and the counter are int64, with the bits of uint64 values.
     kind: "uniform" in [low, high), "normal" with a mean and a standard deviation, or "integer" in [low, high).  The
         limits are those of `kernels.philox.limits`, in the dtype of `kernels.philox.limit_dtype`.  On every device,
         element i (row-major) uses block counter + i // 4 (i // 2 for 64-bit values).

@@ -21,16 +21,18 @@ Shift = Callable[[Any, tuple[int, ...], int], Any]
 
 
 class Role:
-    """One kind of parameter.
+    """Describe one kind of op parameter, such as a dim: how a value is checked and converted.
 
-    name: the name of the role in docs.
-    doc: the values that are accepted.
+    name: the name of the role in the documentation.
+    doc: the description of the accepted values.
     type: the annotation that an editor shows.
-    several: a call may pass the value as several arguments instead of one sequence; this must be the last parameter.
-    read(value, op, parameter, operands): returns the canonical value, or raises an error that names the op and the
-        parameter.
-    shift(value, shape, size): returns the value with the same meaning for a batch of `size` operands of `shape`, with
-        the batch dim in front.  None: a batch does not change the value.
+    several: whether a call may pass the value as several arguments instead of one sequence; only for the last
+    parameter.  read(value, op, parameter, operands): the function that returns the canonical value, or raises an error
+    that names
+        the op and the parameter.
+    shift(value, shape, size): the function that returns the value with the same meaning for a batch of `size` operands
+    of
+        `shape`, whose first dim is the batch.  None: a batch does not change the value.
     """
 
     __slots__ = ("doc", "name", "read", "several", "shift", "type")

@@ -16,12 +16,13 @@ from minigrad.core.op import ScalarFn
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """One value per row that is computed from all of its elements.
+    """Define one value per row that is computed from all elements of the row, such as a sum.
 
     join: "sum" or "max" of `term`.  The arguments of `term` are the row's elements, by the operands' names, and the
         totals before this one.
-    finish: computes the total from the joined terms, the length of the row and the op's parameter, in this order, as
-        far as it has arguments for them.  None: the joined terms are the total.
+    finish: the function that computes the total.  Its arguments are the first one, two or three of: the joined terms,
+    the
+        length of the row, and the parameter of the op.  None: the joined terms are the total.
     """
 
     name: str
@@ -32,13 +33,13 @@ class Total:
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """One loop over a row, which evaluates scalar functions of each element.
+    """Describe one loop over a row, which evaluates scalar functions of each element.
 
-    kind: the use of the values. "sum" and "max" join them to totals, "result" stores them, "columns" adds them up down
-        the columns.
-    operands: the indices of the operands that the functions name.
+    kind: how the values are used. "sum" and "max" join the values to totals, "result" stores them, and "columns" adds
+        them to sums over all rows, one sum per column.
+    operands: the indices of the operands that the functions read.
     totals: the indices of the totals that the loop computes.
-    keeps: the values of the last function are stored for the result.
+    keeps: whether the values of the last function are stored for the loop that computes the result.
     """
 
     kind: str
@@ -50,14 +51,16 @@ class Pass:
 
 @dataclass(frozen=True, slots=True)
 class RowFn:
-    """The scalar functions of a computation along rows.
+    """Store the scalar functions of a computation along rows.
 
-    result: computes one element of the output from the row's elements, by the operands' names, and all totals by their
-        names.  None: no rows are computed.
-    reuse: computes the same element from `kept`, which is the last total's term of that element, and all totals.  It
-        exists for expensive terms, so that a kernel may store them.
-    terms: at most two functions that are summed down the columns; they have the arguments of `result`, and each sum is
-        a separate line.
+    result: the function that computes one element of the output.  Its arguments are the elements of the operands and
+    all
+        totals, by name.  None: no output is computed.
+    reuse: a function that computes the same element from all totals and `kept`, the value of the last total's term for
+        this element.  It is declared if this term is expensive, so that a kernel can store the values of the term.
+    terms: at most two functions with the arguments of `result`.  Each is summed over all rows; the sums are a vector
+    with
+        one element per column.
     """
 
     name: str
@@ -73,7 +76,7 @@ class RowFn:
         return (*self.operands, *[total.name for total in self.totals])
 
     def passes(self, together: int = 1, keeps: bool = False) -> list[Pass]:
-        """Return the loops over a row in order: for the totals, for the result, for the sums down the columns.
+        """Return the loops over a row in order: for the totals, for the result, and for the sums over all rows.
 
         together: the maximum number of sums that one loop computes; no term of such a sum reads another sum of the same
             loop.

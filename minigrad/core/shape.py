@@ -61,7 +61,7 @@ def as_int(value: Any, what: str, op: str) -> int:
 def normalize_dim(dim: int, ndim: int, op: str, owner: Any = None) -> int:
     """Return `dim` counted from the front; a negative `dim` counts from the end.
 
-    owner: the owner of the dims, for the message: a shape, or a tensor, which is then named with its dtype.
+    owner: the shape or the tensor to which the dims belong, for the error message.
 
     Raises:
         IndexOutOfRange: there is no such dim.
@@ -105,7 +105,7 @@ def normalize_dims(dims: int | Iterable[int] | None, ndim: int, op: str, owner: 
 
 
 def broadcast_shapes(op: str, *shapes: Shape) -> Shape:
-    """Return the shape that all shapes broadcast to: aligned from the right, sizes are equal or 1.
+    """Return the shape to which all shapes broadcast: aligned at the last dim, sizes must be equal or 1.
 
     Raises:
         ShapeError: two sizes differ and neither is 1.
@@ -142,7 +142,7 @@ def _broadcast_two(op: str, lhs: Shape, rhs: Shape, shapes: tuple[Shape, ...]) -
 def as_shape(args: Any, op: str = "shape", *, hole: bool = False) -> tuple[Any, ...]:
     """Return a shape from an int, a tuple, a list, or the varargs of a method, which may contain one tuple.
 
-    With `hole`, one size may be left open as -1 or as `()`; `infer_hole` fills it.
+    With `hole`, one size may be unknown, written as -1 or `()`; `infer_hole` computes it.
 
     Raises:
         ShapeError: a size is negative.
@@ -171,12 +171,12 @@ def as_shape(args: Any, op: str = "shape", *, hole: bool = False) -> tuple[Any, 
 
 
 def infer_hole(shape: tuple[Any, ...], numel: int, op: str = "reshape", source: Shape | None = None) -> Shape:
-    """Return `shape` with its open size (-1 or `()`) replaced so that the shape has `numel` elements.
+    """Return `shape` with its unknown size (-1 or `()`) replaced so that the shape has `numel` elements.
 
-    A shape without an open size must already have `numel` elements.
+    A shape without an unknown size must already have `numel` elements.
 
     Raises:
-        ShapeError: no size fits, or two sizes are open.
+        ShapeError: no size is possible, or two sizes are unknown.
 
     Example:
         >>> infer_hole((2, -1), 6)

@@ -33,13 +33,15 @@ SEATED = 1  # counts as true, but is a different object from True
 
 
 class Storage(Block):
-    """A buffer, its dtype and device, the count of writes to it, and the allocator that gets it back.
+    """Own a buffer with a dtype and a device, and count the writes to it; the buffer returns to its allocator at the
+    end.
 
-    tracked: whether a gradient may flow through a tensor on this storage.  It is never reset, so detached tensors are
-        checked too.  The value SEATED means: only through a placeholder of a transform.
+    tracked: whether a gradient may flow through a tensor on this storage.  The value never returns to False, so that
+        writes to detached tensors are checked too.  SEATED means that gradients flow only through a placeholder of a
+        transform.
 
-    The buffer may be larger than the requested number of elements.  No tensor may show the extra elements, because they
-    are memory of tensors that were freed.  `numel` does not count them.
+    The buffer may be larger than the requested number of elements.  No tensor may contain the additional elements,
+    because they may have values of freed tensors.  `numel` does not count them.
     """
 
     __slots__ = ("__weakref__", "device", "dtype", "tracked", "version")
@@ -95,7 +97,7 @@ class Storage(Block):
         Writes change the memory of that object.
 
         Raises:
-            StorageError: the memory is read-only or does not hold an integer number of elements.
+            StorageError: the memory is read-only, or its size is not a multiple of the element size.
         """
         wanted = as_dtype(dtype)
         view = memoryview(data)
@@ -115,12 +117,12 @@ class Storage(Block):
 
     @staticmethod
     def from_file(path: str | os.PathLike[str], dtype: DTypeLike, numel: int | None = None, *, shared: bool) -> Storage:
-        """Return a storage over a mapped file: its first `numel` elements, or all elements.
+        """Return a storage over a memory-mapped file: its first `numel` elements, or all elements.
 
-        With `shared`, writes go to the file.  Without `shared`, they stay in this process.
+        shared: whether writes change the file; if False, only this process sees its writes.
 
         Raises:
-            StorageError: the file is empty, too short, or does not hold an integer number of elements.
+            StorageError: the file is empty or too short, or its size is not a multiple of the element size.
         """
         wanted = as_dtype(dtype)
         size = os.path.getsize(path)

@@ -35,7 +35,7 @@ def extent(shape: Ints, strides: Ints, offset: int) -> tuple[int, int]:
 
 
 def may_overlap(shape: Ints, strides: Ints) -> bool:
-    """Return whether two indices may share an element. False is always right; True may be wrong.
+    """Return whether two different indices may refer to the same element. False is always right; True may be wrong.
 
     Sizes (2, 2) with strides (2, 2) and sizes (3, 2) with strides (2, 3) both return True, but only the first overlaps.
     """

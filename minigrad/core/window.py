@@ -13,12 +13,12 @@ Ints = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Window:
-    """The windows of one call, with one int per spatial dim.
+    """Describe the windows of a convolution or pooling; each field has one int per spatial dim.
 
     size: spatial size of the result.
-    taps: size of a window; () for a convolution, since the weight has this size.
+    taps: size of a window; () for a convolution, whose weight specifies the size.
     groups: number of parts of the channels that a convolution treats separately.
-    pad_counts, divisor: for a mean, whether the padding counts, and a number to divide the sum by instead of the count.
+    pad_counts, divisor: for a mean, whether the padding counts, and the divisor of the sum; None stands for the count.
     """
 
     size: Ints

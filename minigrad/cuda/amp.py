@@ -10,7 +10,7 @@ from minigrad.api.absent import present
 
 
 class autocast(of_device):
-    """`mg.autocast("cuda", ...)`, which does not cast tensors on other devices.
+    """Open a block of `mg.autocast("cuda", ...)`, which does not cast tensors on other devices.
 
     Parameters
     ----------
@@ -19,7 +19,7 @@ class autocast(of_device):
     dtype : DType, optional
         The 16-bit dtype; by default float16.
     cache_enabled : bool, default True
-        Whether a parameter is cast once for all its uses.
+        Whether the result of casting a parameter is cached, and used again until the outermost block ends.
     """
 
     def __init__(self, enabled: bool = True, dtype: Any = None, cache_enabled: bool = True) -> None:

@@ -159,7 +159,7 @@ def synchronize(device: Any = None) -> None:
 
 
 def memory_stats(device: Any = None) -> DeviceMemory:
-    """Return how much memory of a device is used.
+    """Return how many bytes of the memory of a device are used and free.
 
     Parameters
     ----------
@@ -181,7 +181,7 @@ def memory_stats(device: Any = None) -> DeviceMemory:
 
 
 def memory_allocated(device: Any = None) -> int:
-    """Return the memory that tensors use now.
+    """Return how many bytes of a device's memory tensors use now.
 
     Parameters
     ----------
@@ -202,7 +202,7 @@ def memory_allocated(device: Any = None) -> int:
 
 
 def max_memory_allocated(device: Any = None) -> int:
-    """Return the peak of the memory that tensors used.
+    """Return the largest number of bytes of a device's memory that tensors have used.
 
     Parameters
     ----------
@@ -223,7 +223,7 @@ def max_memory_allocated(device: Any = None) -> int:
 
 
 def memory_reserved(device: Any = None) -> int:
-    """Return the memory that the pool has taken from a device.
+    """Return how many bytes the memory pool has reserved on a device.
 
     Parameters
     ----------
@@ -244,7 +244,7 @@ def memory_reserved(device: Any = None) -> int:
 
 
 def max_memory_reserved(device: Any = None) -> int:
-    """Return the peak of the memory that the pool took from a device.
+    """Return the largest number of bytes that the memory pool has reserved on a device.
 
     Parameters
     ----------
@@ -265,7 +265,7 @@ def max_memory_reserved(device: Any = None) -> int:
 
 
 def reset_peak_memory_stats(device: Any = None) -> None:
-    """Set the peaks of memory to the bytes that are in use now.
+    """Set both memory peaks of a device, of tensors and of the pool, to the numbers of bytes that are in use now.
 
     Parameters
     ----------
@@ -303,7 +303,7 @@ def mem_get_info(device: Any = None) -> tuple[int, int]:
 
 
 def empty_cache() -> None:
-    """Return memory that is cached for reuse to the device, so that other processes can use it.
+    """Give the memory that the pool caches for reuse back to the device, so that other processes can use it.
 
     Raises
     ------
@@ -312,7 +312,7 @@ def empty_cache() -> None:
 
     Notes
     -----
-    Memory of tensors that still exist is not returned.
+    The memory of tensors that still exist stays in the pool.
     """
     gc.collect()
     current_runtime().empty_cache()

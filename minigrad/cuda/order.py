@@ -14,7 +14,7 @@ from minigrad.errors import ArgumentError
 
 
 class Event:
-    """A position in a stream; streams can wait for it, and two events measure the time between them.
+    """Mark a position in a stream: other streams can wait for an event, and two events measure the time between them.
 
     Parameters
     ----------
@@ -108,18 +108,19 @@ class Outer(threading.local):
 
 
 class Stream:
-    """A queue of device work that runs in order, concurrently with other streams.
+    """Create a queue of device work, which runs in order and concurrently with other streams.
 
-    A stream is used by `with mg.cuda.stream(s):` or `with s:`.  It waits for the default stream, and the default stream
-    waits for it.  So memory is never reused too early, and the default stream may read results immediately.  Other
-    streams wait for each other only on request.
+    The calls in a block `with mg.cuda.stream(s):` or `with s:` add their work to the stream s.  The stream s waits for
+    earlier work of the default stream, and the default stream waits for earlier work of s.  So memory is never reused
+    too early, and the default stream may read results immediately.  Two other streams wait for each other only after
+    `wait_stream` or `wait_event`.
 
     Parameters
     ----------
     device : Device or str, optional
         CUDA device; by default the first one, "cuda:0", which is the only one that minigrad uses.
     priority : int, default 0
-        Blocks of a stream with a lower value start earlier.
+        Priority of the stream; thread blocks of a stream with a lower value are started first.
 
     Raises
     ------
@@ -250,7 +251,8 @@ def default_stream(device: Any = None) -> Stream:
     Returns
     -------
     Stream
-        The stream that calls use unless another one is set. Other libraries use it too.
+        The stream to which calls add their work unless another stream is current. Other libraries use this stream as
+        well.
 
     Raises
     ------
@@ -294,13 +296,13 @@ def set_stream(stream: Stream) -> None:
 
 
 def deterministic(enabled: bool = True) -> Any:
-    """Open a `with` block in which additions of floats by index have a fixed order, or any order.
+    """Open a `with` block in which additions by index are deterministic, or atomic and not deterministic.
 
     Parameters
     ----------
     enabled : bool, default True
-        Whether the order is the same at each call, which is the default of the process. With False, the additions are
-        atomic, in any order.
+        Whether the additions have the same order in each call, which is the default of the process. With False, the
+        additions are atomic and have any order.
 
     Returns
     -------

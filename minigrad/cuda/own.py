@@ -20,7 +20,7 @@ from minigrad.runtime.writing import check_writable
 
 
 class Kernel:
-    """A kernel, made by `kernel`; `k[blocks, threads](x, y, out, n)` runs its function once in each thread.
+    """Store a kernel that `kernel` made; `k[blocks, threads](x, y, out, n)` runs its function once in each thread.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ class Kernel:
         Parameters
         ----------
         grid, block : tuple of int
-            Three sizes each.
+            Number of blocks and number of threads per block, each as three sizes (x, y, z).
         args : tuple
             Contiguous tensors of one device, then ints of at most 64 bits.
 
@@ -144,7 +144,7 @@ class Kernel:
         return own.own_program(self.function, tuple(x.dtype for x in tensors), len(args) - len(tensors)).text
 
     def ptx(self, *args: Any) -> str:
-        """Return the kernel in PTX, the assembly language of CUDA, which needs no device.
+        """Return the kernel in PTX, the assembly language of CUDA; this requires the compiler, but no CUDA device.
 
         Parameters
         ----------
@@ -194,7 +194,7 @@ def kernel(function: Callable[..., Any]) -> Kernel:
     Returns
     -------
     Kernel
-        Launch it with `k[blocks, threads](*tensors, *ints)`.
+        The kernel; `k[blocks, threads](*tensors, *ints)` launches it.
 
     Raises
     ------
@@ -205,8 +205,9 @@ def kernel(function: Callable[..., Any]) -> Kernel:
     Gradient
     --------
     A kernel is not recorded. It may read tensors that require gradients, as plain elements; it may write to them only
-    under `mg.no_grad()`. A tensor counts as written if the function assigns to it, renames it or passes it to a
-    function such as cuda.atomic.add. If a graph had saved its earlier values, the backward pass raises an error.
+    under `mg.no_grad()`. A tensor counts as written if the function assigns to its elements, gives it another name or
+    passes it to a function such as cuda.atomic.add. If a graph saved the values before the write, the backward pass
+    raises an error.
 
     Examples
     --------

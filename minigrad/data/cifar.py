@@ -81,7 +81,7 @@ def read_pickle(path: str) -> dict[str, Any]:
 
 
 class CIFAR10(Images):
-    """60,000 color images of 32x32 pixels in ten classes: 50,000 for training and 10,000 for testing.
+    """Read CIFAR-10: color images of 32x32 pixels in ten classes, 50,000 for training and 10,000 for testing.
 
     Parameters
     ----------

@@ -33,7 +33,8 @@ def default_collate(batch: Sequence[Any]) -> Any:
     Raises
     ------
     ArgumentError
-        If there are no samples, or if they have different structures or unsupported types; write a `collate_fn` then.
+        If there are no samples, or if the samples have different structures or unsupported types.  For other types,
+        write your own `collate_fn`.
 
     Examples
     --------

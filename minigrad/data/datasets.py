@@ -42,10 +42,10 @@ class Dataset(Generic[T_co]):
 
 
 class IterableDataset(Dataset[T_co]):
-    """The base class of datasets that are streams: `iter(ds)` yields the samples.
+    """Define the base class of datasets that are streams: `iter(ds)` yields the samples.
 
-    Each worker of a loader has a copy and iterates over all samples, so `__iter__` must select the worker's share with
-    `get_worker_info()`.
+    Each worker of a loader iterates over its own copy of the dataset.  So that the workers do not return the same
+    samples, `__iter__` must select the samples of the worker, which `get_worker_info()` describes.
     """
 
     def __iter__(self) -> Iterator[T_co]:
@@ -58,12 +58,12 @@ class IterableDataset(Dataset[T_co]):
 
 
 class TensorDataset(Dataset[tuple[Tensor, ...]]):
-    """Samples along the first dim of tensors or arrays of equal length.
+    """Define a dataset whose sample i is the tuple of the elements i of several tensors along dim 0.
 
     Parameters
     ----------
     *tensors : Tensor or numpy.ndarray
-        Tensors or arrays; their memory is shared, not copied.
+        Tensors or arrays of equal length; their memory is shared, not copied.
 
     Raises
     ------
@@ -262,8 +262,8 @@ def random_split(dataset: Any, lengths: Sequence[float], generator: Generator | 
     dataset : Dataset
         Dataset with a length.
     lengths : sequence of int or float
-        Lengths whose sum is the length of the dataset, or fractions whose sum is 1.  Fractions are rounded down to
-        lengths, and the remaining samples are added to the subsets in turn.
+        Lengths whose sum is the length of the dataset, or fractions whose sum is 1.  A fraction is multiplied by the
+        length of the dataset and rounded down; the remaining samples are added to the subsets, one each in turn.
     generator : Generator, optional
         Generator of the permutation; by default the generator of `mg.manual_seed`.
 

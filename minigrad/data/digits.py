@@ -30,7 +30,7 @@ def load_digits(
     Parameters
     ----------
     fold : int, default 4
-        Index of the fifth of the images that is the test set, from 0 to 4.
+        Index of the test set, from 0 to 4: the images are divided into five parts, and one part is the test set.
 
     Returns
     -------
@@ -48,8 +48,8 @@ def load_digits(
     -----
     The split is fixed and uses no random numbers. The images of each class are numbered from 0 in file order, and the
     images whose number modulo 5 equals `fold` are the test set. So a test set has a fifth of each class, and each image
-    is in one of the five test sets. The same people wrote both parts, so the test measures unseen images, not unseen
-    writers.
+    is in one of the five test sets. The same people wrote the digits of both sets, so the test measures how well a
+    model classifies new images of these writers, not images of other writers.
 
     References
     ----------

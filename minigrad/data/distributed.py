@@ -14,14 +14,14 @@ from minigrad.errors import ArgumentError
 
 
 class DistributedSampler(ArraySampler):
-    """A sampler of the indices that belong to one of several processes.
+    """Sample the indices of one of several processes, so that the processes divide a dataset among them.
 
     Parameters
     ----------
     dataset : Dataset
         Dataset with a length.
     num_replicas, rank : int, optional
-        Number of processes, and index of this process; taken from `mg.dist` if None.
+        Number of processes, and index of this process; by default the values of `mg.dist`.
     shuffle : bool, default True
         Whether the samples are permuted; the permutation depends on `seed` and the epoch.
     seed : int, default 0

@@ -89,11 +89,12 @@ class LocalEpoch(Epoch):
 
 
 class WorkerEpoch(Epoch):
-    """Batches from a pool of workers: `ahead` batches are requested in advance from each worker, in turn.
+    """Iterate over the batches of one epoch, which a pool of worker processes makes.
 
-    `ordered` is True if batches are returned in the order of the sampler, and False if they are returned as they
-    arrive.  With `last`, the pool is closed after this epoch.  `timeout` is the time limit in seconds for a batch; 0
-    means that there is no limit.
+    Each worker has at most `ahead` requested batches; requests are sent to the workers in turn.  `ordered` is True if
+    batches are returned in the order of the sampler, and False if they are returned as they arrive.  With `last`, the
+    pool is closed after this epoch.  `timeout` is the time limit in seconds for a batch; 0 means that there is no
+    limit.
     """
 
     def __init__(

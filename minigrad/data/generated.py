@@ -26,7 +26,7 @@ def spirals(
     classes : int, default 3
         Number of arms.
     noise : float, default 0.1
-        Standard deviation of the normal noise on both coordinates; an arm reaches radius 1.
+        Standard deviation of the normal noise that is added to both coordinates; an arm reaches radius 1.
     turns : float, default 0.75
         Number of turns of an arm around the center.
     generator : Generator, optional
@@ -59,7 +59,7 @@ def moons(n: int = 200, noise: float = 0.1, generator: Generator | None = None) 
     n : int, default 200
         Number of points.
     noise : float, default 0.1
-        Standard deviation of the normal noise on both coordinates; the circles have radius 1.
+        Standard deviation of the normal noise that is added to both coordinates; the circles have radius 1.
     generator : Generator, optional
         Source of random numbers; by default the generator that `mg.manual_seed` seeds.
 

@@ -61,12 +61,12 @@ def read_idx(path: Any) -> NDArray[Any]:
 
 
 class MNIST(Images):
-    """MNIST's handwritten digits: 60,000 images of 28x28 pixels for training, and 10,000 for testing.
+    """Read MNIST: handwritten digits of 28x28 pixels, 60,000 images for training and 10,000 for testing.
 
     Parameters
     ----------
     root : str or path
-        Folder of the four files, such as `train-images-idx3-ubyte.gz`, or of torchvision's folder `MNIST/raw`.
+        Folder of the four files, such as `train-images-idx3-ubyte.gz`, or torchvision's folder `MNIST/raw`.
     train : bool, default True
         Whether to read the training set; False selects the test set.
     transform, target_transform : callable, optional

@@ -56,7 +56,7 @@ class Images(Dataset[tuple[Any, Any]]):
 
 
 class ImageFolder(Dataset[tuple[Any, int]]):
-    """Image files in one folder per class: `root/cat/1.png`, `root/dog/7.jpg`.  Reading them requires Pillow.
+    """Read image files from one folder per class, such as `root/cat/1.png` and `root/dog/7.jpg`, with Pillow.
 
     Parameters
     ----------
@@ -65,9 +65,9 @@ class ImageFolder(Dataset[tuple[Any, int]]):
     transform, target_transform : callable, optional
         Functions that are applied to each image, a float32 tensor (3, height, width) in [0, 1], or to each label.
     loader : callable, optional
-        Function that reads the image with a given path; by default Pillow, as RGB.
+        Function that receives a path and returns the image; by default, Pillow reads the file as RGB.
     size : tuple of int, optional
-        Height and width to which Pillow scales the images, so that they can be stacked to batches.
+        Height and width to which Pillow scales the images, so that images of different sizes can form a batch.
 
     Raises
     ------

@@ -8,7 +8,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class WorkerInfo:
-    """A worker process of a DataLoader.
+    """Describe a worker process of a DataLoader.
 
     Parameters
     ----------
@@ -37,7 +37,7 @@ def get_worker_info() -> WorkerInfo | None:
     Returns
     -------
     WorkerInfo or None
-        The information, or None in the process of the loader.
+        The description of the worker, or None in the process that created the loader.
 
     Examples
     --------

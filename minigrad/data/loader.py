@@ -29,7 +29,7 @@ AHEAD = 2  # number of batches that are requested from each worker in advance, a
 
 
 class DataLoader(Generic[T_co]):
-    """An iterable over the batches of a dataset.
+    """Iterate over the batches of a dataset, which the calling process or worker processes make.
 
     Parameters
     ----------
@@ -41,12 +41,12 @@ class DataLoader(Generic[T_co]):
     shuffle : bool, optional
         Whether the samples are permuted at random in each epoch.
     sampler : Sampler or iterable of int, optional
-        Order of the samples; replaces `shuffle`.
+        Indices of the samples in their order; an alternative to `shuffle`.
     batch_sampler : Sampler or iterable of list, optional
-        Indices of each batch; replaces batch_size, shuffle, sampler and drop_last.
+        List of indices for each batch; an alternative to batch_size, shuffle, sampler and drop_last.
     num_workers : int, default 0
-        Number of processes that make batches. With 0, the calling process makes them, which is faster if samples are
-        cheap.
+        Number of processes that make batches. With 0, the calling process makes the batches, which is faster if the
+        samples take little time.
     collate_fn : callable, optional
         Function that combines a list of samples into a batch; by default `default_collate`.
     pin_memory : bool, default False
@@ -60,7 +60,8 @@ class DataLoader(Generic[T_co]):
     multiprocessing_context : str or context, optional
         Start method of the workers: "forkserver", which is the default if it is available, or "spawn".
     generator : Generator, optional
-        Generator of the key of each epoch; by default the generator of `mg.manual_seed`.
+        Generator that draws a random key for each epoch; by default the generator of `mg.manual_seed`. The key
+        determines the permutation and the random numbers of the epoch.
     prefetch_factor : int, optional
         Number of batches that each worker makes in advance; 2 by default.
     persistent_workers : bool, default False
@@ -73,20 +74,20 @@ class DataLoader(Generic[T_co]):
     Raises
     ------
     ArgumentError
-        If arguments exclude each other.
+        If two arguments exclude each other, such as `shuffle=True` and `sampler`, or if a number is out of range.
     WorkerError
         During iteration: if a worker dies or takes longer than `timeout`.
 
     Notes
     -----
     Before each batch, the default generators of Python, NumPy and minigrad are seeded with the key of the epoch and the
-    index of the batch.  With 0 workers, their states are restored after the batch.  So the code of a dataset draws the
-    same random numbers for any number of workers, and does not change the random numbers of the program.  Each worker
-    iterates over a copy of an IterableDataset.  The samples are only independent of the number of workers if the
-    dataset divides them among the workers itself.
+    index of the batch.  With 0 workers, the states of the generators are restored after the batch.  So the code of a
+    dataset draws the same random numbers for any number of workers, and does not change the random numbers of the
+    program.  Each worker iterates over its own copy of an IterableDataset, which must therefore select the samples of
+    the worker with `get_worker_info()`.
 
-    Workers are started by "forkserver" or "spawn": the dataset is pickled, and a script must contain
-    `if __name__ == "__main__":`.
+    Workers are started by "forkserver" or "spawn".  Both methods pickle the dataset, and both require that a script
+    starts its work inside `if __name__ == "__main__":`.
 
     Examples
     --------
@@ -204,13 +205,14 @@ class DataLoader(Generic[T_co]):
         Returns
         -------
         dict
-            Number of returned `batches`, whether the epoch is `done`, and the states of the generator and the sampler.
+            "batches" is the number of returned batches, and "done" is True at the end of an epoch. Further entries are
+            the states of the generator and the sampler.
 
         Notes
         -----
-        A custom sampler is run again up to the position, and must return the same indices. So it must define
-        `state_dict` and `load_state_dict`, or draw from the generator of the loader.  A stream is read again up to the
-        position.  The default generator is part of the program's state, which `mg.Checkpoint` saves.
+        To resume, a custom sampler is run again up to the position, and must return the same indices. So the sampler
+        must define `state_dict` and `load_state_dict`, or draw from the generator of the loader.  An IterableDataset is
+        read again up to the position.  The state of the default generator is not included; `mg.Checkpoint` saves it.
         """
         if self._resume is not None:
             return dict(self._resume)
@@ -227,8 +229,8 @@ class DataLoader(Generic[T_co]):
         Parameters
         ----------
         state : dict
-            Result of `state_dict` of a loader with the same dataset, sampler and batch size.  The number of workers may
-            differ.
+            Dict that `state_dict` returned, for a loader with the same dataset, sampler and batch size.  The number of
+            workers may differ.
 
         Raises
         ------

@@ -15,9 +15,10 @@ class MissingFile(FileError, FileNotFoundError):
 
 
 def located(name: str, root: Any, folders: Sequence[str], files: Sequence[str], where: str) -> str:
-    """Return the path of the first of the files that exists in one of the folders below a root.
+    """Return the path of the first of several files that exists in one of the folders below `root`.
 
-    Raises MissingFile if there is none; `where` is the end of its message and states where the file can be found.
+    where: the end of the error message, which states where users can get the file.
+    Raises MissingFile if none of the files exists.
     """
     for folder in folders:
         for file in files:

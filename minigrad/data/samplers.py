@@ -83,7 +83,7 @@ class DrawingSampler(ArraySampler):
 
 
 class RandomSampler(DrawingSampler):
-    """A sampler of random indices: a permutation, or draws with replacement.
+    """Sample random indices: a permutation, or independent draws with replacement.
 
     Parameters
     ----------
@@ -92,8 +92,8 @@ class RandomSampler(DrawingSampler):
     replacement : bool, default False
         Whether an index can be drawn more than once.
     num_samples : int, optional
-        Number of indices of an epoch; by default the length of the dataset.  If it is larger, the epoch consists of
-        several permutations.
+        Number of indices of an epoch; by default the length of the dataset.  If the number is larger and `replacement`
+        is False, the epoch consists of several permutations.
     generator : Generator, optional
         Source of random numbers; by default the generator that `mg.manual_seed` seeds.
     """
@@ -156,7 +156,7 @@ class SubsetRandomSampler(DrawingSampler):
 
 
 class WeightedRandomSampler(DrawingSampler):
-    """A sampler of indices whose probability is proportional to their weight.
+    """Sample indices with probabilities that are proportional to weights.
 
     Parameters
     ----------
@@ -219,7 +219,7 @@ class WeightedRandomSampler(DrawingSampler):
 
 
 class BatchSampler(Sampler[list[int]]):
-    """A sampler of batches: lists of indices of another sampler.
+    """Combine the indices of another sampler to batches, which are lists of indices.
 
     Parameters
     ----------

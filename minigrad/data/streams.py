@@ -100,13 +100,13 @@ _numpy: Any = np.random  # typed as Any because NumPy's stubs lack some names
 
 
 class Legacy:
-    """The state of NumPy's global generator: NumPy needs 50 us to save and restore it, and this class usually 1 us.
+    """Save and restore the state of NumPy's global generator faster than NumPy: usually in 1 us instead of 50 us.
 
     NumPy reports the memory address of the words of the state.  The words do not contain one part of the state: NumPy
-    draws normal samples in pairs and stores the second sample for the next call.  If `save` found no stored sample the
-    last time, and the words have not changed since then, there is still no stored sample, because storing one requires
-    a draw.  So this class lets NumPy copy the state only if the program has drawn since the previous `save`.  (If a
-    program itself sets a state with equal words and a stored sample, this class does not detect it.)
+    draws normal samples in pairs and stores the second sample for the next call.  Storing a sample changes the words.
+    If the previous `save` found no stored sample, and the words have not changed since then, there is still no stored
+    sample.  So this class lets NumPy copy the state only if the program has drawn since the previous `save`.  (If a
+    program itself sets a state with equal words and a stored sample, this class does not detect the sample.)
     """
 
     WORDS: Final = 624 * 4 + 4  # bytes of a Mersenne Twister: its words and its position

@@ -18,21 +18,21 @@ from minigrad.ops.creation import from_numpy
 
 
 class CSV(TensorDataset):
-    """The rows of a CSV file: numbers as features, and one column of numbers or of class names as the target.
+    """Read the rows of a CSV file: numbers are the features, and one column of numbers or class names is the target.
 
     Parameters
     ----------
     path : str or path
         Path of the file. A file whose name ends in .gz is decompressed.
     target : str or int, optional
-        Name or index of the target's column. Without it, a sample contains only features.
+        Name or index of the column of the target. Without a target, a sample contains only features.
     delimiter : str, default ","
         Character between two cells.
     header : bool, optional
-        Whether the first row contains the names of the columns. By default, this is assumed if a cell of the first row
-        is not a number and the cell below it is a number.
+        Whether the first row contains the names of the columns. By default, it does if a cell of the first row is not a
+        number and the cell below is a number.
     dtype : dtype, default float32
-        Dtype of the features, and of a target with fractions.
+        Dtype of the features, and of a numeric target that contains other values than integers.
 
     Raises
     ------
@@ -43,8 +43,8 @@ class CSV(TensorDataset):
 
     Notes
     -----
-    `columns` contains the names of the features.  For class names, the target is int64: the index in the sorted
-    `classes`.  For integers, the target is int64 too, and `classes` is empty.
+    The attribute `columns` contains the names of the features.  For class names, the target is the index of the name in
+    the sorted list `classes`, as int64.  For integers, the target is int64 as well, and `classes` is empty.
     """
 
     def __init__(

@@ -64,7 +64,7 @@ def character_names() -> list[str]:
 
 
 class Characters(Dataset[tuple[Tensor, Tensor]]):
-    """Windows of a text, for a model that predicts the next character.
+    """Define a dataset of the windows of a text, for a model that predicts the next character.
 
     Parameters
     ----------
@@ -83,8 +83,8 @@ class Characters(Dataset[tuple[Tensor, Tensor]]):
 
     Notes
     -----
-    Sample i is a pair of int64 tensors (length,): the ids of characters i to i + length - 1, and of the same window
-    shifted by one.
+    Sample i is a pair of int64 tensors (length,): the ids of the characters i to i + length - 1, and the ids of the
+    characters i + 1 to i + length.
 
     Examples
     --------

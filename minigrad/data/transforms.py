@@ -66,7 +66,7 @@ class RandomCrop:
     size : int or tuple of int
         Height and width of the windows.
     padding : int, default 0
-        Number of zeros on each side.
+        Number of rows or columns of zeros that are added on each side.
     generator : Generator, optional
         Source of random numbers; by default the generator that `mg.manual_seed` seeds.
     """
@@ -128,7 +128,7 @@ class RandomHorizontalFlip:
 
 
 class OneHot:
-    """Convert labels to rows with a one at the index of the class.
+    """Convert integer labels to float rows that are 1 at the index of the class and 0 elsewhere.
 
     Parameters
     ----------

@@ -55,11 +55,11 @@ def read_linear(op: Op, linear: Linear | bool) -> Linear | None:
 
 
 def read_jvp(op: Op, fn: Callable[..., Any]) -> Jvp:
-    """Read the parameter names of a JVP rule.
+    """Read the parameter names of a JVP rule, and return the rule as a Jvp.
 
-    A positional parameter specifies an argument by its name: `dx` is the tangent of the operand x, `x` is its value,
-    and `y` is the result (or a result by its name).  Keyword-only names are parameters and static facts, as in VJP
-    rules.
+    The name of a positional parameter specifies its argument: `dx` is the tangent of the operand x, `x` is the value of
+    the operand, and `y` is the result; for several results, each has its declared name.  Keyword-only names are
+    parameters and static facts, as in VJP rules.
     """
     wants: list[tuple[str, int]] = []
     facts = []
@@ -90,11 +90,11 @@ def read_jvp(op: Op, fn: Callable[..., Any]) -> Jvp:
 
 
 def read_batch(op: Op, batch: BatchRule) -> BatchRule:
-    """Check how an op takes a batch: a kind by name, or a batching rule `(x, w, *, batch, params...)`.
+    """Check the batching rule of an op: the name of a kind, or a function `(x, w, *, batch, params...)`.
 
-    In a rule's call, the batch is the first dim of every operand and has the size `batch`; the results must have it
-    as their first dim as well.  If the rule has a parameter `flags`, a tuple with one boolean per operand, only the
-    operands with a true flag have the batch.
+    When a function is called, the batch is the first dim of every operand and has the size `batch`; it must be the
+    first dim of the results as well.  If the function has a parameter `flags`, a tuple with one boolean per operand,
+    only the operands whose flag is True have the batch.
     Raises DeclarationError for an unknown kind, or for a rule whose operands are not those of the op.
     """
     if batch is None or (isinstance(batch, str) and batch in BATCHES):

@@ -98,11 +98,11 @@ def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | str | None = None, line
     jvp : function, optional
         JVP rule, such as `lambda dx, y: dx * y`; by default transforms derive it.
     batch : str or function, optional
-        How `vmap` adds a batch as the first dim: see `declare/claims.py`; by default it is derived.
+        Batching rule for `vmap`: see `declare/claims.py`; by default it is derived.
     outputs : tuple of str, default ("y",)
         Names of several results, for a body that returns a tuple, such as `return mantissa, exponent`. Then the dtype
         rule returns one dtype for all results or a tuple of dtypes, calls return a named tuple, `out=` takes a tuple,
-        and rules name the gradients that they use: `lambda g0, g1, x: ...`.
+        and VJP rules name the incoming gradients that they use: `lambda g0, g1, x: ...`.
     zeros : bool, default False
         Whether the gradient of an unused result is zeros instead of None.
     namespace : str or tuple of str, optional
@@ -112,9 +112,10 @@ def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | str | None = None, line
     name : str, default ""
         Name of the op in the schema; by default that of the function.
     front : str, default ""
-        Parameters after the operands, such as "*, alpha=1". A call with other values of these goes to `otherwise`.
+        Parameters after the operands, such as "*, alpha=1". If a call passes another value than the default for such a
+        parameter, `otherwise` computes the result.
     otherwise : function, optional
-        Function of the operands, the `front` parameters and `out`, which is made of other calls.
+        Function of the operands, the `front` parameters and `out`, which calls other ops.
     sole : function, optional
         Function that computes a call with only the first operand.
     by_number : function, optional
@@ -122,9 +123,9 @@ def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | str | None = None, line
         value of the number, which a dtype rule does not receive, and raise. It returns its result, or None to run the
         op itself.
     fuse : bool, optional
-        Whether to compile each derivative rule of several ops into one kernel. With True, a rule must be a straight
-        line of elementwise ops on its arguments, because it is called once, with symbols: it must not have branches or
-        side effects, or read outside values that change later. By default True in this package and False elsewhere.
+        Whether to compile a derivative rule that calls several ops into one kernel. With True, a rule must consist of
+        elementwise ops on its arguments, because it is called only once, with symbols: it must not have branches or
+        side effects, or read outside values that change later. The default is True in this package and False elsewhere.
     label : str, default ""
         Name of the op in messages and pictures, if users call it through a function with another name.
     """
@@ -284,7 +285,7 @@ def view(
     *, vjp: Vjp, jvp: Callable[..., Any] | None = None, batch: BatchRule = None, beyond: bool = False, name: str = "",
     namespace: Namespace = None, method: bool = True,
 ) -> Callable[..., Function]:  # fmt: skip
-    """Declare a view: the body computes a Layout from that of its operand; its other arguments are the parameters.
+    """Declare a view: the body computes a Layout from the Layout of the operand and from the parameters of the op.
 
     Parameters
     ----------
@@ -338,8 +339,8 @@ def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | N
     """Declare an op that has its own kernels.
 
     The body receives the backend, a Spec for each result, and then the public arguments, with Specs instead of the
-    operands.  It returns the backend's launch.  Operands are the parameters that are annotated as tensors.  The
-    parameters `vjp`, `linear`, `jvp` and `batch` are those of `elementwise`, without "derived".
+    operands.  The body returns a launch of the backend.  Operands are the parameters that are annotated as tensors.
+    The parameters `vjp`, `linear`, `jvp` and `batch` are those of `elementwise`, without "derived".
 
     Parameters
     ----------
@@ -348,9 +349,10 @@ def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | N
     shape : function
         Function of (op, *specs, **params) that returns the shape of the result.
     joint : function, optional
-        Rule that returns a tuple of all gradients. A backward pass uses it if every operand requires a gradient. If the
-        rule has the keyword-only parameter `asked`, a flag for each operand, the backward pass always uses it. It then
-        returns None for operands without a flag, and receives None for values that no requested rule saves.
+        Joint VJP rule, which returns a tuple of all gradients. A backward pass uses the joint rule if every operand
+        requires a gradient. If the joint rule has the keyword-only parameter `asked`, a tuple with one boolean per
+        operand, the backward pass always uses the joint rule. The rule must then return None for operands whose boolean
+        is False, and it receives None for values that are not saved for the requested gradients.
     outputs : tuple of str, default ("y",)
         Names of several results. Then `dtype` and `shape` return a tuple, the body receives an `out` for each result,
         calls return a named tuple, and a rule takes the gradients that it names: `lambda g0, g1, x: ...`.
@@ -472,7 +474,7 @@ def composed(
 def public(
     *, namespace: Namespace = None, method: bool = False, in_place: bool = False, out: bool = False
 ) -> Callable[[F], F]:
-    """Enter a plain function into the public names: a function that makes tensors, or that checks its own arguments.
+    """Add a plain function to the public names: a function that makes tensors, or that checks its own arguments.
 
     Parameters
     ----------

@@ -33,9 +33,10 @@ Pair = tuple[ast.expr, ast.expr | None]
 def derivative(f: ScalarFn, operand: int, there: tuple[bool, ...] = ()) -> ScalarFn:
     """Return the gradient with respect to one operand of f as a scalar function.
 
-    It is the sum over the results of f of the incoming gradient times the derivative of the result.  The arguments of
-    the function are the incoming gradients, (g, ...) or (g0, g1, ...), and the arguments of f that it reads.
-    there: one boolean per result, False if its gradient is missing; () if all gradients exist.
+    The gradient is a sum over the results of f: the incoming gradient of a result times the derivative of this result.
+    The arguments of the returned function are the incoming gradients, (g, ...) or (g0, g1, ...), and those arguments of
+    f that the function reads.
+    there: one boolean per result, False if the result has no incoming gradient; () if all incoming gradients exist.
     Raises DeclarationError if f calls a function whose op has no rule.
     """
     body = Tangents(f)
@@ -57,10 +58,10 @@ def derivative(f: ScalarFn, operand: int, there: tuple[bool, ...] = ()) -> Scala
 
 
 class Tangents:
-    """The lines of a body, rewritten so that each value and each tangent has a unique name.
+    """Rewrite the lines of a scalar function so that each value and each tangent has a unique name.
 
-    values: each value and its tangent, by the local names of the body; None is a tangent of 0.
-    known: the names of expressions that have one, by their text.
+    values: maps each local name of the function to its value and its tangent; None is a tangent of 0.
+    known: maps the text of an expression to its name, if it has a name.
     """
 
     def __init__(self, f: ScalarFn) -> None:
@@ -219,9 +220,11 @@ def plus(a: ast.expr | None, b: ast.expr | None) -> ast.expr | None:
 
 @cache
 def rule_of(name: str, k: int) -> ScalarFn | None:
-    """Return the declared rule of a primitive as a scalar function of g and its saved values, or None without a rule.
+    """Return the declared VJP rule of a primitive as a scalar function of g and the saved values, or None without a
+    rule.
 
-    The ops of users are left out: one of them may have the name of a `math` function and compute something else.
+    Ops that users declare are not searched, because such an op may have the name of a `math` function but compute
+    something else.
     """
     op = schema.get(name)
     if op is None or op.derived or not str(op.public.__module__).startswith("minigrad."):

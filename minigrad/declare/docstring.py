@@ -8,11 +8,11 @@ from typing import Any, SupportsIndex
 
 
 class Docstring(str):
-    """The docstring of a public function, which `help`, IPython and `inspect.getdoc` show with all of its sections.
+    """Store the docstring of a public function; `help`, IPython and `inspect.getdoc` show it with all of its sections.
 
     The string itself is the short text of the declaration, which `doctest` reads.  All tools that show a docstring pass
-    it to `inspect.cleandoc`, which first calls `expandtabs`.  Overriding this method is the only hook that needs no
-    work at import.
+    it to `inspect.cleandoc`, which first calls `expandtabs`.  This class overrides `expandtabs` to return the full
+    text, because the full text is then computed only when it is shown, and not at import.
     """
 
     __slots__ = ("function",)

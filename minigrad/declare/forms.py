@@ -36,7 +36,7 @@ PART = re.compile(r"[A-Za-z_][\w.]*: ")  # matches the beginning of a message th
 def expect_operands(op: Op, operands: Sequence[Any]) -> tuple[Any, ...]:
     """Check the operands of a call, and convert NumPy arrays next to a tensor to tensors on its device.
 
-    Raises DTypeError unless each operand matches its annotation: a tensor or such an array, a number, or None.
+    Raises DTypeError unless each operand matches its annotation: a tensor or a NumPy array, a number, or None.
     """
     signature, result = op.signature, []
     like = next((x for x in operands if isinstance(x, Tensor)), None)
@@ -93,7 +93,7 @@ def along_a_scalar(op: Op, operands: tuple[Any, ...], params: dict[str, Any]) ->
 def tensor_list(op: Op, tensors: Any) -> tuple[Tensor, ...]:
     """Return the tensors of a sequence; a NumPy array next to a tensor becomes a tensor on its device.
 
-    Raises ArgumentError for an empty sequence, and for anything other than tensors and such arrays in a list or tuple.
+    Raises ArgumentError for an empty sequence, and if `tensors` is not a list or tuple of tensors and NumPy arrays.
     """
     items: list[Any] = list(tensors) if isinstance(tensors, (list, tuple)) else [tensors]
     several = bool(items) and isinstance(tensors, (list, tuple))
@@ -197,9 +197,10 @@ def blame(op: Op, error: MinigradError) -> None:
 
 
 def handed_on(op: Op, x: Tensor, params: dict[str, Any]) -> Tensor:
-    """Call an op from a derivative rule with the parameters of a recorded op, which are ints and tuples of ints.
+    """Call an op from a derivative rule with the parameters of a recorded op.
 
-    Such parameters are already in canonical form.  So they are the key of the plan, which `apply` cannot assume.
+    These parameters are ints and tuples of ints, which are already in canonical form.  So they can be the key of the
+    call plan directly, whereas `apply` must convert its parameters first.
     """
     if x.__class__ not in PLAIN:
         result: Tensor = apply(op, (x,), params)
@@ -223,7 +224,7 @@ def by_name(function: FunctionType, signature: Signature, head: int) -> Callable
 
 
 def in_format(name: str, x: Tensor, memory_format: Any) -> Tensor:
-    """Return x with its elements in the order of a memory format: x itself if they already are, otherwise a copy.
+    """Return x with its elements in the order of a memory format: x itself if it has this order, otherwise a copy.
 
     Raises ArgumentError for a value that is not a memory format, and ShapeError if x has another number of dims than
     the format requires.

@@ -29,13 +29,13 @@ PLANS = 64  # largest number of plans of a rule; then the older half is removed
 
 
 class Rule(Later):
-    """A scalar function over rows of tensors, and the launch plans of its calls.
+    """Store a scalar function that is applied to rows of tensors, and the launch plans of its calls.
 
     tensors: the names of the positional arguments, which are tensors.
     numbers: the names of the keyword arguments, which are numbers.
-    written: the number of tensors that the kernel writes, which are the first ones.
-    scalar: the function that the kernel computes from elements and constants.
-    constants: the function that computes these constants from the numbers.
+    written: the number k such that the kernel writes the first k tensors of a row.
+    scalar: the scalar function of the kernel, whose arguments are elements and constants.
+    constants: the function that computes the constants from the numbers.
     """
 
     __slots__ = ("constants", "name", "node", "numbers", "plans", "scalar", "tensors", "where", "written")
@@ -129,7 +129,7 @@ class Rule(Later):
 
 
 def many(function: Callable[..., Any]) -> Rule:
-    """Declare a rule over many tensors; the body is a scalar function.
+    """Declare an update of many tensors; the body is a scalar function, which is applied to each element.
 
     Parameters
     ----------

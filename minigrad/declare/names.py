@@ -26,9 +26,9 @@ def default_namespace(module: str) -> tuple[str, ...]:
 
 
 def enter(function: Callable[..., Any], namespace: str | tuple[str, ...] | None, method: bool, writes: bool) -> None:
-    """Enter a public function into the tables under its name.
+    """Add a public function to the tables of namespaces and methods, under its name.
 
-    namespace: the namespaces, or None for the default one.  method: whether Tensor has it as a method.
+    namespace: the namespaces, or None for the default namespace.  method: whether Tensor has the function as a method.
     writes: whether the method also has an in-place form.
     """
     name = function.__name__

@@ -55,8 +55,9 @@ def declared(
 ) -> Reducer:
     """Return the checked Reducer of a declaration.
 
-    The parameters are those of `decorators.reduction`.  results: the number of results; None stands for one result with
-    `finish`, and otherwise for one per accumulator.
+    The parameters are those of `decorators.reduction`.
+    results: the number of results.  None stands for one result if there is a `finish` function, and otherwise for one
+    result per accumulator.
     Raises DeclarationError if the declaration does not specify how partial results are combined, or if a declared
     property is wrong for some numbers.
     """

@@ -40,8 +40,8 @@ def new_op(
 ) -> Op:  # fmt: skip
     """Return a checked Op for `function`; `publish` enters it into the schema.
 
-    name: the name of the op in the schema, if it is not that of the function.
-    label: the name of the function that users call, if it is not the name of the op.
+    name: the name of the op in the schema, if it differs from the name of the function.
+    label: the name of the function that users call, if it differs from the name of the op.
     listed: whether the op will be in the schema.
     """
     where = where_of(function)
@@ -202,7 +202,7 @@ def read_gradients(op: Op, names: list[str]) -> tuple[int, ...]:
 
 
 def check_outputs(op: Op, outputs: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the names of several results.
+    """Check the names of several results, and return them.
 
     Raises DeclarationError for fewer than two names, for a repeated name, and for a name that is invalid or that a rule
     could confuse with a gradient, an operand or a parameter.
@@ -245,10 +245,10 @@ def roles_of(function: FunctionType, params: dict[str, Any]) -> dict[str, Any]:
 
 
 def read_joint(op: Op, fn: Callable[..., Any]) -> Rule:
-    """Return the rule for all operands at once.
+    """Check the joint VJP rule, which computes the gradients of all operands, and return it as a Rule.
 
-    Raises DeclarationError if it reads a value that no rule of a single operand saves, if an operand has no rule and
-    the joint rule does not read `asked`, or if the op has any number of operands.
+    Raises DeclarationError if the joint rule reads a value that no rule of a single operand saves, if an operand has no
+    rule and the joint rule does not read `asked`, or if the op is variadic.
     """
     rule = read_rule(op, fn, joint=True)
     missing = set(rule.saves).difference(*(single.saves for single in op.rules if single is not None))
@@ -293,9 +293,10 @@ def publish(
     op: Op, function: FunctionType, public: Function, namespace: str | tuple[str, ...] | None = None,
     method: bool = False, in_place: bool = False, listed: bool = True,
 ) -> Function:  # fmt: skip
-    """Complete the public function of an op, and enter the op into the schema and the namespaces.
+    """Complete the public function of an op, and add the op to the schema and the namespaces.
 
-    The public function gets the name, the docstring and the module of the declaration, which is also its source.
+    The public function gets the name, the docstring and the module of the declaration.  Tools that show the source of
+    the public function show the declaration.
     """
     public.__name__ = public.__qualname__ = function.__name__
     public.__doc__ = Docstring(str(function.__doc__), public)

@@ -42,16 +42,17 @@ def rows(
     """Declare an op along rows; the body is its definition as tensor code, which receives floats in the compute dtype.
 
     The first operand contains the rows, along the parameter `dim`, or along the last dim if the op has no such
-    parameter.  The other operands are lines: vectors that all rows share.  The totals' finishing functions take one
-    further parameter, if there is one.
+    parameter.  The other operands are lines: vectors that all rows share.  If the op has a further parameter, the
+    `finish` functions of the totals receive its value.
 
     fn: the totals and the function of an element; their arguments are the operands, by name.
-    backward: the same for the gradient of the rows, with the arguments `g` and the operands.  It has one term for each
-    line; the gradient of the line is the sum of this term over all rows.
+    backward: the totals and functions that compute the gradient of the rows, with the arguments `g` and the operands.
+    They include one term for each line; the gradient of the line is the sum of this term over all rows.
     vjp: the gradient in tensor code, for a `backward` whose arguments are `g` and the result `y`; then no operand is
     saved, and higher orders are computed from this rule instead of the definition.
-    batches: the batching rules of the backward ops, by the last part of their label, where they differ from the op's.
-    name: the name of the op in the schema, if it is not that of the function.
+    batches: the batching rules of the backward ops that differ from the batching rule of the op, by the last part of
+    their labels, such as "backward".
+    name: the name of the op in the schema, if it differs from the name of the function.
     claims: `linear=`, `jvp=`, `batch=`, `namespace=` and `method=`, as for `kernel`.
 
     The backward ops are `label_backward` and, with lines, `label_sums` for the gradients of the lines, and
@@ -100,14 +101,15 @@ def picks(
     name: str = "",
     namespace: Any = None,
 ) -> Declare:
-    """Declare an op as `rows` does; its result is minus the element of each row that a second operand selects.
+    """Declare an op along rows whose result is minus the element of each row that a second operand selects.
 
     A row is along the last dim.  The op has the parameters `ignore`, the target of rows that do not count, and
     `reduction`: see the requests `Pick` and `PickBack`.
 
     backward: the gradient is its value at each element, minus 1 at the selected element, times g.
     dtype: as for `kernel`; the backward op has the same dtype rule.
-    jvp, batch: as for `kernel`.  back_vjp, back_jvp, back_batch: the same for the backward op.  With `back_vjp`, higher
+    fn, name: as for `rows`.
+    jvp, batch: as for `kernel`.  back_vjp, back_jvp, back_batch: the rules of the backward op.  With `back_vjp`, higher
     orders are computed from this rule instead of the definition.
     """
 

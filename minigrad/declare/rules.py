@@ -82,7 +82,7 @@ def select(op: Op, specs: Sequence[Spec]) -> Pair:
 
 
 def widen(op: Op, specs: Sequence[Spec]) -> Pair:
-    """Accumulate in a wider dtype than that of the operand.
+    """Return the dtypes of a reduction that accumulates in a wider dtype than the dtype of the operand.
 
     Integers and bool are accumulated in int64, which is also the dtype of the result.  float16 and bfloat16 are
     accumulated in float32, and float32 in float64; a float result has the dtype of the operand.
@@ -125,7 +125,7 @@ def reduced_shape(op: Op, a: Spec, *others: Spec, dims: tuple[int, ...], keepdim
     """Return the shape after reducing `dims`; for several results, a tuple with this shape for each of them.
 
     Raises ShapeError if operands differ in shape, or if a reduced dim has length 0 and the reduction has no value for
-    an empty input, as a maximum or minimum.
+    an empty input, such as a maximum or minimum.
     """
     same_shape(op, a, *others)
     if {"lowest", "highest"}.intersection(op.reducer.identities) and any(a.shape[d] == 0 for d in dims):

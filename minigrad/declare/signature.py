@@ -37,7 +37,7 @@ _TEXT = re.compile(
 
 @dataclass(frozen=True)
 class Signature:
-    """The parameters of a declaration.
+    """Store the parameters of a declaration.
 
     parameters: all parameters, in the public order.
     operands: the names of the parameters that are tensors.
@@ -63,7 +63,7 @@ class Signature:
 
 
 def read_signature(function: FunctionType, skip: int = 0) -> Signature:
-    """Read the parameters of a declaration, without the first `skip`, which are the backend and the Specs of results.
+    """Read the parameters of a declaration, without the first `skip` parameters: the backend and the Specs of results.
 
     If no parameter is annotated as a tensor, the parameters before the `*` are the operands.
     """
@@ -254,8 +254,8 @@ def fast_signature(
 ) -> inspect.Signature:
     """Return the signature of an elementwise op as an editor shows it.
 
-    If several operands have no default, any of them may be a number as long as one is a tensor.  Annotations cannot
-    express this, so all of them are shown as `Tensor | float`.
+    If several operands have no default, at least one operand must be a tensor, and the others may be numbers.
+    Annotations cannot express this condition, so all operands are shown as `Tensor | float`.
     """
     bare = [name for name in operands if name not in defaults]
     shown = {OUT.name: OUT.annotation} | dict.fromkeys(operands, "Tensor | float")

@@ -22,7 +22,7 @@ NAMES = ("dtype", "dim", "input", "inf", "nan", "p", "g", "x", "n")  # names tha
 
 
 class Text:
-    """The parts of a written docstring: the summary, the description of each parameter, and the text of each section.
+    """Split a written docstring into its summary, the description of each parameter, and the text of each section.
 
     names: the names of the function's parameters; a label "name: " with one of these names begins a description.
     """

@@ -50,10 +50,11 @@ class Annotating(Transform):
 
 @dataclass
 class Step:
-    """One node of the backward pass.
+    """Describe the step of a backward pass at one node.
 
-    `arrived` contains the gradients of its results, or None if there was none.  `passed` contains (node of an operand,
-    partial gradient) in the order of the rules.  `seconds` is the time that its rules took.
+    `arrived` contains the incoming gradient of each result, or None for a result without a gradient.  `passed` contains
+    pairs (node of an operand, partial gradient) in the order of the VJP rules.  `seconds` is the duration of the VJP
+    rules of the node in seconds.
     """
 
     node: BackpropOp
@@ -93,10 +94,11 @@ class Looked(Around):
 
 
 def flow(y: Tensor, x: Tensor | None = None, name: str = "explain_grad") -> Flow:
-    """Run a backward pass from y, with ones as its gradient, along every path; with x, only along paths that lead to x.
+    """Run a backward pass from y, with ones as the incoming gradient, and return its steps.
 
-    Hooks are not called.  `name` is the calling function, for error messages.  Raises GradientError in the same cases
-    as the engine: if y requires no gradient, or if its graph was freed.
+    If x is a tensor, the pass visits only the paths from y to x.  Hooks are not called.  `name` is the name of the
+    calling function, for error messages.
+    Raises GradientError if y does not require a gradient, or if its graph was freed.
     """
     nodes, _ = reachable([end_of(y)])
     wanted = None

@@ -68,10 +68,11 @@ def barred(name: str) -> str:
 
 @dataclass(frozen=True)
 class Rule:
-    """The partial gradient of one operand in a step of the backward pass.
+    """Describe the partial gradient of one operand in a step of the backward pass.
 
-    `operand` is the operand's index, and `parent` the target of the gradient.  `term` is the formula, or None if the
-    rule cannot be followed, for example because a user wrote it with NumPy.  `value` is the result of the rule.
+    `operand` is the index of the operand, and `parent` is the node that receives the partial gradient.  `term` is the
+    formula of the VJP rule, or None if no formula can be derived, for example because a user wrote the rule with NumPy.
+    `value` is the partial gradient.
     """
 
     operand: int

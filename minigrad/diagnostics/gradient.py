@@ -29,7 +29,7 @@ DEBUG = "run the program under mg.debug() to see where gradients are cut"
 
 @dataclass(frozen=True)
 class Explanation:
-    """The explanation of a gradient's value; `print` shows it as text.
+    """Explain the value of a gradient; `print` shows the explanation as text.
 
     Parameters
     ----------
@@ -61,7 +61,8 @@ def explain_grad(x: Tensor, y: Tensor | None = None) -> Explanation:
     x : Tensor
         Input whose gradient is explained.
     y : Tensor, optional
-        Output, whose gradient is ones. By default the newest living result of x, which requires `mg.debug()`.
+        Output of the computation; the incoming gradient is ones. By default, y is the newest result that was computed
+        from x and still exists, which requires `mg.debug()`.
 
     Returns
     -------

@@ -27,11 +27,11 @@ Key = Any  # key of a piece of memory: the id of a storage, or the node of a res
 
 
 class Ledger:
-    """The pieces of memory below a result.
+    """Store which pieces of memory (storages) the graph of a result keeps.
 
-    `sizes` maps a piece to its bytes.  `holds` contains the pieces that each op holds.  `reads` contains for each op
-    the pieces of its operands, each with the op that made it.  `fixed` contains the pieces that no checkpoint frees.
-    `made` contains the pieces of results.
+    `sizes` maps a storage to its size in bytes.  `holds` contains for each op the storages that the op saves.  `reads`
+    contains for each op the storages of its operands, each with the op that made it.  `fixed` contains the storages
+    that no checkpoint frees.  `made` contains the storages of results.
     """
 
     def __init__(self, y: Tensor, nodes: Sequence[BackpropOp], leaves: Iterable[Tensor]) -> None:

@@ -31,11 +31,11 @@ from minigrad.runtime.tensor import Tensor
 
 @dataclass(frozen=True)
 class Error:
-    """The error of the worst element of a value.
+    """Describe the element of a value with the largest error.
 
-    `size` is its relative error in units of the dtype's eps, the distance from 1 to the next number.  It is inf if
-    `got` and `right` differ and one is not finite, or if `right` is 0.  `got` is the value, and `right` the correct
-    value. `index` is the index of the element.
+    `got` is the element, `right` is its correct value, and `index` is its index.  `size` is the relative error in units
+    of eps, the distance from 1 to the next number of the dtype.  If `got` and `right` differ, and one of them is not
+    finite or `right` is 0, `size` is inf.
     """
 
     size: float
@@ -59,10 +59,11 @@ class Errors:
 
 @dataclass(eq=False)
 class Vertex:
-    """An input, a constant or the result of an op.
+    """Describe one value of a computation: an input, a constant or the result of an op.
 
-    `kind` is "input", "constant" or "op".  `parents` are the indices of the vertices of the operands.  `source` is the
-    user's line.  `right` is the value of the float64 run, and `errors` maps the dtype of a run to its errors.
+    `kind` is "input", "constant" or "op".  `parents` contains the indices of the vertices of the operands.  `source` is
+    the user's line of code.  `right` is the value in the float64 run, and `errors` maps the dtype of each other run to
+    the errors of the value in this run.
     """
 
     number: int
@@ -151,10 +152,11 @@ class Exact(Run):
 
 
 class Rough(Run):
-    """A run in another dtype, which is compared with the float64 run.
+    """Run a function in another dtype, and compare each value with the float64 run.
 
-    `name` is the calling function, for error messages.  `fair` contains the correct value of each vertex for its
-    operands. `refused` is True if the run took another branch.
+    `name` is the name of the calling function, for error messages.  `fair` contains for each vertex the value that the
+    op would have without rounding, computed in float64 from the rounded operands of this run.  `refused` is True if the
+    run took another branch than the float64 run.
     """
 
     def __init__(self, dtype: DType, vertices: Sequence[Vertex], name: str) -> None:

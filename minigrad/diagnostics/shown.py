@@ -27,7 +27,7 @@ WARM, COLD = np.array([190.0, 40.0, 30.0]), np.array([30.0, 80.0, 170.0])
 
 
 def shown(x: Tensor) -> dict[str, Any]:
-    """Return the parts of a page about a tensor.
+    """Return the parts of an HTML page about a tensor, as a dict.
 
     "kind" is the dtype and the shape.  "text" contains the elements or their range.  "image" is a data URI if there are
     many elements, otherwise "".  "width" and "height" are the size of the image in pixels.

@@ -43,11 +43,11 @@ def in_time(seconds: float | None) -> str:
 
 @dataclass(frozen=True)
 class Row:
-    """One op of the tape.
+    """Describe one recorded op of a tape.
 
-    `saved` is the number of bytes that it holds for the backward pass.  `forward` is the duration of the call in
-    seconds, if it ran under `mg.debug()`.  `backward` is the duration of its rules in seconds, if the tape was timed.
-    `pictured` is the number of bytes that it holds only for pictures.
+    `saved` is the number of bytes that the op saves for the backward pass.  `forward` is the duration of the call in
+    seconds, if it ran under `mg.debug()`.  `backward` is the duration of the VJP rules in seconds, if the tape was
+    timed.  `pictured` is the number of bytes that the op stores only for pictures.
     """
 
     node: BackpropOp
@@ -63,7 +63,7 @@ class Row:
 
 
 class Tape(Sequence[Row]):
-    """The recorded ops under a tensor, the oldest first.
+    """List the recorded ops from which a tensor was computed, the oldest first.
 
     Parameters
     ----------
@@ -170,20 +170,21 @@ class Tape(Sequence[Row]):
 
 
 def tape(y: Tensor, timed: bool = False) -> Tape:
-    """Return the recorded ops below y, the oldest first, with the bytes that each op saved.
+    """Return the recorded ops from which y was computed, the oldest first, with the bytes that each op saved.
 
     Parameters
     ----------
     y : Tensor
         Result of recorded ops.
     timed : bool, default False
-        Whether to run two backward passes, which measure the time of each op's rules and the peak of memory. The graph
-        is kept, and the peak of `mg.memory_stats` is reset.
+        Whether to run two backward passes: one measures the time of each op's VJP rules, and one the peak of memory.
+        The graph is kept, and the peak of `mg.memory_stats` is reset.
 
     Returns
     -------
     Tape
-        The ops. A slice is a block of ops; its `freed` is the number of bytes that `mg.checkpoint` of them would free.
+        The ops. A slice of the tape is a block of ops; its attribute `freed` is the number of bytes that
+        `mg.checkpoint` of this block would free.
 
     Raises
     ------
@@ -192,8 +193,8 @@ def tape(y: Tensor, timed: bool = False) -> Tape:
 
     Notes
     -----
-    The forward time is only known for calls under `mg.debug()`.  Ops with at most six elements also hold their
-    operands, so that graphs can show values; the summary lists these bytes.
+    The forward time is only measured for calls under `mg.debug()`.  Ops with at most six elements also store their
+    operands, so that pictures of graphs can show values; the summary lists these bytes separately.
     """
     under(y, "tape")
     backward: dict[int, float] = {}

@@ -8,10 +8,10 @@ from typing import Any
 
 @dataclass(frozen=True, eq=False)
 class Term:
-    """A name, a number, or an op applied to terms.
+    """Represent a part of a formula: a name, a number, or an op applied to other terms.
 
-    Terms are compared by identity, because a value that is computed once is one term.  `name` is the op or the leaf,
-    and `result` is the name of one of several results, otherwise "".
+    Terms are compared by identity, because each computed value is one term.  `name` is the name of the op or of the
+    leaf.  For an op with several results, `result` is the name of the result; otherwise it is "".
     """
 
     name: str

@@ -25,7 +25,7 @@ class Checkpoint(checkpoints.Checkpoint):
     Parameters
     ----------
     model, optimizer, scheduler, loader, generator, folder, keep, **kwargs
-        The same as for `mg.Checkpoint`.  Only process 0 requires the folder.
+        The same as for `mg.Checkpoint`.  Only process 0 reads and writes the folder.
     group : communicator of mpi4py, optional
         The processes of the checkpoint; all processes if None.
 
@@ -33,8 +33,8 @@ class Checkpoint(checkpoints.Checkpoint):
     -----
     For each process, the states of its loaders, its generators and the default generators are saved.  All other states
     and the values given to `save` are those of process 0.  If training is killed and resumed with the same number of
-    processes, the results are bit-identical.  To resume with another number of processes, load the file with
-    `mg.Checkpoint` in each process; random numbers then continue from those of process 0.
+    processes, the results have the same bits as without the interruption.  To resume with another number of processes,
+    load the file with `mg.Checkpoint` in each process; random numbers then continue from those of process 0.
 
     Examples
     --------
@@ -92,8 +92,8 @@ class Checkpoint(checkpoints.Checkpoint):
         Raises
         ------
         FileError
-            In every process, if no checkpoint is intact, if it lacks the state of an object, or if it was written by
-            another number of processes.
+            In every process, if no checkpoint is intact, or if the newest intact checkpoint lacks the state of an
+            object or was written by another number of processes.
         """
         comm = communicator(self.group)
         newest = for_all(comm, lambda: self._newest(files.target(map_location)))

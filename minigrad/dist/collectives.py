@@ -101,7 +101,8 @@ def all_reduce(x: Tensor, op: Any = ReduceOp.SUM, group: Any = None, async_op: b
     group : communicator of mpi4py, optional
         Processes that take part; all processes if None.
     async_op : bool, default False
-        Whether to return a `Work` immediately, instead of waiting for the result.
+        Whether to return a `Work` object immediately; its `wait()` waits for the result. If False, the function returns
+        None when the result is complete.
     """
     expect_tensors("all_reduce", x)
     from mpi4py import MPI

@@ -33,7 +33,7 @@ def init_process_group(
     backend: str | None = None, init_method: str | None = None, timeout: Any = None, world_size: int = -1,
     rank: int = -1, store: Any = None, group_name: str = "", **options: Any,
 ) -> None:  # fmt: skip
-    """Start the group of all processes that the same launcher started.
+    """Start the process group, which contains all processes that the same MPI launcher started.
 
     Parameters
     ----------

@@ -88,7 +88,9 @@ class Bucket:
 
 
 class DistributedDataParallel(Module):
-    """A model that every process of a group has, whose gradients are the mean over the processes.
+    """Train copies of a model in several processes with the same parameters and averaged gradients.
+
+    The backward pass in each process replaces the gradients by the mean over all processes.
 
     Parameters
     ----------

@@ -18,11 +18,11 @@ from minigrad.errors import ArgumentError
 
 @dataclass(frozen=True)
 class Prediction:
-    """The prediction for one number of processes.
+    """Store the prediction for one number of processes.
 
-    `processes` is the number of processes, and `step` the duration of a step in seconds.  `exposed` is the time in
-    seconds after the backward pass in which reductions still run.  `efficiency` is the duration of a step without a
-    network, divided by `step`.  `nbytes` is the number of bytes that each process sends.
+    `processes` is the number of processes, and `step` is the duration of a training step in seconds.  `exposed` is the
+    time in seconds for which reductions still run after the backward pass.  `efficiency` is the duration of a step
+    without communication, divided by `step`.  `nbytes` is the number of bytes that each process sends per step.
     """
 
     processes: int
@@ -62,13 +62,14 @@ def predict_scaling(
     module : Module
         Model, whose parameters are assigned to buckets as in `DistributedDataParallel`.
     forward, backward, update : float
-        Durations in seconds of the parts of a step in one process, with the batch size that each process has.
+        Durations in seconds of the forward pass, the backward pass and the optimizer step in one process, with the
+        batch size of one process.
     bandwidth : float, default 1.25e9
         Bandwidth between two processes in bytes per second; the default is 10 Gbit/s.
     latency : float, default 20e-6
         Duration of a message in seconds, without its bytes.
     processes : sequence of int
-        Numbers of processes.
+        Numbers of processes for which the duration is predicted.
     bucket_cap_mb : float, default 25
         Maximum size of a bucket in MiB.
     overlap : bool, default True
@@ -81,8 +82,8 @@ def predict_scaling(
 
     Notes
     -----
-    The simulation assumes that gradients arrive in proportion to their numbers of elements.  This holds for linear
-    layers but not for convolutions, so for a convolutional network the overlap is only a rough estimate.
+    The simulation assumes that the time to compute a gradient is proportional to its number of elements.  This holds
+    for linear layers but not for convolutions, so for a convolutional network the overlap is only a rough estimate.
 
     Examples
     --------

@@ -16,7 +16,7 @@ from minigrad.runtime.tensor import Tensor
 
 
 class Bernoulli(Distribution):
-    """The Bernoulli distribution: 1 with a given probability, otherwise 0; one for each element of its parameter.
+    """Define Bernoulli distributions, one per element of the parameter: 1 with a given probability, otherwise 0.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ from minigrad.runtime.tensor import Tensor, describe
 
 
 class Categorical(Distribution):
-    """The categorical distribution of an index; the probabilities of the classes are in the last dim.
+    """Define distributions of an index from 0 to n - 1; the n probabilities are in the last dim of the parameter.
 
     Parameters
     ----------

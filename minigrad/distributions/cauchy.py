@@ -12,7 +12,7 @@ from minigrad.runtime.tensor import Tensor
 
 
 class Cauchy(LocationScale):
-    """The Cauchy distribution, which has no mean; one for each element of its parameters.
+    """Define Cauchy distributions, which have no mean, one per element of the parameters.
 
     Parameters
     ----------

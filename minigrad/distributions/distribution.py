@@ -15,7 +15,9 @@ from minigrad.runtime.tensor import Tensor
 
 
 class Distribution:
-    """A distribution of tensors of shape `event_shape`, one for each index of `batch_shape`.
+    """Define the base class of the distributions of tensors of shape `event_shape`.
+
+    One object represents a batch of independent distributions, one per index of `batch_shape`.
 
     Parameters
     ----------

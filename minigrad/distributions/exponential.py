@@ -11,7 +11,7 @@ from minigrad.runtime.tensor import Tensor
 
 
 class Exponential(Distribution):
-    """The exponential distribution, one for each element of its parameter.
+    """Define exponential distributions, one per element of the parameter.
 
     Parameters
     ----------

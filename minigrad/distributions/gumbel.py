@@ -14,14 +14,14 @@ EULER = 0.57721566490153286061
 
 
 class Gumbel(LocationScale):
-    """The Gumbel distribution, a limit of maxima of many samples; one for each element of its parameters.
+    """Define Gumbel distributions, which approximate the maximum of many samples, one per element of the parameters.
 
     Parameters
     ----------
     loc : Tensor or float
         Mode of the distribution.
     scale : Tensor or float
-        Scale of the distribution.
+        Scale of the distribution; the standard deviation is scale * pi / sqrt(6).
     validate_args : bool, optional
         Whether to check the parameters.
 

@@ -10,7 +10,7 @@ from minigrad.runtime.tensor import Tensor
 
 
 class Independent(Distribution):
-    """A distribution whose last batch dims are reinterpreted as event dims, so that `log_prob` sums over them.
+    """Reinterpret the last batch dims of a distribution as event dims, so that `log_prob` sums over these dims.
 
     Parameters
     ----------

@@ -36,7 +36,7 @@ def kl_divergence(p: Distribution, q: Distribution) -> Tensor:
     Raises
     ------
     NotImplementedError
-        If there is no formula for the pair.
+        If minigrad has no formula for the classes of p and q.
 
     Examples
     --------

@@ -11,7 +11,7 @@ from minigrad.runtime.tensor import Tensor
 
 
 class Laplace(LocationScale):
-    """The Laplace distribution, which is exponential in both directions; one for each element of its parameters.
+    """Define Laplace distributions, one per element of the parameters: exponential on both sides of `loc`.
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ from minigrad.runtime.tensor import Tensor, describe
 
 
 class MultivariateNormal(Distribution):
-    """The normal distribution of vectors, with a covariance matrix of their elements.
+    """Define normal distributions of vectors with a mean vector and a covariance matrix.
 
     Parameters
     ----------

@@ -13,7 +13,7 @@ HALF_LOG_2PI = 0.5 * math.log(2 * math.pi)
 
 
 class Normal(LocationScale):
-    """The normal distribution, one for each element of its parameters.
+    """Define normal distributions, one per element of the parameters.
 
     Parameters
     ----------

@@ -12,7 +12,9 @@ from minigrad.runtime.tensor import Tensor
 
 
 class OneHotCategorical(Distribution):
-    """The distribution of one-hot vectors, which are 1 at a class; the arguments are the same as for `Categorical`.
+    """Define distributions of one-hot vectors, which are 1 at the index of a class and 0 elsewhere.
+
+    The arguments are the same as for `Categorical`.
 
     Examples
     --------

@@ -14,7 +14,7 @@ from minigrad.runtime.tensor import Tensor, describe
 
 
 class TransformedDistribution(Distribution):
-    """The distribution of `transforms(x)` for samples x of a base distribution.
+    """Define the distribution of the values that transforms compute from samples x of a base distribution.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ class TransformedDistribution(Distribution):
 
 
 class LogNormal(TransformedDistribution):
-    """The distribution of exp(x) for a normally distributed x.
+    """Define the distributions of exp(x) for normally distributed x, one per element of the parameters.
 
     Parameters
     ----------

@@ -159,12 +159,12 @@ class SigmoidTransform(Transform):
 
 
 class AffineTransform(Transform):
-    """The transform loc + scale * x.
+    """Map x to loc + scale * x.
 
     Parameters
     ----------
     loc, scale : Tensor or float
-        Coefficients of the transform.
+        Offset and factor of the transform.
     event_dim : int, default 0
         Number of last dims that belong to one sample.
     cache_size : int, default 0
@@ -203,7 +203,7 @@ class AffineTransform(Transform):
 
 
 class ComposeTransform(Transform):
-    """The composition of several transforms, which are applied in order.
+    """Compose several transforms, which are applied in order.
 
     Parameters
     ----------

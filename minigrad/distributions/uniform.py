@@ -13,7 +13,7 @@ from minigrad.runtime.tensor import Tensor
 
 
 class Uniform(Distribution):
-    """The uniform distribution between two bounds, one for each element of its parameters.
+    """Define uniform distributions between two bounds, one per element of the parameters.
 
     Parameters
     ----------

@@ -58,8 +58,8 @@ def jacrev(func: Function, argnums: Argnums = 0, *, has_aux: bool = False, chunk
     -------
     callable
         Function with the arguments of `func`. For an output of shape O and an input of shape I, the Jacobian has shape
-        (*O, *I). The result is nested like the output, and each entry like the argument, or as a tuple for several
-        argnums.
+        (*O, *I). The result is nested like the output of `func`. Each entry of the result contains the Jacobians of one
+        output tensor: nested like the argument, or for several argnums as a tuple with one entry per argument.
 
     Notes
     -----
@@ -185,7 +185,9 @@ def jacobian(func: Function, argnums: Argnums = 0, has_aux: bool = False, *, mod
 def hessian(func: Function, argnums: Argnums = 0) -> Function:
     """Return a function that computes the second derivatives of `func`: jacfwd of jacrev, with a batch of tangents.
 
-    For an output of shape O and an input of shape I the result has shape (*O, *I, *I).  It is nested like the output,
-    and then twice like the arguments.
+    func: the function of tensors, or of nested tuples, lists and dicts of tensors.
+    argnums: the index, or a tuple of the indices, of the positional arguments to differentiate with respect to.
+    For an output of shape O and an input of shape I, the result has shape (*O, *I, *I).  The result is nested like the
+    output, and then twice like the arguments.
     """
     return jacfwd(jacrev(func, argnums), argnums)

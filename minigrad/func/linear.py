@@ -28,10 +28,10 @@ class Noted(Tracer):
 
 
 class Noting(NotingTransform):
-    """A running function whose calls are recorded.
+    """Record the calls of ops in a running function, so that `linearize` can push tangents through them.
 
-    An entry of `calls` contains the call with its operands and results, the spots of the operands' tangents (or None),
-    and the spot of the first result's tangent.
+    Each entry of `calls` contains an op with its operands and results, the index of the tangent of each operand (or
+    None), and the index of the tangent of the first result.
     """
 
     def __init__(self) -> None:
@@ -87,8 +87,9 @@ class Linearized:
 def linearize(func: Function, *primals: Any) -> tuple[Any, Function]:
     """Return (output, jvp_fn) of func at the primals; jvp_fn(*tangents) returns the tangent of the output.
 
-    func runs once.  Its calls are stored with all operands and results, and each call of jvp_fn pushes tangents through
-    them.  jvp_fn raises StorageError if it reads a value that was overwritten in place after the run.
+    func runs once.  The calls of ops in this run are stored with all operands and results, and each call of jvp_fn
+    computes the tangents of the stored calls in order.  jvp_fn raises StorageError if it reads a value that was
+    overwritten in place after the run.
     """
     if not primals:
         raise ArgumentError(f"linearize: expected primals for {called(func)}; pass its arguments", op="linearize")

@@ -22,7 +22,7 @@ def vmap(
     func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *,
     chunk_size: int | None = None,
 ) -> Callable[..., Any]:  # fmt: skip
-    """Return a function that calls `func` on a whole batch at once, so that each op has one more dim.
+    """Return a function that applies `func` to all samples of a batch at once.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ def vmap(
         Function of one sample. It returns a tensor, or nested tuples, lists and dicts of tensors.
     in_dims : int or nested structure of int and None, default 0
         Batch dim of each argument, nested like the arguments; an int applies to all arguments. None marks an argument
-        that is the same for all samples, as keyword arguments are.
+        that is the same for all samples. Keyword arguments are always the same for all samples.
     out_dims : int or nested structure of int and None, default 0
         Batch dim of each output, in the same form. None marks an output that is the same for all samples.
     randomness : {"error", "same", "different"}, default "error"
@@ -46,7 +46,8 @@ def vmap(
     Raises
     ------
     ArgumentError
-        If dims do not fit the arguments or the output.
+        If `in_dims` is not nested like the arguments, `out_dims` is not nested like the output, or a dim does not
+        exist.
     ShapeError
         If the arguments have different batch sizes.
 

@@ -15,16 +15,16 @@ def functional_call(
     module: Any, parameter_and_buffer_dicts: Any, args: Any = None, kwargs: Mapping[str, Any] | None = None, *,
     tie_weights: bool = True, strict: bool = False,
 ) -> Any:  # fmt: skip
-    """Call a module with other parameters and buffers.
+    """Call a module with other values of its parameters and buffers.
 
     Parameters
     ----------
     module : Module
-        Module to call. After the call, it has its own parameters and buffers again.
+        Module to call. After the call, the module has its original parameters and buffers again.
     parameter_and_buffer_dicts : dict of str to Tensor, or tuple of dicts
         Values by name, such as `dict(module.named_parameters())`. Members that are not in the dicts keep their values.
     args : Any or tuple, optional
-        Positional arguments of the module.
+        Positional arguments of the module; a value that is not a tuple is the only argument.
     kwargs : dict, optional
         Keyword arguments of the module.
     tie_weights : bool, default True
@@ -127,7 +127,8 @@ def stack_module_state(models: Sequence[Any]) -> tuple[dict[str, Any], dict[str,
     Returns
     -------
     params : dict of str to Tensor
-        Copies of the parameters, stacked along dim 0. They are leaves, and require a gradient if the parameters do.
+        Copies of the parameters, stacked along dim 0. The copies are leaves, and require a gradient if the parameters
+        do.
     buffers : dict of str to Tensor
         Copies of the buffers, stacked along dim 0.
 

@@ -73,13 +73,13 @@ def grad(func: Function, argnums: Argnums = 0, has_aux: bool = False) -> Functio
     Returns
     -------
     callable
-        Function with the arguments of `func`. Its result is nested like the argument, or is a tuple for several
-        argnums. If the value does not depend on an input, the gradient is zeros.
+        Function with the arguments of `func`. Its result is nested like the argument, or for several argnums it is a
+        tuple with one entry per argument. If the scalar does not depend on an input, the gradient is zeros.
 
     Raises
     ------
     GradientError
-        In a call, if the value is not a floating scalar.
+        In a call of the new function, if `func` does not return a floating scalar.
 
     Examples
     --------
@@ -168,8 +168,8 @@ def recorded(
 def vjp(func: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
     """Return (output, vjp_fn) of func at the primals; with has_aux, (output, vjp_fn, aux).
 
-    vjp_fn(cotangents) requires cotangents nested like the output.  It returns a tuple with the cotangents of the
-    primals, each nested like its primal.
+    The argument of vjp_fn contains the cotangents (the incoming gradients) of the output, nested like the output.
+    vjp_fn returns a tuple with the cotangents of the primals, each nested like its primal.
     """
     if not primals:
         raise ArgumentError(f"vjp: expected primals for {called(func)}; pass its arguments", op="vjp")
@@ -246,7 +246,7 @@ def split(name: str, transform: DualTransform, func: Function, y: Any, strict: b
 
 
 def hvp(func: Function, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> Any:
-    """Compute the product of the Hessian of the scalar-valued `func` with the tangents, without the matrix.
+    """Compute the product of the Hessian of the scalar-valued `func` with the tangents, without computing the Hessian.
 
     Parameters
     ----------
@@ -258,7 +258,7 @@ def hvp(func: Function, primals: tuple[Any, ...], tangents: tuple[Any, ...]) -> 
     Returns
     -------
     Any
-        The gradient of <gradient, tangents>, nested like the argument, or as a tuple for several arguments.
+        The product, nested like the argument, or for several arguments a tuple with one entry per argument.
     """
     if not isinstance(primals, (tuple, list)) or not isinstance(tangents, (tuple, list)) or not primals:
         raise ArgumentError(

@@ -14,10 +14,11 @@ from minigrad.runtime.tensor import Tensor, describe
 
 
 class Tree:
-    """The nesting of a value.
+    """Describe how a value is nested.
 
-    `kind` is None for a leaf, and otherwise the class.  `keys` are the keys of a dict, and `parts` the trees of the
-    entries.  `empty` is a dict of a subclass without entries, but with all its other state.
+    `kind` is None for a leaf, and otherwise the class of the container.  `keys` are the keys of a dict, and `parts` the
+    trees of the entries.  If the class is a subclass of dict, `empty` is a copy of the dict without its entries, which
+    preserves other state, such as a default factory.
     """
 
     __slots__ = ("empty", "keys", "kind", "parts", "size")
@@ -84,10 +85,11 @@ def unflatten(tree: Tree, leaves: Sequence[Any]) -> Any:
 
 
 def tree_map(function: Callable[..., Any], value: Any, *others: Any) -> Any:
-    """Return the value with `function` applied to each leaf, and to the matching leaves of the other values.
+    """Return a value of the same nesting, in which each leaf x is replaced by function(x, *matching leaves of
+    `others`).
 
     Tuples, named tuples, lists and dicts are traversed to any depth; every other object is a leaf.
-    Raises ArgumentError if another value is nested differently.
+    Raises ArgumentError if one of `others` is not nested like `value`.
 
     Examples
     --------

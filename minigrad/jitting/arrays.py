@@ -49,10 +49,11 @@ def without_ones(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 class Arrays:
-    """The arrays of a text, by slot.
+    """Name the arrays of the text that `Jitted.source` returns.
 
-    views: for each view that is not a subscript, its name and the line that makes it.
-    flat: the slots of tensors that are shown as one row, since no array of their shape contains all of their memory.
+    arrays: the array of each slot.
+    views: for each view that cannot be written as a subscript of an array, its name and the line that makes it.
+    flat: the slots that are shown as vectors, since no array of the shape of a tensor contains all of their memory.
     """
 
     def __init__(self) -> None:

@@ -35,10 +35,10 @@ def slots_of(item: Item, part: Part) -> list[int]:
 
 
 class Chaining:
-    """The launches of one segment of a program, with their chains.  Loops need no kernels here.
+    """Replace loops and the launches that read their results by single launches, in one segment of a program.
 
-    lasting: returns whether a slot is read after the segment.
-    missing: receives the texts of kernels that are not compiled, if compilation is off.
+    lasting: a function that returns whether a slot is read after the segment.
+    missing: a list that receives the texts of kernels that are not compiled, if compilation is off.
     """
 
     def __init__(
@@ -96,10 +96,11 @@ class Chaining:
         return position if part.request.compute == spec.dtype.storage and len(part.slots) > 1 else None
 
     def source(self, k: int, slot: int, spec: Spec, kind: type[Request], results: set[int]) -> int | None:
-        """Return the launch of a kind that computes an operand, or None.
+        """Return the index of the launch that computes an operand of launch k, or None if it cannot join launch k.
 
-        The operand must be stored as it is, in the dtype of the registers, and have no other reader.  The launch must
-        be able to run as late as its reader, which writes `results`.
+        kind: the class of the request that the launch must have.  results: the slots that launch k writes.
+        No other launch may read the operand, and its storage dtype must be the compute dtype.  No launch from there to
+        launch k may write memory that the returned launch reads, because this launch then runs later.
         """
         users = self.users[slot]
         if len(users) != 2 or users[1] != k or self.lasting(slot):

@@ -98,10 +98,10 @@ def body_of(part: Part) -> tuple[tuple[ScalarFn, ...], np.dtype[Any]] | None:
 
 
 def runs_along(outs: Sequence[Layout], layouts: Sequence[Layout]) -> bool:
-    """Return whether one loop over neighbouring elements is suitable for all views.
+    """Return whether one loop can read and write all views along their innermost dim, with strides 1 or 0.
 
-    In the inner dim, results must be dense, and all other views dense or broadcast.  Otherwise a separate loop per
-    unit, which may run tile by tile, is better.
+    In the innermost dim, the results must have stride 1, and the operands stride 1 or 0 (broadcast).  For other views,
+    separate loops are faster, because each can process its memory tile by tile.
     """
     _, strides, _ = walk([*outs, *layouts])
     inner = [s[-1] if s else 1 for s in strides]
@@ -109,11 +109,11 @@ def runs_along(outs: Sequence[Layout], layouts: Sequence[Layout]) -> bool:
 
 
 class Composer:
-    """The lines of a composed function, and the memory that they read.
+    """Compose the scalar functions of several units into one scalar function.
 
-    operands: the memory that is read, in the order of the arguments.
+    operands: the views that the function reads, in the order of its arguments.
     values: the expression of each view that has been read or written.
-    literals: constants may be written as numbers; otherwise they are operands as well.
+    literals: whether constants are written into the function as numbers; otherwise constants are operands as well.
     """
 
     def __init__(self, memory: dict[int, Memory], units: Sequence[Unit], literals: bool = True) -> None:

@@ -139,13 +139,13 @@ class Backward(Lines):
 
 
 class DifferentiableEntry(Entry):
-    """A program whose results have a graph.
+    """Run a program whose results have a graph, with recorded backward programs.
 
-    begin: runs the forward program; returns the tensors that it made, the storages that the backward program needs, and
-    all leaves of the result.
-    differentiable: the indices of the tensors that have a gradient.
-    backward: the backward programs, by the results that they start from: one per result, and one for all.
-    bridge: the class of the nodes of its calls.
+    begin: a function that runs the forward program.  It returns the tensors that the program made, the storages that
+    the backward program needs, and all leaves of the result.
+    differentiable: the indices of the made tensors that have a gradient.
+    backward: the backward programs by the results at which they start: one program per result, and one for all results.
+    bridge: the class of the graph node that each call records.
     others: the outside tensors that a gradient flows to, or that the backward program reads.
     """
 

@@ -34,16 +34,16 @@ class Unrepeatable(Exception):
 
 
 class Entry(Lines):
-    """A program of a function, and the function that runs it on tensors.
+    """Store a recorded program of a jitted function, and the generated functions that run it.
 
-    call: takes the tensor arguments and returns the function's result.
-    ready: takes all arguments, and returns whether the program can run on them now.
-    count: the number of arguments that `ready` takes, or -1 if arguments are nested.
-    picked: the indices of the arguments that `call` takes.
-    symbolic: floats among the arguments are read by each call, instead of being constants of the recording.
-    exchange: the exchange for the fused form of the program, until this form is ready; None without fusion.
-    fits: takes the tensors, and returns whether layouts and gradients are unchanged; `Recording.outside` compares
-    everything else.
+    call: a function of the tensor arguments that runs the program and returns the result of the jitted function.
+    ready: a function of all arguments that returns whether the program can run on them now.
+    count: the number of arguments of `ready`, or -1 if arguments are nested.
+    picked: the indices of the arguments that `call` receives.
+    symbolic: whether each call reads the floats among the arguments; otherwise they are constants of the program.
+    exchange: the exchange that replaces the program by its fused form; None when this is done, or without fusion.
+    fits: a function of the tensors that returns whether their layouts and gradients are unchanged; `Recording.outside`
+    compares all other conditions.
     """
 
     call: Callable[..., Any]
@@ -126,10 +126,10 @@ class Entry(Lines):
         self.call = self.define("call", [*[f"x{k}" for k in range(count)], *self.numbers()], lines)
 
     def memory_test(self) -> Iterator[str]:
-        """Write the test that no two storages share memory that another library owns, such as NumPy's.
+        """Write the test that no two storages share memory that another library, such as NumPy, owns.
 
-        The test is written only if sharing would matter: if fused loops write the memory, since the order of their
-        accesses assumes separate storages.
+        The test is written only if fused loops write into memory of the caller, because the order of their accesses is
+        correct only for separate storages.
         """
         items = [item for item in self.tape.items if isinstance(item, Item)]
         written = {slot for item in items for part in (item.fused or (item,)) for slot in written_by(part)}

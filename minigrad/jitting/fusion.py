@@ -26,11 +26,12 @@ NEAR = 64  # groups, counted back from the newest, that a unit may join
 
 
 class Group:
-    """Launches that become one: units that share a loop, or a single other launch.
+    """Collect launches that become one launch: units that share a loop, or a single launch of another kind.
 
-    bit: the bit of the group in a set of groups.
-    before: the set of all groups that must run before it.
-    reads, written: by slot, the layouts and dtypes through which the units read it, and through which they write it.
+    bit: the bit of the group in a bit set of groups.
+    before: the bit set of all groups that must run before this group.
+    reads, written: for each slot, the layouts and dtypes with which the units read the slot, and with which they write
+    it.
     layouts: the layouts of all views.
     arrays: the views for which the loop needs memory.
     """

@@ -41,10 +41,10 @@ def tests_of_tensors(program: Lines) -> list[str]:
 
 
 def write_ready(program: Lines, args: tuple[Any, ...]) -> Callable[..., bool]:
-    """Return one function with all conditions for running the program on some arguments, none of which is nested.
+    """Return a function that checks whether the program can run on arguments, none of which is nested.
 
-    It compares the arguments, the modes, the variables and containers that the function reads, and outside tensors.
-    One function for all of them takes a fraction of the time of four.
+    The function compares the arguments, the modes, the variables and containers that the jitted function reads, and the
+    outside tensors.  One generated function with all conditions is faster than a function for each kind of condition.
     """
     tensors = [k for k, x in enumerate(args) if isinstance(x, Tensor)]
     names = [f"x{tensors.index(k)}" if k in tensors else f"a{k}" for k in range(len(args))]

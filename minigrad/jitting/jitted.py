@@ -47,9 +47,10 @@ if hasattr(os, "register_at_fork"):
 
 
 class Jitted:
-    """A function whose calls run as recorded programs.
+    """Call a function eagerly, then record it, and then run the recorded program.
 
     The first call with arguments of a kind runs eagerly, the second is recorded, and all later calls run the program.
+    `jit` defines when arguments are of one kind.
 
     Parameters
     ----------
@@ -58,7 +59,8 @@ class Jitted:
     fuse : bool, default True
         Whether elementwise launches that share memory become one loop.
     verify : int, default 0
-        Number of runs after which a program is compared with the function again; 0 for never.
+        Number n such that the first run of a program and every nth run after it are compared with the function; 0 for
+        no comparison.
 
     Attributes
     ----------
@@ -67,9 +69,9 @@ class Jitted:
     last : Entry or None
         The program that ran last.
     modes : tuple
-        The settings on which the programs depend.
+        Values of the settings on which the programs depend.
     methods : dict
-        If the function is a method: a separate Jitted for each object.
+        For a method: one Jitted per object on which the method was called.
     """
 
     def __init__(self, function: Callable[..., Any], fuse: bool = True, verify: int = 0) -> None:
@@ -211,15 +213,15 @@ class Jitted:
         Returns
         -------
         str
-            For each program, a line with its arguments, its kernels and its memory, and a line for each reason why some
-            launches share no loop.  Then a line for each program that was recorded because no earlier program of its
-            kind fitted any more, with the cause.
+            For each program, the text has a line with its arguments, its kernels and its memory, and a line for each
+            reason why some launches share no loop.  Last, there is a line for each program that was recorded because no
+            earlier program could run any more for arguments of the same kind, with the cause.
         """
         lines = [f"{kind}: {entry.report()}" for kind, entry in self.kinds()]
         return "\n".join([*lines, *[f"recorded again after a change of {each}" for each in self.again]]) or NO_PROGRAM
 
     def memory(self) -> str:
-        """Return the position of each temporary in the memory that a call takes.
+        """Return the position of each temporary in the memory that a call allocates, as text.
 
         Returns
         -------
@@ -236,21 +238,22 @@ class Jitted:
         Returns
         -------
         str
-            Module with a function `run` of NumPy arrays.  It computes the same numbers as the program, up to the order
-            of sums.  The lines of the function are comments above their loops.
+            Module with a function `run` of NumPy arrays.  `run` computes the same numbers as the program, except for
+            rounding errors from another order of sums.  A comment above each loop shows the line of the jitted
+            function.
 
         Notes
         -----
         Convolutions, random numbers, 16-bit floats and other requests without loops are calls of `launch`; steps of
-        optimizers are calls of `host`.  Then `run` takes `launch=step.launch` and `host=step.host`.  A module without
-        such calls does not import minigrad.
+        optimizers are calls of `host`.  Pass `launch=step.launch` and `host=step.host` to such a `run`, where `step` is
+        the jitted function.  A module without such calls does not import minigrad.
         """
         from minigrad.jitting.source import Source
 
         return Source(self.last).text if self.last is not None else f"# {NO_PROGRAM}\n"
 
     def graph(self) -> Any:
-        """Draw the program that ran last: a box per launch, and an arrow for the memory between two launches.
+        """Draw the program that ran last: one box per launch, and an arrow for each memory between two launches.
 
         Returns
         -------
@@ -269,7 +272,7 @@ class Jitted:
         k : int
             Position of the launch in the program that ran last.
         *arrays : ndarray
-            Arrays of the shapes in the text; results are written into them.
+            Arrays of the shapes that the text of `source` shows; the results are written into these arrays.
         """
         from minigrad.jitting.replay import launch
 
@@ -287,7 +290,7 @@ class Jitted:
 
         Notes
         -----
-        The step runs on the tensors themselves: they are set to the values of the arrays before it.
+        The step changes the tensors of the program: before the step, they are set to the values of the arrays.
         """
         from minigrad.jitting.replay import host
 
@@ -359,8 +362,9 @@ def jit(function: Callable[..., Any] | None = None, *, fuse: bool = True, verify
     ArgumentError
         If `function` cannot be called, `verify` is negative, or an argument is a NumPy array.
     RecordingError
-        At the second call, if a program could not repeat the function: it reads the value of a tensor, changes a number
-        or a list, uses a tensor that cannot be found, or returns a view of a tensor that has a graph.
+        At the second call, if a program could not repeat the function.  Causes are: the function reads the value of a
+        tensor, changes a number or a list, uses a tensor that cannot be found, or returns a view of a tensor that has a
+        graph.
 
     Notes
     -----
@@ -370,8 +374,9 @@ def jit(function: Callable[..., Any] | None = None, *, fuse: bool = True, verify
     and values from elsewhere, such as elements of NumPy arrays or a clock, are read only then.  In a transform, in
     another jitted function, and in autocast or debug mode, the function itself runs.
 
-    Gradient: gradients are computed in the function, or from outside; then each call records one node.  Second
-    derivatives run the function once more, and raise GradientError if it draws random numbers or writes into tensors.
+    Gradient: the function may compute gradients itself.  If gradients of its results are computed outside, each call
+    records one node.  Second derivatives run the function once more, and raise GradientError if it draws random numbers
+    or writes into tensors.
 
     Examples
     --------

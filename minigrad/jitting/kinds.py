@@ -19,10 +19,13 @@ def name_of(function: Any) -> str:
 
 
 def key_of(leaves: list[Any], tree: str, modes: tuple[Any, ...], symbolic: bool) -> tuple[Any, ...]:
-    """Return the kind of some arguments: how they are nested, the layouts and dtypes of tensors, and other values.
+    """Return the kind of the arguments of a call; calls with equal kinds can run the same program.
 
-    symbolic: the values of floats do not count.
-    The offset of a tensor counts only as far as loads depend on it, unless it shares memory with another argument.
+    The kind contains how the arguments are nested, the layouts, dtypes and devices of tensors, and other values.
+    symbolic: whether the values of floats are left out.
+    The offset of a tensor counts only as far as the alignment of its elements depends on it, unless the tensor shares
+    memory with another argument.
+    Raises ArgumentError for a NumPy array.
     """
     parts: list[Any] = [tree, *modes]
     storages = [x.storage for x in leaves if isinstance(x, Tensor)]

@@ -32,11 +32,11 @@ class Check(NamedTuple):
 
 
 class TapeLists(TapeMemory):
-    """The launches of a program, some of which can be lists.
+    """Divide the launches of a program into lists, each of which runs in one call.
 
     items: the launches and host calls.
-    launches: for each item, the steps of the launch on slots of the program.
-    checks: the flags of a launch, by the index of its item.
+    launches: for each item, the steps of its launch on slots of the program.
+    checks: for the index of an item, the flags that report an index out of range.
     """
 
     items: Sequence[Item | HostCall]
@@ -58,10 +58,11 @@ class TapeLists(TapeMemory):
         return result
 
     def adjoin(self, runs: Sequence[Sequence[int]]) -> dict[int, list[int]]:
-        """Make the flags of each list neighbours; return the slots that are read after an item, by its index.
+        """Place the flags of each list next to each other; return the slots that are read after the last item of a
+        list.
 
-        The flags are read after the last launch of their list.  The index tensors are read then too, if one turns out
-        to be wrong.
+        The result maps the index of this item to the slot of the flags, followed by the slots of the index tensors,
+        which are read only if a flag reports an index out of range.
         """
         read: dict[int, list[int]] = {}
         for run in runs:

@@ -61,11 +61,11 @@ class Moved:
 
 
 def fixed_offset(layout: Layout, dtype: DType, device: Device) -> int:
-    """Return the part of an argument's offset that its program depends on.
+    """Return the part of the offset of an argument, in elements, on which its program depends.
 
-    This part includes the elements before the first one, which a tensor with negative strides has.  On a device that
-    reads several elements together, it also includes the elements between a multiple of its alignment and the lowest
-    element.
+    The part is the distance from the lowest element of the tensor to its first element, which is not 0 for negative
+    strides.  On a device that reads several elements together, the part also includes the distance from the last
+    aligned element to the lowest element.
     """
     lowest, _ = layout.span()
     return layout.offset - lowest + lowest % max(1, backend_of(device).alignment // dtype.itemsize)

@@ -24,12 +24,12 @@ TOGETHER = 6  # maximum number of arrays that one line allocates
 
 
 class Naming:
-    """The arrays of an entry's program.
+    """Choose the names of the arrays in the text that `Jitted.source` returns.
 
     items: the parts of each launch, or None for a launch that is not printed as loops.
-    used: the layouts of each slot that the text needs.
-    parameters: the parameters of `run`, each with the slot of its memory; floats have None.
-    top: the lines before the first loop.
+    used: the slots that the text uses, each with the layouts of its views.
+    parameters: the parameters of `run`, each with the slot of its memory, or None for a float.
+    top: the lines of the text before the first loop.
     """
 
     def __init__(self, entry: Any) -> None:

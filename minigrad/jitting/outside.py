@@ -39,13 +39,13 @@ OWN = (
 
 
 class Part:
-    """A container or object on the path to a tensor.
+    """Describe a container or object on the path from a jitted function to a tensor.
 
-    way: the path from the function to the container or object.
-    read: returns its present contents; for a dict, the keys before the values.
+    way: the path from the function to the container or object, as text.
+    read: a function that returns the current contents; for a dict, the keys before the values.
     held: the contents when the part was made.
-    suffix: returns the text of one step of the path, from a key or position.
-    container: the list, dict, set or deque itself, whose contents can be restored; None for other objects.
+    suffix: a function that converts a key or an index to the text of one step of the path.
+    container: the list, dict, set or deque, whose contents can be restored; None for other objects.
     """
 
     __slots__ = ("container", "held", "read", "suffix", "way")
@@ -109,15 +109,15 @@ def difference(name: str, before: Any, after: Any) -> str:
 
 
 class Outside:
-    """The tensors that a function reaches, each with the path to it, and the objects on these paths.
+    """Find the tensors that a function can reach without arguments, and the objects on the paths to them.
 
-    tensors: by the path, such as "model.weight".
-    cells, names: variables of closures and of modules, with their values.
-    parts: other containers and objects.
+    tensors: the tensors by their paths, such as "model.weight".
+    cells, names: the variables of closures and of modules on these paths, with their values.
+    parts: the containers and other objects on these paths.
     modules: the neural network modules; `changes` counts changes of their members.
-    options: the options of optimizers, which may be changed between calls, but not by the function.
-    same_objects: returns whether the variables and parts refer to the same objects.
-    function: the start of the traversal.
+    options: the options of optimizers, which may change between calls, but which the function must not change.
+    same_objects: a function that returns whether the variables and parts still refer to the same objects.
+    function: the function at which the traversal starts.
     """
 
     same_objects: Callable[[], bool]

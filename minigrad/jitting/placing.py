@@ -61,14 +61,14 @@ class Scratches:
 
 
 class TapeMemory:
-    """The positions of the slots of a program.
+    """Store where the memory of each slot of a program is located.
 
     arguments: the slots whose memory the call provides.
-    blocks: the memory that follows it in the buffers of a call.
-    drawn: the numbers that each call writes, by slot.
+    blocks: the other memory of a call, whose buffers follow the buffers of the arguments.
+    drawn: for each slot, the array of numbers that each call writes.
     shift: for each argument, an array with the byte offset in its buffer at which its slot begins.
     offsets: the offsets of the temporaries in the arena of their device.
-    inside: the temporaries that are a part of another one, with their byte offset in it.
+    inside: the temporaries that are a part of another temporary, with their byte offset in it.
     """
 
     def __init__(self, program: Program, arguments: Sequence[int]) -> None:
@@ -180,10 +180,12 @@ def device_of(item: Item, program: Program) -> Device:
 
 
 def arena_of(uses: Sequence[Sequence[int]], size: Callable[[int], int]) -> tuple[dict[int, int], int]:
-    """Place temporaries in one piece of memory; return their offsets and its size.
+    """Place temporaries in one block of memory, the arena; return their offsets and the size of the arena, in bytes.
 
-    uses: the temporaries that each launch uses, in the order of the launches.  The largest is placed first.  Each is
-    placed at the lowest offset that is free from its first to its last launch.
+    Temporaries are placed in descending order of their size.  Each temporary is placed at the lowest offset that is
+    free from the first to the last launch that uses the temporary.
+    uses: the temporaries that each launch uses, in the order of the launches.
+    size: a function that returns the size of a temporary.
     """
     life: dict[int, tuple[int, int]] = {}
     for k, slots in enumerate(uses):

@@ -50,12 +50,12 @@ class Slot:
 
 
 class Memory(NamedTuple):
-    """The description of a slot.
+    """Describe the memory of one slot of a program.
 
-    kind: "temporary" (allocated while the function ran), "argument", "outside" (of the function), "constant", "symbol"
-    (a number that each call reads) or "drawn" (the state of a generator).
+    kind: "temporary" (allocated while the function ran), "argument", "outside" (memory of a tensor that the function
+    reaches by a variable), "constant", "symbol" (a number that each call reads) or "drawn" (the state of a generator).
     value: the elements of a constant.
-    device: the real device.
+    device: the device of the memory in a call; the memory of a recording is on another, abstract device.
     """
 
     numel: int
@@ -108,13 +108,14 @@ class HostCall(NamedTuple):
 
 
 class Program:
-    """A list of launches and host calls in the order in which they ran.
+    """Store the launches and host calls of a recorded function, in the order in which they ran.
 
-    memory: the description of each slot, by its number.
-    arithmetic: the arithmetic on symbols, one line per operation.
-    symbols: pairs of the name of a number and its slot.
-    refused: the first error that was raised, even if the function has caught it.
-    draws: the generators that were used, each with the slot number of its state and the number of blocks drawn before.
+    memory: the description of each slot, by its index.
+    arithmetic: lines of Python that compute numbers from symbols, one line per operation.
+    symbols: pairs of the name of a number and the slot that contains it.
+    refused: the first error that made the recording impossible, even if the function has caught this error.
+    draws: one entry per draw of random numbers: the generator, the slot of its state, and the number of blocks that the
+    call has drawn before.
     taken: for each generator, the number of blocks that a call draws.
     """
 

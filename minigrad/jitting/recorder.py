@@ -90,20 +90,20 @@ def unreachable(label: str, what: str) -> RecordingError:
 
 
 class Recording:
-    """A program with the data about memory that a call needs.
+    """Store a recorded program and the data about memory that a call needs.
 
     arguments: the tensors among the arguments.
-    argument_slots: for each argument its slot, and whether its offset may differ between calls, since no other tensor
-    shares the memory.
+    argument_slots: for each of these tensors, its slot, and whether its offset may differ between calls, which requires
+    that no other tensor shares the memory.
     own: the storages of arguments that no outside tensor shares.
-    outside: the search for outside tensors.
-    moved: the tensors that were moved, by id.
-    storages: the twin of each real storage.
+    outside: the Outside object, which has found the outside tensors.
+    moved: the tensors that were moved to the recording device, by id.
+    storages: for each real storage, its replacement on the recording device.
     holders: for each slot of outside memory, a tensor that has the memory, and "grad" if it is the memory of its
     gradient.
     tree, leaves, results: the nesting of the results, their objects, and the tensors that each call creates.
-    final: the Vars whose gradient changes.
-    versions: how often the launches write existing memory, by slot.
+    final: the Vars whose gradient changes, with their new gradients.
+    versions: for each slot of existing memory, how often the launches write the memory.
     """
 
     def __init__(
@@ -218,10 +218,11 @@ class Recording:
             )
 
     def differentiate(self) -> None:
-        """Record backward passes to Vars and arguments: one from each result that has a graph, and one from all.
+        """Record backward passes to Vars and arguments: one from each result with a graph, and one from all results.
 
-        split: the index of their first item.
-        targets: the tensors whose gradients they compute.
+        The method sets these attributes:
+        split: the index of the first item that belongs to a backward pass.
+        targets: the tensors whose gradients the backward passes compute.
         seeds: the incoming gradients of the results that have a graph.
         """
         unique = {id(x): x for x in self.leaves if isinstance(x, Tensor)}

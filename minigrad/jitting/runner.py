@@ -172,13 +172,13 @@ def runner() -> Method:
 
 
 class Row(NamedTuple):
-    """A kernel of a program.
+    """Describe one kernel of a program.
 
-    address: the address of its code.
-    kind: see `kernels.calling.function`.
-    numbers: the array of its scalar arguments.
-    buffers: for each buffer, an array, or a pair: the position of an array in the call, and an array that contains the
-    byte offset.
+    address: the address of the machine code.
+    kind: the calling convention, see `kernels.calling.function`.
+    numbers: the array of the scalar arguments.
+    buffers: for each buffer argument, an array, or a pair: the index of an array among the arrays of the call, and an
+    array that contains a byte offset.
     """
 
     address: int
@@ -188,11 +188,11 @@ class Row(NamedTuple):
 
 
 class Table:
-    """The rows of a program in memory, and the functions that run them.
+    """Store the kernels of a program in one table in memory, and the functions that run the table.
 
-    call: takes the arrays of a call.  It returns 0, or the number of a row, from 1, whose kernel has found an index
-    that is out of range, or NO_MEMORY.
-    serial: the same on one thread.
+    call: a function of the arrays of a call, which runs all rows.  It returns 0, or NO_MEMORY, or the number of the
+    row, counted from 1, whose kernel has found an index out of range.
+    serial: the same function, which uses one thread.
     """
 
     def __init__(self, rows: Sequence[Row]) -> None:

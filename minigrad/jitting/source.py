@@ -131,10 +131,10 @@ class Source(Naming):
 
 
 def lines_of(item: Item | HostCall) -> list[str]:
-    """Return the user's lines above a launch.
+    """Return the user's lines of code that are written as comments above a launch.
 
-    For a loop this is the first line; the loop shows the other lines between its own.  For a launch that computes its
-    operands, or a function of its result, these are all lines.
+    For a fused loop, only the first line is returned, because the other lines are comments inside the loop.  For a
+    launch that also computes its operands or a function of its result, all lines of these computations are returned.
     """
     chained = isinstance(item, Item) and any(isinstance(each, (Chained, Followed)) for each in item.launch.requests)
     return [part.line for part in item.fused] if chained and isinstance(item, Item) else [item.line]

@@ -25,10 +25,11 @@ VALUE = ("float", "int", "bool", "index", "complex", "round", "trunc", "floor", 
 
 
 class Symbol(WeakNumber):
-    """A float argument, or the result of Python arithmetic on float arguments. text: the name of the number in a call.
+    """Represent a float argument, or the result of Python arithmetic on float arguments, during a recording.
 
-    Its `__class__` is float, like that of the number that the function receives in eager mode, so that branches on the
-    class have the same outcome.
+    text: the name of the number in the generated code.
+    The `__class__` of a symbol is float, so that a branch on the class of an argument has the same outcome as in eager
+    mode.
     """
 
     __slots__ = ("program", "text")

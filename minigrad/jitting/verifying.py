@@ -23,12 +23,12 @@ DEPTH = 5  # maximum number of containers between an optimizer and a tensor of i
 
 
 class Snapshot:
-    """The state that a call starts from.
+    """Store the state before a call, so that the function can run again from the same state.
 
-    memory: storages with their elements.
-    containers: dicts and lists, each with a copy.
-    gradients: the gradients of `variables`.
-    streams: generators with seed and offset.
+    memory: the storages, with copies of their elements.
+    containers: the dicts and lists, each with a copy.
+    gradients: the current `.grad` of each Var of `variables`.
+    streams: the generators, with their seeds and offsets.
     """
 
     def __init__(self, entry: Entry, tensors: Sequence[Tensor]) -> None:

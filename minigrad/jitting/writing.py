@@ -27,12 +27,12 @@ BOUND: dict[str, Any] = {"new": Tensor.__new__, "Tensor": Tensor, "ids": ids}
 
 
 class Lines:
-    """The parts that a function needs to run its program.
+    """Write the lines of the generated function that runs a program.
 
-    names: the name of the storage of each slot that a call provides.
-    fresh: the slots of memory that a call allocates and its caller keeps.
-    bound: the objects that the lines name.
-    exchange: the exchange for the fused form of the program, until this form is ready; None without fusion.
+    names: for each slot that a call provides, the name of its storage in the lines.
+    fresh: the slots whose memory a call allocates and returns to its caller.
+    bound: the objects to which names in the lines refer.
+    exchange: the exchange that replaces the program by its fused form; None when this is done, or without fusion.
     """
 
     recording: Recording

@@ -55,11 +55,11 @@ class Wrong(Exception):
 
 @dataclass(frozen=True)
 class Exercise:
-    """One exercise.
+    """Store one exercise of the notebooks and the function that grades answers.
 
-    `title` is the task in a few words.  `hints` range from a first idea to nearly the whole answer.  `grade` raises
-    Wrong for a wrong answer.  `reference` is a correct answer, with which the grader compares.  `fills` is True if the
-    answer may write to the tensors that it receives; no answer may write to arrays.
+    `title` is the task in a few words.  `hints` are texts from a first idea to nearly the whole answer.  `grade` is a
+    function that raises Wrong for a wrong answer.  `reference` is a correct answer, with which the grader compares.
+    `fills` is True if the answer may write to the tensors that it receives; no answer may write to arrays.
     """
 
     title: str

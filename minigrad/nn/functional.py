@@ -71,9 +71,10 @@ def multi_head_attention_forward(
     v_proj_weight: Tensor | None = None, static_k: Tensor | None = None, static_v: Tensor | None = None,
     average_attn_weights: bool = True, is_causal: bool = False,
 ) -> tuple[Tensor, Tensor | None]:  # fmt: skip
-    """Return the output and the weights of `mg.nn.MultiheadAttention` with these parameters.
+    """Return (output, attention weights) of multi-head attention with the given projections.
 
-    The arguments are the attributes of the module and the arguments of its call.  static_k and static_v must be None.
+    The arguments are the attributes of a `mg.nn.MultiheadAttention` module and the arguments of its `forward`.
+    Raises ArgumentError unless static_k and static_v are None.
     """
     from minigrad.nn.modules.attention import with_parameters
 

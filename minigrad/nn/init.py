@@ -33,9 +33,14 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
     Parameters
     ----------
     nonlinearity : str
-        Name of a function of `mg.nn.functional`, such as "relu" or "leaky_relu".
+        Name of a function in `mg.nn.functional`, such as "relu" or "leaky_relu".
     param : float, optional
-        Negative slope of leaky_relu, 0.01 by default.
+        Negative slope of leaky_relu, 0.01 by default; not used for other functions.
+
+    Returns
+    -------
+    float
+        The gain: 1 for linear and convolution functions, sqrt(2) for relu.
 
     Raises
     ------
@@ -213,7 +218,10 @@ def dirac_(tensor: Any, groups: int = 1) -> Tensor:
 
 
 def orthogonal_(tensor: Any, gain: float = 1, generator: Generator | None = None) -> Tensor:
-    """Fill a tensor with a matrix of orthonormal rows or columns; dims after the first are flattened.
+    """Fill a tensor with a random matrix whose rows or columns are orthonormal.
+
+    The matrix has one row per index of dim 0, and all other dims are flattened into its columns.  The rows are
+    orthonormal if there are at most as many rows as columns; otherwise the columns are orthonormal.
 
     Parameters
     ----------
@@ -248,7 +256,7 @@ def orthogonal_(tensor: Any, gain: float = 1, generator: Generator | None = None
 
 
 def sparse_(tensor: Any, sparsity: float, std: float = 0.01, generator: Generator | None = None) -> Tensor:
-    """Fill a matrix with normal samples, and set a fraction of each column to zero.
+    """Fill a matrix with samples of the normal distribution with mean 0, and set a fraction of each column to zero.
 
     Parameters
     ----------

@@ -42,14 +42,16 @@ class ParameterKind(type):
 
 
 class Parameter(Var, metaclass=ParameterKind):
-    """A tensor that becomes a parameter of a module when it is assigned to an attribute.
+    """Create a tensor that becomes a parameter of a module when it is assigned to an attribute of the module.
 
     Parameters
     ----------
     data : Tensor or array_like, optional
-        Values. The memory of a tensor is shared; other data is copied. Empty by default.
+        Values of the parameter. The memory of a tensor is shared; other data is copied. By default, the parameter has
+        no elements.
     requires_grad : bool, default True
-        Whether it requires a gradient. `Module.parameters()` contains frozen parameters too, which may have any dtype.
+        Whether the parameter requires a gradient. With False, it may have any dtype, and `Module.parameters()` contains
+        it as well.
 
     Returns
     -------
@@ -93,12 +95,13 @@ class BufferKind(type):
 
 
 class Buffer(Tensor, metaclass=BufferKind):
-    """A tensor that becomes a buffer of a module when it is assigned to an attribute, as with `register_buffer`.
+    """Create a tensor that becomes a buffer of a module when it is assigned to an attribute of the module.
 
     Parameters
     ----------
     data : Tensor or array_like, optional
-        Values. The memory of a tensor is shared; other data is copied. Empty by default.
+        Values of the buffer. The memory of a tensor is shared; other data is copied. By default, the buffer has no
+        elements.
     persistent : bool, default True
         Whether `state_dict` contains the buffer.
 
@@ -122,8 +125,8 @@ class Buffer(Tensor, metaclass=BufferKind):
 def adopt(x: Any, source: Tensor) -> None:
     """Make a tensor use the memory, dtype and device of another tensor, while the object stays the same.
 
-    Optimizers and other modules keep their references.  The version of the storage rises, so that a graph which saved
-    the old values reports the change in `backward`.
+    References to the tensor, such as those of optimizers and other modules, remain valid.  The version of the storage
+    rises.  If a graph saved the old values, its `backward` therefore raises an error.
     """
     if source.storage is x.storage and source.layout is x.layout:
         return

@@ -44,7 +44,7 @@ class Row:
 
 
 class Summary(Sequence[Row]):
-    """The table of a model, which `summary` returns.
+    """Store the table of a model; `summary` returns it.
 
     Parameters
     ----------

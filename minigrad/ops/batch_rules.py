@@ -135,10 +135,10 @@ def batched_conv(
 ) -> Tensor:
     """Return the results of a convolution for a batch of `many` samples, from one convolution.
 
-    names: the letters of the two operands and of the result in POSITIONS, such as "xwy".  If only one operand has the
-    batch, the batch is merged into the dim that this operand shares with the result.  For images, this makes more
-    images; for weights, it makes more channels within each group.  If both operands have the batch, it becomes more
-    groups.
+    names: three letters for the two operands and the result, such as "xwy": x is the images, w the weight, and y the
+    output.  If only one operand has a batch dim, this dim is merged into the dim that the operand shares with the
+    result: into the images for x, and into the channels of each group for w.  If both operands have a batch dim, the
+    number of groups is multiplied by `many`.
     """
     if flags[0] and flags[1]:
         operands = [into(x, OWN[name], 1) for x, name in zip(xs, names)]

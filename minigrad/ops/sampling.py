@@ -44,8 +44,11 @@ def bernoulli(input: Tensor, p: Scalar | None = None, *, generator: Any = None) 
 def multinomial(input: Tensor, num_samples: Size, replacement: Flag = False, *, generator: Any = None) -> Tensor:
     """Draw int64 positions from each row of weights, with probabilities proportional to the weights.
 
-    The weights do not need to add up to 1.  Without replacement, no position occurs twice in a row.
+    The weights of a row do not need to add up to 1.
+    replacement: whether a position can be drawn more than once in a row.
     Shapes: the input is (n,) or (m, n), and the result is (num_samples,) or (m, num_samples).
+    Not differentiable.  Raises ShapeError for an input that does not have rows of floats, or if num_samples is not
+    positive or, without replacement, greater than n; raises ArgumentError if weights are negative, not finite or all 0.
     Source: without replacement, Efraimidis and Spirakis, Weighted random sampling with a reservoir, 2006.
     """
     n = input.shape[-1] if input.ndim in (1, 2) and input.dtype.is_float else 0

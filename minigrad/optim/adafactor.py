@@ -15,7 +15,7 @@ from minigrad.runtime.tensor import Tensor
 
 
 class Adafactor(GroupOptimizer):
-    """Adafactor: like RMSprop, but the state of a matrix is only the row and column means of its squared gradients.
+    """Minimize a loss with Adafactor, which stores only row and column means of the squared gradients of a matrix.
 
     Parameters
     ----------
@@ -26,10 +26,11 @@ class Adafactor(GroupOptimizer):
     beta2_decay : float, default -0.8
         Exponent: step t updates the running mean of squares with the weight t ** beta2_decay.
     eps : pair of float, default (None, 1e-3)
-        Lower bound of the root mean square of the gradients, by default the machine epsilon of the dtype; and lower
-        bound of the root mean square of the parameter, which scales the step.
+        The first value is a lower bound for the root mean square of the gradients, by which a step is divided; None
+        selects the machine epsilon of the dtype. The second value is a lower bound for the root mean square of the
+        parameter, which scales the step.
     d : float, default 1.0
-        An update whose root mean square exceeds this value is scaled down to it.
+        Upper bound of the root mean square of an update; a larger update is scaled down.
     weight_decay : float, default 0.0
         Each step multiplies the parameter by 1 - lr * weight_decay.
     foreach : bool, optional

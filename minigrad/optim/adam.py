@@ -31,10 +31,10 @@ class Moments(RuleOptimizer):
 
 
 class Adam(Moments):
-    """Adam: gradient descent along a running mean of gradients, divided by the root of a running mean of squares.
+    """Minimize a loss with Adam: a running mean of gradients, divided by the root of a running mean of their squares.
 
-    In step t: m = beta1 * m + (1 - beta1) * g, v = beta2 * v + (1 - beta2) * g**2, and
-    p = p - lr * m / (1 - beta1**t) / (sqrt(v / (1 - beta2**t)) + eps).
+    In step t, with the gradient g of the parameter p: m = beta1 * m + (1 - beta1) * g,
+    v = beta2 * v + (1 - beta2) * g**2, and p = p - lr * m / (1 - beta1**t) / (sqrt(v / (1 - beta2**t)) + eps).
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ class Adam(Moments):
     weight_decay : float, default 0
         Multiple of the parameter that is added to its gradient.
     amsgrad : bool, default False
-        Whether to use the largest mean of squares so far.
+        Whether to use the largest v of all steps so far instead of the current v.
     maximize : bool, default False
         Whether to maximize the objective instead of minimizing it.
     decoupled_weight_decay : bool, default False
@@ -94,7 +94,7 @@ class Adam(Moments):
 
 
 class AdamW(Adam):
-    """AdamW: Adam with decoupled weight decay, which shrinks the parameter itself and does not change the gradient.
+    """Minimize a loss with AdamW: Adam with weight decay that shrinks the parameter and does not change the gradient.
 
     Parameters
     ----------
@@ -137,7 +137,10 @@ class AdamW(Adam):
 
 
 class Adamax(Moments):
-    """Adamax: Adam whose divisor is a decaying maximum of |gradient| instead of the root of a mean of squares.
+    """Minimize a loss with Adamax: Adam with a decaying maximum of |gradient| as the divisor.
+
+    In step t, with the gradient g of the parameter p: m = beta1 * m + (1 - beta1) * g, u = max(beta2 * u, |g| + eps),
+    and p = p - lr * m / (1 - beta1**t) / u.
 
     Parameters
     ----------
@@ -167,7 +170,7 @@ class Adamax(Moments):
 
 
 class NAdam(Moments):
-    """NAdam: Adam with Nesterov momentum.
+    """Minimize a loss with NAdam: Adam with Nesterov momentum.
 
     Parameters
     ----------
@@ -216,7 +219,10 @@ class NAdam(Moments):
 
 
 class RAdam(Moments):
-    """RAdam: Adam that divides by the root of the mean of squares only after enough steps for a reliable estimate.
+    """Minimize a loss with RAdam (rectified Adam).
+
+    Like Adam, RAdam divides the running mean of gradients by the root of the running mean of squares. In the first
+    steps, in which the variance of this root is too large, it uses the running mean of gradients without a division.
 
     Parameters
     ----------

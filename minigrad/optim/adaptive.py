@@ -16,7 +16,7 @@ from minigrad.runtime.tensor import Tensor
 
 
 class Adagrad(RuleOptimizer):
-    """Adagrad: gradient descent with each gradient divided by the root of the sum of all squared gradients so far.
+    """Minimize a loss with Adagrad: each gradient is divided by the root of the sum of all squared gradients so far.
 
     Parameters
     ----------
@@ -73,7 +73,9 @@ class Adagrad(RuleOptimizer):
 
 
 class Adadelta(RuleOptimizer):
-    """Adadelta: gradients scaled by the ratio of two running root mean squares, of steps and of gradients.
+    """Minimize a loss with Adadelta: each step is the gradient times a ratio of two running root mean squares.
+
+    The numerator is the root mean square of the previous steps, and the denominator that of the gradients.
 
     Parameters
     ----------
@@ -111,7 +113,7 @@ class Adadelta(RuleOptimizer):
 
 
 class RMSprop(RuleOptimizer):
-    """RMSprop: gradient descent with each gradient divided by the root of a running mean of squared gradients.
+    """Minimize a loss with RMSprop: each gradient is divided by the root of a running mean of squared gradients.
 
     Parameters
     ----------

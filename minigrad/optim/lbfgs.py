@@ -29,7 +29,7 @@ def moved(p, direction, *, length):  # type: ignore[no-untyped-def]
 
 
 class LBFGS(Optimizer):
-    """L-BFGS: a quasi-Newton method for deterministic losses with few parameters.
+    """Minimize a loss with L-BFGS, a quasi-Newton method for deterministic losses with few parameters.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class LBFGS(Optimizer):
     tolerance_change : float, default 1e-9
         Iterations stop if the loss or all parameters change by less than this value.
     history_size : int, default 100
-        Number of previous steps that are stored. Each requires memory for two copies of all parameters.
+        Number of previous steps that are stored. Each stored step requires memory for two copies of all parameters.
     line_search_fn : {"strong_wolfe"}, optional
         Line search. None: each step is `lr` times the search direction, and the first step is also scaled by
         min(1, 1 / sum(abs(gradient))).
@@ -120,7 +120,7 @@ class LBFGS(Optimizer):
     # ---- steps ----
 
     def step(self, closure: Any = None) -> Any:
-        """Run up to `max_iter` iterations.
+        """Run up to `max_iter` iterations, which update the parameters.
 
         Parameters
         ----------

@@ -38,12 +38,13 @@ def strong_wolfe(
     at: Callable[[float], tuple[float, Any, float]], length: float, start: tuple[float, Any, float], reach: float,
     tolerance: float, limit: int,
 ) -> tuple[Point, int]:  # fmt: skip
-    """Find a point that satisfies the strong Wolfe conditions.
+    """Find a step length that satisfies the strong Wolfe conditions.
 
     Parameters
     ----------
     at : callable
-        Function that maps a length to the loss, the gradient and the directional derivative there.
+        Function that maps a step length to the loss, the gradient and the directional derivative at the end of the
+        step.
     length : float
         Length to try first.
     start : tuple
@@ -51,7 +52,8 @@ def strong_wolfe(
     reach : float
         Largest magnitude of an element of the direction.
     tolerance : float
-        The bracket is not narrowed further if its length times `reach` is less than this value.
+        The interval that contains the result is not narrowed further if its length times `reach` is less than this
+        value.
     limit : int
         Maximum number of evaluations after the first.
 

@@ -18,7 +18,9 @@ COEFFICIENTS = (3.4445, -4.7750, 2.0315)  # Jordan's polynomial, whose derivativ
 
 
 class Muon(GroupOptimizer):
-    """Muon: gradient descent along the running mean of gradients, made nearly orthogonal; for hidden weight matrices.
+    """Minimize a loss with Muon, an optimizer for the weight matrices of hidden layers.
+
+    The direction of a step is the running mean of gradients, converted to a nearly orthogonal matrix.
 
     Parameters
     ----------
@@ -37,10 +39,10 @@ class Muon(GroupOptimizer):
     eps : float, default 1e-7
         Lower bound of the norm by which the direction is divided.
     ns_steps : int, default 5
-        Number of Newton-Schulz iterations, below 100.
+        Number of Newton-Schulz iterations, less than 100.
     adjust_lr_fn : {"original", "match_rms_adamw"}, optional
-        Dependence of the rate on the shape: lr * sqrt(max(1, rows / columns)), which is the default, or
-        lr * 0.2 * sqrt(max(rows, columns)).
+        Learning rate for a shape: lr * sqrt(max(1, rows / columns)) for "original", which is the default, and
+        lr * 0.2 * sqrt(max(rows, columns)) for "match_rms_adamw".
 
     Raises
     ------
@@ -49,8 +51,8 @@ class Muon(GroupOptimizer):
 
     Notes
     -----
-    The iteration computes in bfloat16, as in PyTorch. PyTorch rounds sums in another order, so results agree to about
-    two digits.
+    The Newton-Schulz iteration computes in bfloat16, as in PyTorch. PyTorch adds in another order, so the results of
+    both libraries agree to about two digits.
 
     References
     ----------

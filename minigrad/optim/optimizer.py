@@ -35,7 +35,7 @@ required = Required()
 
 
 class Optimizer:
-    """Base class of the optimizers.
+    """Define the base class of the optimizers.
 
     A subclass passes its options as `defaults` and overrides `step`.
 
@@ -45,7 +45,7 @@ class Optimizer:
         Tensors, pairs of a name and a tensor (`model.named_parameters()`), or dicts. Each dict is a parameter group: it
         contains the entry "params" and the group's own options.
     defaults : dict
-        Options for groups that do not specify their own.
+        Values of the options that a group does not specify.
 
     Attributes
     ----------
@@ -57,7 +57,7 @@ class Optimizer:
     Raises
     ------
     ArgumentError
-        If there are no parameters, if a parameter is in two groups, or if one is not a leaf.
+        If there are no parameters, if a parameter is in two groups, or if a parameter is not a leaf.
     DTypeError
         If `params` is a tensor, or contains an object that is not a tensor.
     """
@@ -232,9 +232,10 @@ class Optimizer:
         return result
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Load a result of `state_dict`, from minigrad or PyTorch.
+        """Load a state dict that an optimizer of minigrad or PyTorch returned.
 
-        States are copied, with the dtype and device of their parameters. Step counts remain float32 on the CPU.
+        The state tensors are copied and converted to the dtype and device of their parameters, except step counts,
+        which remain float32 on the CPU.
 
         Parameters
         ----------
@@ -320,7 +321,7 @@ class GroupOptimizer(Optimizer):
         Returns
         -------
         object
-            The result of the closure, or None without one.
+            The result of the closure, or None without a closure.
         """
         loss = loss_of(closure)
         with no_grad():

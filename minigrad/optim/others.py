@@ -15,7 +15,7 @@ from minigrad.runtime.tensor import Tensor
 
 
 class Rprop(RuleOptimizer):
-    """Rprop: each element has its own step size, and moves against the sign of the gradient.
+    """Minimize a loss with Rprop: each element has its own step size, and only the sign of its gradient is used.
 
     Parameters
     ----------
@@ -24,7 +24,8 @@ class Rprop(RuleOptimizer):
     lr : float or Tensor, default 1e-2
         Initial step size of each element.
     etas : pair of float, default (0.5, 1.2)
-        Factors of the step size: it shrinks if the sign of the gradient has changed, and grows if it has not.
+        The first factor shrinks the step size if the sign of the gradient has changed since the last step; the second
+        factor increases the step size if the sign is the same.
     step_sizes : pair of float, default (1e-6, 50)
         Smallest and largest step size.
     capturable, foreach, maximize, differentiable
@@ -60,7 +61,10 @@ class Rprop(RuleOptimizer):
 
 
 class ASGD(RuleOptimizer):
-    """Averaged SGD: the learning rate decreases, and `ax` is the mean of the parameters from step `t0` on.
+    """Minimize a loss with averaged SGD: gradient descent that also computes a mean of the parameters.
+
+    The learning rate decreases with the number of steps. For each parameter, `state["ax"]` contains the mean of its
+    values from step `t0` on.
 
     Parameters
     ----------
@@ -69,7 +73,7 @@ class ASGD(RuleOptimizer):
     lr : float or Tensor, default 1e-2
         Initial learning rate.
     lambd : float, default 1e-4
-        Decay rate of the parameters, and of the learning rate.
+        Weight decay of the parameters, and factor in the decrease of the learning rate.
     alpha : float, default 0.75
         Exponent in the decrease of the learning rate.
     t0 : float, default 1e6

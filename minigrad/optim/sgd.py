@@ -13,7 +13,10 @@ from minigrad.optim.stepping import RuleOptimizer
 
 
 class SGD(RuleOptimizer):
-    """SGD: gradient descent, p = p - lr * g, with or without momentum.
+    """Minimize a loss with gradient descent (SGD), with or without momentum.
+
+    Without momentum, a step computes p = p - lr * g for a parameter p with the gradient g. With momentum, it computes
+    b = momentum * b + (1 - dampening) * g and p = p - lr * b; in the first step, b is g.
 
     Parameters
     ----------
@@ -24,7 +27,7 @@ class SGD(RuleOptimizer):
     momentum : float, default 0
         Weight of the previous value in the running sum of gradients.
     dampening : float, default 0
-        Fraction by which a gradient is reduced in the running sum, from the second step on.
+        Number d such that the running sum adds (1 - d) * g, from the second step on.
     weight_decay : float, default 0
         Multiple of the parameter that is added to its gradient.
     nesterov : bool, default False

@@ -26,12 +26,12 @@ END = object()  # marks the end of the states, so that a shorter list is detecte
 
 
 class RuleOptimizer(Optimizer):
-    """Base class of the optimizers whose step is a rule.
+    """Define the base class of the optimizers that compute a step with one scalar function, the update rule.
 
-    A subclass returns its rule, and initializes the states that the rule names.
-
-    `counters` names scalars in the state of a parameter, such as the step count, that most parameters of a group have
-    in common.  `pairs` maps an argument of the rule to the option that contains it, and its position in this option.
+    A subclass returns its update rule, and initializes the state tensors that the rule names.  The class attribute
+    `counters` names scalars in the state of a parameter, such as the step count, which are usually equal for all
+    parameters of a group.  The class attribute `pairs` maps an argument of the rule, such as beta1, to the name of the
+    option that contains it, such as betas, and its position in this option.
     """
 
     counters: ClassVar[tuple[str, ...]] = ("step",)
@@ -74,7 +74,7 @@ class RuleOptimizer(Optimizer):
         Returns
         -------
         object
-            The result of the closure, or None without one.
+            The result of the closure, or None without a closure.
 
         Notes
         -----
@@ -98,12 +98,13 @@ class RuleOptimizer(Optimizer):
 
 
 class Bundle:
-    """The parameters, states and gradients of one launch.
+    """Store the parameters, states and gradients that one launch updates.
 
-    `rows` contains the indices of the parameters in the group, and `states` their state dicts.  `counters` are the
-    storages of the counters, which all parameters of the bundle share.  `fresh` is True if the next step is the first.
-    `plan` is the plan of the launch, `written` the storages that it writes, and `buffers` their buffers.  `views` are
-    views of the values of the dicts.  `kept` contains these values at the time when the plan was made.
+    `rows` contains the indices of the parameters in the group, and `states` contains their state dicts.  `counters` are
+    the storages of the counters, which all parameters of the bundle share.  `fresh` is True if the next step is the
+    first step.  `plan` is the plan of the launch, `written` contains the storages that the launch writes, and `buffers`
+    the buffers of these storages.  `views` contains the dict views `values()` of the state dicts.  `kept` contains the
+    values of the state dicts when the plan was made.
     """
 
     __slots__ = ("buffers", "counters", "fresh", "kept", "plan", "rows", "states", "views", "written")

@@ -42,7 +42,8 @@ def get_ema_multi_avg_fn(decay: float = 0.999) -> MultiUpdate:
     Returns
     -------
     callable
-        A function of the averages, the current values and their count, which updates the averages in place.
+        A function of the averages, the current values and the number of values in the averages, which updates the
+        averages in place.
 
     Raises
     ------
@@ -84,7 +85,8 @@ def get_ema_avg_fn(decay: float = 0.999) -> Update:
     Returns
     -------
     callable
-        A function of an average, a current value and their count, which returns the new average.
+        A function of an average, a current value and the number of values in the average, which returns the new
+        average.
 
     Raises
     ------
@@ -117,7 +119,9 @@ def get_swa_avg_fn() -> Update:
 
 
 class AveragedModel:
-    """A copy of a model whose parameters are averages.
+    """Copy a model, and average its parameters over the steps of a training run.
+
+    Each call of `update_parameters(model)` updates the averages with the current parameters of the model.
 
     Parameters
     ----------
@@ -126,9 +130,10 @@ class AveragedModel:
     device : Device or str, optional
         Device of the copy.
     avg_fn : callable, optional
-        Function from an average, a current value and their count to the new average.
+        Function of an average, a current value and the number of values in the average, which returns the new average.
     multi_avg_fn : callable, optional
-        Function that does the same in place for lists of tensors; by default, it computes the mean in one launch.
+        Function of lists of averages and of current values, and of the number of values, which updates the averages in
+        place. By default, the function computes means in one launch.
     use_buffers : bool, default False
         Whether buffers are averaged as well. If False, they are copied.
 
@@ -137,7 +142,7 @@ class AveragedModel:
     module : object
         The copy of the model.
     n_averaged : Tensor
-        Number of models that were averaged; int64.
+        Number of calls of `update_parameters`, an int64 scalar.
     """
 
     def __init__(
@@ -250,7 +255,7 @@ def update_bn(loader: Iterable[Any], model: Any, device: Any = None) -> None:
 
 
 class SWALR(LRScheduler):
-    """Change the rates to constant rates over some epochs.
+    """Change the learning rates to the constant rates `swa_lr` within `anneal_epochs` epochs.
 
     Parameters
     ----------

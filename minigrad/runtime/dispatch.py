@@ -39,8 +39,8 @@ new_tensor, new_node = Tensor.__new__, BackpropOp.__new__
 def apply(op: Op, operands: tuple[Any, ...], params: dict[str, Any] = NO_PARAMS, out: Any = None) -> Any:
     """Run one op on tensors, Python numbers or NumPy arrays.  params: the static arguments of the op.
 
-    Return a tensor, or for an op with several results a named tuple of tensors.  The errors of the op's rules are
-    raised before anything is allocated or changed.  A kernel checks index values (docs/decisions/011).
+    Return a tensor, or for an op with several results a named tuple of tensors.  Errors of dtype and shape rules are
+    raised before memory is allocated or changed.  The kernel checks index values (docs/decisions/011).
     """
     began = None
     for x in operands:

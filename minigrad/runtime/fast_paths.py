@@ -167,9 +167,9 @@ def write(template: str, names: tuple[str, ...], parameters: str, front: str, nu
     """Return the source of a template for operands of these names.
 
     parameters: the parameters of the function, as source text.
-    front: its first lines.
-    numbers: an operand may be a Python number.
-    by_number: the op has a function for a call whose second operand is a number.
+    front: the first lines of the function body.
+    numbers: whether an operand may be a Python number.
+    by_number: whether the op has a separate function for a call whose second operand is a number.
     """
     xs, new = ", ".join(names), others(template, names)
     plain = " and ".join(f"{x}.__class__ in {new.get('PLAIN', 'PLAIN')}" for x in names)
@@ -208,14 +208,15 @@ def fast_path(
     op: Any, names: dict[str, Any], defaults: Mapping[str, Any] = NOTHING, front: str = "", otherwise: Any = None,
     sole: Any = None, by_number: Any = None,
 ) -> Callable[..., Any]:  # fmt: skip
-    """Return the public function of an elementwise op; `names` are those of `dispatch.py`.
+    """Return the public function of an elementwise op, generated with a fast path for plain tensors.
 
+    names: the functions of `dispatch.py` that the generated code calls, by name.
     defaults: the default values of operands, by name.
-    front: parameters that follow the operands, such as "*, alpha=1".  If a call passes another value for one of them,
-    `otherwise` computes the result; its arguments are the operands, these parameters and `out`.
-    sole: computes a call with only the first operand; the other operands have the default None then.
-    by_number: receives both operands of a call whose second operand is not a plain tensor, and `out`.  It returns the
-    result, or None to continue.
+    front: parameters that follow the operands, such as "*, alpha=1".  If a call passes another value than the default
+    for such a parameter, `otherwise` computes the result from the operands, these parameters and `out`.
+    sole: a function that computes a call with only the first operand; the other operands then have the default None.
+    by_number: a function of both operands and `out`, for calls whose second operand is not a plain tensor.  It returns
+    the result, or None if the op itself must run.
     """
     operands = parameter_names(op)
     parameters, lines, more = with_front(operands, defaults, front)

@@ -10,10 +10,11 @@ WRITE = "_mg_write"  # the name of the variable with the function that generates
 
 
 def at_first_call(name: str, names: dict[str, Any], write: Callable[[], Any]) -> Any:
-    """Return a function in the module with these names, which `write` replaces at its first call.
+    """Return a function whose code `write` generates at the first call.
 
-    From the second call on, its code and its defaults are those of the written function, without an additional frame.
-    Two threads may write it at the same time; both write the same function.
+    names: the globals of the function.
+    The first call replaces the code and the defaults of the function, so later calls have no additional frame.  If two
+    threads make the first call at the same time, both generate the same code.
     """
     function = FunctionType(_first_call.__code__, names, name)
 

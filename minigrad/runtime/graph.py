@@ -21,7 +21,7 @@ FEW = 6  # maximum number of elements of an operand or a result whose storage a 
 class BackpropOp:
     """A recorded call: a node of the graph.
 
-    op: the declaration.  parents: one entry per operand.  mask: which operands are tracked, as bits.
+    op: the declaration.  parents: one entry per operand.  mask: bit k is 1 if operand k is tracked.
     saved: the values that the rules of the tracked operands name, or None once they are freed.
     versions: the version of each saved value's storage when it was saved.
     plan: the call plan with the operands' shapes and dtypes.  params: the static arguments.

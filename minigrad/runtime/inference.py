@@ -70,9 +70,10 @@ _marking = Marking()
 class inference_mode:
     """Record nothing in this block, or in the decorated function, and exclude its results from every graph.
 
-    This is stricter than `no_grad`: a result that was computed here cannot be saved by an op that is recorded later,
-    nor be written to where ops are recorded; both raise GradientError.  `clone()` returns a tensor without this
-    restriction.  Views of tensors from outside are not new results.  `mode=False` opens a block that changes nothing.
+    This mode is stricter than `no_grad`.  GradientError is raised if an op that is recorded later saves a result of the
+    block, or if a result of the block is written in place outside it while ops are recorded.  `clone()` returns a
+    tensor without this restriction.  Views of tensors that were made outside the block do not have it either.
+    `mode=False` opens a block without an effect.
 
     Example:
         >>> import minigrad as mg

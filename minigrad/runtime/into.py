@@ -38,10 +38,11 @@ VECTORS_PAY = 2048
 
 
 def write_result(op: Op, plan: CallPlan, operands: tuple[Tensor, ...], out: Any, run: Callable[..., Any]) -> Any:
-    """Run an op into `out`: directly if its kernel may write into any layout, otherwise by a copy of its result.
+    """Run an op and store its result in `out`: directly if the kernel can write the layout of `out`, otherwise by a
+    copy.
 
-    An op that writes into its operands runs after the checks of these writes and before they are counted; `out` may be
-    None then.
+    If the op writes into its operands, these writes are checked before the op runs and counted after it; `out` may then
+    be None.
     """
     if op.kind == "elementwise":
         return (
@@ -99,10 +100,10 @@ def run_into(op: Op, plan: CallPlan, operands: tuple[Any, ...], out: Tensor) -> 
 
 
 def run_into_several(op: Op, plan: CallPlan, operands: tuple[Any, ...], out: Any, run: Callable[..., Any]) -> Any:
-    """Run an elementwise op into a tuple of tensors, with one launch if nothing is recorded.
+    """Run an elementwise op and store its results in a tuple of tensors, with one launch if nothing is recorded.
 
-    In this way one step of an optimizer overwrites the parameter and its state.  An operand that overlaps a result
-    without being identical to it is copied first.
+    Such a launch can overwrite a parameter and its state in one step of an optimizer.  An operand that overlaps a
+    result but has another layout is copied first.
     """
     outs = expect_tuple(op.label, plan.outs, out)
     for spec, y in zip(plan.outs, outs):
@@ -149,9 +150,9 @@ def run_beside(op: Op, plan: CallPlan, operands: tuple[Any, ...], out: Any, run:
 
 
 def read_before(operands: tuple[Any, ...], written: Sequence[Any]) -> tuple[Any, ...]:
-    """Return the operands; if a gradient is recorded, operands in memory that will be written are copied.
+    """Return the operands; if the call is recorded, operands whose memory will be written are copied.
 
-    A rule may read their old values, also the values of an untracked operand next to a tracked operand.
+    The copies are necessary because a VJP rule may read the old values of any operand, also of an untracked operand.
     """
     tensors = [x for x in operands if isinstance(x, Tensor)]
     if not mode.enabled or not any(x.storage.tracked for x in tensors):
@@ -333,10 +334,10 @@ def end_writes(op: Op, operands: tuple[Any, ...]) -> None:
 
 
 def write_operands(op: Op, operands: dict[str, Tensor], values: dict[str, Tensor]) -> None:
-    """Write new values into some operands of a composed op, without recording.
+    """Write new values into operands of a composed op, without recording.
 
-    Its declaration lists these operands in `writes`.  All checks precede the first write.  The second run of a
-    checkpoint writes nothing, because the first run has done so.
+    The declaration of the op lists these operands in `writes`.  All operands are checked before the first write.  In
+    the second run of a checkpoint, this function does nothing, because the first run has written the values.
     """
     if repeating():
         return

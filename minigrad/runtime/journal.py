@@ -32,18 +32,19 @@ HANDING = ("minigrad.runtime.journal", "minigrad.api.python", "minigrad.api.inte
 
 
 class Entry:
-    """A tensor that debug mode has seen: the op that made it, and its operands.
+    """Store what debug mode records about a tensor: the op that made it, and its operands.
 
-    op: the name of the op, "detach", or "" for a tensor that was made before debug mode saw it.
-    differentiable: whether the op has a rule for each operand.
-    enabled: whether calls were recorded at that time.
+    op: the name of the op, "detach", or "" for a tensor that was not made under debug mode.
+    differentiable: for each operand, whether the op has a derivative rule.
+    enabled: whether calls were recorded when the tensor was made.
     tracked: whether a gradient can reach the tensor.
-    parents: entries of the operands.
-    children: entries of the results computed from it, while these live.
-    finite: whether it has no nan and no inf.
-    number: the value of a 0-d tensor, otherwise None.
-    source: the user's line.
-    left: how and where Python read its elements as numbers, or those of a result computed from it; this cuts the graph.
+    parents: the entries of the operands.
+    children: the entries of results that were computed from the tensor, while these results exist.
+    finite: whether no element is nan or infinite.
+    number: the value of a tensor without dims, otherwise None.
+    source: the user's line of code.
+    left: how and where Python read elements of the tensor, or of a result computed from it, as numbers.  Such a read
+    ends the graph.
     """
 
     __slots__ = (
@@ -117,10 +118,10 @@ def note_detached(x: Tensor, y: Tensor) -> None:
 
 
 def note_left(x: Tensor, how: str) -> None:
-    """Enter in the journal that the user read the elements of x as numbers.
+    """Record in the journal that the user's code read the elements of x as numbers.
 
-    This is done only under debug.  The fact is stored in the entries of all tensors that x was computed from: x itself
-    is often freed after the line.
+    The function has an effect only in debug mode.  The read is stored in the entries of all tensors from which x was
+    computed, because x itself is often freed immediately.
     """
     if not (settings.debugging and settings.debug) or next(
         name for name in callers() if name not in HANDING

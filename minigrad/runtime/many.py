@@ -34,10 +34,11 @@ epoch = [0]  # how often plans were discarded; a plan of an earlier epoch is mad
 
 
 class ManyPlan:
-    """A launch that applies a scalar function to each row of tensors and overwrites the first tensors of the row.
+    """Plan a launch that applies a scalar function to each row of tensors and overwrites the first tensors of a row.
 
     written: the number of tensors per row that are overwritten.
-    constants, write: the arguments of the scalar function that are not tensors, and the function that stores them.
+    constants: the array of the arguments of the scalar function that are not tensors.
+    write: the function that stores these arguments in `constants`.
     """
 
     __slots__ = ("backend", "call", "constants", "device", "epoch", "hosted", "kernel", "label", "launch", "numbers",
@@ -151,8 +152,8 @@ def apart(row: Row, written: int) -> Row:
 def rows_of(rows: Sequence[Row], written: int) -> list[list[int]]:
     """Group the indices of rows that one launch can process.
 
-    The rows of a group have the same dtypes and device, and none of them writes memory that another one uses.  Rows
-    that share such memory are in different groups, in their order.
+    The rows of a group have the same dtypes and device, and no row writes memory that another row of the group uses.
+    If a row uses memory that an earlier row writes, the row is in a later group.
     """
     groups: dict[Any, list[int]] = {}
     if all_apart(rows, written):

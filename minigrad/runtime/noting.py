@@ -123,10 +123,10 @@ def saving(saver: Saver | None) -> Iterator[None]:
 
 @contextmanager
 def scope(name: str) -> Iterator[None]:
-    """Open a block whose ops in this thread are drawn together under a name.
+    """Open a block whose ops, if they run in this thread, `viz.graph` draws as one group with a name.
 
-    `viz.graph` draws them.  Blocks may be nested.  If the name has a number, such as "layer 1", consecutive blocks of
-    the same ops are drawn once.
+    Blocks may be nested.  If the names of consecutive blocks differ only in a number, such as "layer 1" and "layer 2",
+    and the blocks contain the same ops, `viz.graph` draws one group with a count.
     """
     here = _Name(name)
     scopes.names = (*scopes.names, here)

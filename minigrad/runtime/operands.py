@@ -176,10 +176,10 @@ def keyed(value: Any) -> Any:
 
 
 def canonical(op: Op, operands: tuple[Tensor, ...], params: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the parameters of a call in the form that the op's rules read: each is converted by its role.
+    """Return the parameters of a call in canonical form; the role of a parameter converts its value.
 
-    Raises the error of a role for a value that it cannot convert, and ArgumentError for an unhashable value, such as a
-    list, that no role converts.
+    Raises the error of the role for a value that the role cannot convert, and ArgumentError for an unhashable value,
+    such as a list, of a parameter without a role.
     """
     result = dict(params)
     for name, role in op.roles.items():

@@ -24,9 +24,9 @@ planned: set[Op] = set()  # the ops with cached plans
 def plan_of(op: Op, operands: tuple[Tensor, ...], params: dict[str, Any] = NO_PARAMS, fresh: bool = True) -> CallPlan:
     """Return the plan of a call, either from the cache or a new plan.
 
-    The cache is searched with the parameters as they were written.
-    fresh: whether the result has new memory; False for `write`, which prepares a launch for each layout that it writes
-    to.
+    The key in the cache contains the parameters as the user wrote them, before roles convert them.
+    fresh: whether the result has new memory; False if the call writes into existing memory, for which a launch is
+    prepared for each layout.
     """
     if len(operands) == 1:
         x = operands[0]

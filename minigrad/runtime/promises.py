@@ -91,10 +91,10 @@ def elementwise_launch(
 
 
 def within(op: Op, body: Callable[..., Any]) -> Callable[..., Layout]:
-    """Return a view's body with a check of its layout.
+    """Return the body of a view declaration, extended by a check of the layout that it returns.
 
-    The check raises DeclarationError if the layout shows elements outside x. Such elements may be in memory without an
-    owner: a plan is used for storages of every size.
+    The check raises DeclarationError if the layout contains elements outside the operand.  Such elements may be outside
+    the storage, because one plan is used for storages of different sizes.
     """
 
     def layout(x: Layout, **params: Any) -> Layout:

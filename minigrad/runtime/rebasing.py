@@ -86,9 +86,10 @@ def kept_by(node: Any) -> tuple[int, ...]:
 
 
 def current(x: Tensor) -> Any:
-    """Return the node or Var that receives the gradient of x after all writes to its storage; None if x is untracked.
+    """Return the node or Var that receives the gradient of x, given the writes to its storage so far.
 
-    Ops that used x before a write keep the old node and its gradient.  A view of a Var shows the Var's current values.
+    Return None if x is not tracked.  For an op that used x before a write, the node from before the write still
+    receives the gradient.
     """
     if x.is_variable:
         return x

@@ -30,13 +30,13 @@ mode = _Mode()
 
 
 class Switched:
-    """One block that has switched recording.
+    """Store one open block that switches recording on or off.
 
-    before: the setting that it restores.
+    before: the setting that the end of the block restores.
     below: the enclosing block.
 
-    Blocks of generators and tasks end in any order: a block that is not the innermost passes the setting that it would
-    restore to the next inner block.
+    Blocks in generators and tasks can end in any order.  If a block ends before its inner block, the inner block later
+    restores the setting `before` of the ended block.
     """
 
     __slots__ = ("before", "below")

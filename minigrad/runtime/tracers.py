@@ -51,13 +51,12 @@ def among_transforms(transforms: list[Transform]) -> Iterator[None]:
 
 
 class Transform(ABC):
-    """One running transform, in a `with` block.
+    """Define the base class of the transforms; an object is one running transform, in a `with` block.
 
-    depth: larger for transforms that were entered later; the deepest transform handles a call first.
-    alive: False once the transform has ended; using a value that outlives it raises an error.
-    differentiates: whether its values carry a derivative.
-    inside: the name of the attribute of its values that contains the inner value; None for a transform that does not
-    show it.
+    depth: larger for a transform that was entered later; the deepest transform handles a call first.
+    alive: False after the transform has ended; the use of one of its values then raises an error.
+    differentiates: whether the values of the transform carry a derivative.
+    inside: the name of the attribute in which the values of the transform store the inner value, or None.
     """
 
     inside: str | None = None

@@ -28,8 +28,8 @@ def unrolled(
 ) -> ast.FunctionDef:
     """Return the definition of a function in which some parameters, which are tuples, are replaced by separate names.
 
-    groups: the names for each such parameter.
-    callees: functions that also receive the names as separate arguments.
+    groups: for each such parameter, the separate names.
+    callees: the names of functions whose calls in the definition also pass the names as separate arguments.
     """
     definition = ast.parse(textwrap.dedent(inspect.getsource(function))).body[0]
     assert isinstance(definition, ast.FunctionDef)

@@ -27,15 +27,15 @@ Array = NDArray[Any]
 
 
 class CompareError(MinigradError, AssertionError):
-    """Raised for values or gradients that differ between two libraries.
+    """Report that values or gradients differ between two libraries.
 
     Parameters
     ----------
     message : str
         Text of the error.
     **facts
-        Attributes: `what` is the name of the value, `line` the line that computed it, `ours` and `theirs` are the
-        values.
+        Attributes of the error: `what` is the name of the value, `line` is the line of code that computed the value,
+        and `ours` and `theirs` are the values of minigrad and of the other library.
     """
 
 
@@ -145,7 +145,8 @@ def compare(
     Parameters
     ----------
     function : callable
-        Function of the inputs.  If its first parameter is called `lib`, it receives the library's module before them.
+        Function of the inputs.  If its first parameter is named `lib`, this parameter receives the module of the
+        library.
     other : str or module
         "torch", "jax", "numpy", the name of another module, or a module.
     *inputs : array_like
@@ -160,13 +161,14 @@ def compare(
     Returns
     -------
     list of str
-        The numbers of compared values, results and gradients, as text.
+        Lines of text that state how many values, results and gradients were compared.
 
     Raises
     ------
     CompareError
-        For the first value or shape that differs, otherwise for the first gradient, from the results back to the
-        inputs.
+        If a value, a shape or a gradient differs.  The error describes the first value or shape that differs, in the
+        order of the computation; if only gradients differ, it describes the first gradient in the order of the backward
+        pass.
     ArgumentError
         If `other` is not a library or is not installed.
     """

@@ -54,7 +54,7 @@ def gradcheck(
     inputs : Tensor or sequence
         Arguments.  Vars are checked and must be float64 or float32; other tensors and values are passed unchanged.
     eps : float, optional
-        Step of the differences: 1e-6 by default for float64, 5e-3 for float32.
+        Step h of the central differences: 1e-6 by default for float64, 5e-3 for float32.
     atol : float, optional
         Absolute tolerance: 1e-6 by default for float64, 2e-3 for float32.
     rtol : float, optional
@@ -64,25 +64,26 @@ def gradcheck(
     names : sequence of str, optional
         Names of the arguments for messages; by default they are read from the signature.
     every : bool, optional
-        Whether to compare each element.  By default, this is done for arguments with up to 64 elements, and larger ones
-        are compared along random directions.
+        Whether to compare each element.  By default, each element is compared for arguments with up to 64 elements, and
+        larger arguments are compared along random directions.
     modes : sequence of str, optional
-        Modes to check.  "reverse" is always checked.  With "forward", forward mode is first compared with it by <u, Jv>
-        = <J'u, v>, which costs about three calls.  With "batched", a batch of cotangents under vmap is compared with
-        the single cotangents, and with "forward" also a batch of tangents.  By default, forward mode is checked if the
-        function supports it; otherwise the report states why not.
+        Modes to check.  "reverse" is always checked.  "forward" compares forward mode with reverse mode: <u, Jv> must
+        equal <J'u, v> for random u and v, which costs about three calls.  "batched" compares a batch of cotangents
+        under vmap with the single cotangents, and together with "forward" also a batch of tangents.  By default,
+        forward mode is checked if the function supports it; otherwise the report states why it was not checked.
     name : str, default "gradcheck"
         Name of the check in messages.
 
     Returns
     -------
     Report
-        Findings; the report is true.
+        Result of the comparison; `bool(report)` is True.
 
     Raises
     ------
     GradcheckError
-        If a gradient differs, or if two calls at the same point differ.  Its `report` has the findings.
+        If a gradient differs, or if two calls at the same point differ.  The attribute `report` of the error contains
+        the result of the comparison.
     DTypeError
         If a Var has another dtype.
     GradientError
@@ -92,11 +93,13 @@ def gradcheck(
 
     Gradient
     --------
-    Kinks are listed in `report.kinks`; the gradients are compared a small distance to either side of them.
+    A kink is a point where the derivative from the left differs from the derivative from the right. At a kink, the
+    gradients a small distance to the left and to the right are compared instead; `report.kinks` lists the kinks.
 
     Notes
     -----
-    |analytic - numeric| <= atol + rtol * |numeric| must hold, up to the rounding of the function divided by the step.
+    For each element, |analytic - numeric| <= atol + rtol * |numeric| + r must hold, where r is the rounding error of
+    the function divided by the step.
     """
     args = [inputs] if isinstance(inputs, Tensor) else list(inputs)
     labels = list(names) if names is not None else argument_names(function, len(args))
@@ -162,7 +165,7 @@ def gradgradcheck(
     Returns
     -------
     Report
-        Findings; the report is true.
+        Result of the comparison; `bool(report)` is True.
 
     Raises
     ------

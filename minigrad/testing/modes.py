@@ -78,10 +78,11 @@ def tolerance(check: Case, size: float) -> float:
 
 
 def transposed(check: Case, analytic: Arrays, asked: bool) -> bool:
-    """Return whether forward mode is the transpose of reverse mode, and record it in the report.
+    """Return whether forward mode is the transpose of reverse mode, and add the result to the report.
 
-    If the function does not support forward mode, an error is raised if `asked`; otherwise the report records the
-    error.
+    analytic: the gradients of reverse mode.
+    asked: whether the caller requested forward mode.  If the function does not support forward mode, its error is
+    raised if `asked` is True; otherwise the report contains the error.
     """
     directions: Arrays = [check.rng.standard_normal(check.arguments[k].shape) for k in check.checked]
     try:

@@ -56,10 +56,10 @@ def outputs_of(result: Any, name: str = "gradcheck") -> list[Tensor]:
 
 
 class Quotients:
-    """Difference quotients of <cotangents, function> with respect to one argument.
+    """Compute difference quotients of <cotangents, function(args)> with respect to one argument.
 
-    `args` are all arguments, and `position` is the index of the argument that is moved.  `eps` is the step.  `coarse`
-    is True if values are float32.
+    `args` contains all arguments, and `position` is the index of the argument that is changed.  `eps` is the step.
+    `coarse` is True if the argument is float32.
     """
 
     def __init__(

@@ -17,14 +17,15 @@ SCREEN = 32  # largest number of rows and columns of a picture
 
 
 class GradcheckError(GradientError, AssertionError):
-    """Raised for a gradient that differs from finite differences.
+    """Report that a gradient differs from finite differences.
 
     Parameters
     ----------
     message : str
         Text of the error; the report is added as a note.
     **facts
-        Attributes: `argument` and `index` of the worst element, its values `analytic` and `numeric`, and the `report`.
+        Attributes of the error: `argument` and `index` identify the element with the largest difference, `analytic` and
+        `numeric` are its two gradients, and `report` is the Report.
     """
 
     report: Report | None = None
@@ -53,12 +54,13 @@ class Element:
 
 @dataclass(repr=False)
 class Argument:
-    """The comparison of one argument.
+    """Store the comparison of the gradient with respect to one argument.
 
-    `compared` is the number of elements that were compared one by one, or 0 if random directions were enough.
-    `largest` is the largest difference, except at kinks, and `rounding` the difference that the function's rounding
-    explains at this step.  `kinks` are the elements with different slopes on both sides, where the gradients were
-    compared on either side. `analytic` and `numeric` are the gradients, if every element was compared.
+    `compared` is the number of elements that were compared one by one, or 0 if only random directions were compared.
+    `largest` is the largest difference at elements without a kink.  `rounding` is the largest difference that rounding
+    errors of the function can cause at this step.  `kinks` contains the elements where the derivatives from the left
+    and from the right differ; there, the gradients on both sides were compared.  `analytic` and `numeric` are the
+    gradients if every element was compared.
     """
 
     label: str
@@ -84,7 +86,7 @@ class Argument:
 
 @dataclass(repr=False)
 class Report:
-    """The findings of a gradient check.
+    """Store the result of a gradient check; `print` shows it as text.
 
     Parameters
     ----------
@@ -93,11 +95,11 @@ class Report:
     arguments : list of Argument
         Comparison of each argument.
     checks : list
-        Pairs of a property of the modes, as text, and whether it holds.
+        Pairs of a property that the modes must have, as text, and whether the modes have this property.
     notes : list of str
         Comparisons that were not made, with the reasons.
     ranked : list of Element
-        Elements that differ, the worst first.
+        Elements whose gradients differ, in descending order of the difference.
     curve : list
         Pairs of a step and the error of the worst element at this step.
     verdict : str

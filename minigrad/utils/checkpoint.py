@@ -21,7 +21,7 @@ def checkpoint_sequential(
     functions : Sequential or list of callable
         Functions of one argument, in the order of their calls.
     segments : int
-        Number of segments. The last one is not a checkpoint, because its backward pass comes first.
+        Number of segments. The last segment saves its intermediate values, because its backward pass comes first.
     input : Any
         Argument of the first function.
     use_reentrant : bool, optional

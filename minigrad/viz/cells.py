@@ -21,11 +21,12 @@ BINS = 20  # number of bins of the histogram
 
 @dataclass(frozen=True)
 class Statistics:
-    """Statistics of the elements of a tensor.
+    """Store statistics of the elements of a tensor.
 
-    `low`, `high` and `mean` describe the finite elements, and are nan if there are none.  `zeros` is the fraction of
-    zeros among all elements.  `nans`, `infinities` and `negative` count nan, inf and -inf.  `counts` and `edges` are
-    the histogram of the finite elements; `edges` has one more entry than `counts`.
+    `low`, `high` and `mean` are the minimum, maximum and mean of the finite elements, or nan without finite elements.
+    `zeros` is the fraction of zeros among all elements.  `nans`, `infinities` and `negative` are the numbers of
+    elements that are nan, inf and -inf.  `counts` and `edges` are the histogram of the finite elements; `edges` has one
+    more entry than `counts`.
     """
 
     low: float

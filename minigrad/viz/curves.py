@@ -66,16 +66,16 @@ def curves(
     f: Any, *, over: tuple[float, float] = (-3.0, 3.0), orders: int = 1, names: Sequence[str] | None = None,
     log: bool = False,
 ) -> Curves:  # fmt: skip
-    """Draw functions with their derivatives, or values of a training run by step.
+    """Draw functions with their derivatives, or the values of a training run against the steps.
 
     Parameters
     ----------
     f : function, str, sequence or dict
         An elementwise function of one tensor, such as `mg.tanh`, a lambda, or `mg.func.vmap` of a function of one
         number; the name of an op; or values, such as the losses of a training run. Values are a sequence, an array or a
-        tensor, or a pair (steps, values). A dict draws several of these by name.
+        tensor, or a pair (steps, values). A dict maps names to functions or values; each entry is drawn as one curve.
     over : pair of float, default (-3.0, 3.0)
-        Range of the argument of a function, in float64.
+        Range of the argument of a function. The function is computed in float64.
     orders : int, default 1
         Number of derivatives to draw.
     names : sequence of str, optional

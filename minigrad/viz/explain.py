@@ -21,14 +21,14 @@ LIMIT = 30
 
 
 def explain(y: Tensor, limit: int = LIMIT) -> None:
-    """Print how y was computed: its memory, then each recorded op from the first to the last.
+    """Print how y was computed: the layout of its memory, then each recorded op from the first to the last.
 
     Parameters
     ----------
     y : Tensor
         The tensor to explain.
     limit : int, default 30
-        At most this many ops are printed: the last ones.
+        Maximum number of printed ops. If there are more ops, only the last ones are printed.
     """
     print(explanation(y, limit))
 
@@ -95,7 +95,7 @@ def saves_text(node: BackpropOp) -> str:
 
 
 def kernels(y: Tensor) -> list[Path]:
-    """Return the generated source files that the op which made y runs, for reading or for breakpoints.
+    """Return the paths of the generated source files of the op that made y, for reading or for breakpoints.
 
     Parameters
     ----------

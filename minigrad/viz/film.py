@@ -32,12 +32,12 @@ POSITIONS = 120  # largest number of frames with kernel files, because finding t
 
 @dataclass(frozen=True)
 class Share:
-    """The partial gradient that a node passes to one operand.
+    """Describe the partial gradient that a node passes to one operand.
 
-    `to` and `name` are the id and the name of the target vertex; `operand` is the name of the operand.  `text` and
-    `markup` are the rule as a formula.  `value` is the partial gradient, and `total` the sum at the target so far.
-    `number` is the index of this partial gradient, counted from 1, among the `of` partial gradients that the target
-    receives.
+    `to` and `name` are the id and the name of the vertex that receives the partial gradient; `operand` is the name of
+    the operand.  `text` and `markup` are the formula of the VJP rule, as text and as MathML.  `value` is the partial
+    gradient, and `total` is the sum of the partial gradients that the vertex has received so far.  The vertex receives
+    `of` partial gradients in total, and `number` is the position of this one, counted from 1.
     """
 
     to: str
@@ -53,13 +53,14 @@ class Share:
 
 @dataclass(frozen=True)
 class Frame:
-    """One node of the backward pass.
+    """Describe one step of the backward pass, at one node.
 
-    `node` is its vertex in the picture.  `forward` is its computation as text and MathML, and `operands` maps the names
-    in it to values.  `arrived` are the gradients of its results, `saved` the values that its rules read, and `shares`
-    the gradients that it passes on.  `freed` describes the memory that `backward()` frees.  `source` is the user's
-    line, which is known under `mg.debug()`; `declared` is the line that declares the op.  `kernels` are the files of
-    its kernels.
+    `node` is the vertex of the node in the picture.  `forward` is the formula of the node's op as text and MathML, and
+    `operands` maps the names in the formula to values.  `arrived` contains the incoming gradients of the results,
+    `saved` the values that the VJP rules read, and `shares` the gradients that the node passes to its operands.
+    `freed` describes the memory that `backward()` frees.  `source` is the user's line of code, which is only stored
+    under `mg.debug()`; `declared` is the line that declares the op.  `kernels` contains the source files of the
+    kernels.
     """
 
     node: str

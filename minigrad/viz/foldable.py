@@ -23,10 +23,10 @@ FEW = 4  # up to this number of scopes, every combination is drawn
 
 
 class Foldable:
-    """The nodes and edges of an unfolded graph, and the groups that can be folded.
+    """Store the nodes and edges of an unfolded graph, and the groups of nodes that can be folded into one box.
 
-    `opened` contains the ids of the groups that are open initially.  With `repeat`, leaves are drawn next to each op
-    that uses them.
+    `opened` contains the ids of the groups that are initially not folded.  With `repeat`, each leaf is drawn next to
+    every op that uses it.
     """
 
     def __init__(

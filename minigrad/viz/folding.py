@@ -65,9 +65,9 @@ class Group:
 def groups(nodes: Sequence[Node], edges: Sequence[Edge], scopes: Mapping[str, tuple[str, ...]]) -> list[Group]:
     """Return the groups that can be folded: each outermost scope, with the leaves that only this scope reads.
 
-    Equal consecutive scopes form one group.  In `nodes` the result is first, as in a picture; in the returned list it
-    is last.  `scopes` contains the scope names of the ops, by id.  A scope whose box would be part of a cycle is not
-    folded.
+    Equal consecutive scopes form one group.  `nodes` begins with the result of the graph, and the returned list ends
+    with the group of this result.  `scopes` maps the id of an op to the names of its scopes, the outermost first.  A
+    scope is not folded if the graph with its box would have a cycle.
     """
     group_of: dict[str, str] = {}
     members: dict[str, list[str]] = defaultdict(list)
@@ -138,9 +138,10 @@ def box_of(group: Group, inside: Sequence[Node]) -> Node:
 
 
 def in_a_row(edges: Sequence[Edge], group_of: Mapping[str, str], nodes: Mapping[str, Node]) -> dict[str, str]:
-    """Return the first group of the row to which each group belongs, by name, in the order of rows.
+    """Return, for the name of each group, the name of the first group in its row.
 
-    A row consists of groups whose names differ only in a number, and each of which is only read by the next one.
+    A row is a sequence of groups whose names differ only in a number.  The results of each group in the row are read
+    only by the next group.
     """
     looks: dict[str, list[str]] = defaultdict(list)
     for id_, name in group_of.items():

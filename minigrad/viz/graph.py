@@ -37,7 +37,7 @@ FOLDED = 30  # number of nodes above which scopes are drawn folded
 
 
 class Graph:
-    """Nodes and edges of a recorded graph, and methods that display them.
+    """Store the nodes and edges of a recorded graph, and display them.
 
     Parameters
     ----------
@@ -106,8 +106,8 @@ class Graph:
         path : str or Path
             File that ends in .svg, .html, .dot, .png or .pdf.
         engine : {"dot", "builtin"}, optional
-            Program that draws .svg, .png and .pdf files; by default `dot` if it is installed. The built-in one requires
-            the package resvg-py for .png and svglib for .pdf.
+            Program that draws .svg, .png and .pdf files; by default `dot` if it is installed, otherwise "builtin".
+            "builtin" requires the package resvg-py for .png and svglib for .pdf.
 
         Returns
         -------
@@ -193,10 +193,10 @@ def graph(
         Whether each `viz.scope` is one box, and equal consecutive scopes are one box with a count. By default, this is
         done if there are scopes and more than 30 nodes.
     repeat : bool, default True
-        Whether leaves that more than three ops read are drawn next to each of them.
+        Whether a leaf that more than three ops read is drawn next to each of these ops.
     colour : {"gradient", "bytes"}, optional
-        Tint boxes by the largest element of the gradient or by the size of the saved values, with a legend. A folded
-        box has the strongest tint in it.
+        Quantity that the colors of the boxes show: the largest magnitude in the gradient, or the size of the saved
+        values in bytes. A folded box has the strongest color of its nodes.
 
     Returns
     -------
@@ -212,9 +212,9 @@ def graph(
 
     Notes
     -----
-    Results of at most six elements are shown with their values.  After `backward()`, they are also shown with the
-    gradient of y with respect to them, for which the backward pass runs again.  A value that was changed in place is
-    left out.
+    Results of at most six elements are shown with their values.  After `backward()`, the gradients of y with respect to
+    these results are shown as well; a second backward pass computes them.  A value that was changed in place is left
+    out.
     """
     expect_graph("viz.graph", y)
     known = Known(names if names is not None else caller_names())

@@ -51,8 +51,8 @@ class Heat(Picture):
 def tensor(x: Tensor) -> Heat:
     """Draw a tensor as a heat map with a histogram.
 
-    For small tensors, the cells contain numbers. In a larger matrix, a cell represents a patch of elements and shows
-    the element that is farthest from 0; nan counts as the farthest, so that every nan is visible.
+    For small tensors, the cells contain numbers. In a larger matrix, a cell represents a block of elements and shows
+    the element with the largest magnitude; nan counts as larger than every number, so that every nan is visible.
 
     Parameters
     ----------
@@ -77,8 +77,8 @@ def tensor(x: Tensor) -> Heat:
 
     Notes
     -----
-    Range, mean and histogram are those of the finite elements, in float64. At most 1,024 cells are drawn; if there are
-    too many matrices, only the first ones are drawn.
+    Range, mean and histogram are computed from the finite elements, in float64. At most 1,024 cells are drawn; if there
+    are too many matrices, only the first ones are drawn.
 
     Examples
     --------

@@ -42,11 +42,11 @@ LEVERAGE: Final = (1.0, 4.0, 16.0)
 
 @dataclass(frozen=True)
 class Arrangement:
-    """The coordinates of a drawing; x grows to the right and y downwards, from 0 to `width` and `height`.
+    """Store the coordinates of a drawing; x grows to the right and y downwards, from 0 to `width` and `height`.
 
-    `centres` contains the center of each box. `routes` contains for each edge, in the given order, the points from the
-    lower side of its source to the upper side of its target. A piece of a route is vertical, or crosses the gap between
-    two ranks.
+    `centres` contains the center of each box. `routes` contains for each edge, in the order of the edges, the points of
+    a line from the lower side of the source box to the upper side of the target box. Each segment of the line is
+    vertical, or crosses the gap between two ranks, which are the rows of boxes.
     """
 
     centres: dict[Hashable, Point]
@@ -61,12 +61,12 @@ def arrange(
     nodes: Sequence[N], edges: Sequence[tuple[N, N]], sizes: Mapping[N, tuple[float, float]],
     gaps: Mapping[N, float] | None = None,
 ) -> Arrangement:  # fmt: skip
-    """Return coordinates for boxes with the given `(width, height)` and for the edges `(source, target)` between them.
+    """Return coordinates for boxes, and for the edges `(source, target)` between the boxes.
 
-    `gaps` is the distance of the arrows that meet at a node, where arrows need space between them, for example for
-    labels. Several edges between the same two nodes are drawn side by side. In a graph that is too large for a bend at
-    each rank, edges that cross very many ranks are straight. Raises ArgumentError if the edges have a cycle or name an
-    unknown node, or if a node is given twice or has no size.
+    `sizes` contains the `(width, height)` of each node. `gaps` contains, for nodes where it is necessary, the distance
+    between the arrows that meet at the node, for example if the arrows have labels. Several edges between the same two
+    nodes are drawn side by side. In a very large graph, edges that cross many ranks are straight lines without bends.
+    Raises ArgumentError if the edges have a cycle or name an unknown node, or if a node occurs twice or has no size.
 
     >>> sizes = {"x": (40.0, 20.0), "y": (40.0, 20.0)}
     >>> drawing = arrange(["x", "y"], [("x", "y")], sizes)

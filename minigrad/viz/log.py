@@ -26,7 +26,7 @@ REPORTS = 10  # number of lines of progress in a file or a pipe
 
 
 class Log:
-    """Values of a training run by step, written to a file and drawn during the run.
+    """Record values of a training run at each step, write them to a file, and draw them during the run.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class Log:
     log : bool, default False
         Whether the curves are on a logarithmic scale.
     out : TextIO, optional
-        Stream for charts in a terminal and for lines of progress; stderr if None.
+        Stream to which charts in a terminal and lines of progress are written; stderr if None.
 
     Attributes
     ----------

@@ -30,11 +30,11 @@ NOISE = re.compile(r"^\s*\.(cfi|p2align|size|type|globl|section|text|file|ident|
 
 @dataclass(frozen=True)
 class Listing:
-    """One kernel that ran.
+    """Store the texts of one kernel that ran.
 
-    `title` is the op.  `scalar` is its function of one element, or "".  `loops` is the source that was compiled.
-    `llvm` and `assembly` are its translations, or "" if they were not requested.  `facts` is a text about its vector
-    instructions.
+    `title` is the name of the op.  `scalar` is the source of the op's scalar function, or "" without one.  `loops` is
+    the source code that was compiled.  `llvm` and `assembly` are the LLVM IR and the assembly of the kernel, or "" if
+    they were not requested.  `facts` describes the vector instructions in the assembly.
     """
 
     title: str

@@ -29,7 +29,7 @@ NAME = 28  # largest number of characters of an op's name in this text
 
 
 class Memory(Picture):
-    """The plot of `memory`, with the plotted values as attributes.
+    """Store the plot that `memory` returns, with the plotted values as attributes.
 
     Parameters
     ----------
@@ -116,8 +116,9 @@ def memory(y: Tensor) -> Memory:
     Notes
     -----
     Saved values are counted as in `mg.tape`.  A backward pass runs once, with ones as the incoming gradient, to measure
-    its memory.  It keeps the graph, changes no `.grad` and calls no hooks.  The measurement includes the whole process,
-    and resets the peak of the allocator.  Temporary memory of an op in the forward pass is not shown.
+    its memory.  This pass keeps the graph, changes no `.grad` and calls no hooks.  The measurement includes the memory
+    of the whole process, and resets the peak of the allocator.  Temporary memory of an op in the forward pass is not
+    shown.
     """
     rows = rows_of(y, "viz.memory", {})
     nodes, _ = reachable([end_of(y)])

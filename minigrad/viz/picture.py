@@ -13,7 +13,7 @@ from minigrad.viz.shapes import FORBIDDEN, escaped
 
 
 class Picture:
-    """A picture as HTML for a notebook and as text.
+    """Store a picture as HTML for a notebook, and as SVG if the whole picture is one SVG.
 
     Parameters
     ----------

@@ -36,7 +36,7 @@ LEGEND = (
 
 
 class Precision(Picture):
-    """The picture of `precision`, with the errors as attributes.
+    """Store the picture that `precision` returns, with the errors as attributes.
 
     Parameters
     ----------
@@ -75,7 +75,7 @@ def precision(
     f : callable
         Function of tensors.
     *inputs : tensor, array, number or list
-        Arguments of `f`. Floats are rounded to each dtype, which is the first error.
+        Arguments of `f`. Floats are rounded to each dtype, and this rounding counts as an error.
     dtypes : dtype or sequence of dtypes
         Dtypes that are compared with float64; by default float32, float16 and bfloat16.
     names : sequence of str, optional

@@ -37,7 +37,7 @@ def program(step: Jitted) -> Graph:
     Raises
     ------
     ArgumentError
-        If `step` is not such a function, or has no program yet.
+        If `step` is not a jitted function, or has no program yet.
 
     Examples
     --------

@@ -24,7 +24,7 @@ from minigrad.viz.terminal import LINES, shortened
 
 
 class Steps:
-    """Interactive trace of a backward pass.  Jupyter shows it step by step; `print` shows text.
+    """Show a backward pass step by step: Jupyter displays an interactive trace, and `print` shows text.
 
     Attributes
     ----------

@@ -28,7 +28,7 @@ ROW = 24  # number of positions of the buffer per row
 
 
 def layout(x: Tensor) -> Picture:
-    """Draw the buffer and the elements of x, with the formula that maps an index to a position.
+    """Draw the memory and the elements of x, with the formula that maps an index to a position in memory.
 
     Parameters
     ----------

@@ -59,11 +59,11 @@ Cells = Sequence[Sequence[tuple[str, str]]]
 
 @dataclass(frozen=True)
 class Node:
-    """One box.
+    """Describe one box of a picture.
 
-    The first line of `label` is its name, and further lines are details.  `hint` is its tooltip, and `tint` a color
-    that replaces the color of the kind.  `cells` is a table below the label: rows of equal length with entries (text,
-    color), where "" leaves a cell uncolored.
+    The first line of `label` is the name of the box, and further lines are details.  `hint` is the tooltip, and `tint`
+    is a color that replaces the color of the kind.  `cells` is a table below the label: rows of equal length with
+    entries (text, color), where the color "" means no color.
     """
 
     id: str
@@ -89,7 +89,8 @@ def draw(
 ) -> str:  # fmt: skip
     """Return the graph as one SVG document; screen readers read `title` and `description`.
 
-    `legend` contains pairs of a color and its meaning, which are drawn below.  With `dark`, the background is black.
+    `legend` contains pairs of a color and its meaning, which are drawn below the graph.  With `dark`, the background is
+    black.
     Boxes are `<g id="node-ID" class="node KIND">`, and arrows `<g id="edge-NUMBER" class="edge">`, numbered in order.
     Raises ArgumentError if a kind is not one of `KINDS`, and the errors of `layered.arrange`.
 

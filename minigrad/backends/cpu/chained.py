@@ -42,7 +42,7 @@ NAME = 64  # maximum number of characters of a kernel's name
 
 
 class Source(NamedTuple):
-    """The arrays of a kernel that computes operands of a request.
+    """Describe the arrays of a kernel that computes operands of a request itself.
 
     order: the positions of the arrays among the operands: first one for each operand of the inner request.
     chains: the functions that compute operands.

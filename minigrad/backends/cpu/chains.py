@@ -46,10 +46,10 @@ def elements_of(steps: str) -> dict[str, str]:
 
 
 class After(NamedTuple):
-    """A function of the result of a kernel and of more operands.
+    """Describe a scalar function that a kernel applies to its result and to additional operands.
 
-    Each of these operands has the layout of the result or is the same in each row.
-    steps: the strides of these operands along a row, as `step_words` returns them.
+    Each additional operand has the layout of the result, or is the same in each row.
+    steps: the strides of the additional operands along a row, as `step_words` returns them.
     """
 
     chain: Chain
@@ -67,9 +67,10 @@ class After(NamedTuple):
 
 
 def after_of(scalar: ScalarFn, position: int, others: Sequence[Value], out: Value) -> After | None:
-    """Return the function after a kernel: `scalar`, whose argument `position` is the result of the kernel.
+    """Return the After for `scalar`, whose argument `position` is the result of a kernel.
 
-    others: the other arguments.  The result is None if one of them has a different layout from the result.
+    others: the other arguments.  None is returned if one of them is neither laid out like `out` nor the same in each
+    row.
     """
     reads = (*range(1, position + 1), 0, *range(position + 1, len(others) + 1))
     operands = [*others] or [out]  # a kernel needs at least one operand after the result

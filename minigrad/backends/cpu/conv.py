@@ -250,11 +250,11 @@ def grouped(w: Layout, groups: int) -> Layout:
 
 
 def cut(fields: list[Field], units: int, weight: int, least: int) -> None:
-    """Cut the first dims into blocks until a block's image fits the cache, and there are blocks for all cores.
+    """Divide the first dims into blocks until the image of a block fits the cache, and there are blocks for all cores.
 
-    units: the number of independent parts without blocks.
-    weight: bytes of an image per position.
-    least: number of outputs that are worth a block.
+    units: the number of independent parts of the work before it is divided into blocks.
+    weight: the number of bytes of the image per position.
+    least: the smallest number of outputs for which a separate block saves time.
     """
 
     def too_much() -> bool:
@@ -277,8 +277,8 @@ def cut(fields: list[Field], units: int, weight: int, least: int) -> None:
 def ends_with_rows(fields: list[Field], tile: int, nr: int) -> bool:
     """Return whether tiles that end with each row of outputs cost less than tiles that continue into the next row.
 
-    tile: multiply-adds of one column.  A tile takes about two cycles for each of them, and 40 more.  A tile that
-    crosses from row to row has to be split, which costs about 300 cycles.
+    tile: the number of multiply-adds in one column of a tile.  A tile takes about two cycles per multiply-add, and 40
+    additional cycles.  A tile that continues into the next row must be split, which takes about 300 cycles.
     """
     first, middle, last = fields
     whole = 2 * tile

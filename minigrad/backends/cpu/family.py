@@ -25,7 +25,7 @@ GIL_LIMIT = 1 << 15  # number of additions; a call with fewer additions keeps th
 
 
 class NativeKernel(Executable):
-    """A compiled kernel of the CPU, and the function that calls it.
+    """Store a compiled CPU kernel, and the function that calls it.
 
     address: the address of its machine code, `kernel(first, last, table)`; 0 if kernels run as Python.
     kind: "brief", "alone" or "shared", see `kernels.calling.function`.
@@ -81,9 +81,11 @@ def bind(kernel: NativeKernel, numbers: NDArray[np.int64], operands: int, result
 
 
 def kind_of(elements: int, tasks: int, cost: int = 1) -> str:
-    """Return how to call a kernel: on all threads, on one, or with the GIL if releasing it costs more than the work.
+    """Return how to call a kernel: on all threads, on one thread, or on one thread without releasing the GIL.
 
-    tasks: the tasks that threads can share; one task is shared only at a threshold of 0, which shares everything.
+    The GIL is not released if this would take longer than the work of the kernel.
+    tasks: the number of tasks that threads can share.  A kernel with one task is called on all threads only if
+    `settings.parallel_threshold` is 0.
     cost: the work per element, in additions.
     """
     if elements * cost >= settings.parallel_threshold and (tasks > 1 or not settings.parallel_threshold):

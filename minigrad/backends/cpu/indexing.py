@@ -192,8 +192,9 @@ def strips_of(
 def view_numbers(view: Layout, g: Layout) -> tuple[int, list[int] | None]:
     """Return the number of units that share no element, and the arguments of `view_add`; None if nothing overlaps.
 
-    A dim can be divided between threads if its stride is longer than the extent of all finer dims, and every coarser
-    dim can be divided too.  Such dims become the outer dims; the others keep their order, in which overlaps are summed.
+    A dim can be divided between threads if its stride is longer than the extent of all dims with smaller strides, and
+    if every dim with a larger stride can be divided as well.  Such dims become the outer dims.  The other dims keep
+    their order, in which overlapping elements are added.
     """
     dims, (to, of) = merge_dims(view.shape, [view.strides, g.strides])
     safe: list[int] = []

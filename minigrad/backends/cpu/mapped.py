@@ -31,15 +31,16 @@ LANES = 64  # number of independent accumulators if the additions must not be re
 
 @dataclass(frozen=True, slots=True, eq=False)
 class MappedPlan:
-    """One launch of a reduction of any number of operands, accumulators and results.
+    """Plan one launch of a reduction with any number of operands, accumulators and results.
 
-    kind: "tiny", "along" or "across".
-    steps: the innermost stride of each operand, "0", "1", or "s" for any other.
-    pieces: number of parts of each output.
-    work: number of elements of an accumulator's workspace, 0 for one piece.
+    kind: "tiny" for few elements, "along" if neighbours in memory are reduced, or "across" if neighbours in memory
+    belong to different results.
+    steps: the innermost stride of each operand: "0", "1", or "s" for any other stride.
+    pieces: the number of parts into which the elements of each output are divided.
+    work: the number of elements in the workspace of an accumulator; 0 for one piece.
     numbers: the scalar arguments in the order of the kernel.
-    crossed: two operands are dense along different dims, so reading one of them would touch a new cache line per
-    element.
+    crossed: whether two operands are dense along different dims, so that a plain loop would read a new cache line per
+    element of one of them.
     """
 
     kind: str

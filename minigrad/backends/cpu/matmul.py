@@ -285,8 +285,9 @@ def write(
 ) -> Any:  # fmt: skip
     """Write, compile and import loops whose buffers have one dtype, and whose factors are scalar arguments.
 
-    The sums of the product of a matrix and a vector may be taken in any order.
-    chain: the function that follows a product.  Its other operands have the strides `steps` along a row, and `dtypes`.
+    In the product of a matrix and a vector, the terms may be added in any order.
+    chain: the scalar function that is applied to the product.  Its other operands have the strides `steps` along a row,
+    and the dtypes `dtypes`.
     """
     fields, name = FIELDS[template], template.__name__
     more: dict[str, Any] = {}

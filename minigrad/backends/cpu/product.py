@@ -30,12 +30,12 @@ FEW, LONG = 16, 256  # inner products are used for at most FEW columns and for r
 
 
 class Panels:
-    """An operand in panels: the scalar arguments and tasks of `pack`, sizes, and strides of the batch.
+    """Describe an operand that is packed into panels: the arguments and tasks of `pack`, the sizes, and the strides.
 
     A panel has `width` columns, or `width` rows for the left operand.
 
-    one: the number of elements of one matrix.
-    capacity: the number of elements of all matrices.
+    one: the number of elements of one packed matrix.
+    capacity: the number of elements of all packed matrices.
     """
 
     def __init__(self, p: Problem, width: int, left: bool = False) -> None:
@@ -70,10 +70,10 @@ def way_of(p: Problem, dtype: DType, dims: int) -> str:
 
 
 def is_inner_products(p: Problem) -> bool:
-    """Return whether inner products of two long dense rows are best for the elements.
+    """Return whether each element should be computed as an inner product of two long dense rows.
 
-    This is true if there are so few columns that most of a tile would be empty, and if the columns would have to be
-    packed first.
+    Inner products are faster than tiles if there are so few columns that most of a tile would be empty, and if the
+    columns would have to be packed first.
     """
     return 1 < p.n <= FEW and p.m > 1 and p.ak == p.bk == 1 and p.bn != 1 and p.k >= LONG
 
@@ -106,10 +106,10 @@ def is_packed(p: Problem, dtype: DType) -> bool:
 
 
 def is_packed_left(p: Problem, dtype: DType) -> bool:
-    """Return whether the left operand is packed.
+    """Return whether the left operand should be packed.
 
-    This is true if it is stored column by column.  A tile would read a piece of each column for every panel of the
-    right operand, and long columns are pages apart.
+    Packing saves time if the operand is stored column by column.  Otherwise, a tile would read a part of each column
+    for every panel of the right operand, and the parts of long columns are on different memory pages.
     """
     size = p.m * p.k * dtype.itemsize
     large = size > (PACKED_LEFT if p.n >= 12 * FEW else PACKED)
@@ -146,8 +146,8 @@ def blocks_of(p: Problem, mr: int, nr: int) -> tuple[int, int, int]:
 def columns_of(p: Problem, down: int, across: int, wanted: int) -> int:
     """Return the number of blocks along the columns, of `wanted` blocks in `down` rows and `across` columns of tiles.
 
-    Each block along the columns reads the left operand again, and each one along the rows the right operand, so the
-    number is the one for which the fewest elements are read.
+    Each block along the columns reads the left operand again, and each block along the rows reads the right operand
+    again.  The returned number minimizes the number of elements that are read.
     """
     if down < 4:
         columns = min(across, wanted)

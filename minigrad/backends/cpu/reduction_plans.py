@@ -36,13 +36,13 @@ FIELDS: dict[str, Fields] = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ReductionPlan:
-    """One launch of a reduction.
+    """Plan one launch of a reduction.
 
-    kind: "tiny", "run", "along", "across", or "rows": an "along" with one dense run per output.
-    unit_step: the innermost step is 1, so it is pasted into the kernel.
-    tasks: the number of tasks.
-    partial: number of elements of the workspace that is written, 0 if this is the output itself.
-    values: the scalar arguments by name, except the count of the whole reduction.
+    kind: "tiny", "run", "along", "across", or "rows", which is "along" with one dense run of elements per output.
+    unit_step: whether the innermost stride is 1, in which case it is a constant of the kernel.
+    tasks: the number of tasks that threads can share.
+    partial: the number of elements of the workspace for partial results; 0 if the kernel writes the output directly.
+    values: the scalar arguments by name, except the number of elements of the whole reduction.
     cols: the number of adjacent outputs that a "run" computes; 1 for other kinds.
     """
 

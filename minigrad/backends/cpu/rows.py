@@ -276,11 +276,11 @@ def write_rows(
     fn: RowFn, dtypes: tuple[DType, ...], out: DType, direct: tuple[bool | None, ...], streamed: bool,
     chains: tuple[Chain, ...] = (), steps: str = "",
 ) -> Any:  # fmt: skip
-    """Write the kernel for rows along the memory of the result.
+    """Write the kernel of a RowFn for rows along the memory of the result.
 
-    It can also sum their columns, or compute only these sums.
-    chains: the functions of the operands that are computed.
-    steps: the strides of their arrays.
+    The kernel can also compute the sums over all rows, or only these sums.
+    chains: the functions that compute operands inside the kernel.
+    steps: the strides of the arrays that these functions read.
     """
     terms, made = len(fn.terms), fn.result is not None
     insertions = along(fn, direct, out, True, streamed, [chain.operand for chain in chains])

@@ -80,8 +80,9 @@ def scan_numbers(
 ) -> tuple[tuple[bool, ...] | None, list[int], int, int]:
     """Return (dense, scalar arguments, tasks, blocks) of a scan.
 
-    dense: for rows across memory, whether each operand has neighbours at step 1; otherwise None.
-    blocks: the number of blocks that rows are divided into, 0 for whole rows.
+    dense: if neighbouring rows are scanned together, whether each operand has stride 1 between the rows; otherwise
+    None.
+    blocks: the number of blocks into which each row is divided; 0 for whole rows.
     """
     n, layouts = out.shape[dim], [x.layout for x in (out, *operands)]
     steps = [layout.strides[dim] for layout in layouts]

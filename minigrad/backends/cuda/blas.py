@@ -58,10 +58,10 @@ class Gemm:
 
 
 def gemms_of(p: Problem) -> list[Gemm]:
-    """Return the calls of cuBLAS that compute a product, or [] if there are none.
+    """Return the calls of cuBLAS that compute a product, or [] if cuBLAS cannot compute it efficiently.
 
-    A batch in cuBLAS has one dim.  A product with two batch dims, such as texts and heads, is one call per index of the
-    shorter dim, if these calls are few and large.
+    A batch in cuBLAS has one dim.  For a product with two batch dims, such as texts and heads, there is one call per
+    index of the shorter batch dim, if these calls are few and large.
     """
     if len(p.sizes) < 2:
         whole = gemm_of(p, p.batches, [steps[0] if steps else 0 for steps in p.steps], (0, 0, 0, 0))

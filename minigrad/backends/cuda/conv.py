@@ -183,10 +183,10 @@ def grouped(w: Value, groups: int) -> Value:
 
 
 def phase_of(start: int, taps: int, stride: int, padding: int, dilation: int) -> tuple[int, int, int, int, int, int]:
-    """Return how elements start, start + stride, ... of an image contribute to outputs.
+    """Return by which taps the elements start, start + stride, ... of an image contribute to outputs.
 
-    The result is a tuple: the start; the first tap of these elements, and the distance to their next tap; the position
-    of the output that the first tap reaches, and the distance to the output of the next tap; and the number of taps.
+    The result is a tuple: start; the first tap and the distance to the next tap; the position of the output for the
+    first tap, and the distance to the output for the next tap; and the number of taps.
     """
     apart = stride // gcd(stride, dilation)
     for first in range(min(apart, taps)):

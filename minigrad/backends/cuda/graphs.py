@@ -31,9 +31,9 @@ def listed(runtime: Runtime, calls: Sequence[Call], part: Callable[..., Any]) ->
 
 
 class GraphOfCalls:
-    """Kernels that follow each other, as a graph, which the first call makes.
+    """Run a sequence of kernels as a CUDA graph, which the first call makes.
 
-    locations: the memory that the kernels use, each location once.
+    locations: the memory that the kernels use; each location occurs once.
     arguments: for each kernel the indices of its locations.
     addresses: the current addresses of the locations in the nodes.
     """

@@ -28,16 +28,16 @@ ROWS_OF_GRID = 65535  # maximum number of blocks along y
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LoopPlan:
-    """The plan of an elementwise loop.
+    """Store the plan of an elementwise loop.
 
     kind: "dense", "rows", "tiles" or "nest".
     steps: the inner stride of each operand, for "dense" and "rows".
-    width: number of elements that a thread loads together.
-    rank: number of dims that a position is split into.
-    long: positions need 64 bits.
-    units: number of threads with work along x.
-    block: the threads of a block.
-    high: number of blocks along y.
+    width: the number of elements that a thread loads together.
+    rank: the number of indices, one per dim, into which a linear index is converted.
+    long: whether linear indices require 64 bits.
+    units: the number of threads with work along x.
+    block: the shape of a thread block.
+    high: the number of blocks along y.
     """
 
     kind: str
@@ -96,9 +96,9 @@ def is_long(layouts: Sequence[Layout]) -> bool:
 
 
 def plan_turned(out: Layout, a: Layout, sizes: Sequence[int]) -> LoopPlan | None:
-    """Return the plan of a transposed copy, by tiles of the dims in which operand and result have neighbours.
+    """Return the plan of a transposed copy, by tiles of the two dims in which operand and result have stride 1.
 
-    The result is None if the copy is not transposed, or if there are too few elements for tiles to save time.
+    None is returned if the copy is not transposed, or if there are too few elements for tiles to save time.
     """
     dims, strides, offsets = walk([out, a])
     moving = [d for d in range(len(dims)) if strides[1][d]]
@@ -125,10 +125,10 @@ def plan_turned(out: Layout, a: Layout, sizes: Sequence[int]) -> LoopPlan | None
 
 
 def width_of(sizes: Sequence[int], steps: Sequence[int], multiples: Sequence[Sequence[int]]) -> int:
-    """Return how many elements a thread moves together.
+    """Return how many elements a thread loads or stores together.
 
-    The start is the number of the largest elements in one load.  It is halved until every moving operand begins at a
-    multiple of it, wherever a thread may begin.
+    The search starts with the number of elements, of the largest dtype, in one load instruction.  This number is halved
+    until, for every thread, each operand that is not constant along a row begins at a multiple of the number.
     """
     width = WIDEST // max(size for size, step in zip(sizes, steps, strict=True) if step)
     moving = [k for k, step in enumerate(steps) if step]

@@ -36,12 +36,12 @@ class Piece:
 
 
 class Pieces:
-    """The memory of one device.
+    """Manage the memory of one device.
 
-    request: a function that returns memory from the pool, which goes back with its last reference.
-    allocated, peak: bytes in use, and their maximum.
-    kept: cached pieces by size.
-    keeps: whether there is only one stream.
+    request: a function that returns memory from the pool; the memory returns to the pool with its last reference.
+    allocated, peak: the number of bytes in use, and its maximum so far.
+    kept: the cached pieces of memory by size.
+    keeps: whether pieces are cached, which requires that there is only one stream.
     """
 
     def __init__(self, request: Callable[[int], Any]) -> None:

@@ -17,10 +17,11 @@ GROUP = 8  # 16-bit elements that one asynchronous copy moves
 
 @dataclass(frozen=True)
 class Tile:
-    """A tile of high x broad results for a block of `threads` threads, `depth` inner indices at a time.
+    """Describe a tile of `high` rows and `broad` columns of a product, which one block of `threads` threads computes.
 
-    tall, long: results of a thread.
-    mma: the tile uses the tensor cores; then `down` warps are below each other.
+    depth: the number of inner indices that are processed together.
+    tall, long: the numbers of rows and columns that one thread computes.
+    mma: whether the tile uses the tensor cores; `down` is then the number of warps along the rows.
     """
 
     high: int

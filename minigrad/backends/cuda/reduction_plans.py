@@ -25,14 +25,14 @@ LEAST = 32  # minimum number of elements per lane in a piece
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Share:
-    """Distribution of outputs to groups of threads.
+    """Plan how the outputs of a reduction are distributed to groups of threads (lanes).
 
-    along: the lanes of a group are neighbours in memory; if False, the groups are.
-    width: elements of one load.
-    lanes, groups: number of lanes of a group, and of groups of a block.
-    pieces: the number of parts that each output is divided into.
-    partial: number of elements of the workspace that is written, 0 if this is the output itself.
-    values: the scalar arguments by name, except the count of the whole reduction.
+    along: whether the lanes of a group read neighbours in memory; if False, neighbouring groups read neighbours.
+    width: the number of elements of one load.
+    lanes, groups: the number of lanes of a group, and the number of groups of a block.
+    pieces: the number of parts into which the elements of each output are divided.
+    partial: the number of elements of the workspace for partial results; 0 if the kernel writes the output directly.
+    values: the scalar arguments by name, except the number of elements of the whole reduction.
     goals, each: the offset and the strides of every result and of every operand.
     """
 

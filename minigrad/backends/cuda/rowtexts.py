@@ -20,13 +20,13 @@ WIDEST = 16  # size in bytes of one load
 
 @dataclass(frozen=True)
 class Form:
-    """Form of the kernels of a row.
+    """Describe the form of a kernel that computes rows.
 
-    along: the lanes of a group are neighbours in memory.
-    loads: number of loads per lane if registers store rows, otherwise 0.
-    width: number of elements of one load.
-    wide: whether the result, then each operand, is moved `width` elements at once.
-    back: the kernel computes the derivative of a picked element.
+    along: whether the lanes of a group read neighbours in memory.
+    loads: the number of loads per lane if registers store the rows, otherwise 0.
+    width: the number of elements of one load.
+    wide: for the result and then for each operand, whether `width` elements are loaded or stored at once.
+    back: whether the kernel computes the gradient of `Pick`.
     """
 
     along: bool

@@ -51,7 +51,7 @@ class Properties:
 
 @dataclass(frozen=True)
 class DeviceMemory:
-    """Numbers of bytes of a device's memory.
+    """Store statistics of a device's memory, in bytes.
 
     allocated_bytes, peak_bytes: in use by tensors now, and at most so far.
     reserved_bytes, peak_reserved_bytes: taken from the device, including memory that is cached for reuse.
@@ -72,10 +72,10 @@ class DeviceMemory:
 
 
 class DeviceBuffer:
-    """A flat piece of a device's memory, which a storage uses as its buffer.
+    """Describe a flat piece of a device's memory, which a storage uses as its buffer.
 
-    owner: the object whose memory is freed with its last reference.
-    address: of the first element, a multiple of 256, or of 16 for foreign memory.
+    owner: the object that owns the memory; the memory is freed with the last reference to this object.
+    address: the address of the first element, a multiple of 256, or of 16 for memory of another library.
     """
 
     __slots__ = ("__weakref__", "address", "dtype", "owner", "size")

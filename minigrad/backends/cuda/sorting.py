@@ -40,12 +40,12 @@ COMMON = (sorting.together, sorting.stow, sorting.leave)  # functions that both 
 
 @dataclass(frozen=True)
 class Stage:
-    """One launch of a sort, on rows of n words.
+    """Describe one launch of a sort on rows of n words.
 
-    merges: it merges runs of `length` words; otherwise it sorts tiles.
-    runs: number of runs that it makes.
-    wanted: number of words of each run that are kept.
-    made: number of words of a row that it leaves.
+    merges: whether the launch merges sorted runs of `length` words; otherwise it sorts tiles.
+    runs: the number of sorted runs in a row after the launch.
+    wanted: the number of words of each run that the launch writes.
+    made: the number of words of a row after the launch.
     """
 
     merges: bool

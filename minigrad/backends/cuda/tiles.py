@@ -21,12 +21,12 @@ from minigrad.kernels.specialize import load_text, write_kernel
 
 @dataclass(frozen=True)
 class Way:
-    """How the operands of a product are read.
+    """Describe how a kernel reads the two operands of a product.
 
-    along: for both operands, whether neighbouring threads read along the inner dim.
-    copied: for both operands, whether asynchronous copies are used.
-    windows: whether the right operand is an image.
-    long: whether its positions need 64 bits.
+    along: for each operand, whether neighbouring threads read along the inner dim.
+    copied: for each operand, whether asynchronous copies are used.
+    windows: whether the right operand is an image, of which a convolution reads windows.
+    long: whether positions in the image require 64 bits.
     """
 
     tile: Tile

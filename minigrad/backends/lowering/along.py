@@ -129,10 +129,10 @@ def one_after_another(
 
 
 def by_doubling(steps: Steps, reducer: Reducer, start: Value, out: Value, operands: list[Value], dim: int) -> None:
-    """Scan in about log2(n) steps.
+    """Compute a scan of n elements in about log2(n) steps.
 
-    Each element stores the reduction of the 1, 2, 4 ... elements that end at it.  A step joins it with the reduction
-    that ends before these.
+    Before step s, counted from 0, each element stores the reduction of the last 2**s elements up to its position.  The
+    step joins this reduction with the reduction of the 2**s elements before them.
     Source: Hillis, Steele, "Data parallel algorithms", Communications of the ACM 29(12), 1986.
     """
     n, shift = out.shape[dim], 1

@@ -68,7 +68,7 @@ def block(x: Value, row: int, col: int) -> Value:
 
 @lowers(LU)
 def lu(backend: Backend, request: LU, outs: Specs, operands: Specs) -> Launch:
-    """Eliminate column by column: exchange the largest element to the diagonal, then update the rest of the matrix.
+    """Compute LU factors column by column: exchange the largest element to the diagonal, then update the other columns.
 
     The update subtracts the product of a column and a row.
     Source: Golub and Van Loan, Matrix Computations, 4th edition, algorithm 3.4.1 (outer products, partial pivoting).
@@ -104,9 +104,10 @@ def lu(backend: Backend, request: LU, outs: Specs, operands: Specs) -> Launch:
 
 @lowers(QR)
 def qr(backend: Backend, request: QR, outs: Specs, operands: Specs) -> Launch:
-    """Reflect column by column: a reflection leaves one nonzero element in a column, and changes the columns after it.
+    """Compute QR factors column by column, with Householder reflections.
 
-    q is the product of the reflections, applied to a matrix with ones on its diagonal in the opposite order.
+    A reflection sets the elements of a column below the diagonal to 0, and changes the columns after it.  q is the
+    product of the reflections, computed by applying them in the opposite order to a matrix with ones on its diagonal.
     Source: Golub and Van Loan, Matrix Computations, 4th edition, algorithms 5.1.1 and 5.2.1.
     """
     steps = Steps(backend, outs, operands)

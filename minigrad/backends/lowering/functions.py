@@ -178,11 +178,12 @@ def magnitude(x):
 
 
 def reflected(x, below):
-    """Return the only nonzero element of a reflected column.
+    """Return the only nonzero element of a column after a Householder reflection.
 
-    x: the first element.
+    x: the first element of the column.
     below: the sum of squares of the other elements.
-    If `below` is 0 there is no reflection.  Otherwise the sign avoids cancellation.
+    If `below` is 0, the column is not reflected and x is returned.  Otherwise the sign of the result is chosen so that
+    no digits cancel.
     """
     length = math.sqrt(x * x + below)
     return x if below == 0 else (-length if x >= 0 else length)

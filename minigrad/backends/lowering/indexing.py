@@ -40,10 +40,10 @@ from minigrad.core.requests import (
 
 @lowers(ScatterJoin)
 def scatter_join(backend: Backend, request: ScatterJoin, outs: Specs, operands: Specs) -> Launch:
-    """Sort by index, so that elements with one position are neighbours, and join each run of neighbours.
+    """Compute `ScatterJoin`: sort the elements by index, and join each run of elements with the same index.
 
-    Each element is joined with the one that is 1, 2, 4, ... before it, if that has the same position.  So the last
-    element of a run becomes the join of the whole run, and is joined with a.
+    In each step, an element is joined with the element that is 1, 2, 4, ... positions before it, if both have the same
+    index.  So the last element of a run becomes the join of the whole run, and is then joined with the element of a.
     """
     steps = Steps(backend, outs, operands)
     (out,), (a, index, src), dim, join = steps.outs, steps.operands, request.dim, request.join

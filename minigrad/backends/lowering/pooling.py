@@ -18,9 +18,10 @@ from minigrad.core.shape import window_counts
 
 @lowers(MaxPool)
 def max_pool(backend: Backend, request: MaxPool, outs: Specs, operands: Specs) -> Launch:
-    """Traverse the window with the best element so far, its position in the plane, and whether there is one yet.
+    """Compute `MaxPool`: traverse the window, and store the largest element so far and its position in the plane.
 
-    Then compute the part: the element, the position, a gather at the position, or a scatter to it.
+    A flag states whether the window has had an element inside the image so far.  The last steps return the element or
+    the position, gather the element at the position, or add an element at the position.
     """
     steps = Steps(backend, outs, operands)
     (out, *second), (*others, x) = steps.outs, steps.operands

@@ -23,11 +23,11 @@ from minigrad.core.requests import QR, SVD, Eigh, Gather, Ordered, Product, Sele
 
 
 def sweeps_for(n: int) -> int:
-    """Return a number of sweeps after which no rotation is left.
+    """Return a number of sweeps after which no rotation is necessary.
 
-    Convergence is quadratic once the angles are small, so 4 sweeps complete it; before that, about log2(n) are needed
-    (Brent and Luk).  The remaining sweeps are for clusters: 33 rows with only two different eigenvalues have needed 12
-    sweeps.
+    Convergence is quadratic when the angles are small, so the last 4 sweeps are sufficient; before them, about log2(n)
+    sweeps are necessary (Brent and Luk).  The remaining sweeps are for clusters: 33 rows with only two different
+    eigenvalues have needed 12 sweeps.
     """
     return 8 + (n - 1).bit_length()
 
@@ -44,10 +44,11 @@ def moved_on(n: int) -> list[int]:
 def tournament(steps: Steps, x: Value, falling: bool, fixed: bool, find: Callable[..., None]) -> None:
     """Add the steps of sweeps over the rows of x, whose number is even.
 
-    falling: the larger element of a pair goes to the row that was first at the beginning; if False, the smaller.  So
-    equal eigenvalues become neighbours, which quadratic convergence requires (van Kempen 1966).
-    fixed: the first row takes no part.
-    find(even, odd, cosine, sine, order): writes the cosines and sines of the pairs of a round, (..., rows / 2, 1).
+    falling: whether the larger element of a pair goes to the row that was first at the beginning; if False, the smaller
+    element does.  So equal eigenvalues become neighbours, which quadratic convergence requires (van Kempen 1966).
+    fixed: whether the first row is neither rotated nor moved.
+    find(even, odd, cosine, sine, order): the function that writes the cosines and sines of the pairs of a round, in the
+    shape (..., rows / 2, 1).
     """
     d, rows = len(x.shape) - 2, x.shape[-2]
     even, odd = (x.seen(x.layout.slice(d, k, None, 2)) for k in (0, 1))
@@ -85,9 +86,11 @@ def ordered(steps: Steps, rows: Value, order: Value) -> Value:
 
 @lowers(Eigh)
 def eigh(backend: Backend, request: Eigh, outs: Specs, operands: Specs) -> Launch:
-    """Rotate the matrix and the identity next to it by rows, the matrix also by columns, until it is diagonal.
+    """Compute eigenvalues and eigenvectors with Jacobi rotations, which make the matrix diagonal.
 
-    If n is odd, the matrix gets a first row and column of zeros, which are never rotated or moved.
+    The rotations are applied to the rows and columns of the matrix, and to the rows of an identity matrix, which
+    becomes the eigenvectors.  If n is odd, the matrix gets a first row and column of zeros, which are never rotated or
+    moved.
     """
     steps = Steps(backend, outs, operands)
     (values, vectors), (a,) = steps.outs, steps.operands
@@ -168,9 +171,10 @@ def turn_rows(backend: Backend, request: TurnRows, outs: Specs, operands: Specs)
 
 @lowers(SVD)
 def svd(backend: Backend, request: SVD, outs: Specs, operands: Specs) -> Launch:
-    """Decompose a = q @ r and rotate the rows of r: j @ r = s * vh, so u = q @ j.T.
+    """Compute singular values: factorize a = q @ r, and rotate the rows of r so that j @ r = s * vh; then u = q @ j.T.
 
-    QR makes the rows orthonormal; it also finds rows for singular values of 0. A wide matrix is transposed.
+    A second QR factorization makes the rows of vh orthonormal, also the rows for singular values of 0.  A wide matrix
+    is transposed first.
     Source: Drmac and Veselic, "New fast and accurate Jacobi SVD algorithm I" (2008), without its permutations.
     """
     steps = Steps(backend, outs, operands)

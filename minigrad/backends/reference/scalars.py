@@ -70,8 +70,8 @@ def normal_cdf(x: float) -> float:
 def compute_type(compute: np.dtype[Any]) -> Callable[[Any], Any]:
     """Return `T`: a function that converts a number to a scalar of the compute dtype.  Integers wrap, as in registers.
 
-    A boolean is a Python bool: as in a kernel, it counts as 0 or 1 in arithmetic, where a NumPy bool would raise an
-    error.
+    For the compute dtype bool, T returns a Python bool, which counts as 0 or 1 in arithmetic, as in a kernel.  A NumPy
+    bool would raise an error.
     """
     if compute.kind == "b":
         return bool

@@ -63,7 +63,10 @@ class ReLU(Activation, of=F.relu):
 
 
 class RReLU(Activation, of=F.rrelu):
-    """Multiply negative elements by a slope: random between `lower` and `upper` in training, otherwise their mean.
+    """Multiply negative elements by a slope, which is random in training mode.
+
+    In training mode, each negative element has its own slope, drawn uniformly between `lower` and `upper`.  In
+    evaluation mode, the slope is (lower + upper) / 2.
 
     References
     ----------

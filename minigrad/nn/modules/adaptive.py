@@ -27,10 +27,11 @@ class ASMoutput(NamedTuple):
 
 
 class AdaptiveLogSoftmaxWithLoss(Module):
-    """Compute the log probabilities of targets among very many classes, and the loss.
+    """Compute the log probabilities of targets among very many classes, and their negative mean as the loss.
 
-    Classes are numbered from the most frequent to the rarest. The head has one entry for each class below the first
-    cutoff, and one entry for each cluster. Each further interval between cutoffs is a cluster of the tail, which is
+    The classes must be numbered from the most frequent to the rarest. The cutoffs divide them into the frequent classes
+    below the first cutoff and one cluster of rarer classes per cutoff. A first softmax, the head, has one entry for
+    each frequent class and one entry for each cluster. A second softmax chooses the class inside a cluster; it is
     computed only for the examples whose target is in this cluster.
 
     Parameters
@@ -42,7 +43,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
     cutoffs : sequence of int
         First class of each cluster. The cutoffs increase and are between 1 and n_classes - 1.
     div_value : float, default 4.0
-        Cluster i has a projection to in_features / div_value ** (i + 1) features.
+        Cluster i, counted from 0, first projects an example to in_features // div_value ** (i + 1) features.
     head_bias : bool, default False
         Whether the head has a bias.
     device, dtype : optional

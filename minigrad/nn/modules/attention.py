@@ -33,13 +33,13 @@ class MultiheadAttention(Module):
     embed_dim : int
         Length of queries and of the result.
     num_heads : int
-        Number of heads; embed_dim must be divisible by it.
+        Number of heads; it must divide embed_dim.
     dropout : float, default 0.0
         Probability that an attention weight is set to 0 in training mode.
     bias : bool, default True
         Whether the projections have biases.
     add_bias_kv : bool, default False
-        Whether to append one key and one value that are trained.
+        Whether to append one trainable key and one trainable value to the sequences.
     add_zero_attn : bool, default False
         Whether to append one key and one value that contain zeros.
     kdim, vdim : int, optional
@@ -124,7 +124,16 @@ class MultiheadAttention(Module):
         output : Tensor
             Shape (L, N, embed_dim), with the same dims as `query`.
         weights : Tensor or None
-            Shape (N, L, S), or (N, num_heads, L, S) if they are not averaged; None without `need_weights`.
+            Shape (N, L, S), or (N, num_heads, L, S) if the weights are not averaged; None without `need_weights`.
+
+        Raises
+        ------
+        ShapeError
+            If the shapes of the inputs or of a mask are not those above.
+        DTypeError
+            If a mask is neither bool nor float.
+        ArgumentError
+            If `is_causal` is True and `attn_mask` is None.
         """
         self.check(query, key, value)
         batched = query.ndim == 3

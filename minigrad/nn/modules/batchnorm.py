@@ -121,7 +121,8 @@ class BatchNorm1d(_BatchNorm):
     eps : float, default 1e-5
         Value added to the variance.
     momentum : float or None, default 0.1
-        Weight of a new batch in the running statistics. With None, they are the mean over all batches.
+        Weight of a new batch in the running statistics. With None, the running statistics are the mean over all
+        batches.
     affine : bool, default True
         Whether there is one weight and one bias per channel.
     track_running_stats : bool, default True
@@ -180,9 +181,10 @@ class _InstanceNorm(_NormBase):
 
 
 class InstanceNorm1d(_InstanceNorm):
-    """Normalize each channel of each example of (N, C, L) or (C, L).
+    """Normalize each channel of each example of an input (N, C, L) or (C, L).
 
-    The arguments are the same as for `BatchNorm1d`, but `affine` and `track_running_stats` are False by default.
+    The mean and variance are computed over the last dim. The arguments are the same as for `BatchNorm1d`, but `affine`
+    and `track_running_stats` are False by default.
 
     References
     ----------

@@ -83,7 +83,7 @@ def states_of(name: str, mode: str, hx: Any) -> State:
 
 
 class RNNCellBase(Module):
-    """The weights that all cells have.
+    """Provide the weights and biases of RNNCell, LSTMCell and GRUCell.
 
     Parameters
     ----------
@@ -92,7 +92,7 @@ class RNNCellBase(Module):
     bias : bool
         Whether the cell has biases.
     num_chunks : int
-        Number of rows of the weights per element of the state: 1, 3 (GRU) or 4 (LSTM).
+        Number of rows of each weight per element of the state: 1 (RNN), 3 (GRU) or 4 (LSTM).
     device, dtype : optional
         Device and dtype of the parameters.
     """
@@ -143,12 +143,16 @@ class RNNCellBase(Module):
 class RNNCell(RNNCellBase):
     """Compute one time step of `RNN`.
 
-    The result is h' = f(W_ih x + b_ih + W_hh h + b_hh), where f is tanh or relu, as `nonlinearity` selects.
+    The result is h' = f(W_ih x + b_ih + W_hh h + b_hh), where f is the function that `nonlinearity` selects.
 
     Parameters
     ----------
-    input_size, hidden_size, bias, device, dtype
-        The same as for `LSTMCell`.
+    input_size, hidden_size : int
+        Lengths of the input x and of the state h.
+    bias : bool, default True
+        Whether the cell has the biases b_ih and b_hh.
+    device, dtype : optional
+        Device and dtype of the parameters.
     nonlinearity : {"tanh", "relu"}, default "tanh"
         Function that is applied to the sum.
     """
@@ -174,12 +178,12 @@ class RNNCell(RNNCellBase):
 
 
 class LSTMCell(RNNCellBase):
-    """Compute one time step of `LSTM`: the next (h, c) from an input and (h, c).
+    """Compute one time step of `LSTM`: the next state (h', c') from an input x and the state (h, c).
 
     Parameters
     ----------
     input_size, hidden_size : int
-        Lengths of an input and of the state.
+        Lengths of the input x and of h and c.
     bias : bool, default True
         Whether the gates have biases.
     device, dtype : optional

@@ -169,7 +169,7 @@ class Sequential(Row):
 
 
 class ModuleList(Row):
-    """A list of modules, which are registered as children.
+    """Store modules in a list and register them as children.
 
     Parameters
     ----------
@@ -200,7 +200,7 @@ class ModuleList(Row):
 
 
 class ModuleDict(Module):
-    """A dict of modules, in insertion order.
+    """Store modules in a dict, in insertion order, and register them as children.
 
     Parameters
     ----------

@@ -131,7 +131,7 @@ class _Conv(_ConvNd):
 
 
 class Conv1d(_Conv):
-    """Slide a window along (N, C, L) or (C, L), and return a weighted sum at each position.
+    """Convolve sequences (N, C, L) or (C, L): return a weighted sum of the window at each position.
 
     Parameters
     ----------
@@ -156,9 +156,10 @@ class Conv1d(_Conv):
 
 
 class Conv2d(_Conv):
-    """Slide a window over images (N, C, H, W) or (C, H, W), and return a weighted sum at each position.
+    """Convolve images (N, C, H, W) or (C, H, W): return a weighted sum of the window at each position.
 
-    The arguments are the same as for `Conv1d`; each is one number for all dims, or one number per dim.
+    The arguments are the same as for `Conv1d`. `kernel_size`, `stride`, `padding` and `dilation` are one int for both
+    dims, or one int per dim.
 
     Examples
     --------
@@ -221,7 +222,10 @@ class _ConvTransposeNd(_ConvNd):
 
 
 class ConvTranspose1d(_ConvTransposeNd):
-    """Spread each element of (N, C, L) or (C, L) over a window; this is the transpose of `Conv1d`.
+    """Compute the transposed convolution of sequences (N, C, L) or (C, L).
+
+    The layer adds each input element, times the weight, to a window of the output. It is the transpose of the linear
+    map that `Conv1d` computes without a bias.
 
     Parameters
     ----------
@@ -232,8 +236,8 @@ class ConvTranspose1d(_ConvTransposeNd):
     padding : int or tuple, default 0
         Number of elements that are removed at both ends.
     output_padding : int or tuple, default 0
-        Number of elements that are added at the end. It selects one of the lengths that `Conv1d` maps to the same
-        length.
+        Number of elements by which the output is longer at the end. If the stride is larger than 1, `Conv1d` maps
+        inputs of several lengths to the same output length, and this number selects one of these input lengths.
     groups : int, default 1
         Number of groups of channels; outputs of a group depend only on inputs of the same group.
     bias : bool, default True
@@ -249,9 +253,10 @@ class ConvTranspose1d(_ConvTransposeNd):
 
 
 class ConvTranspose2d(_ConvTransposeNd):
-    """Spread each pixel of images over a window; this is the transpose of `Conv2d`.
+    """Compute the transposed convolution of images (N, C, H, W) or (C, H, W).
 
-    The arguments are the same as for `ConvTranspose1d`.
+    The layer adds each pixel, times the weight, to a window of the output. The arguments are the same as for
+    `ConvTranspose1d`.
 
     Examples
     --------

@@ -49,10 +49,10 @@ class FieldSignature:
 
 @dataclass_transform()
 class FromFunction(Module):
-    """A module without parameters that calls one function with its fields as keyword arguments.
+    """Call a function of `mg.nn.functional` with the fields of the module as keyword arguments.
 
-    Class arguments: `of` is the function, `hidden` lists the fields that `repr` omits, and `keyword_only` is True if
-    fields can only be passed by name.
+    A subclass defines the fields and has no parameters.  Its class arguments are `of`, the function; `hidden`, the
+    names of the fields that `repr` omits; and `keyword_only`, which is True if fields can only be passed by name.
     """
 
     __signature__: Any = FieldSignature()

@@ -31,7 +31,9 @@ class _DropoutNd(FromFunction, of=undefined):
 
 
 class Dropout(_DropoutNd, of=F.dropout):
-    """Set elements to 0 with probability p and divide all other elements by 1 - p; in evaluation, return the input.
+    """Set each element to 0 with probability p, and divide the other elements by 1 - p.
+
+    In evaluation mode, the layer returns the input.
 
     References
     ----------

@@ -60,7 +60,7 @@ class _Table(Module):
 
 
 class Embedding(_Table):
-    """Return rows of a table by index.
+    """Return the rows of a trainable table at the positions that an integer tensor contains.
 
     Parameters
     ----------
@@ -71,13 +71,14 @@ class Embedding(_Table):
     padding_idx : int, optional
         Index of a row that is initially 0 and receives no gradient.
     max_norm : float, optional
-        Upper bound of the norm of a row. A row that is looked up and exceeds it is rescaled in place.
+        Upper bound of the norm of a row. A row that is read and has a larger norm is first rescaled to `max_norm` in
+        place.
     norm_type : float, default 2.0
-        The p of the norm for `max_norm`.
+        Order p of the norm for `max_norm`.
     scale_grad_by_freq : bool, default False
         Whether the gradient of a row is divided by the number of times that the row occurs in a call.
     sparse : bool, default False
-        Has no effect: gradients are always dense.
+        Must be False: with True, a call raises ArgumentError, because gradients are always dense.
     device, dtype : optional
         Device and dtype of the table, whose initial values are standard normal.
 
@@ -106,16 +107,21 @@ class Embedding(_Table):
         cls, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None, max_norm: float | None = None,
         norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False,
     ) -> Self:  # fmt: skip
-        """Return a table with the given rows.
+        """Return an Embedding whose table is an existing matrix.
 
         Parameters
         ----------
         embeddings : Tensor
-            Rows of shape (num_embeddings, embedding_dim). The table shares their memory.
+            Matrix (num_embeddings, embedding_dim). The table shares its memory.
         freeze : bool, default True
-            Whether the table does not require a gradient.
+            If True, the table does not require a gradient and is not trained.
         padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse
-            The same as for the constructor.
+            Arguments of the constructor.
+
+        Raises
+        ------
+        ShapeError
+            If `embeddings` does not have 2 dims.
         """
         if embeddings.ndim != 2:
             raise ShapeError(
@@ -138,9 +144,9 @@ class EmbeddingBag(_Table):
     max_norm, norm_type, scale_grad_by_freq, sparse
         The same as for `Embedding`.
     mode : {"mean", "sum", "max"}, default "mean"
-        Reduction of the rows of a bag.
+        Reduction over the rows of a bag.
     include_last_offset : bool, default False
-        Whether `offsets` has one more entry, the end of the last bag.
+        Whether `offsets` has an additional last entry, the end of the last bag.
     padding_idx : int, optional
         Index of a row that is excluded from the bags.
     device, dtype : optional

@@ -62,7 +62,7 @@ def register_module_forward_pre_hook(hook: Hook) -> RemovableHandle:
     Parameters
     ----------
     hook : callable
-        Returns None or new positional arguments.
+        Function that returns None, or the positional arguments that replace `args`.
 
     Returns
     -------
@@ -80,7 +80,8 @@ def register_module_forward_hook(
     Parameters
     ----------
     hook : callable
-        Returns None or a new output. With `with_kwargs` it is called as `hook(module, args, kwargs, output)`.
+        Function that returns None, or a new output. With `with_kwargs`, it is called as
+        `hook(module, args, kwargs, output)`.
     with_kwargs : bool, default False
         Whether the hook receives keyword arguments.
     always_call : bool, default False

@@ -218,8 +218,8 @@ class Hooked(Members):
         Parameters
         ----------
         hook : callable
-            Returns None or new positional arguments. With `with_kwargs` it is called as
-            `hook(module, args, kwargs)` and returns None or `(args, kwargs)`.
+            Function that returns None, or the positional arguments that replace `args`. With `with_kwargs`, it is
+            called as `hook(module, args, kwargs)` and returns None or `(args, kwargs)`.
         prepend : bool, default False
             Whether the hook runs before the hooks that are already registered.
         with_kwargs : bool, default False
@@ -240,7 +240,8 @@ class Hooked(Members):
         Parameters
         ----------
         hook : callable
-            Returns None or a new output. With `with_kwargs` it is called as `hook(module, args, kwargs, output)`.
+            Function that returns None, or a new output. With `with_kwargs`, it is called as
+            `hook(module, args, kwargs, output)`.
         prepend : bool, default False
             Whether the hook runs before the hooks that are already registered.
         with_kwargs : bool, default False
@@ -261,7 +262,8 @@ class Hooked(Members):
         Parameters
         ----------
         hook : callable
-            Returns None or new gradients of the outputs.
+            Function that returns None, or the gradients that replace `grad_output`, the gradients of the loss with
+            respect to the outputs.
         prepend : bool, default False
             Whether the hook runs before the hooks that are already registered.
 
@@ -278,9 +280,9 @@ class Hooked(Members):
         Parameters
         ----------
         hook : callable
-            Returns None or new gradients of the inputs. `grad_input` has one entry per positional tensor argument,
-            which is zeros if the argument does not require a gradient. `grad_output` has None for a result that was not
-            used.
+            Function that returns None, or the gradients that replace `grad_input`. `grad_input` has one entry per
+            positional tensor argument; the entry is zeros if the argument does not require a gradient. `grad_output`
+            has one entry per output; the entry is None if the loss does not depend on the output.
         prepend : bool, default False
             Whether the hook runs before the hooks that are already registered.
 

@@ -38,12 +38,12 @@ class LaterSignature:
 
 
 class Lazy(Module):
-    """A layer whose parameters do not exist yet.
+    """Create the parameters of a layer in the first call, when the size of the input is given.
 
-    Class arguments: `layer` is the class that the module has after the first call, and `dim` is the dim of the input
-    whose length that class requires.  `dim` is 1, or negative, so that it is valid with and without a batch.
-    Parameters are created on the device and in the dtype of the input, unless they are given.  An optimizer must be
-    made after the first call.
+    A subclass has two class arguments: `layer` is the class that the module has after the first call, and `dim` is the
+    dim of the input whose length the constructor of this class requires.  A negative `dim` is valid with and without a
+    batch.  The parameters are created on the device and in the dtype of the input, unless `device` or `dtype` is
+    passed.  An optimizer must be created after the first call.
     """
 
     __signature__: Any = LaterSignature()
@@ -110,7 +110,7 @@ class Lazy(Module):
 
 
 class LazyLinear(Lazy, layer=Linear, dim=-1):
-    """`Linear` whose `in_features` is the length of the last dim of the first input.
+    """Create a `Linear` whose `in_features` is the length of the last dim of the first input.
 
     Examples
     --------

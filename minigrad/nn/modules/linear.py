@@ -30,7 +30,8 @@ class Linear(Module):
     Attributes
     ----------
     weight : Parameter
-        Shape (out_features, in_features). Weight and bias are initialized uniformly within 1 / sqrt(in_features).
+        Shape (out_features, in_features). The initial values of weight and bias are uniform in [-b, b] with
+        b = 1 / sqrt(in_features).
     bias : Parameter or None
         Shape (out_features,).
 
@@ -79,7 +80,7 @@ class Bilinear(Module):
     bias : bool, default True
         Whether to add a bias.
     device, dtype : optional
-        Device and dtype of the parameters, which are initialized uniformly within 1 / sqrt(in1_features).
+        Device and dtype of the parameters. Their initial values are uniform in [-b, b] with b = 1 / sqrt(in1_features).
     """
 
     bias: Any

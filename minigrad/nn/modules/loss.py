@@ -94,8 +94,9 @@ class NLLLoss2d(NLLLoss):
 class PoissonNLLLoss(_Loss, of=F.poisson_nll_loss):
     """Return the negative log likelihood of counts under a Poisson distribution.
 
-    The input is the mean of the distribution, or with `log_input` the logarithm of the mean. `full` adds Stirling's
-    approximation of the term that depends only on the target.
+    The input contains the means of the distributions, or with `log_input=True`, the default, the logarithms of the
+    means. `full=True` adds Stirling's approximation of log(target!), a term that depends only on the target. `eps` is
+    added to the mean before its logarithm is computed. `reduction` is "mean", "sum" or "none".
     """
 
     log_input: bool = True
@@ -109,8 +110,9 @@ class PoissonNLLLoss(_Loss, of=F.poisson_nll_loss):
 class GaussianNLLLoss(_Loss, of=F.gaussian_nll_loss, keyword_only=True):
     """Return the negative log likelihood of targets under normal distributions.
 
-    The module is called with (input, target, var). `full` adds the constant term. Variances less than `eps` are
-    replaced by `eps`.
+    The module is called with (input, target, var), where `input` contains the means and `var` the variances.
+    `full=True` adds the constant log(2 * pi) / 2. Variances less than `eps` are replaced by `eps`. `reduction` is
+    "mean", "sum" or "none".
     """
 
     full: bool = False
@@ -119,14 +121,17 @@ class GaussianNLLLoss(_Loss, of=F.gaussian_nll_loss, keyword_only=True):
 
 
 class KLDivLoss(_Loss, of=F.kl_div):
-    """Return the reduction of target * (log(target) - input), where the input contains log probabilities.
+    """Return the Kullback-Leibler divergence: the mean or sum of target * (log(target) - input).
+
+    The input contains log probabilities, and the target contains probabilities.
 
     Parameters
     ----------
     size_average, reduce : bool, optional
         Older names of `reduction`.
     reduction : {"mean", "batchmean", "sum", "none"}, default "mean"
-        "batchmean" divides the sum by the length of dim 0, which is the definition of the divergence.
+        "batchmean" divides the sum by the length of dim 0; it is the mean divergence if each row is a distribution.
+        "mean" divides the sum by the number of elements.
     log_target : bool, default False
         Whether the target also contains log probabilities.
     """
@@ -191,8 +196,9 @@ class SoftMarginLoss(_Loss, of=F.soft_margin_loss):
 class CrossEntropyLoss(_WeightedLoss, of=F.cross_entropy):
     """Return the cross entropy of logits (N, C, ...) and targets: classes (N, ...) or probabilities (N, C, ...).
 
-    `weight` contains one factor per class. A target class equal to `ignore_index` is excluded. `label_smoothing` is the
-    share of the uniform distribution that is mixed into the target.
+    `weight` is a vector with one factor per class. A target class equal to `ignore_index` does not count.
+    `label_smoothing`, from 0 to 1, is the share of the uniform distribution in the target. `reduction` is "mean", "sum"
+    or "none".
 
     Examples
     --------
@@ -271,10 +277,10 @@ class TripletMarginWithDistanceLoss(_Loss, of=F.triplet_margin_with_distance_los
 
 
 class CTCLoss(_Loss, of=F.ctc_loss):
-    """Return the negative log of the total probability of all alignments that produce the target labels.
+    """Return the CTC loss: minus the logarithm of the total probability of all alignments with the target labels.
 
-    The module is called with (log_probs, targets, input_lengths, target_lengths). `blank` is the index of the class
-    that stands for no label. `zero_infinity` replaces infinite losses by 0.
+    The module is called with (log_probs, targets, input_lengths, target_lengths), as `mg.nn.functional.ctc_loss`.
+    `blank` is the index of the class that stands for no label. `zero_infinity=True` replaces infinite losses by 0.
     """
 
     blank: int = 0

@@ -45,10 +45,10 @@ class CallSignature:
 
 
 class Module(Shown, Movable):
-    """The base class of all layers and networks.
+    """Define the base class of all layers and networks.
 
-    A subclass creates its parts in `__init__` and computes in `forward`. Parameters, buffers and modules that are
-    assigned to attributes belong to the module.
+    A subclass creates its parameters and child modules in `__init__` and computes its result in `forward`. Parameters,
+    buffers and modules that are assigned to attributes are registered.
 
     Notes
     -----
@@ -96,7 +96,7 @@ class Module(Shown, Movable):
         Parameters
         ----------
         memo : set of Module, optional
-            Modules to skip. Modules that were yielded are added to it.
+            Modules to skip. Each module that is yielded is added to this set.
         prefix : str, default ""
             Name of this module.
         remove_duplicate : bool, default True

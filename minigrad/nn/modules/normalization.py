@@ -63,7 +63,7 @@ class LayerNorm(_Scaled):
     eps : float, default 1e-5
         Value added to the variance.
     elementwise_affine : bool, default True
-        Whether there is a weight, and a bias, of this shape.
+        Whether there are a weight and a bias of the shape `normalized_shape`.
     bias : bool, default True
         Whether there is a bias; only used if `elementwise_affine` is True.
     device, dtype : optional
@@ -107,7 +107,7 @@ class RMSNorm(Module):
     eps : float, optional
         Value added to the mean of squares; by default the machine epsilon of the dtype.
     elementwise_affine : bool, default True
-        Whether there is a weight of this shape.
+        Whether there is a weight of the shape `normalized_shape`.
     device, dtype : optional
         Device and dtype of the weight.
 
@@ -142,7 +142,9 @@ class RMSNorm(Module):
 
 
 class GroupNorm(_Scaled):
-    """Normalize over groups of channels and all dims after them, for each example.
+    """Normalize each group of channels of each example: subtract the mean, and divide by the standard deviation.
+
+    The mean and variance of a group are computed over its channels and all dims after the channels.
 
     Parameters
     ----------

@@ -32,7 +32,7 @@ def line(name: Any, value: Any) -> str:
 
 
 class ParameterList(Module):
-    """A list of parameters; it may also contain other values, which are not trained.
+    """Store parameters in a list and register them; other values may be stored as well, and are not trained.
 
     Parameters
     ----------
@@ -91,7 +91,7 @@ class ParameterList(Module):
 
 
 class ParameterDict(Module):
-    """A dict of parameters in insertion order; it may also contain other values, which are not trained.
+    """Store parameters in a dict, in insertion order, and register them; other values are not trained.
 
     Parameters
     ----------

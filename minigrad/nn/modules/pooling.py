@@ -50,7 +50,7 @@ class MaxPool1d(_MaxPool, of=F.max_pool1d):
     stride : int or tuple, optional
         Step between windows; `kernel_size` if None.
     padding : int or tuple
-        Number of elements added at both ends; they are never the maximum.
+        Number of elements added at both ends; the added elements are never the maximum.
     dilation : int or tuple
         Step within a window.
     return_indices : bool, default False
@@ -213,7 +213,7 @@ class FractionalMaxPool2d(_FractionalMaxPool, of=F.fractional_max_pool2d):
     return_indices : bool, default False
         Whether to return the index of each maximum as well, for `MaxUnpool2d`.
     _random_samples : Tensor, optional
-        Uniform random numbers of shape (N, C, 2), stored as a buffer. If None, they are drawn in each call.
+        Uniform random numbers of shape (N, C, 2), stored as a buffer. If None, each call draws new random numbers.
 
     References
     ----------
@@ -259,7 +259,9 @@ class AdaptiveAvgPool1d(FromFunction, of=F.adaptive_avg_pool1d):
 
 
 class AdaptiveAvgPool2d(FromFunction, of=F.adaptive_avg_pool2d):
-    """Return the mean of each of `output_size` windows of images; None leaves a dim as it is.
+    """Return the mean of each window of images, where `output_size` specifies the number of windows per dim.
+
+    `output_size` is one value for both dims, or one value per dim. With None, a dim keeps its size.
 
     Examples
     --------

@@ -26,7 +26,7 @@ __all__ = ["GRU", "LSTM", "RNN", "RNNBase"]
 
 
 class RNNBase(Module):
-    """The layers, directions and states of RNN, LSTM and GRU.
+    """Implement the layers, directions and states of RNN, LSTM and GRU.
 
     Parameters
     ----------
@@ -116,7 +116,20 @@ class RNNBase(Module):
         input : Tensor or PackedSequence
             Shape (time, batch, input_size), (batch, time, input_size) with `batch_first`, or (time, input_size).
         hx : Tensor or tuple of Tensor, optional
-            Initial state (num_layers * directions, batch, hidden_size), two of them for an LSTM. Zeros if None.
+            Initial state (num_layers * directions, batch, hidden_size), or a pair (h, c) of such states for an LSTM;
+            with `proj_size`, the last dim of h has this length. Zeros if None.
+
+        Returns
+        -------
+        outputs : Tensor or PackedSequence
+            Outputs of the last layer, with the leading dims of `input` and the last dim directions * hidden_size.
+        state : Tensor or tuple of Tensor
+            Last states, in the shapes of `hx`.
+
+        Raises
+        ------
+        ShapeError
+            If the shape of `input` or `hx` is not one of those above.
         """
         packed = isinstance(input, PackedSequence)
         x = input.data if packed else input
@@ -182,7 +195,9 @@ class RNNBase(Module):
 
 
 class RNN(RNNBase):
-    """Recurrent network: h' = f(W_ih x + b_ih + W_hh h + b_hh), where f is tanh or relu.
+    """Compute a recurrent network: h' = f(W_ih x + b_ih + W_hh h + b_hh), where f is tanh or relu.
+
+    The vector x is the input at one time, h is the previous state, and h' is the next state, which is also the output.
 
     Parameters
     ----------
@@ -210,12 +225,12 @@ class RNN(RNNBase):
 
 
 class LSTM(RNNBase):
-    """Long short-term memory: c' = f c + i g, h' = o tanh(c').
+    """Compute a long short-term memory network (LSTM): c' = f c + i g, h' = o tanh(c').
 
     The gates are i = sigmoid(W_ii x + b_ii + W_hi h + b_hi), f = sigmoid(W_if x + b_if + W_hf h + b_hf),
     g = tanh(W_ig x + b_ig + W_hg h + b_hg) and o = sigmoid(W_io x + b_io + W_ho h + b_ho). c' and h' are the next
-    states. `weight_ih` contains W_ii, W_if, W_ig and W_io, one below the other, and `weight_hh` W_hi, W_hf, W_hg and
-    W_ho.
+    states, and h' is also the output. The parameter `weight_ih` contains W_ii, W_if, W_ig and W_io, one below the
+    other, and the parameter `weight_hh` contains W_hi, W_hf, W_hg and W_ho.
 
     Parameters
     ----------
@@ -232,7 +247,7 @@ class LSTM(RNNBase):
     bidirectional : bool, default False
         Whether each layer also runs backwards in time; the outputs of both directions are concatenated.
     proj_size : int, default 0
-        If positive, h' is multiplied by another weight, and this is the length of the product.
+        If positive, h' is multiplied by an additional weight of shape (proj_size, hidden_size).
     device, dtype : optional
         Device and dtype of the parameters.
 
@@ -259,10 +274,11 @@ class LSTM(RNNBase):
 
 
 class GRU(RNNBase):
-    """Gated recurrent unit: h' = (1 - z) n + z h, with n = tanh(W_in x + b_in + r (W_hn h + b_hn)).
+    """Compute a network of gated recurrent units (GRU): h' = (1 - z) n + z h.
 
-    r = sigmoid(W_ir x + b_ir + W_hr h + b_hr) and z = sigmoid(W_iz x + b_iz + W_hz h + b_hz); h' is the next state.
-    `weight_ih` contains W_ir, W_iz and W_in, one below the other, and `weight_hh` contains W_hr, W_hz and W_hn.
+    The gates are r = sigmoid(W_ir x + b_ir + W_hr h + b_hr), z = sigmoid(W_iz x + b_iz + W_hz h + b_hz) and
+    n = tanh(W_in x + b_in + r (W_hn h + b_hn)). h' is the next state and also the output. The parameter `weight_ih`
+    contains W_ir, W_iz and W_in, one below the other, and the parameter `weight_hh` contains W_hr, W_hz and W_hn.
 
     Parameters
     ----------
@@ -271,8 +287,8 @@ class GRU(RNNBase):
 
     References
     ----------
-    Cho et al., "Learning phrase representations using RNN encoder-decoder" (2014); here r multiplies the product W_hn
-    h.
+    Cho et al., "Learning phrase representations using RNN encoder-decoder" (2014). Unlike the paper, r multiplies
+    W_hn h + b_hn and not h, as in PyTorch.
     """
 
     def __init__(

@@ -71,10 +71,11 @@ def is_sequence(step: Any, x: Any, state: State, weights: Weights) -> bool:
 
 
 def input_sums(step: Any, weights: Weights, x: Any, at_once: bool) -> Any:
-    """Return the input's terms of the gates, for all times.
+    """Return W_ih x + b_ih, the terms of the gates that depend on the input, for all times at once.
 
-    If one op computes all times, the terms of an LSTM include both biases and have the dtype of x, which autocast can
-    change.  The second bias of a GRU is not included, because r multiplies it.
+    at_once: whether one op then computes all time steps.  In this case, the terms have the dtype of x even under
+    autocast, and the terms of an LSTM include the bias b_hh as well.  The terms of a GRU do not include b_hh, because
+    the gate r multiplies a part of b_hh.
     """
     bias = weights["bias_ih"]
     if at_once and step is STEPS["LSTM"] and bias is not None:

@@ -144,6 +144,8 @@ class Stateful(Hooked):
         StateError
             If keys are missing or unexpected with `strict`, or if shapes differ. The message lists these keys, and no
             value is written.
+        DeclarationError
+            If `state_dict` is not a mapping.
         """
         if not isinstance(state_dict, Mapping):
             raise DeclarationError(
@@ -265,10 +267,10 @@ class Stateful(Hooked):
     _register_state_dict_hook = register_state_dict_post_hook
 
     def register_load_state_dict_pre_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
-        """Call a hook before the module reads its part of a state; the hook may change this copy of the state.
+        """Call a hook in `load_state_dict`, before the module reads its values from the state.
 
         The hook is called as `hook(module, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys,
-        error_msgs)`.
+        error_msgs)`.  It may change `state_dict`, which is a copy.
         """
         return self._add_state_hook("load_pre", (hook, True))
 

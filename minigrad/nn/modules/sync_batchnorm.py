@@ -69,13 +69,13 @@ class SyncBatchNorm(_BatchNorm):
     Raises
     ------
     ShapeError
-        If the input has fewer than 2 dims, or in training one value per channel in all processes together.
+        If the input has fewer than 2 dims, or if in training all processes together have only one value per channel.
 
     Notes
     -----
-    All processes must call the layer equally often. The gradient with respect to the input is that of the sum of the
-    losses of all processes. The gradients of weight and bias are those of this process; `DistributedDataParallel`
-    averages them.
+    All processes must call the layer equally often. The gradient with respect to the input is the gradient of the sum
+    of the losses of all processes. The gradients with respect to weight and bias contain only the part of this process;
+    `DistributedDataParallel` averages them over the processes.
 
     Examples
     --------
@@ -139,9 +139,9 @@ class SyncBatchNorm(_BatchNorm):
         Parameters
         ----------
         module : Module
-            The network. It is changed in place, unless it is a batch normalization itself.
+            The network. It is changed in place, unless it is itself a batch normalization layer.
         process_group : optional
-            The same as for `SyncBatchNorm`.
+            The mpi4py communicator of the new layers; all processes if None.
 
         Returns
         -------

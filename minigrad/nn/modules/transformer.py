@@ -58,7 +58,7 @@ def causal(mask: Any, is_causal: bool | None) -> bool:
 
 
 class Layer(Module):
-    """The common part of encoder and decoder layers: self-attention, and two linear layers.
+    """Implement the common part of encoder and decoder layers: self-attention and two linear layers.
 
     Parameters
     ----------
@@ -115,7 +115,10 @@ class Layer(Module):
 
 
 class TransformerEncoderLayer(Layer):
-    """Self-attention, then two linear layers; each result is added to its input and normalized.
+    """Apply self-attention and then two linear layers, each with a residual connection and a LayerNorm.
+
+    A block B, which is the attention or the pair of linear layers, computes norm(x + B(x)) from its input x, or with
+    `norm_first` x + B(norm(x)).
 
     Parameters
     ----------
@@ -126,17 +129,17 @@ class TransformerEncoderLayer(Layer):
     dim_feedforward : int, default 2048
         Number of features between the two linear layers.
     dropout : float, default 0.1
-        Probability that an element is set to 0 in training mode.
+        Probability that dropout sets an element to 0 in training mode.
     activation : str or function, default relu
         Function between the linear layers: "relu", "gelu" or a function.
     layer_norm_eps : float, default 1e-5
-        Value added to variances.
+        Value that each LayerNorm adds to the variance.
     batch_first : bool, default False
         Whether tensors are (batch, length, size) instead of (length, batch, size).
     norm_first : bool, default False
-        Whether the input of each block is normalized, instead of the sum.
+        Whether LayerNorm is applied to the input of each block, instead of the sum x + B(x).
     bias : bool, default True
-        Whether linear layers and norms have biases.
+        Whether the linear layers, the projections of the attention and the LayerNorms have biases.
     device, dtype : optional
         Device and dtype of the parameters.
     """
@@ -154,7 +157,9 @@ class TransformerEncoderLayer(Layer):
 
 
 class TransformerDecoderLayer(Layer):
-    """Self-attention, attention to a memory, then two linear layers; each result is added and normalized.
+    """Apply self-attention, attention to the output of an encoder, and two linear layers.
+
+    Each of these three blocks has a residual connection and a LayerNorm, as in `TransformerEncoderLayer`.
 
     Parameters
     ----------
@@ -185,7 +190,7 @@ class TransformerDecoderLayer(Layer):
 
 
 class Stack(Module):
-    """Copies of a layer, called one after another, and an optional norm at the end.
+    """Call copies of a layer one after another, and then an optional norm.
 
     Parameters
     ----------
@@ -205,12 +210,12 @@ class Stack(Module):
 
 
 class TransformerEncoder(Stack):
-    """A stack of encoder layers.
+    """Call copies of an encoder layer one after another.
 
     Parameters
     ----------
     encoder_layer : TransformerEncoderLayer
-        The layer to copy, with its values.
+        The layer to copy. All copies begin with the values of its parameters.
     num_layers : int
         Number of copies.
     norm : Module, optional
@@ -236,12 +241,12 @@ class TransformerEncoder(Stack):
 
 
 class TransformerDecoder(Stack):
-    """A stack of decoder layers.
+    """Call copies of a decoder layer one after another.
 
     Parameters
     ----------
     decoder_layer : TransformerDecoderLayer
-        The layer to copy, with its values.
+        The layer to copy. All copies begin with the values of its parameters.
     num_layers : int
         Number of copies.
     norm : Module, optional
@@ -267,7 +272,7 @@ class TransformerDecoder(Stack):
 
 
 class Transformer(Module):
-    """An encoder of a source sequence, and a decoder that attends to its output.
+    """Encode a source sequence, and decode a target sequence that attends to the encoded source.
 
     Parameters
     ----------
@@ -276,11 +281,11 @@ class Transformer(Module):
     nhead : int, default 8
         Number of attention heads.
     num_encoder_layers, num_decoder_layers : int, default 6
-        Number of layers of the two stacks.
+        Number of layers of the encoder and of the decoder.
     dim_feedforward, dropout, activation, layer_norm_eps, batch_first, norm_first, bias, device, dtype
         The same as for `TransformerEncoderLayer`.
     custom_encoder, custom_decoder : Module, optional
-        Modules that replace the stacks.
+        Modules that replace the encoder and the decoder.
     """
 
     def __init__(

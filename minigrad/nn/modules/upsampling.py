@@ -25,7 +25,7 @@ class Upsample(FromFunction, of=F.interpolate):
     align_corners : bool, optional
         Whether the centres of the corner pixels of input and result coincide.  Only for linear and cubic modes.
     recompute_scale_factor : bool, optional
-        Whether the factor is computed again from the rounded size.
+        Whether positions are computed from the quotient of the integer sizes, instead of `scale_factor`.
 
     Examples
     --------

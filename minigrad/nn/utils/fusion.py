@@ -102,12 +102,14 @@ def expect_evaluation(name: str, layer: Any, bn: Any) -> None:
 
 
 def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Any:
-    """Return a module whose parameters will be overwritten; the state of the default generator does not change.
+    """Create a module without changing the state of the default generator.
+
+    Use this function for a module whose parameters you will overwrite.
 
     Parameters
     ----------
     module_cls : type
-        Class of the module; its constructor accepts `device`.
+        Class of the module. Its constructor must have a parameter `device`.
     *args, **kwargs
         Arguments of the constructor.
 

@@ -99,7 +99,7 @@ class _Orthogonal(Module):
 def orthogonal(
     module: Any, name: str = "weight", orthogonal_map: str | None = None, *, use_trivialization: bool = True
 ) -> Any:
-    """Parametrize a matrix so that its rows are orthonormal, or its columns if there are fewer columns.
+    """Parametrize a matrix so that its rows are orthonormal, or its columns if it has more rows than columns.
 
     Parameters
     ----------
@@ -108,10 +108,10 @@ def orthogonal(
     name : str, default "weight"
         Name of the matrix.
     orthogonal_map : {"matrix_exp", "cayley"}, optional
-        Function of a skew-symmetric matrix; the matrix exponential by default.
+        Function that maps a skew-symmetric matrix to an orthogonal matrix; the matrix exponential by default.
     use_trivialization : bool, default True
-        Whether a base is updated when a value is assigned. If False, the original is initially the present weight, and
-        no value can be assigned.
+        Whether the orthogonal matrix is multiplied by a base, which an assignment to the weight replaces. If False,
+        there is no base, the original tensor begins with the values of the weight, and the weight cannot be assigned.
 
     Returns
     -------

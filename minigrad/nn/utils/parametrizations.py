@@ -39,7 +39,7 @@ class _WeightNorm(Module):
 
 
 def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
-    """Train the lengths and directions of a weight instead of the weight itself.
+    """Parametrize a weight by its lengths and directions: weight = length * direction / norm(direction).
 
     Parameters
     ----------
@@ -48,7 +48,7 @@ def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
     name : str, default "weight"
         Name of the weight.
     dim : int or None, default 0
-        Dim along which each slice has a separate length. With None, there is one length.
+        Dim along which each slice has a separate length. With None, the whole weight has one length.
 
     Returns
     -------
@@ -73,9 +73,11 @@ def weight_norm(module: Any, name: str = "weight", dim: int | None = 0) -> Any:
 
 
 class OldKeys:
-    """A hook that accepts the keys of older files, such as `weight_g`; it is a class, so that pickle supports it.
+    """Rename the keys of older state dicts, such as `weight_g`, when a state is loaded.
 
-    `names` maps each suffix of an old key to a tensor of the parametrization; the first suffix identifies an old file.
+    An object of this class is a hook for `load_state_dict`.  Unlike a nested function, it can be pickled.
+    names: maps each suffix of an old key to the name of a tensor of the parametrization.  A state dict counts as old if
+    it has a key with the first suffix.
     """
 
     def __init__(self, name: str, names: dict[str, str]) -> None:
@@ -146,7 +148,7 @@ class _SpectralNorm(Module):
 def spectral_norm(
     module: Any, name: str = "weight", n_power_iterations: int = 1, eps: float = 1e-12, dim: int | None = None
 ) -> Any:
-    """Divide a weight by its largest singular value at each use.
+    """Parametrize a weight so that it is divided by its largest singular value at each use.
 
     Parameters
     ----------

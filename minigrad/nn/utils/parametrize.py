@@ -42,7 +42,7 @@ def cached() -> Iterator[None]:
 
 
 class ParametrizationList(ModuleList):
-    """The parametrizations of one tensor, applied in order to the original tensor or tensors.
+    """Apply the parametrizations of one tensor, in order, to the original tensor or tensors.
 
     Attributes
     ----------
@@ -167,8 +167,8 @@ def register_parametrization(module: Module, tensor_name: str, parametrization: 
     tensor_name : str
         Name of the tensor.
     parametrization : Module
-        Its `forward` maps the original tensor to the parametrized tensor. Its `right_inverse`, if there is one, maps a
-        tensor to an original from which `forward` computes that tensor.
+        Module whose `forward` maps the original tensor to the parametrized tensor. If it has a method `right_inverse`,
+        this method maps a value of the tensor to an original from which `forward` computes this value.
     unsafe : bool, default False
         Whether the parametrization may change dtype and shape.
 

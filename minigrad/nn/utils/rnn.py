@@ -33,7 +33,7 @@ class PackedFields(NamedTuple):
 
 
 class PackedSequence(PackedFields):
-    """Sequences of different lengths without padding.
+    """Store sequences of different lengths without padding.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ class PackedSequence(PackedFields):
     batch_sizes : Tensor
         Number of sequences that have an element at each time: int64, on the CPU.
     sorted_indices, unsorted_indices : Tensor, optional
-        Permutation that sorts the sequences by length, and its inverse; None if they were sorted.
+        Permutation that sorts the sequences by length, and its inverse; None if the sequences were already sorted.
     """
 
     __slots__ = ()

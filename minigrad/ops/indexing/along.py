@@ -48,7 +48,8 @@ def repeat_interleave(
     """Repeat each element along `dim`; the copies of an element are next to each other.
 
     Without a dim, the input is flattened first.
-    repeats: the number of copies, one number for all elements or an integer tensor with one number for each.
+    repeats: the number of copies, as an int for all elements, or as an integer tensor with one count per element.
+    output_size: the length of the result along `dim`, which is checked; by default it is the sum of the counts.
     Gradient: for each element, the sum of g over its copies.
     """
     x, d = (reshape(input, input.numel()), 0) if dim is None else (input, dim)

@@ -80,10 +80,11 @@ def put_at(y: Tensor, gathers: Gathers, value: Any, x: Tensor) -> None:
 
 
 def located(y: Tensor, gathers: Gathers, value: Any, x: Tensor) -> tuple[Tensor, int, tuple[int, ...], Tensor, Tensor]:
-    """Return (y, dim, shape, positions, source), which describe a write as one `index_copy`.
+    """Return (y, dim, shape, positions, source): the arguments with which one `index_copy` writes `value`.
 
-    y has the indexed dims next to each other, and `shape` is its shape with these dims merged into `dim`.  `positions`
-    are the positions along `dim`, and `source` is the value, expanded to one slice per position.
+    In the result y, the indexed dims are next to each other.  `shape` is the shape of y after these dims are merged
+    into the single dim `dim`.  `positions` are the positions along `dim`, and `source` is the value, expanded to one
+    slice per position.
     """
     y, dim, count, positions = chosen_by(y, gathers)
     lead, rest, n = y.shape[:dim], y.shape[dim + count :], positions.numel()
@@ -240,8 +241,7 @@ def expect_fit(y: Tensor, name: str, x: Tensor, value: Any, wanted: tuple[int, .
 
 
 def tensors_of(name: str, value: Any) -> tuple[Tensor, ...]:
-    """Return the value of a write as a tuple of one tensor, or an empty tuple if it is not a tensor.
-
+    """Return the value of a write as a tuple of one tensor, or an empty tuple if the value is not a tensor.
 
     Raises GradientError for a list with tensors that require a gradient, because a list is copied without gradients.
     """

@@ -247,6 +247,7 @@ def index_add(backend, out, input: Tensor, dim: Dim, index: Tensor, source: Tens
     """Return input with the slices of alpha * source added at the positions in the vector `index` along `dim`.
 
     Slices with the same position are summed.
+    alpha: the factor of source.
     Gradient: g for input, and alpha times the slices of g at these positions for source.
     """
     launch = backend.prepare(SelectAdd(dim), out, input, index, source)

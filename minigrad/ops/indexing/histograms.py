@@ -64,12 +64,12 @@ def histogram(
 def histogramdd(
     input: Tensor, bins: Any, range: Sequence[float] | None = None, weight: Tensor | None = None, density: Flag = False
 ) -> Any:
-    """Count the points (..., D) in each bin of D dims, or sum their weights, and return (hist, D tensors of edges).
+    """Count points in D-dimensional bins, or sum the weights of the points, and return (hist, bin_edges).
 
-    The dtypes and errors are those of `histogram`.
-
-    bins: the number of bins, one int for all dims or for each dim, or a vector of ascending edges for each dim.
-    range: 2 * D numbers, the ends of the range of each dim.
+    `hist` has D dims, and `bin_edges` is a tuple of D vectors.  The dtypes and errors are those of `histogram`.
+    input: the points, of shape (..., D).
+    bins: one int for all dims, a sequence of one int per dim, or a sequence of one vector of ascending edges per dim.
+    range: a sequence of 2 * D numbers, the two ends of the range of each dim.
     weight: the weight of each point, of shape (...).
     """
     if input.ndim < 2:

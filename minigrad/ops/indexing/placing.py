@@ -35,9 +35,12 @@ def scatter(input: Tensor, dim: Dim, index: Tensor, src: Tensor | float, *, redu
     """Return input with src, a tensor or a number, stored at the positions that index contains along `dim`.
 
     For a tensor of three dims and dim=1, src[i, j, k] is stored at [i, index[i, j, k], k].
-    reduce: "add" or "multiply" combines src with the element instead of replacing it.
-    Gradient: for input, g at positions that were not written, and 0 elsewhere; for src, the elements of g at these
-    positions, and 0 for an element that was overwritten.
+    reduce: "add" adds src to the element, and "multiply" multiplies the element by src, instead of replacing it.
+    Gradient: without `reduce`, for input, g with 0 at the written positions; for src, the elements of g at these
+    positions, and 0 for an element that was overwritten. With `reduce`, it is that of `scatter_reduce` with "sum" or
+    "prod".
+    Raises ShapeError unless index has integers and fits inside input and src, src has the dtype of input, and `reduce`
+    is "add", "multiply" or None.
     """
     if not index.numel():  # an index without elements selects nothing, whatever its shape is
         return clone(input)
@@ -87,6 +90,10 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: Flag = Fa
 
     indices: a sequence of index tensors or masks.
     accumulate: whether to add values to the elements instead; a position that occurs n times receives n additions.
+    Gradient: for input, g with 0 at the replaced elements, or g with accumulate=True; for values, the elements of g at
+    the positions, summed over dims that were broadcast, and 0 for an element that was overwritten.
+    Raises DTypeError if values and input differ in dtype, ArgumentError if `indices` contains neither a tensor nor a
+    mask.
     """
     if values.dtype is not input.dtype:
         raise DTypeError(
@@ -131,12 +138,12 @@ def as_slices(values: Tensor, shape: tuple[int, ...], dims: list[int]) -> Tensor
 
 @composed(of=index_copy, in_place=True)
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: Flag = False) -> Tensor:
-    """Return input with the elements of source stored at row-major positions among all elements.
+    """Return input with the elements of source stored at the positions in `index`, which count in row-major order.
 
     Shapes: source and index have the same number of elements.
-    accumulate: whether to add to the elements instead of replacing them.
-    Gradient: for input, g with 0 at the replaced elements; for source, the elements of g at the positions, and 0 for an
-    element that was overwritten.
+    accumulate: whether to add the elements of source instead of replacing the elements of input.
+    Gradient: for input, g with 0 at the replaced elements, or g with accumulate=True; for source, the elements of g at
+    the positions, and 0 for an element that was overwritten.
     Raises ShapeError if source and index differ in their number of elements, DTypeError if source and input differ in
     dtype.
     """

@@ -42,7 +42,9 @@ def scatter_reduce(
 
     reduce: "sum", "prod", "mean", "amax" or "amin".
     include_self: whether the element of input at such a position takes part in the reduction.
-    Gradient: that of the reduction. "amax" and "amin" divide g evenly among tied elements.
+    Gradient: each element receives g at its position, times the derivative of the reduction: 1 for "sum", 1/n for a
+    mean of n elements, and the product of the other elements for "prod". "amax" and "amin" divide g evenly among the
+    elements that attain the result. With include_self=False, the overwritten elements of input receive 0.
     """
     return reduced(*expect_scatter(input, dim, index, src, reduce), reduce, include_self).reshape(input.shape)
 
@@ -55,7 +57,7 @@ def index_reduce(
 
     reduce: "prod", "mean", "amax" or "amin".
     include_self: whether the slice of input at such a position takes part in the reduction.
-    Gradient: the same as for `scatter_reduce`.
+    Gradient: that of `scatter_reduce`, with slices instead of elements.
     Raises ShapeError unless source has one slice for each element of index, ArgumentError for another `reduce`.
     """
     x, index, source = (y if y.ndim else reshape(y, (1,)) for y in (input, index, source))
@@ -77,7 +79,8 @@ def index_reduce(
 def expect_scatter(x: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str) -> tuple[Tensor, int, Tensor, Tensor]:
     """Check the operands of `scatter_reduce`, and return them with at least one dim and src narrowed to the index.
 
-    Raises ArgumentError for another `reduce`, DTypeError or ShapeError for operands that do not fit.
+    Raises ArgumentError for an unknown `reduce`, DTypeError if src and input differ in dtype or the index does not have
+    integers, and ShapeError if the index differs from input and src in its number of dims or is larger than src.
     """
     if reduce not in (*BOOLS, "mean"):
         raise ArgumentError(
@@ -242,9 +245,11 @@ def share_of_src(
 )  # fmt: skip
 def attained(backend, out, start: Tensor, dim: Dim, index: Tensor, input: Tensor, src: Tensor, *, how: Choice,
              include_self: Flag):  # fmt: skip
-    """Return the minima or maxima of `start` and the elements of src by index, with a derivative for input and src.
+    """Return, at each position, the minimum or maximum of `start` and the elements of src with this index.
 
-    start: the input, with neutral elements where the input is left out.  Gradient: g is divided evenly among ties.
+    start: the elements of input without history; where include_self=False leaves out an element, start has the neutral
+    element of the reduction instead.
+    Gradient: for input and src, g is divided evenly among the elements that attain the result.
     """
     launch = remapped(backend.prepare(ScatterJoin(dim, JOINS[how]), out, start, index, src), (0, 1, 3, 4), 5)
     return watched(attained, backend, launch, start, index, dim)

@@ -27,12 +27,17 @@ def searchsorted(
     sorted_sequence: Tensor, input: Tensor | float, *, out_int32: Flag = False, right: Flag = False,
     side: str | None = None, sorter: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
-    """Return the int64 positions at which to insert the elements of input into sorted rows, so that they stay sorted.
+    """Return the positions at which to insert the elements of input into sorted rows, so that the rows stay sorted.
 
     Shapes: sorted_sequence is one row for all elements of input, or has one row along the last dim for each row of
     input.
-    right: whether a position is after equal elements, instead of before them; side="right" means the same.
-    sorter: the positions that sort the rows, if these are not sorted.
+    out_int32: whether the result has the dtype int32 instead of int64.
+    right: whether a position is after equal elements, instead of before them.
+    side: "left" or "right"; "right" has the effect of right=True.
+    sorter: the positions that sort the rows, as returned by `argsort`, for rows that are not sorted.
+    Not differentiable.
+    Raises ArgumentError if `side` is another string or contradicts `right`, ShapeError unless sorted_sequence has 1 dim
+    or the leading dims of input.
     """
     rows, x = sorted_sequence, input if isinstance(input, Tensor) else tensor(input, device=sorted_sequence.device)
     if side not in (None, "left", "right") or (side == "left" and right):
@@ -123,7 +128,9 @@ def histc(input: Tensor, bins: Int = 100, min: Scalar = 0, max: Scalar = 0) -> T
     """Return the number of elements in each of `bins` bins of equal width from min to max, in the dtype of the input.
 
     Elements outside the range are ignored.  If min and max are equal, the range is from the smallest to the largest
-    element; if these are equal as well, it extends by 1 to both sides.
+    element; if these elements are equal as well, the range extends by 1 to both sides.  Not differentiable.
+    Raises DTypeError if the input is not a float tensor or `bins` is not positive, ArgumentError unless min < max and
+    both are finite.
     """
     low, high, x = float(min), float(max), input.detach().reshape(input.numel())
     if not x.dtype.is_float or bins <= 0:

@@ -55,8 +55,10 @@ SORTED: dict[str, Any] = {
 def sort(backend, values, indices, input: Tensor, dim: Dim = -1, descending: Flag = False, stable: Front = False):
     """Return the elements sorted along `dim`, and their positions in the input, as (values, indices).
 
-    Sorting is always stable, and nan counts as the largest element.
-    Gradient: g, added at the position of each value in the input.
+    nan counts as the largest element.
+    descending: whether the largest element is first.
+    stable: has no effect, because sorting is always stable.
+    Gradient: each input element receives the g of its sorted value.
     """
     return backend.prepare(requests.Ordered(dim, descending), (values, indices), input)
 
@@ -128,7 +130,7 @@ def _one(name: str, row: Tensor, position: Tensor, d: int, keepdim: bool) -> Any
 
 @composed()
 def median(input: Tensor, dim: OneDim = None, keepdim: Flag = False) -> Any:
-    """Return the median of all elements, or with `dim` the medians along this dim and their positions.
+    """Return the median of all elements, or with `dim` the named tuple (values, indices) of the medians along `dim`.
 
     For an even number of elements, the median is the lower of the two middle elements.  If an element is nan, the
     result is nan.

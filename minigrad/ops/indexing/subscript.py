@@ -103,8 +103,9 @@ def as_written(index: Any) -> tuple[Any, ...] | None:
 
 
 def in_full(x: Tensor, items: list[Any]) -> Entries:
-    """Return the entries of an index with whole slices instead of `...`, or at the end, so that all dims have an entry.
+    """Return the entries of an index, completed so that each dim of x has an entry.
 
+    Full slices `:` replace `...`; without `...`, full slices are appended.
     Raises IndexOutOfRange for more indices than dims of x, ArgumentError for a second `...`.
     """
     used = sum(dims_of(item) for item in items)

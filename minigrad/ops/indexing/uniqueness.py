@@ -48,6 +48,7 @@ def unique(input: Tensor, sorted: Flag = True, return_inverse: Flag = False, ret
     """Return the distinct elements of the input, or its distinct slices along `dim`, in ascending order.
 
     nan is not equal to any element, so each nan is distinct.
+    sorted: has no effect; the result is always sorted.
     return_inverse: whether to return, for each element, its position in the result (int64).
     return_counts: whether to return the number of occurrences of each element of the result (int64).
     Not differentiable.
@@ -67,8 +68,9 @@ def unique(input: Tensor, sorted: Flag = True, return_inverse: Flag = False, ret
 def unique_consecutive(
     input: Tensor, return_inverse: Flag = False, return_counts: Flag = False, dim: OneDim = None
 ) -> Any:
-    """Return the elements of the input, or its slices along `dim`, without those that equal the element before.
+    """Return the elements of the input, or its slices along `dim`, and drop each that equals its predecessor.
 
+    Without `dim`, the input is flattened first.  nan is not equal to any element.
     return_inverse: whether to return, for each element, its position in the result (int64).
     return_counts: whether to return the number of equal neighbours that each element of the result replaces (int64).
     Not differentiable.

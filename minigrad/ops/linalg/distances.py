@@ -46,7 +46,8 @@ def cdist(x1: Tensor, x2: Tensor, p: Scalar = 2.0, compute_mode: Any = "use_mm_f
     Shapes: x1 is (..., m, k), x2 is (..., n, k), and the result is (..., m, n).
     compute_mode: one of PyTorch's three modes. All of them compute distances from differences: a product of matrices
     loses the digits of small distances and would not be faster here.
-    Gradient: for p = 2, g times the unit vector between the two rows; 0 for equal rows.
+    Gradient: for p = 2, g times the unit vector between the two rows; 0 for equal rows. For another p, it is that of
+    `norm` with this order.
     Raises ShapeError for rows of different lengths or for p < 0, ArgumentError for another compute_mode.
     """
     if x1.ndim < 2 or x2.ndim < 2 or x1.shape[-1] != x2.shape[-1] or p < 0:
@@ -78,7 +79,9 @@ def pdist(input: Tensor, p: Scalar = 2.0) -> Tensor:
     """Return the distances of order p between all pairs of rows of a matrix (n, m), as a vector of n*(n - 1)/2.
 
     The pairs are in the order (0, 1), (0, 2), ..., (n - 2, n - 1).
-    Gradient: for p = 2, g times the unit vector between the two rows; 0 for equal rows.
+    Gradient: for p = 2, g times the unit vector between the two rows; 0 for equal rows. For another p, it is that of
+    `norm` with this order.
+    Raises ShapeError if the input is not a matrix of floats, or if p < 0.
     """
     if input.ndim != 2 or not input.dtype.is_float or p < 0:
         raise ShapeError(

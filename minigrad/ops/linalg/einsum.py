@@ -34,10 +34,10 @@ MOVES: dict[str, Callable[[Tensor, Any], Tensor]] = {
 def einsum(equation: str, *operands: Tensor) -> Tensor:
     """Return the sum of products that an equation such as "ij,jk->ik" specifies (Einstein summation).
 
-    Each letter names one dim, and "..." stands for all other dims, which broadcast.  The result is summed over letters
-    that are not after "->".  Without "->", the result has the dims of "..." and then the letters that occur once, in
+    Each letter names one dim, and "..." stands for all other dims, which broadcast.  Letters that do not appear after
+    "->" are summed over.  Without "->", the result has the dims of "..." and then the letters that occur once, in
     alphabetical order with capitals first.
-    Gradient: that of the composition of products and sums.
+    Gradient: for each operand, the einsum of g and the other operands with the letters of this operand after "->".
     """
     key = (equation, *[x.shape for x in operands])
     plan = plans.get(key) if isinstance(equation, str) else None
@@ -191,9 +191,10 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Product:
-    """The product of the result so far and the next operand, with the moves that prepare each of them.
+    """Describe one step of `einsum`: the product of the intermediate result and the next operand.
 
-    summed: whether it is a matrix product, which sums over a label; otherwise it is an elementwise product.
+    left: the view ops that prepare the intermediate result.  right: the view ops that prepare the next operand.
+    summed: whether the step is a matrix product, which sums over a label; otherwise it is an elementwise product.
     """
 
     left: list[tuple[str, Any]]

@@ -139,11 +139,11 @@ def first_minor(a: Any) -> int:
 def cholesky(A: Tensor, *, upper: Flag = False) -> Tensor:
     """Return the lower triangular L with L @ L.mT = A for symmetric positive definite matrices (..., n, n).
 
-    upper: whether to return L.mT. Only the triangle of A with the same name is read.
+    upper: whether to return L.mT and to read only the upper triangle of A; by default, only the lower triangle is read.
     Gradient: a symmetric matrix, computed by two triangular solves.
     Source: Murray, Differentiation of the Cholesky decomposition, 2016, section 3.1.
-    Raises ArgumentError for a matrix that is not positive definite, with its index in the batch and the order of the
-    leading minor that is not positive.
+    Raises ArgumentError for a matrix that is not positive definite; the message contains the index of the matrix in the
+    batch and the order of the leading minor that is not positive.
     """
     square = A.shape[-1:] == A.shape[-2:-1]  # for other shapes, the error message should show the shape that was passed
     return factor(A, checked=True).factor if upper or not square else factor(A.mT, checked=True).factor.mT
@@ -160,10 +160,10 @@ def first_step(wrong: Tensor) -> Tensor:
 
 @composed(namespace=LINALG, method=False)
 def cholesky_ex(A: Tensor, *, upper: Flag = False, check_errors: Flag = False) -> Any:
-    """Return (L, info): the result of `cholesky`, and whether it is valid.
+    """Return (L, info): the result of `cholesky`, and an int32 status for each matrix.
 
-    info is 0 for a valid factor, and otherwise the order of the first leading minor that is not positive (int32).  If
-    info is not 0, the elements of L are meaningless.
+    info is 0 for a valid factor, and otherwise the order of the first leading minor that is not positive.  If info is
+    not 0, the elements of L are meaningless.
     check_errors: whether to raise ArgumentError if info is not 0.
     """
     square = A.shape[-1:] == A.shape[-2:-1]

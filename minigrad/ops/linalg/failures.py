@@ -19,9 +19,9 @@ from minigrad.errors import ArgumentError
 
 
 class Failure(IndexLimits):
-    """Create the error of a failed factorization: it names the first matrix of a batch with a refused value.
+    """Create the error of a failed factorization; it names the first matrix of the batch with an invalid value.
 
-    refused: the function of the host values that returns True for a refused value.
+    refused: a function that receives the values as a NumPy array and returns True for each invalid value.
     sentence: the description of the fault; {} is replaced by the index of the value in its matrix, counted from 0.
     """
 

@@ -85,9 +85,9 @@ def pinv(A: Tensor, *, atol: Any = None, rtol: Any = None, hermitian: Flag = Fal
     atol: the absolute tolerance, 0 if None.
     rtol: the relative tolerance. None stands for the machine epsilon of the dtype times max(m, n), or for 0 if atol is
     given.
-    hermitian: whether the matrices are symmetric. They are then computed from eigenvalues, and only the lower triangle
-    is read.
-    Gradient: defined where the rank does not change, also for equal singular values.
+    hermitian: whether the matrices are symmetric. The inverses are then computed from eigenvalues, and only the lower
+    triangle of a matrix is read.
+    Gradient: correct where small changes of A do not change the rank, also for equal singular values.
     """
     if hermitian:
         w, V = eigh(A.detach())
@@ -116,8 +116,8 @@ def cond(A: Tensor, p: Any = None) -> Tensor:
 
     The result is inf for a singular matrix.
 
-    p: an order of `matrix_norm`. None stands for 2, the quotient of the largest and the smallest singular value, for
-    which the matrices do not need to be square.
+    p: the order of the norm, as for `matrix_norm`. None stands for 2: the result is then the largest singular value
+    divided by the smallest, and the matrices need not be square.
     """
     if not A.numel():
         return zeros(A.shape[:-2], dtype=A.dtype, device=A.device)
@@ -153,7 +153,8 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     Shapes: A is (..., m, n), and B is (..., m, k), or (..., m) for vectors.
     driver: "gels" uses QR factors and requires matrices of full rank. "gelsy", the default, "gelsd" and "gelss" use the
     pseudoinverse with rtol=rcond.
-    Gradient: for the solution and the residuals, from the rules of `qr` and `pinv`.
+    Gradient: the gradients of the solution and of the residuals are computed with the VJP rules of `qr` ("gels") or
+    `pinv` (other drivers). No gradient flows through rank.
     """
     if driver not in DRIVERS:
         raise ArgumentError(

@@ -92,11 +92,11 @@ def reflections(backend, Q, R, A: Tensor, *, complete: Flag):
 def qr(A: Tensor, mode: Choice = "reduced") -> Any:
     """Return (Q, R) with Q @ R = A for matrices (..., m, n); Q has orthonormal columns, and R is upper triangular.
 
-    mode: with "reduced", Q has k = min(m, n) columns; with "complete", it has m columns; with "r", Q is empty, and R is
-    that of "reduced".
-    Gradient: computed from triangular systems. If the first k columns of A are linearly dependent, it is inf or nan, as
-    in PyTorch.
-    Raises ArgumentError for the gradient of "complete" if m > n.
+    mode: with "reduced", Q has k = min(m, n) columns. With "complete", Q has m columns. With "r", Q is empty, and R is
+    the same as with "reduced".
+    Gradient: computed from triangular systems. If the first k columns of A are linearly dependent, the gradient
+    contains inf or nan, as in PyTorch.
+    Raises ArgumentError for another mode, and in the backward pass of "complete" if m > n.
     """
     if mode not in ("reduced", "complete", "r"):
         raise ArgumentError(

@@ -96,10 +96,10 @@ def eigh(A: Tensor, UPLO: Choice = "L") -> Any:
     The eigenvalues are in ascending order, and the eigenvectors are the columns.  The sign of an eigenvector is
     arbitrary.
     UPLO: the triangle that is read, "L" or "U".
-    Gradient: V (diag(g) + (V.T gV) / (w[j] - w[i])) V.T for the eigenvalues w and eigenvectors V. If the eigenvectors
-    are not used, there is only the first term. The second term is inf or nan for equal eigenvalues, as in PyTorch, and
-    large for close eigenvalues, because their eigenvectors are not unique.
-    Raises ArgumentError for a matrix with nan or infinities, with its index in the batch.
+    Gradient: V (diag(g) + (V.T gV) / (w[j] - w[i])) V.T, with the incoming gradients g of the eigenvalues w and gV of
+    the eigenvectors V. If the eigenvectors are not used, there is only the first term. The second term is inf or nan
+    for equal eigenvalues, as in PyTorch, because their eigenvectors are not unique; for close eigenvalues, it is large.
+    Raises ArgumentError for a matrix with nan or infinities; the message contains its index in the batch.
     """
     if not isinstance(UPLO, str) or UPLO.upper() not in ("L", "U"):
         raise ArgumentError(f"eigh: UPLO must be 'L' or 'U', got {UPLO!r}; pass UPLO='L', for example", op="eigh")
@@ -219,7 +219,7 @@ def svd(A: Tensor, full_matrices: Flag = True, *, driver: Any = None) -> Any:
     driver: has no effect; there is one algorithm.
     Gradient: for S alone, U diag(g) Vh. Singular vectors add terms with 1 / (S[j]^2 - S[i]^2) and 1 / S, which are inf
     or nan for equal singular values and for 0, as in PyTorch. Vectors beyond min(m, n) count as constants.
-    Raises ArgumentError for a matrix with nan or infinities, with its index in the batch.
+    Raises ArgumentError for a matrix with nan or infinities; the message contains its index in the batch.
     """
     return SVD_RESULT._make(singular(A, full=full_matrices))
 

@@ -72,8 +72,8 @@ def lu(A: Tensor, *, pivot: Flag = True) -> Any:
 
     P is a permutation matrix, L is lower triangular with ones on the diagonal, and U is upper triangular.  With
     k = min(m, n), L is (..., m, k) and U is (..., k, n).
-    Gradient: computed from triangular systems, for matrices of full rank. If the leading square part is singular, it is
-    inf or nan, as in PyTorch.
+    Gradient: computed from triangular systems, for matrices of full rank. If the leading square part is singular, the
+    gradient contains inf or nan, as in PyTorch.
     """
     expect_pivots("lu", pivot)
     LU, _, order = factors(A, regular=False)
@@ -98,9 +98,9 @@ def lu_factor(A: Tensor, *, pivot: Flag = True) -> Any:
 
 @composed(namespace=LINALG, method=False)
 def lu_factor_ex(A: Tensor, *, pivot: Flag = True, check_errors: Flag = False) -> Any:
-    """Return (LU, pivots, info): the results of `lu_factor`, and whether the matrix is regular.
+    """Return (LU, pivots, info): the results of `lu_factor`, and an int32 status for each matrix.
 
-    info is the first step whose pivot is 0, counted from 1, or 0 if all pivots are nonzero (int32).
+    info is 0 if all pivots are nonzero, and otherwise the first step whose pivot is 0, counted from 1.
     check_errors: whether to raise ArgumentError for a pivot that is 0.
     """
     expect_pivots("lu_factor_ex", pivot)
@@ -113,7 +113,7 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: Flag = True, adjoin
     """Return X with A @ X = B, from the factors that `lu_factor` returned for A; batch dims broadcast.
 
     left: whether to solve A @ X = B; if False, X @ A = B is solved.
-    adjoint: whether A.mT takes the place of A in the equation.
+    adjoint: whether to solve with A.mT instead of A.
     Gradient: for LU and B, computed from triangular systems.
     """
     expect_square("lu_solve", LU)
@@ -146,11 +146,11 @@ def solution(name: str, A: Tensor, B: Tensor, left: bool, LU: Tensor, order: Ten
 def solve(A: Tensor, B: Tensor, *, left: Flag = True) -> Tensor:
     """Return X with A @ X = B for square matrices (..., n, n); batch dims broadcast.
 
-    B contains vectors if it has one dim, or the shape of A without the last dim. Otherwise it contains matrices
+    B contains vectors if it has one dim, or the shape of A without the last dim. Otherwise B contains matrices
     (..., n, k).
     left: whether to solve A @ X = B; if False, X @ A = B is solved.
     Gradient: h = A^-T @ g for B, and -h @ X.mT for A.
-    Raises ArgumentError for a singular matrix, with its index in the batch.
+    Raises ArgumentError for a singular matrix; the message contains its index in the batch.
     """
     expect_square("solve", A)
     LU, _, order = factors(A.detach(), regular=True)
@@ -159,10 +159,10 @@ def solve(A: Tensor, B: Tensor, *, left: Flag = True) -> Tensor:
 
 @composed(namespace=LINALG, method=False)
 def solve_ex(A: Tensor, B: Tensor, *, left: Flag = True, check_errors: Flag = False) -> Any:
-    """Return (result, info): the result of `solve`, and whether the matrix is regular.
+    """Return (result, info): the result of `solve`, and an int32 status for each matrix.
 
-    info is the first step whose pivot is 0, counted from 1, or 0 if all pivots are nonzero (int32).  If info is not 0,
-    the result contains inf or nan.
+    info is 0 if all pivots are nonzero, and otherwise the first step whose pivot is 0, counted from 1.  If info is not
+    0, the result contains inf or nan.
     check_errors: whether to raise ArgumentError for a pivot that is 0.
     """
     LU, _, order = factors(A.detach(), regular=check_errors)
@@ -183,10 +183,10 @@ def inv(A: Tensor) -> Tensor:
 
 @composed(namespace=LINALG, method=False)
 def inv_ex(A: Tensor, *, check_errors: Flag = False) -> Any:
-    """Return (inverse, info): the result of `inv`, and whether the matrix is regular.
+    """Return (inverse, info): the result of `inv`, and an int32 status for each matrix.
 
-    info is the first step whose pivot is 0, counted from 1, or 0 if all pivots are nonzero (int32).  If info is not 0,
-    the inverse contains inf or nan.
+    info is 0 if all pivots are nonzero, and otherwise the first step whose pivot is 0, counted from 1.  If info is not
+    0, the inverse contains inf or nan.
     check_errors: whether to raise ArgumentError for a pivot that is 0.
     """
     expect_square("inv_ex", A)
@@ -305,7 +305,7 @@ def logarithm(backend, out, A: Tensor, LU: Tensor, order: Tensor, value: Tensor)
 def slogdet(A: Tensor) -> Any:
     """Return (sign, logabsdet): the signs and the logarithms of the magnitudes of determinants.
 
-    For a singular matrix, the results are 0 and -inf.
+    For a singular matrix, sign is 0 and logabsdet is -inf.
     Gradient: for logabsdet, g * A^-T, which is inf or nan for a singular matrix. No gradient flows through sign.
     """
     expect_square("slogdet", A)

@@ -38,8 +38,10 @@ def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
 def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
     """Return the mean of each window of images, with windows such that the result has a given size.
 
-    Along a dim of n elements, window o of m windows is from floor(o n / m) to ceil((o + 1) n / m).
-    output_size: the size of the result, one int for both dims or for each; with None, a dim keeps its size.
+    If a dim of n elements has m windows, window o (from 0 to m - 1) contains the elements from index floor(o*n/m) up
+    to, but without, ceil((o + 1)*n/m).
+    output_size: the size of the result, one int for both dims or one per dim; with None, a dim keeps its size.
+    Gradient: g divided by the number of elements of the window, added to each element of the window.
     """
     return adaptive_mean("adaptive_avg_pool2d", 2, input, output_size)
 

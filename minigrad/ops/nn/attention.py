@@ -33,15 +33,20 @@ def scaled_dot_product_attention(
     query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: Scalar = 0.0,
     is_causal: Flag = False, scale: float | None = None, enable_gqa: Flag = False,
 ) -> Tensor:  # fmt: skip
-    """Return softmax(query @ key.mT * scale + mask) @ value; the result is 0 for a query without any key.
+    """Return softmax(query @ key.mT * scale + attn_mask) @ value.
 
-    float16 and bfloat16 are computed in float32.
+    float16 and bfloat16 are computed in float32.  If all keys of a query are masked, its row of the result is 0.
 
     Shapes: the query is (..., L, E), the key is (..., S, E), the value is (..., S, V), and the result is (..., L, V).
     attn_mask: a bool mask that is True for keys that take part, or a float mask that is added to the scores.
+    dropout_p: the probability that an element of the softmax is set to 0; the other elements are divided by
+    1 - dropout_p. There is no argument `training`, so pass 0 during evaluation.
     is_causal: whether query i attends only to keys 0 to i.
     scale: the factor of the scores; 1/sqrt(E) if None.
-    enable_gqa: whether several heads of queries share one head of keys and values.
+    enable_gqa: whether several query heads share one head of keys and values.
+    Gradient: let p be the softmax and h = g @ value.mT. It is p.mT @ g for value. The scores have the gradient
+    s = p * (h - (p * h).sum(-1)), and it is scale * s @ key for query, and scale * s.mT @ query for key.
+    Raises ShapeError for operands of other shapes, ArgumentError if both attn_mask and is_causal=True are passed.
     """
     if min(query.ndim, key.ndim, value.ndim) < 2:
         raise ShapeError(
@@ -120,8 +125,9 @@ def repeated_heads(query: Tensor, x: Tensor) -> Tensor:
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """Return bias[o] plus the sum of input1[i] * weight[o, i, j] * input2[j] over i and j, for each output o.
 
-
-    Shapes: input1 is (..., in1), input2 is (..., in2), weight is (out, in1, in2), and the result is (..., out).
+    Shapes: input1 is (..., in1), input2 is (..., in2), weight is (out, in1, in2), bias is (out,), and the result is
+    (..., out).
+    Raises ShapeError for operands of other shapes.
     """
     if weight.ndim != 3 or (*input1.shape[:-1], *weight.shape[1:]) != (
         *input2.shape[:-1], *input1.shape[-1:], *input2.shape[-1:]

@@ -34,9 +34,12 @@ def embedding_bag(
     Parameters
     ----------
     input : Tensor
-        Integers (B, n) with one bag per row, or (L,), where bag k begins at offsets[k].
+        Row indices: integers (B, n) with one bag per row, or a vector (L,) in which bag k begins at offsets[k].
+    weight : Tensor
+        Matrix (num_embeddings, size) whose rows are selected.
     offsets : Tensor, optional
-        Ascending integers (B,) from 0; with `include_last_offset` (B + 1,), where the last one is the end.
+        Start of each bag in a vector `input`: ascending integers (B,) that begin with 0. With `include_last_offset`,
+        there are B + 1 integers, and the last integer is the end of the last bag.
     mode : str, default "mean"
         "sum", "mean" or "max". The result of an empty bag is 0.
     per_sample_weights : Tensor, optional

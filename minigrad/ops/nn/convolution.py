@@ -181,8 +181,9 @@ def conv2d(
 ) -> Tensor:  # fmt: skip
     """Return the convolution of images (N, C, H, W), or of one (C, H, W), with a weight (out, C / groups, kH, kW).
 
-    out[n, m, i, j] = bias[m] + the sum of weight[m, c, a, b] * input[n, c, i * stride + a * dilation - padding, ...];
-    elements outside the image count as 0.
+    For groups=1, out[n, m, i, j] = bias[m] + the sum over c, a and b of weight[m, c, a, b] * input[n, c, y, x] with
+    y = i * stride + a * dilation - padding and x = j * stride + b * dilation - padding.  Elements outside the image
+    count as 0.
 
     On a CPU, Winograd's algorithm convolves float32 images of 12 or more channels with 3x3 taps.  Its rounding error is
     typically 3 to 5 times that of the plain sum, and an output is nan if the 6x6 elements of its tile contain an
@@ -191,7 +192,10 @@ def conv2d(
     padding: the number of zeros on both sides, one int for all dims or for each; "valid" for no padding; or "same",
     with stride 1, for an output of the size of the input. If "same" needs an odd number of zeros, the additional zero
     is at the end.
-    Raises ShapeError for sizes that do not fit, ArgumentError for invalid strides, paddings and groups.
+    Gradient: for input, the transposed convolution of g with the weight; for weight, the convolution of input with g;
+    for bias, g summed over all dims except the channels.
+    Raises ShapeError if the channels do not match the weight or the kernel is larger than the padded image,
+    ArgumentError for invalid strides, paddings and groups.
     """
     return _conv("conv2d", 2, input, weight, bias, stride, padding, dilation, groups)
 
@@ -221,10 +225,13 @@ def conv_transpose2d(
 ) -> Tensor:  # fmt: skip
     """Return the transposed convolution of images (N, C, H, W) with a weight (C, out / groups, kH, kW).
 
-    It is the gradient of `conv2d` with respect to its input.  Each size of the result is
-    (n - 1) * stride - 2 * padding + dilation * (k - 1) + output_padding + 1.
-    Raises ShapeError for sizes that do not fit, ArgumentError for invalid arguments, and unless output_padding is less
-    than stride or dilation.
+    The transposed convolution computes the gradient of `conv2d` with respect to its input.  For an image with n
+    elements along a dim, the result has (n - 1) * stride - 2 * padding + dilation * (k - 1) + output_padding + 1
+    elements.
+    Gradient: for input, `conv2d` of g with the weight; for weight, the convolution of g with input; for bias, g summed
+    over all dims except the channels.
+    Raises ShapeError if the channels do not match the weight, ArgumentError for invalid strides, paddings and groups,
+    and if output_padding is neither less than stride nor less than dilation.
     """
     return _transposed("conv_transpose2d", 2, input, weight, bias, stride, padding, output_padding, groups, dilation)
 

@@ -34,16 +34,27 @@ def ctc_loss(
     log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: Int = 0,
     reduction: str = "mean", zero_infinity: Flag = False,
 ) -> Tensor:  # fmt: skip
-    """Return minus the logarithm of the probability of each target sequence, summed over all alignments.
+    """Return the CTC loss: minus the log-probability of each target sequence, over all its alignments with the input.
 
     Parameters
     ----------
-    log_probs : logarithms of probabilities (T, N, C), or (T, C) of one sequence.
-    targets : labels (N, S), or the labels of all sequences, one after another (sum of target_lengths,).
-    input_lengths, target_lengths : the number of time steps and labels of each sequence; N ints, or a tensor of them.
-    blank : the class that stands for no label.
-    reduction : "none", "sum", or "mean", the mean of each loss divided by the length of its target (at least 1).
-    zero_infinity : whether an infinite loss, of a target that is too long for its input, and its gradient become 0.
+    log_probs : Tensor
+        Logarithms of probabilities (T, N, C), or (T, C) of one sequence.
+        T is the number of time steps, N the number of sequences, and C the number of classes. For example, log_softmax
+        computes such logarithms.
+    targets : Tensor
+        Integer labels (N, S), or a vector that contains the labels of all sequences, one sequence after another.
+    input_lengths : Tensor or sequence of int
+        Number of time steps of each sequence, N values of at most T.
+    target_lengths : Tensor or sequence of int
+        Number of labels of each sequence, N values.
+    blank : int, default 0
+        Class that stands for no label.
+    reduction : str, default "mean"
+        "none", "sum" or "mean". The mean first divides each loss by the length of its target, at least 1.
+    zero_infinity : bool, default False
+        Whether an infinite loss and its gradient are replaced by 0. A loss is infinite if the target is too long for
+        its input.
 
     Returns
     -------
@@ -53,14 +64,15 @@ def ctc_loss(
     Raises
     ------
     ShapeError
-        If the shapes or lengths do not fit.
+        If log_probs is not a float tensor (T, N, C) or (T, C) with T > 0, if targets are not integers, or if the
+        lengths are not N values that the tensors can contain.
     ArgumentError
-        If a label or the blank is not a class.
+        If a label or the blank is outside 0 to C - 1, or if the reduction is unknown.
 
     Gradient
     --------
-    The derivative with respect to log_probs: minus g times the probability that an alignment is in this class at this
-    step.  PyTorch adds g * exp(log_probs) to it; after a log_softmax, both have the same effect.
+    For log_probs at time t and class c: minus g times the probability, given the target, that the alignment is in class
+    c at time t.  PyTorch adds g * exp(log_probs) to this gradient; the gradient before a log_softmax is the same.
     """
     reduction = named_reduction("ctc_loss", reduction)
     one = log_probs.ndim == 2

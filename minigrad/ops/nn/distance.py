@@ -76,7 +76,8 @@ def triplet_margin_loss(
     """Return max(0, d(anchor, positive) - d(anchor, negative) + margin), with `pairwise_distance` as d.
 
     p: the order of the distance.
-    swap: whether d(positive, negative) replaces d(anchor, negative) where it is less.
+    eps: the number that `pairwise_distance` adds to each difference.
+    swap: whether d(positive, negative) replaces d(anchor, negative) where d(positive, negative) is less.
     """
     reduction = named_reduction("triplet_margin_loss", reduction, size_average, reduce)
 

@@ -30,9 +30,10 @@ SATURATION = 1.7580993408473766
 def dropout(input: Tensor, p: Scalar = 0.5, training: Flag = True, inplace: Flag = False) -> Tensor:
     """Set each element to 0 with probability p, and divide the other elements by 1 - p.
 
-    If training is False, the result is the input itself.
+    If training is False or p is 0, the result is the input itself.  If p is 1, all elements become 0.
     inplace: whether to write the result into the input, which is then returned.
     Gradient: g/(1 - p) for an element that was kept, otherwise 0.
+    Raises ArgumentError for p outside [0, 1], DTypeError for an input that is not a float tensor.
     """
     return dropped("dropout", input, input.shape, p, training, inplace)
 
@@ -119,10 +120,16 @@ def dropped(
 
 @composed(method=False, out=False)
 def gumbel_softmax(logits: Tensor, tau: Scalar = 1, hard: Flag = False, eps: Scalar = 1e-10, dim: Dim = -1) -> Tensor:
-    """Return a differentiable sample of classes from their log-probabilities: softmax((logits + noise)/tau).
+    """Return a differentiable sample of classes: softmax((logits + noise)/tau), with Gumbel noise.
 
-    hard: whether to return a one-hot vector of the largest element, with the gradient of the soft sample.
-    dim: the dim of the classes.  eps: has no effect.
+    logits: unnormalized log-probabilities of the classes.
+    tau: the temperature; for small tau, the sample is close to a one-hot vector.
+    hard: whether to return the one-hot vector of the largest element, with the gradient of the soft sample.
+    dim: the dim of the classes.
+    eps: has no effect.
+    Gradient: y*(g - sum(g*y))/tau with the softmax y; the noise counts as a constant.
+    Source: Jang, Gu, Poole, arXiv 1611.01144.
+    Raises DTypeError if logits is not a float tensor.
     """
     if not logits.dtype.is_float:
         raise DTypeError(

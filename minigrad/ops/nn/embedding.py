@@ -84,9 +84,9 @@ def embedding(
 
     A negative index counts from the last row.
     padding_idx: the index of a row that receives no gradient.
-    max_norm: the largest norm of a row. A row that is read and has a larger norm is first scaled down in `weight`, in
-    place, without recording it.
-    norm_type: the order of this norm.
+    max_norm: the largest norm of a row. If a row that is read has a larger norm, it is first scaled down to this norm
+    in `weight`, in place; the write is not recorded.
+    norm_type: the order of the norm.
     scale_grad_by_freq: whether the gradient of a row is divided by the number of times that the call reads the row.
     sparse: must be False, because gradients are dense.
     Gradient: g, added to each row that was read.

@@ -85,7 +85,7 @@ def glu(backend, out, input: Tensor, dim: Dim = -1):
 
     Gradient: g*s for the first half a, and g*a*s*(1 - s) for the second half, with s the sigmoid of the second half.
     Source: Dauphin and others, arXiv 1612.08083.
-    Raises ShapeError for an odd length.
+    Raises ShapeError if the input has an odd length along `dim`.
     """
     steps = Steps(backend, (out,), (input,))
     steps.each(GATED, steps.outs[0], *halves(steps.operands[0], dim))

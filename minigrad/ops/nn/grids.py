@@ -53,7 +53,8 @@ def grid_sample(
         Value of positions outside the image: "zeros", "border" for the nearest pixel of the image, or "reflection" for
         the pixel at the position that is reflected at the border.
     align_corners : bool, optional
-        Whether -1 and 1 are the centres of the outer pixels, instead of their outer edges.
+        Whether the coordinates -1 and 1 are the centres of the outer pixels, instead of their outer edges. None stands
+        for False.
 
     Returns
     -------
@@ -62,7 +63,7 @@ def grid_sample(
 
     Gradient: for input, g times the weights, added to the pixels; for grid, g times the derivatives of the weights,
     which are 0 for "nearest" and where a position is moved to the border.
-    Raises ShapeError, DTypeError or ArgumentError for arguments that do not fit.
+    Raises ShapeError, DTypeError or ArgumentError for shapes, dtypes or modes other than those above.
     """
     expect_grid(input, grid, mode, padding_mode)
     beyond, corners = PADDINGS.index(padding_mode), bool(align_corners)
@@ -91,9 +92,10 @@ def by_taps(input: Tensor, grid: Tensor, mode: str, beyond: int, corners: bool) 
 def affine_grid(theta: Tensor, size: Shape, align_corners: bool | None = None) -> Tensor:
     """Return a grid (N, H, W, 2) or (N, D, H, W, 3) for `grid_sample`: the positions of all pixels after an affine map.
 
-    theta: the affine maps, (N, 2, 3) or (N, 3, 4).
-    size: the size of the images, (N, C, H, W) or (N, C, D, H, W).
-    align_corners: whether -1 and 1 are the centres of the outer pixels, instead of their outer edges.
+    theta: the matrices of the affine maps, (N, 2, 3) or (N, 3, 4).
+    size: the shape of the images, (N, C, H, W) or (N, C, D, H, W).
+    align_corners: whether the coordinates -1 and 1 are the centres of the outer pixels, instead of their outer edges.
+    None stands for False.
     """
     dims = len(size) - 2
     if not theta.dtype.is_float:
@@ -190,8 +192,7 @@ def nearest(x: Tensor, pad: Callable[..., Tensor]) -> Taps:
 def cubic(x: Tensor, pad: Callable[..., Tensor]) -> Taps:
     """Return the four neighbours of each position x, and their weights for cubic convolution.
 
-    Each neighbour outside the image is padded separately.
-
+    pad: the function that moves a neighbour outside the image to the position that the padding mode specifies.
     Source: Keys, Cubic convolution interpolation for digital image processing, IEEE Trans. ASSP 29 (1981), a = -0.75.
     """
     first = floor(x).detach()

@@ -38,9 +38,15 @@ def group_norm(
 ) -> Tensor:
     """Return (input - mean)/sqrt(variance + eps)*weight + bias, with the statistics of each group of channels.
 
-    The channels are dim 1.  float16 and bfloat16 are computed in float32.
+    The channels are dim 1.  The mean and the variance of a group are computed for each sample.  float16 and bfloat16
+    are computed in float32.
+    num_groups: the number of groups, into which consecutive channels are divided.
     weight: the factor of each channel; None stands for 1.
     bias: the number that is added to each channel; None stands for 0.
+    Gradient: let s = 1/sqrt(variance + eps) and u = (input - mean)*s. For input, it is s*(weight*g - mean(weight*g) -
+    u*mean(weight*g*u)); for weight, sum(g*u); for bias, sum(g).
+    Raises ArgumentError if the number of channels is not a multiple of num_groups, ShapeError if there is only one
+    element per group in total.
     """
     expect_channels("group_norm", input, weight, bias)
     n, channels, *sizes = input.shape
@@ -69,8 +75,12 @@ def instance_norm(
 ) -> Tensor:  # fmt: skip
     """Return (input - mean)/sqrt(variance + eps)*weight + bias, with the statistics of each channel of each sample.
 
-    If there are running statistics, they are moved towards the mean of the statistics of all samples, in place.
-    use_input_stats: whether to use the statistics of the input; if False, the running statistics are used.
+    If running statistics are passed, they are updated in place: running = (1 - momentum) * running + momentum * new,
+    where `new` is the mean of the statistics over all samples.
+    use_input_stats: whether to use the statistics of the input; if False, the running statistics are used and not
+    changed.
+    Gradient: that of `group_norm` with one channel per group.
+    Raises ShapeError for one value per channel, or if only one of the two running statistics is passed.
     """
     if not use_input_stats:
         return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)

@@ -144,11 +144,13 @@ def kl_div(
     input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
     reduction: str = "mean", log_target: Flag = False,
 ) -> Tensor:  # fmt: skip
-    """Return target*(log(target) - input), the terms of the Kullback-Leibler divergence; input has log-probabilities.
+    """Return target*(log(target) - input), the terms of the Kullback-Leibler divergence.
 
-    reduction: "mean", "sum", "none", or "batchmean", which is the divergence: the sum divided by the length of the
-    first dim.
+    The input contains log-probabilities.  Where a target probability is 0, the term is 0.
+    reduction: "mean", "sum", "none" or "batchmean". "batchmean" divides the sum by the length of the first dim; for
+    rows that are distributions, this is the mean divergence.
     log_target: whether the target contains logarithms of probabilities.
+    Gradient: for input, -g*target, or with log_target=True, -g*exp(target).
     """
     rows = reduction == "batchmean" and size_average is None and reduce is None
     how = "sum" if rows else named_reduction("kl_div", reduction, size_average, reduce)
@@ -165,6 +167,7 @@ def poisson_nll_loss(
 
     log_input: whether the input is the logarithm of the rate; if False, the result is input - target*log(input + eps).
     full: whether to add Stirling's approximation of log(target!) for targets above 1.
+    Gradient: for input, g*(exp(input) - target), or with log_input=False, g*(1 - target/(input + eps)).
     """
     reduction = named_reduction("poisson_nll_loss", reduction, size_average, reduce)
     loss = poisson_of_log(input, target) if log_input else poisson(input, target, eps)
@@ -181,9 +184,12 @@ def gaussian_nll_loss(
 ) -> Tensor:
     """Return the negative log-likelihood of normally distributed targets: (log(var) + (input - target)**2 / var)/2.
 
-    var: the variances, in the shape of the input, or one for each row of the input. A variance below eps counts as eps.
+    var: a number, or a tensor of variances in the shape of the input or with one element per row of the input. A
+    variance below eps counts as eps.
     full: whether to add log(2*pi)/2.
-    Gradient: that of this formula; where var is below eps, the gradient of var is taken at eps.
+    Gradient: g*(input - target)/var for input, and g*(1 - (input - target)**2/var)/(2*var) for var, with eps as var
+    where var is below eps.
+    Raises ShapeError for a tensor `var` of another shape.
     """
     named_reduction("gaussian_nll_loss", reduction)
     var = var if isinstance(var, Tensor) else number(var, input.dtype, input.device)

@@ -38,14 +38,15 @@ def loss(
     weight: str = "",
     bounds: Mapping[str, str] = NONE,
 ) -> Callable[[FunctionType], Any]:
-    """Declare a loss of elements; the body is its scalar function, of tensors and then of numbers with defaults.
+    """Declare an elementwise loss from a scalar function of one element of each tensor.
 
-    The public function takes the tensors, `size_average` and `reduce`, `reduction`, and the numbers.
-    first: the names of the numbers that come directly after the tensors.
-    flags: whether the function takes `size_average` and `reduce`.
-    weight: "" for a loss without weights.  Otherwise the function takes one weight per element, and a mean is divided
-    by the sum of the weights for "share", or by the number of elements for "factor".
-    bounds: the requirement for some numbers, "positive" or "not negative".
+    The tensors are the parameters of the scalar function without a default, and the numbers are those with a default.
+    The public function has the tensors, `size_average`, `reduce`, `reduction` and the numbers as parameters.
+    first: the names of the numbers that come directly after the tensors in the signature of the public function.
+    flags: whether the public function has the parameters `size_average` and `reduce`.
+    weight: "" for a loss without weights.  Otherwise the public function has a parameter `weight` with one weight per
+    element, and a mean is divided by the sum of the weights for "share", or by the number of elements for "factor".
+    bounds: the requirement for a number by its name: "positive" or "not negative".
     """
 
     def declare(function: FunctionType) -> Any:

@@ -26,7 +26,9 @@ def multi_margin_loss(
     """Return the sum of max(0, margin - input[target] + input[c])**p over all other classes c, divided by C.
 
     Shapes: the input is (C,) or (N, C), and the target is () or (N,).
-    weight: the factor of the loss for each target class, a vector of length C.
+    p: the exponent, 1 or 2.
+    weight: a vector of length C; weight[target] is the factor of the loss of a row.
+    Raises ArgumentError for another p.
     """
     name = "multi_margin_loss"
     reduction = named_reduction(name, reduction, size_average, reduce)

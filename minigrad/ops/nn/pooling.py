@@ -38,11 +38,11 @@ def max_pool2d(
 
     nan counts as the largest element.
     stride: the step between windows; kernel_size if None.
-    padding: the number of elements on both sides, at most half of the window; they count as -inf.
+    padding: the number of elements on both sides, at most half of the window; padded elements count as -inf.
     ceil_mode: whether to keep a last window that extends beyond the edge.
     return_indices: whether to return the row-major position of each element in its plane as well, in int64.
     Gradient: g at the first of the largest elements of each window.
-    Raises ArgumentError for invalid arguments, ShapeError for a window that does not fit.
+    Raises ArgumentError for invalid arguments, ShapeError for a window that is larger than the padded image.
     """
     return max_pooled("max_pool2d", 2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
@@ -76,8 +76,8 @@ def avg_pool2d(
     count_include_pad: whether padding counts in the divisor of the sum.
     divisor_override: the divisor of each sum; if None, it is the size of the window.
     Gradient: g divided by the same divisor, added to all elements of the window.
-    Raises ArgumentError for invalid arguments, ShapeError for a window that does not fit, DTypeError for a dtype that
-    is not a float.
+    Raises ArgumentError for invalid arguments, ShapeError for a window that is larger than the padded image, DTypeError
+    for an input that is not a float tensor.
     """
     return avg_pooled(
         "avg_pool2d", 2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
@@ -110,7 +110,7 @@ def lp_pool2d(
     """Return (sum of x**p)**(1/p) of each window of images, with p = norm_type.
 
     stride: the step between windows; kernel_size if None.
-    Gradient: that of this composition, and 0 where the sum is 0.
+    Gradient: g * (x/y)**(p - 1) for an element x of a window with the result y, and 0 where the sum is 0.
     Raises ArgumentError, ShapeError or DTypeError in the same cases as `avg_pool2d`.
     """
     return norms_of_windows("lp_pool2d", 2, input, norm_type, kernel_size, stride, ceil_mode)

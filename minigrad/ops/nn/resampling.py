@@ -38,15 +38,16 @@ def interpolate(input: Tensor, size: int | Sequence[int] | None = None,
                 antialias: Flag = False) -> Tensor:  # fmt: skip
     """Return images with one to three spatial dims (N, C, ...) at another size.
 
-    size: the spatial sizes of the result, one int for all dims or for each; the alternative is `scale_factor`.
-    scale_factor: the factor of the sizes, one number for all dims or for each.
+    size: the spatial sizes of the result, one int for all dims or one per dim; the alternative is `scale_factor`.
+    scale_factor: the factor of the sizes, one number for all dims or one per dim.
     mode: "nearest", "nearest-exact", "linear", "bilinear", "bicubic", "trilinear", or "area", which computes means.
     align_corners: whether the centres of the outer pixels keep their positions, instead of their outer edges.
     recompute_scale_factor: whether positions are computed from the quotient of the two sizes, instead of the given
     factor.
-    antialias: whether to use all pixels in a reduction with "bilinear" or "bicubic", as Pillow does.
-    Gradient: g times the weight of each pixel, added to this pixel.
-    Raises ArgumentError, ShapeError or DTypeError for arguments that do not fit.
+    antialias: whether every input pixel contributes when "bilinear" or "bicubic" makes images smaller, as in Pillow.
+    Gradient: each input pixel receives the sum of g times its weight over all output pixels.
+    Raises ArgumentError for an unknown mode, or unless exactly one of `size` and `scale_factor` is passed, ShapeError
+    for an input with another number of dims than the mode requires, DTypeError for integers if the mode interpolates.
     """
     sizes, scales = read_sizes(input, size, scale_factor, mode, align_corners, recompute_scale_factor, antialias)
     return resampled(input, sizes, scales, mode, bool(align_corners), antialias)

@@ -64,7 +64,7 @@ def hardshrink(input, lambd=0.5):
 
 @elementwise(dtype=to_float, vjp="derived")
 def softshrink(input, lambd=0.5):
-    """Return input - lambd where input > lambd, input + lambd where input < -lambd, otherwise 0; nan stays nan.
+    """Return input - lambd where input > lambd, input + lambd where input < -lambd, otherwise 0; nan produces nan.
 
     Gradient: for input, g where |input| > lambd, and 0 elsewhere; for lambd, -g where input > lambd, g where
     input < -lambd, and 0 elsewhere.

@@ -28,11 +28,12 @@ def max_unpool2d(
     input: Tensor, indices: Tensor, kernel_size: IntOrInts, stride: IntOrInts | None = None, padding: IntOrInts = 0,
     output_size: Any = None,
 ) -> Tensor:  # fmt: skip
-    """Return zeros with the elements of input at the indices that `max_pool2d` returned.
+    """Return images of zeros with the elements of input at the indices that `max_pool2d` returned.
 
     If an index occurs more than once, the last element is stored.
-    output_size: the size of the images; by default, it is (n - 1) * stride - 2 * padding + kernel_size. It may differ
-    from this by less than a stride, and may also contain the leading dims.
+    indices: the row-major position of each element in its plane, an integer tensor in the shape of input.
+    output_size: the size of the images, or their whole shape; the default is (n - 1) * stride - 2 * padding +
+    kernel_size along a dim of n elements. Each size may differ from the default by less than the stride.
     Gradient: g at the indices, and 0 for an element that was overwritten.
     """
     return unpooled("max_unpool2d", 2, input, indices, kernel_size, stride, padding, output_size)

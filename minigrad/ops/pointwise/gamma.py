@@ -113,8 +113,8 @@ def zeta_below(input, other):
 def zeta(input, other):
     """Return the Hurwitz zeta function: the sum of (k + other)**-input over all k >= 0.
 
-    The result is inf where input is 1, and nan where input is less than 1.  It is inf where `other` is 0 or a negative
-    integer.  For any other negative value of `other`, it is nan unless input is an integer.
+    The result is inf where input is 1, and nan where input is less than 1.  The result is also inf where `other` is 0
+    or a negative integer.  For any other negative value of `other`, the result is nan unless input is an integer.
     Gradient: -g*input*zeta(input + 1, other) for other; the function is not differentiable with respect to input.
     """
     pole = input == 1 or (other <= 0 and other == math.floor(other))

@@ -80,9 +80,12 @@ def diff_along(x: Tensor, dim: int) -> Tensor:
 def gradient(input: Tensor, *, spacing: Any = 1, dim: ViewDims = None, edge_order: Int = 1) -> Any:
     """Return the derivatives of a sampled function along each dim, as a tuple with one tensor per dim.
 
-    They are central differences.  At both ends they are one-sided differences of the order `edge_order`, 1 or 2.
-    spacing: the distance of neighbouring samples, one number for all dims or for each dim, or a vector of the sample
-    points for each dim.
+    The derivatives are central differences, and one-sided differences at both ends of a dim.
+    spacing: the distance of neighbouring samples, as one number for all dims or one per dim, or a list with a vector of
+    the sample points for each dim.
+    edge_order: the order of accuracy of the one-sided differences, 1 or 2.
+    Raises ArgumentError for another edge_order or a wrong number of spacings, ShapeError if a dim has fewer than
+    edge_order + 1 elements.
     """
     dims = normalize_dims(dim, input.ndim, "gradient", input)
     dims = tuple([d % input.ndim for d in dim]) if isinstance(dim, (tuple, list)) else dims

@@ -37,9 +37,12 @@ def quantile(
 ) -> Tensor:
     """Return the quantile q of the elements along `dim`, or of all elements; a row with nan produces nan.
 
-    q: a number from 0 to 1, or a vector of such numbers, which is then the first dim of the result.
-    interpolation: the value of a quantile between two elements. "linear" interpolates, "midpoint" takes their mean, and
-    "lower", "higher" and "nearest" take one of them.
+    q: a number from 0 to 1, or a vector of such numbers; the first dim of the result then has one entry per number.
+    interpolation: the value of a quantile between two elements. "linear" interpolates between the elements, "midpoint"
+    is their mean, and "lower", "higher" and "nearest" select one of the two elements.
+    Gradient: g, multiplied by the weight of each of the two elements in the interpolation.
+    Raises DTypeError unless input and q have the same dtype, float32 or float64, ShapeError for an empty input or a q
+    with several dims, ArgumentError for q outside [0, 1] or an unknown interpolation.
     """
     return at_shares("quantile", input, q, dim, keepdim, interpolation, False)
 

@@ -54,9 +54,11 @@ def cov(
 ) -> Tensor:
     """Return the covariance matrix of the rows of the input, whose columns are observations.
 
-    For a single row, the result is its variance, of shape ().
-    fweights: the number of times that each observation counts, an integer for each column.
-    aweights: the weight of each observation, a float for each column.
+    For a single row or a vector, the result is the variance, of shape ().
+    correction: the number that is subtracted from the number of observations to obtain the divisor.
+    fweights: the number of times that each observation counts, a vector with one integer per column.
+    aweights: the weight of each observation, a vector with one float per column.
+    Raises ShapeError for an input with more than 2 dims, or for weights of another shape or dtype.
     """
     if input.ndim > 2:
         raise ShapeError(

@@ -65,9 +65,10 @@ def _without_empty(tensors: Any, dim: int, out: Tensor | None) -> Tensor | None:
     otherwise=lambda *call: _without_empty(*call),
 )
 def cat(backend, out, tensors: Sequence[Tensor], dim: Dim = 0):
-    """Join tensors along an existing dim, in the promoted dtype.  Gradient: each tensor gets its part of g.
+    """Join tensors along an existing dim, in the promoted dtype.
 
     As in PyTorch, an empty vector among tensors of more dims is skipped, so that a loop may begin with `mg.tensor([])`.
+    Gradient: each tensor gets its part of g.
     Raises ArgumentError for an empty sequence, ShapeError if shapes differ in another dim than `dim`.
     """
     return backend.prepare(Join(dim), out, *tensors)

@@ -30,8 +30,10 @@ def unbind(input: Tensor, dim: Along = 0) -> tuple[Tensor, ...]:
 def tensor_split(input: Tensor, sections: Sections, dim: Dim = 0) -> tuple[Tensor, ...]:
     """Return views of parts along `dim`.
 
-    sections: the number of parts, which have equal lengths except that the first ones may be longer by 1. Or a sequence
-    of indices, at each of which a part ends; negative indices count from the end. Both may also be a tensor.
+    sections: an int is the number of parts; the first parts are longer by 1 if the length of the dim is not a multiple
+    of this number. A sequence contains the indices at which the parts end; negative indices count from the end. A
+    tensor is converted to an int or a list.
+    Gradient: each part of g at the position of the part.
     """
     expect_dims("tensor_split", input, 1)
     wanted: Any = sections.tolist() if isinstance(sections, Tensor) else sections

@@ -20,19 +20,19 @@ EPOCH = (
 
 
 class LRScheduler:
-    """Base class of the schedules; a subclass overrides `get_lr`.
+    """Define the base class of the learning rate schedules; a subclass overrides `get_lr`.
 
     Parameters
     ----------
     optimizer : Optimizer
         The constructor and each `step` overwrite the learning rates in its parameter groups.
     last_epoch : int, default -1
-        Epoch from which to continue; -1 starts with the present rates of the groups.
+        Epoch from which to continue; -1 starts at epoch 0 with the current learning rates of the groups.
 
     Attributes
     ----------
     base_lrs : list of float
-        Initial rate of each group.
+        Initial learning rate of each group.
     last_epoch : int
         Number of steps so far.
 
@@ -150,14 +150,14 @@ class LRScheduler:
 
 
 class WithFunctions(LRScheduler):
-    """Base class of the schedules that call one function per group.
+    """Define the base class of the schedules that call one function per parameter group.
 
     Parameters
     ----------
     optimizer, last_epoch
         The same as for `LRScheduler`.
     lr_lambda : callable or list of callable
-        Function from an epoch to a factor; a list contains one function per group.
+        Function that maps an epoch to a factor; a list contains one function per group.
     """
 
     unsaved = ("optimizer", "lr_lambdas")

@@ -46,7 +46,7 @@ class Composite(LRScheduler):
 
 
 class SequentialLR(Composite):
-    """Run schedules one after another; each begins at its milestone.
+    """Run schedules one after another; the first begins at epoch 0, and each other schedule begins at its milestone.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class SequentialLR(Composite):
     schedulers : list of LRScheduler
         Schedules of `optimizer`.
     milestones : list of int
-        The epochs at which the second and all later schedules begin.
+        Epochs at which the second and all later schedules begin, in ascending order.
     last_epoch : int, default -1
         See `LRScheduler`.
     """
@@ -102,7 +102,7 @@ def undo(schedulers: Sequence[Any]) -> None:
 
 
 class ChainedScheduler(Composite):
-    """Run several schedules at each step, so that their factors multiply.
+    """Run several schedules at each step, so that the product of their factors multiplies the learning rate.
 
     Parameters
     ----------

@@ -10,7 +10,7 @@ from minigrad.optim.optimizer import Optimizer
 
 
 class CosineAnnealingLR(LRScheduler):
-    """Change the rate along a cosine from the initial rate to `eta_min`, and back, with the half period `T_max`.
+    """Change the learning rate along a cosine with half period `T_max`, from the initial rate to `eta_min` and back.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class CosineAnnealingLR(LRScheduler):
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
-    """Lower the rate to `eta_min` along a cosine, and restart from the initial rate.
+    """Lower the learning rate to `eta_min` along half a period of a cosine, and restart from the initial rate.
 
     Parameters
     ----------

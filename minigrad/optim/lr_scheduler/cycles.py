@@ -47,7 +47,7 @@ class WithMomentum(LRScheduler):
 
 
 class CyclicLR(WithMomentum):
-    """Raise the rate linearly from `base_lr` to `max_lr` and lower it again, in cycles.
+    """Raise the learning rate linearly from `base_lr` to `max_lr` and lower it again, in cycles.
 
     Parameters
     ----------
@@ -55,14 +55,17 @@ class CyclicLR(WithMomentum):
         Optimizer whose learning rates each `step()` of this scheduler overwrites.
     base_lr, max_lr : float or list of float
         Smallest and largest rate; a list contains one rate per group.
-    step_size_up, step_size_down : int, default 2000 and the same
-        Number of epochs in which the rate rises, and in which it falls. By default, both numbers are equal.
+    step_size_up : int, default 2000
+        Number of epochs in which the rate rises.
+    step_size_down : int, optional
+        Number of epochs in which the rate falls; by default `step_size_up`.
     mode : {"triangular", "triangular2", "exp_range"}
-        Height of the cycles: constant; half the height of the previous cycle; or multiplied by gamma**epoch.
+        Factor of the difference max_lr - base_lr: 1 for "triangular"; 1 in the first cycle and half the previous factor
+        in each later cycle for "triangular2"; gamma**epoch for "exp_range".
     gamma : float, default 1.0
         Base of the power for "exp_range".
     scale_fn : callable, optional
-        Function from the index of a cycle or an epoch to the height; it replaces `mode`.
+        Function that maps the index of a cycle or an epoch to the factor; it replaces `mode`.
     scale_mode : {"cycle", "iterations"}
         Whether `scale_fn` receives the index of the cycle or of the epoch.
     cycle_momentum : bool, default True
@@ -142,7 +145,7 @@ class CyclicLR(WithMomentum):
 
 
 class OneCycleLR(WithMomentum):
-    """Raise the rate from max_lr / div_factor to `max_lr`, then lower it far below the initial rate.
+    """Raise the learning rate from max_lr / div_factor to `max_lr`, then lower it far below the initial rate.
 
     Parameters
     ----------

@@ -12,14 +12,14 @@ from minigrad.optim.optimizer import Optimizer
 
 
 class LambdaLR(WithFunctions):
-    """Multiply the initial rate by a function of the epoch.
+    """Multiply the initial learning rate by a function of the epoch.
 
     Parameters
     ----------
     optimizer : Optimizer
         Optimizer whose learning rates each `step()` of this scheduler overwrites.
     lr_lambda : callable or list of callable
-        Function from an epoch to a factor; a list contains one function per group.
+        Function that maps an epoch to a factor; a list contains one function per group.
     last_epoch : int, default -1
         See `LRScheduler`.
 
@@ -57,7 +57,7 @@ class MultiplicativeLR(WithFunctions):
 
 
 class StepLR(LRScheduler):
-    """Multiply the rate by gamma every `step_size` epochs.
+    """Multiply the learning rate by gamma every `step_size` epochs.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ class StepLR(LRScheduler):
 
 
 class MultiStepLR(LRScheduler):
-    """Multiply the rate by gamma at the given epochs.
+    """Multiply the learning rate by gamma at the epochs in `milestones`.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ class MultiStepLR(LRScheduler):
 
 
 class ConstantLR(LRScheduler):
-    """Multiply the initial rate by a factor for some epochs; then use the initial rate.
+    """Multiply the initial learning rate by a factor for `total_iters` epochs; then use the initial rate.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ class ConstantLR(LRScheduler):
 
 
 class LinearLR(LRScheduler):
-    """Multiply the initial rate by a factor that changes linearly over some epochs.
+    """Multiply the initial learning rate by a factor that changes linearly over `total_iters` epochs.
 
     Parameters
     ----------
@@ -202,7 +202,7 @@ class LinearLR(LRScheduler):
 
 
 class ExponentialLR(LRScheduler):
-    """Multiply the rate by gamma after each epoch.
+    """Multiply the learning rate by gamma after each epoch.
 
     Parameters
     ----------
@@ -228,7 +228,7 @@ class ExponentialLR(LRScheduler):
 
 
 class PolynomialLR(LRScheduler):
-    """Multiply the initial rate by (1 - epoch / total_iters)**power, which is 0 after `total_iters` epochs.
+    """Multiply the initial learning rate by (1 - epoch / total_iters)**power; it is 0 from `total_iters` epochs on.
 
     Parameters
     ----------

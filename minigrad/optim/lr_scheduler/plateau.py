@@ -11,18 +11,18 @@ from minigrad.optim.optimizer import Optimizer
 
 
 class ReduceLROnPlateau(LRScheduler):
-    """Multiply the rate by a factor when a metric has not improved for some epochs.
+    """Multiply the learning rate by a factor when a metric has not improved for more than `patience` epochs.
 
     Parameters
     ----------
     optimizer : Optimizer
         Optimizer whose learning rates each `step()` of this scheduler overwrites.
     mode : {"min", "max"}
-        Whether a lower or a higher value is better.
+        Whether a lower ("min", the default) or a higher ("max") metric is better.
     factor : float, default 0.1
         Factor of each change, below 1.
     patience : int, default 10
-        Number of epochs without an improvement that do not change the rate.
+        Number of epochs without an improvement after which the rate does not change yet; one more epoch changes it.
     threshold : float, default 1e-4
         Smallest change that counts as an improvement.
     threshold_mode : {"rel", "abs"}
@@ -75,7 +75,7 @@ class ReduceLROnPlateau(LRScheduler):
         self.best, self.cooldown_counter, self.num_bad_epochs = self.mode_worse, 0, 0
 
     def step(self, metrics: Any, epoch: int | None = None) -> None:
-        """Record the metric of an epoch, and lower the rates if it has not improved for some epochs.
+        """Record the metric of an epoch, and lower the rates if it has not improved for more than `patience` epochs.
 
         Parameters
         ----------
