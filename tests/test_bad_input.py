@@ -68,13 +68,13 @@ CREATION: list[Row] = [
     ("None-inside", lambda o: mg.tensor([1.0, None]), DTypeError, "tensor: NoneType None"),
     ("complex", lambda o: mg.tensor(1j), DTypeError, "tensor: complex 1j"),
     ("set", lambda o: mg.tensor({1, 2}), DTypeError, "tensor: set {1, 2}"),
-    ("complex-array", lambda o: mg.tensor(np.array([1j])), DTypeError, "'complex128' minigrad has bool, uint8 float64"),
-    ("object-array", lambda o: mg.tensor(np.array([None])), DTypeError, "'object' minigrad has bool"),
+    ("complex-array", lambda o: mg.tensor(np.array([1j])), DTypeError, "'complex128' expected one of the dtypes bool, uint8 float64"),
+    ("object-array", lambda o: mg.tensor(np.array([None])), DTypeError, "'object' expected one of the dtypes bool"),
     ("too-large-int", lambda o: mg.tensor([2**70]), DTypeError, f"tensor: int {2**70} does not fit int64"),
     ("huge-int", lambda o: mg.tensor([10**5000]), DTypeError, "tensor: int of 16610 bits does not fit int64"),
     ("huge-float", lambda o: mg.tensor([10**5000, 1.0]), DTypeError, "tensor: int of 16610 bits does not fit float32"),
-    ("dtype", lambda o: mg.tensor([1.0], dtype="float33"), DTypeError, "'float33' minigrad has bool bfloat16 float64"),
-    ("dtype-number", lambda o: mg.zeros(2, dtype=3), DTypeError, "3 as a dtype minigrad has"),
+    ("dtype", lambda o: mg.tensor([1.0], dtype="float33"), DTypeError, "'float33' expected one of the dtypes bool bfloat16 float64"),
+    ("dtype-number", lambda o: mg.zeros(2, dtype=3), DTypeError, "expected one of the dtypes got 3"),
     ("device", lambda o: mg.tensor([1.0], device="gpu 7"), DeviceError, "'gpu 7' 'cpu', 'cuda' or 'cuda:1'"),
     ("device-missing", lambda o: mg.zeros(2, device="tpu"), DeviceError, "one of the devices cpu, reference got tpu"),
     ("cuda", lambda o: mg.zeros(2, device="cuda"), DeviceError, "device='cuda' not MINIGRAD_CUDA=simulator"),
@@ -136,10 +136,10 @@ RANDOM: list[Row] = [
 ]  # fmt: skip
 
 VIEWS: list[Row] = [
-    ("view-strided", lambda o: o.x.T.view(6), ShapeError, "view: float32(3, 2) strides (1, 3) (6,) reshape() copies"),
+    ("view-strided", lambda o: o.x.T.view(6), ShapeError, "view: float32(3, 2) strides (1, 3) (6,) use reshape() copies"),
     ("view-count", lambda o: o.x.view(5), ShapeError, f"view: {F} 6 elements (5,)"),
     ("view-holes", lambda o: o.x.view(-1, -1), ShapeError, "view: at most one size can be -1, got 2 in (-1, -1)"),
-    ("view-dtype", lambda o: o.x.view(mg.int32), ArgumentError, "view: dtype .to(dtype) converts"),
+    ("view-dtype", lambda o: o.x.view(mg.int32), ArgumentError, "view: dtype .to(dtype) to convert"),
     ("view-float", lambda o: o.x.view(2.0, 3), ArgumentError, "view: a size must be an int 2.0"),
     ("view-list", lambda o: mg.view([1, 2], 2), DTypeError, f"view: list [1, 2] {LISTED}"),
     ("reshape-count", lambda o: o.x.reshape(4, 2), ShapeError, f"reshape: {F} 6 elements (4, 2)"),
@@ -168,8 +168,8 @@ VIEWS: list[Row] = [
     ("diagonal-same", lambda o: o.x.diagonal(0, 1, 1), ShapeError, f"diagonal: different dims {F}, got 1 and 1"),
     ("diagonal-vector", lambda o: o.b.diagonal(), IndexOutOfRange, "diagonal: dim 1 bool(3,) valid are -1 to 0"),
     ("diagonal-text", lambda o: o.x.diagonal("a"), ArgumentError, "diagonal: offset must be an int 'a'"),
-    ("unfold-size", lambda o: o.x.unfold(1, 4, 1), ShapeError, f"unfold: windows of 4 dim 1 {F} size <= 3"),
-    ("unfold-step", lambda o: o.x.unfold(1, 2, 0), ShapeError, f"unfold: every 0 {F} step >= 1"),
+    ("unfold-size", lambda o: o.x.unfold(1, 4, 1), ShapeError, f"unfold: size must be from 0 to 3 dim 1 {F} size=4"),
+    ("unfold-step", lambda o: o.x.unfold(1, 2, 0), ShapeError, f"unfold: step at least 1 {F} step=0"),
     ("select-list", lambda o: o.x.select([0], 1), ArgumentError, "select: dim is list [0] number"),
     ("transpose-list", lambda o: o.x.transpose(0, [1]), ArgumentError, "transpose: dim1 is list [1] number"),
     ("expand-list", lambda o: o.x.expand(2, [1], 3), ArgumentError, "expand: shape is tuple (2, [1], 3) number"),
@@ -408,7 +408,7 @@ WRITING: list[Row] = [
     ("requires_grad_-int", lambda o: o.i.requires_grad_(), DTypeError, "requires_grad_: int64(2,) a floating dtype"),
     ("requires_grad_-off", lambda o: o.product.requires_grad_(False), GradientError,
      f"requires_grad_: {F} result of mul detach()"),
-    ("detach_-view", lambda o: o.product[0].detach_(), GradientError, "detach_: float32(3,) is a view use detach()"),
+    ("detach_-view", lambda o: o.product[0].detach_(), GradientError, "detach_: a view float32(3,) x.detach()"),
     ("data-shape", lambda o: setattr(o.x, "data", o.four), ShapeError, f"data: (4,) {F} must agree"),
 ]  # fmt: skip
 
@@ -444,11 +444,11 @@ CONVERSION: list[Row] = [
     ("to-number", lambda o: o.x.to(3), DTypeError, "to: int 3 mg.float64 'cpu'"),
     ("to-device", lambda o: o.x.to("tpu"), DeviceError, "one of the devices cpu, reference got tpu"),
     ("to-two", lambda o: o.x.to("float64", "int32"), ArgumentError, f"to: {F} one dtype ('float64', 'int32')"),
-    ("cast", lambda o: mg.cast(o.x, dtype="q"), DTypeError, "'q' minigrad has"),
+    ("cast", lambda o: mg.cast(o.x, dtype="q"), DTypeError, "expected one of the dtypes 'q'"),
     ("cast-list", lambda o: mg.cast([1.0], dtype="int32"), DTypeError, f"cast: list [1.0] {LISTED}"),
     ("clone-list", lambda o: mg.clone([1.0]), DTypeError, f"clone: list [1.0] {LISTED}"),
     ("contiguous-list", lambda o: mg.contiguous([1.0]), DTypeError, f"contiguous: list [1.0] {LISTED}"),
-    ("promote", lambda o: mg.promote("float32", "q"), DTypeError, "'q' minigrad has"),
+    ("promote", lambda o: mg.promote("float32", "q"), DTypeError, "expected one of the dtypes 'q'"),
     ("threads", lambda o: mg.set_num_threads(0), ArgumentError, "set_num_threads: expected an int from 1 to got 0"),
     ("default-float", lambda o: mg.set_default_float("int32"), DTypeError, "float16, bfloat16, float32, float64 int32"),
     ("statistics", lambda o: mg.memory_stats("tpu"), DeviceError, "'tpu' set_allocator"),
@@ -462,7 +462,7 @@ GRADIENTS: list[Row] = [
     ("stale", lambda o: o.square.backward(), StorageError, "backward: mul(1,) float32(1,) version 0 version 1 clone()"),
     ("cotangent-shape", lambda o: o.product.backward(o.four), ShapeError, f"backward: {G} {F}"),
     ("cotangent-dtype", lambda o: o.product.backward(o.whole), DTypeError, f"backward: int64(2, 3) {F} floating"),
-    ("cotangent-device", lambda o: o.product.backward(o.far), DeviceError, f"backward: {F} is on reference .to('cpu')"),
+    ("cotangent-device", lambda o: o.product.backward(o.far), DeviceError, f"backward: {F} on reference .to('cpu')"),
     ("cotangent-number", lambda o: o.product.backward(1.0), DTypeError, f"backward: the gradient float 1.0 {LISTED}"),
     ("store-no-leaf", lambda o: o.store[o.product], GradientError, f"grads[...]: {F} result of mul use mg.grad(y, x)"),
     ("store-constant", lambda o: o.store[o.x], GradientError, f"grads[...]: {F} mg.Var"),
@@ -473,7 +473,7 @@ GRADIENTS: list[Row] = [
     ("grad-number", lambda o: mg.grad(3.0, o.v), DTypeError, f"grad: float 3.0 {LISTED}"),
     ("grad-None", lambda o: mg.grad(o.product, None), DTypeError, f"grad: None {LISTED}"),
     ("grad-cotangents", lambda o: mg.grad([o.product], [o.v], [o.x, o.x]), GradientError,
-     "grad: 1 outputs 2 grad_outputs one for each"),
+     "grad: grad_outputs 1 entries one per output got 2"),
 ]  # fmt: skip
 
 FAMILIES = {
@@ -591,7 +591,7 @@ def test_the_length_of_a_scalar_is_a_type_error() -> None:
 def test_a_walk_over_a_scalar_is_a_type_error_as_python_says_of_a_number() -> None:
     x = mg.tensor(1.0)
     for walk in (iter, list, lambda x: [*x], lambda x: zip(x, x), lambda x: dict.fromkeys(x), lambda x: max(x)):
-        with pytest.raises(TypeError, match=r"iter: float32\(\) has no dim to iterate over; use item\(\)"):
+        with pytest.raises(TypeError, match=r"iter: expected a tensor with at least 1 dim, got float32\(\); read the value with .item\(\)"):
             walk(x)
     assert not np.iterable(x) and np.iterable(x.reshape(1))
 

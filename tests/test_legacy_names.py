@@ -22,7 +22,7 @@ def test_old_constructors_take_lengths_or_data() -> None:
     x = mg.ones(2)
     assert mg.Tensor(x).tolist() == [1.0, 1.0] and mg.Tensor(x).data_ptr() != x.data_ptr()
     assert x.new(3, 2).shape == (3, 2) and x.double().new([1, 2]).dtype is mg.float64
-    with pytest.raises(ArgumentError, match="expected lengths or one list of values"):
+    with pytest.raises(ArgumentError, match="expected ints as the lengths of the dims, or one list of values"):
         mg.FloatTensor([1.0], [2.0])
 
 

@@ -85,7 +85,7 @@ def test_reading_an_element_checks_count_and_range(device: str) -> None:
         t[0, 0, 0, 0]
     with pytest.raises(IndexOutOfRange, match=r"index 3 is out of range for dim 1 of size 3"):
         t[:, 3, :]
-    with pytest.raises(ShapeError, match=r"item: expected one element, got float\d\d\(3, 4\)"):
+    with pytest.raises(ShapeError, match=r"item: expected a tensor of one element, got float\d\d\(3, 4\)"):
         t[0].item()
 
 

@@ -133,7 +133,10 @@ def call_late_hooks(x: Tensor) -> None:
     for hook in tuple(late_hooks.get(x.id, {}).values()):
         if hook(x) is not None:
             name = "register_post_accumulate_grad_hook"
-            raise GradientError(f"{who(name, hook, f'the Var {describe(x)}')} returned a value; expected None")
+            raise GradientError(
+                f"{who(name, hook, f'the Var {describe(x)}')} must return None, got another value; change x.grad "
+                "inside the hook instead"
+            )
 
 
 class Early:

@@ -36,8 +36,8 @@ class ReplacingTransform(Transform):
         """Replace x by y. Raise GradientError if the transform of y is inside the transform of x."""
         if isinstance(y, Tracer) and y.transform.depth > self.depth:
             raise GradientError(
-                f"{name}: {describe(x)} belongs to a transform around the one that the value written into it belongs "
-                f"to; return the value instead",
+                f"{name}: {describe(x)} belongs to an outer transform, and the value that was written into it belongs "
+                "to an inner transform; return the value from the inner function instead",
                 op=name,
             )
         self.replace(x, y)

@@ -50,7 +50,8 @@ def watched_joint(
     if not isinstance(partials, (tuple, list)) or len(partials) != expected:
         got = f"{len(partials)} gradients" if isinstance(partials, (tuple, list)) else describe(partials)
         raise GradientError(
-            f"{who(node.op, rule, None)} returned {got}; expected a tuple of {expected}, one for each operand",
+            f"{who(node.op, rule, None)} must return a tuple of {expected} gradients, one for each operand, got "
+            f"{got}; return None where no gradient is required",
             op=node.op.label,
         )
     asked = facts.get("asked", (True,) * expected)
@@ -96,8 +97,8 @@ def check_unwritten(
     for name, x, then, now in zip(names, values, before, versions(values), strict=True):
         if now != then:
             raise GradientError(
-                f"{whose} wrote into its argument {name!r}, {describe(x)}, which others share; compute a new tensor "
-                f"instead",
+                f"{whose} must not write into its argument {name!r}, {describe(x)}, because other tensors share its "
+                "memory; compute a new tensor instead",
                 op=op.label,
             )
 

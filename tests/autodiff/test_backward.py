@@ -164,7 +164,7 @@ def test_create_graph_gives_the_third_derivative() -> None:
     third = mg.grad(second, x)
     assert (first.item(), second.item(), third.item()) == (32.0, 48.0, 48.0)
     assert x.grad is None
-    with pytest.raises(GradientError, match=r"or from a gradient that was taken without create_graph=True; call"):
+    with pytest.raises(GradientError, match=r"or is a gradient computed without create_graph=True; call"):
         mg.grad(third, x)
 
 

@@ -292,7 +292,7 @@ def test_a_loop_says_so_once(monkeypatch: pytest.MonkeyPatch) -> None:
     op = declared().op
     assert batch_kind(op) == "loop"
     with pytest.warns(
-        UserWarning, match="filled: no batching rule is declared, so vmap calls it once per element of the batch"
+        UserWarning, match="filled: vmap has no batching rule for this op, so it calls the op once per sample of the batch"
     ):
         y = batched(op, {"shape": (2,)}, [numbers(2, 3), numbers(4)], [True, False])
     assert y.tolist() == [[0, 0], [3, 3]]

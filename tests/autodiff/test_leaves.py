@@ -84,7 +84,7 @@ def test_what_has_a_history_only_detaches() -> None:
     assert y.requires_grad_() is y and not y.is_variable
     with pytest.raises(GradientError, match=r"requires_grad_: .* is the result of mul, .*use detach\(\)"):
         y.requires_grad = False
-    with pytest.raises(GradientError, match=r"detach_: .* is a view of a tracked tensor; use detach\(\)"):
+    with pytest.raises(GradientError, match=r"detach_: a view of a tracked tensor cannot be detached in place"):
         y[:1].detach_()
     with pytest.raises(GradientError, match=r"detach_: .* is a view"):
         x[:1].detach_()
@@ -95,7 +95,7 @@ def test_what_has_a_history_only_detaches() -> None:
 
 
 def test_integers_and_numbers_of_the_program_cannot() -> None:
-    with pytest.raises(DTypeError, match=r"requires_grad_: int64\(1,\) cannot have a gradient"):
+    with pytest.raises(DTypeError, match=r"requires_grad_: expected a tensor with a floating dtype, got int64\(1,\)"):
         mg.tensor([1]).requires_grad_()
     from minigrad.runtime.dispatch import number
 

@@ -104,7 +104,7 @@ def test_the_gradient_of_one_result_can_be_asked_for() -> None:
 
 def test_a_result_that_the_output_does_not_use_is_named_as_unused() -> None:
     r = sincos(leaf())
-    with pytest.raises(GradientError, match="do not depend on the input"):
+    with pytest.raises(GradientError, match="do not depend on"):
         mg.grad(r.sine.sum(), sincos(leaf()).cosine)
     assert mg.grad(r.sine.sum(), [r.cosine], allow_unused=True) == (None,)
 

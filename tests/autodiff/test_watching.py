@@ -95,10 +95,10 @@ def joint_op(joint: Callable[..., Any]) -> Callable[..., Any]:
 
 
 JOINT: dict[str, tuple[Callable[..., Any], str]] = {
-    "one": (lambda g, a, b: (g * b,), "returned 1 gradients; expected a tuple of 2"),
-    "three": (lambda g, a, b: (g * b, g * a, g), "returned 3 gradients; expected a tuple of 2"),
-    "tensor": (lambda g, a, b: g * b, r"returned float32\(2,\); expected a tuple of 2"),
-    "none": (lambda g, a, b: None, "returned NoneType None; expected a tuple of 2"),
+    "one": (lambda g, a, b: (g * b,), "must return a tuple of 2 gradients, one for each operand, got 1 gradients"),
+    "three": (lambda g, a, b: (g * b, g * a, g), "must return a tuple of 2 gradients, one for each operand, got 3 gradients"),
+    "tensor": (lambda g, a, b: g * b, r"must return a tuple of 2 gradients, one for each operand, got float32\(2,\)"),
+    "none": (lambda g, a, b: None, "must return a tuple of 2 gradients, one for each operand, got NoneType None"),
     "number": (lambda g, a, b: (g * b, 1.0), r"returned float 1.0; expected a tensor float32\(2,\)"),
 }
 

@@ -147,9 +147,9 @@ def test_what_does_not_fit_or_belongs_further_in_is_refused() -> None:
 
         return grad(inner)(x) + y
 
-    with pytest.raises(GradientError, match="belongs to a transform around the one that the value written"):
+    with pytest.raises(GradientError, match="belongs to an outer transform, and the value that was written"):
         vmap(further_in)(MANY)
-    with pytest.raises(ShapeError, match="shapes, dtypes and devices must agree"):
+    with pytest.raises(ShapeError, match="must have the shape, dtype and device"):
         vmap(lambda x: (x * 1.0).sum().add_(x))(MANY)
     with pytest.raises(ShapeError, match="does not broadcast"):
         vmap(lambda x: (x * 1.0).__setitem__([0, 1], x))(MANY)

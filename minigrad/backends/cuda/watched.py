@@ -106,7 +106,7 @@ class Cells:
         indices = index if isinstance(index, tuple) else (index,)
         sizes = self.shape or (self.size,)
         if len(indices) != len(sizes):
-            raise self.notice("bounds", f"has {len(sizes)} dims and is given {len(indices)} indices")
+            raise self.notice("bounds", f"has {len(sizes)} dims, but the index has {len(indices)} entries")
         position = 0
         for i, size in zip(indices, sizes, strict=True):
             if not 0 <= i < size:
