@@ -252,7 +252,7 @@ def test_values_of_a_stretched_base_are_drawn_for_each_position() -> None:
     y.sum().backward()
     assert base.loc.grad.tolist() == [[60.0], [60.0]]
     one = D.Independent(D.Normal(mg.zeros(1), 1.0), 1)
-    with pytest.raises(ArgumentError, match="expand a value"):
+    with pytest.raises(ArgumentError, match="change the shape of a value"):
         D.TransformedDistribution(one, D.AffineTransform(mg.zeros(3), 1.0))
 
 
@@ -302,7 +302,7 @@ def test_vectors_with_a_single_one_have_the_gradient_of_the_probabilities() -> N
 
 @pytest.mark.usefixtures("without_kernels")
 def test_maps_that_are_none_are_named() -> None:
-    with pytest.raises(ArgumentError, match="expected a Transform"):
+    with pytest.raises(ArgumentError, match="transforms must be a Transform"):
         D.TransformedDistribution(D.Normal(0.0, 1.0), [abs])
     with pytest.raises(ArgumentError, match="cache_size 0 or 1, got 2"):
         D.TanhTransform(cache_size=2)

@@ -243,7 +243,8 @@ def test_numpys_functions_never_lose_a_gradient_unnoticed() -> None:
             call(x)
         assert isinstance(call(x.detach()), np.ndarray), "without a gradient it is NumPy's result"
     with pytest.raises(
-        mg.ArgumentError, match=r"np\.add: out must be a tensor, got an array for the result of float32\(2,\).*a = a \+ x"
+        mg.ArgumentError,
+        match=r"np\.add: out must be a tensor, got an array for the result of float32\(2,\).*a = a \+ x",
     ):
         a += x
     with pytest.raises(mg.ArgumentError, match=r"np\.sum: .*got an unexpected keyword argument 'where'"):

@@ -253,7 +253,10 @@ def test_kernel_shows_resources_where_there_is_a_compiler(capsys):
 
 def test_kernel_shows_ptx_of_cuda_only(capsys):
     assert main(["kernel", "mul", "--show", "ptx"]) == 2
-    assert "--show ptx requires a CUDA device, but the selected device is the CPU; add --device cuda" in capsys.readouterr().err
+    assert (
+        "--show ptx requires a CUDA device, but the selected device is the CPU; add --device cuda"
+        in capsys.readouterr().err
+    )
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full")

@@ -45,7 +45,7 @@ def key_of(leaves: list[Any], tree: str, modes: tuple[Any, ...], symbolic: bool)
         elif isinstance(x, (np.ndarray, np.generic)):
             raise ArgumentError(
                 f"jit: expected tensors, numbers and objects as arguments, got {describe(x)}, whose values a program "
-                f"would not read again; pass mg.from_numpy(array)"
+                "would not read again; pass mg.from_numpy(array)"
             )
         else:
             parts.append((type(x), id(x)))

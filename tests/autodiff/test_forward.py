@@ -219,7 +219,9 @@ def test_what_is_no_float_has_no_tangent() -> None:
     assert values.tolist() == [0.25, 2.0, 0.5] and places is None
     assert push(mg.gt, (x, t), (t, x)) is None
     assert push(casting.cast, (x,), (t,), dtype=mg.int64) is None
-    with pytest.raises(mg.GradientError, match=r"mul: the operand int64\(3,\) cannot have a tangent"):
+    with pytest.raises(
+        mg.GradientError, match=r"mul: only operands with a floating dtype can have a tangent, got .* for int64\(3,\)"
+    ):
         push(mg.mul, (x, mg.tensor([1, 2, 3], device="reference")), (None, t))
 
 
@@ -428,9 +430,12 @@ def test_a_declared_rule_may_not_write_into_what_it_is_given() -> None:
 @pytest.mark.parametrize(
     ("rule", "message"),
     [
-        (lambda dz: dz, r"'dz' in its jvp rule is none of a tangent \(dx\), an operand or a result \(y\)"),
-        (lambda x: x, "a jvp rule takes the tangent of an operand by its name"),
-        (lambda dx, *, size: dx, "'size' in its jvp rule is neither a parameter nor a static fact"),
+        (
+            lambda dz: dz,
+            r"the parameter 'dz' of the JVP rule is none of a tangent \(dx\), an operand or a result \(y\)",
+        ),
+        (lambda x: x, "a JVP rule must receive the tangent of at least one operand by name"),
+        (lambda dx, *, size: dx, "the JVP rule uses 'size', which is neither a parameter nor a static fact"),
     ],
 )
 def test_a_jvp_rule_that_names_what_is_not_there_is_refused(rule: Any, message: str) -> None:
@@ -439,7 +444,9 @@ def test_a_jvp_rule_that_names_what_is_not_there_is_refused(rule: Any, message: 
 
 
 def test_a_name_that_could_be_two_things_is_refused() -> None:
-    with pytest.raises(mg.DeclarationError, match=r"'dx' in its jvp rule could be two things; rename the operand"):
+    with pytest.raises(
+        mg.DeclarationError, match=r"the parameter 'dx' of the JVP rule could be two things; rename the operand"
+    ):
 
         @mg.elementwise(dtype=mg.rules.promote, vjp=(lambda g: g, lambda g: g), jvp=lambda dx: dx)
         def unclear(x, dx):
@@ -452,7 +459,8 @@ def test_an_op_of_several_results_with_zeros_for_what_nothing_used() -> None:
         a, b = push(twice_and_thrice(**more), (f64(1.0, 5.0),), (f64(1.0, -1.0),))
         assert (a.tolist(), b.tolist()) == ([2.0, -2.0], [3.0, -3.0])
     with pytest.raises(
-        mg.GradientError, match="two_and_three: the JVP rule must return a tuple of 2 tangents, one per result, got 3 tangents"
+        mg.GradientError,
+        match="two_and_three: the JVP rule must return a tuple of 2 tangents, one per result, got 3 tangents",
     ):
         push(twice_and_thrice(jvp=lambda dx: (dx, dx, dx)), (f64(1.0),), (f64(1.0),))
 

@@ -35,7 +35,9 @@ def test_none_is_kept_in_its_place_and_nothing_but_tensors_besides() -> None:
     x = leaf(2.0)
     y = function(forward, backward).apply(x, row(5.0))
     assert mg.grad(y, x).tolist() == [5.0]
-    with pytest.raises(GradientError, match=r"save_for_backward: expected tensors or None, got float 3\.0; store another"):
+    with pytest.raises(
+        GradientError, match=r"save_for_backward: expected tensors or None, got float 3\.0; store another"
+    ):
         function(lambda ctx, x: ctx.save_for_backward(x, 3.0), slope).apply(x)
 
 

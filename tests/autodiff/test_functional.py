@@ -38,7 +38,9 @@ def test_a_hessian_of_each_pair() -> None:
     ((a, b), (c, d)) = functional.hessian(energy, (x, y))
     assert a.tolist() == [[6.0, 0.0], [0.0, 10.0]] and b.tolist() == c.tolist() == [[2.0, 0.0], [0.0, 4.0]]
     assert d.tolist() == [[0.0, 0.0], [0.0, 0.0]]
-    with pytest.raises(GradientError, match=r"hessian: the function must return a tensor of one element, got float64\(2,\)"):
+    with pytest.raises(
+        GradientError, match=r"hessian: the function must return a tensor of one element, got float64\(2,\)"
+    ):
         functional.hessian(lambda x: x, x)
 
 

@@ -334,7 +334,11 @@ def test_hooks_of_a_node_do_not_run_where_a_walk_ends() -> None:
     ("give", "error", "message"),
     [
         (lambda parts, gs: (parts[0],), GradientError, r"must return None or a tuple of 2 gradients, got 1 gradients"),
-        (lambda parts, gs: (parts[0], gs[0]), GradientError, r"must return None for an input without a gradient, got float64\(2,\)"),
+        (
+            lambda parts, gs: (parts[0], gs[0]),
+            GradientError,
+            r"must return None for an input without a gradient, got float64\(2,\)",
+        ),
         (lambda parts, gs: (parts[0].sum(), None), ShapeError, r"returned float64\(\); expected"),
         (lambda parts, gs: parts[0].mul_(2.0), GradientError, r"must not write into the gradient float64\(2,\)"),
     ],

@@ -75,7 +75,11 @@ def test_h9_a_value_that_was_written_since_is_noticed_though_it_was_packed() -> 
 @pytest.mark.parametrize(
     ("unpack", "error", "message"),
     [
-        (lambda t: t[:1], ShapeError, r"must return float64\(2,\) on .*, the tensor that pack received from mul, got float64\(1,\)"),
+        (
+            lambda t: t[:1],
+            ShapeError,
+            r"must return float64\(2,\) on .*, the tensor that pack received from mul, got float64\(1,\)",
+        ),
         (lambda t: t.to(mg.float32), DTypeError, r"unpack must return .*, got float32\(2,\)"),
         (lambda t: 3.0, GradientError, r"unpack must return .*, got float 3\.0"),
     ],

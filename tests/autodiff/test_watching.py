@@ -96,7 +96,10 @@ def joint_op(joint: Callable[..., Any]) -> Callable[..., Any]:
 
 JOINT: dict[str, tuple[Callable[..., Any], str]] = {
     "one": (lambda g, a, b: (g * b,), "must return a tuple of 2 gradients, one for each operand, got 1 gradients"),
-    "three": (lambda g, a, b: (g * b, g * a, g), "must return a tuple of 2 gradients, one for each operand, got 3 gradients"),
+    "three": (
+        lambda g, a, b: (g * b, g * a, g),
+        "must return a tuple of 2 gradients, one for each operand, got 3 gradients",
+    ),
     "tensor": (lambda g, a, b: g * b, r"must return a tuple of 2 gradients, one for each operand, got float32\(2,\)"),
     "none": (lambda g, a, b: None, "must return a tuple of 2 gradients, one for each operand, got NoneType None"),
     "number": (lambda g, a, b: (g * b, 1.0), r"returned float 1.0; expected a tensor float32\(2,\)"),
@@ -144,7 +147,9 @@ def test_a_joint_rule_that_leaves_out_what_was_asked_for_is_named(create_graph: 
 
 
 def test_only_a_joint_rule_is_told_what_is_asked_for() -> None:
-    with pytest.raises(DeclarationError, match="'asked' in a rule of alone is neither a parameter nor a static fact"):
+    with pytest.raises(
+        DeclarationError, match="'asked' in a derivative rule of alone is neither a parameter nor a static fact"
+    ):
 
         @mg.elementwise(dtype=mg.rules.promote, vjp=(lambda g, *, asked: g,))
         def alone(x):

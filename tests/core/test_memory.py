@@ -325,7 +325,10 @@ class CountingAllocator(Allocator):
 def test_allocators_are_registered_by_kind():
     with pytest.raises(DeviceError) as caught:
         get_allocator("toy")
-    assert str(caught.value) == "get_allocator: no allocator is set for the device kind 'toy'; register an allocator with set_allocator('toy', allocator)"
+    assert (
+        str(caught.value)
+        == "get_allocator: no allocator is set for the device kind 'toy'; register an allocator with set_allocator('toy', allocator)"
+    )
     from minigrad.core import allocator as module
 
     mine = CountingAllocator()

@@ -54,7 +54,7 @@ def test_concatenated_datasets_have_their_samples_in_turn() -> None:
     assert len(both) == 6 and list(both) == [0, 1, 2, "a", "b", 10] and both[-1] == 10 and both[-6] == 0
     with pytest.raises(IndexOutOfRange, match="index must be from -6 to 5, got 6"):
         both[6]
-    with pytest.raises(ArgumentError, match="write ChainDataset"):
+    with pytest.raises(ArgumentError, match="use ChainDataset"):
         data.ConcatDataset([data.IterableDataset()])
     with pytest.raises(ArgumentError, match="got none"):
         data.ConcatDataset([])

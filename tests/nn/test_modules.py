@@ -552,7 +552,7 @@ def test_functional_call_ties_and_checks_names() -> None:
         mg.func.functional_call(net, {"w": mg.zeros(1)}, x())
     with pytest.raises(ArgumentError, match=r"'0.bias' has no value, and strict=True"):
         mg.func.functional_call(net, {"0.weight": net[0].weight}, x(), strict=True)
-    with pytest.raises(ArgumentError, match=r"are one tensor, but got different values"):
+    with pytest.raises(ArgumentError, match=r"are one tensor in the module, but got different values"):
         mg.func.functional_call(net, {"0.weight": net[0].weight, "1.weight": mg.zeros(2, 2, **HERE)}, x())
 
 
@@ -563,7 +563,7 @@ def test_many_models_run_as_one() -> None:
     run = mg.func.vmap(lambda p, b: mg.func.functional_call(models[0], (p, b), (x(),)))
     expected = np.stack([model(x()).detach().numpy() for model in models])
     np.testing.assert_allclose(run(params, buffers).detach().numpy(), expected)
-    with pytest.raises(ArgumentError, match="one class and one mode"):
+    with pytest.raises(ArgumentError, match="the same class and the same mode"):
         mg.func.stack_module_state([Net(), nn.Identity()])
 
 

@@ -206,7 +206,7 @@ def named_pair(x):
         (named_pair, None, r'outputs=\("low", "high"\)'),
         (a_pair, ("a", "b", "c"), "2 values returned for 3 outputs in the scalar function a_pair"),
         (one_value, ("a", "b"), "1 value returned for 2 outputs"),
-        (a_pair, ("x", "b"), "names its results"),
+        (a_pair, ("x", "b"), "must be a tuple of at least two different names"),
     ],
 )
 def test_a_declaration_names_as_many_results_as_its_body_returns(body: Any, outputs: Any, message: str) -> None:

@@ -79,7 +79,9 @@ def test_a_bad_declaration_fails_at_once_with_file_and_line() -> None:
             """A rule is missing."""
             return a + b
 
-    with pytest.raises(DeclarationError, match="'z' in a rule of wrong_name is neither"):
+    with pytest.raises(
+        DeclarationError, match="a derivative rule of wrong_name has the parameter 'z', which is neither"
+    ):
 
         @mg.elementwise(dtype=promote, vjp=(lambda g, z: g * z,))
         def wrong_name(x):
