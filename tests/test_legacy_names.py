@@ -99,7 +99,7 @@ def test_data_parallel_calls_the_module_on_one_device() -> None:
     net = mg.nn.DataParallel(mg.nn.Linear(2, 1))
     x = mg.ones(3, 2)
     assert net(x).tolist() == net.module(x).tolist()
-    with pytest.raises(DeviceError, match="expected one device, got 2"):
+    with pytest.raises(DeviceError, match="must contain one device, got 2"):
         mg.nn.DataParallel(net, device_ids=[0, 1])
 
 

@@ -244,9 +244,9 @@ def test_var_set_writes_and_is_noticed_by_an_older_graph() -> None:
     assert x.set([5.0, 6.0]) is x and x.tolist() == [5.0, 6.0]
     with pytest.raises(StorageError, match=r"mul\(2,\) saved its operand 'input'.*version 0.*version 1"):
         y.backward()
-    with pytest.raises(StorageError, match="derived from its own value"):
+    with pytest.raises(StorageError, match="must not share memory"):
         x.set(x.detach()[::-1])
-    with pytest.raises(mg.ShapeError, match=r"shape \(3,\) does not fit the Var float64\(2,\)"):
+    with pytest.raises(mg.ShapeError, match=r"must have the shape of the Var float64\(2,\), got shape \(3,\)"):
         x.set([1.0, 2.0, 3.0])
     assert x.tolist() == [5.0, 6.0]
 

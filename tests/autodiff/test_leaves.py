@@ -113,7 +113,9 @@ def test_data_is_the_values_without_history() -> None:
     assert y.tolist() == [5, 6]
     with pytest.raises(GradientError, match="was changed in place"):
         y.sum().backward()
-    with pytest.raises(ShapeError, match=r"data: a value of shape \(3,\) does not fit the Var float64\(2,\)"):
+    with pytest.raises(
+        ShapeError, match=r"data: the value must have the shape of the Var float64\(2,\), got shape \(3,\)"
+    ):
         x.data = row(1, 2, 3)
     x.data = x.data  # as `x.data -= step` does after the subtraction
     assert x.tolist() == [6, 8]

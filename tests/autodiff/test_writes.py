@@ -347,7 +347,7 @@ def test_nothing_is_lost_in_integers_or_in_lists() -> None:
         with pytest.raises(GradientError, match=r"would lose them; detach\(\) it first"):
             write()
     b.copy_(w.detach())
-    with pytest.raises(GradientError, match=r"would be lost in a list of values; join them with mg\.stack"):
+    with pytest.raises(GradientError, match=r"would be lost; join the values with mg\.stack"):
         zeros(2)[:] = [w[0], w[1]]
     assert b.tolist() == [1, 2]
     flags = mg.zeros(2, dtype="bool", device="reference")

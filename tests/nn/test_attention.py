@@ -186,7 +186,7 @@ def test_attention_as_a_function_is_that_of_the_module(separate: bool) -> None:
     assert function(*inputs, *arguments, need_weights=False, use_separate_proj_weight=separate, **weights)[1] is None
     with pytest.raises(mg.ArgumentError, match="num_heads must divide embed_dim"):
         function(*inputs, 4, 3, *arguments[2:])
-    with pytest.raises(mg.ArgumentError, match="static_k and static_v are not offered"):
+    with pytest.raises(mg.ArgumentError, match="static_k and static_v must be None"):
         function(*inputs, *arguments, static_k=inputs[1])
 
 

@@ -126,7 +126,7 @@ def test_a_plain_list_of_modules_warns() -> None:
     net.layers = []
     net.layers.append(nn.Linear(1, 1))
     with pytest.warns(
-        UserWarning, match=r"Module.layers is a list with 1 module: parameters\(\) does not contain them"
+        UserWarning, match=r"Module.layers is a list with 1 module, which parameters\(\) does not return"
     ):
         list(net.parameters())
     with warnings.catch_warnings():
@@ -221,16 +221,16 @@ def test_modes_and_gradients() -> None:
     net.zero_grad()
     assert all(p.grad is None for p in net.parameters())
     assert not any(p.requires_grad for p in net.requires_grad_(False).parameters())
-    with pytest.raises(DeclarationError, match="train: expected True or False"):
+    with pytest.raises(DeclarationError, match="train: mode must be True or False"):
         net.train("yes")  # type: ignore[arg-type]
 
 
 def test_a_subclass_without_forward_or_arguments_says_so() -> None:
-    with pytest.raises(NotImplementedError, match="Module: expected a method forward"):
+    with pytest.raises(NotImplementedError, match="Module: a module must define forward"):
         nn.Module()(1)
     with pytest.raises(TypeError, match="ReLU: too many positional"):
         nn.ReLU(1, 2)
-    with pytest.raises(DeclarationError, match="Softmax2d: expected no arguments, got 3"):
+    with pytest.raises(DeclarationError, match="Softmax2d: this class accepts no arguments, got 3"):
         nn.Softmax2d(3)
 
 

@@ -100,5 +100,5 @@ def test_sizes_that_differ_name_both_operands() -> None:
         mg.einsum("ij,jk->ik", a, b)
     with pytest.raises(ShapeError, match="dim -2 of the ellipsis of"):
         mg.einsum("...,...", a, b)
-    with pytest.raises(ArgumentError, match="expected an equation such as 'ij,jk->ik' first, got float32"):
+    with pytest.raises(ArgumentError, match="the first argument must be an equation such as 'ij,jk->ik', got float32"):
         mg.einsum(a, b)
