@@ -308,5 +308,5 @@ def test_maps_that_are_none_are_named() -> None:
         D.TanhTransform(cache_size=2)
     with pytest.raises(ArgumentError, match="rate to be positive"):
         D.Exponential(-1.0)
-    with pytest.raises(ArgumentError, match="need 1 dims"):
+    with pytest.raises(ArgumentError, match="require at least 1 dims"):
         D.TransformedDistribution(D.Normal(0.0, 1.0), D.AffineTransform(0.0, 1.0, event_dim=1))

@@ -134,7 +134,7 @@ def test_wrong_arguments_are_those_of_the_function() -> None:
     x = tensor(X)
     with pytest.raises(ArgumentError, match=r"gelu: .* must be 'none' or 'tanh', got 'fast'"):
         x.gelu_("fast")
-    with pytest.raises(ArgumentError, match=r"clamp: .* pass min, max, or both"):
+    with pytest.raises(ArgumentError, match=r"clamp: at least one of min and max"):
         x.clamp_()
     for call in (lambda: x.relu6_(1.0), lambda: x.elu_(beta=1.0), lambda: x.add_(), lambda: x.exp_(out=x)):
         with pytest.raises(TypeError, match="argument"):

@@ -179,7 +179,7 @@ class UserOp(Op):
             x.__class__ is Hole for x in self.arguments[len(partials) :]
         ):
             raise GradientError(
-                f"{self.whose('backward')} must return {n}, one for each argument of forward ({names}), got "
+                f"{self.whose('backward')} must return one gradient for each of the {n} arguments of forward ({names}), got "
                 f"{quantity(len(partials), 'gradient')}; return None for an argument without a gradient",
                 op=self.name,
             )

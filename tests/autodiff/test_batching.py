@@ -306,7 +306,7 @@ def test_a_loop_says_so_once(monkeypatch: pytest.MonkeyPatch) -> None:
     ("batch", "message"),
     [
         ("rows", r"filled: batch must be one of elementwise, .*, or a batching rule, got 'rows'"),
-        (3, r"filled: batch=3 is not a kind of batching"),
+        (3, r"filled: batch must be one of elementwise, .*, got 3"),
         (
             lambda x: x,
             r"filled: the batching rule must have the positional parameters \(x, w\) .*, got \(x\) and no keywords",

@@ -228,12 +228,12 @@ def test_what_was_saved_and_written_since_is_noticed() -> None:
 
 
 ANSWERS = {
-    "too few": (lambda g: (g,), GradientError, r"returned 1 gradient; expected 2, one for each argument .*\(x, z\)"),
-    "too many": (lambda g: (g, g, g), GradientError, r"returned 3 gradients; expected 2"),
-    "shape": (lambda g: (row(1.0, 2.0, 3.0), g), ShapeError, r"returned float64\(3,\) for 'x'; expected .*64\(2,\)"),
-    "number": (lambda g: (1.0, g), GradientError, r"returned float 1\.0 for 'x'; expected"),
+    "too few": (lambda g: (g,), GradientError, r"must return one gradient for each of the 2 arguments .*\(x, z\), got 1 gradient"),
+    "too many": (lambda g: (g, g, g), GradientError, r"must return one gradient for each of the 2 arguments .*, got 3 gradients"),
+    "shape": (lambda g: (row(1.0, 2.0, 3.0), g), ShapeError, r"must return a gradient .*64\(2,\) on .* for 'x', got float64\(3,\)"),
+    "number": (lambda g: (1.0, g), GradientError, r"must return a gradient .* for 'x', got float 1\.0"),
     "integers": (lambda g: (g.to(mg.int64), g), DTypeError, r"must return a gradient .* for 'x', got int64\(2,\)"),
-    "device": (lambda g: (g.to("cpu"), g), DeviceError, r"returned float64\(2,\) on cpu for 'x'; expected"),
+    "device": (lambda g: (g.to("cpu"), g), DeviceError, r"must return a gradient .* for 'x', got float64\(2,\) on cpu"),
 }  # fmt: skip
 
 

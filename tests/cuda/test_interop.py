@@ -126,7 +126,7 @@ def test_a_capsule_shows_elements_where_they_are(simulator):
     assert dlpack.Foreign(capsule).layout is Layout.make((3, 2), (1, 3), 0)
     with pytest.raises(StorageError, match="the capsule has been used before"):
         dlpack.Foreign(capsule)
-    with pytest.raises(ShapeError, match="has strides"):
+    with pytest.raises(ShapeError, match="with the strides"):
         x.flip(0).__dlpack__()
     with pytest.raises(GradientError, match="requires a gradient"):
         mg.Var([1.0], device="cuda").__dlpack__()
@@ -226,7 +226,7 @@ def test_what_cannot_be_shared_says_why(simulator):
         (Described(np.ones(2), strides=(3,)), StorageError, "must be multiples of 8"),
         (Producer(np.ones(2), device=(8, 0)), DeviceError, "no backend accepts memory of the DLPack device type 8"),
         (Producer(np.ones(2), readonly=True), StorageError, "read-only"),
-        ([1.0], DTypeError, "has no __dlpack__"),
+        ([1.0], DTypeError, "expected an object with the method __dlpack__"),
     ]:
         with pytest.raises(error, match=words):
             mg.from_dlpack(wrong)

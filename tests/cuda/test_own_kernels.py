@@ -49,7 +49,7 @@ def test_a_kernel_is_loaded_once_for_each_kind_of_arguments():
 
 @pytest.mark.parametrize(("call", "error", "words"), [
     (lambda: shifted(ones(), ones(), 1, 1), TypeError, "not callable"),
-    (lambda: shifted[4], ArgumentError, r"expected shifted\[blocks, threads\]"),
+    (lambda: shifted[4], ArgumentError, r"write shifted\[blocks, threads\]"),
     (lambda: shifted[0, 4], ArgumentError, "one to three positive ints as the size of a grid or block, got 0"),
     (lambda: shifted[1, (1, 1, 1, 1)], ArgumentError, "one to three positive ints"),
     (lambda: shifted[2.5, 4], ArgumentError, "one to three positive ints as the size of a grid or block, got 2.5"),
@@ -65,7 +65,7 @@ def test_a_kernel_is_loaded_once_for_each_kind_of_arguments():
     (lambda: shifted[1, 4](ones()[1:], ones(), 4, 1), ShapeError, "is a view; clone it"),
     (lambda: shifted[1, 4](ones(5, "float16"), ones(), 4, 1), DTypeError, "does not support tensors of float16; convert them"),
     (lambda: shifted[1, 4](ones(), mg.Var([1.0], device="cuda"), 1, 1), GradientError, "cannot write into a Var"),
-    (lambda: mg.cuda.kernel(len)[1, 1](ones(1)), ArgumentError, "the source of 'len' cannot be read"),
+    (lambda: mg.cuda.kernel(len)[1, 1](ones(1)), ArgumentError, "the source text of 'len' cannot be read"),
 ])  # fmt: skip
 def test_what_it_does_not_take_is_said(call, error, words):
     with pytest.raises(error, match=words):
@@ -225,9 +225,9 @@ def of_later():
     (of_another_np(), [2], "np, math and cuda, but it uses np of the outer scope"),
     (next(of_later()), [2], "np, math and cuda, but it uses later of the outer scope"),
     (of_its_surroundings, [2], "np, math and cuda, but it uses FACTOR, pytest of the outer scope; pass each value as an argument"),
-    (shifted.function, [2, 1], "shifted: missing a required argument: 'by'"),
-    (shifted.function, [2, 1, 2, 3], "shifted: too many positional arguments"),
-    (by_keyword, [2], "by_keyword: too many positional|by_keyword: missing a required"),
+    (shifted.function, [2, 1], "shifted: .*missing a required argument: 'by'"),
+    (shifted.function, [2, 1, 2, 3], "shifted: .*too many positional arguments"),
+    (by_keyword, [2], "by_keyword: .*(too many positional|missing a required)"),
     (shifted.function, [2, 1, 1 << 63], "shifted: an int must fit into 64 bits, got 9223372036854775808"),
 ])  # fmt: skip
 def test_what_does_not_fit_its_arguments_is_said_before_anything_runs(function, given, words):

@@ -230,7 +230,7 @@ def test_a_wrong_cell_is_named(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     for text, message in (
         ("a,b\n1,2\n3,x\n", "line 3: the column 'b' must contain numbers, got 'x'"),
-        ("a,b\n1,2\n3\n", "line 3: expected 2 cells, got 1"),
+        ("a,b\n1,2\n3\n", "line 3: the line must have 2 cells, got 1"),
         ("", "expected at least one row of values"),
         ('a,b\n"1,2\n', "it is damaged"),
         ("a,b\n1,\n", "the column 'b' must contain numbers, got ''"),
@@ -312,7 +312,7 @@ def test_texts_are_windows_of_characters(tmp_path: Path) -> None:
             ArgumentError, match="vocabulary must contain all characters of the text, but 'd' is missing"
         ):
             data.Characters("dab", 1, vocabulary)
-    with pytest.raises(ArgumentError, match="expected more than 3 characters, got 3"):
+    with pytest.raises(ArgumentError, match="more than length=3 characters, got 3"):
         data.Characters("abc", 3)
     (tmp_path / "t.txt").write_bytes(b"ab\xff")
     with pytest.raises(FileError, match="must be encoded in UTF-8, got other bytes at offset 2"):

@@ -149,7 +149,7 @@ def test_halves_are_computed_in_float32_and_what_does_not_fit_is_refused() -> No
     y = F.scaled_dot_product_attention(*xs)
     assert y.dtype is mg.float16 and mg.grad(y.sum(), xs)[0].dtype is mg.float16
     a, b = mg.ones(3, 2, device="reference"), mg.ones(4, 3, device="reference")
-    with pytest.raises(mg.ShapeError, match=r"expected query \(\.\.\., L, E\), key"):
+    with pytest.raises(mg.ShapeError, match=r"must have the shapes \(\.\.\., L, E\)"):
         F.scaled_dot_product_attention(a, b, b)
     with pytest.raises(mg.ArgumentError, match="p must be a probability"):
         F.scaled_dot_product_attention(a, a, a, dropout_p=1.5)

@@ -287,7 +287,7 @@ def test_a_common_prefix_is_named() -> None:
     net = Net()
     with pytest.raises(StateError, match=r"every unexpected key begins with 'module': write \{k.removeprefix"):
         net.load_state_dict({f"module.{k}": v for k, v in net.state_dict().items()})
-    with pytest.raises(DeclarationError, match=r"for a file write mg.load\(path\) first"):
+    with pytest.raises(DeclarationError, match=r"read a file with mg.load\(path\) first"):
         net.load_state_dict("file.pt")  # type: ignore[arg-type]
 
 
@@ -550,7 +550,7 @@ def test_functional_call_ties_and_checks_names() -> None:
     np.testing.assert_allclose(y.detach().numpy(), np.tile(net[1].bias.detach().numpy(), (4, 1)))
     with pytest.raises(ArgumentError, match=r"has no 'w'"):
         mg.func.functional_call(net, {"w": mg.zeros(1)}, x())
-    with pytest.raises(ArgumentError, match=r"'0.bias' has no value, and strict=True"):
+    with pytest.raises(ArgumentError, match=r"got none for '0.bias'"):
         mg.func.functional_call(net, {"0.weight": net[0].weight}, x(), strict=True)
     with pytest.raises(ArgumentError, match=r"are one tensor in the module, but got different values"):
         mg.func.functional_call(net, {"0.weight": net[0].weight, "1.weight": mg.zeros(2, 2, **HERE)}, x())

@@ -377,7 +377,7 @@ def test_sequences_that_do_not_fit() -> None:
     x = utils.rnn.pad_sequence(sequences())
     with pytest.raises(ArgumentError, match="enforce_sorted=False"):
         utils.rnn.pack_padded_sequence(x, LENGTHS)
-    with pytest.raises(ArgumentError, match=r"expected 3 lengths from 1 to 4, got \[5, 1, 1\]"):
+    with pytest.raises(ArgumentError, match=r"must contain 3 lengths from 1 to 4, got \[5, 1, 1\]"):
         utils.rnn.pack_padded_sequence(x, [5, 1, 1])
     with pytest.raises(ArgumentError, match="total_length must be at least 4, got 3"):
         utils.rnn.pad_packed_sequence(utils.rnn.pack_sequence(sequences(), False), total_length=3)

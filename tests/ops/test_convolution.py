@@ -82,7 +82,7 @@ BAD = [
     (lambda x, w: F.conv2d(x, w), ShapeError, f"conv2d: groups=1, the input {X} has 4 channels but {W} takes 2"),
     (lambda x, w: F.conv2d(x, w, groups=4), ShapeError, "conv2d: with groups=4"),
     (lambda x, w: F.conv2d(x, w, groups=0), ArgumentError, "conv2d: groups must be an int of at least 1, got int 0"),
-    (lambda x, w: F.conv1d(x, w), ShapeError, f"conv1d: expected an input of 2 or 3 dims got {X} {W}"),
+    (lambda x, w: F.conv1d(x, w), ShapeError, f"conv1d: input must have 2 or 3 dims got {X} {W}"),
     (lambda x, w: F.conv2d(x, w, ones(3), groups=2), ShapeError, "conv2d: bias must have shape (6,) got float32(3,)"),
     (lambda x, w: F.conv2d(x, w, stride=0, groups=2), ArgumentError, "conv2d: stride must be an int of at least 1"),
     (lambda x, w: F.conv2d(x, w, padding=(1, 2, 3), groups=2), ArgumentError, "conv2d: padding must be 2 such ints"),

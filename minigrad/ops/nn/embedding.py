@@ -104,7 +104,8 @@ def embedding(
         )
     if sparse:
         raise ArgumentError(
-            f"embedding: sparse=True is not offered, the gradient of {describe(weight)} is dense; leave it out",
+            f"embedding: sparse must be False, because the gradient of the weight {describe(weight)} is always dense, "
+            "got True; omit sparse",
             op="embedding",
         )
     padding = None if padding_idx is None else _padding(weight, padding_idx)
@@ -160,7 +161,8 @@ def _padding(weight: Tensor, padding_idx: int) -> int:
     n, padding = weight.shape[0], as_int(padding_idx, "padding_idx", "embedding")
     if not -n <= padding < n:
         raise IndexOutOfRange(
-            f"embedding: padding_idx {padding} is out of range for {describe(weight)}; rows are {-n} to {n - 1}",
+            f"embedding: padding_idx must be from {-n} to {n - 1} for the weight {describe(weight)}, got {padding}; "
+            "pass the index of a row",
             op="embedding",
         )
     return padding % n
