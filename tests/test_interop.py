@@ -147,7 +147,7 @@ ENTRANCES = {
 @pytest.mark.parametrize("name", ENTRANCES)
 def test_a_masked_array_is_refused_wherever_data_comes_in(name: str) -> None:
     x = mg.tensor([5.0, 6.0], device="reference")
-    with pytest.raises(DTypeError, match=r"a masked array would lose its mask; pass array\.data, or"):
+    with pytest.raises(DTypeError, match=r"got a masked array, whose mask would be lost; pass"):
         ENTRANCES[name](x)
     assert x.tolist() == [5.0, 6.0]
 

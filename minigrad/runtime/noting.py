@@ -145,7 +145,8 @@ def check_unsaved(name: str, storage: Storage) -> None:
         for value, version in zip(node.saved or (), node.versions):
             if value.storage is storage and version == storage.version:
                 raise StorageError(
-                    f"{name} at {user_line()}: would change {describe(value)}, which {node.name}{node.shape} of "
-                    f"{node.source} has saved for its gradient at version {version}; clone() it before the change",
+                    f"{name} at {user_line()}: this write would change {describe(value)}, which "
+                    f"{node.name}{node.shape} of {node.source} saved for its gradient at version {version}; clone() "
+                    "the tensor before the change",
                     op=name,
                 )

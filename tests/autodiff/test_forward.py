@@ -407,8 +407,12 @@ def test_a_rule_is_given_zeros_for_a_tangent_that_is_not_there() -> None:
 @pytest.mark.parametrize(
     ("gives", "error", "message"),
     [
-        (lambda dx: 3.0, mg.GradientError, r"the result float64\(2,\), got float 3\.0"),
-        (lambda dx: mg.ones(3, dtype="float64", device="reference"), mg.ShapeError, r"returned float64\(3,\)"),
+        (lambda dx: 3.0, mg.GradientError, r"must return .* the result float64\(2,\), got float 3\.0"),
+        (
+            lambda dx: mg.ones(3, dtype="float64", device="reference"),
+            mg.ShapeError,
+            r"must return .*, got float64\(3,\)",
+        ),
         (lambda dx: dx > 0.0, mg.GradientError, r"must return a tangent .*, got bool\(2,\)"),
         (lambda dx: dx.to("cpu"), mg.DeviceError, r"must return a tangent .* on reference, got float64\(2,\) on cpu"),
         (lambda dx: (dx, dx), mg.GradientError, r"must return a tangent .*, got tuple"),

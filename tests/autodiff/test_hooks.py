@@ -115,7 +115,11 @@ def test_the_hooks_of_each_result_of_an_op_are_its_own() -> None:
             r"must return None or a gradient .*, got float64\(1, 2\)",
         ),
         (lambda g: g.to(mg.float32), DTypeError, r"must return None or a gradient .*, got float32\(2,\)"),
-        (lambda g: g.to("cpu"), DeviceError, r"must return None or a gradient .* on reference, .*, got float64\(2,\) on cpu"),
+        (
+            lambda g: g.to("cpu"),
+            DeviceError,
+            r"must return None or a gradient .* on reference, .*, got float64\(2,\) on cpu",
+        ),
         (lambda g: 3.0, GradientError, r"must return None or a gradient .*, got float 3\.0"),
     ],
     ids=["shape", "dtype", "device", "number"],
@@ -273,7 +277,9 @@ def test_retain_grad_adds_up_and_is_no_affair_of_a_leaf() -> None:
     assert y.grad.tolist() == [2.0]
     with pytest.raises(GradientError, match="can only be set to None"):
         y.grad = x
-    with pytest.raises(GradientError, match=r"retain_grad: float64\(1,\) does not require a gradient"):
+    with pytest.raises(
+        GradientError, match=r"retain_grad: expected a tensor that requires a gradient, got float64\(1,\)"
+    ):
         x.detach().retain_grad()
 
 
@@ -374,7 +380,9 @@ def test_hooks_of_leaves_are_forgotten_with_them() -> None:
 
 
 def test_h10_a_tensor_without_gradient_takes_no_hook() -> None:
-    with pytest.raises(GradientError, match=r"register_hook: float64\(1,\) does not require a gradient"):
+    with pytest.raises(
+        GradientError, match=r"register_hook: expected a tensor that requires a gradient, got float64\(1,\)"
+    ):
         leaf(2.0).detach().register_hook(lambda g: None)
 
 
@@ -398,7 +406,7 @@ def test_backward_of_inputs_adds_to_these_alone() -> None:
     assert len(grads) == 2 and grads[y].tolist() == [3.0]
     w.sum().backward(inputs=x)
     assert x.grad.tolist() == [30.0] and z.grad is None
-    with pytest.raises(GradientError, match=r"backward: the input float64\(1,\) does not require a gradient"):
+    with pytest.raises(GradientError, match=r"backward: inputs must require a gradient, got float64\(1,\)"):
         (x * z).sum().backward(inputs=[x.detach()])
     with pytest.raises(GradientError, match="backward: inputs must be None"):
         (x * z).sum().backward(inputs=[])

@@ -30,7 +30,9 @@ def test_an_op_that_saves_one_raises_and_others_may_use_it() -> None:
     x = leaf(2.0)
     with mg.inference_mode():
         y = x * 3.0
-    with pytest.raises(GradientError, match=r"computed under mg\.inference_mode\(\) is used by an op that is recorded"):
+    with pytest.raises(
+        GradientError, match=r"computed under mg\.inference_mode\(\) cannot be an operand of a recorded op"
+    ):
         x * y
     assert mg.grad(x + y, x).tolist() == [1.0]
     assert mg.grad(x * y.clone(), x).tolist() == [6.0]

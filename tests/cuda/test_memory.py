@@ -107,7 +107,7 @@ def test_pinned_memory_holds_the_same_values_and_is_known():
     assert pinned.tolist() == x.tolist() and pinned.dtype is mg.bfloat16 and str(pinned.device) == "cpu"
     assert not pinned.clone().is_pinned() and not pinned.cuda().is_pinned()
     assert pinned.cuda(non_blocking=True).tolist() == x.tolist()
-    with pytest.raises(GradientError, match="pin_memory: float32\\(1,\\) requires a gradient"):
+    with pytest.raises(GradientError, match="pin_memory: expected a tensor that does not"):
         mg.Var([1.0]).pin_memory()
     with pytest.raises(DeviceError, match="expected a tensor on the CPU"):
         pinned.cuda().pin_memory()

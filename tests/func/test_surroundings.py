@@ -175,5 +175,5 @@ def test_writes_and_backward_are_refused_inside() -> None:
                 transform(fn)
         with pytest.raises(GradientError, match="belongs to a transform and cannot be written in place"):
             transform(into_another)
-        with pytest.raises(GradientError, match=r"transforms leave no .grad behind; compute the derivative inside it"):
+        with pytest.raises(GradientError, match=r"a transform leaves no .grad"):
             transform(lambda x: x.sum().backward())

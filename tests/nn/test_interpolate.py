@@ -128,5 +128,7 @@ def test_arguments_that_do_not_fit_are_refused(given: dict[str, Any], error: typ
 def test_integers_have_neighbours_but_no_blends() -> None:
     whole = ROW.to("int32")
     assert F.interpolate(whole, size=3).tolist() == [[[0, 2, 4]]]
-    with pytest.raises(DTypeError, match=r"mode='linear' requires an input with a floating dtype, got int32\(1, 1, 6\)"):
+    with pytest.raises(
+        DTypeError, match=r"mode='linear' requires an input with a floating dtype, got int32\(1, 1, 6\)"
+    ):
         F.interpolate(whole, size=3, mode="linear")

@@ -43,7 +43,11 @@ ADAPTIVE = nn.AdaptiveLogSoftmaxWithLoss(4, 9, [3], **HERE)
         (lambda: nn.InstanceNorm1d(2, **HERE)(zeros(2)), ShapeError, r"must have 2 or 3 dims"),
         (lambda: nn.GroupNorm(3, 4), ArgumentError, r"multiple of num_groups, got 4 and 3"),
         (lambda: nn.FractionalMaxPool2d(2), ArgumentError, r"output_size and output_ratio is required, got neither"),
-        (lambda: nn.FractionalMaxPool3d(2, 3, 0.5), ArgumentError, r"output_size and output_ratio is required, got both"),
+        (
+            lambda: nn.FractionalMaxPool3d(2, 3, 0.5),
+            ArgumentError,
+            r"output_size and output_ratio is required, got both",
+        ),
         (lambda: nn.FractionalMaxPool2d(2, output_ratio=1.5), ArgumentError, r"2 floats between 0 and 1, got 1.5"),
         (
             lambda: nn.FractionalMaxPool2d(2, 3)(zeros(1, 3, 3)),

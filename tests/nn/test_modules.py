@@ -407,7 +407,7 @@ def test_forward_hooks_with_keywords_and_after_an_error() -> None:
     with pytest.raises(DTypeError):
         net("no tensor")
     assert seen[-1] is None
-    with pytest.raises(ArgumentError, match=r"expected None or \(args, kwargs\)"):
+    with pytest.raises(ArgumentError, match=r"must return None or the pair \(args, kwargs\)"):
         net.register_forward_pre_hook(lambda m, args, kwargs: 3, with_kwargs=True, prepend=True)
         net(x())
 

@@ -75,7 +75,13 @@ def test_what_was_there_gets_no_gradient_and_views_write_through() -> None:
     [
         ("normal_", (0.0, 1.0), "int64", mg.DTypeError, "normal: dtype must be a floating dtype"),
         ("exponential_", (0.0,), "float64", mg.ArgumentError, "exponential_: lambd must be positive, got 0.0"),
-        ("exponential_", (1.0,), "int64", mg.DTypeError, r"exponential_: expected a tensor with a floating dtype, got int64\(4000,\)"),
+        (
+            "exponential_",
+            (1.0,),
+            "int64",
+            mg.DTypeError,
+            r"exponential_: expected a tensor with a floating dtype, got int64\(4000,\)",
+        ),
         ("cauchy_", (0.0, -1.0), "float64", mg.ArgumentError, "cauchy_: sigma must be positive, got -1.0"),
         (
             "geometric_",

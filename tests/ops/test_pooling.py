@@ -140,7 +140,9 @@ def test_adaptive_windows_of_halves_are_summed_in_float32():
 
 
 def test_an_adaptive_mean_of_no_element_is_refused():
-    with pytest.raises(ShapeError, match=r"adaptive_avg_pool1d: .* without an empty spatial dim, .* got float64\(1, 1, 0\)"):
+    with pytest.raises(
+        ShapeError, match=r"adaptive_avg_pool1d: .* without an empty spatial dim, .* got float64\(1, 1, 0\)"
+    ):
         F.adaptive_avg_pool1d(mg.zeros(1, 1, 0), 2)
 
 

@@ -68,7 +68,7 @@ def test_another_way_through_the_function_is_told() -> None:
 def test_what_is_no_library_is_refused() -> None:
     with pytest.raises(ArgumentError, match="no_such_library is not installed"):
         compare(network, "no_such_library", X, W)
-    with pytest.raises(ArgumentError, match="expected a library by name or module, got 3"):
+    with pytest.raises(ArgumentError, match="must be the name of a library or its module, got 3"):
         compare(network, 3, X, W)
 
 
