@@ -300,5 +300,5 @@ def test_a_sequence_is_checkpointed_in_segments(segments: int) -> None:
     mg.utils.checkpoint.checkpoint_sequential(net, segments, x, use_reentrant=False).sum().backward()
     assert [p.grad.tolist() for p in (x, *net.parameters())] == plain
     assert len(wide) == {1: 3, 2: 4, 3: 4}[segments], "all segments but the last run again"
-    with pytest.raises(mg.ArgumentError, match="segments must be from 1 to 5, .*, got 6"):
+    with pytest.raises(mg.ArgumentError, match=r"segments must be from 1 to 5, .*, got 6"):
         mg.utils.checkpoint.checkpoint_sequential(net, 6, x)

@@ -230,7 +230,7 @@ def test_h3_a_hook_after_accumulation_is_given_the_leaf_and_not_called_by_grad()
     assert seen == [7.0] and x.grad is None
     mg.grad((x * 3.0).sum(), x)
     assert seen == [7.0]
-    with pytest.raises(GradientError, match="expected a leaf that requires a gradient, .*; use register_hook"):
+    with pytest.raises(GradientError, match=r"expected a leaf that requires a gradient, .*; use register_hook"):
         (x * 1.0).register_post_accumulate_grad_hook(take)
     x.register_post_accumulate_grad_hook(lambda p: p)
     with pytest.raises(GradientError, match=r"the hook at .* on the Var float64\(1,\) must return None"):

@@ -300,8 +300,8 @@ MISTAKES = [
     (lambda: Layout.contiguous((0,)).select(0, 0), IndexOutOfRange,
      "select: index 0 is out of range for dim 0 of size 0 in shape (0,); it has no entries"),
     (lambda: L.narrow(1, 2, 3), IndexOutOfRange,
-     "narrow: start >= 0, length >= 0 and start + length <= 4 must hold for dim 1 of size 4 in shape (3, 4), got start=2 "
-     "and length=3; reduce start or length"),
+     "narrow: start >= 0, length >= 0 and start + length <= 4 must hold for dim 1 of size 4 in shape (3, 4), got "
+     "start=2 and length=3; reduce start or length"),
     (lambda: L.narrow(2, 0, 1), IndexOutOfRange, "narrow: dim 2 is out of range for shape (3, 4); valid are -2 to 1"),
     (lambda: L.slice(0, step=0), ArgumentError,
      "slice: step must not be 0, got 0 for dim 0 of (3, 4); pass step=1, for example"),
@@ -329,7 +329,8 @@ MISTAKES = [
     (lambda: L.expand((-1, 3, 4)), ShapeError,
      "expand: shape (3, 4) cannot be expanded to (-1, 3, 4): aligned from the right, each size must be equal or 1, and "
      "-1 keeps an existing size; pass sizes that match"),
-    (lambda: merge([L, Layout.contiguous((3,))]), ShapeError, "merge: all shapes must be equal, got (3, 4) and (3,); expand the layouts to one shape first"),
+    (lambda: merge([L, Layout.contiguous((3,))]), ShapeError,
+     "merge: all shapes must be equal, got (3, 4) and (3,); expand the layouts to one shape first"),
 ]  # fmt: skip
 
 

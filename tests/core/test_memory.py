@@ -326,8 +326,8 @@ def test_allocators_are_registered_by_kind():
     with pytest.raises(DeviceError) as caught:
         get_allocator("toy")
     assert (
-        str(caught.value)
-        == "get_allocator: no allocator is set for the device kind 'toy'; register an allocator with set_allocator('toy', allocator)"
+        str(caught.value) == "get_allocator: no allocator is set for the device kind 'toy'; "
+        "register an allocator with set_allocator('toy', allocator)"
     )
     from minigrad.core import allocator as module
 
@@ -397,7 +397,7 @@ def test_a_mapped_file_is_written_only_if_shared(tmp_path):
     shared.buffer[1] = 7
     del shared
     assert np.fromfile(path, np.float32).tolist() == [0, 7, 2, 3]
-    with pytest.raises(StorageError, match="expected 5 float32 elements of 4 bytes, but .* has 16 bytes"):
+    with pytest.raises(StorageError, match=r"expected 5 float32 elements of 4 bytes, but .* has 16 bytes"):
         Storage.from_file(path, "f32", 5, shared=True)
 
 

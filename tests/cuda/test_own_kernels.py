@@ -63,7 +63,7 @@ def test_a_kernel_is_loaded_once_for_each_kind_of_arguments():
     (lambda: shifted[1, 4](ones(), ones().cpu(), 5, 1), DeviceError, "got .* on cpu"),
     (lambda: shifted[1, 4](mg.ones(3), mg.ones(3), 3, 1), DeviceError, "supports only the first CUDA device"),
     (lambda: shifted[1, 4](ones()[1:], ones(), 4, 1), ShapeError, "is a view; clone it"),
-    (lambda: shifted[1, 4](ones(5, "float16"), ones(), 4, 1), DTypeError, "does not support tensors of float16; convert them"),
+    (lambda: shifted[1, 4](ones(5, "float16"), ones(), 4, 1), DTypeError, "does not support tensors of float16"),
     (lambda: shifted[1, 4](ones(), mg.Var([1.0], device="cuda"), 1, 1), GradientError, "cannot write into a Var"),
     (lambda: mg.cuda.kernel(len)[1, 1](ones(1)), ArgumentError, "the source text of 'len' cannot be read"),
 ])  # fmt: skip
@@ -224,7 +224,7 @@ def of_later():
     (of_another_meaning, [2], "np, math and cuda, but it uses abs of the outer scope"),
     (of_another_np(), [2], "np, math and cuda, but it uses np of the outer scope"),
     (next(of_later()), [2], "np, math and cuda, but it uses later of the outer scope"),
-    (of_its_surroundings, [2], "np, math and cuda, but it uses FACTOR, pytest of the outer scope; pass each value as an argument"),
+    (of_its_surroundings, [2], "np, math and cuda, but it uses FACTOR, pytest of the outer scope; pass"),
     (shifted.function, [2, 1], "shifted: .*missing a required argument: 'by'"),
     (shifted.function, [2, 1, 2, 3], "shifted: .*too many positional arguments"),
     (by_keyword, [2], "by_keyword: .*(too many positional|missing a required)"),

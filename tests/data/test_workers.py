@@ -170,7 +170,7 @@ def test_a_dataset_that_cannot_be_sent_is_refused() -> None:
 
     with pytest.raises(ArgumentError, match=r"cannot send the dataset or a function.*set num_workers=0"):
         iter(DataLoader(Local(), num_workers=1))
-    with pytest.raises(ArgumentError, match="must be 'forkserver' or 'spawn', .*got 'fork'"):
+    with pytest.raises(ArgumentError, match=r"must be 'forkserver' or 'spawn', .*got 'fork'"):
         iter(DataLoader(Drawn(), num_workers=1, multiprocessing_context="fork"))
     with pytest.raises(ArgumentError, match="got 'thread'"):
         iter(DataLoader(Drawn(), num_workers=1, multiprocessing_context="thread"))

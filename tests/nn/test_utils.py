@@ -412,7 +412,7 @@ def test_layers_that_cannot_be_folded_have_a_sentence() -> None:
         utils.fuse_conv_bn_eval(conv.eval(), bn)
     with pytest.raises(ArgumentError, match="have running statistics"):
         utils.fuse_conv_bn_eval(conv, nn.BatchNorm2d(4, track_running_stats=False).eval())
-    with pytest.raises(ArgumentError, match="bn must have 5 features, .*, or 1 feature, got 4"):
+    with pytest.raises(ArgumentError, match=r"bn must have 5 features, .*, or 1 feature, got 4"):
         utils.fuse_linear_bn_eval(nn.Linear(3, 5).eval(), nn.BatchNorm1d(4).eval())
 
 

@@ -197,7 +197,7 @@ def test_functions_take_a_batch() -> None:
 
 @pytest.mark.parametrize(("call", "error", "words"), [
     (lambda: F.ctc_loss(mg.zeros(2, 1, 3), mg.tensor([[3]]), (2,), (1,)), ArgumentError, "targets and blank=0"),
-    (lambda: F.ctc_loss(mg.zeros(2, 1, 3), mg.tensor([[1]]), (3,), (1,)), ShapeError, "input_lengths must be .* values from 0 to 2"),
+    (lambda: F.ctc_loss(mg.zeros(2, 1, 3), mg.tensor([[1]]), (3,), (1,)), ShapeError, "input_lengths must be .* to 2"),
     (lambda: F.embedding_bag(mg.tensor([0]), mg.zeros(2, 2)), ShapeError, "offsets"),
     (lambda: F.embedding_bag(mg.tensor([0]), mg.zeros(2, 2), mg.tensor([1])), ArgumentError, "start with 0"),
     (lambda: F.embedding_bag(mg.tensor([[5]]), mg.zeros(2, 2)), IndexOutOfRange, "^embedding_bag: in embedding: "),

@@ -303,7 +303,7 @@ ERRORS = [
     (lambda o: F.channel_shuffle(o["image"], 2), ShapeError, r"^channel_shuffle: the number of channels"),
     (lambda o: F.unfold(o["image"], 5), ShapeError, r"cover \(5, 5\) pixels, .* has \(4, 4\)"),
     (lambda o: F.unfold(o["image"], 0), ArgumentError, r"must be positive"),
-    (lambda o: F.fold(o["x"], 3, 2), ShapeError, r"the shape \(N, C\*4, 4\), or this shape without N, got float32\(2, 3\)"),
+    (lambda o: F.fold(o["x"], 3, 2), ShapeError, r"the shape \(N, C\*4, 4\), or .*, got float32\(2, 3\)"),
     (lambda o: F.one_hot(o["x"]), DTypeError, r"^one_hot: the classes must be ints"),
     (lambda o: F.one_hot(mg.tensor([3]), 3), IndexOutOfRange, r"^one_hot: .* from 0 to 2, got 3 to 3"),
     (lambda o: F.one_hot(mg.tensor([-1])), IndexOutOfRange, r"^one_hot: classes must be from 0"),

@@ -330,7 +330,7 @@ def test_arguments_of_another_type_are_named() -> None:
 
 def test_a_declaration_has_one_parameter_for_its_totals() -> None:
     with pytest.raises(
-        DeclarationError, match="the totals of layer_norm can have one parameter .*, got eps, shift in two_norm"
+        DeclarationError, match=r"the totals of layer_norm can have one parameter .*, got eps, shift in two_norm"
     ):
 
         @rows(norm_rows.LAYER_NORM, backward=norm_rows.LAYER_NORM_BACKWARD)

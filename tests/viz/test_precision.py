@@ -171,7 +171,7 @@ def test_another_way_is_refused_with_both_lines() -> None:
         return x.sqrt()
 
     with pytest.raises(ArgumentError, match=r"same ops in float16 as in float64, but in float16 comes sqrt\(\) at .* "
-                                            r"and in float64 exp\(\) at .*:\d+; .* mg.where instead of if"):  # fmt: skip
+                                            r"and in float64 exp\(\) at .*:\d+; .* mg.where"):  # fmt: skip
         mg.viz.precision(f, 1e-5)
     with pytest.raises(ArgumentError, match=r"in float16 comes the end and in float64 exp\(\)"):
         mg.viz.precision(lambda x: x * x if (x * x).item() == 0 else (x * x).exp(), 1e-5)
