@@ -60,7 +60,7 @@ def o() -> Iterator[SimpleNamespace]:
 
 
 CREATION: list[Row] = [
-    ("ragged", lambda o: mg.tensor([[1, 2], [3]]), ShapeError, "tensor: item 0 (2,) item 1 (1,) must agree"),
+    ("ragged", lambda o: mg.tensor([[1, 2], [3]]), ShapeError, "tensor: item 0 (2,) item 1 (1,) the same shape"),
     ("ragged-below", lambda o: mg.tensor([[[1], [2]], [[3], 4]]), ShapeError, "tensor: ragged (1,) ()"),
     ("ragged-Var", lambda o: mg.Var([[1.0], []]), ShapeError, "ragged (1,) (0,)"),
     ("text", lambda o: mg.tensor("abc"), DTypeError, "tensor: str 'abc' only bool, int or float"),
@@ -68,7 +68,7 @@ CREATION: list[Row] = [
     ("None-inside", lambda o: mg.tensor([1.0, None]), DTypeError, "tensor: NoneType None"),
     ("complex", lambda o: mg.tensor(1j), DTypeError, "tensor: complex 1j"),
     ("set", lambda o: mg.tensor({1, 2}), DTypeError, "tensor: set {1, 2}"),
-    ("complex-array", lambda o: mg.tensor(np.array([1j])), DTypeError, "'complex128' of the dtypes bool, uint8 float64"),
+    ("complex-array", lambda o: mg.tensor(np.array([1j])), DTypeError, "'complex128' of the dtypes bool, uint8"),
     ("object-array", lambda o: mg.tensor(np.array([None])), DTypeError, "'object' expected one of the dtypes bool"),
     ("too-large-int", lambda o: mg.tensor([2**70]), DTypeError, f"tensor: int {2**70} does not fit int64"),
     ("huge-int", lambda o: mg.tensor([10**5000]), DTypeError, "tensor: int of 16610 bits does not fit int64"),
@@ -110,7 +110,7 @@ CREATION: list[Row] = [
     ("eye-text", lambda o: mg.eye("a"), ArgumentError, "eye: int 'a'"),
     ("from-list", lambda o: mg.from_numpy([1]), DTypeError, "from_numpy: expected a NumPy array list mg.tensor"),
     ("from-read-only", lambda o: mg.from_numpy(np.broadcast_to(np.float32(1), (3,))), ShapeError,
-     "from_numpy: read-only use mg.tensor"),
+     "from_numpy: read-only mg.tensor"),
     ("from-dlpack-list", lambda o: mg.from_dlpack([1]), DTypeError, "from_dlpack: list [1] mg.tensor"),
 ]  # fmt: skip
 
@@ -126,11 +126,11 @@ RANDOM: list[Row] = [
     ("normal-far", lambda o: mg.normal(1e300, 1.0, (2,)), ArgumentError, "normal: mean float32, got 1e+300"),
     ("uniform-turned", lambda o: mg.uniform((2,), 2.0, 1.0), ArgumentError, "uniform: low <= high 2.0 1.0"),
     ("uniform-nan", lambda o: mg.uniform((2,), 0.0, float("nan")), ArgumentError, "uniform: low <= high nan"),
-    ("normal-deviation", lambda o: mg.normal(0.0, -1.0, (2,)), ArgumentError, "normal: std >= 0 -1.0"),
-    ("randint-empty", lambda o: mg.randint(3, 3, (2,)), ArgumentError, "randint: [3, 3) low < high"),
+    ("normal-deviation", lambda o: mg.normal(0.0, -1.0, (2,)), ArgumentError, "normal: std not negative -1.0"),
+    ("randint-empty", lambda o: mg.randint(3, 3, (2,)), ArgumentError, "randint: low less than high low=3 high=3"),
     ("randint-float", lambda o: mg.randint(0.5, 3.5, (2,)), ArgumentError, "randint: low must be an int 0.5"),
-    ("randint-dtype", lambda o: mg.randint(0, 3, (2,), dtype="bool"), DTypeError, "randint: bool [0, 3)"),
-    ("randint-fit", lambda o: mg.randint(0, 300, (2,), dtype="uint8"), DTypeError, "randint: uint8 [0, 300)"),
+    ("randint-dtype", lambda o: mg.randint(0, 3, (2,), dtype="bool"), DTypeError, "randint: bool 0 to 2"),
+    ("randint-fit", lambda o: mg.randint(0, 300, (2,), dtype="uint8"), DTypeError, "randint: uint8 0 to 299"),
     ("randperm", lambda o: mg.randperm(-3), ShapeError, "randperm: -3 0 or more"),
     ("seed", lambda o: mg.manual_seed("a"), ArgumentError, "manual_seed: must be an int 'a'"),
 ]  # fmt: skip
@@ -241,7 +241,7 @@ MATMUL: list[Row] = [
 
 JOINING: list[Row] = [
     ("cat-nothing", lambda o: mg.cat([]), ArgumentError, "cat: expected a list of at least one tensor nothing"),
-    ("cat-tensor", lambda o: mg.cat(o.x), ArgumentError, f"cat: in a list {F}"),
+    ("cat-tensor", lambda o: mg.cat(o.x), ArgumentError, f"cat: a list {F}"),
     ("cat-number", lambda o: mg.cat([o.x, 3.0]), ArgumentError, f"cat: a list of at least one tensor {F}, float 3.0"),
     ("cat-lists", lambda o: mg.cat([[1.0], [2.0]]), ArgumentError, "cat: list [1.0], list [2.0]"),
     ("cat-shapes", lambda o: mg.cat([o.x, o.row, o.long]), ShapeError,
@@ -263,14 +263,14 @@ JOINING: list[Row] = [
     ("chunk-zero", lambda o: o.x.chunk(0), ArgumentError, f"chunk: {F} positive 0"),
     ("chunk-text", lambda o: o.x.chunk("a"), ArgumentError, "chunk: must be an int 'a'"),
     ("chunk-dim", lambda o: o.x.chunk(2, 3), IndexOutOfRange, f"chunk: dim 3 {F}"),
-    ("repeat-few", lambda o: o.x.repeat(2), ShapeError, f"repeat: 1 counts {F} one for each dim"),
+    ("repeat-few", lambda o: o.x.repeat(2), ShapeError, f"repeat: 1 counts {F} one count per dim"),
     ("repeat-negative", lambda o: o.x.repeat(2, -1), ShapeError, "repeat: -1 (2, -1) 0 or more"),
     ("roll-float", lambda o: o.x.roll(1.5, 0), ArgumentError, "roll: shifts must be an int 1.5"),
     ("roll-dim", lambda o: o.x.roll(1, 3), IndexOutOfRange, f"roll: dim 3 {F}"),
     ("scatter-start", lambda o: o.x.slice_scatter(o.row, 0, 2), ShapeError,
-     f"slice_scatter: float32(1, 3) {F} at 2 dim 0 <= 2"),
+     f"slice_scatter: float32(1, 3) {F} start=2 dim 0 at most 2"),
     ("scatter-shape", lambda o: o.x.slice_scatter(o.long, 0, 0), ShapeError,
-     f"slice_scatter: float32(3, 1) {F} must agree"),
+     f"slice_scatter: float32(3, 1) {F} must have the shape"),
     ("scatter-number", lambda o: o.x.slice_scatter(3.0), DTypeError, f"slice_scatter: float 3.0 {LISTED}"),
 ]  # fmt: skip
 
@@ -282,7 +282,7 @@ INDEXING: list[Row] = [
     ("ellipses", lambda o: o.x[..., ...], ArgumentError, f"index: at most one Ellipsis {F}"),
     ("float", lambda o: o.x[0.5], DTypeError, "index: float 0.5 an int, a slice, None, ... or an integer tensor"),
     ("text", lambda o: o.x["a"], DTypeError, "index: str 'a' use int, slice"),
-    ("slice-float", lambda o: o.x[0.5:], DTypeError, "index: float 0.5 use int, slice"),
+    ("slice-float", lambda o: o.x[0.5:], DTypeError, "index: float 0.5 an int, a slice"),
     ("step-zero", lambda o: o.x[::0], ArgumentError, f"slice: step must not be 0, got 0 dim 0 {F}"),
     ("mask", lambda o: o.x[o.mask[:, :2]], ShapeError, f"index: a mask bool(2, 2) the shape (2, 3) {F}"),
     ("mask-list", lambda o: o.x[:, [True, False]], ShapeError, f"index: a mask bool(2,) the shape (3,) {F}"),
@@ -312,7 +312,7 @@ INDEXING: list[Row] = [
     ("set-view", lambda o: o.v[0].__setitem__(0, 0.0), GradientError, "index: a view of a Var mg.no_grad()"),
     ("set-from-Var", lambda o: o.whole.__setitem__(0, o.v[0]), GradientError, "index: float32(3,) would lose detach()"),
     ("set-device", lambda o: o.x.__setitem__(0, o.far[0]), DeviceError,
-     f"index: float32(3,) is on reference {F} on cpu .to('cpu')"),
+     f"index: float32(3,) on reference {F} cpu .to('cpu')"),
     ("set-stride-0", lambda o: o.thin.__setitem__(0, 1.0), StorageError, f"index: {F} strides (0, 0) clone()"),
     ("gather-dims", lambda o: mg.gather(o.x, 1, o.i), ShapeError, f"gather: int64(2,) as many dims as {F} dim 1"),
     ("gather-dim", lambda o: mg.gather(o.x, 2, o.ii), IndexOutOfRange, f"gather: dim 2 {F} valid are -2 to 1"),
@@ -382,7 +382,7 @@ ELEMENTWISE: list[Row] = [
 WRITING: list[Row] = [
     ("out-shape", lambda o: mg.exp(o.x, out=o.four), ShapeError, f"exp: {F} out is {G} must agree"),
     ("out-dtype", lambda o: mg.exp(o.x, out=o.wide), DTypeError, f"exp: {F} out is float64(2, 3) must agree"),
-    ("out-device", lambda o: mg.exp(o.x, out=o.far), DeviceError, f"exp: cpu {F} on reference must agree"),
+    ("out-device", lambda o: mg.exp(o.x, out=o.far), DeviceError, f"exp: cpu {F} on reference must be on the device"),
     ("out-list", lambda o: mg.exp(o.x, out=[1.0]), DTypeError, "exp: out must be a tensor list [1.0]"),
     ("out-Var", lambda o: mg.exp(o.x, out=o.v), GradientError, f"exp: a Var {F} mg.no_grad()"),
     ("out-stride-0", lambda o: mg.exp(o.x, out=o.thin), StorageError, f"exp: {F} strides (0, 0) clone()"),
@@ -402,14 +402,14 @@ WRITING: list[Row] = [
     ("set-tracked-list", lambda o: o.x.__setitem__(0, [o.v[0, 0], 0.0, 0.0]), GradientError,
      "index: the gradient of float32() would be lost mg.stack"),
     ("copy_-shape", lambda o: o.x.copy_(o.four), ShapeError, f"copy_: {G} {F} equal or 1"),
-    ("set-Var-shape", lambda o: o.v.set([1.0]), ShapeError, f"set: (1,) {F} must agree"),
+    ("set-Var-shape", lambda o: o.v.set([1.0]), ShapeError, f"set: (1,) {F} must have the shape"),
     ("set-Var-ragged", lambda o: o.v.set([[1.0], [1.0, 2.0]]), ShapeError, "ragged (1,) (2,)"),
-    ("set-Var-self", lambda o: o.v.set(o.v.detach()), StorageError, f"set: {F} shares its storage clone()"),
+    ("set-Var-self", lambda o: o.v.set(o.v.detach()), StorageError, f"set: {F} share memory clone()"),
     ("requires_grad_-int", lambda o: o.i.requires_grad_(), DTypeError, "requires_grad_: int64(2,) a floating dtype"),
     ("requires_grad_-off", lambda o: o.product.requires_grad_(False), GradientError,
      f"requires_grad_: {F} result of mul detach()"),
     ("detach_-view", lambda o: o.product[0].detach_(), GradientError, "detach_: a view float32(3,) x.detach()"),
-    ("data-shape", lambda o: setattr(o.x, "data", o.four), ShapeError, f"data: (4,) {F} must agree"),
+    ("data-shape", lambda o: setattr(o.x, "data", o.four), ShapeError, f"data: (4,) {F} must have the shape"),
 ]  # fmt: skip
 
 CONVERSION: list[Row] = [
@@ -611,5 +611,5 @@ def test_writing_through_overlapping_windows_is_refused() -> None:
 
 def test_the_class_takes_lengths_or_data_and_names_what_is_neither() -> None:
     assert mg.Tensor([1.0, 2.0]).tolist() == [1.0, 2.0] and mg.Tensor(2, 3).shape == (2, 3)
-    with pytest.raises(DTypeError, match="tensor: str 'a' is not a number"):
+    with pytest.raises(DTypeError, match="got str 'a'"):
         mg.Tensor("abc")

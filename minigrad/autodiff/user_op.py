@@ -179,8 +179,8 @@ class UserOp(Op):
             x.__class__ is Hole for x in self.arguments[len(partials) :]
         ):
             raise GradientError(
-                f"{self.whose('backward')} must return one gradient for each of the {n} arguments of forward ({names}), got "
-                f"{quantity(len(partials), 'gradient')}; return None for an argument without a gradient",
+                f"{self.whose('backward')} must return one gradient for each of the {n} arguments of forward ({names})"
+                f", got {quantity(len(partials), 'gradient')}; return None for an argument without a gradient",
                 op=self.name,
             )
         for x, g, name in zip(self.arguments, partials, argument_names(self.cls, n)):

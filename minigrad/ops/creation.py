@@ -63,8 +63,8 @@ def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
     size = array.itemsize
     if not array.dtype.isnative or not array.flags.writeable or not array.flags.aligned:
         raise ShapeError(
-            "from_numpy: only an array that is writable, aligned and in native byte order can share its memory, got "
-            "another array; copy it with mg.tensor(array)"
+            "from_numpy: a read-only, unaligned or byte-swapped array cannot share its memory with a tensor, but such "
+            "an array was passed; copy it with mg.tensor(array)"
         )
     if any(s % size for s in array.strides):
         raise ShapeError(

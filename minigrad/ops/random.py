@@ -379,7 +379,7 @@ def randint(
     drawn = kind if kind.is_int else int64
     if kind is bool_ or low < drawn.lowest or high - 1 > drawn.highest:
         raise DTypeError(
-            f"randint: dtype must represent all integers from {low} to {high} - 1, got {kind}; pass dtype=mg.int64, "
+            f"randint: dtype must represent all integers from {low} to {high - 1}, got {kind}; pass dtype=mg.int64, "
             "for example",
             op="randint",
         )

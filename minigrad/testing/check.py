@@ -223,7 +223,7 @@ class Check(Case):
             noise = max(abs(float(self.analytic()[at][index] - analytic[index])) for _ in range(CALLS))
         if noise > tolerance:
             raise GradcheckError(
-                f"{self.report.name}: the {what} must be the same in each call at one point, but calls differ, which "
+                f"{self.report.name}: the {what} is not deterministic, because calls at one point differ, which "
                 f"changes the comparison by up to {noise:.3g}; draw random numbers outside the function, or seed the "
                 "generator inside",
                 argument=label,

@@ -124,7 +124,7 @@ def library_of(other: Any) -> tuple[Library, Any]:
         try:
             other = importlib.import_module("jax.numpy" if other == "jax" else other)
         except ImportError as error:
-            raise ArgumentError(f"compare: the library {other} must be installed; run pip install {other}") from error
+            raise ArgumentError(f"compare: the library {other} is not installed; run pip install {other}") from error
     if not isinstance(other, ModuleType):
         raise ArgumentError(
             f"compare: other must be the name of a library or its module, got {other!r}; pass 'torch', 'jax' or "

@@ -82,7 +82,7 @@ def test_what_is_wrong_is_named() -> None:
     with pytest.raises(GradientError, match=r"one gradient for each of the 1 arguments .*, got 2 gradients"):
         f(x).backward()
     f.defvjp(lambda x: (x * 2.0, ()), lambda _, g: (mg.ones(3, dtype="float64", device="reference"),))
-    with pytest.raises(ShapeError, match=r"returned float64\(3,\) for"):
+    with pytest.raises(ShapeError, match=r"must return a gradient .*, got float64\(3,\)"):
         f(x).backward()
     with pytest.raises(ArgumentError, match="custom_vjp: fun must be a function"):
         mg.custom_vjp(3.0)

@@ -86,7 +86,7 @@ def test_what_has_a_history_only_detaches() -> None:
         y.requires_grad = False
     with pytest.raises(GradientError, match=r"detach_: a view of a tracked tensor cannot be detached in place"):
         y[:1].detach_()
-    with pytest.raises(GradientError, match=r"detach_: .* is a view"):
+    with pytest.raises(GradientError, match=r"detach_: a view"):
         x[:1].detach_()
     z = y * 3.0
     assert y.detach_() is y and not y.requires_grad and y.is_leaf and mg.grad(z.sum(), x).tolist() == [6, 6]
@@ -119,5 +119,5 @@ def test_data_is_the_values_without_history() -> None:
         x.data = row(1, 2, 3)
     x.data = x.data  # as `x.data -= step` does after the subtraction
     assert x.tolist() == [6, 8]
-    with pytest.raises(StorageError, match=r"data: the Var .* shares its storage"):
+    with pytest.raises(StorageError, match=r"data: the value must not share memory with the Var"):
         x.data = x.data.flip(0)

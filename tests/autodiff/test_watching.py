@@ -199,7 +199,7 @@ def test_of_several_results_the_gradient_is_named_that_was_written_into() -> Non
 def test_grad_is_none_or_a_gradient(value: Any, error: type[Exception], got: str) -> None:
     x = mg.Var([1.0, 2.0], device="reference")
     x.grad = kept = mg.ones(2, device="reference")
-    with pytest.raises(error, match=rf"grad: {got} the gradient of the Var float32\(2,\) must have"):
+    with pytest.raises(error, match=rf"grad: the gradient of the Var float32\(2,\) must have .*, got {got}"):
         x.grad = value
     assert x.grad is kept
     (x * 2.0).backward()

@@ -231,7 +231,7 @@ def test_a_wrong_cell_is_named(tmp_path: Path) -> None:
     for text, message in (
         ("a,b\n1,2\n3,x\n", "line 3: the column 'b' must contain numbers, got 'x'"),
         ("a,b\n1,2\n3\n", "line 3: the line must have 2 cells, got 1"),
-        ("", "expected at least one row of values"),
+        ("", "must have at least one row of values"),
         ('a,b\n"1,2\n', "it is damaged"),
         ("a,b\n1,\n", "the column 'b' must contain numbers, got ''"),
     ):

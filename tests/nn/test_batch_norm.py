@@ -100,7 +100,7 @@ def test_what_may_not_be_written_is_refused_before_anything_is() -> None:
     x = tensor(X)
     for mean, error, words in (
         (mg.Var(np.zeros(3), device="reference"), GradientError, "cannot write into a Var"),
-        (tensor([0.0]).expand(3), StorageError, "its elements share memory"),
+        (tensor([0.0]).expand(3), StorageError, "whose elements share memory"),
     ):
         var = tensor(np.ones(3))
         with pytest.raises(error, match=f"batch_norm: {words}|batch_norm: .*{words}"):

@@ -86,7 +86,7 @@ def test_structured_values() -> None:
         (lambda: init.calculate_gain("gelu"), ArgumentError, "expected one of leaky_relu, linear"),
         (lambda: init.eye_(weight(3)), ShapeError, "must have 2 dims"),
         (lambda: init.sparse_(weight(3), 0.5), ShapeError, "must have 2 dims"),
-        (lambda: init.dirac_(weight(3, 2, 2), groups=2), ShapeError, "divisible by 2"),
+        (lambda: init.dirac_(weight(3, 2, 2), groups=2), ShapeError, "a multiple of groups=2"),
         (lambda: init.orthogonal_(weight(3)), ShapeError, "at least 2 dims"),
     ],
 )

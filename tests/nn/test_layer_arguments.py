@@ -109,7 +109,7 @@ ADAPTIVE = nn.AdaptiveLogSoftmaxWithLoss(4, 9, [3], **HERE)
         (
             lambda: attend(key_padding_mask=zeros(2, 5).to(mg.uint8)),
             DTypeError,
-            r"key_padding_mask: .* got uint8\(2, 5\)",
+            r"key_padding_mask must be .* got uint8\(2, 5\)",
         ),
         (lambda: nn.Threshold(0.1), TypeError, r"Threshold: missing a required argument: 'value'"),
     ],

@@ -118,7 +118,7 @@ def test_a_member_of_another_kind_is_refused(kind: str) -> None:
 
 def test_a_plain_list_of_modules_warns() -> None:
     net = nn.Module()
-    with pytest.warns(UserWarning, match=r"Module.layers is a list with 2 modules: .* write mg.nn.ModuleList\(...\)"):
+    with pytest.warns(UserWarning, match=r"Module.layers is a list with 2 modules, .* write mg.nn.ModuleList\(...\)"):
         net.layers = [nn.Identity(), nn.Identity()]
     with pytest.warns(UserWarning, match=r"write mg.nn.ParameterDict"):
         net.weights = {"a": nn.Parameter(mg.ones(1))}

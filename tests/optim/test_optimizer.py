@@ -273,8 +273,8 @@ def test_named_parameters_keep_their_names() -> None:
         (lambda p: mg.optim.Muon([p]), ValueError, r"params must contain only matrices, got float64\(1,\)"),
         (lambda p: mg.optim.LBFGS([{"params": [p]}, {"params": [variable(1.0)]}]), ValueError, "one parameter group"),
         (lambda p: mg.optim.LBFGS([p], line_search_fn="armijo"), ValueError, "got 'armijo'"),
-        (lambda p: mg.optim.LBFGS([p]).step(), ValueError, "expected a closure"),
-        (lambda p: mg.optim.Optimizer([p], {}).step(), NotImplementedError, "a subclass that overrides it"),
+        (lambda p: mg.optim.LBFGS([p]).step(), ValueError, "closure must be a function"),
+        (lambda p: mg.optim.Optimizer([p], {}).step(), NotImplementedError, "an optimizer must define step"),
     ],
 )
 def test_arguments_without_a_meaning_are_refused(make: Any, error: Any, match: str) -> None:

@@ -74,9 +74,9 @@ def test_an_elementwise_op():
     [
         (lambda layout: None, "promised: its body must return a Layout over the memory of x.*, got None"),
         (lambda layout: "abc", "promised: its body must return a Layout over the memory of x.*, got 'abc'"),
-        (lambda layout: Layout.make((4,), (1,), layout.offset), "expected elements of x, which are 1 to 3 of its"),
-        (lambda layout: Layout.make((3,), (1,), 0), "expected elements of x, which are 1 to 3 of its storage"),
-        (lambda layout: Layout.make((1,), (1,), 10**9), "expected elements of x, which are 1 to 3 of its storage"),
+        (lambda layout: Layout.make((4,), (1,), layout.offset), "must return elements of x, which are 1 to 3 of its"),
+        (lambda layout: Layout.make((3,), (1,), 0), "must return elements of x, which are 1 to 3 of its storage"),
+        (lambda layout: Layout.make((1,), (1,), 10**9), "must return elements of x, which are 1 to 3 of its storage"),
     ],
 )
 def test_a_view(body, sentence):

@@ -47,7 +47,7 @@ def test_a_kernel_may_not_write_what_a_gradient_a_transform_or_another_operand_n
         mg.func.vmap(lambda x: counted(x, count))(mg.stack([x, x]))
     with pytest.raises(StorageError, match=r"counted: an operand that is written must not share memory"):
         counted(count, count)
-    with pytest.raises(StorageError, match="its elements share memory"):
+    with pytest.raises(StorageError, match="whose elements share memory"):
         counted(x, tensor(0.0).expand(2))
     y = mg.checkpoint(lambda y: (y + counted(x, count)).exp(), mg.Var(x))
     with pytest.raises(GradientError, match="counted: this op writes into count, so a checkpoint"):
@@ -56,7 +56,7 @@ def test_a_kernel_may_not_write_what_a_gradient_a_transform_or_another_operand_n
 
 
 def test_a_declaration_writes_operands_that_it_has_and_lists() -> None:
-    with pytest.raises(DeclarationError, match=r"writes=\('total',\) of odd_name must be a tuple of names of its oper"):
+    with pytest.raises(DeclarationError, match=r"writes of odd_name must be a tuple of names of its oper"):
 
         @composed(writes=("total",))
         def odd_name(x: mg.Tensor) -> mg.Tensor:
