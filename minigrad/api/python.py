@@ -92,7 +92,7 @@ def truth(x: Tensor) -> bool:
     """
     if x.numel() != 1:
         raise ShapeError(
-            f"bool: expected a tensor of one element, got {describe(x)}, whose truth value is ambiguous; use .any() "
+            f"bool: expected a tensor of one element, got {describe(x)}, whose truth is ambiguous; use .any() "
             "or .all()",
             op="bool",
         )

@@ -149,7 +149,7 @@ def test_an_int_that_does_not_fit_is_refused():
     for number in (300, -1):
         with pytest.raises(DTypeError) as caught:
             fit_number(number, uint8)
-        assert str(caught.value) == f"{number} does not fit uint8, whose range is 0 to 255"
+        assert str(caught.value) == f"{number} does not fit uint8, whose range is 0 to 255; pass a number in this range"
     assert fit_number(255, uint8) == 255 and fit_number(7, float16) == 7.0
     with pytest.raises(DTypeError, match="too large for any float"):
         fit_number(10**400, float32)

@@ -133,7 +133,7 @@ def test_two_different_barriers_at_once_are_noticed(machine):
 def test_lanes_that_do_not_all_come_to_a_shuffle_are_noticed(machine):
     text = SUM.replace("    while lanes > 0:\n", "    while lanes > 0 and t != 5:\n")
     sentence = noticed(machine, "divergence", text, range(128), 1, threads=128, numbers=(128,))
-    assert "for lanes of its warp that never come" in sentence
+    assert "for lanes of its warp that never arrive" in sentence
 
 
 HELPED = SUM.replace("def kernel", """def joined(acc, lanes):

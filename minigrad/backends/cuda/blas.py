@@ -140,6 +140,9 @@ class Blas:
             with self.lock:
                 status = run(*arguments)
             if status:
-                raise DeviceError(f"a product failed: cublasGemmStridedBatchedEx returned {status}")
+                raise DeviceError(
+                    f"a matrix product failed: cublasGemmStridedBatchedEx returned the status {status}; set "
+                    "mg.settings.cublas = False"
+                )
 
         return Enqueued("cublasGemmStridedBatchedEx", launch, False)

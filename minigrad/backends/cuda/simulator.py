@@ -268,4 +268,7 @@ def check_written(spec: Spec, buffer: DeviceBuffer, before: int) -> None:
     """Raise Notice for an element of a result that no launch after `before` has written."""
     for position in spec.layout.offsets():
         if buffer.owner.stamps[position * buffer.itemsize] <= before:
-            raise Notice(f"the kernel did not write the element at {position} of the result {spec!r}", kind="unwritten")
+            raise Notice(
+                f"the kernel did not write the element at {position} of the result {spec!r}; write every element",
+                kind="unwritten",
+            )

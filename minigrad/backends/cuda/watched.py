@@ -15,6 +15,13 @@ import numpy as np
 
 from minigrad.errors import KernelError
 
+REMEDIES = {  # the end of the message of a fault, by kind
+    "bounds": "compare the index with the size first",
+    "unwritten": "write the element before this read",
+    "race": "call cuda.syncthreads() between the two accesses",
+    "misaligned": "use an index that is a multiple of the width",
+    "divergence": "let all threads reach the same barrier",
+}
 POISON = 0xAB  # byte that fills unwritten memory: -1.2e-12 as a float32
 
 
@@ -208,7 +215,9 @@ class Cells:
 
     def notice(self, kind: str, what: str) -> Notice:
         """Return the error for a fault at these elements."""
-        return Notice(f"{self.words.kernel}: {self.region.name} {what} ({self.words.access})", kind=kind)
+        return Notice(
+            f"{self.words.kernel}: {self.region.name} {what} ({self.words.access}); {REMEDIES[kind]}", kind=kind
+        )
 
 
 NOWHERE = Region(0, "a local array")  # the region of arrays whose elements are Python objects, without bytes
