@@ -584,7 +584,7 @@ def test_a_store_answers_for_what_is_no_tensor() -> None:
 
 
 def test_the_length_of_a_scalar_is_a_type_error() -> None:
-    with pytest.raises(TypeError, match=r"expected a tensor with at least 1 dim, got one of shape \(\)"):
+    with pytest.raises(TypeError, match=r"expected a tensor with at least 1 dim, got a tensor of shape \(\)"):
         len(mg.tensor(1.0))
 
 

@@ -103,7 +103,7 @@ def length(x: Tensor) -> int:
     """Return the length of the first dim.  Raises TypeError for a scalar, as Python does for other types."""
     if not x.layout.shape:
         raise TypeError(
-            "len(): expected a tensor with at least 1 dim, got one of shape (); read its value with .item()"
+            "len(): expected a tensor with at least 1 dim, got a tensor of shape (); read its value with .item()"
         )
     return x.layout.shape[0]
 

@@ -121,8 +121,8 @@ class BatchTransform(ReplacingTransform):
     def drawn_shape(self, name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
         if self.randomness == "error":
             raise GradientError(
-                f"{name}: random numbers under vmap can be different or the same for all samples of the batch; pass "
-                f'randomness="different" to vmap, or "same"',
+                f"{name}: random numbers under vmap require a choice between different and equal numbers for the "
+                "samples, got randomness='error'; pass randomness='different' to vmap, or 'same'",
                 op=name,
             )
         return (self.size, *shape) if self.randomness == "different" else shape

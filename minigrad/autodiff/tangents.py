@@ -131,8 +131,8 @@ class KeptCall(Call):
         if now != then:
             before, after = ("", "") if isinstance(x, Tracer) else (f", at version {then}", f" and is at version {now}")
             raise StorageError(
-                f"{self.name}: {self.op.label} saved its {named()}, {describe(x)}{before}, but it was changed in place "
-                f"since{after}; clone() it before the change",
+                f"{self.name}: {self.op.label} saved its {named()}, {describe(x)}{before}, but this tensor was "
+                f"changed in place since{after}; clone() the tensor before the change",
                 op=self.name,
             )
         return x

@@ -139,9 +139,7 @@ def backward(
         Tensors that receive gradients; by default all Vars that the tensors depend on.
     """
     if grad_variables is not None:
-        raise ArgumentError(
-            "autograd.backward: expected grad_tensors, got its old name grad_variables; pass grad_tensors=..."
-        )
+        raise ArgumentError("autograd.backward: grad_variables is the old name of grad_tensors; pass grad_tensors=...")
     ys, cotangents = with_cotangents("autograd.backward", tensors, grad_tensors)
     xs = None if inputs is None else chosen("backward", inputs)
     retain = create_graph if retain_graph is None else retain_graph

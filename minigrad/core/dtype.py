@@ -358,8 +358,8 @@ def fit_number(number: Any, dtype: DType) -> bool | int | float:
     if isinstance(number, (int, np.integer)):
         if not dtype.lowest <= number <= dtype.highest:
             raise DTypeError(
-                f"{name_number(number)} does not fit {dtype}, whose range is {dtype.lowest} to {dtype.highest}; pass a number "
-                "in this range",
+                f"{name_number(number)} does not fit {dtype}, whose range is {dtype.lowest} to {dtype.highest}; pass "
+                "a number in this range",
                 number=number,
                 dtype=dtype,
             )

@@ -166,7 +166,9 @@ def test_a_value_that_a_derivative_has_kept_is_noticed_when_it_is_written() -> N
         y += 1.0
         return pull(mg.tensor(1.0, dtype="float64", device="reference"))[0]
 
-    with pytest.raises(StorageError, match=r"mul\(3,\) saved float64\(3,\), but it was changed in place since"):
+    with pytest.raises(
+        StorageError, match=r"mul\(3,\) saved float64\(3,\), but this tensor was changed in place since"
+    ):
         vmap(kept)(MANY)
 
 
