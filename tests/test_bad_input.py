@@ -281,7 +281,7 @@ INDEXING: list[Row] = [
     ("scalar", lambda o: o.scalar[0], IndexOutOfRange, "index: 0 indices for float32(), got 1"),
     ("ellipses", lambda o: o.x[..., ...], ArgumentError, f"index: at most one Ellipsis {F}"),
     ("float", lambda o: o.x[0.5], DTypeError, "index: float 0.5 an int, a slice, None, ... or an integer tensor"),
-    ("text", lambda o: o.x["a"], DTypeError, "index: str 'a' use int, slice"),
+    ("text", lambda o: o.x["a"], DTypeError, "index: str 'a' an int, a slice"),
     ("slice-float", lambda o: o.x[0.5:], DTypeError, "index: float 0.5 an int, a slice"),
     ("step-zero", lambda o: o.x[::0], ArgumentError, f"slice: step must not be 0, got 0 dim 0 {F}"),
     ("mask", lambda o: o.x[o.mask[:, :2]], ShapeError, f"index: a mask bool(2, 2) the shape (2, 3) {F}"),

@@ -228,8 +228,8 @@ def test_what_was_saved_and_written_since_is_noticed() -> None:
 
 
 ANSWERS = {
-    "too few": (lambda g: (g,), GradientError, r"2 arguments .*\(x, z\), got 1 gradient"),
-    "too many": (lambda g: (g, g, g), GradientError, r"2 arguments .*, got 3 gradients"),
+    "too few": (lambda g: (g,), GradientError, r".* 2 arguments .*\(x, z\), got 1 gradient"),
+    "too many": (lambda g: (g, g, g), GradientError, r".* 2 arguments .*, got 3 gradients"),
     "shape": (lambda g: (row(1.0, 2.0, 3.0), g), ShapeError, r"must return .*64\(2,\) .* for 'x', got float64\(3,\)"),
     "number": (lambda g: (1.0, g), GradientError, r"must return a gradient .* for 'x', got float 1\.0"),
     "integers": (lambda g: (g.to(mg.int64), g), DTypeError, r"must return a gradient .* for 'x', got int64\(2,\)"),

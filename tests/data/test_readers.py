@@ -232,14 +232,14 @@ def test_a_wrong_cell_is_named(tmp_path: Path) -> None:
         ("a,b\n1,2\n3,x\n", "line 3: the column 'b' must contain numbers, got 'x'"),
         ("a,b\n1,2\n3\n", "line 3: the line must have 2 cells, got 1"),
         ("", "must have at least one row of values"),
-        ('a,b\n"1,2\n', "it is damaged"),
+        ('a,b\n"1,2\n', "is damaged"),
         ("a,b\n1,\n", "the column 'b' must contain numbers, got ''"),
     ):
         path.write_text(text)
         with pytest.raises(FileError, match=rf"CSV: .*a\.csv.*{message}"):
             data.CSV(path)
     path.write_bytes(b"\xff\xfe1,2\n")
-    with pytest.raises(FileError, match="it is damaged"):
+    with pytest.raises(FileError, match="is damaged"):
         data.CSV(path)
     path.write_text("a,b\n1,x\n2,\n")
     with pytest.raises(FileError, match="line 3: the line must have a value in the column 'b', got an empty cell"):
