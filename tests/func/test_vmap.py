@@ -76,7 +76,7 @@ def test_batches_nest() -> None:
 
 def test_random_numbers_are_asked_for() -> None:
     draw = lambda x: x * 0.0 + mg.randn(4, dtype="float64", device="reference")
-    with pytest.raises(GradientError, match=r'randn: random numbers under vmap .* pass randomness='different''):
+    with pytest.raises(GradientError, match=r"randn: random numbers under vmap .* pass randomness='different'"):
         f.vmap(draw)(A)
     mg.manual_seed(3)
     same = f.vmap(draw, randomness="same")(A).tolist()
