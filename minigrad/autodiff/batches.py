@@ -69,7 +69,7 @@ class BatchTransform(ReplacingTransform):
         if op.kind == "elementwise" and op.batch is None:
             return self.elementwise(op, operands)
         if op.kind == "view":
-            # A view has one operand, and it belongs to this transform.
+            # A view has one operand, and this operand belongs to the transform.
             whole: Any = operands[0].value  # type: ignore[attr-defined]
             plain = whole.__class__ in PLAIN
             if plain:

@@ -64,7 +64,7 @@ savers = _Savers()
 scopes = _Scopes()
 scope_of: weakref.WeakKeyDictionary[BackpropOp, tuple[str, ...]] = weakref.WeakKeyDictionary()
 anomaly = Anomaly()
-# Weak on both sides: a Var outlives the nodes of every step that saved it.
+# The references are weak on both sides, because a Var outlives the nodes of every step that saved it.
 _holders: weakref.WeakKeyDictionary[Storage, weakref.WeakSet[BackpropOp]] = weakref.WeakKeyDictionary()
 
 

@@ -52,7 +52,7 @@ class Memory(Backend):
     """The part of the backend for memory on a CUDA device."""
 
     runtime: Runtime
-    # A multiple of this number of bytes, because the offset of an argument determines the width of loads.
+    # The alignment of parts of a buffer in bytes; the offset of an argument determines the width of loads.
     alignment = ALIGNMENT
     dlpack_device = 2
 

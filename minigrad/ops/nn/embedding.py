@@ -117,7 +117,7 @@ def embedding(
             y = scaled_embedding(weight, rows, _shares(weight, rows))
         else:
             y = index_select(weight, 0, rows)
-    except IndexOutOfRange as error:  # the message should describe this op and not the one that read the table
+    except IndexOutOfRange as error:  # the message should describe this op and not the op that read the table
         raise out_of_range("embedding", error.index, Spec(weight.layout, weight.dtype), 0) from None
     if padding is not None and derives(y):
         y = _without_gradient(y, rows, weight.shape[0], padding)
@@ -151,7 +151,7 @@ def one_hot(tensor: Tensor, num_classes: Int = -1) -> Tensor:
                 f"one_hot: classes must be from 0 to {num_classes - 1}, got {low} to {high}; correct the classes or "
                 "pass a larger num_classes"
             )
-    # Uint64 cannot be compared with the signed integers of arange.
+    # The dtype uint64 cannot be compared with the signed integers of arange.
     classes = tensor.long() if tensor.dtype is uint64 else tensor
     return cast(eq(unsqueeze(classes, -1), arange(num_classes, device=tensor.device)), dtype=int64)
 
@@ -177,7 +177,7 @@ def _without_gradient(y: Tensor, rows: Tensor, n: int, padding: int) -> Tensor:
 
 def _shares(weight: Tensor, rows: Tensor) -> Tensor:
     """Return, for each index, 1 divided by the number of times that its row is read."""
-    # Float16 and bfloat16 cannot represent large counts.
+    # The dtypes float16 and bfloat16 cannot represent large counts.
     dtype = float32 if weight.dtype.itemsize == 2 else weight.dtype
     once = ones(rows.shape, dtype=int64, device=rows.device)
     times = index_add(zeros(weight.shape[0], dtype=int64, device=rows.device), 0, rows, once)
