@@ -466,7 +466,7 @@ GRADIENTS: list[Row] = [
     ("cotangent-number", lambda o: o.product.backward(1.0), DTypeError, f"backward: the gradient float 1.0 {LISTED}"),
     ("store-no-leaf", lambda o: o.store[o.product], GradientError, f"grads[...]: {F} result of mul use mg.grad(y, x)"),
     ("store-constant", lambda o: o.store[o.x], GradientError, f"grads[...]: {F} mg.Var"),
-    ("store-unreached", lambda o: o.store[o.w], GradientError, "grads[...]: float32(1,) was not reached"),
+    ("store-unreached", lambda o: o.store[o.w], GradientError, "grads[...]: float32(1,) received no gradient"),
     ("store-text", lambda o: o.store["a"], GradientError, "grads[...]: str 'a' Var"),
     ("grad-constant", lambda o: mg.grad(o.product, o.x), GradientError, f"grad: input {F} mg.Var"),
     ("grad-unused", lambda o: mg.grad(o.product, [o.v, o.w]), GradientError, "grad: float32(1,) allow_unused=True"),

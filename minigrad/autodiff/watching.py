@@ -123,7 +123,7 @@ def check_partial(node: BackpropOp, whose: str, k: int, partial: Any) -> None:
     else:
         return
     got = f"{describe(partial)} on {partial.device}" if error is DeviceError else describe(partial)
-    hint = "; where there is no gradient, give mg.zeros_like of the operand" if partial is None else ""
+    hint = "; if there is no gradient, return mg.zeros_like(operand)" if partial is None else ""
     expected = f"expected a tensor {spec!r} on {device}, as the operand"
     raise error(f"{whose} returned {got}; {expected}{hint}", op=op.label)
 
