@@ -54,8 +54,8 @@ class GradStore:
             return f"{describe(x)} is not a tensor; pass a mg.Var"
         if not x.is_leaf:
             return (
-                f"{describe(x)} is not a leaf but the result of {current(x).name}; backward() returns only gradients of "
-                f"Vars, so use mg.grad(y, x) or retain_grad() for the gradient of an intermediate value"
+                f"{describe(x)} is not a leaf but the result of {current(x).name}; backward() returns only gradients "
+                f"of Vars, so use mg.grad(y, x) or retain_grad() for the gradient of an intermediate value"
             )
         if not x.is_variable:
             return f"{describe(x)} does not require a gradient; make it a mg.Var before the computation"
