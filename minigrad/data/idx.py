@@ -55,7 +55,7 @@ def read_idx(path: Any) -> NDArray[Any]:
     expected = math.prod(shape) * dtype.itemsize
     if len(data) - begin != expected:
         raise FileError(
-            f"read_idx: {name} must have {expected} bytes of {dtype.name} for the shape {shape}, got "
+            f"read_idx: {name}: the file must have {expected} bytes of {dtype.name} for the shape {shape}, got "
             f"{len(data) - begin}; download the file again"
         )
     return np.frombuffer(data, dtype, offset=begin).reshape(shape).astype(dtype.newbyteorder("="))

@@ -226,6 +226,6 @@ def check_dense(name: str, base: Tensor) -> None:
     """
     if base.op is not None and not base.layout.is_contiguous and tuple(root_of(base.op).shape) != extent(base)[1]:
         raise StorageError(
-            f"{name}: a tensor whose elements share memory cannot be written, got {describe(base)} with strides "
-            f"{base.strides}; call clone() first"
+            f"{name}: cannot write into {describe(base)} with strides {base.strides}, whose layout differs from that "
+            "of the recorded result; write into x.clone()"
         )

@@ -375,7 +375,7 @@ def test_a_number_of_the_program_cannot_be_written() -> None:
     x = mg.Var([3.0])
     y = x * 2.0
     (two,) = y.op.saved
-    with mg.no_grad(), pytest.raises(StorageError, match=r"float64\(\) is a constant"):
+    with mg.no_grad(), pytest.raises(StorageError, match=r"float64\(\), a constant"):
         two.fill_(5.0)
     assert (mg.tensor([1.0]) * 2.0).item() == 2.0
     y.backward()

@@ -93,7 +93,7 @@ def test_an_argument_without_a_derivative_may_be_counted_from_the_last() -> None
     f.defvjp(lambda x, y, n: (x * y * n, (x, y)), lambda n, r, g: (g * r[1] * n, g * r[0] * n))
     x, y = leaf(3.0), leaf(5.0)
     assert [g.tolist() for g in mg.grad(f(x, y, 2.0), (x, y))] == [[10.0], [6.0]]
-    with pytest.raises(GradientError, match=r"argument 2 is float64\(1,\), and nondiff_argnums"):
+    with pytest.raises(GradientError, match=r"argument 2 is in nondiff_argnums"):
         f(x, y, y)
     f = mg.custom_vjp(lambda x: x * 2.0, nondiff_argnums=(1,))
     f.defvjp(lambda x: (x * 2.0, None), lambda n, _, g: (g * 2.0,))

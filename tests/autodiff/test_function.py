@@ -309,7 +309,7 @@ def test_what_is_no_tensor_comes_back_as_it_is() -> None:
 
 def test_a_backward_may_not_write_into_what_it_is_given() -> None:
     y = function(saving, lambda ctx, g: g.mul_(2.0)).apply(leaf(1.0))
-    with pytest.raises(GradientError, match=r"backward at .* wrote into its argument 'g0'"):
+    with pytest.raises(GradientError, match=r"backward at .* must not write into its argument 'g0'"):
         (y * 1.0).backward()
 
 

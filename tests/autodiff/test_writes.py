@@ -226,7 +226,7 @@ def test_20_each_of_several_views_may_be_written() -> None:
 
 
 def test_21_elements_that_share_memory_are_refused() -> None:
-    with pytest.raises(StorageError, match="its elements share memory"):
+    with pytest.raises(StorageError, match="whose elements share memory"):
         (leaf(1) * 1.0).expand(3).add_(1.0)
 
 
@@ -398,7 +398,9 @@ def test_a_result_that_lies_otherwise_than_its_node_says_is_not_written() -> Non
             return g.T * 2.0
 
     y = Turned.apply(mg.Var([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], **DTYPE))
-    with pytest.raises(StorageError, match=r"mul_: cannot write into float64\(3, 2\) with strides \(1, 3\); clone\(\)"):
+    with pytest.raises(
+        StorageError, match=r"mul_: cannot write into float64\(3, 2\) with strides \(1, 3\), whose layout"
+    ):
         y.mul_(3.0)
 
 

@@ -170,7 +170,7 @@ def test_memory_that_a_capsule_shows_lives_as_long_as_it_and_is_freed(simulator)
 def test_a_graph_that_may_have_saved_it_shows_read_only_memory(simulator):
     x = mg.Var([1.0, 2.0], device="cuda").exp().detach()
     assert taken(x.__dlpack__(max_version=(1, 0)))[2] and x.__cuda_array_interface__["data"][1] is True
-    with pytest.raises(StorageError, match="the memory is read-only"):
+    with pytest.raises(StorageError, match="got read-only memory"):
         mg.from_dlpack(x)
 
 
@@ -210,7 +210,7 @@ def test_the_array_protocol_tells_of_cuda_tensors_only():
     assert told["data"] == (x.data_ptr(), False) and told["version"] == 3
     assert not hasattr(mg.ones(2), "__cuda_array_interface__")
     assert not hasattr(mg.ones(2, dtype="bfloat16", device="cuda"), "__cuda_array_interface__")
-    with pytest.raises(GradientError, match="requires a gradient"):
+    with pytest.raises(GradientError, match="does not require a gradient"):
         mg.Var([1.0], device="cuda").__cuda_array_interface__
 
 

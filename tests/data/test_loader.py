@@ -176,7 +176,7 @@ def test_a_dataset_is_read_by_index_or_as_a_stream(dataset: Any) -> None:
 @pytest.mark.parametrize("name", ["batch_size", "batch_sampler", "sampler", "drop_last", "dataset"])
 def test_a_loader_that_was_made_stays_as_it_is(name: str) -> None:
     loader = DataLoader(range(3), 2)
-    with pytest.raises(ArgumentError, match=f"{name} cannot be set after the loader was made"):
+    with pytest.raises(ArgumentError, match=f"{name} cannot be set after the loader was created"):
         setattr(loader, name, 1)
     assert [batch.tolist() for batch in loader] == [[0, 1], [2]]
     loader.timeout = loader.other = 0  # type: ignore[attr-defined]

@@ -181,7 +181,9 @@ def test_without_shared_memory_batches_go_through_pipes(monkeypatch: pytest.Monk
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(memory.os, "posix_fallocate", full)
-    with pytest.warns(UserWarning, match=r"no shared memory for 0\.0 MB \(No space left on device\)") as caught:
+    with pytest.warns(
+        UserWarning, match=r"no shared memory for a batch of 0\.0 MB \(No space left on device\)"
+    ) as caught:
         batches = [facts(batch) for batch in DataLoader(Drawn(), 4, num_workers=2, generator=mg.Generator(1))]
     assert len(caught) == 1
     assert batches == [facts(batch) for batch in DataLoader(Drawn(), 4, generator=mg.Generator(1))]

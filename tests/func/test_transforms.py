@@ -215,7 +215,9 @@ def test_what_was_saved_and_written_since_is_noticed() -> None:
         w.add_(1.0)
         return pull(one)[0]
 
-    with pytest.raises(StorageError, match=r"vjp: mul\(2,\) saved float64\(2,\) at version 1, but it was changed"):
+    with pytest.raises(
+        StorageError, match=r"vjp: mul\(2,\) saved float64\(2,\) at version 1, but this tensor was changed"
+    ):
         f.vmap(inside)(mg.stack([X, X]))
 
 

@@ -230,7 +230,7 @@ def test_linearize_refuses_values_that_were_written_since_as_vjp_does(function: 
     if named is None:  # it reads none of them
         assert push(mg.tensor([0.5, 2.0, 1.0], device="reference")).tolist() == expected
         return
-    with pytest.raises(StorageError, match=f"linearize: .* saved its {named}.*clone\\(\\) it before"):
+    with pytest.raises(StorageError, match=f"linearize: .* saved its {named}.*clone\\(\\) the tensor before"):
         push(mg.tensor([0.5, 2.0, 1.0], device="reference"))
 
 

@@ -357,7 +357,7 @@ def test_conversions_keep_the_objects_and_convert_gradients() -> None:
     assert str(net.to("cpu", mg.float64).scale.device) == "cpu" and net.cpu().scale.dtype == mg.float64
     assert net.to(mg.zeros(1, device="reference", dtype=mg.float32)).scale.dtype == mg.float32
     assert net.type(mg.float64).norm.num_batches_tracked.dtype == mg.float64
-    with pytest.raises(DTypeError, match="expected a floating dtype for the parameters of a module, got int64"):
+    with pytest.raises(DTypeError, match="dtype must be a floating dtype for the parameters of a module, got int64"):
         net.to(mg.int64)
 
 
@@ -580,7 +580,7 @@ def test_the_summary_counts_and_leaves_the_model_as_it_was() -> None:
     assert net[0]._hooks is None
     text, html = str(table), table._repr_html_()
     assert "0: Conv2d" in text and "51 of 51 parameters are trained" in text and html.count("<tr>") == 7
-    with pytest.raises(DeclarationError, match=r"expected an mg.nn.Module"):
+    with pytest.raises(DeclarationError, match=r"model must be a mg.nn.Module"):
         nn.summary(print)  # type: ignore[arg-type]
 
 

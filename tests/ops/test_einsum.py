@@ -86,7 +86,7 @@ def test_integers_are_added_as_sum_and_matmul_add_them() -> None:
         ("ij->ijk", ArgumentError, "the letter 'k' after '->' in 'ij->ijk' does not occur in an operand"),
         ("ij->ii", ArgumentError, "the letter 'i' after '->' in 'ij->ii' occurs twice there"),
         ("ij->j->i", ArgumentError, "the part 'j->i' .*, got '-'"),
-        ("ii", ShapeError, "the letter 'i' of 'ii' is twice in operand 0 with different sizes"),
+        ("ii", ShapeError, "the letter 'i' of 'ii' must have the same size .* twice in operand 0 with different sizes"),
     ],
 )
 def test_an_error_names_the_part_that_is_wrong(equation: str, error: type, words: str) -> None:

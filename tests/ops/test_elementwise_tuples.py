@@ -217,7 +217,7 @@ def test_a_declaration_names_as_many_results_as_its_body_returns(body: Any, outp
 
 def test_a_dtype_rule_says_one_dtype_or_one_for_each_result() -> None:
     op = mg.elementwise(dtype=lambda op, specs: (np.dtype("f4"), (mg.float32,) * 3), outputs=("a", "b"))(a_pair)
-    with pytest.raises(MinigradError, match=r"expected a NumPy dtype to compute in, .* or a tuple of 2 such dtypes"):
+    with pytest.raises(MinigradError, match=r"must return a NumPy dtype to compute in, .* or a tuple of 2 such dtypes"):
         op(reference([1.0]))
 
 

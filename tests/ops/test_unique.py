@@ -67,5 +67,5 @@ def test_a_derivative_and_a_batch_are_refused() -> None:
     x = mg.Var([1.0, 2.0, 1.0], device="reference")
     with pytest.raises(GradientError, match=r"unique\(2,\) is not differentiable with respect to its operand 'input'"):
         mg.unique(x).sum().backward()
-    with pytest.raises(GradientError, match="would determine a shape"):
+    with pytest.raises(GradientError, match="cannot determine"):
         mg.func.vmap(mg.unique)(tensor([[1.0, 2.0], [1.0, 1.0]]))

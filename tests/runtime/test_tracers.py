@@ -82,7 +82,7 @@ def test_a_wrapped_value_prints_what_it_is() -> None:
 def test_what_a_mask_chooses_is_refused_by_name() -> None:
     _, x = both(mg.ones(2, 3, device="reference"))
     for choose in (lambda: x[x > 0.0], lambda: mg.nonzero(x), lambda: mg.masked_select(x, x > 0.0)):
-        with pytest.raises(GradientError, match=r"a mask must not belong to a transform, got bool\(2, 3\)"):
+        with pytest.raises(GradientError, match=r"the mask bool\(2, 3\) belongs to a transform"):
             choose()
 
 

@@ -48,7 +48,7 @@ def test_the_first_value_that_departs_is_named_with_its_line() -> None:
 
 
 def test_a_shape_that_differs_is_told() -> None:
-    with pytest.raises(CompareError, match=r"'h', set in line \d+ has shape \(2, 4\), with numpy \(8,\)"):
+    with pytest.raises(CompareError, match=r"'h', set in line \d+ has shape \(2, 4\) in minigrad and \(8,\) in numpy"):
         compare(network, another(tanh=np.ravel), X, W)
 
 

@@ -56,8 +56,8 @@ def tallied(mask: Tensor) -> tuple[Tensor, int]:
     """Return the tally of a mask, and the number of True elements.  Raises GradientError inside a transform."""
     if isinstance(mask, Tracer):
         raise GradientError(
-            f"a mask must not belong to a transform, got {describe(mask)}, because the number of its True elements "
-            "would determine a shape; use mg.where"
+            f"the mask {describe(mask)} belongs to a transform, so the number of its True elements cannot determine a "
+            "shape; use mg.where"
         )
     parts = _parts(mask)
     starts = tally(mask, parts=parts)
