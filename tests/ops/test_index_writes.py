@@ -154,7 +154,7 @@ def test_a_refused_write_changes_nothing() -> None:
             ShapeError,
             r"the index tensors for .* must broadcast to one shape, got int64\(2,\), int64\(3,\)",
         ),
-        ([0, 1], [1.0, 2.0, 3.0], ShapeError, r"does not broadcast to the \(2, 4\) that the index chooses"),
+        ([0, 1], [1.0, 2.0, 3.0], ShapeError, r"must broadcast to the \(2, 4\) that the index chooses"),
     ]
     for index, value, error, words in refused:
         with pytest.raises(error, match=words):
