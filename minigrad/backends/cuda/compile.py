@@ -86,7 +86,7 @@ def make(program: Program, capability: Capability) -> Compiled:
     """Compile a text."""
     reason = missing()
     if reason:
-        raise KernelError(f"{program.name} cannot be compiled for CUDA: {reason}")
+        raise KernelError(f"{program.name} cannot be compiled: {reason}")
     with forks_wait():
         ptx = to_ptx(program, capability)
     cubin, log = assemble(ptx, program.name)
