@@ -24,8 +24,8 @@ def refuse_free_threading(unlocked: bool) -> None:
     """Raise ImportError for an interpreter without the global lock, on which reference counts and call plans rely."""
     if unlocked:
         raise ImportError(
-            "minigrad needs a Python with the global interpreter lock, and this one is free-threaded; install the "
-            "standard build of the same version"
+            "minigrad requires a Python with the global interpreter lock, but this Python is free-threaded; install "
+            "the standard build of the same version"
         )
 
 
@@ -186,7 +186,7 @@ class Settings:
         if kind is not None:
             value = kind.accept(name, value)
         elif name not in HINTS:
-            raise AttributeError(f"settings: there is no setting {name!r}; there are {', '.join(DECLARED)}")
+            raise AttributeError(f"settings: expected one of {', '.join(DECLARED)}, got {name!r}; correct the name")
         before = getattr(self, name, value)
         choice = None if name == "debug" or kind is None else self._choices.get(name)
         if choice is not None:
@@ -271,7 +271,7 @@ def override(**values: Any) -> "Iterator[Settings]":
     """
     for name in values:
         if name not in DECLARED:
-            raise AttributeError(f"override: there is no setting {name!r}; there are {', '.join(DECLARED)}")
+            raise AttributeError(f"override: expected one of {', '.join(DECLARED)}, got {name!r}; correct the name")
     begun: list[tuple[str, Block]] = []
     try:
         for name, value in values.items():

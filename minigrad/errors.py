@@ -30,7 +30,9 @@ class MinigradError(Exception):
 
     def __getattr__(self, name: str) -> Any:
         """Raise AttributeError; the method exists so that type checkers accept the facts."""
-        raise AttributeError(f"{type(self).__name__} carries no fact {name!r}; it has {sorted(self.__dict__)}")
+        raise AttributeError(
+            f"{type(self).__name__} has no attribute {name!r}; its attributes are {sorted(self.__dict__)}"
+        )
 
 
 class ShapeError(MinigradError, ValueError):
@@ -117,7 +119,9 @@ def reading(prefix: str) -> Iterator[None]:
     except MinigradError as error:
         raise FileError(f"{prefix}: {error}") from None
     except Exception as error:  # damaged bytes make readers of archives, JSON and pickles raise errors of any type
-        raise FileError(f"{prefix}: it is damaged ({type(error).__name__}: {error})") from None
+        raise FileError(
+            f"{prefix}: the file is damaged ({type(error).__name__}: {error}); save or download the file again"
+        ) from None
 
 
 def quantity(count: int, noun: str) -> str:

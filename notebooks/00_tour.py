@@ -21,8 +21,8 @@
 # takes about half an hour. Change the cells and run them again. The first use of an op compiles a kernel, so a cell may
 # take some seconds when it runs for the first time.
 #
-# This notebook shows many tools and explains them only briefly. If you prefer to start with school calculus only, open
-# [01_nudging](01_nudging.ipynb) now, and come back later. You can go on without understanding every line.
+# This notebook shows many tools and explains each tool only briefly. If you prefer to start with school calculus only,
+# open [01_nudging](01_nudging.ipynb) now, and come back later. You can go on without understanding every line.
 
 # %%
 import math
@@ -310,11 +310,11 @@ for epoch in range(epochs):
 # %% [markdown]
 # ## Where to go from here
 #
-# * [01_nudging](01_nudging.ipynb) and the following chapters build all of this step by step, with exercises that are
-#   graded in the notebook; [10_kernels](10_kernels.ipynb), [11_own_ops](11_own_ops.ipynb) and
-#   [12_cuda](12_cuda.ipynb) continue sections 7 and 8.
+# * [01_nudging](01_nudging.ipynb) and the following chapters build these tools step by step, with exercises that are
+#   graded in the notebook; [10_kernels](10_kernels.ipynb), [11_own_ops](11_own_ops.ipynb) and [12_cuda](12_cuda.ipynb)
+#   continue sections 7 and 8.
 # * [13_training](13_training.ipynb) trains a network with `mg.nn` and `mg.optim`. The next chapter,
-#   [14_cnn_and_gpt](14_cnn_and_gpt.ipynb), builds a convolutional network and a small GPT. The last one,
+#   [14_cnn_and_gpt](14_cnn_and_gpt.ipynb), builds a convolutional network and a small GPT. The last chapter,
 #   [15_compiled_steps](15_compiled_steps.ipynb), runs a training step without Python.
 # * [A1_precision](A1_precision.ipynb) and [A2_stability](A2_stability.ipynb) are appendices: where digits are
 #   lost, and where numbers become `inf` or `nan`.

@@ -91,9 +91,10 @@ plt.show()
 # %% [markdown]
 # On the right, the error is a straight line of slope 1: a tenth of `h` has a tenth of the error. On the left, the error
 # is larger for smaller `h`, and irregular. The bottom is near $h = \sqrt{\varepsilon} \approx 10^{-8}$, where about 8
-# of the 16 digits are correct. No other `h` makes this ratio more exact.
+# of the 16 digits are correct. A much smaller or a much larger `h` makes the ratio less exact.
 #
-# The ratio is called a *finite difference* or *difference quotient*; this one is *one-sided*.
+# The ratio is called a *finite difference* or *difference quotient*. The ratio of section 1 uses only `x + h`, so it is
+# *one-sided*.
 #
 # ## 3. Both sides
 #
@@ -130,8 +131,8 @@ for name, ratio in (("one side", one_sided), ("both sides", lambda f, x, h: (f(x
 # difference is 0.5, which is neither. If the slopes on the two sides differ, a checker must compare both sides
 # separately. minigrad's checker does this. Such a corner is called a *kink*.
 #
-# A `mg.Var` is a tensor whose derivatives you want. This one holds three float64 numbers; float64 is the type of
-# Python's `float`. Read only the last line of the report; notebook 04 explains the line above it.
+# A `mg.Var` is a tensor whose derivatives you want. The Var in the next cell stores three float64 numbers; float64 is
+# the type of Python's `float`. Read only the last line of the report; notebook 04 explains the line above it.
 
 
 # %%
@@ -198,10 +199,10 @@ def central(f, x, h):
 check("01.1", central)
 
 # %% [markdown]
-# **01.2** A central difference with step `h` has an error of about $c h^2$; with `h/2` the error is a quarter of that.
-# Combine the central differences with the steps `h` and `h/2` so that $c$ cancels. `f`, `x` and `h` are as in 01.1.
-# Return the combination as a float, right to a relative error of $10^{-9}$. The combination differs from the derivative
-# by an error of order $h^4$. (This is Richardson's method of 1911.)
+# **01.2** A central difference with step `h` has an error of about $c h^2$; with the step `h/2`, the error is a quarter
+# of this. Combine the central differences with the steps `h` and `h/2` so that $c$ cancels. `f`, `x` and `h` are as in
+# 01.1. Return the combination as a float, right to a relative error of $10^{-9}$. The combination differs from the
+# derivative by an error of order $h^4$. (This is Richardson's method of 1911.)
 
 
 # %%

@@ -36,8 +36,8 @@ import minigrad as mg
 # *In a chain, slopes multiply.* Take $u = x^2$ and $y = 5u$ at $x = 3$. The first step makes a nudge of $x$ 6 times as
 # large, and the second step makes it 5 times as large again: 30 times in total.
 #
-# *Where paths meet, slopes add.* Take $y = x^2 + 7x$, again at $x = 3$. The nudge takes both paths: it becomes 6 times
-# as large on one and 7 times as large on the other. At the end the two changes add up: 13 times the nudge.
+# *Where paths meet, slopes add.* Take $y = x^2 + 7x$, again at $x = 3$. The nudge takes both paths. On one path it
+# becomes 6 times as large, on the other path 7 times as large. At the end the two changes add up to 13 times the nudge.
 
 
 # %%
@@ -88,7 +88,8 @@ print(y, "has the parents", y.parents, "with slopes", y.slopes)
 print(y.parents[0], "has the parents", y.parents[0].parents, "with slopes", y.parents[0].slopes)
 
 # %% [markdown]
-# The Values and their parents form a *graph*. We did not write code that builds it: running the program recorded it.
+# The Values and their parents form a *graph*. You wrote no code that builds this graph: running the program recorded
+# the graph.
 #
 # ## 3. The backward pass
 #

@@ -402,8 +402,9 @@ check("04.3", diagnosis)
 # %% [markdown]
 # **04.4** Write right rules for `centre`, `add_bias` and `pick`, three of the wrong patients. Each rule takes the
 # incoming gradient `g`, with the shape of the result, and the operands. It returns a tuple with one gradient per
-# operand, of the operand's shape. It must work for all shapes that the function accepts. `pick` uses the indices
-# `INDEX`, which are in `minigrad.learning.exercises.patients` too.
+# operand, of the operand's shape. Each rule must work for all shapes that the function accepts. The relative tolerance
+# is $10^{-9}$, and the absolute tolerance $10^{-12}$. `pick` uses the indices `INDEX`, which are in
+# `minigrad.learning.exercises.patients` too.
 
 
 # %%

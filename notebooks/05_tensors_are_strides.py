@@ -342,9 +342,9 @@ print("row 0 and row 1:", touches(a[0], a[1]), " even and odd columns:", touches
 #
 # All views are arithmetic on a `Layout`: a shape, strides and an offset. The class is in
 # [layout.py](../minigrad/core/layout.py). `permute`, `slice`, `flip` and `diagonal` are a few lines each. `reshape`
-# returns None if a copy is needed. `may_overlap_itself` replaces your check, since counting is slow for a million
-# elements: it reads only the strides, and returns True if they do not decide the question. A layout needs no memory, so
-# you can try all of this on the layout alone:
+# returns None if a copy is needed. `may_overlap_itself` replaces your check, because counting is slow for a million
+# elements. This method reads only the shape and the strides, and returns True if they do not decide the question. A
+# layout needs no memory, so you can try all of this on the layout alone:
 
 # %%
 layout = a.layout

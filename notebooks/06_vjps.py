@@ -52,7 +52,7 @@ mg.func.jacrev(mg.exp)(x)
 
 # %% [markdown]
 # All entries except the diagonal are 0, because $y_i$ depends on $x_i$ only. For a million elements the Jacobian would
-# have $10^{12}$ entries. The result that we want is $\bar x_j = \bar y_j e^{x_j}$: one multiplication per element.
+# have $10^{12}$ entries. The result that you want is $\bar x_j = \bar y_j e^{x_j}$: one multiplication per element.
 # `mg.func.vjp` returns $y$ and the function that multiplies by $J^\top$. This function returns one gradient for each
 # operand:
 
@@ -354,7 +354,7 @@ print(mg.testing.gradcheck(lambda a, b: (a @ b).softmax(1), (mg.Var(normal(2, 3)
 #
 # Write your answer, then run the cell: `check` reports the result. `hint("06.1")` prints a hint, and a larger one at
 # each further call. All tensors are minigrad tensors in float64. Results are compared with a tolerance of `1e-9`. Do
-# not use `backward` or `mg.grad`: the grader does not detect them, but you would learn nothing.
+# not use `backward` or `mg.grad`. The grader does not detect these calls, but with them you would learn nothing.
 #
 # **06.1** An operand of `shape` was broadcast, and `g` is the gradient of the broadcast result. Return the gradient of
 # the operand, a tensor of `shape`. The absolute and the relative tolerance are $10^{-9}$.

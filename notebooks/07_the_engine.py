@@ -99,7 +99,7 @@ for v in (x, w):
 # In [engine.py](../minigrad/autodiff/engine.py), the functions `reachable` and `pull_back` follow these steps. They
 # also add in place where no other tensor shares the sum, run hooks, support ops with several results, follow only the
 # paths to inputs that require a gradient, and free the saved values after use. You can see the last point. Above,
-# `retain_graph=True` prevented it. Without this argument, the saved values are gone after the pass:
+# `retain_graph=True` prevented it. Without this argument, the backward pass frees the saved values:
 
 # %%
 y.backward()

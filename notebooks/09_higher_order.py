@@ -80,7 +80,8 @@ for order in range(1, 7):
     print(f"derivative {order}: {len(tape):4} ops, which save {tape.saved // 1024:3} kB")
 
 # %% [markdown]
-# Two or three derivatives are cheap. After that, each further derivative has more than twice as many ops.
+# Two or three derivatives are cheap. After that, each further derivative has more than twice as many ops as the
+# previous derivative.
 #
 # ## 2. The bug: a penalty without a gradient
 #

@@ -252,7 +252,8 @@ plt.show()
 # %% [markdown]
 # `add` and `sum` are near the sloped part of the line: their time is the time of memory, so faster arithmetic would not
 # help. (Small tensors are in a cache, which is faster than memory, so their points may be above the line.) `matmul` is
-# under the flat part: its time is the time of arithmetic. For this reason, its kernel uses tiles and registers.
+# under the flat part: its time is the time of arithmetic. For this reason, the kernel of `matmul` uses tiles and
+# registers.
 #
 # ## Exercises
 #
@@ -286,9 +287,9 @@ check("10.2", strided_sum)
 
 # %% [markdown]
 # **10.3** Find the largest element of each part. Each part has its own result, so that threads do not write to the same
-# element. `values` is a float array of `n` elements. Part `p` of `parts` contains the elements from index
-# `p * n // parts` up to, but not including, `(p + 1) * n // parts`. Return an array of `parts` floats; for an empty
-# part, minus infinity.
+# element. `values` is a float array of `n` elements. Part `p` of `parts` contains the elements from index `p * n //
+# parts` up to, but not including, `(p + 1) * n // parts`. Return an array of `parts` floats; the entry of an empty part
+# is minus infinity. The absolute and the relative tolerance are $10^{-6}$.
 
 
 # %%

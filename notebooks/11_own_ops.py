@@ -326,7 +326,8 @@ check("11.3", norm_rule)
 
 # %% [markdown]
 # **11.4** Write a `mg.Function` that returns its operand unchanged, and limits each element of the gradient to the
-# range from -1 to 1. Change `backward`: `g` is a tensor of any shape, and the result has the same shape.
+# range from -1 to 1. Change `backward`: `g` is a tensor of any shape, and the result has the same shape. The absolute
+# and the relative tolerance are $10^{-6}$.
 
 
 # %%

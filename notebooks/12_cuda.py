@@ -72,9 +72,9 @@ except mg.KernelError as error:
 # %% [markdown]
 # ## 2. Grid-stride: any grid for any length
 #
-# A thread may process more than one element: after each element it moves ahead by the number of threads in the grid.
-# Neighbouring threads then read neighbouring elements at every step, and the GPU reads the memory for 32 threads with
-# few accesses. All of minigrad's elementwise kernels are loops like this one.
+# A thread may process more than one element: after each element it moves ahead by the number of threads in the grid. At
+# every step, neighbouring threads read neighbouring elements, so the GPU reads the elements of 32 threads with few
+# accesses to memory. All of minigrad's elementwise kernels are loops like this one.
 
 
 # %%
@@ -296,7 +296,8 @@ check("12.3", largest)
 # %% [markdown]
 # **12.4** In one block of up to 16 threads, each thread should replace its element of `x` by the mean of three
 # elements: the left neighbour, the element itself and the right neighbour. At both ends, the element itself replaces
-# the missing neighbour. This kernel works in place, so it has a race. Fix it.
+# the missing neighbour. This kernel works in place, so it has a race. Fix the race. The absolute and the relative
+# tolerance of the means are $10^{-5}$.
 
 
 # %%

@@ -18,8 +18,8 @@
 # Then you replace both by `mg.nn` and `mg.optim`, and see that nothing changes. The notebook takes twenty-five minutes.
 #
 # **One idea:** training is a loop of four lines. **One bug:** gradients that pile up, because the loop does not clear
-# them. **One check,** in two parts, before any long training. At the start, the loss is the logarithm of the number of
-# classes. And the network must be able to learn *one* batch by heart.
+# them. **One check:** two tests before any long training. At the start, the loss is about the logarithm of the number
+# of classes. And the network must be able to learn *one* batch by heart.
 
 # %%
 import importlib.util
@@ -268,8 +268,8 @@ print(f"largest difference in {len(by_ours)} steps: {max(abs(a - b) for a, b in 
 
 # %% [markdown]
 # The remaining differences are rounding errors. [rules.py](../minigrad/optim/rules.py) declares the formula of each
-# optimizer in a few lines. minigrad compiles it to one kernel, and one call of this kernel updates all parameters. So
-# `mg.optim.Adam` is faster than your loop.
+# optimizer in a few lines. minigrad compiles this formula to one kernel, and one call of the kernel updates all
+# parameters of a group. So `mg.optim.Adam` is faster than your loop.
 #
 # The result that matters is the **accuracy** on the held-out images: the share of images that the network reads
 # correctly.

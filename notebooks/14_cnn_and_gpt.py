@@ -45,8 +45,9 @@ F = nn.functional
 # are neighbours: if you apply one permutation to the 64 pixels of every image, the MLP learns equally well.
 #
 # A **convolution** moves a small window, here 3x3 pixels, over the image. At each position it multiplies the 9 pixels
-# by 9 weights and adds the products. The weights are the same at every position; they are called a **kernel**. (It has
-# nothing in common with the compiled kernels of chapter 10.) You can choose a kernel by hand. These two find edges:
+# by 9 weights and adds the products. The weights are the same at every position; they are called a **kernel**. (Only
+# the name is the same as that of the compiled kernels of chapter 10.) You can choose a kernel by hand. These two find
+# edges:
 
 # %%
 images, labels, test_images, test_labels = (mg.from_numpy(a) for a in load_digits())
@@ -169,8 +170,8 @@ batch = mg.Var(test_images[:6])
 print("the scores of image 0 depend on the images", depends_on(model(batch)[0], batch))
 
 # %% [markdown]
-# Two layers cause this. `nn.BatchNorm2d` uses the mean and the variance of the *batch*. `nn.Dropout` sets *randomly
-# chosen* values to 0. Both layers are right for training and wrong for a test. So a module has two modes.
+# Two layers cause this dependence. `nn.BatchNorm2d` uses the mean and the variance of the *batch*. `nn.Dropout` sets
+# *randomly chosen* values to 0. Both layers are right for training and wrong for a test. So a module has two modes.
 # `model.train()` selects **training mode**, which is the mode of a new module. `model.eval()` selects **evaluation
 # mode**. Then `nn.Dropout` does nothing, and `nn.BatchNorm2d` uses running means that it stored during training:
 

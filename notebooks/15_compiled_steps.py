@@ -145,7 +145,7 @@ print(f"eager {eager:.0f} µs, recorded {microseconds(recorded, x, target, 0.1):
 # page was written, a step took 208 µs in Python, and 21 µs as a record, with the same kernels. Nine tenths of the time
 # were Python. Running a function directly, op by op, is called **eager mode**. The record is called a **program**.
 #
-# For large tensors the kernels take most of the time. Then this part of the gain is small.
+# For large tensors, the kernels take most of the time, so running them without Python saves little.
 #
 # ## 2. A recording has no values
 #
@@ -350,7 +350,7 @@ for p in params:
 # The results differ in the last digits of float32. The bits are not equal, because the text adds the terms of a sum one
 # by one, and the kernels add several at once.
 #
-# The same program as a picture: a box is a launch, and an arrow is memory.
+# The next cell draws the same program: a box is a launch, and an arrow is memory.
 
 # %%
 step.graph()
@@ -477,8 +477,9 @@ print(mg.viz.graph(jitted(x)))
 
 # %% [markdown]
 # The tools of chapter 03 show this one node, named after the function, because the ops inside have left no graph. If
-# you want to see each op, run the function eagerly: in `mg.debug()` a jitted function is the plain function, so the
-# stepper and `explain_grad` work as before. The bits are the same, so the explanation is valid for the program too:
+# you want to see each op, run the function eagerly: under `mg.debug()`, a jitted function runs as the plain function,
+# so the stepper and `explain_grad` work as before. The bits are the same, so the explanation is valid for the program
+# too:
 
 # %%
 with mg.debug():
@@ -511,8 +512,9 @@ check("15.1", record)
 
 # %% [markdown]
 # **15.2** Run a program. `items` is a list as in 15.1, `values` is a list with the floats of slots 0, 1, ..., and
-# `result` is a slot. Return the float in the slot `result` after all items. A slot may be written several times: the
-# items may also write into the slots of arguments. Do not change the list `values`.
+# `result` is a slot. Return the float in the slot `result` after all items; the absolute and the relative tolerance are
+# $10^{-12}$. A slot may be written several times: the items may also write into the slots of arguments. Do not change
+# the list `values`.
 
 
 # %%

@@ -71,9 +71,9 @@ for dtype, (exponent, fraction) in WIDTHS.items():
     print(f"{dtype:8} {eps:9.2g} {(fraction + 1) * math.log10(2):7.1f} {largest:9.3g} {smallest:9.3g}")
 
 # %% [markdown]
-# (* with full precision. Smaller numbers have fewer digits, down to 0.) So the numbers of a dtype are dense near 0 and
-# sparse far from it: with each power of two, the gaps double. The important quantity is the gap *relative* to the
-# number. It is between half an eps and one eps for all numbers with full precision:
+# (The * means: the smallest number with full precision. Smaller numbers have fewer digits, down to 0.) So the numbers
+# of a dtype are dense near 0 and sparse far from it: with each power of two, the gaps double. The important quantity is
+# the gap *relative* to the number. It is between half an eps and one eps for all numbers with full precision:
 
 # %%
 x = np.logspace(-8, 4.8, 1000)
@@ -267,8 +267,8 @@ def loss(w, x, target):
 print(mg.viz.precision(mg.func.grad(loss), w, x, target))
 
 # %% [markdown]
-# No digit is lost in bfloat16: its exponents reach as far as those of float32. The smallest number of float16 is
-# 0.00000006. The last `mul`, of the error and `x`, has elements below that: two of the four become 0. (The squares in
+# No digit is lost in bfloat16: its exponents reach as far as those of float32. The smallest positive number of float16
+# is 0.00000006. The last `mul`, of the error and `x`, has smaller elements: two of the four become 0. (The squares in
 # the loss become 0 too, but the backward pass does not read these squares.) The fix uses the chain rule: the gradient
 # of 16384 times the loss is 16384 times the gradient. So multiply the *loss*, run the backward pass with large numbers,
 # and divide in float32, which has the range for it. A power of two costs no rounding.

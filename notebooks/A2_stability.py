@@ -320,8 +320,8 @@ plt.show()
 # `hint("A2.1")` prints a hint; a second call prints a larger one.
 #
 # **A2.1** Compute the logsumexp of each row of a tensor `x` of shape (rows, columns); return a tensor of shape (rows,).
-# Values and gradients must be right to a relative error of $10^{-5}$. Use `exp` and `log`, and shift each row so that
-# `exp` does not overflow. The values of two rows may differ by thousands. Do not call `mg.logsumexp`.
+# The absolute and the relative tolerance are $10^{-5}$, for values and gradients. Use `exp` and `log`, and shift each
+# row so that `exp` does not overflow. The values of two rows may differ by thousands. Do not call `mg.logsumexp`.
 
 # %%
 from minigrad.learning.grading import check, hint
@@ -352,8 +352,8 @@ check("A2.2", log1mexp)
 
 # %% [markdown]
 # **A2.3** Scale each row of a tensor `x` of shape (rows, columns) to norm 1; return a tensor of the same shape. `x` has
-# the dtype float64. A row of zeros remains unchanged, and its gradient must be 0. The error of values and gradients
-# must be at most $10^{-9}$. Use `sum`, `sqrt` and `mg.where`, and do not use `norm`.
+# the dtype float64. A row of zeros remains unchanged, and its gradient must be 0. The absolute and the relative
+# tolerance are $10^{-9}$, for values and gradients. Use `sum`, `sqrt` and `mg.where`, and do not use `norm`.
 
 
 # %%

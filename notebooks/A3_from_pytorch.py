@@ -197,8 +197,8 @@ except mg.MinigradError as error:
 #   Code that catches PyTorch's `RuntimeError` for a wrong shape must be changed.
 #
 # A leaf is a `mg.Var`. `mg.tensor(..., requires_grad=True)` and `nn.Parameter` are Vars too. A Var may have a name,
-# which pictures and errors use. `w.set(...)` writes new values: it takes NumPy arrays and checks the shape. It counts
-# as a write, so a graph that saved the old value reports an error. `w.data = ...` works as well.
+# which pictures and errors use. `w.set(...)` writes new values: the method accepts NumPy arrays and checks the shape. A
+# call of `set` counts as a write, so a graph that saved the old value reports an error. `w.data = ...` works as well.
 
 # %%
 w = mg.Var([0.5, -1.0], name="w")
@@ -220,9 +220,9 @@ except mg.MinigradError as error:
 # from torch import nn
 # ```
 #
-# In the port they are `import minigrad as mg` and `from minigrad import nn`. Here the script is a function of the
-# library, so that both can run. Use float64 for a port. In float32, two correct programs differ in the sixth digit, and
-# you would have to find out whether this difference is a bug.
+# In the port, these lines are `import minigrad as mg` and `from minigrad import nn`. Here the script is a function of
+# the library, so that both can run. Use float64 for a port. In float32, two correct programs differ in the sixth digit,
+# and you would have to find out whether this difference is a bug.
 
 # %%
 x = np.linspace(-2.0, 2.0, 32)[np.arange(32) * 13 % 32].reshape(32, 1)  # in a mixed order, since nothing shuffles

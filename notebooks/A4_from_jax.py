@@ -340,7 +340,8 @@ check("A4.1", at_set)
 # **A4.2** Write dropout with a key. `x` is a float tensor of any shape, `keep` a probability, and `key` an integer.
 # Return a tensor of the same shape: each element of `x` is divided by `keep` with probability `keep`, and is 0
 # otherwise. Two calls with equal keys must choose the same elements, and two calls with different keys must choose
-# different elements. Do not change the state of the default generator, from which `mg.rand` draws.
+# different elements. The result must be differentiable with respect to `x`. The relative tolerance is $10^{-5}$ for the
+# values and $10^{-6}$ for the gradient. Do not change the state of the default generator, from which `mg.rand` draws.
 
 
 # %%

@@ -317,7 +317,7 @@ def test_contracted_axes_do_not_broadcast() -> None:
     one, three = xp.ones((2, 1)), xp.ones((2, 3))
     for call in (xp.vecdot, xp.linalg.vecdot, lambda x, y: xp.tensordot(x, y, axes=([1], [1]))):
         for x, y in ((one, three), (three, one)):
-            with pytest.raises(ValueError, match="expected the same length along axis"):
+            with pytest.raises(ValueError, match="the lengths along axis"):
                 call(x, y)
     assert xp.vecdot(three[:1], three).tolist() == [3.0, 3.0]
 

@@ -60,21 +60,21 @@ def o() -> Iterator[SimpleNamespace]:
 
 
 CREATION: list[Row] = [
-    ("ragged", lambda o: mg.tensor([[1, 2], [3]]), ShapeError, "tensor: item 0 (2,) item 1 (1,) must agree"),
+    ("ragged", lambda o: mg.tensor([[1, 2], [3]]), ShapeError, "tensor: item 0 (2,) item 1 (1,) the same shape"),
     ("ragged-below", lambda o: mg.tensor([[[1], [2]], [[3], 4]]), ShapeError, "tensor: ragged (1,) ()"),
     ("ragged-Var", lambda o: mg.Var([[1.0], []]), ShapeError, "ragged (1,) (0,)"),
-    ("text", lambda o: mg.tensor("abc"), DTypeError, "tensor: str 'abc' expected bool, int or float"),
-    ("text-inside", lambda o: mg.tensor([1, "a"]), DTypeError, "tensor: str 'a' expected bool, int or float"),
+    ("text", lambda o: mg.tensor("abc"), DTypeError, "tensor: str 'abc' only bool, int or float"),
+    ("text-inside", lambda o: mg.tensor([1, "a"]), DTypeError, "tensor: str 'a' only bool, int or float"),
     ("None-inside", lambda o: mg.tensor([1.0, None]), DTypeError, "tensor: NoneType None"),
     ("complex", lambda o: mg.tensor(1j), DTypeError, "tensor: complex 1j"),
     ("set", lambda o: mg.tensor({1, 2}), DTypeError, "tensor: set {1, 2}"),
-    ("complex-array", lambda o: mg.tensor(np.array([1j])), DTypeError, "'complex128' minigrad has bool, uint8 float64"),
-    ("object-array", lambda o: mg.tensor(np.array([None])), DTypeError, "'object' minigrad has bool"),
+    ("complex-array", lambda o: mg.tensor(np.array([1j])), DTypeError, "'complex128' of the dtypes bool, uint8"),
+    ("object-array", lambda o: mg.tensor(np.array([None])), DTypeError, "'object' expected one of the dtypes bool"),
     ("too-large-int", lambda o: mg.tensor([2**70]), DTypeError, f"tensor: int {2**70} does not fit int64"),
     ("huge-int", lambda o: mg.tensor([10**5000]), DTypeError, "tensor: int of 16610 bits does not fit int64"),
     ("huge-float", lambda o: mg.tensor([10**5000, 1.0]), DTypeError, "tensor: int of 16610 bits does not fit float32"),
-    ("dtype", lambda o: mg.tensor([1.0], dtype="float33"), DTypeError, "'float33' minigrad has bool bfloat16 float64"),
-    ("dtype-number", lambda o: mg.zeros(2, dtype=3), DTypeError, "3 as a dtype minigrad has"),
+    ("dtype", lambda o: mg.tensor([1.0], dtype="float33"), DTypeError, "'float33' of the dtypes bool bfloat16 float64"),
+    ("dtype-number", lambda o: mg.zeros(2, dtype=3), DTypeError, "expected one of the dtypes got 3"),
     ("device", lambda o: mg.tensor([1.0], device="gpu 7"), DeviceError, "'gpu 7' 'cpu', 'cuda' or 'cuda:1'"),
     ("device-missing", lambda o: mg.zeros(2, device="tpu"), DeviceError, "one of the devices cpu, reference got tpu"),
     ("cuda", lambda o: mg.zeros(2, device="cuda"), DeviceError, "device='cuda' not MINIGRAD_CUDA=simulator"),
@@ -108,9 +108,9 @@ CREATION: list[Row] = [
     ("linspace-text", lambda o: mg.linspace("a", 1, 3), DTypeError, "linspace: start must be a number str 'a'"),
     ("eye-negative", lambda o: mg.eye(-2), ShapeError, "eye: -2 0 or more"),
     ("eye-text", lambda o: mg.eye("a"), ArgumentError, "eye: int 'a'"),
-    ("from-list", lambda o: mg.from_numpy([1]), DTypeError, "from_numpy: expected a numpy array list mg.tensor"),
+    ("from-list", lambda o: mg.from_numpy([1]), DTypeError, "from_numpy: expected a NumPy array list mg.tensor"),
     ("from-read-only", lambda o: mg.from_numpy(np.broadcast_to(np.float32(1), (3,))), ShapeError,
-     "from_numpy: read-only use mg.tensor"),
+     "from_numpy: read-only mg.tensor"),
     ("from-dlpack-list", lambda o: mg.from_dlpack([1]), DTypeError, "from_dlpack: list [1] mg.tensor"),
 ]  # fmt: skip
 
@@ -126,11 +126,11 @@ RANDOM: list[Row] = [
     ("normal-far", lambda o: mg.normal(1e300, 1.0, (2,)), ArgumentError, "normal: mean float32, got 1e+300"),
     ("uniform-turned", lambda o: mg.uniform((2,), 2.0, 1.0), ArgumentError, "uniform: low <= high 2.0 1.0"),
     ("uniform-nan", lambda o: mg.uniform((2,), 0.0, float("nan")), ArgumentError, "uniform: low <= high nan"),
-    ("normal-deviation", lambda o: mg.normal(0.0, -1.0, (2,)), ArgumentError, "normal: std >= 0 -1.0"),
-    ("randint-empty", lambda o: mg.randint(3, 3, (2,)), ArgumentError, "randint: [3, 3) low < high"),
+    ("normal-deviation", lambda o: mg.normal(0.0, -1.0, (2,)), ArgumentError, "normal: std not negative -1.0"),
+    ("randint-empty", lambda o: mg.randint(3, 3, (2,)), ArgumentError, "randint: low less than high low=3 high=3"),
     ("randint-float", lambda o: mg.randint(0.5, 3.5, (2,)), ArgumentError, "randint: low must be an int 0.5"),
-    ("randint-dtype", lambda o: mg.randint(0, 3, (2,), dtype="bool"), DTypeError, "randint: bool [0, 3)"),
-    ("randint-fit", lambda o: mg.randint(0, 300, (2,), dtype="uint8"), DTypeError, "randint: uint8 [0, 300)"),
+    ("randint-dtype", lambda o: mg.randint(0, 3, (2,), dtype="bool"), DTypeError, "randint: bool 0 to 2"),
+    ("randint-fit", lambda o: mg.randint(0, 300, (2,), dtype="uint8"), DTypeError, "randint: uint8 0 to 299"),
     ("randperm", lambda o: mg.randperm(-3), ShapeError, "randperm: -3 0 or more"),
     ("seed", lambda o: mg.manual_seed("a"), ArgumentError, "manual_seed: must be an int 'a'"),
 ]  # fmt: skip
@@ -139,7 +139,7 @@ VIEWS: list[Row] = [
     ("view-strided", lambda o: o.x.T.view(6), ShapeError, "view: float32(3, 2) strides (1, 3) (6,) reshape() copies"),
     ("view-count", lambda o: o.x.view(5), ShapeError, f"view: {F} 6 elements (5,)"),
     ("view-holes", lambda o: o.x.view(-1, -1), ShapeError, "view: at most one size can be -1, got 2 in (-1, -1)"),
-    ("view-dtype", lambda o: o.x.view(mg.int32), ArgumentError, "view: dtype .to(dtype) converts"),
+    ("view-dtype", lambda o: o.x.view(mg.int32), ArgumentError, "view: dtype .to(dtype) to convert"),
     ("view-float", lambda o: o.x.view(2.0, 3), ArgumentError, "view: a size must be an int 2.0"),
     ("view-list", lambda o: mg.view([1, 2], 2), DTypeError, f"view: list [1, 2] {LISTED}"),
     ("reshape-count", lambda o: o.x.reshape(4, 2), ShapeError, f"reshape: {F} 6 elements (4, 2)"),
@@ -168,8 +168,8 @@ VIEWS: list[Row] = [
     ("diagonal-same", lambda o: o.x.diagonal(0, 1, 1), ShapeError, f"diagonal: different dims {F}, got 1 and 1"),
     ("diagonal-vector", lambda o: o.b.diagonal(), IndexOutOfRange, "diagonal: dim 1 bool(3,) valid are -1 to 0"),
     ("diagonal-text", lambda o: o.x.diagonal("a"), ArgumentError, "diagonal: offset must be an int 'a'"),
-    ("unfold-size", lambda o: o.x.unfold(1, 4, 1), ShapeError, f"unfold: windows of 4 dim 1 {F} size <= 3"),
-    ("unfold-step", lambda o: o.x.unfold(1, 2, 0), ShapeError, f"unfold: every 0 {F} step >= 1"),
+    ("unfold-size", lambda o: o.x.unfold(1, 4, 1), ShapeError, f"unfold: size must be from 0 to 3 dim 1 {F} size=4"),
+    ("unfold-step", lambda o: o.x.unfold(1, 2, 0), ShapeError, f"unfold: step at least 1 {F} step=0"),
     ("select-list", lambda o: o.x.select([0], 1), ArgumentError, "select: dim is list [0] number"),
     ("transpose-list", lambda o: o.x.transpose(0, [1]), ArgumentError, "transpose: dim1 is list [1] number"),
     ("expand-list", lambda o: o.x.expand(2, [1], 3), ArgumentError, "expand: shape is tuple (2, [1], 3) number"),
@@ -180,7 +180,7 @@ VIEWS: list[Row] = [
     ("strided-count", lambda o: o.x.as_strided((4,), (1, 1)), ShapeError, "as_strided: (4,) (1, 1) one stride"),
     ("strided-gradient", lambda o: o.v.T.as_strided((1,), (1,)), GradientError,
      "as_strided: contiguous float32(3, 2) (1, 3)"),
-    ("flatten-order", lambda o: o.x.flatten(1, 0), ShapeError, f"flatten: start 1 end 0 {F} start <= end"),
+    ("flatten-order", lambda o: o.x.flatten(1, 0), ShapeError, f"flatten: start_dim end_dim 1 and 0 {F} swap"),
     ("flatten-dim", lambda o: o.x.flatten(0, 3), IndexOutOfRange, f"flatten: dim 3 {F} valid are -2 to 1"),
     ("flatten-list", lambda o: mg.flatten([1, 2]), DTypeError, f"flatten: list {LISTED}"),
     ("movedim", lambda o: mg.movedim(o.x, 0, 5), IndexOutOfRange, f"movedim: dim 5 {F} valid are -2 to 1"),
@@ -240,18 +240,18 @@ MATMUL: list[Row] = [
 ]  # fmt: skip
 
 JOINING: list[Row] = [
-    ("cat-nothing", lambda o: mg.cat([]), ArgumentError, "cat: one tensor or more in a list nothing"),
-    ("cat-tensor", lambda o: mg.cat(o.x), ArgumentError, f"cat: in a list {F}"),
-    ("cat-number", lambda o: mg.cat([o.x, 3.0]), ArgumentError, f"cat: one tensor or more {F}, float 3.0"),
+    ("cat-nothing", lambda o: mg.cat([]), ArgumentError, "cat: expected a list of at least one tensor nothing"),
+    ("cat-tensor", lambda o: mg.cat(o.x), ArgumentError, f"cat: a list {F}"),
+    ("cat-number", lambda o: mg.cat([o.x, 3.0]), ArgumentError, f"cat: a list of at least one tensor {F}, float 3.0"),
     ("cat-lists", lambda o: mg.cat([[1.0], [2.0]]), ArgumentError, "cat: list [1.0], list [2.0]"),
     ("cat-shapes", lambda o: mg.cat([o.x, o.row, o.long]), ShapeError,
      f"cat: {F} operand 2 float32(3, 1) agree except along dim 0"),
     ("cat-dims", lambda o: mg.cat([o.x, o.b]), ShapeError, f"cat: {F} bool(3,) must agree"),
     ("cat-dim", lambda o: mg.cat([o.x, o.x], 2), IndexOutOfRange, f"cat: dim 2 {F} valid are -2 to 1"),
-    ("cat-scalars", lambda o: mg.cat([o.scalar, o.scalar]), ShapeError, "cat: float32() no dim to join"),
+    ("cat-scalars", lambda o: mg.cat([o.scalar, o.scalar]), ShapeError, "cat: float32() at least 1 dim stack"),
     ("cat-device", lambda o: mg.cat([o.x, o.far]), DeviceError, f"cat: {F} on cpu {F} on reference .to('cpu')"),
-    ("stack-nothing", lambda o: mg.stack([]), ArgumentError, "stack: one tensor or more nothing"),
-    ("stack-shapes", lambda o: mg.stack([o.x, o.b]), ShapeError, f"stack: {F} bool(3,) all must have the same"),
+    ("stack-nothing", lambda o: mg.stack([]), ArgumentError, "stack: a list of at least one tensor nothing"),
+    ("stack-shapes", lambda o: mg.stack([o.x, o.b]), ShapeError, f"stack: {F} bool(3,) all tensors must have the same"),
     ("stack-dim", lambda o: mg.stack([o.x, o.x], -4), IndexOutOfRange, f"stack: dim -4 {F} valid are -3 to 2"),
     ("stack-text", lambda o: mg.stack([o.x], "a"), ArgumentError, "stack: dim must be an int 'a'"),
     ("stack-lists", lambda o: mg.stack([[1.0]]), ArgumentError, "stack: list [1.0]"),
@@ -263,14 +263,14 @@ JOINING: list[Row] = [
     ("chunk-zero", lambda o: o.x.chunk(0), ArgumentError, f"chunk: {F} positive 0"),
     ("chunk-text", lambda o: o.x.chunk("a"), ArgumentError, "chunk: must be an int 'a'"),
     ("chunk-dim", lambda o: o.x.chunk(2, 3), IndexOutOfRange, f"chunk: dim 3 {F}"),
-    ("repeat-few", lambda o: o.x.repeat(2), ShapeError, f"repeat: 1 counts {F} one for each dim"),
+    ("repeat-few", lambda o: o.x.repeat(2), ShapeError, f"repeat: 1 counts {F} one count per dim"),
     ("repeat-negative", lambda o: o.x.repeat(2, -1), ShapeError, "repeat: -1 (2, -1) 0 or more"),
     ("roll-float", lambda o: o.x.roll(1.5, 0), ArgumentError, "roll: shifts must be an int 1.5"),
     ("roll-dim", lambda o: o.x.roll(1, 3), IndexOutOfRange, f"roll: dim 3 {F}"),
     ("scatter-start", lambda o: o.x.slice_scatter(o.row, 0, 2), ShapeError,
-     f"slice_scatter: float32(1, 3) {F} at 2 dim 0 <= 2"),
+     f"slice_scatter: float32(1, 3) {F} start=2 dim 0 at most 2"),
     ("scatter-shape", lambda o: o.x.slice_scatter(o.long, 0, 0), ShapeError,
-     f"slice_scatter: float32(3, 1) {F} must agree"),
+     f"slice_scatter: float32(3, 1) {F} must have the shape"),
     ("scatter-number", lambda o: o.x.slice_scatter(3.0), DTypeError, f"slice_scatter: float 3.0 {LISTED}"),
 ]  # fmt: skip
 
@@ -280,12 +280,12 @@ INDEXING: list[Row] = [
     ("too-many", lambda o: o.x[0, 0, 0], IndexOutOfRange, f"index: 2 indices for {F}, got 3"),
     ("scalar", lambda o: o.scalar[0], IndexOutOfRange, "index: 0 indices for float32(), got 1"),
     ("ellipses", lambda o: o.x[..., ...], ArgumentError, f"index: at most one Ellipsis {F}"),
-    ("float", lambda o: o.x[0.5], DTypeError, "index: float 0.5 use int, slice, None, ... or an integer tensor"),
-    ("text", lambda o: o.x["a"], DTypeError, "index: str 'a' use int, slice"),
-    ("slice-float", lambda o: o.x[0.5:], DTypeError, "index: float 0.5 use int, slice"),
+    ("float", lambda o: o.x[0.5], DTypeError, "index: float 0.5 an int, a slice, None, ... or an integer tensor"),
+    ("text", lambda o: o.x["a"], DTypeError, "index: str 'a' an int, a slice"),
+    ("slice-float", lambda o: o.x[0.5:], DTypeError, "index: float 0.5 an int, a slice"),
     ("step-zero", lambda o: o.x[::0], ArgumentError, f"slice: step must not be 0, got 0 dim 0 {F}"),
-    ("mask", lambda o: o.x[o.mask[:, :2]], ShapeError, f"index: the mask bool(2, 2) covers dims (2, 3) {F}"),
-    ("mask-list", lambda o: o.x[:, [True, False]], ShapeError, f"index: bool(2,) covers dims of shape (3,) {F}"),
+    ("mask", lambda o: o.x[o.mask[:, :2]], ShapeError, f"index: a mask bool(2, 2) the shape (2, 3) {F}"),
+    ("mask-list", lambda o: o.x[:, [True, False]], ShapeError, f"index: a mask bool(2,) the shape (3,) {F}"),
     ("float-tensor", lambda o: o.x[o.three], DTypeError, f"index: {F} integer float32(3,)"),
     ("float-array", lambda o: o.x[np.array([0.5])], DTypeError, f"index: {F} integer float64(1,)"),
     ("ragged", lambda o: o.x[[[0], [1, 0]]], ShapeError, "ragged (1,) (2,)"),
@@ -300,7 +300,7 @@ INDEXING: list[Row] = [
     ("set-list", lambda o: o.x.__setitem__(0, [1.0, 2.0]), ShapeError,
      "index: list of shape (2,) float32(3,) equal or 1"),
     ("set-ragged", lambda o: o.x.__setitem__(0, [[1.0], [2.0, 3.0]]), ShapeError, "ragged (1,) (2,)"),
-    ("set-text", lambda o: o.x.__setitem__(0, "a"), DTypeError, "tensor: str 'a' expected bool, int or float"),
+    ("set-text", lambda o: o.x.__setitem__(0, "a"), DTypeError, "tensor: str 'a' only bool, int or float"),
     ("set-tensor-range", lambda o: o.x.__setitem__(o.i5, 0.0), IndexOutOfRange,
      f"index_copy: index 5 dim 0 size 2 {F}"),
     ("set-tensor-shape", lambda o: o.x.__setitem__(o.i, o.four), ShapeError, f"index: {G} (2, 3) {F} equal or 1"),
@@ -312,7 +312,7 @@ INDEXING: list[Row] = [
     ("set-view", lambda o: o.v[0].__setitem__(0, 0.0), GradientError, "index: a view of a Var mg.no_grad()"),
     ("set-from-Var", lambda o: o.whole.__setitem__(0, o.v[0]), GradientError, "index: float32(3,) would lose detach()"),
     ("set-device", lambda o: o.x.__setitem__(0, o.far[0]), DeviceError,
-     f"index: float32(3,) is on reference {F} on cpu .to('cpu')"),
+     f"index: float32(3,) on reference {F} cpu .to('cpu')"),
     ("set-stride-0", lambda o: o.thin.__setitem__(0, 1.0), StorageError, f"index: {F} strides (0, 0) clone()"),
     ("gather-dims", lambda o: mg.gather(o.x, 1, o.i), ShapeError, f"gather: int64(2,) as many dims as {F} dim 1"),
     ("gather-dim", lambda o: mg.gather(o.x, 2, o.ii), IndexOutOfRange, f"gather: dim 2 {F} valid are -2 to 1"),
@@ -349,9 +349,9 @@ ELEMENTWISE: list[Row] = [
     ("numbers-alone", lambda o: mg.add(1.0, 2.0), DTypeError, f"add: must be a tensor float 1.0, float 2.0 {LISTED}"),
     ("bool-minus", lambda o: o.b - o.b, DTypeError, "sub: bool(3,), bool(3,) convert with .to(mg.int64)"),
     ("bool-negated", lambda o: -o.b, DTypeError, "neg: bool(3,) .to(mg.int64)"),
-    ("float-bits", lambda o: o.x & o.x, DTypeError, f"bitwise_and: {F}, {F} integers only"),
-    ("float-inverted", lambda o: ~o.x, DTypeError, f"bitwise_not: {F} integers only"),
-    ("int-bits-float", lambda o: o.i | 0.5, DTypeError, "bitwise_or: int64(2,), float32() integers only"),
+    ("float-bits", lambda o: o.x & o.x, DTypeError, f"bitwise_and: {F}, {F} expected bool or integers"),
+    ("float-inverted", lambda o: ~o.x, DTypeError, f"bitwise_not: {F} integer dtype"),
+    ("int-bits-float", lambda o: o.i | 0.5, DTypeError, "bitwise_or: int64(2,), float32() expected bool or integers"),
     ("where-float", lambda o: mg.where(o.x, o.x, o.x), DTypeError, f"where: {F} condition must be bool x > 0"),
     ("too-large", lambda o: o.byte + 300, DTypeError, "add: uint8(2,) 300 does not fit uint8 0 to 255"),
     ("negative", lambda o: o.byte * -1, DTypeError, "mul: uint8(2,) -1 does not fit uint8 0 to 255"),
@@ -363,8 +363,8 @@ ELEMENTWISE: list[Row] = [
     ("beyond-fill", lambda o: o.x.fill_(2**70), DTypeError, "fill_: 1180591620717411303424 does not fit int64"),
     ("beyond-full", lambda o: mg.full((2,), 2**70, dtype="f32"), DTypeError, "full: does not fit int64 write a float"),
     ("beyond-arange", lambda o: mg.arange(2**70, 2**70 + 9, dtype="f32"), DTypeError, "arange: does not fit int64"),
-    ("clamp-free", lambda o: o.x.clamp(), ArgumentError, f"clamp: {F} pass min, max, or both"),
-    ("clamp-free-in-place", lambda o: o.x.clamp_(), ArgumentError, f"clamp: {F} pass min, max, or both"),
+    ("clamp-free", lambda o: o.x.clamp(), ArgumentError, f"clamp: {F} at least one of min and max"),
+    ("clamp-free-in-place", lambda o: o.x.clamp_(), ArgumentError, f"clamp: {F} at least one of min and max"),
     ("clamp-text", lambda o: o.x.clamp("a"), DTypeError, f"clamp: str 'a' {F}"),
     ("clamp-list", lambda o: mg.clamp([1.0], 0.0), DTypeError, f"clamp: list [1.0] {LISTED}"),
     ("gelu", lambda o: o.x.gelu("fast"), ArgumentError, f"gelu: {F} 'none' or 'tanh' 'fast'"),
@@ -382,7 +382,7 @@ ELEMENTWISE: list[Row] = [
 WRITING: list[Row] = [
     ("out-shape", lambda o: mg.exp(o.x, out=o.four), ShapeError, f"exp: {F} out is {G} must agree"),
     ("out-dtype", lambda o: mg.exp(o.x, out=o.wide), DTypeError, f"exp: {F} out is float64(2, 3) must agree"),
-    ("out-device", lambda o: mg.exp(o.x, out=o.far), DeviceError, f"exp: cpu {F} on reference must agree"),
+    ("out-device", lambda o: mg.exp(o.x, out=o.far), DeviceError, f"exp: cpu {F} on reference must be on the device"),
     ("out-list", lambda o: mg.exp(o.x, out=[1.0]), DTypeError, "exp: out must be a tensor list [1.0]"),
     ("out-Var", lambda o: mg.exp(o.x, out=o.v), GradientError, f"exp: a Var {F} mg.no_grad()"),
     ("out-stride-0", lambda o: mg.exp(o.x, out=o.thin), StorageError, f"exp: {F} strides (0, 0) clone()"),
@@ -402,14 +402,14 @@ WRITING: list[Row] = [
     ("set-tracked-list", lambda o: o.x.__setitem__(0, [o.v[0, 0], 0.0, 0.0]), GradientError,
      "index: the gradient of float32() would be lost mg.stack"),
     ("copy_-shape", lambda o: o.x.copy_(o.four), ShapeError, f"copy_: {G} {F} equal or 1"),
-    ("set-Var-shape", lambda o: o.v.set([1.0]), ShapeError, f"set: (1,) {F} must agree"),
+    ("set-Var-shape", lambda o: o.v.set([1.0]), ShapeError, f"set: (1,) {F} must have the shape"),
     ("set-Var-ragged", lambda o: o.v.set([[1.0], [1.0, 2.0]]), ShapeError, "ragged (1,) (2,)"),
-    ("set-Var-self", lambda o: o.v.set(o.v.detach()), StorageError, f"set: {F} shares its storage clone()"),
+    ("set-Var-self", lambda o: o.v.set(o.v.detach()), StorageError, f"set: {F} share memory clone()"),
     ("requires_grad_-int", lambda o: o.i.requires_grad_(), DTypeError, "requires_grad_: int64(2,) a floating dtype"),
     ("requires_grad_-off", lambda o: o.product.requires_grad_(False), GradientError,
      f"requires_grad_: {F} result of mul detach()"),
-    ("detach_-view", lambda o: o.product[0].detach_(), GradientError, "detach_: float32(3,) is a view use detach()"),
-    ("data-shape", lambda o: setattr(o.x, "data", o.four), ShapeError, f"data: (4,) {F} must agree"),
+    ("detach_-view", lambda o: o.product[0].detach_(), GradientError, "detach_: a view float32(3,) x.detach()"),
+    ("data-shape", lambda o: setattr(o.x, "data", o.four), ShapeError, f"data: (4,) {F} must have the shape"),
 ]  # fmt: skip
 
 CONVERSION: list[Row] = [
@@ -421,7 +421,7 @@ CONVERSION: list[Row] = [
     ("round", lambda o: round(o.x, 2), ShapeError, f"round: one element {F} of 6"),
     ("range", lambda o: range(o.scalar), DTypeError, "index: an integer dtype float32()"),
     ("in", lambda o: o.four in o.x, ShapeError, f"eq: {F} {G}"),
-    ("asarray", lambda o: np.asarray(o.x, dtype=np.float64, copy=False), ArgumentError, f"array: {F} float64 copy"),
+    ("asarray", lambda o: np.asarray(o.x, dtype=np.float64, copy=False), ArgumentError, f"array__: {F} float64 copy"),
     ("requires_grad", lambda o: setattr(o.i, "requires_grad", True), DTypeError, "int64(2,) a floating dtype"),
     ("dim-5", lambda o: o.x.dim(5), IndexOutOfRange, f"dim: dim 5 {F} -2 to 1"),
     ("stride-5", lambda o: o.x.stride(5), IndexOutOfRange, f"stride: dim 5 {F} -2 to 1"),
@@ -444,11 +444,11 @@ CONVERSION: list[Row] = [
     ("to-number", lambda o: o.x.to(3), DTypeError, "to: int 3 mg.float64 'cpu'"),
     ("to-device", lambda o: o.x.to("tpu"), DeviceError, "one of the devices cpu, reference got tpu"),
     ("to-two", lambda o: o.x.to("float64", "int32"), ArgumentError, f"to: {F} one dtype ('float64', 'int32')"),
-    ("cast", lambda o: mg.cast(o.x, dtype="q"), DTypeError, "'q' minigrad has"),
+    ("cast", lambda o: mg.cast(o.x, dtype="q"), DTypeError, "expected one of the dtypes 'q'"),
     ("cast-list", lambda o: mg.cast([1.0], dtype="int32"), DTypeError, f"cast: list [1.0] {LISTED}"),
     ("clone-list", lambda o: mg.clone([1.0]), DTypeError, f"clone: list [1.0] {LISTED}"),
     ("contiguous-list", lambda o: mg.contiguous([1.0]), DTypeError, f"contiguous: list [1.0] {LISTED}"),
-    ("promote", lambda o: mg.promote("float32", "q"), DTypeError, "'q' minigrad has"),
+    ("promote", lambda o: mg.promote("float32", "q"), DTypeError, "expected one of the dtypes 'q'"),
     ("threads", lambda o: mg.set_num_threads(0), ArgumentError, "set_num_threads: expected an int from 1 to got 0"),
     ("default-float", lambda o: mg.set_default_float("int32"), DTypeError, "float16, bfloat16, float32, float64 int32"),
     ("statistics", lambda o: mg.memory_stats("tpu"), DeviceError, "'tpu' set_allocator"),
@@ -462,18 +462,18 @@ GRADIENTS: list[Row] = [
     ("stale", lambda o: o.square.backward(), StorageError, "backward: mul(1,) float32(1,) version 0 version 1 clone()"),
     ("cotangent-shape", lambda o: o.product.backward(o.four), ShapeError, f"backward: {G} {F}"),
     ("cotangent-dtype", lambda o: o.product.backward(o.whole), DTypeError, f"backward: int64(2, 3) {F} floating"),
-    ("cotangent-device", lambda o: o.product.backward(o.far), DeviceError, f"backward: {F} is on reference .to('cpu')"),
+    ("cotangent-device", lambda o: o.product.backward(o.far), DeviceError, f"backward: {F} on reference .to('cpu')"),
     ("cotangent-number", lambda o: o.product.backward(1.0), DTypeError, f"backward: the gradient float 1.0 {LISTED}"),
     ("store-no-leaf", lambda o: o.store[o.product], GradientError, f"grads[...]: {F} result of mul use mg.grad(y, x)"),
     ("store-constant", lambda o: o.store[o.x], GradientError, f"grads[...]: {F} mg.Var"),
-    ("store-unreached", lambda o: o.store[o.w], GradientError, "grads[...]: float32(1,) was not reached"),
+    ("store-unreached", lambda o: o.store[o.w], GradientError, "grads[...]: float32(1,) received no gradient"),
     ("store-text", lambda o: o.store["a"], GradientError, "grads[...]: str 'a' Var"),
     ("grad-constant", lambda o: mg.grad(o.product, o.x), GradientError, f"grad: input {F} mg.Var"),
     ("grad-unused", lambda o: mg.grad(o.product, [o.v, o.w]), GradientError, "grad: float32(1,) allow_unused=True"),
     ("grad-number", lambda o: mg.grad(3.0, o.v), DTypeError, f"grad: float 3.0 {LISTED}"),
     ("grad-None", lambda o: mg.grad(o.product, None), DTypeError, f"grad: None {LISTED}"),
     ("grad-cotangents", lambda o: mg.grad([o.product], [o.v], [o.x, o.x]), GradientError,
-     "grad: 1 outputs 2 grad_outputs one for each"),
+     "grad: grad_outputs 1 entries one per output got 2"),
 ]  # fmt: skip
 
 FAMILIES = {
@@ -584,21 +584,24 @@ def test_a_store_answers_for_what_is_no_tensor() -> None:
 
 
 def test_the_length_of_a_scalar_is_a_type_error() -> None:
-    with pytest.raises(TypeError, match=r"expected a tensor with at least 1 dim, got one of shape \(\)"):
+    with pytest.raises(TypeError, match=r"expected a tensor with at least 1 dim, got a tensor of shape \(\)"):
         len(mg.tensor(1.0))
 
 
 def test_a_walk_over_a_scalar_is_a_type_error_as_python_says_of_a_number() -> None:
     x = mg.tensor(1.0)
     for walk in (iter, list, lambda x: [*x], lambda x: zip(x, x), lambda x: dict.fromkeys(x), lambda x: max(x)):
-        with pytest.raises(TypeError, match=r"iter: float32\(\) has no dim to iterate over; use item\(\)"):
+        with pytest.raises(
+            TypeError,
+            match=r"iter: expected a tensor with at least 1 dim, got float32\(\); read the value with .item\(\)",
+        ):
             walk(x)
     assert not np.iterable(x) and np.iterable(x.reshape(1))
 
 
 def test_writing_through_overlapping_windows_is_refused() -> None:
     x = mg.zeros(6)
-    with pytest.raises(StorageError, match=r"its elements share memory; clone\(\) it first"):
+    with pytest.raises(StorageError, match=r"whose elements share memory"):
         x.unfold(0, 3, 1).add_(1.0)
     assert x.tolist() == [0.0] * 6
     x.unfold(0, 3, 3).add_(1.0)
@@ -608,5 +611,5 @@ def test_writing_through_overlapping_windows_is_refused() -> None:
 
 def test_the_class_takes_lengths_or_data_and_names_what_is_neither() -> None:
     assert mg.Tensor([1.0, 2.0]).tolist() == [1.0, 2.0] and mg.Tensor(2, 3).shape == (2, 3)
-    with pytest.raises(DTypeError, match="tensor: str 'a' is not a number"):
+    with pytest.raises(DTypeError, match="got str 'a'"):
         mg.Tensor("abc")

@@ -101,14 +101,14 @@ def test_the_newest_intact_file_is_taken(tmp_path: Path) -> None:
     paths[2].write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
     with pytest.warns(
         UserWarning,
-        match=r"00000003.*its checksum does not match its content; an older checkpoint is loaded, .*00000002",
+        match=r"00000003.*its checksum does not match its content.*loads the older checkpoint .*00000002",
     ):
         assert checkpoint.load("reference") == {"step": 1}
     paths[1].write_bytes(whole[:100])
     with pytest.warns(UserWarning):
         assert checkpoint.load("reference") == {"step": 0}
     paths[0].write_bytes(b"")
-    with pytest.raises(FileError, match=r"no file in .* is intact: Checkpoint: .*00000003"):
+    with pytest.raises(FileError, match=r"no checkpoint in the folder .* is intact: Checkpoint: .*00000003"):
         checkpoint.load("reference")
     mg.save({"weight": tensor(1)}, paths[0])
     with pytest.raises(FileError, match="is intact"):
@@ -134,23 +134,23 @@ def fail(*arguments: Any) -> None:
 
 def test_parts_without_a_state_are_refused(tmp_path: Path) -> None:
     for wrong in (object(), {"weight": 1}, 3):
-        with pytest.raises(ArgumentError, match="Checkpoint: model: expected an object with state_dict"):
+        with pytest.raises(ArgumentError, match="Checkpoint: model must be an object with the methods state_dict"):
             mg.Checkpoint(wrong)
     for keep in (0, True, 1.5):
-        with pytest.raises(ArgumentError, match="keep: expected a positive int"):
+        with pytest.raises(ArgumentError, match="keep must be a positive int"):
             mg.Checkpoint(keep=keep)  # type: ignore[arg-type]
-    with pytest.raises(ArgumentError, match=r"save: states\.model is .*; expected tensors, numbers, strings"):
+    with pytest.raises(ArgumentError, match=r"save: expected tensors, numbers, strings, .* as states\.model"):
         mg.Checkpoint(Part({1, 2}), folder=tmp_path).save()
     mg.Checkpoint(Part({}), folder=tmp_path).save()
     with pytest.raises(
-        FileError, match="expected the state of optimizer, got that of model; pass the objects that were saved"
+        FileError, match="must contain the state of optimizer, but the file contains the state of model"
     ):
         mg.Checkpoint(Part(), Part(), folder=tmp_path).load()
 
 
 @pytest.mark.parametrize("array", [np.array(["a"]), np.array([None]), np.array([1j])], ids=str)
 def test_an_array_that_no_file_can_have_is_named(tmp_path: Path, array: Any) -> None:
-    with pytest.raises(ArgumentError, match=r"save: values.names.1 is ndarray .*; expected tensors, numbers"):
+    with pytest.raises(ArgumentError, match=r"save: expected tensors, numbers, .*, got ndarray .* as values.names.1"):
         mg.Checkpoint(folder=tmp_path).save(names=[0, array])
 
 

@@ -112,7 +112,7 @@ def test_the_settings_show_each_name_value_and_meaning() -> None:
 
 
 def test_a_misspelt_setting_is_refused_with_those_that_are_there() -> None:
-    with pytest.raises(AttributeError, match=r"there is no setting 'wingorad'; there are cache_dir, .*winograd"):
+    with pytest.raises(AttributeError, match=r"settings: expected one of cache_dir, .*winograd.*, got 'wingorad'"):
         mg.settings.wingorad = False  # type: ignore[attr-defined]
 
 

@@ -23,7 +23,7 @@ def test_each_error_is_ours_and_the_expected_builtin(name):
 def test_facts_are_attributes_and_survive_pickling():
     error = pickle.loads(pickle.dumps(ShapeError("add: no", op="add", lhs=(2,), dim=0)))
     assert (str(error), error.op, error.lhs, error.dim) == ("add: no", "add", (2,), 0)
-    with pytest.raises(AttributeError, match="ShapeError carries no fact 'rhs'"):
+    with pytest.raises(AttributeError, match="ShapeError has no attribute 'rhs'"):
         _ = error.rhs
 
 

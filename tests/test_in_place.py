@@ -101,7 +101,7 @@ def test_an_in_place_form_may_not_write_into_a_leaf_nor_into_shared_memory(name:
         write(leaf)
     with pytest.raises(GradientError, match=f"^{name}_: cannot write into a view of a Var"):
         write(leaf[1:])
-    with pytest.raises(StorageError, match=f"^{name}_: .*its elements share memory"):
+    with pytest.raises(StorageError, match=f"^{name}_: .*whose elements share memory"):
         write(tensor(1.0).expand(3))
     assert leaf.tolist() == X and leaf.storage.version == 0
     with mg.no_grad():
@@ -134,7 +134,7 @@ def test_wrong_arguments_are_those_of_the_function() -> None:
     x = tensor(X)
     with pytest.raises(ArgumentError, match=r"gelu: .* must be 'none' or 'tanh', got 'fast'"):
         x.gelu_("fast")
-    with pytest.raises(ArgumentError, match=r"clamp: .* pass min, max, or both"):
+    with pytest.raises(ArgumentError, match=r"clamp: at least one of min and max"):
         x.clamp_()
     for call in (lambda: x.relu6_(1.0), lambda: x.elu_(beta=1.0), lambda: x.add_(), lambda: x.exp_(out=x)):
         with pytest.raises(TypeError, match="argument"):

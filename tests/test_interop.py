@@ -147,7 +147,7 @@ ENTRANCES = {
 @pytest.mark.parametrize("name", ENTRANCES)
 def test_a_masked_array_is_refused_wherever_data_comes_in(name: str) -> None:
     x = mg.tensor([5.0, 6.0], device="reference")
-    with pytest.raises(DTypeError, match=r"a masked array would lose its mask; pass array\.data, or"):
+    with pytest.raises(DTypeError, match=r"got a masked array, whose mask would be lost; pass"):
         ENTRANCES[name](x)
     assert x.tolist() == [5.0, 6.0]
 
@@ -200,9 +200,9 @@ def test_what_numpy_does_in_another_order_or_refuses_is_refused() -> None:
     x = mg.tensor(np.arange(6.0).reshape(2, 3), device="reference")
     assert np.ravel(x, order="K").tolist() == [0, 1, 2, 3, 4, 5]
     for call in (lambda: np.ravel(x.T, order="K"), lambda: np.reshape(x.T, -1, order="A")):
-        with pytest.raises(mg.ArgumentError, match="expected order='C'"):
+        with pytest.raises(mg.ArgumentError, match="order must be 'C'"):
             call()
-    with pytest.raises(mg.ArgumentError, match=r"split: axis 1 of float64\(2, 3\) has no 2 equal parts"):
+    with pytest.raises(mg.ArgumentError, match=r"split: the length of axis 1 of float64\(2, 3\) must be a multiple"):
         np.split(x, 2, axis=1)
     assert [part.shape for part in np.split(x, [1, 2], axis=1)] == [(2, 1), (2, 1), (2, 1)]
 
@@ -224,7 +224,7 @@ def test_numpys_functions_do_not_write_into_tensors() -> None:
     x, w = mg.tensor([1.0, 2.0], device="reference"), mg.Var([3.0, 4.0], device="reference")
     y = (x * w).sum()
     for call in (lambda: np.copyto(x, np.zeros(2, np.float32)), lambda: np.add.at(x, 0, 1), lambda: np.put(x, [0], 9)):
-        with pytest.raises(ValueError, match=r"read-only|np\.add\.at: NumPy cannot write into"):
+        with pytest.raises(ValueError, match=r"read-only|np\.add\.at: .* NumPy cannot write into"):
             call()
     assert y.backward()[w].tolist() == [1, 2]
 
@@ -243,10 +243,11 @@ def test_numpys_functions_never_lose_a_gradient_unnoticed() -> None:
             call(x)
         assert isinstance(call(x.detach()), np.ndarray), "without a gradient it is NumPy's result"
     with pytest.raises(
-        mg.ArgumentError, match=r"np\.add: an array cannot take the result of float32\(2,\).*a = a \+ x"
+        mg.ArgumentError,
+        match=r"np\.add: out must be a tensor, got an array for the result of float32\(2,\).*a = a \+ x",
     ):
         a += x
-    with pytest.raises(mg.ArgumentError, match=r"np\.sum: got an unexpected keyword argument 'where'"):
+    with pytest.raises(mg.ArgumentError, match=r"np\.sum: .*got an unexpected keyword argument 'where'"):
         np.sum(x, where=a > 0)
     y = mg.zeros(2, device="reference")
     assert np.exp(x.detach(), out=y) is y and y.tolist() == x.exp().tolist()

@@ -70,13 +70,13 @@ def test_kernel_finds_the_op_of_every_public_function_that_is_one():
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
-        ("permute", "permute is a view: arithmetic on strides"),
+        ("permute", "permute is a view "),
         ("affine", "affine is composed of other ops at "),
         ("tanhh", "there is no op 'tanhh'; do you mean tanh "),
         ("sofmax", "there is no op 'sofmax'; do you mean softmax "),
         ("movedim", "movedim is composed of other ops at "),
-        ("view", "view is a view: arithmetic on strides"),
-        ("bitwise_and", "bits are defined for bool and integers only"),
+        ("view", "view is a view "),
+        ("bitwise_and", "expected bool or integers"),
     ],
 )
 def test_kernel_says_in_one_line_why_there_is_none(capsys, name, sentence):
@@ -253,7 +253,10 @@ def test_kernel_shows_resources_where_there_is_a_compiler(capsys):
 
 def test_kernel_shows_ptx_of_cuda_only(capsys):
     assert main(["kernel", "mul", "--show", "ptx"]) == 2
-    assert "--show ptx requires a CUDA device, got the CPU; add --device cuda" in capsys.readouterr().err
+    assert (
+        "--show ptx requires a CUDA device, but the selected device is the CPU; add --device cuda"
+        in capsys.readouterr().err
+    )
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device that is always full")

@@ -141,7 +141,10 @@ class autocast:
         self.device = as_device(device_type).kind
         self.fast_dtype = DEFAULTS.get(self.device, bfloat16) if dtype is None else as_dtype(dtype)
         if enabled and self.fast_dtype not in (bfloat16, float16):
-            warn(f"autocast: only bfloat16 and float16 are supported, got {self.fast_dtype}; nothing is cast")
+            warn(
+                f"autocast: dtype must be mg.bfloat16 or mg.float16, got {self.fast_dtype}, so autocast casts nothing; "
+                "pass dtype=mg.bfloat16"
+            )
             enabled = False
         self.enabled, self.cache_enabled = enabled, cache_enabled is not False
         self.begun: list[Token[Any]] = []

@@ -62,7 +62,7 @@ class GradScaler:
     ) -> None:  # fmt: skip
         self._device, self._enabled = device, enabled
         if enabled and device == "cuda" and not cuda_is_available():
-            warn("GradScaler: there is no CUDA device, so the scaler does nothing; pass device='cpu'")
+            warn("GradScaler: no CUDA device can be used, so the scaler does nothing; pass device='cpu'")
             self._enabled = False
         if growth_factor <= 1.0:
             raise ArgumentError(
@@ -89,7 +89,10 @@ class GradScaler:
             return type(outputs)([self.scale(each) for each in outputs])
         if isinstance(outputs, Iterable) and not isinstance(outputs, str):
             return map(self.scale, outputs)
-        raise ArgumentError(f"GradScaler.scale: expected a tensor or an iterable of tensors, got {describe(outputs)}")
+        raise ArgumentError(
+            f"GradScaler.scale: outputs must be a tensor or an iterable of tensors, got {describe(outputs)}; pass the "
+            "loss, for example"
+        )
 
     def unscale_(self, optimizer: Optimizer) -> None:
         """Divide the gradients of an optimizer's parameters by the scale, at most once between two calls of `update`.
@@ -103,15 +106,22 @@ class GradScaler:
             return
         stage = self._stages.get(id(optimizer), READY)
         if stage is UNSCALED:
-            raise GradientError("unscale_: already called for this optimizer since the last update(); call it once")
+            raise GradientError(
+                "GradScaler.unscale_: the gradients of this optimizer have been unscaled already since the last "
+                "update(); call unscale_() only once per step"
+            )
         if stage is STEPPED:
-            raise GradientError("unscale_: called after step(); call update() first")
+            raise GradientError(
+                "GradScaler.unscale_: unscale_() must be called before step(), but step() was called first; call "
+                "update() after this step, and unscale_() before the next step"
+            )
         params = [p for group in optimizer.param_groups for p in group["params"]]
         gradients = [p.grad.detach() for p in params if p.grad is not None]
         for g in gradients:
             if g.dtype is float16:
                 raise GradientError(
-                    f"unscale_: expected gradients of float32, got {describe(g)}; keep parameters in float32"
+                    f"GradScaler.unscale_: expected float32 gradients, got {describe(g)}; keep the parameters of the "
+                    "optimizer in float32"
                 )
         self._infinite[id(optimizer)] = not all(map(is_finite, by_device(gradients)))
         lists.scale_(gradients, 1.0 / self._scale)
@@ -135,10 +145,15 @@ class GradScaler:
         if not self._enabled:
             return optimizer.step(*args, **kwargs)
         if "closure" in kwargs or args:
-            raise ArgumentError("GradScaler.step: a closure is not supported; call step without one")
+            raise ArgumentError(
+                "GradScaler.step: a closure is not supported; call scaler.step(optimizer) without a closure"
+            )
         stage = self._stages.get(id(optimizer), READY)
         if stage is STEPPED:
-            raise GradientError("step: already called for this optimizer since the last update(); call update() first")
+            raise GradientError(
+                "GradScaler.step: step() has been called already for this optimizer since the last update(); call "
+                "update() after each step"
+            )
         if stage is READY:
             self.unscale_(optimizer)
         result = None if self._infinite[id(optimizer)] else optimizer.step(*args, **kwargs)
@@ -158,7 +173,10 @@ class GradScaler:
         if new_scale is not None:
             self._scale = float(new_scale)
         elif not self._infinite:
-            raise GradientError("update: no step was taken since the last update(); call scaler.step(optimizer) first")
+            raise GradientError(
+                "GradScaler.update: expected a step since the last update(), but none was taken; call "
+                "scaler.step(optimizer) before scaler.update()"
+            )
         elif any(self._infinite.values()):
             self._scale, self._growth_tracker = self._scale * self._backoff_factor, 0
         else:
@@ -222,7 +240,8 @@ class GradScaler:
             return
         if not state_dict:
             raise ArgumentError(
-                "load_state_dict: expected the state of an enabled scaler, got an empty dict; pass enabled=False"
+                "GradScaler.load_state_dict: expected the state of an enabled scaler, got an empty dict, the state of "
+                "a disabled scaler; create this scaler with enabled=False"
             )
         self._scale, self._growth_tracker = float(state_dict["scale"]), int(state_dict["_growth_tracker"])
         self._growth_factor, self._backoff_factor = state_dict["growth_factor"], state_dict["backoff_factor"]

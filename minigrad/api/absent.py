@@ -19,10 +19,10 @@ from minigrad.declare.names import listed
 JIT: Final = "write mg.jit around a whole step with its backward pass: it records the kernels once and repeats them"
 EXPORTED: Final = "programs are not exported; mg.save writes the tensors of a state_dict as safetensors"
 COMPLEX: Final = "there are no complex numbers; keep the two parts in two tensors"
-ARRAYS: Final = "for values without a gradient take NumPy's: numpy functions accept tensors, mg.from_numpy shares"
+ARRAYS: Final = "if no gradient is required, use NumPy's function, which accepts tensors, and mg.from_numpy"
 SPARSE: Final = "there are no sparse tensors; mg.gather and mg.scatter_add work by index"
 QUANTIZED: Final = "there are no quantized tensors; mg.amp.autocast computes in bfloat16 or float16"
-GAMMA: Final = "no distribution that needs a gamma sampler is there; draw with NumPy and share by mg.from_numpy"
+GAMMA: Final = "minigrad has no gamma sampler; draw the samples with NumPy and convert them with mg.from_numpy"
 
 INSTEAD: Final = {
     "compile": JIT,
@@ -32,22 +32,22 @@ INSTEAD: Final = {
                     COMPLEX),
     **dict.fromkeys(("fft", "ifft", "rfft", "stft", "istft", "eig", "eigvals"), ARRAYS),
     **dict.fromkeys(("Gamma", "Beta", "Dirichlet", "Chi2", "StudentT", "FisherSnedecor", "InverseGamma"), GAMMA),
-    "CrossMapLRN2d": "write mg.nn.LocalResponseNorm; PyTorch's counts the first channel in every sum",
+    "CrossMapLRN2d": "write mg.nn.LocalResponseNorm; CrossMapLRN2d counts the first channel in every sum",
     "SparseAdam": "write mg.optim.Adam; gradients of mg.nn.Embedding are dense",
     "astype": "write x.to(dtype)",
     "array": "write mg.tensor, or mg.from_numpy to share memory",
-    "asarray": "write mg.as_tensor, which shares where it can, or mg.tensor, which copies",
+    "asarray": "write mg.as_tensor, which shares memory if possible, or mg.tensor, which copies",
     "custom_jvp": "write mg.Function with a jvp, or mg.custom_vjp",
     "device_put": "write x.to(device)",
     "hub": "models are not downloaded; mg.load reads safetensors files",
     "make_jaxpr": "mg.viz.graph(f(x)) draws the recorded ops of a result, and mg.explain prints them",
-    "pmap": "start one process per part of the batch; mg.dist joins them",
-    "lax": "write loops and branches in Python; mg.where chooses by element",
+    "pmap": "start one process per part of the batch; mg.dist combines the gradients",
+    "lax": "write loops and branches in Python; mg.where selects by element",
     "numpy": "the names of jax.numpy that minigrad has are names of mg itself",
     "quantization": QUANTIZED,
-    "range": "write mg.arange, which leaves out the end",
+    "range": "write mg.arange, which does not include the end",
     "solve": "write mg.linalg.solve(a, b)",
-    "to_numpy": "write x.numpy(), or x.detach().numpy() where a gradient is required",
+    "to_numpy": "write x.numpy(), or x.detach().numpy() if x requires a gradient",
     "tree": "write mg.func.tree_map",
     "tree_util": "write mg.func.tree_map",
 }  # fmt: skip
@@ -56,7 +56,7 @@ FAMILIES: Final = {
     r"sparse|coalesced?$|_indices$|^(hs|ds|s)p?mm$": SPARSE,
     r"quant|^q_|^q(int|uint|scheme)|^int_repr$": QUANTIZED,
     r"complex|conj": COMPLEX,
-    r"^(cudnn|mkldnn|miopen|fbgemm)_|_mkldnn": "the kernels of other libraries are not called; use the op itself",
+    r"^(cudnn|mkldnn|miopen|fbgemm)_|_mkldnn": "minigrad does not call kernels of other libraries; use the op itself",
 }
 # The namespaces that are searched, in this order.
 SPACES: Final = ("", "nn", "nn.functional", "optim", "optim.lr_scheduler", "data", "linalg", "special", "func",

@@ -79,10 +79,11 @@ class Checkpoint:
             whole = hasattr(part, "state_dict") and hasattr(part, "load_state_dict")
             if not whole and not isinstance(part, Generator):
                 raise ArgumentError(
-                    f"Checkpoint: {name}: expected an object with state_dict and load_state_dict, got {describe(part)}"
+                    f"Checkpoint: {name} must be an object with the methods state_dict and load_state_dict, got "
+                    f"{describe(part)}; pass a module or an optimizer, for example"
                 )
         if isinstance(keep, bool) or not isinstance(keep, int) or keep < 1:
-            raise ArgumentError(f"Checkpoint: keep: expected a positive int, got {keep!r}; pass keep=3, for example")
+            raise ArgumentError(f"Checkpoint: keep must be a positive int, got {keep!r}; pass keep=3, for example")
         self.folder, self.keep = os.fspath(folder), keep
 
     def save(self, /, **values: Any) -> str:
@@ -162,10 +163,10 @@ class Checkpoint:
                 problems.append(str(error))
                 continue
             for problem in problems:
-                warn(f"{problem}; an older checkpoint is loaded, {path}")
+                warn(f"{problem}. Checkpoint.load therefore loads the older checkpoint {path}")
             return tree, path
         if problems:
-            raise FileError(f"Checkpoint: no file in {self.folder} is intact: {problems[0]}")
+            raise FileError(f"Checkpoint: no checkpoint in the folder {self.folder} is intact: {problems[0]}")
         return None
 
     def _restored(self, tree: Any, path: str) -> dict[str, Any]:
@@ -174,8 +175,8 @@ class Checkpoint:
         if missing:
             names = ", ".join(tree["states"]) or "no object"
             raise FileError(
-                f"Checkpoint: {path}: expected the state of {', '.join(missing)}, got that of {names}; pass the "
-                f"objects that were saved"
+                f"Checkpoint: {path} must contain the state of {', '.join(missing)}, but the file contains the state "
+                f"of {names}; pass the same objects as when this file was saved"
             )
         for name, part in self.parts.items():
             restore(part, tree["states"][name])
@@ -268,8 +269,10 @@ def content(path: str, device: Any) -> Any:
         with open(path, "rb") as file:
             arrays, metadata = safetensors.read(file, os.fstat(file.fileno()).st_size)
         if CHECKSUM not in metadata or files.STRUCTURE not in metadata:
-            raise FileError("it is not a checkpoint; read it with mg.load")
+            raise FileError("the file is not a checkpoint; read the file with mg.load")
         structure = metadata[files.STRUCTURE]
         if checksum(arrays, structure) != metadata[CHECKSUM]:
-            raise FileError("it is damaged: its checksum does not match its content")
+            raise FileError(
+                "the file is damaged, because its checksum does not match its content; load an older checkpoint"
+            )
         return files.unpacked(json.loads(structure), files.tensors_on(device, arrays))

@@ -133,7 +133,9 @@ def refuse_history(x: Tensor, name: str) -> None:
     """Raise GradientError for the result of a recorded op."""
     if not x.is_leaf:
         raise GradientError(
-            f"{name}: {describe(x)} is the result of {current(x).name}, and graphs stay; detach() it first", op=name
+            f"{name}: {describe(x)} is the result of {current(x).name}, and the graph of a result cannot be copied; "
+            "copy x.detach() instead",
+            op=name,
         )
 
 

@@ -123,7 +123,7 @@ def laid_out(array: Any, indent: int) -> str:
     edge = option("edgeitems") if array.size > option("threshold") else None
     seen = array if edge is None else shown_part(array, edge)
     written = number_format(seen)
-    # Zeros, inf and nan do not count for the width; if there are no other elements, it is 1, as in PyTorch.
+    # Zeros, inf and nan do not count for the width; without other elements, the width is 1, as in PyTorch.
     counted = seen[np.isfinite(seen) & (seen != 0)] if seen.dtype.kind == "f" else seen
     width = max([len(written(value)) for value in counted.reshape(-1)], default=1)
     return nested(array, lambda value: written(value).rjust(width), width, indent, edge)

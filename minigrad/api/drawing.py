@@ -27,7 +27,10 @@ def write(name: str, x: Tensor, values: Tensor) -> Tensor:
 def wide(name: str, x: Tensor) -> DType:
     """Return the dtype in which numbers for x are drawn: the dtype of x, or float32 for float16 and bfloat16."""
     if not x.dtype.is_float:
-        raise DTypeError(f"{name}: {describe(x)} needs a floating dtype; convert with .to(mg.float32)", op=name)
+        raise DTypeError(
+            f"{name}: expected a tensor with a floating dtype, got {describe(x)}; convert it with .to(mg.float32)",
+            op=name,
+        )
     return x.dtype if x.dtype.itemsize > 2 else float32
 
 

@@ -124,15 +124,18 @@ class Packer:
         if isinstance(value, dict):
             for key in value:
                 if not isinstance(key, PLAIN):
-                    raise ArgumentError(f"save: {path or 'the dict'} has the key {describe(key)}; use str or numbers")
+                    raise ArgumentError(
+                        f"save: the keys of a dict must be str or numbers, got the key {describe(key)} in "
+                        f"{path or 'the dict'}; replace this key by a str"
+                    )
             return ["dict", [[key, self.packed(each, joined(path, key))] for key, each in value.items()]]
         if type(value) in (list, tuple):
             return [type(value).__name__, [self.packed(each, joined(path, k)) for k, each in enumerate(value)]]
         if type(value) in PLAIN:
             return value
         raise ArgumentError(
-            f"save: {path or 'the object'} is {describe(value)}; expected tensors, numbers, strings, and dicts, lists "
-            f"or tuples of these"
+            f"save: expected tensors, numbers, strings, and dicts, lists or tuples of these, got {describe(value)} as "
+            f"{path or 'the object'}; save the tensors and numbers of this object instead"
         )
 
     def named(self, x: Tensor, path: str) -> str:
@@ -145,8 +148,8 @@ class Packer:
             for name, other in self.tensors.items():
                 if other.storage is x.storage and overlap(other.layout, x.layout):
                     raise ArgumentError(
-                        f"save: {path} and {name} share a part of their memory, which a file cannot store; "
-                        f"save {path}.clone()"
+                        f"save: {path} and {name} share a part of their memory, which a file cannot store; save "
+                        f"{path}.clone() instead of {path}"
                     )
             while path in (*self.tensors, *RESERVED):
                 path += "_"
@@ -173,7 +176,10 @@ def write(file: BinaryIO, arrays: dict[str, Any], structure: Any, npz: bool, new
     with zipfile.ZipFile(file, "w") as archive:
         for name, array in stored.items():
             if "\0" in name:  # a zip archive ends a name at a null character
-                raise ArgumentError(f"save: .npz cannot store the name {name!r}; leave the null character out")
+                raise ArgumentError(
+                    f"save: a name in a .npz file must not contain the null character, got {name!r}; remove the "
+                    "character from the name"
+                )
             with archive.open(f"{name}.npy", "w", force_zip64=True) as part:
                 np.lib.format.write_array(part, array, allow_pickle=False)
 
@@ -232,7 +238,10 @@ def read(file: BinaryIO, path: str, device: Any) -> Any:
         if not plain and start[:2] == b"PK":
             arrays, structure = read_npz(file)
         elif not plain and start[:1] == b"\x80":
-            raise FileError("it is a pickle, which could execute code when read; save it as safetensors")
+            raise FileError(
+                "the file is a pickle, which could execute code when it is read; save the tensors as safetensors "
+                "instead"
+            )
         else:
             arrays, metadata = safetensors.read(file, size)
             structure = json.loads(metadata[STRUCTURE]) if STRUCTURE in metadata else None
@@ -272,8 +281,8 @@ def read_npz(file: BinaryIO) -> tuple[dict[str, Any], Any]:
         names = archive.namelist()
         if any(name.endswith("data.pkl") for name in names):
             raise FileError(
-                "it is a file of torch.save, which has a pickle in it; load it with PyTorch and save the state dict "
-                "with safetensors.torch.save_file"
+                "the file was written by torch.save and contains a pickle, which could execute code; load it with "
+                "PyTorch and save the state dict with safetensors.torch.save_file"
             )
         for name in names:
             with archive.open(name) as part:

@@ -27,7 +27,10 @@ def register_hook(x: Tensor, hook: Hook) -> HookHandle:
     another shape, dtype or device.
     """
     if not x.requires_grad:
-        raise GradientError(f"register_hook: {describe(x)} does not require a gradient; make it a mg.Var")
+        raise GradientError(
+            f"register_hook: expected a tensor that requires a gradient, got {describe(x)}; compute it from a mg.Var, "
+            "or call x.requires_grad_() first"
+        )
     if x.is_variable:
         return add_leaf_hook(leaf_hooks, "register_hook", x, hook)
     node: Any = x.op if isinstance(x, Tracer) else current(x)
@@ -43,7 +46,8 @@ def register_post_accumulate_grad_hook(x: Tensor, hook: Hook) -> HookHandle:
     """
     if not x.is_variable:
         raise GradientError(
-            f"register_post_accumulate_grad_hook: {describe(x)} is not a leaf with a gradient; use register_hook"
+            f"register_post_accumulate_grad_hook: expected a leaf that requires a gradient, got {describe(x)}; use "
+            "register_hook for the result of an op"
         )
     return add_leaf_hook(late_hooks, "register_post_accumulate_grad_hook", x, hook)
 
@@ -54,7 +58,10 @@ def retain_grad(x: Tensor) -> None:
     A Var always stores its gradient.  Raises GradientError if x does not require a gradient.
     """
     if not x.requires_grad:
-        raise GradientError(f"retain_grad: {describe(x)} does not require a gradient; make it a mg.Var")
+        raise GradientError(
+            f"retain_grad: expected a tensor that requires a gradient, got {describe(x)}; compute it from a mg.Var, or "
+            "call x.requires_grad_() first"
+        )
     if not x.is_variable:
         retain(x)
 
@@ -87,7 +94,9 @@ def set_grad(x: Any, value: Tensor | None) -> None:
         x._grad = value
         return
     if value is not None:
-        raise GradientError(f"grad: {describe(x)} is not a Var; its .grad can only be set to None")
+        raise GradientError(
+            f"grad: {describe(x)} is not a Var, so its .grad can only be set to None; set the .grad of a mg.Var instead"
+        )
     if x.id in retained:
         retained[x.id].grad = None
 

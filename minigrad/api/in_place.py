@@ -50,7 +50,9 @@ def replaced(name: str, x: Any, y: Tensor) -> Tensor:
     """Replace the value of x, a tensor inside a transform, by y, and return x."""
     if (y.shape, y.dtype, y.device) != (x.shape, x.dtype, x.device):
         raise ShapeError(
-            f"{name}: the result is {describe(y)}, x is {describe(x)}; shapes, dtypes and devices must agree", op=name
+            f"{name}: the result must have the shape, dtype and device of the tensor {describe(x)} that is changed in "
+            f"place, got {describe(y)}; use {name.rstrip('_')}, which returns a new tensor",
+            op=name,
         )
     x.transform.end_write(name, x, y)
     return x

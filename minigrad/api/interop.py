@@ -32,7 +32,11 @@ def numpy(x: Tensor) -> Any:
 def refuse_tracked(x: Tensor, name: str) -> None:
     """Raise GradientError for a tensor that requires a gradient."""
     if x.requires_grad:
-        raise GradientError(f"{name}: {describe(x)} requires a gradient; use x.detach().numpy()", op=name)
+        raise GradientError(
+            f"{name}: expected a tensor that does not require a gradient, got {describe(x)}, which does; use "
+            "x.detach().numpy()",
+            op=name,
+        )
 
 
 def shared_array(x: Tensor) -> Any:
@@ -54,8 +58,8 @@ def to_array(x: Tensor, dtype: Any = None, copy: bool | None = None) -> Any:
     if dtype is not None and array.dtype != dtype:
         if copy is False:
             raise ArgumentError(
-                f"array: copy=False requires the dtype of the tensor, got dtype {np.dtype(dtype)} for {describe(x)}; "
-                "pass copy=None"
+                f"__array__: copy=False requires that dtype is the dtype of the tensor {describe(x)}, got dtype "
+                f"{np.dtype(dtype)}; pass copy=None"
             )
         return array.astype(dtype)
     return array.copy() if copy or x.requires_grad else array
@@ -74,7 +78,10 @@ def dlpack(
     strides, because PyTorch 2.13 would abort the process.
     """
     if any(s < 0 for s in x.strides):
-        raise ShapeError(f"dlpack: {describe(x)} has strides {x.strides}; export x.contiguous()", op="dlpack")
+        raise ShapeError(
+            f"__dlpack__: DLPack cannot describe {describe(x)} with the strides {x.strides}; export x.contiguous()",
+            op="dlpack",
+        )
     refuse_tracked(x, "numpy")
     versioned = max_version is not None and max_version[0] >= 1
     backend = backend_of(x.device)
@@ -82,8 +89,8 @@ def dlpack(
         if dl_device is not None and tuple(dl_device) != dlpack_device(x):
             if tuple(dl_device) != (HOST, 0) or copy is False:
                 raise DeviceError(
-                    f"dlpack: dl_device must be the device {x.device} of the tensor, or the host without copy=False, "
-                    f"got {dl_device} for {describe(x)}; move the tensor with .to(device)",
+                    f"__dlpack__: dl_device must be the device {x.device} of the tensor, or the host without "
+                    f"copy=False, got {dl_device} for {describe(x)}; move the tensor with .to(device)",
                     op="dlpack",
                 )
             return dlpack(x.to("cpu"), max_version=max_version)
@@ -91,7 +98,9 @@ def dlpack(
         readonly = shown.storage.tracked is True
         return backend.capsule(shown.storage, shown.layout, stream=stream, versioned=versioned, readonly=readonly)
     if x.dtype.name == "bfloat16":
-        raise DTypeError(f"dlpack: NumPy cannot export {describe(x)}; convert with .to(mg.float32)", op="dlpack")
+        raise DTypeError(
+            f"__dlpack__: NumPy has no dtype for {describe(x)}; convert the tensor with .to(mg.float32)", op="dlpack"
+        )
     arguments = {"stream": stream, "max_version": max_version, "dl_device": dl_device, "copy": copy}
     # Version 1 of the protocol has a read-only flag; a consumer of an older version gets the memory without one.
     array = shared_array(x) if versioned else host_array(x)
@@ -130,7 +139,7 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
         return x.clone() if copy else x
     if copy is False:
         raise DeviceError(
-            f"from_dlpack: {describe(x)} is on {x.device} and cannot be shared with {device}; leave copy=False out",
+            f"from_dlpack: copy=False requires memory on {device}, got {describe(x)} on {x.device}; pass copy=None",
             op="from_dlpack",
         )
     return x.to(device)
@@ -147,7 +156,11 @@ def shared_by_dlpack(source: Any) -> Tensor:
     elif hasattr(source, "__cuda_array_interface__"):
         where = as_device(ACCELERATOR)
     else:
-        raise DTypeError(f"from_dlpack: {describe(source)} has no __dlpack__; mg.tensor copies lists", op="from_dlpack")
+        raise DTypeError(
+            f"from_dlpack: expected an object with the method __dlpack__, got {describe(source)}; copy a list with "
+            "mg.tensor(...)",
+            op="from_dlpack",
+        )
     return Tensor(*backend_of(where).adopt(source, where))
 
 
@@ -160,7 +173,8 @@ def array_namespace(x: Tensor, *, api_version: str | None = None) -> Any:
 
     if api_version not in (None, "2021.12", "2022.12", "2023.12", array_api.__array_api_version__):
         raise ArgumentError(
-            f"__array_namespace__: version {api_version!r} of the standard is not supported; leave it out"
+            "__array_namespace__: api_version must be None or one of '2021.12', '2022.12', '2023.12' and "
+            f"{array_api.__array_api_version__!r}, got {api_version!r}; omit api_version"
         )
     return array_api
 
@@ -171,7 +185,7 @@ def to_device(x: Tensor, device: Any, /, *, stream: None = None) -> Tensor:
     Raises ArgumentError for a stream, because minigrad runs the work on a device in order.
     """
     if stream is not None:
-        raise ArgumentError(f"to_device: expected stream=None, got {stream!r}; leave it out", op="to_device")
+        raise ArgumentError(f"to_device: stream must be None, got {stream!r}; omit stream", op="to_device")
     return to(x, device=device)
 
 
@@ -211,7 +225,7 @@ class ArrayUfunc:
         return numpy_calls.ufunc
 
     def __set__(self, x: Tensor, value: Any) -> None:
-        raise AttributeError("__array_ufunc__ cannot be set")
+        raise AttributeError("__array_ufunc__ cannot be set: it directs NumPy's functions to minigrad")
 
 
 HOST = 1  # DLPack's number for the device kind CPU

@@ -27,7 +27,10 @@ def is_nonzero(input: Tensor) -> bool:
     """Return whether the only element is not zero.  Raises ArgumentError for another number of elements."""
     expect_tensors("is_nonzero", input)
     if input.numel() != 1:
-        raise ArgumentError(f"is_nonzero: expected one element, got {describe(input)}; use any() or all()")
+        raise ArgumentError(
+            f"is_nonzero: expected a tensor of one element, got {describe(input)}; use .any() or .all() for several "
+            "elements"
+        )
     return bool(input)
 
 
@@ -99,7 +102,10 @@ def fill_diagonal_(x: Tensor, fill_value: float, wrap: bool = False) -> Tensor:
     Raises ShapeError for a tensor with fewer than two dims, or with more than two dims of different lengths.
     """
     if x.ndim < 2 or (x.ndim > 2 and len(set(x.shape)) > 1):
-        raise ShapeError(f"fill_diagonal_: expected a matrix, or dims of the same length, got {describe(x)}")
+        raise ShapeError(
+            f"fill_diagonal_: expected a matrix, or at least 3 dims of equal lengths, got {describe(x)}; slice the "
+            "tensor to equal lengths"
+        )
     if x.ndim > 2:
         for k in range(x.shape[0]):
             x[(k,) * x.ndim] = fill_value

@@ -30,8 +30,8 @@ def requires_grad_(x: Tensor, requires_grad: bool = True) -> Tensor:
         return x
     if isinstance(x, Tracer):
         raise GradientError(
-            f"requires_grad_: {describe(x)} belongs to a transform, which controls its gradient; call it "
-            f"outside the transform",
+            f"requires_grad_: {describe(x)} belongs to a transform, which controls its gradient; call "
+            "requires_grad_() outside the transform",
             op="requires_grad_",
         )
     if requires_grad:
@@ -41,8 +41,8 @@ def requires_grad_(x: Tensor, requires_grad: bool = True) -> Tensor:
         changes.count += 1  # the tensor may be a parameter of a module
     else:
         raise GradientError(
-            f"requires_grad_: {describe(x)} is the result of {current(x).name}, and only a leaf can stop requiring "
-            f"a gradient; use detach()",
+            f"requires_grad_: requires_grad=False is allowed for leaves only, got {describe(x)}, the result of "
+            f"{current(x).name}; use x.detach()",
             op="requires_grad_",
         )
     return x
@@ -52,13 +52,14 @@ def become_leaf(x: Any) -> None:
     """Make a tensor without history a Var; a former Var keeps its gradient and its name."""
     if not x.dtype.is_float:
         raise DTypeError(
-            f"requires_grad_: {describe(x)} cannot have a gradient without a floating dtype; convert with "
-            f".to(mg.float32) first",
+            f"requires_grad_: expected a tensor with a floating dtype, got {describe(x)}; convert it with "
+            ".to(mg.float32) first",
             op="requires_grad_",
         )
     if isinstance(x.storage, ConstantStorage):
         raise StorageError(
-            f"requires_grad_: {describe(x)} is a constant whose memory other results share; clone() it first",
+            f"requires_grad_: {describe(x)} is a constant whose memory other results share; call requires_grad_() on "
+            "x.clone()",
             op="requires_grad_",
         )
     changes.count += hasattr(x, "_grad")  # a former Var: a module may list it among its parameters
@@ -79,7 +80,10 @@ def detach_(x: Tensor) -> Tensor:
     Raises GradientError for a view of a tracked tensor, because that tensor would keep its history.
     """
     if x.base is not None and x.requires_grad:
-        raise GradientError(f"detach_: {describe(x)} is a view of a tracked tensor; use detach()", op="detach_")
+        raise GradientError(
+            f"detach_: a view of a tracked tensor cannot be detached in place, got {describe(x)}; use x = x.detach()",
+            op="detach_",
+        )
     if x.is_variable:
         return requires_grad_(x, False)
     x.op = None

@@ -100,7 +100,9 @@ def as_kind(obj: Any) -> tuple[DType, str | None]:
     if isinstance(obj, str) and obj.endswith("Tensor"):
         *package, name = obj.split(".")
         if name not in NAMES:
-            raise DTypeError(f"type: expected one of {', '.join(NAMES)}, got {obj!r}")
+            raise DTypeError(
+                f"type: dtype must be one of {', '.join(NAMES)}, got {obj!r}; pass 'FloatTensor', for example"
+            )
         return NAMES[name], "cuda" if "cuda" in package else None
     if isinstance(obj, TensorType):
         return obj.dtype, obj.device or None

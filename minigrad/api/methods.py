@@ -72,7 +72,9 @@ def view(x: Tensor, *shape: int | Sequence[int], size: Sequence[int] | None = No
         return result
     if len(shape) == 1 and isinstance(shape[0], DType):
         raise ArgumentError(
-            "view: reinterpreting bytes as another dtype is not offered; .to(dtype) converts", op="view"
+            f"view: expected sizes, got the dtype {shape[0]}, and minigrad does not reinterpret bytes; use .to(dtype) "
+            "to convert the values",
+            op="view",
         )
     return views.remembered(x, shape, as_shape(shape, "view", hole=True))
 
@@ -102,7 +104,7 @@ def matrix_transpose(x: Tensor) -> Tensor:
 def matrix_adjoint(x: Tensor) -> Tensor:
     """Return a view of a matrix with its dims swapped; there are no complex numbers to conjugate."""
     if x.ndim != 2:
-        raise ShapeError(f"H: expected a matrix, got {describe(x)}; mH swaps the last two dims", op="H")
+        raise ShapeError(f"H: expected a matrix, got {describe(x)}; use x.mH, which swaps the last two dims", op="H")
     return views.full_transpose(x)
 
 

@@ -137,7 +137,9 @@ def even(x: Tensor, sections: Any, axis: int) -> Any:
     """
     if isinstance(sections, int) and sections > 0 and x.shape[axis] % sections:
         raise ArgumentError(
-            f"split: axis {axis} of {describe(x)} has no {sections} equal parts; use np.array_split", op="split"
+            f"split: the length of axis {axis} of {describe(x)} must be a multiple of the number of parts {sections}; "
+            "use np.array_split for parts of different lengths",
+            op="split",
         )
     return sections
 
@@ -148,7 +150,7 @@ def rows(x: Tensor, order: str) -> Tensor:
     Raises ArgumentError for any other order.
     """
     if order != "C" and not (order in ("A", "K") and x.is_contiguous()):
-        raise ArgumentError(f"reshape: expected order='C', got {order!r}; transpose {describe(x)} first", op="reshape")
+        raise ArgumentError(f"reshape: order must be 'C', got {order!r} for {describe(x)}; omit order", op="reshape")
     return x
 
 
@@ -165,8 +167,8 @@ def ufunc(x: Tensor, function: Any, method: str, *inputs: Any, **named: Any) -> 
     out = named.pop("out", (None,))
     if any(isinstance(each, np.ndarray) for each in out):
         raise ArgumentError(
-            f"np.{function.__name__}: an array cannot take the result of {describe(x)}, whose gradient would be lost; "
-            f"write a = a + x instead of a += x, or pass a tensor as out="
+            f"np.{function.__name__}: out must be a tensor, got an array for the result of {describe(x)}, whose "
+            "gradient would be lost; write a = a + x instead of a += x"
         )
     results = {} if all(each is None for each in out) else {"out": out[0] if len(out) == 1 else out}
     if method in METHODS and function.__name__ in METHODS[method]:
@@ -174,7 +176,10 @@ def ufunc(x: Tensor, function: Any, method: str, *inputs: Any, **named: Any) -> 
         return tried(function, array_api.NAMES[METHODS[method][function.__name__]], inputs, named)
     ours: Any = namespaces[MG].get(UFUNCS.get(function.__name__, function.__name__))
     if method == "at":  # for `at`, NumPy does not check whether an array is read-only
-        raise ArgumentError(f"np.{function.__name__}.at: NumPy cannot write into {describe(inputs[0])}; use index_put_")
+        raise ArgumentError(
+            f"np.{function.__name__}.at: expected an array, got {describe(inputs[0])}, and NumPy cannot write into a "
+            "tensor; use the method index_put_"
+        )
     if ours is None or method not in ("__call__", "outer"):
         return unserved(f"np.{function.__name__}", getattr(function, method), inputs, named | results)
     if method == "outer":
@@ -199,10 +204,15 @@ def tried(function: Any, ours: Callable[..., Any], args: Any, kwargs: dict[str, 
     try:
         inspect.signature(ours).bind(*args, **kwargs)
     except TypeError as error:
-        raise ArgumentError(f"np.{function.__name__}: {error}, for tensors", op=function.__name__) from None
+        raise ArgumentError(
+            f"np.{function.__name__}: minigrad's function for tensors does not accept these arguments ({error}); omit "
+            "arguments that only NumPy's function has",
+            op=function.__name__,
+        ) from None
     if out is not None and not hasattr(ours, "op"):
         raise ArgumentError(
-            f"np.{function.__name__}: out= is not supported for tensors; leave it out", op=function.__name__
+            f"np.{function.__name__}: out is not supported for tensors; omit out and use the result",
+            op=function.__name__,
         )
     return ours(*args, **kwargs)
 
@@ -216,7 +226,8 @@ def unserved(name: str, function: Callable[..., Any], args: Any, kwargs: Any) ->
     out = kwargs.get("out")
     if any(isinstance(each, Tensor) for each in (out if isinstance(out, tuple) else (out,))):
         raise ArgumentError(
-            f"{name}: minigrad has no such function, and NumPy cannot write into a tensor; pass no out="
+            f"{name}: out must not be a tensor, because minigrad has no such function and NumPy cannot write into a "
+            "tensor; omit out"
         )
 
     def converted(value: Any) -> Any:
@@ -224,8 +235,8 @@ def unserved(name: str, function: Callable[..., Any], args: Any, kwargs: Any) ->
             return type(value)(map(converted, value))
         if isinstance(value, Tensor) and (isinstance(value, Tracer) or value.requires_grad):
             raise GradientError(
-                f"{name}: minigrad has no such function, and NumPy's would lose the gradient of "
-                f"{describe(value)}; use x.detach() if that is intended"
+                f"{name}: minigrad has no such function, and NumPy's function would lose the gradient of "
+                f"{describe(value)}; pass x.detach() if the gradient is not needed"
             )
         if isinstance(value, Tensor):
             value = array(value).view()

@@ -27,7 +27,10 @@ def only(x: Tensor, name: str) -> Any:
     name: the calling function, for messages.  Raises ShapeError unless x has exactly one element.
     """
     if x.numel() != 1:
-        raise ShapeError(f"{name}: expected one element, got {describe(x)} of {x.numel()}; use tolist()", op=name)
+        raise ShapeError(
+            f"{name}: expected a tensor of one element, got {describe(x)} of {x.numel()} elements; use tolist()",
+            op=name,
+        )
     value = host_array(x if x.__class__ in PLAIN else handed_out(x, name)).reshape(()).item()
     return float(value) if x.dtype.is_float else value
 
@@ -88,7 +91,11 @@ def truth(x: Tensor) -> bool:
     Raises ShapeError for another number of elements, for which the meaning is ambiguous.
     """
     if x.numel() != 1:
-        raise ShapeError(f"bool: the truth of {describe(x)} is ambiguous; use .any() or .all()", op="bool")
+        raise ShapeError(
+            f"bool: expected a tensor of one element, got {describe(x)}, whose truth is ambiguous; use .any() "
+            "or .all()",
+            op="bool",
+        )
     return bool(only(x, "bool"))
 
 
@@ -96,7 +103,7 @@ def length(x: Tensor) -> int:
     """Return the length of the first dim.  Raises TypeError for a scalar, as Python does for other types."""
     if not x.layout.shape:
         raise TypeError(
-            "len(): expected a tensor with at least 1 dim, got one of shape (); read its value with .item()"
+            "len(): expected a tensor with at least 1 dim, got a tensor of shape (); read its value with .item()"
         )
     return x.layout.shape[0]
 
@@ -104,7 +111,7 @@ def length(x: Tensor) -> int:
 def iterate(x: Tensor) -> Iterator[Tensor]:
     """Iterate over the slices along the first dim.  Raises TypeError for a scalar, as Python requires."""
     if x.ndim == 0:
-        raise TypeError(f"iter: {describe(x)} has no dim to iterate over; use item()")
+        raise TypeError(f"iter: expected a tensor with at least 1 dim, got {describe(x)}; read the value with .item()")
     return (views.select(x, dim=0, index=k) for k in range(x.shape[0]))
 
 
@@ -146,8 +153,8 @@ def formatted(x: Tensor, spec: str) -> str:
         return str(x)
     if x.numel() != 1:
         raise TypeError(
-            f"format: {spec!r} is for one element, got {describe(x)} of {x.numel()}; format the items of tolist(), or "
-            f"print under mg.printoptions(precision=...)"
+            f"format: the format {spec!r} requires a tensor of one element, got {describe(x)} of {x.numel()} elements; "
+            "format the items of tolist(), or print under mg.printoptions(precision=...)"
         )
     return format(only(x, "format"), spec)
 

@@ -145,9 +145,14 @@ def pin_memory(x: Tensor, device: Any = None) -> Tensor:
     Raises DeviceError if x is not on the CPU or if the device cannot be used, GradientError if x requires a gradient.
     """
     if x.requires_grad:
-        raise GradientError(f"pin_memory: {describe(x)} requires a gradient; detach() it first", op="pin_memory")
+        raise GradientError(
+            f"pin_memory: expected a tensor that does not require a gradient, got {describe(x)}; pin x.detach()",
+            op="pin_memory",
+        )
     if x.device.kind != "cpu":
-        raise DeviceError(f"pin_memory: {describe(x)} is on {x.device}; only memory of the CPU is pinned")
+        raise DeviceError(
+            f"pin_memory: expected a tensor on the CPU, got {describe(x)} on {x.device}; pin the memory of x.cpu()"
+        )
     if is_pinned(x, device):
         return x
     storage = backend_of(as_device(device or ACCELERATOR)).pinned(x.numel(), x.dtype)
@@ -242,7 +247,10 @@ def legacy(args: Sequence[Any], dtype: Any, device: Any = None) -> Tensor:
             data = list(data)
         return creation.tensor(data, dtype=dtype, device=device)
     if not all(isinstance(length, (int, np.integer)) for length in args):
-        raise ArgumentError(f"Tensor: expected lengths or one list of values, got {len(args)} arguments")
+        raise ArgumentError(
+            f"Tensor: expected ints as the lengths of the dims, or one list of values, got {len(args)} arguments of "
+            "other types; pass one list, for example"
+        )
     return creation.empty([int(length) for length in args] or [0], dtype=dtype, device=device)
 
 
@@ -260,7 +268,11 @@ def resize_(x: Tensor, *size: int | Sequence[int], memory_format: Any = None) ->
     Raises GradientError if x requires a gradient.
     """
     if x.requires_grad:
-        raise GradientError(f"resize_: {describe(x)} requires a gradient; use reshape", op="resize_")
+        raise GradientError(
+            f"resize_: expected a tensor that does not require a gradient, got {describe(x)}; use reshape, which is "
+            "recorded",
+            op="resize_",
+        )
     expect_format("resize_", memory_format)
     layout = Layout.contiguous(as_shape(size, "resize_"))
     if layout.shape == x.shape:

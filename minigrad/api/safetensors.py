@@ -92,16 +92,18 @@ def read(file: BinaryIO, size: int) -> tuple[dict[str, Any], dict[str, str]]:
     """
     length = int.from_bytes(file.read(8), "little")
     if size < 8 or not 2 <= length <= min(LIMIT, size - 8):
-        raise FileError(f"its header should have {length} bytes, but {max(size - 8, 0)} follow: it is truncated or not "
-                        f"a safetensors file")  # fmt: skip
+        raise FileError(
+            f"the header should have {length} bytes, but only {max(size - 8, 0)} bytes follow its length; the file is "
+            "truncated or is not a safetensors file, so save or download it again"
+        )
     try:
         header = json.loads(file.read(length), object_pairs_hook=without_repeats)
         metadata = header.pop("__metadata__", {})
         texts = all(isinstance(text, str) for text in metadata.values())
     except (ValueError, AttributeError, RecursionError) as error:
-        raise FileError(f"its header is damaged ({error})") from None
+        raise FileError(f"the header of the file is damaged ({error}); save or download the file again") from None
     if not texts:
-        raise FileError("its header is damaged: the metadata must be strings")
+        raise FileError("the header of the file is damaged, because its metadata must be strings; save the file again")
     data = np.empty(size - 8 - length, np.uint8)
     data = data[: file.readinto(data)]  # type: ignore[attr-defined]
     entries = {name: checked(name, entry, len(data)) for name, entry in header.items()}
@@ -128,14 +130,23 @@ def checked(name: str, entry: Any, available: int) -> tuple[DType, tuple[int, ..
         code, shape, (begin, end) = entry["dtype"], tuple(entry["shape"]), entry["data_offsets"]
         whole = all(type(number) is int and number >= 0 for number in (*shape, begin, end))
     except (TypeError, KeyError, ValueError):
-        raise FileError(f"its entry for {name!r} is damaged") from None
+        raise FileError(f"the entry for {name!r} in the header is damaged; save or download the file again") from None
     dtype = DTYPES.get(code) if isinstance(code, str) else None
     if dtype is None:
-        raise FileError(f"{name!r} has dtype {code!r}, which minigrad does not support")
+        raise FileError(
+            f"{name!r} has the dtype {code!r}, which minigrad does not support; save this tensor with another dtype, "
+            "for example F32"
+        )
     if not whole or len(shape) > 64 or end - begin != math.prod(shape) * dtype.itemsize:
-        raise FileError(f"{name!r}: the shape and size of {dtype}{shape} must agree with its bytes {begin} to {end}")
+        raise FileError(
+            f"the shape and size of {name!r}, {dtype}{shape}, must agree with its bytes {begin} to {end}; save or "
+            "download the file again"
+        )
     if end > available:
-        raise FileError(f"it is truncated: {name!r} should end at byte {end}, but there are only {available}")
+        raise FileError(
+            f"the file is truncated, because {name!r} should end at byte {end} and the file has only {available} bytes "
+            "of data; save or download the file again"
+        )
     return dtype, shape, begin, end
 
 
@@ -144,10 +155,16 @@ def expect_no_gap(spans: list[tuple[int, int, str]], available: int) -> None:
     last = 0
     for begin, end, name in spans:
         if begin != last:
-            raise FileError(f"there is {'a gap' if begin > last else 'an overlap'} before {name!r}")
+            raise FileError(
+                f"there is {'a gap' if begin > last else 'an overlap'} before the bytes of {name!r}, so the file is "
+                "damaged; save or download the file again"
+            )
         last = end
     if last != available:
-        raise FileError(f"there are {available - last} bytes after the last tensor")
+        raise FileError(
+            f"there are {available - last} bytes after the last tensor, so the file is damaged; save or download the "
+            "file again"
+        )
 
 
 def elements(data: Any, dtype: DType, shape: tuple[int, ...]) -> Any:

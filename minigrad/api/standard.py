@@ -64,7 +64,8 @@ def paired(name: str, x1: Tensor, x2: Tensor, axes: Any) -> tuple[Any, ...]:
         there = -x1.ndim <= i < x1.ndim and -x2.ndim <= j < x2.ndim
         if there and x1.shape[i] != x2.shape[j]:
             raise ShapeError(
-                f"{name}: expected the same length along axis {i} of {describe(x1)} and axis {j} of {describe(x2)}",
+                f"{name}: the lengths along axis {i} of x1 and axis {j} of x2 must be equal, got {describe(x1)} and "
+                f"{describe(x2)}; transpose or reshape one of them",
                 op=name,
             )
     return joined(x1, x2)
@@ -89,7 +90,11 @@ def axes(x: Tensor, axis: Any) -> Any:
 def only_axis(name: str, x: Tensor, axis: int | None) -> int:
     """Return the axis, or 0 for None.  Raises ArgumentError for None if x has more than one dim."""
     if axis is None and x.ndim > 1:
-        raise ArgumentError(f"{name}: {describe(x)} has more than one dim; pass axis=", op=name)
+        raise ArgumentError(
+            f"{name}: axis is required for a tensor with more than one dim, got {describe(x)}; pass axis=0, for "
+            "example",
+            op=name,
+        )
     return 0 if axis is None else axis
 
 
@@ -97,7 +102,10 @@ def only_ones(x: Tensor, axis: Any) -> tuple[int, ...]:
     """Return the axes as a tuple.  Raises ShapeError, a ValueError, unless each has length 1."""
     results = tuple(axes(x, axis))
     if any(-x.ndim <= d < x.ndim and x.shape[d] != 1 for d in results):
-        raise ShapeError(f"squeeze: expected length 1 along axis {axis}, got {describe(x)}", op="squeeze")
+        raise ShapeError(
+            f"squeeze: the length along axis {axis} must be 1, got {describe(x)}; pass an axis of length 1",
+            op="squeeze",
+        )
     return results
 
 
@@ -189,7 +197,7 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: Any = N
     same = result is obj or (isinstance(obj, np.ndarray) and result.data_ptr() == obj.ctypes.data)
     if copy is False and not same:
         raise ArgumentError(
-            f"asarray: {describe(obj)} needs a copy, which copy=False forbids; pass copy=None", op="asarray"
+            f"asarray: copy=False forbids a copy, but {describe(obj)} must be copied here; pass copy=None", op="asarray"
         )
     return result
 
@@ -236,7 +244,9 @@ def nonzero(x: Tensor, /) -> Any:
         If `x` has no dims.
     """
     if not x.ndim:
-        raise ShapeError(f"nonzero: {describe(x)} has no dims, so it has no positions; use x.reshape(1)", op="nonzero")
+        raise ShapeError(
+            f"nonzero: expected an array with at least 1 dim, got {describe(x)}; use x.reshape(1)", op="nonzero"
+        )
     return OURS["nonzero"](x, as_tuple=True)
 
 
@@ -319,7 +329,11 @@ def isdtype(dtype: DType, kind: Any) -> bool:
     if isinstance(kind, tuple):
         return any(isdtype(dtype, each) for each in kind)
     if isinstance(kind, str) and kind not in KINDS:
-        raise ArgumentError(f"isdtype: expected a dtype or one of {', '.join(KINDS)}, got {kind!r}", op="isdtype")
+        raise ArgumentError(
+            f"isdtype: kind must be a dtype or one of {', '.join(KINDS)}, got {kind!r}; pass 'real floating', for "
+            "example",
+            op="isdtype",
+        )
     return dtype.kind in KINDS[kind] if isinstance(kind, str) else dtype is kind
 
 

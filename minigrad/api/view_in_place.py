@@ -24,8 +24,8 @@ def view_in_place(name: str, function: Callable[..., Tensor]) -> Callable[..., T
     def method(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         if isinstance(x, Tracer) or x.requires_grad or x.storage.tracked:
             raise GradientError(
-                f"{name}_: {describe(x)} requires a gradient, or shares memory with a tensor that does; write "
-                f"x = x.{name}(...)",
+                f"{name}_: the tensor must not require a gradient or share memory with a tensor that does, got "
+                f"{describe(x)}; write x = x.{name}(...)",
                 op=f"{name}_",
             )
         layout = function(x, *args, **kwargs).layout

@@ -69,7 +69,7 @@ class BatchTransform(ReplacingTransform):
         if op.kind == "elementwise" and op.batch is None:
             return self.elementwise(op, operands)
         if op.kind == "view":
-            # A view has one operand, and it belongs to this transform.
+            # A view has one operand, and this operand belongs to the transform.
             whole: Any = operands[0].value  # type: ignore[attr-defined]
             plain = whole.__class__ in PLAIN
             if plain:
@@ -121,8 +121,8 @@ class BatchTransform(ReplacingTransform):
     def drawn_shape(self, name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
         if self.randomness == "error":
             raise GradientError(
-                f"{name}: random numbers under vmap can be different or the same for all samples of the batch; pass "
-                f'randomness="different" to vmap, or "same"',
+                f"{name}: random numbers under vmap require a choice between different and equal numbers for the "
+                "samples, got randomness='error'; pass randomness='different' to vmap, or 'same'",
                 op=name,
             )
         return (self.size, *shape) if self.randomness == "different" else shape

@@ -158,7 +158,10 @@ def by_looping(call: Batch) -> Any:
     op = call.op
     if op not in _looped:
         _looped.add(op)
-        warn(f"{op.label}: no batching rule is declared, so vmap calls it once per element of the batch")
+        warn(
+            f"{op.label}: vmap has no batching rule for this op, so it calls the op once per sample of the batch, "
+            "which is slow; declare the op with batch=..."
+        )
     if call.size == 0:
         like = [zeros(shape, dtype=x.dtype, device=x.device) for shape, x in zip(call.shapes, call.operands)]
         plan = plan_of(op, tuple(like), call.params)

@@ -80,8 +80,8 @@ class Call(UserOp):
         for x in ctx._dirty:
             if not among(x, operands) or not among(x, results):
                 raise GradientError(
-                    f"{self.name}: mark_dirty was given {describe(x)}, which is not both an argument and returned; "
-                    "return the argument that forward writes",
+                    f"{self.name}: ctx.mark_dirty expects an argument of forward that forward also returns, got "
+                    f"{describe(x)}; return the argument that forward writes",
                     op=self.name,
                 )
         for x, then in zip(operands, before, strict=True):
@@ -89,8 +89,8 @@ class Call(UserOp):
                 if mode.enabled and (x.is_variable or x.base is not None):
                     what = "a Var" if x.is_variable else "a view"
                     raise GradientError(
-                        f"{self.name}: mark_dirty was given {describe(x)}, {what}, which a recorded function "
-                        f"must not change; clone() it first",
+                        f"{self.name}: ctx.mark_dirty was called with {describe(x)}, {what}, which a recorded "
+                        "function must not change; pass x.clone() to apply",
                         op=self.name,
                     )
                 # This counts the write if the function wrote without a count, for example through NumPy.

@@ -125,8 +125,8 @@ class Dropped(Holder):
         value, version = self.filled.pop(thread)
         if value.storage.version != version:
             raise StorageError(
-                f"checkpoint: {self.name} saved {describe(value)} at version {version}, but the function changed it in "
-                f"place afterwards, to version {value.storage.version}; clone() it before the change"
+                f"checkpoint: {self.name} saved {describe(value)} at version {version}, but the function changed this "
+                f"tensor in place afterwards, to version {value.storage.version}; clone() the tensor before the change"
             )
         return value
 
@@ -177,8 +177,9 @@ class Frame:
         for x in (*self.args, *self.kwargs.values()):
             if isinstance(x, Kept) and x.x.storage.version != x.version:
                 raise StorageError(
-                    f"checkpoint: its argument {describe(x.x)} was at version {x.version} when it was called, but was "
-                    f"changed in place since and is at version {x.x.storage.version}; clone() it before the change"
+                    f"checkpoint: the argument {describe(x.x)} was at version {x.version} in the call, but this tensor "
+                    f"was changed in place afterwards, to version {x.x.storage.version}; clone() the tensor before the "
+                    "change"
                 )
 
     def check_caught(self) -> None:
@@ -186,8 +187,9 @@ class Frame:
         for storage, (version, shown, name) in list(self.caught.items()):
             if storage.version != version:
                 raise StorageError(
-                    f"checkpoint: its function used {shown}, an operand of {name}, at version {version}, but that was "
-                    f"changed in place since and is at version {storage.version}; clone() it before the change"
+                    f"checkpoint: the function used {shown}, an operand of {name}, at version {version}, but this "
+                    f"tensor was changed in place afterwards, to version {storage.version}; clone() the tensor before "
+                    "the change"
                 )
 
     def run_again(self, thread: int) -> None:
@@ -208,8 +210,8 @@ class Frame:
         except Filled:
             return
         raise GradientError(
-            f"checkpoint: the function saved {len(self.holders)} values when it was called and {again.count} when it "
-            f"was run again for its gradient; it must compute the same each time"
+            f"checkpoint: the function saved {len(self.holders)} values in its first run and {again.count} when it was "
+            "run again for the gradient; make the function compute the same in each run"
         )
 
 
@@ -292,7 +294,7 @@ def check_same(holder: Dropped, x: Tensor, name: str) -> None:
     if name == holder.name and x.shape == holder.shape and x.dtype is holder.dtype and x.device is holder.device:
         return
     raise GradientError(
-        f"checkpoint: when the function was called its value {holder.position + 1} was {describe(holder)}, saved by "
-        f"{holder.name}, and when it was run again for its gradient {describe(x)}, saved by {name}; it must compute "
-        f"the same each time"
+        f"checkpoint: value {holder.position + 1} of the function was {describe(holder)}, saved by {holder.name}, in "
+        f"its first run, but {describe(x)}, saved by {name}, when it was run again for the gradient; make the function "
+        "compute the same in each run"
     )

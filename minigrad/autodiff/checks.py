@@ -34,12 +34,15 @@ def check_seed(y: Tensor, gradient: Tensor | None, name: str) -> None:
     """Raise an error unless y can be differentiated and the gradient fits it."""
     expect_tensors(name, y)
     if not y.dtype.is_float:
-        raise GradientError(f"{name}: {describe(y)} carries no gradient; convert with .to(mg.float32) before the op")
+        raise GradientError(
+            f"{name}: expected an output with a floating dtype, got {describe(y)}, which has no gradient; convert with "
+            ".to(mg.float32) before the op"
+        )
     if not y.requires_grad:
         raise GradientError(
-            f"{name}: {describe(y)} does not require a gradient: it was computed from no Var, under mg.no_grad(), or "
-            "from a gradient that was taken without create_graph=True; call .requires_grad_() on the inputs before "
-            "computing it"
+            f"{name}: {describe(y)} does not require a gradient, because it was not computed from a Var, was computed "
+            "under mg.no_grad(), or is a gradient computed without create_graph=True; call .requires_grad_() on the "
+            "inputs before computing it"
         )
     if y.storage.version:
         current(y)
@@ -48,8 +51,8 @@ def check_seed(y: Tensor, gradient: Tensor | None, name: str) -> None:
     expect_tensors(f"{name}: the gradient", gradient)
     if gradient.device is not y.device:
         raise DeviceError(
-            f"{name}: the gradient {describe(gradient)} is on {gradient.device} and the output {describe(y)} on "
-            f"{y.device}; move one with .to({str(y.device)!r})"
+            f"{name}: the gradient must be on the device of the output {describe(y)}, {y.device}, got "
+            f"{describe(gradient)} on {gradient.device}; move it with .to({str(y.device)!r})"
         )
     if gradient.shape != y.shape:
         raise ShapeError(
@@ -68,10 +71,15 @@ def chosen(name: str, inputs: Tensor | Sequence[Tensor]) -> list[Any]:
     xs: list[Any] = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
     expect_tensors(name, *xs)
     if not xs and name == "backward":
-        raise GradientError("backward: inputs is empty; leave it out for all Vars, or name some")
+        raise GradientError(
+            "backward: inputs must be None or contain at least one Var, got an empty sequence; omit inputs to compute "
+            "the gradients of all Vars"
+        )
     for x in xs:
         if not x.requires_grad:
-            raise GradientError(f"{name}: the input {describe(x)} does not require a gradient; make it a mg.Var")
+            raise GradientError(
+                f"{name}: inputs must require a gradient, got {describe(x)}, which does not; create it as a mg.Var"
+            )
     return xs
 
 
@@ -81,7 +89,8 @@ def check_reached(inputs: Sequence[Tensor], nodes: list[BackpropOp], leaves: lis
     for x in inputs:
         if node_of(x).id not in reached:
             raise GradientError(
-                f"grad: the outputs do not depend on the input {describe(x)}; pass allow_unused=True to get None"
+                f"grad: the outputs must depend on every input, but they do not depend on {describe(x)}; pass "
+                "allow_unused=True to get None for this input"
             )
 
 
@@ -133,8 +142,8 @@ def check_rules(node: BackpropOp, wanted: set[int] | None, name: str) -> None:
             if op.kind == "refusal":
                 raise GradientError(f"{name}: {op.doc}", op=op.label)
             raise GradientError(
-                f"{name}: {describe_node(node)} is not differentiable with respect to its operand "
-                f"{op.operands[k]!r}; detach() the operand if that is intended"
+                f"{name}: {describe_node(node)} is not differentiable with respect to its operand {op.operands[k]!r}; "
+                "pass x.detach() for this operand if no gradient is needed"
             )
 
 

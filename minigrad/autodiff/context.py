@@ -45,7 +45,8 @@ class Context:
         for x in tensors:
             if x is not None and not isinstance(x, Tensor):
                 raise GradientError(
-                    f"save_for_backward: expected tensors and None, got {describe(x)}; store it as ctx.name"
+                    f"save_for_backward: expected tensors or None, got {describe(x)}; store another value as an "
+                    "attribute, for example ctx.value"
                 )
         self._kept = tensors
 
@@ -141,8 +142,8 @@ def check_flat(name: str, parts: Sequence[Any]) -> None:
     for x in parts:
         if not isinstance(x, Tensor) and any(True for _ in tensors_in(x)):
             raise GradientError(
-                f"{name}: forward returned a {type(x).__name__} with tensors in it, which would get no gradient; "
-                f"return each tensor as a separate result",
+                f"{name}: forward must return tensors, got a {type(x).__name__} that contains tensors, which would "
+                "get no gradient; return each tensor as a separate result",
                 op=name,
             )
 
@@ -185,8 +186,8 @@ def check_gradient(whose: str, name: str, g: Any, like: Any) -> None:
         return
     where = f" on {g.device}" if error is DeviceError else ""
     raise error(
-        f"{whose} returned {describe(g)}{where} for {name!r}; expected a gradient {like.dtype}{like.shape} "
-        f"on {like.device}"
+        f"{whose} must return a gradient {like.dtype}{like.shape} on {like.device} for {name!r}, got "
+        f"{describe(g)}{where}"
     )
 
 

@@ -53,7 +53,9 @@ class custom_vjp:
 
     def __init__(self, fun: Callable[..., Any], nondiff_argnums: Sequence[int] = ()) -> None:
         if not callable(fun):
-            raise ArgumentError(f"custom_vjp: expected a function, got {describe(fun)}")
+            raise ArgumentError(
+                f"custom_vjp: fun must be a function, got {describe(fun)}; write @custom_vjp above a def"
+            )
         functools.update_wrapper(self, fun)
         argnums = nondiff_argnums if isinstance(nondiff_argnums, (tuple, list)) else (nondiff_argnums,)
         self.fun, self.nondiff = fun, tuple(argnums)
@@ -72,12 +74,14 @@ class custom_vjp:
         if getattr(self.within, "fwd", False):
             return self.fun(*args)
         if self.fwd is None:
-            raise GradientError(f"custom_vjp: {self.__name__} has no rule; call {self.__name__}.defvjp(fwd, bwd) first")
+            raise GradientError(
+                f"custom_vjp: {self.__name__} has no derivative rule; call {self.__name__}.defvjp(fwd, bwd) first"
+            )
         for k in self.positions(len(args)) if self.nondiff else ():
             if isinstance(args[k], Tensor):
                 raise GradientError(
-                    f"{self.__name__}: argument {k} is {describe(args[k])}, and nondiff_argnums={self.nondiff} "
-                    f"declares that it is not a tensor; remove {k} from it, and let bwd return None for it"
+                    f"{self.__name__}: argument {k} is in nondiff_argnums={self.nondiff} and must not be a tensor, got "
+                    f"{describe(args[k])}; remove {k} from nondiff_argnums, and let bwd return None for this argument"
                 )
         return self.rule.apply(*args)
 
@@ -162,7 +166,8 @@ def expect_pair(custom: custom_vjp, returned: Any) -> tuple[Any, Any]:
     """Return the result of fwd.  Raise GradientError unless it is a pair of result and residuals."""
     if not isinstance(returned, tuple) or len(returned) != 2:
         raise GradientError(
-            f"{custom.__name__}: fwd returned {describe(returned)}; expected the pair (result, residuals)"
+            f"{custom.__name__}: fwd must return the pair (result, residuals), got {describe(returned)}; return the "
+            "saved values as the second element"
         )
     return returned
 

@@ -68,7 +68,7 @@ def grad(
     xs = chosen("grad", inputs)
     cotangents = [grad_outputs] if isinstance(grad_outputs, Tensor) else list(grad_outputs or [None] * len(ys))
     if len(cotangents) != len(ys):
-        raise GradientError(f"grad: {len(ys)} outputs and {len(cotangents)} grad_outputs; pass one for each output")
+        raise GradientError(f"grad: grad_outputs must have {len(ys)} entries, one per output, got {len(cotangents)}")
     retain = create_graph if retain_graph is None else retain_graph
     pairs = handed_out(walk(ys, cotangents, xs, retain, create_graph, "grad", allow_unused), False, create_graph)
     by_id = {node.id: g for node, g in pairs}

@@ -220,8 +220,9 @@ def pulled_back(call: Call, k: int, heads: Sequence[Tensor | None]) -> Tensor | 
         return partial
     if rule.foreign and host_array(partial).any():
         raise GradientError(
-            f"{call.op.label}: the derivative rule for {call.op.operands[k]!r} does not use its g in recorded "
-            f"ops, so no tangent can be derived from it; remove detach() and no_grad(), or declare jvp=",
+            f"{call.op.label}: the VJP rule for {call.op.operands[k]!r} does not use its argument g in recorded ops, "
+            "so no JVP rule can be derived from this VJP rule; remove detach() and no_grad() from it, or declare "
+            "jvp=",
             op=call.op.label,
         )
     return None

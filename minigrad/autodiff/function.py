@@ -128,8 +128,8 @@ def check_nothing_tracks(name: str, value: Any) -> None:
     for x in tensors_in(value):
         if isinstance(x, Tracer) or (mode.enabled and x.requires_grad):
             raise GradientError(
-                f"{name}: {describe(x)} requires a gradient and is inside a {type(value).__name__}, where no gradient "
-                f"would reach it; pass it as an argument of its own, for example apply(*xs)",
+                f"{name}: {describe(x)} requires a gradient and is inside a {type(value).__name__}, where it would "
+                "receive no gradient; pass each tensor as a separate argument, for example apply(*xs)",
                 op=name,
             )
 

@@ -51,17 +51,17 @@ class GradStore:
 
     def _reason(self, x: Any) -> str:
         if not isinstance(x, Tensor):
-            return f"{describe(x)} is not a tensor; pass a Var"
+            return f"{describe(x)} is not a tensor; pass a mg.Var"
         if not x.is_leaf:
             return (
-                f"{describe(x)} is not a leaf but the result of {current(x).name}; gradients are kept for Vars, "
-                f"use mg.grad(y, x) or retain_grad() for the gradient of an intermediate value"
+                f"{describe(x)} is not a leaf but the result of {current(x).name}; backward() returns only gradients "
+                f"of Vars, so use mg.grad(y, x) or retain_grad() for the gradient of an intermediate value"
             )
         if not x.is_variable:
             return f"{describe(x)} does not require a gradient; make it a mg.Var before the computation"
         name = getattr(x, "name", None)
         who = f"the Var {name!r}, {describe(x)}," if name else f"the Var {describe(x)}"
-        return f"{who} was not reached: the result that was differentiated does not depend on it"
+        return f"{who} received no gradient: the differentiated result does not depend on this Var"
 
     def __contains__(self, x: Tensor) -> bool:
         """Return whether x has a gradient here."""
@@ -133,7 +133,10 @@ def call_late_hooks(x: Tensor) -> None:
     for hook in tuple(late_hooks.get(x.id, {}).values()):
         if hook(x) is not None:
             name = "register_post_accumulate_grad_hook"
-            raise GradientError(f"{who(name, hook, f'the Var {describe(x)}')} returned a value; expected None")
+            raise GradientError(
+                f"{who(name, hook, f'the Var {describe(x)}')} must return None, got another value; change x.grad "
+                "inside the hook instead"
+            )
 
 
 class Early:

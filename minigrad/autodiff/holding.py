@@ -131,7 +131,8 @@ class Packed(Holder):
         self.shown = storage if getrefcount(storage.buffer) != before else None
         if x.storage.version != self.version:
             raise GradientError(
-                f"saved_tensors_hooks: pack wrote into {describe(x)}, which {name} saves; return a new value from it"
+                f"saved_tensors_hooks: pack must not write into its argument, but it wrote into {describe(x)}, which "
+                f"{name} saves; return a new value from pack"
             )
 
     def keeps(self) -> list[Tensor]:
@@ -148,8 +149,8 @@ class Packed(Holder):
         if wrong is not None:
             error, got = wrong
             raise error(
-                f"saved_tensors_hooks: unpack returned {got} for a value that {self.name} saved; expected "
-                f"{describe(self)} on {self.device}, as pack received"
+                f"saved_tensors_hooks: unpack must return {describe(self)} on {self.device}, the tensor that pack "
+                f"received from {self.name}, got {got}; return a tensor of this shape, dtype and device"
             )
         return result.detach()
 
@@ -204,6 +205,9 @@ def saved_tensors_hooks(pack_hook: Callable[[Tensor], Any], unpack_hook: Callabl
     in-place write is still detected.
     """
     if not callable(pack_hook) or not callable(unpack_hook):
-        raise ArgumentError("saved_tensors_hooks: expected two functions, pack(tensor) and unpack(packed)")
+        raise ArgumentError(
+            "saved_tensors_hooks: expected two functions, pack(tensor) and unpack(packed), got another object; pass "
+            "lambda x: x for a hook that changes nothing"
+        )
     with saving(PackHooks(pack_hook, unpack_hook)):
         yield

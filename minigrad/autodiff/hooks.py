@@ -58,7 +58,8 @@ def call(hook: Any, arguments: tuple[Any, ...], gradients: Sequence[Tensor | Non
     for g, then, now in zip(gradients, before, versions(gradients)):
         if then != now:
             raise GradientError(
-                f"{whose} wrote into the gradient {describe(g)}, which others share; return a new tensor instead"
+                f"{whose} must not write into the gradient {describe(g)}, because other tensors share its memory; "
+                "return a new tensor instead"
             )
     return (returned,)
 
@@ -69,7 +70,8 @@ def check_replacement(whose: str, g: Tensor, replacement: Any) -> None:
     if wrong is not None:
         error, got = wrong
         raise error(
-            f"{whose} returned {got}; expected None, or a gradient {describe(g)} on {g.device} as it was given"
+            f"{whose} must return None or a gradient {describe(g)} on {g.device}, like the gradient that it received, "
+            f"got {got}"
         )  # fmt: skip
 
 
@@ -142,11 +144,16 @@ def replaced(
     new = (returned,) if isinstance(returned, Tensor) else returned
     if not isinstance(new, (tuple, list)) or len(new) != len(old):
         got = f"{len(new)} gradients" if isinstance(new, (tuple, list)) else describe(returned)
-        raise GradientError(f"{whose} returned {got}; expected None, or a tuple of {len(old)} gradients")
+        raise GradientError(
+            f"{whose} must return None or a tuple of {len(old)} gradients, got {got}; return one gradient per input"
+        )
     for g, each in zip(old, new):
         if each is not None:
             if g is None:
-                raise GradientError(f"{whose} returned {describe(each)}; expected None, since there is no gradient")
+                raise GradientError(
+                    f"{whose} must return None for an input without a gradient, got {describe(each)}; return None for "
+                    "this input"
+                )
             check_replacement(whose, g, each)
     return [g if each is None else each for g, each in zip(old, new)]
 

@@ -36,8 +36,8 @@ class ReplacingTransform(Transform):
         """Replace x by y. Raise GradientError if the transform of y is inside the transform of x."""
         if isinstance(y, Tracer) and y.transform.depth > self.depth:
             raise GradientError(
-                f"{name}: {describe(x)} belongs to a transform around the one that the value written into it belongs "
-                f"to; return the value instead",
+                f"{name}: {describe(x)} belongs to an outer transform, and the value that was written into it belongs "
+                "to an inner transform; return the value from the inner function instead",
                 op=name,
             )
         self.replace(x, y)
@@ -57,18 +57,13 @@ class ReplacingTransform(Transform):
 def refused(transform: ReplacingTransform, x: Any) -> str:
     """Return the reason why a value may not be written, or ""."""
     if not transform.alive:
-        return "belongs to a transform that has ended; return it from the function that is transformed"
+        return "belongs to a transform that has ended; return this tensor from the transformed function"
     if x.base is INPUT:
         return INPUT.why
     if not mode.enabled:
-        return (
-            "belongs to a transform, and what is written under mg.no_grad() would be lost to it; compute a new tensor"
-        )
+        return "belongs to a transform, which cannot detect a write under mg.no_grad(); compute a new tensor"
     if not only_seen_here(x):
-        return (
-            "belongs to a transform, and something else shows its memory or has kept it for a derivative; write into "
-            "a clone() of it"
-        )
+        return "belongs to a transform, and another tensor or a saved value shares its memory; write into x.clone()"
     return ""
 
 

@@ -83,8 +83,8 @@ class Call:
         rule = self.op.rules[0 if self.op.variadic else k]
         if rule is None:
             raise GradientError(
-                f"{self.op.label}: it is not differentiable with respect to its operand "
-                f"{self.op.operands[k]!r}, so it has no tangent; detach() the operand if that is intended",
+                f"{self.op.label}: this op is not differentiable with respect to its operand {self.op.operands[k]!r}, "
+                "so it has no tangent; pass x.detach() for this operand if no derivative is needed",
                 op=self.op.label,
             )
         return rule
@@ -131,8 +131,8 @@ class KeptCall(Call):
         if now != then:
             before, after = ("", "") if isinstance(x, Tracer) else (f", at version {then}", f" and is at version {now}")
             raise StorageError(
-                f"{self.name}: {self.op.label} saved its {named()}, {describe(x)}{before}, but it was changed in place "
-                f"since{after}; clone() it before the change",
+                f"{self.name}: {self.op.label} saved its {named()}, {describe(x)}{before}, but this tensor was "
+                f"changed in place since{after}; clone() the tensor before the change",
                 op=self.name,
             )
         return x
@@ -144,7 +144,8 @@ def as_parts(call: Call, result: Any) -> Tangents:
     if not isinstance(parts, tuple) or len(parts) != len(call.results):
         got = f"{len(parts)} tangents" if isinstance(parts, tuple) else describe(parts)
         raise GradientError(
-            f"{call.op.label}: its jvp rule returned {got}; expected a tuple of {len(call.results)}, one per result",
+            f"{call.op.label}: the JVP rule must return a tuple of {len(call.results)} tangents, one per result, got "
+            f"{got}; return one tangent per result",
             op=call.op.label,
         )
     return parts
@@ -167,8 +168,9 @@ def as_result(call: Call, part: Any, y: Tensor) -> Tensor | None:
     if error is not None:
         where = f" on {part.device}" if error is DeviceError else ""
         raise error(
-            f"{call.op.label}: its jvp rule returned {describe(part)}{where}; expected a tangent of the "
-            f"result {describe(y)}{f' on {y.device}' if where else ''}",
+            f"{call.op.label}: the JVP rule must return a tangent with the shape, dtype and device of the result "
+            f"{describe(y)}{f' on {y.device}' if where else ''}, got {describe(part)}{where}; reshape, convert or "
+            "move the tangent",
             op=call.op.label,
         )
     result: Tensor = part if part.shape == y.shape else expand(part, shape=y.shape)
@@ -197,7 +199,8 @@ def check_tangent(call: Call, k: int) -> None:
     assert t is not None
     if not x.dtype.is_float:
         raise GradientError(
-            f"{call.op.label}: the operand {describe(x)} cannot have a tangent, got {describe(t)}; only floats can",
+            f"{call.op.label}: only operands with a floating dtype can have a tangent, got the tangent {describe(t)} "
+            f"for {describe(x)}; convert the operand with .to(mg.float32)",
             op=call.op.label,
         )
     error = ShapeError if t.shape != x.shape else DTypeError if t.dtype is not x.dtype else None

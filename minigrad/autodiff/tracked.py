@@ -194,6 +194,6 @@ def check_unchanged(node: BackpropOp, name: str) -> None:
             when = "" if isinstance(x, Tracer) else f" at version {version}"
             now = "" if isinstance(x, Tracer) else f" and is at version {x.storage.version}"
             raise StorageError(
-                f"{name}: {describe_node(node)} saved {describe(x)}{when}, but it was changed in place since{now}; "
-                f"clone() it before the change"
+                f"{name}: {describe_node(node)} saved {describe(x)}{when}, but this tensor was changed in place "
+                f"since{now}; clone() the tensor before the change"
             )

@@ -64,8 +64,8 @@ class UserOp(Op):
         """Raise GradientError for a Function that cannot be transformed: its ctx belongs to one run of forward."""
         if not has(self.cls, "setup_context"):
             raise GradientError(
-                f"{self.name}: a Function whose forward takes ctx cannot be transformed; write forward(*args) and "
-                f"setup_context(ctx, inputs, output)",
+                f"{self.name}: a Function whose forward has the parameter ctx cannot be used inside a transform; "
+                "define forward(*args) and setup_context(ctx, inputs, output) instead",
                 op=self.name,
             )
 
@@ -84,7 +84,9 @@ class UserOp(Op):
         parts = (output,) if isinstance(output, Tensor) else output
         if not isinstance(parts, (tuple, list)):
             raise GradientError(
-                f"{self.name}: forward returned {describe(output)}; expected a tensor or a tuple of them", op=self.name
+                f"{self.name}: forward must return a tensor or a tuple of tensors, got {describe(output)}; convert a "
+                "number with mg.tensor(...)",
+                op=self.name,
             )
         results = [x for x in parts if isinstance(x, Tensor)]
         check_flat(self.name, parts)
@@ -165,9 +167,8 @@ class UserOp(Op):
         carried = set().union(*map(derivatives_on, heads))
         if carried and not carried <= derivatives_on(g) and nonzero(g):
             raise GradientError(
-                f"{self.name} can be differentiated only once: the gradient that its backward returned, {describe(g)}, "
-                "was not computed from the gradient that it was given by tensor ops that are recorded; compute the "
-                "gradient with tensor ops in backward",
+                f"{self.name} can be differentiated only once: backward did not compute its gradient {describe(g)} "
+                "from grad_output with recorded tensor ops; compute the gradient with tensor ops in backward",
                 op=self.name,
             )
 
@@ -178,14 +179,15 @@ class UserOp(Op):
             x.__class__ is Hole for x in self.arguments[len(partials) :]
         ):
             raise GradientError(
-                f"{self.whose('backward')} returned {quantity(len(partials), 'gradient')}; expected {n}, "
-                f"one for each argument of forward ({names}), None where there is none",
+                f"{self.whose('backward')} must return one gradient for each of the {n} arguments of forward ({names})"
+                f", got {quantity(len(partials), 'gradient')}; return None for an argument without a gradient",
                 op=self.name,
             )
         for x, g, name in zip(self.arguments, partials, argument_names(self.cls, n)):
             if x.__class__ is not Hole and g is not None:
                 raise GradientError(
-                    f"{self.whose('backward')} returned {describe(g)} for {name!r}, not a tensor; expected None",
+                    f"{self.whose('backward')} must return None for {name!r}, which is not a tensor, got "
+                    f"{describe(g)}; return None for this argument",
                     op=self.name,
                 )
 
@@ -210,7 +212,11 @@ class UserOp(Op):
         """Return the results for a batch: by the user's vmap, or by a loop if vmap is not defined."""
         if not has(self.cls, "vmap"):
             if call.size == 0:
-                raise GradientError(f"{self.name}: its result for an empty batch is unknown; define vmap", op=self.name)
+                raise GradientError(
+                    f"{self.name}: the shape of the result for an empty batch is unknown without a batching rule; "
+                    "define the static method vmap",
+                    op=self.name,
+                )
             return by_looping(call)
         dims = tuple([0 if x.__class__ is Hole and call.flags[x.k] else None for x in self.arguments])
         output, at = self.cls.vmap(VmapInfo(call.size, "error"), dims, *self.filled(call.operands))

@@ -50,7 +50,8 @@ def watched_joint(
     if not isinstance(partials, (tuple, list)) or len(partials) != expected:
         got = f"{len(partials)} gradients" if isinstance(partials, (tuple, list)) else describe(partials)
         raise GradientError(
-            f"{who(node.op, rule, None)} returned {got}; expected a tuple of {expected}, one for each operand",
+            f"{who(node.op, rule, None)} must return a tuple of {expected} gradients, one for each operand, got "
+            f"{got}; return None where no gradient is required",
             op=node.op.label,
         )
     asked = facts.get("asked", (True,) * expected)
@@ -96,8 +97,8 @@ def check_unwritten(
     for name, x, then, now in zip(names, values, before, versions(values), strict=True):
         if now != then:
             raise GradientError(
-                f"{whose} wrote into its argument {name!r}, {describe(x)}, which others share; compute a new tensor "
-                f"instead",
+                f"{whose} must not write into its argument {name!r}, {describe(x)}, because other tensors share its "
+                "memory; compute a new tensor instead",
                 op=op.label,
             )
 
@@ -122,7 +123,7 @@ def check_partial(node: BackpropOp, whose: str, k: int, partial: Any) -> None:
     else:
         return
     got = f"{describe(partial)} on {partial.device}" if error is DeviceError else describe(partial)
-    hint = "; where there is no gradient, give mg.zeros_like of the operand" if partial is None else ""
+    hint = "; if there is no gradient, return mg.zeros_like(operand)" if partial is None else ""
     expected = f"expected a tensor {spec!r} on {device}, as the operand"
     raise error(f"{whose} returned {got}; {expected}{hint}", op=op.label)
 

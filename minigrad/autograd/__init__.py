@@ -80,13 +80,16 @@ def grad(
         `allow_unused` is False.
     """
     if not only_inputs:
-        raise ArgumentError("autograd.grad: only_inputs=False is not offered, as in PyTorch; use backward")
+        raise ArgumentError(
+            "autograd.grad: only_inputs must be True, got False, which PyTorch does not support either; use "
+            "autograd.backward to fill .grad"
+        )
     ys, cotangents = with_cotangents("autograd.grad", outputs, grad_outputs)
     xs = chosen("autograd.grad", inputs)
     unused = materialize_grads if allow_unused is None else allow_unused
     if materialize_grads and not unused:
         raise ArgumentError(
-            "autograd.grad: allow_unused must be True or omitted with materialize_grads=True, got False; omit "
+            "autograd.grad: with materialize_grads=True, allow_unused must be True or omitted, got False; omit "
             "allow_unused"
         )
     if is_grads_batched:
@@ -101,7 +104,10 @@ def in_batches(
     """Return the stacked gradients for each entry of a batch of cotangents."""
     counts = {g.shape[0] for g in cotangents if g is not None}
     if len(counts) != 1:
-        raise GradientError(f"autograd.grad: grad_outputs have batches of {sorted(counts)}; pass batches of one size")
+        raise GradientError(
+            "autograd.grad: all grad_outputs must have the same length in their first dim, the batch, got lengths "
+            f"{sorted(counts)}; pass batches of one size"
+        )
     rows = [
         engine.grad(ys, xs, [None if g is None else g[k] for g in cotangents], True, create, unused or zeros)
         for k in range(counts.pop())
@@ -135,9 +141,7 @@ def backward(
         Tensors that receive gradients; by default all Vars that the tensors depend on.
     """
     if grad_variables is not None:
-        raise ArgumentError(
-            "autograd.backward: expected grad_tensors, got its old name grad_variables; pass grad_tensors=..."
-        )
+        raise ArgumentError("autograd.backward: grad_variables is the old name of grad_tensors; pass grad_tensors=...")
     ys, cotangents = with_cotangents("autograd.backward", tensors, grad_tensors)
     xs = None if inputs is None else chosen("backward", inputs)
     retain = create_graph if retain_graph is None else retain_graph
@@ -153,7 +157,10 @@ def with_cotangents(name: str, outputs: Any, gradients: Any) -> tuple[list[Any],
     expect_tensors(name, *ys)
     cotangents = [gradients] if isinstance(gradients, Tensor) else list(gradients or [None] * len(ys))
     if len(cotangents) != len(ys):
-        raise GradientError(f"{name}: expected a gradient for each of {len(ys)} outputs, got {len(cotangents)}")
+        raise GradientError(
+            f"{name}: expected one gradient for each of the {len(ys)} outputs, got {len(cotangents)}; pass None for an "
+            "output that is a scalar"
+        )
     for y, g in zip(ys, cotangents, strict=True):
         if g is None and y.numel() != 1:
             raise GradientError(

@@ -157,7 +157,9 @@ def vjp(func: Fn, inputs: Inputs, v: Any = None, create_graph: bool = False, str
         y, pull = transforms.vjp(func, *xs)
         if v is None:
             if not isinstance(y, Tensor) or y.numel() != 1:
-                raise GradientError("vjp: v is required for an output that is not a scalar; pass a tensor of its shape")
+                raise GradientError(
+                    "vjp: v is required for an output that is not a scalar; pass a tensor of the shape of the output"
+                )
             v = ones_like(y)
         product = pull(v)
     return y, product[0] if isinstance(inputs, Tensor) else product
@@ -306,7 +308,10 @@ def vhp(func: Fn, inputs: Inputs, v: Any = None, create_graph: bool = False, str
 def inputs_of(name: str, inputs: Any, strict: bool) -> tuple[Tensor, ...]:
     """Return the inputs as a tuple, after checking them."""
     if strict:
-        raise ArgumentError(f"{name}: strict must be False; the derivative with respect to an unused input is zeros")
+        raise ArgumentError(
+            f"{name}: strict=True is not supported, because the derivative with respect to an unused input is zero; "
+            "pass strict=False"
+        )
     xs = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
     expect_tensors(name, *xs)
     return xs
@@ -322,7 +327,8 @@ def tangents(name: str, inputs: Any, xs: tuple[Tensor, ...], v: Any) -> tuple[Te
     if v is None:
         if len(xs) != 1 or xs[0].numel() != 1:
             raise GradientError(
-                f"{name}: v is required if the inputs have more than one element; pass a tensor of the shape of each"
+                f"{name}: v is required if the inputs have more than one element; pass one tensor for each input, of "
+                "the same shape"
             )
         return (ones_like(xs[0]),)
     return (v,) if isinstance(v, Tensor) else tuple(v)
@@ -334,7 +340,10 @@ def scalar(name: str, func: Fn) -> Fn:
     def one(*xs: Any) -> Tensor:
         y = func(*xs)
         if not isinstance(y, Tensor) or y.numel() != 1:
-            raise GradientError(f"{name}: the function returned {describe(y)}; expected a scalar")
+            raise GradientError(
+                f"{name}: the function must return a tensor of one element, got {describe(y)}; return y.sum(), for "
+                "example"
+            )
         return y if y.ndim == 0 else y.reshape(())
 
     return one

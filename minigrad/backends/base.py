@@ -100,7 +100,7 @@ class Backend(Calls, Transfers, Lists, ABC):
         if make is None:
             known = ", ".join(sorted(each.__name__ for each in self.served)) or "nothing"
             raise DeviceError(
-                f"{type(self).__name__} does not serve {type(request).__name__}, and cannot compose it from simpler "
-                f"requests; it serves {known}"
+                f"{type(self).__name__} does not implement {type(request).__name__}, and cannot compose it from "
+                f"simpler requests; it implements {known}"
             )
         return make(self, request, outs, operands)

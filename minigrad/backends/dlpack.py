@@ -111,7 +111,10 @@ class Foreign:
         self.managed: Any = None
         name = next((name for name in (PLAIN, VERSIONED) if is_capsule(id(capsule), name)), None)
         if name is None:
-            raise StorageError("from_dlpack: the capsule was used before; request another one", op="from_dlpack")
+            raise StorageError(
+                "from_dlpack: the capsule has been used before; request a new capsule with __dlpack__()",
+                op="from_dlpack",
+            )
         kind: Any = Versioned if name is VERSIONED else Managed
         managed = kind.from_address(inside(id(capsule), name))
         tensor = managed.tensor
@@ -141,6 +144,7 @@ def dtype_of(code: int, bits: int, lanes: int) -> DType:
         if (KINDS[dtype.name.rstrip("0123456789")], 8 * dtype.itemsize, 1) == (code, bits, lanes):
             return dtype
     raise DTypeError(
-        f"from_dlpack: no dtype for DLPack type code {code} with {bits} bits and {lanes} lanes; convert it first",
+        f"from_dlpack: minigrad has no dtype for the DLPack type code {code} with {bits} bits and {lanes} lanes; "
+        "convert the array to float32, for example",
         op="from_dlpack",
     )

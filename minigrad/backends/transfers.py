@@ -78,7 +78,9 @@ class Transfers:
 
     def capsule(self, storage: Storage, layout: Layout, *, stream: Any, versioned: bool, readonly: bool) -> Any:
         """Return the DLPack capsule of device memory, safe to use in the order of the consumer's stream."""
-        raise DeviceError(f"dlpack: memory on {storage.device} cannot be shared; use .cpu()", op="dlpack")
+        raise DeviceError(
+            f"__dlpack__: memory on {storage.device} cannot be shared with other libraries; export x.cpu()", op="dlpack"
+        )
 
     def array_interface(self, storage: Storage, layout: Layout) -> dict[str, Any] | None:
         """Return the description of memory for this device's array protocol, or None if there is no such protocol."""
@@ -86,7 +88,10 @@ class Transfers:
 
     def pinned(self, numel: int, dtype: DType) -> Storage:
         """Return storage in the host memory that is fastest for copies to and from this device."""
-        raise DeviceError(f"pin_memory: copies of {type(self).__name__} need no pinned memory", op="pin_memory")
+        raise DeviceError(
+            f"pin_memory: {type(self).__name__} copies without pinned memory; remove the call of pin_memory()",
+            op="pin_memory",
+        )
 
     def is_pinned(self, storage: Storage) -> bool:
         """Return whether `pinned` returned this storage."""

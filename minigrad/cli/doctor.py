@@ -154,7 +154,9 @@ def print_kernel(name: str, dtype: str, layout: str, parallel: bool, device: str
 def host_kernels(name: str, dtype: str, layout: str, parallel: bool, show: str) -> list[tuple[str, str]]:
     """Return pairs of a file and its text, for the CPU kernels of an op."""
     if show != "source":
-        raise mg.ArgumentError(f"--show {show} requires a CUDA device, got the CPU; add --device cuda")
+        raise mg.ArgumentError(
+            f"--show {show} requires a CUDA device, but the selected device is the CPU; add --device cuda"
+        )
     return [(path, source(path)) for path in files_of(name, dtype, layout, parallel)]
 
 
@@ -177,7 +179,10 @@ def files_of(name: str, dtype: str, layout: str, parallel: bool, device: Device 
     """Return the files of the kernels that an op runs on operands of a sample shape."""
     op = find_op(name)
     if op.kind == "view":
-        raise mg.ArgumentError(f"{name} is a view: arithmetic on strides (declared at {op.where}), no kernel runs")
+        raise mg.ArgumentError(
+            f"{name} is a view (declared at {op.where}), which computes strides and runs no kernel; request an op that "
+            "computes elements"
+        )
     large = parallel or layout == "tiled"
     files = kernel_files(op, operands_of(op, dtype, layout, large), device, params_of(op, device, large))
     # Large operands use the same kernel, and also the loop that distributes its tasks over threads.
@@ -201,10 +206,15 @@ def find_op(name: str) -> Op:
         if op.label == name and op.kind != "composed":
             return op
     if result is not None:
-        raise mg.ArgumentError(f"{name} is composed of other ops at {result.where}; request the kernel of one of them")
+        raise mg.ArgumentError(
+            f"{name} is composed of other ops at {result.where} and has no kernel; request the kernel of one of these "
+            "ops"
+        )
     if inspect.isfunction(function) and function.__module__.startswith(COMPOSED):
         where = definition_of(function)
-        raise mg.ArgumentError(f"{name} is composed of other ops at {where}; request the kernel of one of them")
+        raise mg.ArgumentError(
+            f"{name} is composed of other ops at {where} and has no kernel; request the kernel of one of these ops"
+        )
     near = lookalikes(name)
     meant = f"do you mean {' or '.join(near)}? " if near else ""
     raise mg.ArgumentError(f"there is no op {name!r}; {meant}`sorted(mg.schema)` lists all {len(schema)}")

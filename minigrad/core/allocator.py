@@ -78,7 +78,9 @@ class Allocator(ABC):
 
     def stats(self) -> MemoryStats:
         """Return the counters; an allocator that does not count raises DeviceError."""
-        raise DeviceError(f"{type(self).__name__} does not count its allocations")
+        raise DeviceError(
+            f"{type(self).__name__} does not count its allocations; use the default allocator for statistics"
+        )
 
     def empty_cache(self) -> None:
         """Return the cached blocks to the system. An allocator without a cache does nothing."""
@@ -210,7 +212,9 @@ class CpuAllocator(Allocator):
     @fill.setter
     def fill(self, fill: str | None) -> None:
         if fill not in (None, "zero", "junk"):
-            raise ArgumentError(f"fill must be None, 'zero' or 'junk', got {fill!r}", fill=fill)
+            raise ArgumentError(
+                f"CpuAllocator: fill must be None, 'zero' or 'junk', got {fill!r}; pass fill=None", fill=fill
+            )
         self._fill = fill
 
     def allocate(self, numel: int, dtype: DType) -> np.ndarray[Any, Any]:
@@ -326,7 +330,10 @@ class CpuAllocator(Allocator):
 
     def _nothing(self, numel: int, dtype: DType) -> np.ndarray[Any, Any]:
         if numel < 0:
-            raise ArgumentError(f"cannot allocate {numel} elements of {dtype}; a size must be 0 or more", numel=numel)
+            raise ArgumentError(
+                f"allocate: numel must be 0 or more, got {numel} for {dtype}; pass a number that is not negative",
+                numel=numel,
+            )
         return self._empty[dtype.storage_code]
 
     def _pop_or_fetch(self, key: int, dtype: DType) -> np.ndarray[Any, Any]:
@@ -398,8 +405,8 @@ class CpuAllocator(Allocator):
     def _refuse(self, buffer: np.ndarray[Any, Any]) -> None:
         if buffer.size:
             raise StorageError(
-                f"free: a buffer of {buffer.nbytes} bytes at {buffer.ctypes.data:#x} is not one that this allocator "
-                f"has provided; it is foreign or was freed before",
+                f"free: expected a buffer that this allocator has provided, got {buffer.nbytes} bytes at "
+                f"{buffer.ctypes.data:#x}, which belong to other memory or were freed before; free each buffer once",
                 op="free",
             )
 
@@ -420,8 +427,8 @@ def _last_try(nbytes: int, dtype: DType) -> np.ndarray[Any, Any]:
         return _aligned(nbytes, dtype.storage, spread=False)
     except (MemoryError, ValueError):  # NumPy raises ValueError for more bytes than an address can count
         raise StorageError(
-            f"allocate: there is no memory for {nbytes // dtype.itemsize} elements of {dtype}, {nbytes} bytes; "
-            f"use a smaller shape or dtype",
+            f"allocate: the system has no memory for {nbytes // dtype.itemsize} elements of {dtype} ({nbytes} bytes); "
+            "use a smaller shape or dtype",
             op="allocate", nbytes=nbytes,
         ) from None  # fmt: skip
 
@@ -496,7 +503,9 @@ def get_allocator(kind: str) -> Allocator:
         return _allocators[kind]
     except KeyError:
         raise DeviceError(
-            f"no allocator is set for {kind!r}; register one with set_allocator({kind!r}, allocator)", kind=kind
+            f"get_allocator: no allocator is set for the device kind {kind!r}; register an allocator with "
+            f"set_allocator({kind!r}, allocator)",
+            kind=kind,
         ) from None
 
 

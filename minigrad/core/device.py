@@ -36,7 +36,7 @@ class Device:
         return self.kind
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"a Device cannot be changed ({name})")
+        raise AttributeError(f"a Device cannot be changed, so {name} cannot be set; create another mg.device")
 
     def __str__(self) -> str:
         # There may be many cuda devices, so the name of one always has its index.
@@ -75,12 +75,17 @@ def _parse(text: object) -> Device:
     match = _FORM.fullmatch(text) if isinstance(text, str) else None
     if match is None:
         raise DeviceError(
-            f"cannot parse {text!r} as a device; write a kind and an optional index, as in 'cpu', 'cuda' or 'cuda:1'",
+            f"device: expected a kind with an optional index, such as 'cpu', 'cuda' or 'cuda:1', got {text!r}; pass "
+            "'cpu', for example",
             device=text,
         )
     kind, index = match[1], int(match[2] or 0)
     if index and kind in _SINGLE:
-        raise DeviceError(f"there is one {kind} device, so {text!r} has no meaning; write {kind!r}", device=text)
+        raise DeviceError(
+            f"device: there is only one {kind} device, so an index other than 0 is not allowed, got {text!r}; write "
+            f"{kind!r}",
+            device=text,
+        )
     # setdefault is one atomic step, so two threads that call this at the same time get the same object.
     device = _known.setdefault((kind, index), Device(kind, index))
     if len(_known) < 1000:

@@ -63,7 +63,7 @@ class DType:
     highest: int | float
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"a DType cannot be changed ({self.name}.{name})")
+        raise AttributeError(f"a DType cannot be changed, so {self.name}.{name} cannot be set")
 
     @property
     def is_floating_point(self) -> bool:
@@ -180,7 +180,7 @@ def as_dtype(obj: object) -> DType:
     if result is None:
         shown = repr(str(obj)) if isinstance(obj, (str, np.dtype)) else repr(getattr(obj, "__name__", obj))
         names = ", ".join(dtype.name for dtype in ALL)
-        raise DTypeError(f"cannot parse {shown} as a dtype; minigrad has {names}", dtype=obj)
+        raise DTypeError(f"expected one of the dtypes {names}, got {shown}; pass mg.float32, for example", dtype=obj)
     return result
 
 
@@ -199,7 +199,7 @@ def set_default_float(dtype: DTypeLike) -> None:
     if not wanted.is_float:
         floats = ", ".join(other.name for other in FLOATS)
         raise DTypeError(
-            f"the default float must be one of {floats}, got {wanted}; pass mg.float32, for example", dtype=wanted
+            f"set_default_dtype: d must be one of {floats}, got {wanted}; pass mg.float32, for example", dtype=wanted
         )
     _default_float[0] = wanted
     announce()
@@ -244,7 +244,9 @@ def promote(a: DType, b: DType) -> DType:
         a, b = as_dtype(a), as_dtype(b)
     if (a, b) not in _promotions:
         raise DTypeError(
-            f"no integer dtype can represent both {a} and {b}; convert one, as in x.to(mg.int64)", lhs=a, rhs=b
+            f"no integer dtype can represent both {a} and {b}; convert one operand, for example with x.to(mg.int64)",
+            lhs=a,
+            rhs=b,
         )
     return _promotions[a, b]
 
@@ -288,7 +290,9 @@ def finfo(type: Any = None, /) -> SimpleNamespace:
     """
     dtype = default_float() if type is None else as_dtype(getattr(type, "dtype", type))
     if not dtype.is_float:
-        raise DTypeError(f"finfo: expected a float dtype, got {dtype}; iinfo has the limits of integers", dtype=dtype)
+        raise DTypeError(
+            f"finfo: type must be a floating dtype, got {dtype}; use iinfo for an integer dtype", dtype=dtype
+        )
     facts = ml_dtypes.finfo(dtype.numpy)
     names = ("eps", "max", "min", "smallest_normal", "tiny", "resolution")
     limits = {name: float(getattr(facts, name)) for name in names}
@@ -305,7 +309,9 @@ def iinfo(type: Any, /) -> SimpleNamespace:
     """
     dtype = as_dtype(getattr(type, "dtype", type))
     if not dtype.is_int:
-        raise DTypeError(f"iinfo: expected an integer dtype, got {dtype}; finfo has the limits of floats", dtype=dtype)
+        raise DTypeError(
+            f"iinfo: type must be an integer dtype, got {dtype}; use finfo for a floating dtype", dtype=dtype
+        )
     return SimpleNamespace(bits=8 * dtype.itemsize, max=dtype.highest, min=dtype.lowest, dtype=dtype)
 
 
@@ -353,7 +359,8 @@ def fit_number(number: Any, dtype: DType) -> bool | int | float:
     if isinstance(number, (int, np.integer)):
         if not dtype.lowest <= number <= dtype.highest:
             raise DTypeError(
-                f"{name_number(number)} does not fit {dtype}, whose range is {dtype.lowest} to {dtype.highest}",
+                f"{name_number(number)} does not fit {dtype}, whose range is {dtype.lowest} to {dtype.highest}; pass "
+                "a number in this range",
                 number=number,
                 dtype=dtype,
             )
@@ -448,5 +455,9 @@ def _round_to_odd(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 def to_logical(storage_array: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any]:
     """View memory as numbers: uint16 as float16 or bfloat16, everything else unchanged. The result is always a view."""
     if storage_array.dtype != dtype.storage:
-        raise ArgumentError(f"memory of {dtype} is {dtype.storage}, not {storage_array.dtype}", dtype=dtype)
+        raise ArgumentError(
+            f"expected memory of {dtype.storage} for the dtype {dtype}, got {storage_array.dtype}; pass "
+            "storage_array.view(dtype.storage)",
+            dtype=dtype,
+        )
     return storage_array.view(dtype.numpy)

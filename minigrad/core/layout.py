@@ -112,7 +112,7 @@ class Layout:
     is_contiguous: bool
 
     def __setattr__(self, name: str, value: object) -> None:
-        raise AttributeError(f"a Layout cannot be changed ({name}); its methods return new ones")
+        raise AttributeError(f"a Layout cannot be changed, so {name} cannot be set; its methods return new layouts")
 
     @staticmethod
     def make(shape: Ints, strides: Ints, offset: int = 0) -> Layout:
@@ -191,8 +191,8 @@ class Layout:
         size = self.shape[dim]
         if start < 0 or length < 0 or start + length > size:
             raise IndexOutOfRange(
-                f"narrow: start {start} and length {length} leave dim {dim} of size {size} in shape {self.shape}; "
-                f"0 <= start, 0 <= length and start + length <= {size} must hold",
+                f"narrow: start >= 0, length >= 0 and start + length <= {size} must hold for dim {dim} of size {size} "
+                f"in shape {self.shape}, got start={start} and length={length}; reduce start or length",
                 op="narrow", dim=dim, start=start, length=length, shape=self.shape,
             )  # fmt: skip
         if length == size:
@@ -261,8 +261,8 @@ class Layout:
         entries = self.shape[dim] if self.ndim else 1
         if not 0 <= size <= entries or step < 1:
             raise ShapeError(
-                f"unfold: windows of {size} every {step} do not fit dim {dim} of size {entries} in shape "
-                f"{self.shape}; 0 <= size <= {entries} and step >= 1 must hold",
+                f"unfold: size must be from 0 to {entries}, the size of dim {dim} in shape {self.shape}, and step at "
+                f"least 1, got size={size} and step={step}; pass a smaller size or step=1",
                 op="unfold", dim=dim, size=size, step=step, shape=self.shape,
             )  # fmt: skip
         if not self.ndim:
@@ -349,8 +349,8 @@ class Layout:
         result = self._viewed(target)
         if result is None:
             raise ShapeError(
-                f"view: shape {self.shape} with strides {self.strides} cannot be seen as {target} without a copy; "
-                f"reshape() copies where it must, and contiguous() copies always",
+                f"view: shape {self.shape} with strides {self.strides} cannot be seen as {target} without a copy; use "
+                "reshape(), which copies if necessary",
                 op="view", shape=self.shape, strides=self.strides, target=target,
             )  # fmt: skip
         return result
@@ -383,8 +383,8 @@ class Layout:
             if strides is not None:
                 return Layout.make(target, strides, self.offset)
         raise ShapeError(
-            f"expand: shape {self.shape} cannot be expanded to {target}; aligned from the right, each size must be "
-            f"equal or 1, and -1 keeps an existing size",
+            f"expand: shape {self.shape} cannot be expanded to {target}: aligned from the right, each size must be "
+            "equal or 1, and -1 keeps an existing size; pass sizes that match",
             op="expand", shape=self.shape, target=target,
         )  # fmt: skip
 
@@ -464,7 +464,12 @@ def merge(layouts: Sequence[Layout]) -> tuple[Ints, tuple[Ints, ...]]:
     for layout in layouts:
         if layout.shape is not shape and layout.shape != shape:
             other = layout.shape
-            raise ShapeError(f"merge: shapes {shape} and {other} differ", op="merge", lhs=shape, rhs=other)
+            raise ShapeError(
+                f"merge: all shapes must be equal, got {shape} and {other}; expand the layouts to one shape first",
+                op="merge",
+                lhs=shape,
+                rhs=other,
+            )
     return merge_dims(shape, [layout.strides for layout in layouts])
 
 

@@ -181,7 +181,7 @@ def _shift_index(value: tuple[Any, ...], shape: tuple[int, ...], size: int) -> E
 Dim = Annotated[
     int, Role("Dim", "a dim of the first operand; negative ones count from the end", "int", _dim, _shift_dim)
 ]
-# For functions that accept more than a dim, while their op receives a single dim.
+# This role is for functions that accept several dims, while their op receives a single dim.
 DimOrDims = Annotated[
     Any, Role("Dim", "a dim, several that count as one, or None", "int | Sequence[int] | None", _dim, _shift_dim)
 ]

@@ -129,8 +129,8 @@ class Storage(Block):
         needed = size if numel is None else numel * wanted.itemsize
         if not 0 < needed <= size or needed % wanted.itemsize:
             raise StorageError(
-                f"from_file: {os.fspath(path)} has {size} bytes, but "
-                f"{'whole' if numel is None else numel} {wanted} elements of {wanted.itemsize} bytes were expected",
+                f"from_file: expected {'whole' if numel is None else numel} {wanted} elements of {wanted.itemsize} "
+                f"bytes, but {os.fspath(path)} has {size} bytes; pass another dtype or a smaller size",
                 op="from_file",
                 dtype=wanted,
                 nbytes=size,
@@ -155,7 +155,9 @@ class Storage(Block):
             interface = getattr(self.buffer, name, None)
             if interface is not None:
                 return int(interface["data"][0])
-        raise DeviceError(f"a buffer on {self.device} has no address", device=self.device)
+        raise DeviceError(
+            f"data_ptr: a storage on {self.device} has no address; copy the tensor to the CPU first", device=self.device
+        )
 
     def use_count(self) -> int:
         """Return how many variables, tensors and containers refer to this storage."""
@@ -175,7 +177,10 @@ class Storage(Block):
         The index is checked.  This is slow and meant for inspection.
         """
         if not isinstance(self.buffer, np.ndarray):
-            raise DeviceError(f"a storage on {self.device} is not read element by element; copy it to the cpu first")
+            raise DeviceError(
+                f"storage: the elements of a storage on {self.device} cannot be read one by one; copy the tensor with "
+                ".cpu() first"
+            )
         size = self.numel
         if not -size <= index < size:
             raise IndexOutOfRange(

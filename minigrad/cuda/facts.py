@@ -59,7 +59,10 @@ def current_runtime(device: Any = None) -> Runtime:
     """Return the runtime of a device; raise DeviceError if a component is missing, or for another kind of device."""
     where = as_device("cuda" if device is None else device)
     if where.kind != "cuda" or where.index:
-        raise DeviceError(f"{where} cannot be used here; only the first CUDA device, cuda:0, can", device=str(where))
+        raise DeviceError(
+            f"{where} cannot be used, because minigrad supports only the first CUDA device; pass device='cuda:0'",
+            device=str(where),
+        )
     backend: Any = backend_of(where).preparer  # the backend of the device, also while a function is recorded
     if not isinstance(backend, Family):
         raise DeviceError(

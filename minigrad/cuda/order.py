@@ -92,7 +92,11 @@ class Event:
         for event, name in ((self, "the first"), (end, "the second")):
             if not event.timing or event.position is None:
                 state = "was never recorded" if event.timing else "was made without enable_timing=True"
-                raise ArgumentError(f"elapsed_time: {name} event {state}", op="elapsed_time")
+                raise ArgumentError(
+                    f"elapsed_time: {name} event {state}; create events with mg.cuda.Event(enable_timing=True) and "
+                    "call record() on both",
+                    op="elapsed_time",
+                )
         end.synchronize()
         return float(end.position - self.position)
 

@@ -53,7 +53,8 @@ class Kernel:
         """
         if not isinstance(sizes, tuple) or len(sizes) != 2:
             raise ArgumentError(
-                f"{self.__name__}: expected {self.__name__}[blocks, threads](...), got [{sizes!r}]; write two sizes"
+                f"{self.__name__}: expected two sizes, the grid and the block, got [{sizes!r}]; write "
+                f"{self.__name__}[blocks, threads](...)"
             )
         grid, block = own.size_of(sizes[0]), own.size_of(sizes[1])
         return lambda *args: self.launch(grid, block, args)
@@ -84,8 +85,8 @@ class Kernel:
         numbers = args[len(tensors) :]
         if not tensors or any(x is not y for x, y in zip(args, tensors)) or any(type(n) is not int for n in numbers):
             raise DTypeError(
-                f"{name}: arguments must be tensors, followed by ints, got another order or type; pass the tensors "
-                "first",
+                f"{name}: the arguments must be tensors, followed by ints, but another order or type was passed; pass "
+                "the tensors first",
                 op=name,
             )
         for n in numbers:
@@ -174,8 +175,8 @@ def check_changeable(name: str, x: Tensor) -> None:
     check_writable(name, x)
     if mode.enabled and current(x) is not None:
         raise GradientError(
-            f"{name}: a custom kernel is not recorded, and gradients flow through {describe(x)}, which it writes; "
-            f"pass x.detach().clone(), or launch it under mg.no_grad()",
+            f"{name}: the kernel writes into {describe(x)}, through which gradients flow, but a custom kernel is not "
+            "recorded; pass x.detach().clone(), or launch the kernel under mg.no_grad()",
             op=name,
         )
     observed.write(name, x.storage)

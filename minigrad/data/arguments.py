@@ -26,7 +26,10 @@ def expect_workers(
         "multiprocessing_context": context is not None,
     }  # fmt: skip
     for name in [name for name, value in options.items() if value and not num_workers]:
-        raise ArgumentError(f"DataLoader: {name} is for workers; set num_workers > 0 or leave it out")
+        raise ArgumentError(
+            f"DataLoader: {name} requires worker processes, got num_workers=0; set num_workers to at least 1, or omit "
+            f"{name}"
+        )
     if prefetch_factor is not None:
         expect_count("DataLoader", "prefetch_factor", prefetch_factor)
 
@@ -46,18 +49,25 @@ def expect_sampling(
     """Raise ArgumentError for arguments about the order of the samples that exclude each other."""
     if stream and (shuffle or sampler is not None or batch_sampler is not None):
         raise ArgumentError(
-            "DataLoader: an IterableDataset has its own order; leave shuffle, sampler and batch_sampler out"
+            "DataLoader: shuffle, sampler and batch_sampler must not be passed with an IterableDataset, which has its "
+            "own order; omit them"
         )
     if sampler is not None and shuffle:
-        raise ArgumentError("DataLoader: sampler and shuffle exclude each other; pass one of them")
+        raise ArgumentError("DataLoader: sampler and shuffle=True exclude each other, got both; omit one of them")
     for name, order in (("sampler", sampler), ("batch_sampler", batch_sampler)):
         if order is not None and not hasattr(order, "__iter__") and not hasattr(order, "__getitem__"):
-            raise ArgumentError(f"DataLoader: {name}: expected an iterable of indices, got {describe(order)}")
+            raise ArgumentError(
+                f"DataLoader: {name}: expected an iterable of indices, got {describe(order)}; pass "
+                "range(len(dataset)), for example"
+            )
     if batch_sampler is not None and (batch_size != 1 or shuffle or sampler is not None or drop_last):
         raise ArgumentError(
-            "DataLoader: batch_sampler excludes batch_size, shuffle, sampler and drop_last; leave them out"
+            "DataLoader: batch_sampler excludes batch_size, shuffle, sampler and drop_last, but at least one of them "
+            "was passed; omit them"
         )
     if batch_size is None and batch_sampler is None and drop_last:
-        raise ArgumentError("DataLoader: drop_last is for batches; set a batch_size")
+        raise ArgumentError(
+            "DataLoader: drop_last=True requires batches, got batch_size=None; set batch_size to a positive int"
+        )
     if batch_sampler is None and batch_size is not None:
         expect_count("DataLoader", "batch_size", batch_size)

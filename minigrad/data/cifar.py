@@ -63,7 +63,10 @@ class Unpickler(pickle.Unpickler):
         if (module, name) == ("_codecs", "encode"):
             return encoded
         if (module, name) not in STANDINS:
-            raise FileError(f"it calls {module}.{name}, which a data set of images does not need; it is not executed")
+            raise FileError(
+                f"the pickle calls {module}.{name}, which no data set of images needs, so the file is not read; "
+                "download the file again from its source"
+            )
         return STANDINS[module, name]
 
 
@@ -120,7 +123,10 @@ class CIFAR10(Images):
         images, labels = (np.concatenate(each) for each in zip(*read))
         super().__init__(type(self).__name__, images.reshape(-1, 3, 32, 32), labels, transform, target_transform)
         if not len(self.classes) > int(labels.max(initial=0)):
-            raise FileError(f"{type(self).__name__}: expected labels below {len(self.classes)}, got {labels.max()}")
+            raise FileError(
+                f"{type(self).__name__}: labels must be less than {len(self.classes)}, the number of classes, got "
+                f"{labels.max()}; download the files again"
+            )
 
     def part(self, file: str) -> tuple[NDArray[np.uint8], NDArray[Any]]:
         """Return the images and labels of a file; the binary version is preferred."""
@@ -134,7 +140,10 @@ class CIFAR10(Images):
         data = np.frombuffer(content(path), np.uint8)
         record = 1 + self.skipped + PIXELS
         if not data.size or data.size % record:
-            raise FileError(f"{type(self).__name__}: {path}: expected records of {record} bytes, got {data.size} bytes")
+            raise FileError(
+                f"{type(self).__name__}: {path} must contain records of {record} bytes, got {data.size} bytes; "
+                "download the file again"
+            )
         records = data.reshape(-1, record)
         return records[:, 1 + self.skipped :], records[:, self.skipped]
 
@@ -144,8 +153,8 @@ class CIFAR10(Images):
         images, labels = arrays.get("data"), arrays.get(self.key)
         fits: bool = isinstance(images, np.ndarray) and images.ndim == 2 and images.shape[1] == PIXELS
         if not fits or not isinstance(labels, list) or not all(type(each) is int and each >= 0 for each in labels):
-            raise FileError(f"{type(self).__name__}: {path}: expected rows of {PIXELS} bytes as 'data' and ints as "
-                            f"{self.key!r}")  # fmt: skip
+            raise FileError(f"{type(self).__name__}: {path} must contain rows of {PIXELS} bytes as 'data' and ints as "
+                f"{self.key!r}; download the file again")  # fmt: skip
         pixels: NDArray[np.uint8] = np.asarray(images)
         return pixels, np.array(labels, np.int64)
 

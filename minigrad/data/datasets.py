@@ -34,7 +34,9 @@ class Dataset(Generic[T_co]):
 
     def __getitem__(self, index: Any) -> T_co:
         """Return the sample with an index."""
-        raise NotImplementedError(f"{type(self).__name__}: define __getitem__(self, index)")
+        raise NotImplementedError(
+            f"{type(self).__name__}: a map-style dataset must define __getitem__; add a method __getitem__(self, index)"
+        )
 
     def __add__(self, other: Dataset[Any]) -> ConcatDataset:
         """Return the concatenation of both datasets."""
@@ -50,7 +52,9 @@ class IterableDataset(Dataset[T_co]):
 
     def __iter__(self) -> Iterator[T_co]:
         """Return an iterator over the samples."""
-        raise NotImplementedError(f"{type(self).__name__}: define __iter__(self)")
+        raise NotImplementedError(
+            f"{type(self).__name__}: an IterableDataset must define __iter__; add a method __iter__(self)"
+        )
 
     def __add__(self, other: Dataset[Any]) -> Any:
         """Return the concatenation of both streams."""
@@ -85,7 +89,9 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
             raise ArgumentError("TensorDataset: expected one tensor or more, got none; pass at least one tensor")
         for x in self.tensors:
             if not isinstance(x, Tensor):
-                raise ArgumentError(f"TensorDataset: expected tensors or arrays, got {describe(x)}")
+                raise ArgumentError(
+                    f"TensorDataset: expected tensors or arrays, got {describe(x)}; convert a list with mg.tensor(...)"
+                )
             if not x.shape or x.shape[0] != self.tensors[0].shape[0]:
                 shapes = ", ".join(str(x.shape) for x in self.tensors)
                 raise ShapeError(
@@ -120,7 +126,9 @@ def index_array(indices: Any) -> Indices:
     """Return indices as int64; raise DTypeError for non-integers, because converting them would round them."""
     array = np.asarray(indices)
     if array.size and array.dtype.kind not in "biu":
-        raise DTypeError(f"DataLoader: expected integers as indices of samples, got {describe(indices)}")
+        raise DTypeError(
+            f"DataLoader: the indices of samples must be integers, got {describe(indices)}; let the sampler yield ints"
+        )
     return array.astype(np.int64, copy=False)
 
 
@@ -199,7 +207,10 @@ class ConcatDataset(Dataset[Any]):
         if not self.datasets:
             raise ArgumentError("ConcatDataset: expected one dataset or more, got none; pass a list of datasets")
         if any(isinstance(each, IterableDataset) for each in self.datasets):
-            raise ArgumentError("ConcatDataset: expected datasets with indices, got a stream; write ChainDataset")
+            raise ArgumentError(
+                "ConcatDataset: expected datasets with len() and integer indices, got an IterableDataset; use "
+                "ChainDataset"
+            )
         self.cumulative_sizes = list(itertools.accumulate(len(each) for each in self.datasets))
 
     def __len__(self) -> int:
@@ -224,7 +235,10 @@ class ChainDataset(IterableDataset[Any]):
     def __iter__(self) -> Iterator[Any]:
         for each in self.datasets:
             if not isinstance(each, IterableDataset):
-                raise ArgumentError(f"ChainDataset: expected IterableDatasets, got {describe(each)}")
+                raise ArgumentError(
+                    f"ChainDataset: expected IterableDatasets, got {describe(each)}; use ConcatDataset for datasets "
+                    "with indices"
+                )
             yield from each
 
     def __len__(self) -> int:
@@ -236,11 +250,17 @@ class StackDataset(Dataset[Any]):
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if bool(args) == bool(kwargs):
-            raise ArgumentError("StackDataset: expected datasets, either all by position or all by name")
+            raise ArgumentError(
+                "StackDataset: expected at least one dataset, either all as positional or all as keyword arguments, "
+                "got none or both kinds; write StackDataset(a, b), for example"
+            )
         self.datasets: Any = kwargs or args
         lengths = {len(each) for each in self._parts()}
         if len(lengths) > 1:
-            raise ArgumentError(f"StackDataset: expected datasets of the same length, got lengths {sorted(lengths)}")
+            raise ArgumentError(
+                f"StackDataset: expected datasets of the same length, got lengths {sorted(lengths)}; shorten them with "
+                "mg.data.Subset"
+            )
 
     def _parts(self) -> list[Any]:
         return list(self.datasets.values() if isinstance(self.datasets, Mapping) else self.datasets)
@@ -289,14 +309,20 @@ def random_split(dataset: Any, lengths: Sequence[float], generator: Generator | 
     if math.isclose(sum(lengths), 1):
         for k, fraction in enumerate(lengths):
             if not 0 <= fraction <= 1:
-                raise ArgumentError(f"random_split: expected fractions between 0 and 1, got {fraction} at index {k}")
+                raise ArgumentError(
+                    f"random_split: a fraction in lengths must be between 0 and 1, got {fraction} at index {k}; pass "
+                    "lengths=[0.8, 0.2], for example"
+                )
             sizes.append(math.floor(n * fraction))
         for k in range(n - sum(sizes)):
             sizes[k % len(sizes)] += 1
     else:
         sizes = [int(length) for length in lengths]
         if sizes != list(lengths):
-            raise ArgumentError(f"random_split: expected integers, or fractions that sum to 1, got {list(lengths)}")
+            raise ArgumentError(
+                f"random_split: lengths must be integers, or fractions that sum to 1, got {list(lengths)}; pass "
+                "lengths=[0.8, 0.2], for example"
+            )
     if sum(sizes) != n or min(sizes, default=0) < 0:
         raise ArgumentError(
             f"random_split: expected lengths that sum to {n}, got {list(lengths)}; change one of the lengths"

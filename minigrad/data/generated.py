@@ -89,7 +89,9 @@ def expect_shape(name: str, n: int, noise: float, generator: Generator | None) -
     expect_count(name, "n", n)
     expect_generator(name, generator)
     if not 0 <= noise < math.inf:
-        raise ArgumentError(f"{name}: noise: expected a finite number >= 0, got {noise!r}")
+        raise ArgumentError(
+            f"{name}: noise must be finite and not negative, got {noise!r}; pass noise=0.1, for example"
+        )
 
 
 def shuffled(

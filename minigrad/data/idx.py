@@ -55,7 +55,8 @@ def read_idx(path: Any) -> NDArray[Any]:
     expected = math.prod(shape) * dtype.itemsize
     if len(data) - begin != expected:
         raise FileError(
-            f"read_idx: {name}: shape {shape} of {dtype.name} has {expected} bytes, got {len(data) - begin}"
+            f"read_idx: {name}: the file must have {expected} bytes of {dtype.name} for the shape {shape}, got "
+            f"{len(data) - begin}; download the file again"
         )
     return np.frombuffer(data, dtype, offset=begin).reshape(shape).astype(dtype.newbyteorder("="))
 
@@ -106,7 +107,10 @@ class MNIST(Images):
         path = located(name, self.root, folders, files, self.source)
         result = read_idx(path)
         if result.ndim != rank or result.dtype != np.uint8:
-            raise FileError(f"{name}: {path}: expected uint8 of rank {rank}, got {result.dtype} of rank {result.ndim}")
+            raise FileError(
+                f"{name}: {path} must contain uint8 values of rank {rank}, got {result.dtype} of rank {result.ndim}; "
+                "check the path"
+            )
         return result
 
 

@@ -30,7 +30,8 @@ class Images(Dataset[tuple[Any, Any]]):
     ) -> None:  # fmt: skip
         if len(images) != len(labels):
             raise FileError(
-                f"{name}: expected a label for each image, got {len(images)} images and {len(labels)} labels"
+                f"{name}: expected a label for each image, got {len(images)} images and {len(labels)} labels; download "
+                "the files again"
             )
         self.images = from_numpy(np.divide(images, np.float32(WHITE), dtype=np.float32, order="C"))
         self.targets = from_numpy(labels.astype(np.int64))
@@ -43,7 +44,9 @@ class Images(Dataset[tuple[Any, Any]]):
     def __getbatch__(self) -> Callable[[Indices], list[Tensor]]:
         """The function for whole batches; AttributeError if a transform must be applied to each image."""
         if self.transform is not None or self.target_transform is not None:
-            raise AttributeError("a transform is applied to each image")
+            raise AttributeError(
+                "a dataset with a transform has no __getbatch__, because the transform is applied to each image"
+            )
         return lambda indices: [rows(self.images, indices), rows(self.targets, indices)]
 
     @property
@@ -89,8 +92,10 @@ class ImageFolder(Dataset[tuple[Any, int]]):
         self.loader, self.size = loader, size
         kinds = sorted(each.name for each in os.scandir(self.root) if each.is_dir()) if os.path.isdir(self.root) else []
         if not kinds:
-            raise MissingFile(f"ImageFolder: {os.path.abspath(self.root)} has no folders; put a folder with images "
-                              f"there for each class")  # fmt: skip
+            raise MissingFile(
+                f"ImageFolder: {os.path.abspath(self.root)} has no folders; create a folder for each class and put its "
+                "images there"
+            )
         self.classes = kinds
         self.class_to_idx = {name: number for number, name in enumerate(kinds)}
         self.samples = [
@@ -100,7 +105,7 @@ class ImageFolder(Dataset[tuple[Any, int]]):
         empty = [name for name in kinds if self.class_to_idx[name] not in set(self.targets)]
         if empty:
             raise MissingFile(f"ImageFolder: {os.path.join(os.path.abspath(self.root), empty[0])} has no image "
-                              f"({', '.join(EXTENSIONS)}); put one there or remove the folder")  # fmt: skip
+                f"({', '.join(EXTENSIONS)}); put an image there or remove the folder")  # fmt: skip
 
     def __getitem__(self, index: int) -> tuple[Any, int]:
         path, label = self.samples[index]
@@ -150,7 +155,9 @@ def read_image(path: Any, size: tuple[int, int] | None = None) -> Tensor:
     try:
         from PIL import Image
     except ImportError:
-        raise FileError("read_image: Pillow reads images, and is not installed; run pip install 'pillow>=10'") from None
+        raise FileError(
+            "read_image: Pillow is required to read images, but it is not installed; run pip install 'pillow>=10'"
+        ) from None
     try:
         with Image.open(path) as file:
             image = file.convert("RGB")
@@ -158,9 +165,13 @@ def read_image(path: Any, size: tuple[int, int] | None = None) -> Tensor:
                 image = image.resize((size[1], size[0]), Image.Resampling.BILINEAR)
             values = np.asarray(image)
     except FileNotFoundError:
-        raise MissingFile(f"read_image: there is no file {os.path.abspath(os.fspath(path))}; put it there") from None
+        raise MissingFile(
+            f"read_image: there is no file {os.path.abspath(os.fspath(path))}; put the image there or correct the path"
+        ) from None
     except MinigradError:
         raise
     except Exception as error:  # Pillow raises exceptions of many types for damaged files
-        raise FileError(f"read_image: {os.fspath(path)}: cannot read it ({error})") from None
+        raise FileError(
+            f"read_image: Pillow cannot read {os.fspath(path)} ({error}); check that the file is an image"
+        ) from None
     return from_numpy(np.ascontiguousarray(values.transpose(2, 0, 1)).astype(np.float32) / np.float32(WHITE))

@@ -138,7 +138,8 @@ class DataLoader(Generic[T_co]):
     def __setattr__(self, name: str, value: Any) -> None:
         if name in FIXED and self.__dict__.get("_fixed"):
             raise ArgumentError(
-                f"DataLoader: {name} cannot be set after the loader was made; make another DataLoader with {name}=..."
+                f"DataLoader: {name} cannot be set after the loader was created; create another DataLoader with "
+                f"{name}=..."
             )
         object.__setattr__(self, name, value)
 
@@ -240,7 +241,8 @@ class DataLoader(Generic[T_co]):
         missing = {"start", "now", "sampler", "batches", "done"} - set(state)
         if missing:
             raise ArgumentError(
-                f"load_state_dict: expected the state of a DataLoader, got one without {sorted(missing)}"
+                f"load_state_dict: expected the state of a DataLoader, got a dict without {sorted(missing)}; pass the "
+                "result of loader.state_dict()"
             )
         if state["now"] is not None and self.generator is not None:
             self.generator.seed, self.generator.offset = state["now"]
@@ -274,7 +276,7 @@ def pinning(loader: DataLoader[Any]) -> bool:
 
     if loader.pin_memory_device or cuda.is_available():
         return True
-    warn("DataLoader: pin_memory is set, but no CUDA device can be used, so memory is not pinned; leave it out")
+    warn("DataLoader: pin_memory=True has no effect, because no CUDA device can be used; omit pin_memory")
     return False
 
 

@@ -26,7 +26,7 @@ def located(name: str, root: Any, folders: Sequence[str], files: Sequence[str], 
             if os.path.isfile(path):
                 return path
     folder = os.path.abspath(os.path.join(os.fspath(root), folders[-1]))
-    raise MissingFile(f"{name}: there is no {' or '.join(files)} in {folder}; put it there ({where})")
+    raise MissingFile(f"{name}: there is no {' or '.join(files)} in {folder}; put the file there ({where})")
 
 
 def opened(path: Any) -> Any:
@@ -34,7 +34,9 @@ def opened(path: Any) -> Any:
     try:
         return gzip.open(path, "rb") if os.fspath(path).endswith(".gz") else open(path, "rb")
     except FileNotFoundError:
-        raise MissingFile(f"there is no file {os.path.abspath(os.fspath(path))}; put it there") from None
+        raise MissingFile(
+            f"there is no file {os.path.abspath(os.fspath(path))}; put the file there or correct the path"
+        ) from None
 
 
 def content(path: Any) -> bytes:
@@ -43,5 +45,5 @@ def content(path: Any) -> bytes:
         try:
             data: bytes = file.read()
         except (EOFError, OSError, ValueError) as error:
-            raise FileError(f"{os.fspath(path)} is damaged ({error})") from None
+            raise FileError(f"{os.fspath(path)} is damaged ({error}); download the file again") from None
     return data

@@ -30,8 +30,8 @@ def chosen_context(wanted: Any) -> Any:
     method = getattr(context, "get_start_method", lambda: None)()
     if method not in METHODS:
         raise ArgumentError(
-            f"DataLoader: multiprocessing_context: expected 'forkserver' or 'spawn', got {wanted!r}; a process that "
-            f"was forked hangs in the threads of compiled kernels"
+            "DataLoader: multiprocessing_context must be 'forkserver' or 'spawn', because the threads of compiled "
+            f"kernels hang in a forked process, got {wanted!r}; pass multiprocessing_context='spawn'"
         )
     if method == "forkserver":
         preload(context)
@@ -123,7 +123,9 @@ class Pool:
             self.dead(sentinels[ready[0]])
         names = ", ".join(f"{worker} (pid {self.processes[worker].pid})" for worker in workers)
         self.close()
-        raise WorkerError(f"DataLoader: worker {names} has sent no batch for {timeout} s; pass a longer timeout")
+        raise WorkerError(
+            f"DataLoader: worker {names} has sent no batch for {timeout} s, the value of timeout; pass a longer timeout"
+        )
 
     def dead(self, worker: int) -> NoReturn:
         """Raise WorkerError, which names a worker that ended and the reason."""
@@ -182,9 +184,9 @@ class Pool:
         except OSError as error:
             self.full = True
             warn(
-                f"DataLoader: there is no shared memory for {size / 1e6:.1f} MB ({error.strerror}), so batches go "
-                f"through pipes, which is slower; set fewer workers or smaller batches, or give the system more "
-                f"(docker run --shm-size)"
+                f"DataLoader: there is no shared memory for a batch of {size / 1e6:.1f} MB ({error.strerror}), so "
+                "batches are sent through pipes, which is slower; set fewer workers or smaller batches, or start the "
+                "container with docker run --shm-size=1g"
             )
             return
         try:

@@ -24,7 +24,7 @@ T_co = TypeVar("T_co", covariant=True)
 def expect_count(name: str, what: str, value: Any) -> None:
     """Raise ArgumentError unless `value` is a positive int."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value <= 0:
-        raise ArgumentError(f"{name}: {what}: expected a positive int, got {value!r}")
+        raise ArgumentError(f"{name}: {what}: expected a positive int, got {value!r}; pass {what}=1, for example")
 
 
 class Sampler(Generic[T_co]):
@@ -32,7 +32,7 @@ class Sampler(Generic[T_co]):
 
     def __iter__(self) -> Iterator[T_co]:
         """Return an iterator over the indices of an epoch."""
-        raise NotImplementedError(f"{type(self).__name__}: define __iter__(self)")
+        raise NotImplementedError(f"{type(self).__name__}: a sampler must define __iter__; add a method __iter__(self)")
 
 
 class ArraySampler(Sampler[int]):
@@ -123,8 +123,8 @@ class RandomSampler(DrawingSampler):
         if n == 0:
             if count:
                 raise ArgumentError(
-                    f"RandomSampler: expected a dataset with samples, got an empty one for num_samples={count}; check "
-                    "len(dataset)"
+                    f"RandomSampler: expected a data_source with samples for num_samples={count}, got an empty "
+                    "dataset; check len(dataset)"
                 )
             return np.empty(0, np.int64)
         if self.replacement:

@@ -33,7 +33,9 @@ MANTISSA: Final = 53  # number of significant bits of a float64
 def expect_generator(name: str, generator: Any) -> None:
     """Raise ArgumentError unless `generator` is a Generator or None."""
     if generator is not None and not isinstance(generator, Generator):
-        raise ArgumentError(f"{name}: generator: expected a mg.Generator, got {describe(generator)}")
+        raise ArgumentError(
+            f"{name}: generator: expected a mg.Generator, got {describe(generator)}; pass mg.Generator()"
+        )
 
 
 def source(generator: Generator | None) -> Generator:

@@ -61,7 +61,7 @@ class CSV(TensorDataset):
         for number, cells in lines:
             if len(cells) != width:
                 raise FileError(
-                    f"CSV: {name}, line {number}: expected {width} cells, got {len(cells)}; correct this line"
+                    f"CSV: {name}, line {number}: the line must have {width} cells, got {len(cells)}; correct this line"
                 )
         chosen = None if target is None else column(names, target)
         kept = [k for k in range(width) if k != chosen]
@@ -81,8 +81,8 @@ class CSV(TensorDataset):
             if "" in self.classes:
                 line = next(line for line, cell in cells if not cell)
                 raise FileError(
-                    f"CSV: {name}, line {line}: expected a value in the column {title!r}, got an empty cell; fill the "
-                    "cell or remove the line"
+                    f"CSV: {name}, line {line}: the line must have a value in the column {title!r}, got an empty cell; "
+                    "fill the cell or remove the line"
                 )
             numbers = {label: k for k, label in enumerate(self.classes)}
             return np.array([numbers[cell] for _, cell in cells], np.int64)
@@ -97,9 +97,9 @@ def table(name: str, data: bytes, delimiter: str) -> list[tuple[int, list[str]]]
         reader = csv.reader(io.StringIO(data.decode("utf-8-sig"), newline=""), delimiter=delimiter, strict=True)
         lines = [(reader.line_num, cells) for cells in reader if cells]
     except (csv.Error, UnicodeDecodeError) as error:
-        raise FileError(f"CSV: {name}: it is damaged ({error}); write the file again") from None
+        raise FileError(f"CSV: the file {name} is damaged ({error}); write the file again") from None
     if not lines:
-        raise FileError(f"CSV: {name}: expected at least one row of values, got none; check the file")
+        raise FileError(f"CSV: the file {name} must have at least one row of values, got none; check the file")
     return lines
 
 
@@ -118,7 +118,7 @@ def number_of(name: str, line: int, title: str, cell: str) -> float:
         return float(cell)
     except ValueError:
         raise FileError(
-            f"CSV: {name}, line {line}: column {title!r}: expected a number, got {cell!r}; correct this cell"
+            f"CSV: {name}, line {line}: the column {title!r} must contain numbers, got {cell!r}; correct this cell"
         ) from None
 
 
@@ -129,5 +129,6 @@ def column(names: list[str], target: str | int) -> int:
     if isinstance(target, int) and not isinstance(target, bool) and -len(names) <= target < len(names):
         return target % len(names)
     raise ArgumentError(
-        f"CSV: target: expected one of {', '.join(names)} or an index below {len(names)}, got {target!r}"
+        f"CSV: target must be one of {', '.join(names)} or an index less than {len(names)}, got {target!r}; pass "
+        "target=-1 for the last column"
     )

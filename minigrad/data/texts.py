@@ -29,7 +29,8 @@ def read_text(path: Any) -> str:
         return content(path).decode("utf-8")
     except UnicodeDecodeError as error:
         raise FileError(
-            f"read_text: {os.fspath(path)}: expected UTF-8, got other bytes at {error.start}; convert the file to UTF-8"
+            f"read_text: {os.fspath(path)} must be encoded in UTF-8, got other bytes at offset {error.start}; convert "
+            "the file to UTF-8"
         ) from None
 
 
@@ -98,7 +99,10 @@ class Characters(Dataset[tuple[Tensor, Tensor]]):
     def __init__(self, text: str, length: int, vocabulary: str | None = None) -> None:
         expect_count("Characters", "length", length)
         if len(text) <= length:
-            raise ArgumentError(f"Characters: text: expected more than {length} characters, got {len(text)}")
+            raise ArgumentError(
+                f"Characters: text must have more than length={length} characters, got {len(text)}; pass a longer text "
+                "or a smaller length"
+            )
         self.length = length
         self.vocabulary = "".join(sorted(set(text))) if vocabulary is None else vocabulary
         points = np.frombuffer(text.encode("utf-32-le", "surrogatepass"), np.uint32)
@@ -108,7 +112,8 @@ class Characters(Dataset[tuple[Tensor, Tensor]]):
         wrong = np.flatnonzero(known[ids] != points) if len(known) else np.arange(1)
         if len(wrong):
             raise ArgumentError(
-                f"Characters: vocabulary: expected all characters of the text, {text[wrong[0]]!r} is missing"
+                f"Characters: vocabulary must contain all characters of the text, but {text[wrong[0]]!r} is missing; "
+                "omit vocabulary"
             )
         self.ids = ids.astype(np.int64)
 

@@ -45,12 +45,18 @@ class Normalize:
     def __init__(self, mean: Sequence[float], std: Sequence[float]) -> None:
         self.mean, self.std = list(mean), list(std)
         if len(self.mean) != len(self.std) or not all(each > 0 for each in self.std):
-            raise ArgumentError("Normalize: expected a mean and a positive deviation for each channel")
+            raise ArgumentError(
+                f"Normalize: mean and std must have the same length, and std must be positive, got mean={self.mean} "
+                f"and std={self.std}; pass one value of each per channel"
+            )
 
     def __call__(self, images: Tensor) -> Tensor:
         expect_images("Normalize", images)
         if len(self.mean) not in (1, images.shape[1]):
-            raise ShapeError(f"Normalize: expected {len(self.mean)} channels, got {describe(images)}")
+            raise ShapeError(
+                f"Normalize: expected {len(self.mean)} channels, one per value of mean, got {describe(images)}; pass "
+                "one mean and std per channel"
+            )
         mean, std = (
             tensor(each, dtype=images.dtype, device=images.device).reshape(-1, 1, 1) for each in (self.mean, self.std)
         )
@@ -89,8 +95,8 @@ class RandomCrop:
         slack = [have - want for have, want in zip(padded.shape[2:], self.size)]
         if min(slack) < 0:
             raise ShapeError(
-                f"RandomCrop: expected images of {self.size} or more with padding, got {describe(images)}; pass a "
-                "larger padding"
+                f"RandomCrop: the padded images must have a height and width of at least {self.size}, got "
+                f"{describe(images)}; pass a larger padding"
             )
         top, left = (
             randint(0, most + 1, (n, 1), generator=self.generator, device=images.device) for most in slack

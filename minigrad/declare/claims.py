@@ -39,18 +39,27 @@ def read_linear(op: Op, linear: Linear | bool) -> Linear | None:
     if linear is True:
         if len(op.operands) > 1:
             raise wrong(
-                op, f"linear=True is ambiguous for the operands {', '.join(op.operands)}; write joint(...) with the "
-                f"names of those in which it is linear together, or each(...) with those of a product"
-            )  # fmt: skip
+                op,
+                f"linear=True is ambiguous for the operands {', '.join(op.operands)}; write joint(...) with the names "
+                "of operands in which the op is linear together, or each(...) with the operands of a product",
+            )
         return Linear((op.operands,))
     if not isinstance(linear, Linear) or not linear.groups or not all(linear.groups):
-        raise wrong(op, f"linear={linear!r} is not a claim; expected joint(...) or each(...) with names of operands")
+        raise wrong(
+            op,
+            f"linear must be True, joint(...) or each(...) with names of operands, got {linear!r}; write "
+            "linear=each('a', 'b'), for example",
+        )
     for group in linear.groups:
         unknown = [name for name in group if name not in op.operands]
         if unknown:
-            raise wrong(op, f"linear= names {', '.join(map(repr, unknown))}; the operands are {', '.join(op.operands)}")
+            raise wrong(
+                op,
+                f"linear must contain names of operands ({', '.join(op.operands)}), got "
+                f"{', '.join(map(repr, unknown))}; correct the name",
+            )
         if len(set(group)) < len(group):
-            raise wrong(op, f"linear= names an operand of {group} twice")
+            raise wrong(op, f"linear contains an operand of {group} twice; name each operand once")
     return linear
 
 
@@ -70,7 +79,9 @@ def read_jvp(op: Op, fn: Callable[..., Any]) -> Jvp:
             continue
         if parameter.kind is inspect.Parameter.KEYWORD_ONLY:
             if not is_fact(op, name):
-                raise wrong(op, f"{name!r} in its jvp rule is neither a parameter nor a static fact")
+                raise wrong(
+                    op, f"the JVP rule uses {name!r}, which is neither a parameter nor a static fact; correct the name"
+                )
             facts.append(name)
             continue
         meanings = [
@@ -81,11 +92,15 @@ def read_jvp(op: Op, fn: Callable[..., Any]) -> Jvp:
         if len(meanings) != 1:
             known = f"a tangent (d{', d'.join(op.operands)}), an operand or a result ({', '.join(op.outputs)})"
             what = "could be two things; rename the operand" if meanings else f"is none of {known}"
-            raise wrong(op, f"{name!r} in its jvp rule {what}")
+            raise wrong(op, f"the parameter {name!r} of the JVP rule {what}")
         wants += meanings
     rule = Jvp(fn, tuple(wants), tuple(facts))
     if not rule.tangents or op.variadic:
-        raise wrong(op, "a jvp rule takes the tangent of an operand by its name, for example `lambda dx, x: ...`")
+        raise wrong(
+            op,
+            "a JVP rule must receive the tangent of at least one operand by name; write `lambda dx, x: ...`, for "
+            "example",
+        )
     return rule
 
 
@@ -100,16 +115,22 @@ def read_batch(op: Op, batch: BatchRule) -> BatchRule:
     if batch is None or (isinstance(batch, str) and batch in BATCHES):
         return batch
     if not callable(batch):
-        raise wrong(op, f"batch={batch!r} is not a kind of batching; expected one of {', '.join(BATCHES)}, or a rule")
+        raise wrong(
+            op,
+            f"batch must be one of {', '.join(BATCHES)}, or a batching rule, got {batch!r}; omit batch if there is no "
+            "rule",
+        )
     parameters = inspect.signature(batch).parameters.values()
     operands = tuple(p.name for p in parameters if p.kind is not inspect.Parameter.KEYWORD_ONLY)
     others = [p.name for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY]
     unknown = [name for name in others if name not in ("batch", "flags", *op.params)]
     if operands != op.operands or unknown:
         raise wrong(
-            op, f"its batch rule takes ({', '.join(operands)}) and {', '.join(others) or 'nothing'} by keyword; it "
-            f"receives ({', '.join(op.operands)}), and by keyword any of `batch`, `flags` and the parameters"
-        )  # fmt: skip
+            op,
+            f"the batching rule must have the positional parameters ({', '.join(op.operands)}) and as keywords any of "
+            f"`batch`, `flags` and the parameters, got ({', '.join(operands)}) and "
+            f"{', '.join(others) or 'no keywords'}; rename the parameters of the rule",
+        )
     return batch
 
 

@@ -135,7 +135,8 @@ def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | str | None = None, line
         parameters = inspect.signature(function).parameters.values()
         if not parameters:
             raise DeclarationError(
-                f"{where_of(function)}: {function.__name__} has no operand; make it a number, or read at least one"
+                f"{where_of(function)}: {function.__name__} must have at least one parameter, which is its operand, "
+                "got none; add a parameter"
             )
         entries: Any = (vjp,) * len(parameters) if vjp == DERIVED else (vjp,) if callable(vjp) else vjp
         operands = tuple([p.name for p in parameters])
@@ -383,9 +384,9 @@ def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | N
         signature = read_signature(function, 1 + len(outputs))
         if len(inspect.signature(function).parameters) < 1 + len(outputs):
             raise DeclarationError(
-                f"{where_of(function)}: the kernel {function.__name__} takes "
-                f"({', '.join(inspect.signature(function).parameters)}); it receives the backend, the Spec of each "
-                f"result and the operands'", op=function.__name__,
+                f"{where_of(function)}: the kernel {function.__name__} must have as parameters the backend, the Spec "
+                "of each result and the Spec of each operand, got "
+                f"({', '.join(inspect.signature(function).parameters)}); change the parameters", op=function.__name__,
             )  # fmt: skip
         if signature.many and len(signature.operands) > 1:
             raise DeclarationError(

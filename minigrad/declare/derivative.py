@@ -183,8 +183,8 @@ class Tangents:
         rule = rule_of(name, k)
         if rule is None:
             raise DeclarationError(
-                f"{self.f.where}: {self.f.name} calls {name}, which has no derivative rule, so none can be "
-                f"derived; write vjp=(...)",
+                f"{self.f.where}: {self.f.name} calls {name}, which has no derivative rule, so no rule of "
+                f"{self.f.name} can be derived; write vjp=(...)",
                 op=self.f.name,
             )
         operands = dict(zip(schema[name].operands, xs, strict=True)) | {"y": y}

@@ -103,7 +103,9 @@ def tensor_list(op: Op, tensors: Any) -> tuple[Tensor, ...]:
     if like is not None and all(isinstance(x, (Tensor, np.ndarray)) for x in items):
         return tuple([x if isinstance(x, Tensor) else weak_number(op, x, like.dtype, like) for x in items])
     shown = ", ".join(describe(x) for x in items) or "nothing"
-    raise ArgumentError(f"{op.label}: expected one tensor or more in a list, got {shown}", op=op.label)
+    raise ArgumentError(
+        f"{op.label}: expected a list of at least one tensor, got {shown}; pass [x], for example", op=op.label
+    )
 
 
 # ---- dtypes ---------------------------------------------------------------------------------------------------------
@@ -162,10 +164,10 @@ def several(op: Op, name: str, arguments: tuple[Any, ...], named: Any, missing: 
     """
     if not arguments:
         if named is missing:
-            raise TypeError(f"{op.label}() needs {name}")
+            raise TypeError(f"{op.label}() is missing the argument {name}; pass {name}=...")
         return named
     if named is not missing:
-        raise TypeError(f"{op.label}() got {name} twice")
+        raise TypeError(f"{op.label}() got the argument {name} twice; pass {name} once")
     return tuple(arguments[0]) if len(arguments) == 1 and isinstance(arguments[0], (tuple, list)) else arguments
 
 
@@ -269,7 +271,7 @@ def writing(function: Any) -> Any:
     def call(*args: Any, out: Any = None, **named: Any) -> Any:
         if many in named:
             if args:
-                raise TypeError(f"{function.__name__}() got the {many} twice")
+                raise TypeError(f"{function.__name__}() got the argument {many} twice; pass {many} once")
             args = (named.pop(many),)
         if out is None:
             return function(*args, **named)

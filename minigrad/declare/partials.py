@@ -119,8 +119,8 @@ def read(function: Callable[..., Any] | ScalarFn, results: int = 1, of: str = "o
     scalar = function if isinstance(function, ScalarFn) else parse(function, results=results, of=of)
     if scalar.results != results:
         raise DeclarationError(
-            f"{scalar.where}: the scalar function {scalar.name} returns {quantity(scalar.results, 'value')}, and "
-            f"{results} are needed", op=scalar.name,
+            f"{scalar.where}: the scalar function {scalar.name} must return {results} values, got "
+            f"{quantity(scalar.results, 'value')}; return one value per result", op=scalar.name,
         )  # fmt: skip
     return scalar
 

@@ -49,16 +49,16 @@ def new_op(
     ours = (function.__module__ or "").startswith("minigrad.")
     if ours and not function.__doc__:
         raise DeclarationError(
-            f"{where}: the op {name} has no docstring; state the function and its gradient in one", op=name
+            f"{where}: the op {name} has no docstring; state the function and its gradient in a docstring", op=name
         )
     if ours and listed and name in schema:
         raise DeclarationError(
-            f"{where}: the op {name} is declared already, at {schema[name].where}; choose another name", op=name
+            f"{where}: the op {name} has been declared already at {schema[name].where}; choose another name", op=name
         )
     both = [param for param in params if param in operands]
     if both:
         raise DeclarationError(
-            f"{where}: {name} has an operand and a parameter {both[0]!r}; rename the parameter", op=name
+            f"{where}: {both[0]!r} is both an operand and a parameter of {name}; rename the parameter", op=name
         )
     op = Op(name, kind, operands, params, where)
     op.doc, op.label = (
@@ -86,8 +86,9 @@ def check_vjp(op: Op, vjp: Any) -> Sequence[Any]:
         )
     if len(entries) != len(op.operands):
         raise DeclarationError(
-            f"{op.where}: {op.name} has {quantity(len(op.operands), 'operand')} ({', '.join(op.operands)}) and "
-            f"{quantity(len(entries), 'derivative rule')}; pass one rule or None for each",
+            f"{op.where}: vjp of {op.name} must have one derivative rule or None for each of the "
+            f"{quantity(len(op.operands), 'operand')} ({', '.join(op.operands)}), got "
+            f"{quantity(len(entries), 'derivative rule')}; pass one per operand",
             op=op.name,
         )
     return entries
@@ -158,12 +159,15 @@ def read_rule(op: Op, fn: Callable[..., Any], joint: bool = False) -> Rule:
         elif parameter.kind is inspect.Parameter.KEYWORD_ONLY:
             if not is_fact(op, name):
                 raise DeclarationError(
-                    f"{op.where}: {name!r} in a rule of {op.name} is neither a parameter nor a static fact", op=op.name
+                    f"{op.where}: {name!r} in a derivative rule of {op.name} is neither a parameter nor a static "
+                    "fact; correct the name",
+                    op=op.name,
                 )
             facts.append(name)
         elif name in op.outputs and name in op.operands:
             raise DeclarationError(
-                f"{op.where}: {name!r} in a rule of {op.name} could be the output or its operand; rename the operand",
+                f"{op.where}: {name!r} in a derivative rule of {op.name} could be the output or its operand; rename "
+                "the operand",
                 op=op.name,
             )
         elif name in op.outputs or name in op.operands:
@@ -171,8 +175,8 @@ def read_rule(op: Op, fn: Callable[..., Any], joint: bool = False) -> Rule:
         else:
             made = "`y`" if op.outputs == ("y",) else f"a result ({', '.join(op.outputs)})"
             raise DeclarationError(
-                f"{op.where}: {name!r} in a rule of {op.name} is neither `g`, {made} nor an operand; name the "
-                "parameters of the rule after these",
+                f"{op.where}: a derivative rule of {op.name} has the parameter {name!r}, which is neither `g`, {made} "
+                "nor an operand; name the parameters of the rule after these",
                 op=op.name,
             )
     return Rule(fn, tuple(saves), tuple(facts), gradients, asked)
@@ -191,13 +195,16 @@ def read_gradients(op: Op, names: list[str]) -> tuple[int, ...]:
         indices.append(int(match[1] or 0))
     if not indices:
         raise DeclarationError(
-            f"{op.where}: a derivative rule of {op.name} must take `g` first; write `lambda g, ...: ...`", op=op.name
+            f"{op.where}: the first parameter of a derivative rule of {op.name} must be `g`; write `lambda g, ...: "
+            "...`",
+            op=op.name,
         )
     if max(indices) >= len(op.outputs) or len(set(indices)) < len(indices):
         raise DeclarationError(
-            f"{op.where}: a rule of {op.name} takes the gradients {', '.join(names[: len(indices)])}, and the op has "
-            f"{quantity(len(op.outputs), 'result')}", op=op.name,
-        )  # fmt: skip
+            f"{op.where}: a derivative rule of {op.name} must have one parameter per result, "
+            f"{quantity(len(op.outputs), 'result')}, got {', '.join(names[: len(indices)])}; add or remove parameters",
+            op=op.name,
+        )
     return tuple(indices)
 
 
@@ -212,8 +219,8 @@ def check_outputs(op: Op, outputs: tuple[str, ...]) -> tuple[str, ...]:
     wrong = not right or [name for name in outputs if not is_result(name) or name in taken]
     if wrong or len(set(outputs)) < len(outputs) or len(outputs) < 2:
         raise DeclarationError(
-            f"{op.where}: {op.name} names its results {outputs!r}; pass a tuple of two or more names, each its own and "
-            f"none that of an operand or a parameter", op=op.name,
+            f"{op.where}: outputs of {op.name} must be a tuple of at least two different names, none of them an "
+            f"operand or a parameter, got {outputs!r}; pass outputs=('low', 'high'), for example", op=op.name,
         )  # fmt: skip
     return outputs
 
@@ -231,8 +238,8 @@ def check_writes(op: Op, writes: tuple[str, ...]) -> tuple[str, ...]:
     wrong = [name for name in (writes if isinstance(writes, tuple) else (writes,)) if name not in op.operands]
     if wrong or not isinstance(writes, tuple):
         raise DeclarationError(
-            f"{op.where}: writes={writes!r} of {op.name} must be a tuple of names of its operands "
-            f"({', '.join(op.operands)})", op=op.name,
+            f"{op.where}: writes of {op.name} must be a tuple of names of its operands ({', '.join(op.operands)}), "
+            f"got {writes!r}; write a tuple of strings", op=op.name,
         )  # fmt: skip
     return writes
 
@@ -269,8 +276,9 @@ def check_rule(function: FunctionType, dtype: Callable[..., Any]) -> None:
     """
     if not callable(dtype) or next(iter(inspect.signature(dtype).parameters), "") != "op":
         raise DeclarationError(
-            f"{where_of(function)}: dtype={getattr(dtype, '__name__', dtype)!r} of "
-            f"{function.__name__} is not a rule; expected a function of (op, specs) such as mg.rules.promote",
+            f"{where_of(function)}: dtype of {function.__name__} must be a dtype rule, a function of (op, specs) such "
+            f"as mg.rules.promote, got {getattr(dtype, '__name__', dtype)!r}; pass dtype=mg.rules.promote, for "
+            "example",
             op=function.__name__,
         )
 

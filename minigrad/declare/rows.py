@@ -66,9 +66,10 @@ def rows(
         lines, label = names[1:], name or function.__name__
         if len(backward.terms) != len(lines):
             raise DeclarationError(
-                f"{where_of(function)}: {function.__name__} has {len(lines)} lines ({', '.join(lines)}), and its "
-                f"gradient {len(backward.terms)} terms; pass one for each", op=function.__name__,
-            )  # fmt: skip
+                f"{where_of(function)}: {function.__name__} must have one gradient term for each of its {len(lines)} "
+                f"lines ({', '.join(lines)}), got {len(backward.terms)} terms; pass one term per line",
+                op=function.__name__,
+            )
         check_params(function, fn, ("dim",))
 
         def backward_op(part: str, result: bool, terms: bool, outputs: Names) -> Function:
@@ -168,7 +169,8 @@ def check_names(function: FunctionType, fn: RowFn, operands: Names) -> None:
         wrong = [name for name in names if name not in known]
         if wrong:
             raise DeclarationError(
-                f"{where_of(function)}: a function of {fn.name} reads {wrong[0]!r}; expected one of {', '.join(known)}",
+                f"{where_of(function)}: a function of {fn.name} reads {wrong[0]!r}, but it can read only "
+                f"{', '.join(known)}; rename the parameter",
                 op=function.__name__,
             )
 
@@ -178,8 +180,8 @@ def check_params(function: FunctionType, fn: RowFn, known: Names) -> None:
     more = [name for name in params_of(function) if name not in known]
     if len(more) > 1:
         raise DeclarationError(
-            f"{where_of(function)}: {function.__name__} has the parameters {', '.join(more)}; the totals of {fn.name} "
-            f"take one in addition to {', '.join(known)}", op=function.__name__,
+            f"{where_of(function)}: the totals of {fn.name} can have one parameter in addition to {', '.join(known)}, "
+            f"got {', '.join(more)} in {function.__name__}; remove a parameter", op=function.__name__,
         )  # fmt: skip
 
 
@@ -326,8 +328,8 @@ def shape_rule(lines: Names, kinds: tuple[bool, ...]) -> Body:
         for spec in (spec for name, spec in by_name.items() if name in lines):
             if spec.shape != whole[-1:]:
                 raise ShapeError(
-                    f"{op.label}: {spec!r} must have the length of the last dim of {rows[0]!r}; pass one element per "
-                    "column",
+                    f"{op.label}: {spec!r} must have one element per column of {rows[0]!r}, the length of its last "
+                    "dim; pass a vector of this length",
                     op=op.label,
                 )
         shapes = tuple(whole[-1:] if line else whole for line in kinds)
@@ -350,5 +352,7 @@ def pick_shape(op: Op, x: Spec, target: Spec, *, ignore: int, reduction: str) ->
 def pick_back_shape(op: Op, g: Spec, x: Spec, target: Spec, *, ignore: int, reduction: str) -> tuple[int, ...]:
     """Return the shape of x.  Raises ShapeError unless `g` has the shape of the loss."""
     if g.shape != pick_shape(op, x, target, ignore=ignore, reduction=reduction):
-        raise ShapeError(f"{op.label}: {g!r} must have the shape of the loss of {x!r}", op=op.label)
+        raise ShapeError(
+            f"{op.label}: {g!r} must have the shape of the loss of {x!r}; pass a gradient of this shape", op=op.label
+        )
     return x.shape

@@ -46,7 +46,7 @@ def number(op: Op, specs: Sequence[Spec]) -> Pair:
     """Promote as `promote`, but raise DTypeError for bool: differences and signs of booleans have no meaning."""
     dtype = common(specs)
     if dtype is bool_:
-        raise refuse(op, specs, "bool has no arithmetic here; convert with .to(mg.int64)")
+        raise refuse(op, specs, "expected numbers, because this op is not defined for bool; convert with .to(mg.int64)")
     return dtype.compute, dtype
 
 
@@ -66,14 +66,14 @@ def integer(op: Op, specs: Sequence[Spec]) -> Pair:
     """Promote as `promote`, but raise DTypeError for floats."""
     dtype = common(specs)
     if dtype.is_float:
-        raise refuse(op, specs, "bits are defined for bool and integers only; convert with .long()")
+        raise refuse(op, specs, "expected bool or integers, because this op works on bits; convert with .long()")
     return dtype.compute, dtype
 
 
 def select(op: Op, specs: Sequence[Spec]) -> Pair:
     """Promote the last two operands of where(condition, input, other); the condition must be bool."""
     if specs[0].dtype is not bool_:
-        raise refuse(op, specs, "the condition must be bool; compare first, as in x > 0")
+        raise refuse(op, specs, "condition must be bool; compare first, as in x > 0")
     dtype = common(specs[1:])
     return dtype.compute, dtype
 
@@ -112,7 +112,7 @@ def mean_dtype(op: Op, specs: Sequence[Spec]) -> Pair:
     """
     dtype = specs[0].dtype
     if not dtype.is_float:
-        raise refuse(op, specs, "the mean needs a floating dtype; convert with .to(mg.float32)")
+        raise refuse(op, specs, "input must have a floating dtype; convert with .to(mg.float32)")
     return np.dtype(dtype.accumulator), dtype
 
 
@@ -180,7 +180,7 @@ def floating(op: Op, specs: Sequence[Spec], /, **params: Any) -> DType:
     """Return the promoted dtype of all operands.  Raises DTypeError unless it is a float."""
     dtype = common(specs)
     if not dtype.is_float:
-        raise refuse(op, specs, "a floating dtype is needed; convert with .to(mg.float32)")
+        raise refuse(op, specs, "expected a floating dtype; convert with .to(mg.float32)")
     return dtype
 
 

@@ -74,7 +74,8 @@ def read_signature(function: FunctionType, skip: int = 0) -> Signature:
     for p in declared:
         if p.name.startswith(HIDDEN) or p.kind is p.VAR_KEYWORD:
             raise DeclarationError(
-                f"{where_of(function)}: {function.__name__} has a parameter {p}, which is reserved; rename it"
+                f"{where_of(function)}: {p} is a reserved name and cannot be a parameter of {function.__name__}; "
+                "rename the parameter"
             )
         annotation = annotations.get(p.name, EMPTY)
         kinds = kinds_of(annotation) if marked else frozenset(() if p.kind is KEYWORD else ("one", "number"))
@@ -227,7 +228,7 @@ def renamed(function: str, key: str, value: Any, other: str, argument: Any, defa
     if argument is EMPTY:
         raise TypeError(f"{function}() missing 1 required positional argument: {key!r}; pass {key}=...")
     if value is not default:
-        raise TypeError(f"{function}() got {key} and {other}, which are one parameter; pass one of the two")
+        raise TypeError(f"{function}() got both {key} and {other}, two names of one parameter; pass only {key}")
     return argument
 
 

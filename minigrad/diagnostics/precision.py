@@ -192,11 +192,11 @@ class Rough(Run):
         """Raise ArgumentError, because the run takes another branch; `vertex` is None at the end of the function."""
         self.refused = True
         number = self.count if vertex is None else vertex.number
-        here = "it ends" if vertex is None else f"comes {vertex}"
+        here = "the end" if vertex is None else str(vertex)
         there = str(self.vertices[number]) if number < len(self.vertices) else "the end"
         raise ArgumentError(
-            f"{self.name}: f takes another branch in {self.dtype} than in float64: here {here}, there {there}; compare "
-            f"a function with one branch, for example with mg.where instead of if"
+            f"{self.name}: f must run the same ops in {self.dtype} as in float64, but in {self.dtype} comes {here} and "
+            f"in float64 {there}; use mg.where instead of if, for example"
         )
 
 
@@ -242,7 +242,9 @@ def compared(
     exact = Exact()
     ends = followed(exact, f, inputs, names)
     if not any(vertex.kind == "op" for vertex in exact.vertices):
-        raise ArgumentError(f"{name}: f must compute an op from its inputs, got none; use the inputs in f")
+        raise ArgumentError(
+            f"{name}: f must compute its result from its inputs with ops, got no op; use the inputs in f"
+        )
     for dtype in dtypes:
         rough = Rough(dtype, exact.vertices, name)
         try:
@@ -251,7 +253,7 @@ def compared(
             if rough.refused:
                 raise
             raise DTypeError(
-                f"{name}: f works in float64, but in {dtype} it raises: {error}; leave {dtype} out of dtypes="
+                f"{name}: f raises an error in {dtype}, but not in float64: {error}; remove {dtype} from dtypes"
             ) from error
         if rough.count < len(exact.vertices):
             rough.refuse(None)

@@ -214,12 +214,14 @@ def under(y: Tensor, name: str) -> tuple[list[Any], list[Any]]:
     expect_tensors(name, y)
     if not y.requires_grad:
         raise GradientError(
-            f"{name}: {describe(y)} was computed from no Var, or under mg.no_grad(), so it has no graph; compute it "
-            "from a Var, outside mg.no_grad()"
+            f"{name}: {describe(y)} has no graph, because it was not computed from a Var or was computed under "
+            "mg.no_grad(); compute it from a Var, outside mg.no_grad()"
         )
     nodes, leaves = reachable([end_of(y)])
     if any(node.saved is None for node in nodes):
-        raise GradientError(f"{name}: the graph was freed by an earlier backward; pass retain_graph=True to it")
+        raise GradientError(
+            f"{name}: the graph was freed by an earlier backward(); call that backward with retain_graph=True"
+        )
     return nodes, leaves
 
 

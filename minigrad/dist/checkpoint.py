@@ -104,8 +104,8 @@ class Checkpoint(checkpoints.Checkpoint):
         if len(each) != comm.size:
             count = f"{len(each)} processes" if len(each) > 1 else "1 process"
             raise FileError(
-                f"Checkpoint: {path} was written by {count} and is read by {comm.size}; start as many, or load it by "
-                "mg.Checkpoint, which resumes with the random numbers of process 0"
+                f"Checkpoint: {path} was written by {count}, but is read by {comm.size}; start {count}, or load the file "
+                f"with mg.Checkpoint, which restores the generators of process 0"
             )
         own = each[comm.rank]
         return self._restored({**tree, "random": own["random"], "states": {**tree["states"], **own["states"]}}, path)

@@ -150,8 +150,9 @@ def all_gather(tensor_list: Sequence[Tensor], x: Tensor, group: Any = None, asyn
     comm = communicator(group)
     if len(tensor_list) != comm.size or any(y.shape != x.shape or y.dtype is not x.dtype for y in tensor_list):
         raise ShapeError(
-            f"all_gather: expected a list of {comm.size} tensors {describe(x)}, got {len(tensor_list)}: "
-            f"{', '.join(map(describe, tensor_list))}"
+            f"all_gather: tensor_list must contain {comm.size} tensors {describe(x)}, one per process, got "
+            f"{len(tensor_list)}: {', '.join(map(describe, tensor_list))}; pass [mg.empty_like(x) for _ in "
+            f"range({comm.size})]"
         )
     array = outgoing(x)
     result = np.empty((comm.size, *x.shape), array.dtype)
@@ -204,7 +205,10 @@ def gather_object(obj: Any, object_gather_list: list[Any] | None = None, dst: in
     gathered = comm.gather(obj, dst)
     if comm.rank == dst:
         if object_gather_list is None:
-            raise ArgumentError(f"gather_object: process {dst} expected object_gather_list, got None; pass a list of {comm.size} entries")
+            raise ArgumentError(
+                f"gather_object: object_gather_list is required in process dst={dst}, got None; pass a list of "
+                f"{comm.size} entries"
+            )
         check_length("gather_object", object_gather_list, comm)
         object_gather_list[:] = gathered
 
@@ -217,13 +221,18 @@ def broadcast_object_list(object_list: list[Any], src: int = 0, group: Any = Non
 def check_length(name: str, objects: Sequence[Any], comm: Any) -> None:
     """Raise ArgumentError unless a list has one entry per process."""
     if len(objects) != comm.size:
-        raise ArgumentError(f"{name}: expected a list of {comm.size} entries, got {len(objects)}")
+        raise ArgumentError(
+            f"{name}: expected a list with one entry for each of the {comm.size} processes, got {len(objects)}; pass a "
+            f"list of {comm.size} entries"
+        )
 
 
 def check_rank(name: str, argument: str, rank: int, comm: Any) -> None:
     """Raise ArgumentError unless a process with this rank exists."""
     if not 0 <= rank < comm.size:
-        raise ArgumentError(f"{name}: {argument}: expected a rank from 0 to {comm.size - 1}, got {rank}")
+        raise ArgumentError(
+            f"{name}: {argument} must be a rank from 0 to {comm.size - 1}, got {rank}; pass {argument}=0, for example"
+        )
 
 
 def reduction(op: Any) -> ReduceOp:
@@ -234,7 +243,9 @@ def reduction(op: Any) -> ReduceOp:
         return ReduceOp(str(op).lower())
     except ValueError:
         names = ", ".join(repr(each.value) for each in ReduceOp)
-        raise ArgumentError(f"op: expected a ReduceOp or one of {names}, got {op!r}") from None
+        raise ArgumentError(
+            f"op must be a ReduceOp or one of {names}, got {op!r}; pass op='sum', for example"
+        ) from None
 
 
 def mpi_op(kind: ReduceOp) -> Any:

@@ -48,14 +48,16 @@ def init_process_group(
         If the group has started already, mpi4py is not installed, or the launcher started another number of processes.
     """
     if _group:
-        raise GroupError("init_process_group: the group has started already; call it once per process")
+        raise GroupError(
+            "init_process_group: the process group has started already; call init_process_group once per process"
+        )
     comm = communicator()
     if world_size not in (-1, comm.size) or rank not in (-1, comm.rank):
         started = (comm.rank, comm.size)
         _group.clear()
         raise GroupError(
-            f"init_process_group: expected rank {rank} of {world_size}, but the launcher started rank {started[0]} of "
-            f"{started[1]}; start the script with `python -m minigrad run -n {max(world_size, 1)}`"
+            f"init_process_group: rank and world_size must be those of the launcher, {started[0]} and {started[1]}, "
+            f"got {rank} and {world_size}; start the script with `python -m minigrad run -n {max(world_size, 1)}`"
         )
 
 
@@ -84,7 +86,9 @@ def communicator(group: Any = None) -> Any:
     """
     if group is not None:
         if not hasattr(group, "Allreduce"):
-            raise ArgumentError(f"group: expected None or a communicator of mpi4py, got {group!r}")
+            raise ArgumentError(
+                f"group must be None or a communicator of mpi4py, got {group!r}; omit group for all processes"
+            )
         return group
     if not _group:
         if not is_available():
@@ -104,8 +108,8 @@ def end_together() -> None:
     if "mpi4py.run" in sys.modules or sys.excepthook is abort:
         return
     warn(
-        "mg.dist: a process that ends by sys.exit leaves the others waiting; start the script with "
-        "`python -m minigrad run -n N` or `mpiexec -n N python -m mpi4py`"
+        "mg.dist: if one process ends by sys.exit, the other processes wait forever; start the script with `python -m "
+        "minigrad run -n N` or `mpiexec -n N python -m mpi4py`"
     )
     sys.excepthook = abort
 

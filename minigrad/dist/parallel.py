@@ -127,14 +127,19 @@ class DistributedDataParallel(Module):
     ) -> None:  # fmt: skip
         super().__init__()
         if not isinstance(module, Module):
-            raise ArgumentError(f"DistributedDataParallel: expected a Module, got {type(module).__name__}")
+            raise ArgumentError(
+                f"DistributedDataParallel: module must be a mg.nn.Module, got {type(module).__name__}; pass the model"
+            )
         self.module = module
         self.broadcast_buffers, self.find_unused_parameters = broadcast_buffers, find_unused_parameters
         self.require_backward_grad_sync = True
         self.comm = communicator(process_group)
         named = [(name, p) for name, p in module.named_parameters() if p.requires_grad]
         if not named:
-            raise ArgumentError("DistributedDataParallel: no parameter requires a gradient; use the model itself")
+            raise ArgumentError(
+                "DistributedDataParallel: at least one parameter of module must require a gradient, got none; use the "
+                "module without DistributedDataParallel"
+            )
         expect_alike(self.comm, module)
         for x in (*module.parameters(), *module.buffers()):
             share(self.comm, x)
@@ -170,8 +175,8 @@ class DistributedDataParallel(Module):
             return
         if p.id in self.arrived:
             raise GroupError(
-                f"DistributedDataParallel: a second gradient arrived for {describe(p)} since the last forward pass; "
-                f"add the losses, and call backward once"
+                "DistributedDataParallel: each parameter must receive one gradient per forward pass, but a second "
+                f"gradient arrived for {describe(p)}; add the losses, and call backward once"
             )
         if not self.waiting:
             self.waiting = True
@@ -213,8 +218,8 @@ class DistributedDataParallel(Module):
         parameters = self.module.named_parameters()
         names = [name for name, p in parameters if p.id in self.bucket_of and p.id not in self.arrived]
         raise GroupError(
-            f"DistributedDataParallel: in the last backward pass no gradient arrived for {', '.join(names)} in process "
-            f"{self.comm.rank}; use every parameter in every process, or pass find_unused_parameters=True"
+            f"DistributedDataParallel: in the last backward pass, no gradient arrived for {', '.join(names)} in "
+            f"process {self.comm.rank}; use every parameter in every process, or pass find_unused_parameters=True"
         )
 
     @contextmanager
@@ -264,6 +269,6 @@ def expect_alike(comm: Any, module: Module) -> None:
                 (pair for pair in zip(theirs, everyone[0]) if pair[0] != pair[1]), (theirs[-1:], everyone[0][-1:])
             )
             raise GroupError(
-                f"DistributedDataParallel: process {rank} has {one[0]} where process 0 has {one[1]}; create the same "
-                f"model in every process"
+                f"DistributedDataParallel: all processes must have the same model, but process {rank} has {one[0]} and "
+                f"process 0 has {one[1]}; create the same model in every process"
             )

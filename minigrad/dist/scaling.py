@@ -96,7 +96,11 @@ def predict_scaling(
             8      39.6        9.6        76%     29.4
     """
     if min(forward, backward, update, latency) < 0 or bandwidth <= 0 or min(processes, default=0) < 1:
-        raise ArgumentError("predict_scaling: expected times that are not negative, a bandwidth and processes above 0")
+        raise ArgumentError(
+            "predict_scaling: forward, backward, update and latency must not be negative, bandwidth must be positive, "
+            f"and processes at least 1, got {forward}, {backward}, {update}, {latency}, {bandwidth} and "
+            f"{tuple(processes)}; pass seconds and bytes per second"
+        )
     named = [(name, p) for name, p in module.named_parameters() if p.requires_grad]
     sizes = tuple([bucket.nbytes for bucket in buckets_of(named, int(bucket_cap_mb * 2**20))])
     serial = forward + backward + update

@@ -40,7 +40,9 @@ class Bernoulli(Distribution):
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: bool | None = None) -> None:
         if (probs is None) == (logits is None):
-            raise ArgumentError("Bernoulli: expected probs or logits, got both or none; pass one of them")
+            raise ArgumentError(
+                "Bernoulli: expected either probs or logits, got both or neither; pass probs, for example"
+            )
         self._name = "probs" if logits is None else "logits"
         (self._parameter,) = broadcast_all(probs if logits is None else logits)
         super().__init__(self._parameter.shape, (), validate_args)

@@ -48,10 +48,15 @@ class Categorical(Distribution):
         self, probs: Tensor | None = None, logits: Tensor | None = None, validate_args: bool | None = None
     ) -> None:
         if (probs is None) == (logits is None):
-            raise ArgumentError("Categorical: expected probs or logits, got both or none; pass one of them")
+            raise ArgumentError(
+                "Categorical: expected either probs or logits, got both or neither; pass probs, for example"
+            )
         parameter = probs if logits is None else logits
         if parameter is None or parameter.ndim < 1:
-            raise ShapeError(f"Categorical: expected a dim of classes, got {describe(parameter)}")
+            raise ShapeError(
+                "Categorical: probs or logits must have at least 1 dim, whose length is the number of classes, got "
+                f"{describe(parameter)}; pass mg.ones(3) for 3 classes, for example"
+            )
         self._probs = None if probs is None else probs / probs.sum(-1, keepdim=True)
         self._logits = None if logits is None else logits - logits.logsumexp(-1, keepdim=True)
         self._num_events = parameter.shape[-1]

@@ -46,7 +46,10 @@ class Distribution:
     def _require(self, holds: Tensor, name: str, expected: str) -> None:
         """Raise ArgumentError unless a condition holds for all elements of a parameter."""
         if not holds.all().item():
-            raise ArgumentError(f"{type(self).__name__}: expected {name} to be {expected}, got another value")
+            raise ArgumentError(
+                f"{type(self).__name__}: expected {name} to be {expected}, got another value; correct this value, or "
+                "pass validate_args=False"
+            )
 
     def _extended_shape(self, sample_shape: Sequence[int]) -> tuple[int, ...]:
         """Return the shape of samples: `sample_shape + batch_shape + event_shape`."""
@@ -72,21 +75,32 @@ class Distribution:
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Return the logarithm of the density, or of the probability, at `value`."""
-        raise NotImplementedError(f"{type(self).__name__} has no log_prob")
+        raise NotImplementedError(
+            f"{type(self).__name__}.log_prob: this distribution does not implement log_prob; define log_prob in a "
+            "subclass"
+        )
 
     def entropy(self) -> Tensor:
         """Return the entropy in nats, a tensor of shape `batch_shape`."""
-        raise NotImplementedError(f"{type(self).__name__} has no entropy")
+        raise NotImplementedError(
+            f"{type(self).__name__}.entropy: this distribution does not implement entropy; estimate the entropy as the "
+            "mean of -log_prob of samples"
+        )
 
     @property
     def mean(self) -> Tensor:
         """The mean."""
-        raise NotImplementedError(f"{type(self).__name__} has no mean")
+        raise NotImplementedError(
+            f"{type(self).__name__}.mean: this distribution does not implement mean; estimate the mean from samples"
+        )
 
     @property
     def variance(self) -> Tensor:
         """The variance."""
-        raise NotImplementedError(f"{type(self).__name__} has no variance")
+        raise NotImplementedError(
+            f"{type(self).__name__}.variance: this distribution does not implement variance; estimate the variance "
+            "from samples"
+        )
 
     @property
     def stddev(self) -> Tensor:

@@ -41,8 +41,8 @@ class Independent(Distribution):
         batch = base_distribution.batch_shape
         if not 0 <= reinterpreted_batch_ndims <= len(batch):
             raise ArgumentError(
-                f"Independent: expected at most {len(batch)} dims of {base_distribution}, got "
-                f"{reinterpreted_batch_ndims}"
+                f"Independent: reinterpreted_batch_ndims must be at most {len(batch)}, the number of batch dims of "
+                f"{base_distribution}, got {reinterpreted_batch_ndims}; pass a smaller number"
             )
         kept = len(batch) - reinterpreted_batch_ndims
         super().__init__(batch[:kept], (*batch[kept:], *base_distribution.event_shape), validate_args)

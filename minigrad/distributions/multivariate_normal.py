@@ -54,9 +54,14 @@ class MultivariateNormal(Distribution):
     ) -> None:  # fmt: skip
         matrices = [x for x in (covariance_matrix, precision_matrix, scale_tril) if x is not None]
         if len(matrices) != 1:
-            raise ArgumentError(f"MultivariateNormal: expected one matrix, got {len(matrices)}; pass covariance_matrix")
+            raise ArgumentError(
+                "MultivariateNormal: expected exactly one of covariance_matrix, precision_matrix and scale_tril, got "
+                f"{len(matrices)}; pass covariance_matrix"
+            )
         if loc.ndim < 1:
-            raise ShapeError(f"MultivariateNormal: expected a vector as the mean, got {describe(loc)}")
+            raise ShapeError(
+                f"MultivariateNormal: loc must have at least 1 dim, got {describe(loc)}; pass a vector of means"
+            )
         n = loc.shape[-1]
         batch = broadcast_shapes("MultivariateNormal", loc.shape[:-1], matrices[0].shape[:-2])
         if scale_tril is None:

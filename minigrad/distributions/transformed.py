@@ -45,17 +45,21 @@ class TransformedDistribution(Distribution):
         for each in self.transforms:
             if not isinstance(each, Transform):
                 raise ArgumentError(
-                    f"TransformedDistribution: expected a Transform or a list of some, got {describe(each)}"
+                    "TransformedDistribution: transforms must be a Transform or a list of Transforms, got "
+                    f"{describe(each)}; pass ExpTransform(), for example"
                 )
         whole, event = ComposeTransform(self.transforms), base_distribution.event_shape
         shape = whole.forward_shape((*base_distribution.batch_shape, *event))
         dims = max(whole.event_dim, len(event))
         if dims > len(shape):
-            raise ArgumentError(f"TransformedDistribution: the transforms need {dims} dims of {base_distribution}")
+            raise ArgumentError(
+                f"TransformedDistribution: the transforms require at least {dims} dims, got {base_distribution} with "
+                "fewer dims; expand the parameters of base_distribution"
+            )
         if shape[len(shape) - len(event) :] != event:
             raise ArgumentError(
-                f"TransformedDistribution: the transforms expand a value of {base_distribution} to {shape}; pass the "
-                f"base parameters of that shape"
+                f"TransformedDistribution: the transforms change the shape of a value of {base_distribution} to "
+                f"{shape}; expand the parameters of base_distribution to this shape first"
             )
         kept = len(shape) - dims
         super().__init__(shape[:kept], shape[kept:], validate_args)

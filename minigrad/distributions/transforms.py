@@ -59,10 +59,12 @@ class Transform:
         return Inverse(self)
 
     def _call(self, x: Any) -> Any:
-        raise NotImplementedError(f"{type(self).__name__}: define _call")
+        raise NotImplementedError(f"{type(self).__name__}: a Transform must define _call; add a method _call(self, x)")
 
     def _inverse(self, y: Any) -> Any:
-        raise NotImplementedError(f"{type(self).__name__}: define _inverse")
+        raise NotImplementedError(
+            f"{type(self).__name__}: an invertible Transform must define _inverse; add a method _inverse(self, y)"
+        )
 
     def forward_shape(self, shape: Sequence[int]) -> tuple[int, ...]:
         """Return the shape of the result for an argument of a given shape."""
@@ -70,7 +72,10 @@ class Transform:
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
         """Return the logarithm of the absolute derivative at x; y is the transformed x."""
-        raise NotImplementedError(f"{type(self).__name__}: define log_abs_det_jacobian")
+        raise NotImplementedError(
+            f"{type(self).__name__}: this Transform does not define log_abs_det_jacobian; add a method "
+            "log_abs_det_jacobian(self, x, y)"
+        )
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}()"

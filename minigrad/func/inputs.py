@@ -41,8 +41,8 @@ class Inputs:
         for x in self.floats:
             if not x.dtype.is_float:
                 raise DTypeError(
-                    f"{name}: {describe(x)} cannot have a derivative, only floats can; convert with .to(mg.float32), "
-                    f"or leave it out of argnums",
+                    f"{name}: only tensors with a floating dtype have a derivative, got {describe(x)}; convert it "
+                    "with .to(mg.float32), or remove its index from argnums",
                     op=name,
                 )
 
@@ -139,8 +139,8 @@ def check_like(name: str, what: str, t: Any, whose: str, x: Tensor) -> None:
         )
     if t.device is not x.device:
         raise DeviceError(
-            f"{name}: the {what} must be on {x.device} like the {whose} {describe(x)}, got one on {t.device}; move it "
-            f"with .to('{x.device}')",
+            f"{name}: the {what} must be on {x.device} like the {whose} {describe(x)}, got a tensor on {t.device}; "
+            f"move the tensor with .to('{x.device}')",
             op=name,
         )
 

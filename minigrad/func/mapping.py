@@ -100,8 +100,8 @@ def batch_dims(
         in_dims = tuple(in_dims)
     if isinstance(in_dims, tuple) and len(in_dims) != len(args):
         raise ArgumentError(
-            f"vmap: in_dims={in_dims} has {len(in_dims)} entries and {called(func)} {len(args)} arguments; pass one "
-            f"for each",
+            f"vmap: in_dims must have one entry for each of the {len(args)} arguments of {called(func)}, got "
+            f"in_dims={in_dims}; pass {len(args)} entries",
             op="vmap",
         )
     if not isinstance(in_dims, (int, tuple)):
@@ -126,8 +126,11 @@ def batch_dims(
 def front(x: Any, dim: Any) -> int:
     """Return a batch dim of an argument, counted from the front, after checking it."""
     if not isinstance(x, Tensor):
-        raise ArgumentError(f"vmap: in_dims has dim {dim} for {describe(x)}, and only tensors have a batch; write "
-                    f"None for it", op="vmap")  # fmt: skip
+        raise ArgumentError(
+            f"vmap: in_dims must be None for an argument that is not a tensor, got {dim} for {describe(x)}; write "
+            "None for this argument",
+            op="vmap",
+        )
     if isinstance(dim, bool) or not isinstance(dim, int):
         raise ArgumentError(
             f"vmap: an entry of in_dims must be an int or None, got {dim!r}; pass None for an argument without a batch",
@@ -179,7 +182,9 @@ def positioned(transform: BatchTransform, y: Tensor, position: Any) -> Tensor:
     if position is None:
         if whole is not None:
             raise ArgumentError(
-                f"vmap: out_dims has None for {describe(y)}, which differs over the batch; pass the dim", op="vmap"
+                "vmap: out_dims must be an int for an output that differs over the batch, got None for "
+                f"{describe(y)}; pass out_dims=0, for example",
+                op="vmap",
             )
         return y
     if isinstance(position, bool) or not isinstance(position, int) or not -y.ndim - 1 <= position <= y.ndim:

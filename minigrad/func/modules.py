@@ -70,7 +70,10 @@ def joined(dicts: Any) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for each in dicts:
         if twice := values.keys() & each.keys():
-            raise ArgumentError(f"functional_call: {sorted(twice)[0]!r} is in two of the dicts; pass one value")
+            raise ArgumentError(
+                f"functional_call: each name must be in only one of the dicts, got {sorted(twice)[0]!r} in two of "
+                "them; pass one value for this name"
+            )
         values.update(each)
     return values
 
@@ -81,12 +84,17 @@ def replaced(module: Any, values: dict[str, Any], tie_weights: bool, strict: boo
     members = dict(module.named_parameters(remove_duplicate=False))
     members.update(module.named_buffers(remove_duplicate=False))
     if unknown := [name for name in values if name not in members]:
-        raise ArgumentError(f"functional_call: {type(module).__name__} has no {unknown[0]!r}; the names are those of "
-                            f"named_parameters() and named_buffers()")  # fmt: skip
+        raise ArgumentError(
+            f"functional_call: {type(module).__name__} has no {unknown[0]!r} among its parameters and buffers; pass "
+            "names of named_parameters() and named_buffers()"
+        )
     if tie_weights:
         values = tied(members, values)
     if strict and (missing := [name for name in members if name not in values]):
-        raise ArgumentError(f"functional_call: {missing[0]!r} has no value, and strict=True; pass values for all names")
+        raise ArgumentError(
+            "functional_call: strict=True requires a value for every parameter and buffer, got none for "
+            f"{missing[0]!r}; pass values for all names"
+        )
     owners = dict(module.named_modules(remove_duplicate=False))
     before: list[tuple[dict[str, Any], str, Any]] = []
     try:
@@ -110,8 +118,10 @@ def tied(members: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:
     for group in names.values():
         chosen = [values[name] for name in group if name in values]
         if any(x is not chosen[0] for x in chosen):
-            raise ArgumentError(f"functional_call: {', '.join(group)} are one tensor, but got different values; pass "
-                                f"one value, or tie_weights=False")  # fmt: skip
+            raise ArgumentError(
+                f"functional_call: {', '.join(group)} are one tensor in the module, but got different values; pass one "
+                "value, or tie_weights=False"
+            )
         result.update(dict.fromkeys(group, chosen[0]) if chosen else {})
     return result
 
@@ -140,7 +150,10 @@ def stack_module_state(models: Sequence[Any]) -> tuple[dict[str, Any], dict[str,
     if not models:
         raise ArgumentError("stack_module_state: expected at least one model, got none; pass a list of models")
     if len({(type(model), model.training) for model in models}) > 1:
-        raise ArgumentError("stack_module_state: the models must have one class and one mode; call eval() or train()")
+        raise ArgumentError(
+            "stack_module_state: all models must have the same class and the same mode, training or evaluation, got "
+            "different ones; call eval() on each model, for example"
+        )
     params = [dict(model.named_parameters()) for model in models]
     buffers = [dict(model.named_buffers()) for model in models]
     return stacked(params), stacked(buffers)

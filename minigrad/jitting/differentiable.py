@@ -52,8 +52,8 @@ class Bridge(Function):
         gs = [gradients[k] for k in entry.differentiable]
         if ctx.versions != [storage.version for storage in ctx.kept]:
             raise StorageError(
-                "backward: a result of a function of mg.jit was changed in place since, and its gradient needs the "
-                "value; change a copy (x.clone()) instead"
+                "backward: a result of a function of mg.jit was changed in place after the call, but its gradient "
+                "needs the earlier value; change a copy (x.clone()) instead"
             )
         if is_grad_enabled():
             return (None, None, *entry.again(tensors, ctx.floats, gs))
@@ -194,7 +194,10 @@ class DifferentiableEntry(Entry):
         for slot, (holder, part) in self.recording.holders.items():
             if slot in self.read_back:
                 if part:
-                    raise RecordingError("jit: the gradient of a result would read .grad; compute it in the function")
+                    raise RecordingError(
+                        "jit: the backward pass of a recorded function cannot read the .grad of a tensor; compute "
+                        "this gradient in the function with mg.grad"
+                    )
                 holders.append(holder)
         return holders
 
@@ -253,8 +256,8 @@ class DifferentiableEntry(Entry):
         made = self.recording
         if self.first.taken or made.versions:
             raise GradientError(
-                "jit: a gradient of a gradient runs the function once more, and this one draws random numbers or "
-                "writes into tensors; differentiate it without mg.jit"
+                "jit: a second derivative calls the function again, but this function draws random numbers or writes "
+                "into tensors, so another call would differ; differentiate it without mg.jit"
             )
         arguments, numbers = iter(tensors[: self.count_of_arguments]), iter(floats)
         leaves, tree = flatten((made.args, made.kwargs))

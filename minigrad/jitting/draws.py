@@ -34,8 +34,8 @@ class Draws:
                 or stream.offset != self.program.taken[stream.generator]
             ):
                 raise RecordingError(
-                    "jit: a generator was seeded, or its state was set, while the function was recorded, and a program "
-                    "would not do it again; do it before the call"
+                    "jit: a generator was seeded, or its state was set, while the function was recorded, but a "
+                    "program cannot repeat this; seed the generator before the call"
                 )
 
 

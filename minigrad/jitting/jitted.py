@@ -401,5 +401,5 @@ def jit(function: Callable[..., Any] | None = None, *, fuse: bool = True, verify
     if isinstance(function, Jitted):
         return function
     if not callable(function):
-        raise ArgumentError(f"jit: expected a function, got {describe(function)}")
+        raise ArgumentError(f"jit: expected a function, got {describe(function)}; decorate a function with @mg.jit")
     return Jitted(function, fuse, verify)

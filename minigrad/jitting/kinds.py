@@ -43,12 +43,12 @@ def key_of(leaves: list[Any], tree: str, modes: tuple[Any, ...], symbolic: bool)
         elif symbolic and type(x) is float:
             parts.append(float)
         elif isinstance(x, PLAIN):
-            # As text, because 0.0 and -0.0 are equal but of different kinds.
+            # A float is stored as text, because 0.0 and -0.0 are equal but of different kinds.
             parts.append((type(x), str(x) if isinstance(x, float) else x))
         elif isinstance(x, (np.ndarray, np.generic)):
             raise ArgumentError(
                 f"jit: expected tensors, numbers and objects as arguments, got {describe(x)}, whose values a program "
-                f"would not read again; pass mg.from_numpy(array)"
+                "would not read again; pass mg.from_numpy(array)"
             )
         else:
             parts.append((type(x), id(x)))

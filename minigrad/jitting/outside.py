@@ -253,9 +253,9 @@ class Outside:
         changed = self.changed()
         if changed:
             raise RecordingError(
-                f"{defined_at(self.function)}jit: the function changes {changed[0]}, but later calls would not; "
-                f"store a number that changes as a 0-d tensor and write it in place, return tensors, or do it "
-                f"outside of the function"
+                f"{defined_at(self.function)}jit: the function changes {changed[0]}, but later calls would not repeat "
+                "this change; store a changing number as a 0-d tensor and write it in place, return tensors, or make "
+                "the change outside the function"
             )
 
     def restore(self) -> None:

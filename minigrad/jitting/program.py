@@ -142,12 +142,15 @@ class Program:
     def number(self, slot: Any) -> int:
         """Return the number of a slot of this program.  Raise RecordingError for any other buffer."""
         if slot.__class__ is not Slot:
-            raise refusal("a tensor of another device was written while recording")
+            raise refusal(
+                "the function writes into a tensor on another device than its other tensors; move all tensors to one "
+                "device with .to(device)"
+            )
         if slot.number not in self.memory:
             if slot.value is None:
                 raise refusal(
-                    "a tensor from an earlier recording was used; it has no values, so return tensors from the "
-                    "function instead of storing them elsewhere"
+                    "the function uses a tensor from an earlier recording, which has no values; return tensors from "
+                    "the function instead of storing them elsewhere"
                 )
             self.memory[slot.number] = Memory(max(1, slot.size), slot.dtype, "constant", slot.value, slot.device)
         return int(slot.number)
@@ -185,8 +188,8 @@ def current() -> Program:
     program = recording.program
     if program is None:
         raise RecordingError(
-            f"{user_line()}: jit: a tensor of a recorded function was used after the recording; it has no values, so "
-            f"return it from the function instead of storing it elsewhere"
+            f"{user_line()}: jit: a tensor of a recorded function was used after the recording, when it has no values; "
+            "return the tensor from the function instead of storing it elsewhere"
         )
     return program
 
@@ -237,9 +240,9 @@ class RecordingBackend(Backend):
 
     def to_host(self, storage: Storage) -> NDArray[Any]:
         raise refusal(
-            "the value of a tensor was requested while the function is recorded (item(), float(), bool(), print, "
-            "numpy(), a mask as an index), and it does not exist then; return the tensor, or use mg.where instead of a "
-            "branch"
+            "the function requests the value of a tensor (item(), float(), bool(), print, numpy(), a mask as an "
+            "index), but no values exist while the function is recorded; return the tensor, or use mg.where instead "
+            "of a branch"
         )
 
     def prepare(self, request: Request, outs: Spec | tuple[Spec, ...], *operands: Spec) -> Launch:

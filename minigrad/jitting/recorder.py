@@ -193,8 +193,9 @@ class Recording:
             now = contents_of(container)
             if len(now) != len(before) or not all(map(is_, now, before)):
                 raise RecordingError(
-                    f"jit: the function changes a {type(container).__name__} among its arguments, and later calls "
-                    f"would not; return the changed value, or copy the {type(container).__name__} in the function"
+                    f"jit: the function changes a {type(container).__name__} among its arguments, but later calls "
+                    f"would not repeat this change; return the changed value, or copy the {type(container).__name__} "
+                    "in the function"
                 )
 
     def check_graphs(self) -> None:

@@ -23,7 +23,9 @@ def launch(entry: Any, k: int, arrays: Sequence[Any]) -> None:
     """Run a launch on the arrays that the text passes: those of all slots except constants and generator states."""
     item = entry.tape.items[k]
     if not isinstance(item, Item):
-        raise ArgumentError(f"launch: expected the number of a launch, got {k}, which is a host call; call host({k})")
+        raise ArgumentError(
+            f"launch: k must be the index of a launch, got {k}, the index of a host call; call host({k})"
+        )
     source, remaining = Source(entry), iter(arrays)
     buffers: dict[int, Any] = {}
     for slot in item.slots:
@@ -75,7 +77,9 @@ def host(entry: Any, k: int, arrays: Sequence[Any]) -> None:
     """
     call = entry.tape.items[k]
     if not isinstance(call, HostCall):
-        raise ArgumentError(f"host: expected the number of a host call, got {k}, which is a launch; call launch({k})")
+        raise ArgumentError(
+            f"host: k must be the index of a host call, got {k}, the index of a launch; call launch({k})"
+        )
     source = Source(entry)
     by_slot = dict(zip(source.passed(call), arrays, strict=True))
     outside = {slot: source.real(slot) for slot in by_slot if source.real(slot) is not None}

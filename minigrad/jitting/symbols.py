@@ -89,7 +89,8 @@ def repr_of(number: float) -> str:
 def refuse(self: Symbol, *others: Any) -> Any:
     """Raise RecordingError for an operation that needs the value."""
     raise refusal(
-        "the value of a float argument was requested while the function is recorded, and each call has its own"
+        "the function requests the value of a float argument, which can differ in each call, while the function is "
+        "recorded; use mg.where instead of a branch"
     )
 
 

@@ -120,7 +120,7 @@ class Tape(TapeLists):
         def run(buffers: Sequence[Any]) -> None:
             row = call(*buffers) if whole else call(*[buffers[k] for k in own])
             if row == NO_MEMORY:
-                raise MemoryError("a kernel found no memory for its workspace")
+                raise MemoryError("a kernel cannot allocate the memory of its scratch buffer; use smaller tensors")
             if row:
                 raise self.error(owners[row - 1], buffers)
 

@@ -109,8 +109,8 @@ def verified(
     for (name, a), (_, b) in zip(wanted, [*leaves_of(result), *snapshot.values()], strict=True):
         if a != b:
             raise RecordingError(
-                f"{defined_at(function)}jit: {name} has other bits than in eager mode; the function reads a value "
-                f"that a program does not read again, such as a clock, an element of a NumPy array, or a variable of "
-                f"another module"
+                f"{defined_at(function)}jit: {name} differs in at least one bit from the result in eager mode; the "
+                "function reads a value that a program does not read again (a clock, an element of a NumPy array, or "
+                "a variable of another module), so pass this value as a 0-d tensor"
             )
     return result

@@ -79,7 +79,10 @@ def multi_head_attention_forward(
     from minigrad.nn.modules.attention import with_parameters
 
     if static_k is not None or static_v is not None:
-        raise ArgumentError("multi_head_attention_forward: static_k and static_v are not offered; pass key and value")
+        raise ArgumentError(
+            "multi_head_attention_forward: static_k and static_v must be None, because minigrad does not support "
+            "them; pass key and value"
+        )
     separate = (q_proj_weight, k_proj_weight, v_proj_weight) if use_separate_proj_weight else (None,) * 3
     module = with_parameters(
         embed_dim_to_check, num_heads, None if use_separate_proj_weight else in_proj_weight, separate, in_proj_bias,

@@ -64,7 +64,10 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
 def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
     """Return (fan in, fan out) of a weight of shape (out, in, *window)."""
     if tensor.ndim < 2:
-        raise ShapeError(f"init: fan in and fan out need at least 2 dims, got {describe(tensor)}; use uniform_")
+        raise ShapeError(
+            f"init: tensor must have at least 2 dims to have a fan in and a fan out, got {describe(tensor)}; use "
+            "uniform_ for a vector"
+        )
     window = math.prod(tensor.shape[2:])
     return tensor.shape[1] * window, tensor.shape[0] * window
 
@@ -134,8 +137,8 @@ def trunc_normal_(
     """
     if mean < a - 2 * std or mean > b + 2 * std:
         warn(
-            "trunc_normal_: mean is more than 2 std from [a, b], so the distribution may be inaccurate; "
-            "pass a mean between a and b"
+            f"trunc_normal_: mean={mean} is more than 2 std from [a, b], so the distribution of the samples is "
+            "inaccurate; pass a mean between a and b"
         )
     low, high = [math.erf((edge - mean) / (std * math.sqrt(2.0))) for edge in (a, b)]
     with no_grad():
@@ -171,7 +174,7 @@ def eye_(tensor: Any) -> Tensor:
         If the tensor does not have 2 dims.
     """
     if tensor.ndim != 2:
-        raise ShapeError(f"eye_: expected 2 dims, got {describe(tensor)}; reshape or slice the weight")
+        raise ShapeError(f"eye_: tensor must have 2 dims, got {describe(tensor)}; reshape or slice the weight")
     with no_grad():
         tensor.zero_()
         k = min(tensor.shape)
@@ -203,8 +206,8 @@ def dirac_(tensor: Any, groups: int = 1) -> Tensor:
     """
     if tensor.ndim not in (3, 4, 5) or tensor.shape[0] % groups:
         raise ShapeError(
-            f"dirac_: expected 3 to 5 dims and dim 0 divisible by {groups}, got {describe(tensor)}; pass groups=1, for "
-            "example"
+            f"dirac_: tensor must have 3 to 5 dims, and the length of dim 0 must be a multiple of groups={groups}, got "
+            f"{describe(tensor)}; pass groups=1, for example"
         )
     each = tensor.shape[0] // groups
     center = [n // 2 for n in tensor.shape[2:]]
@@ -243,7 +246,9 @@ def orthogonal_(tensor: Any, gain: float = 1, generator: Generator | None = None
     2013.
     """
     if tensor.ndim < 2:
-        raise ShapeError(f"orthogonal_: expected at least 2 dims, got {describe(tensor)}; use normal_ for vectors")
+        raise ShapeError(
+            f"orthogonal_: tensor must have at least 2 dims, got {describe(tensor)}; use normal_ for a vector"
+        )
     if not tensor.numel():
         return tensor
     rows, columns = tensor.shape[0], tensor.numel() // tensor.shape[0]
@@ -279,7 +284,7 @@ def sparse_(tensor: Any, sparsity: float, std: float = 0.01, generator: Generato
     Martens, Deep learning via Hessian-free optimization, 2010.
     """
     if tensor.ndim != 2:
-        raise ShapeError(f"sparse_: expected 2 dims, got {describe(tensor)}; reshape or slice the weight")
+        raise ShapeError(f"sparse_: tensor must have 2 dims, got {describe(tensor)}; reshape or slice the weight")
     rows, columns = tensor.shape
     zeros = math.ceil(sparsity * rows)
     with no_grad():
@@ -353,7 +358,10 @@ def kaiming_uniform_(
     He, Zhang, Ren and Sun, Delving deep into rectifiers, 2015.
     """
     if 0 in tensor.shape:
-        warn(f"kaiming_uniform_: {describe(tensor)} has no elements, so nothing is written")
+        warn(
+            f"kaiming_uniform_: tensor has no elements, got {describe(tensor)}, so no element is initialized; pass a "
+            "weight with elements"
+        )
         return tensor
     bound = math.sqrt(3.0) * calculate_gain(nonlinearity, a) / math.sqrt(_fan(tensor, mode))
     return uniform_(tensor, -bound, bound, generator)
@@ -368,7 +376,10 @@ def kaiming_normal_(
     The arguments are the same as for `kaiming_uniform_`.
     """
     if 0 in tensor.shape:
-        warn(f"kaiming_normal_: {describe(tensor)} has no elements, so nothing is written")
+        warn(
+            f"kaiming_normal_: tensor has no elements, got {describe(tensor)}, so no element is initialized; pass a "
+            "weight with elements"
+        )
         return tensor
     return normal_(tensor, 0.0, calculate_gain(nonlinearity, a) / math.sqrt(_fan(tensor, mode)), generator)
 
@@ -381,7 +392,7 @@ def _older(function: Any) -> Any:
     name = function.__name__[:-1]
 
     def alias(*args: Any, **kwargs: Any) -> Tensor:
-        warn(f"init.{name}: the name is old; write init.{name}_")
+        warn(f"init.{name}: this name is deprecated; write init.{name}_")
         result: Tensor = function(*args, **kwargs)
         return result
 

@@ -138,7 +138,9 @@ def summary(model: Module, *args: Any, **kwargs: Any) -> Summary:
     (40, 64, [(2, 8), (2, 8), (2, 8)])
     """
     if not isinstance(model, Module):
-        raise DeclarationError(f"summary: expected an mg.nn.Module, got {describe(model)}; pass the model first")
+        raise DeclarationError(
+            f"summary: model must be a mg.nn.Module, got {describe(model)}; pass the model as the first argument"
+        )
     modes = [(module, module.training) for module in model.modules()]
     model.eval()
     try:

@@ -94,8 +94,8 @@ def to(
         new_dtype, new_device = _target(arg)
         if (dtype is not None and new_dtype is not None) or (device is not None and new_device is not None):
             raise ArgumentError(
-                f"to: expected at most one dtype and one device for {describe(x)}, got {args}; pass the dtype and the "
-                "device once each",
+                f"to: at most one dtype and one device are allowed for {describe(x)}, got {args}; pass the dtype and "
+                "the device once each",
                 op="to",
             )
         dtype, device = new_dtype or dtype, new_device or device

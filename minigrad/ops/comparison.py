@@ -26,7 +26,8 @@ def isclose(
     """
     if input.dtype is not other.dtype:
         raise DTypeError(
-            f"isclose: {describe(input)} and {describe(other)} must have the same dtype; convert one with .to(dtype)",
+            f"isclose: input and other must have the same dtype, got {describe(input)} and {describe(other)}; convert "
+            "one of them with .to(dtype)",
             op="isclose",
         )
     if rtol < 0 or atol < 0:

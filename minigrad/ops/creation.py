@@ -57,14 +57,20 @@ def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
     """
     array = ndarray
     if not isinstance(array, np.ndarray):
-        raise DTypeError(f"from_numpy: expected a numpy array, got {type(array).__name__}; mg.tensor takes lists")
+        raise DTypeError(f"from_numpy: expected a NumPy array, got {type(array).__name__}; use mg.tensor for a list")
     refuse_masked("from_numpy", array)
     dtype = as_dtype(array.dtype)
     size = array.itemsize
     if not array.dtype.isnative or not array.flags.writeable or not array.flags.aligned:
-        raise ShapeError("from_numpy: a read-only, byte-swapped or unaligned array cannot be shared; use mg.tensor")
+        raise ShapeError(
+            "from_numpy: a read-only, unaligned or byte-swapped array cannot share its memory with a tensor, but such "
+            "an array was passed; copy it with mg.tensor(array)"
+        )
     if any(s % size for s in array.strides):
-        raise ShapeError(f"from_numpy: byte strides {array.strides} are not multiples of {size}; use mg.tensor")
+        raise ShapeError(
+            f"from_numpy: the byte strides must be multiples of the element size {size}, got {array.strides}; copy the "
+            "array with mg.tensor(array)"
+        )
     strides = tuple(s // size for s in array.strides)
     low, end = extent(array.shape, strides, 0)
     # The storage begins at the lowest address of the array.
@@ -140,7 +146,9 @@ def expect_numbers(name: str, **values: Any) -> None:
     """Raise DTypeError unless every argument is a Python or NumPy number."""
     for argument, value in values.items():
         if not isinstance(value, (bool, int, float, np.generic)):
-            raise DTypeError(f"{name}: {argument} must be a number, got {describe(value)}", op=name)
+            raise DTypeError(
+                f"{name}: {argument} must be a number, got {describe(value)}; pass a Python int or float", op=name
+            )
 
 
 def as_numbers(*values: Any) -> list[Any]:

@@ -74,8 +74,8 @@ class Generator:
         """Set the state that `get_state` returned.  Raises ArgumentError for any other argument."""
         if not isinstance(new_state, Tensor) or new_state.dtype is not uint8 or new_state.shape != (BYTES,):
             raise ArgumentError(
-                f"set_state: expected a state of get_state, uint8({BYTES},), got {describe(new_state)}; states of "
-                f"PyTorch's generators do not fit"
+                f"set_state: new_state must be a state of minigrad's get_state(), uint8({BYTES},), got "
+                f"{describe(new_state)}; call get_state() of a mg.Generator"
             )
         stream, words = self.in_use(), np.array(new_state.tolist(), np.uint8).view("<u8")
         stream.seed, stream.offset = int(words[0]), int(words[1])
@@ -105,7 +105,7 @@ class Generator:
 def checked_seed(seed: Any) -> int:
     """Return a seed modulo 2**64.  Raises ArgumentError for a seed that is not an int."""
     if isinstance(seed, bool) or not isinstance(seed, int):
-        raise ArgumentError(f"manual_seed: the seed must be an int, got {seed!r}; pass mg.manual_seed(0), for example")
+        raise ArgumentError(f"manual_seed: seed must be an int, got {seed!r}; call mg.manual_seed(0), for example")
     return seed % 2**64
 
 
@@ -239,7 +239,7 @@ def _floating(name: str, dtype: Any, generator: Any) -> Any:
         )
     kind = default_float() if dtype is None else as_dtype(dtype)
     if not kind.is_float:
-        raise DTypeError(f"{name}: random floats need a floating dtype, got {kind}; use randint for integers")
+        raise DTypeError(f"{name}: dtype must be a floating dtype, got {kind}; use randint for random integers")
     return kind
 
 
@@ -250,8 +250,7 @@ def _expect_fit(name: str, kind: DType, **numbers: float) -> None:
         most = float(finfo(kind.compute if word == "high - low" else kind.numpy).max)
         if not abs(value) <= most:
             raise ArgumentError(
-                f"{name}: {word} must be in the range of {kind}, got {value}; pass a wider dtype such as "
-                "dtype=mg.float64",
+                f"{name}: {word} must be in the range of {kind}, got {value}; pass dtype=mg.float64, for example",
                 op=name,
             )
 
@@ -320,21 +319,22 @@ def normal(
     if tensors and size is None:
         if dtype is not None or device is not None or requires_grad:
             raise ArgumentError(
-                "normal: dtype, device and requires_grad must be given with a size, got them with tensors; convert the "
-                "result with .to(...)",
+                "normal: dtype, device and requires_grad are allowed only with size, but mean or std is a tensor; "
+                "convert the result with .to(...)",
                 op="normal",
             )
         return _normal_of_each(mean, std, tensors, generator)
     if tensors or size is None:
         raise ArgumentError(
-            "normal: expected two numbers and a size, or tensors without a size; write mg.normal(0.0, 1.0, (2, 3)), "
-            "for example",
+            "normal: mean and std must be numbers with a size, or at least one of them a tensor without a size; "
+            "write mg.normal(0.0, 1.0, (2, 3)), for example",
             op="normal",
         )
     expect_numbers("normal", mean=mean, std=std)
     if not (math.isfinite(mean) and 0.0 <= std < math.inf):
         raise ArgumentError(
-            f"normal: expected a finite mean and std >= 0, got {mean} and {std}; pass mean=0.0, std=1.0, for example",
+            f"normal: mean must be finite, and std finite and not negative, got mean={mean} and std={std}; pass "
+            "mean=0.0, std=1.0, for example",
             op="normal",
         )
     kind = _floating("normal", dtype, generator)
@@ -371,13 +371,16 @@ def randint(
     low, high = as_int(low, "low", "randint"), as_int(high, "high", "randint")
     kind = int64 if dtype is None else as_dtype(dtype)
     if high <= low:
-        raise ArgumentError(f"randint: no integer lies in [{low}, {high}); low < high must hold", op="randint")
+        raise ArgumentError(
+            f"randint: low must be less than high, got low={low} and high={high}; pass low=0, high=10, for example",
+            op="randint",
+        )
     expect_float(kind, requires_grad)
     drawn = kind if kind.is_int else int64
     if kind is bool_ or low < drawn.lowest or high - 1 > drawn.highest:
         raise DTypeError(
-            f"randint: {kind} cannot represent all integers of [{low}, {high}); pass a wider dtype such as "
-            "dtype=mg.int64",
+            f"randint: dtype must represent all integers from {low} to {high - 1}, got {kind}; pass dtype=mg.int64, "
+            "for example",
             op="randint",
         )
     result = _drawn("integer", as_shape((size,), "randint"), drawn, device, low, high, generator)

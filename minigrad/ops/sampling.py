@@ -54,15 +54,17 @@ def multinomial(input: Tensor, num_samples: Size, replacement: Flag = False, *, 
     n = input.shape[-1] if input.ndim in (1, 2) and input.dtype.is_float else 0
     if not 0 < num_samples <= (num_samples if replacement and n else n):
         raise ShapeError(
-            "multinomial: expected rows of floats and num_samples > 0, at most a row without replacement, got "
-            f"{describe(input)} and {num_samples}; convert with .float(), or pass replacement=True", op="multinomial",
-        )  # fmt: skip
+            "multinomial: input must be a vector or matrix of floats, and num_samples positive and at most the "
+            f"length of a row without replacement, got {describe(input)} and num_samples={num_samples}; convert input "
+            "with .float(), or pass replacement=True",
+            op="multinomial",
+        )
     weights = cast(input.detach(), dtype=float64) if input.ndim == 2 else cast(input.detach(), dtype=float64)[None]
     totals = sum(weights, -1, keepdim=True)
     if input.numel() and not bool(all((weights >= 0) & (totals > 0) & totals.isfinite()).item()):
         raise ArgumentError(
-            "multinomial: the weights of each row must be finite, not negative, and not all 0, got another value in "
-            f"{describe(input)}; compute weights with softmax, for example",
+            "multinomial: the weights in each row of input must be finite, not negative, and not all 0, got other "
+            f"weights in {describe(input)}; compute weights with softmax, for example",
             op="multinomial",
         )
     if replacement:
@@ -72,8 +74,8 @@ def multinomial(input: Tensor, num_samples: Size, replacement: Flag = False, *, 
     else:
         if int(amin(sum(weights > 0, -1)).item() if input.numel() else num_samples) < num_samples:
             raise ArgumentError(
-                f"multinomial: without replacement, each row must have at least {num_samples} weights above 0, got "
-                f"fewer in {describe(input)}; pass replacement=True or a smaller num_samples"
+                f"multinomial: with replacement=False, each row of input must have at least {num_samples} weights "
+                f"above 0, got fewer in {describe(input)}; pass replacement=True or a smaller num_samples"
             )
         chance = clamp(rand(weights.shape, dtype=float64, device=input.device, generator=generator), 2.0**-60)
         result = topk(weights / -chance.log(), num_samples, -1).indices

@@ -213,7 +213,7 @@ class NAdam(Moments):
             group["betas"][0] * (1 - 0.5 * 0.96 ** (step * group["momentum_decay"]))
             for step in (counters["step"], counters["step"] + 1)
         )
-        # Computed in float32, because the product is stored in float32 and PyTorch computes it the same way.
+        # The product is computed in float32, because it is stored in float32, and PyTorch also computes in float32.
         counters["mu_product"] = float(np.float32(counters["mu_product"]) * np.float32(mu))
         return {**result, "mu": mu, "mu_next": mu_next, "mu_product": counters["mu_product"]}
 

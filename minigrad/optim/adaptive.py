@@ -101,7 +101,7 @@ class Adadelta(RuleOptimizer):
     ) -> None:  # fmt: skip
         expect_rate("Adadelta", lr)
         if not 0.0 <= rho <= 1.0:
-            raise ArgumentError(f"Adadelta: expected rho in [0, 1], got {rho}; pass rho=0.9")
+            raise ArgumentError(f"Adadelta: rho must be from 0 to 1, got {rho}; pass rho=0.9")
         expect_at_least("Adadelta", eps=eps, weight_decay=weight_decay)
         super().__init__(params, {
             "lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize,

@@ -83,7 +83,7 @@ class LBFGS(Optimizer):
         expect_rate("LBFGS", lr)
         if line_search_fn not in (None, "strong_wolfe"):
             raise ArgumentError(
-                f"LBFGS: expected line_search_fn None or 'strong_wolfe', got {line_search_fn!r}; pass "
+                f"LBFGS: line_search_fn must be None or 'strong_wolfe', got {line_search_fn!r}; pass "
                 "line_search_fn='strong_wolfe', for example"
             )
         super().__init__(params, {
@@ -93,7 +93,8 @@ class LBFGS(Optimizer):
         })  # fmt: skip
         if len(self.param_groups) != 1:
             raise ArgumentError(
-                f"LBFGS: expected one parameter group, got {len(self.param_groups)}; pass one list of parameters"
+                f"LBFGS: params must contain one parameter group, got {len(self.param_groups)}; pass one list of "
+                "parameters"
             )
 
     # ---- all parameters as one vector ----
@@ -133,7 +134,9 @@ class LBFGS(Optimizer):
             The result of the first call of the closure.
         """
         if closure is None:
-            raise ArgumentError("LBFGS.step: expected a closure, got None; pass a function that returns the loss")
+            raise ArgumentError(
+                "LBFGS.step: closure must be a function that returns the loss, got None; pass optimizer.step(closure)"
+            )
         with no_grad():
             return self.iterate(closure)
 

@@ -103,7 +103,7 @@ def total_norm(tensors: Iterable[Tensor], norm_type: float = 2.0, error_if_nonfi
     if error_if_nonfinite and not math.isfinite(result.item()):
         raise GradientError(
             f"total_norm: expected a finite norm of order {norm_type}, got {result.item()}; pass "
-            f"error_if_nonfinite=False to scale by it anyway"
+            "error_if_nonfinite=False to return this norm"
         )
     return result
 

@@ -68,7 +68,7 @@ class Muon(GroupOptimizer):
         expect_at_least("Muon", momentum=momentum, weight_decay=weight_decay)
         if adjust_lr_fn not in (None, "original", "match_rms_adamw"):
             raise ArgumentError(
-                f"Muon: expected adjust_lr_fn None, 'original' or 'match_rms_adamw', got {adjust_lr_fn!r}; pass "
+                f"Muon: adjust_lr_fn must be None, 'original' or 'match_rms_adamw', got {adjust_lr_fn!r}; pass "
                 "adjust_lr_fn=None"
             )
         super().__init__(params, {
@@ -81,7 +81,10 @@ class Muon(GroupOptimizer):
         super().expect_parameters(params)
         for p in params:
             if p.ndim != 2:
-                raise ArgumentError(f"Muon: expected matrices as parameters, got {describe(p)}; use AdamW for others")
+                raise ArgumentError(
+                    f"Muon: params must contain only matrices, got {describe(p)}; use AdamW for parameters of other "
+                    "shapes"
+                )
 
     @staticmethod
     def formula() -> str:
@@ -117,9 +120,12 @@ def orthogonal(x: Tensor, coefficients: tuple[float, float, float], steps: int, 
     The method is a Newton-Schulz iteration with a polynomial of degree 5.
     """
     if steps >= 100:
-        raise ArgumentError(f"Muon: expected ns_steps below 100, got {steps}; pass ns_steps=5")
+        raise ArgumentError(f"Muon: ns_steps must be less than 100, got {steps}; pass ns_steps=5")
     if len(coefficients) != 3:
-        raise ArgumentError(f"Muon: expected three ns_coefficients, got {len(coefficients)}")
+        raise ArgumentError(
+            f"Muon: ns_coefficients must have three values, got {len(coefficients)}; omit ns_coefficients for the "
+            "default"
+        )
     a, b, c = coefficients
     addmm: Any = namespaces[MG]["addmm"]
     tall = x.shape[0] > x.shape[1]

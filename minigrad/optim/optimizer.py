@@ -66,7 +66,7 @@ class Optimizer:
         name = type(self).__name__
         if isinstance(params, Tensor):
             raise DTypeError(
-                f"{name}: expected params to be an iterable of tensors or dicts, got {describe(params)}; pass "
+                f"{name}: params must be an iterable of tensors or dicts, got {describe(params)}; pass "
                 "model.parameters()"
             )
         self.defaults = defaults
@@ -75,7 +75,9 @@ class Optimizer:
         self._hooks: dict[str, dict[int, Callable[..., Any]]] = {kind: {} for kind in HOOKS}
         groups = list(params)
         if not groups:
-            raise ArgumentError(f"{name}: expected at least one parameter, got an empty list; pass model.parameters()")
+            raise ArgumentError(
+                f"{name}: params must contain at least one parameter, got an empty list; pass model.parameters()"
+            )
         for group in groups if isinstance(groups[0], dict) else [{"params": groups}]:
             self.add_param_group(group)
 
@@ -99,26 +101,29 @@ class Optimizer:
         name = type(self).__name__
         if not isinstance(param_group, dict):
             raise DTypeError(
-                f"{name}: expected a parameter group to be a dict, got {type(param_group).__name__}; pass a dict such "
-                f"as {{'params': model.parameters()}}"
+                f"{name}: a parameter group must be a dict, got {type(param_group).__name__}; pass a dict such as "
+                "{'params': model.parameters()}"
             )
         params = param_group["params"]
         if isinstance(params, Tensor):
             params = [params]
         elif isinstance(params, (set, frozenset)):
-            raise DTypeError(f"{name}: expected params in an order, got a set, whose order changes; pass a list")
+            raise DTypeError(f"{name}: params must have a fixed order, got a set; pass a list")
         params = list(params)
         names = [each[0] for each in params if isinstance(each, tuple)]
         if names and len(names) != len(params):
-            raise ArgumentError(f"{name}: all parameters must have names, or none; some names are missing")
+            raise ArgumentError(
+                f"{name}: either all parameters or no parameters must have a name, but only some have a name; pass "
+                "model.named_parameters()"
+            )
         if names:
             params = [each[1] for each in params]
         self.expect_parameters(params)
         for option, default in self.defaults.items():
             if default is required and option not in param_group:
                 raise ArgumentError(
-                    f"{name}: a parameter group has no value of the required option {option!r}; pass {option}=... in "
-                    "this group"
+                    f"{name}: each parameter group must have a value of the option {option!r}, got a group without a "
+                    f"value; pass {option}=... in this group"
                 )
         group = {"params": params, **({"param_names": names} if names else {})}
         group |= {key: value for key, value in param_group.items() if key != "params"}
@@ -127,7 +132,8 @@ class Optimizer:
         known = {id(p) for p in self.parameters()}
         if not known.isdisjoint(map(id, params)):
             raise ArgumentError(
-                f"{name}: some parameters appear in more than one parameter group; list each parameter once"
+                f"{name}: a parameter must be in only one parameter group, but some parameters are in more than one; "
+                "list each parameter once"
             )
         if self.param_groups and ("param_names" in self.param_groups[0]) != bool(names):
             raise ArgumentError(
@@ -141,13 +147,17 @@ class Optimizer:
         name = type(self).__name__
         for p in params:
             if not isinstance(p, Tensor):
-                raise DTypeError(f"{name}: expected tensors as parameters, got {describe(p)}; pass model.parameters()")
+                raise DTypeError(f"{name}: params must contain tensors, got {describe(p)}; pass model.parameters()")
             if not p.is_leaf and not p.retains_grad:
                 raise ArgumentError(
-                    f"{name}: expected leaves as parameters, got {describe(p)}, the result of an op; make it a mg.Var"
+                    f"{name}: params must be leaves, got {describe(p)}, the result of an op; create the parameter as a "
+                    "mg.Var"
                 )
         if len({id(p) for p in params}) < len(params):
-            warn(f"{name}: a parameter group has a parameter twice, which then takes two steps; pass each once")
+            warn(
+                f"{name}: params contains a parameter twice, so each step() updates this parameter twice; pass each "
+                "parameter once"
+            )
 
     def parameters(self) -> Iterable[Any]:
         """Return the parameters of all groups."""
@@ -176,7 +186,9 @@ class Optimizer:
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Take a step; a subclass overrides this method."""
-        raise NotImplementedError(f"{type(self).__name__}.step: expected a subclass that overrides it")
+        raise NotImplementedError(
+            f"{type(self).__name__}.step: an optimizer must define step; add a method step(self, closure=None)"
+        )
 
     # ---- hooks ----
 
@@ -289,7 +301,10 @@ def with_hooks(step: Callable[..., Any]) -> Callable[..., Any]:
             changed = hook(self, args, kwargs)
             if changed is not None:
                 if not (isinstance(changed, tuple) and len(changed) == 2):
-                    raise ArgumentError(f"step: expected None or (args, kwargs) of a hook, got {describe(changed)}")
+                    raise ArgumentError(
+                        "step: a hook of register_step_pre_hook must return None or the pair (args, kwargs), got "
+                        f"{describe(changed)}; return (args, kwargs)"
+                    )
                 args, kwargs = changed
         result = step(self, *args, **kwargs)
         for hook in list(hooks["step_post"].values()):
@@ -331,4 +346,4 @@ class GroupOptimizer(Optimizer):
 
     def update(self, group: dict[str, Any]) -> None:
         """Update the parameters of a group; a subclass overrides this method."""
-        raise NotImplementedError(f"{type(self).__name__}.update: expected a subclass that overrides it")
+        raise NotImplementedError(f"{type(self).__name__}.update: an optimizer must define update; add a method update")

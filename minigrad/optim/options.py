@@ -18,11 +18,14 @@ def expect_offered(name: str, defaults: dict[str, Any]) -> None:
     """Raise ArgumentError for options that exclude each other or are not supported."""
     if defaults.get("differentiable"):
         raise ArgumentError(
-            f"{name}: differentiable=True is not offered: a step records nothing; write the update with tensor ops to "
-            f"differentiate through it"
+            f"{name}: differentiable must be False, because a step is not recorded, got True; write the update with "
+            "tensor ops to differentiate through it"
         )
     if defaults.get("fused") and defaults.get("foreach"):
-        raise ArgumentError(f"{name}: fused and foreach cannot both be True; leave both out, a step is one launch")
+        raise ArgumentError(
+            f"{name}: fused and foreach must not both be True; omit both, because one launch updates each parameter "
+            "group anyway"
+        )
 
 
 def expect_at_least(name: str, least: float = 0.0, **values: Any) -> None:
@@ -30,7 +33,7 @@ def expect_at_least(name: str, least: float = 0.0, **values: Any) -> None:
     for option_name, value in values.items():
         if not value >= least:
             raise ArgumentError(
-                f"{name}: expected {option_name} to be at least {least:g}, got {value}; pass a value in this range"
+                f"{name}: {option_name} must be at least {least:g}, got {value}; pass a value in this range"
             )
 
 
@@ -38,14 +41,15 @@ def expect_betas(name: str, betas: Sequence[Any], option_name: str = "betas") ->
     """Raise ArgumentError unless all values are in [0, 1)."""
     for k, beta in enumerate(betas):
         if not 0.0 <= beta < 1.0:
-            raise ArgumentError(f"{name}: expected {option_name}[{k}] in [0, 1), got {beta}; pass 0.9, for example")
+            raise ArgumentError(
+                f"{name}: {option_name}[{k}] must be at least 0 and less than 1, got {beta}; pass 0.9, for example"
+            )
 
 
 def expect_rate(name: str, lr: Any) -> None:
     """Raise ArgumentError unless a learning rate is a number, or a tensor of one element, of at least 0."""
     if isinstance(lr, Tensor) and lr.numel() != 1:
         raise ArgumentError(
-            f"{name}: expected lr to be a number or a tensor of one element, got shape {lr.shape}; pass lr=1e-3, for "
-            "example"
+            f"{name}: lr must be a number or a tensor of one element, got shape {lr.shape}; pass lr=1e-3, for example"
         )
     expect_at_least(name, lr=lr.item() if isinstance(lr, Tensor) else lr)

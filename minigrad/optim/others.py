@@ -45,9 +45,7 @@ class Rprop(RuleOptimizer):
     ) -> None:  # fmt: skip
         expect_rate("Rprop", lr)
         if not 0.0 < etas[0] < 1.0 < etas[1]:
-            raise ArgumentError(
-                f"Rprop: expected etas with 0 < etas[0] < 1 < etas[1], got {etas}; pass etas=(0.5, 1.2)"
-            )
+            raise ArgumentError(f"Rprop: etas must satisfy 0 < etas[0] < 1 < etas[1], got {etas}; pass etas=(0.5, 1.2)")
         super().__init__(params, {
             "lr": lr, "etas": etas, "step_sizes": step_sizes, "foreach": foreach, "maximize": maximize,
             "differentiable": differentiable, "capturable": capturable,

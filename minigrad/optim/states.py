@@ -36,15 +36,15 @@ def loaded(name: str, groups: list[dict[str, Any]], saved: Mapping[str, Any]) ->
     new = [dict(group) for group in saved["param_groups"]]
     if len(new) != len(groups):
         raise ArgumentError(
-            f"{name}: expected a state dict with {len(groups)} parameter groups, got {len(new)}; make the "
-            f"optimizer with the same groups"
+            f"{name}: the state dict must have {len(groups)} parameter groups, got {len(new)}; create the optimizer "
+            "with the same groups"
         )
     parameters: dict[Any, Any] = {}
     for k, (group, old) in enumerate(zip(new, groups, strict=True)):
         if len(group["params"]) != len(old["params"]):
             raise ArgumentError(
-                f"{name}: expected {len(old['params'])} parameters in group {k} of the state dict, got "
-                f"{len(group['params'])}; make the optimizer with the same groups"
+                f"{name}: group {k} of the state dict must have {len(old['params'])} parameters, got "
+                f"{len(group['params'])}; create the optimizer with the same groups"
             )
         parameters |= zip(group["params"], old["params"])
         group["params"] = old["params"]

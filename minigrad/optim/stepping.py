@@ -43,7 +43,7 @@ class RuleOptimizer(Optimizer):
 
     def rule(self, group: dict[str, Any]) -> Rule:
         """Return the rule for the options of a group."""
-        raise NotImplementedError(f"{type(self).__name__}.rule: expected a subclass that overrides it")
+        raise NotImplementedError(f"{type(self).__name__}.rule: an optimizer must define rule; add a method rule")
 
     def first_state(self, name: str, p: Any, group: dict[str, Any]) -> Tensor:
         """Return the initial value of a state of a parameter."""

@@ -28,7 +28,7 @@ MultiUpdate = Callable[[Sequence[Tensor], Sequence[Tensor], Any], None]
 def expect_decay(name: str, decay: float) -> None:
     """Raise ArgumentError unless a decay is from 0 to 1."""
     if not 0.0 <= decay <= 1.0:
-        raise ArgumentError(f"{name}: expected decay in [0, 1], got {decay}; pass decay=0.999, for example")
+        raise ArgumentError(f"{name}: decay must be from 0 to 1, got {decay}; pass decay=0.999, for example")
 
 
 def get_ema_multi_avg_fn(decay: float = 0.999) -> MultiUpdate:
@@ -150,7 +150,7 @@ class AveragedModel:
         use_buffers: bool = False,
     ) -> None:  # fmt: skip
         if avg_fn is not None and multi_avg_fn is not None:
-            raise ArgumentError("AveragedModel: expected avg_fn or multi_avg_fn, got both; pass one of the two")
+            raise ArgumentError("AveragedModel: avg_fn and multi_avg_fn exclude each other, got both; pass one of them")
         self.module = deepcopy(model)
         if device is not None:
             self.module = self.module.to(device)
@@ -279,13 +279,13 @@ class SWALR(LRScheduler):
             group["swa_lr"] = rate
         if anneal_strategy not in ("cos", "linear"):
             raise ArgumentError(
-                f"SWALR: expected anneal_strategy 'cos' or 'linear', got {anneal_strategy!r}; pass "
+                f"SWALR: anneal_strategy must be 'cos' or 'linear', got {anneal_strategy!r}; pass "
                 "anneal_strategy='cos', for example"
             )
         if not isinstance(anneal_epochs, int) or anneal_epochs < 0:
             raise ArgumentError(
-                f"SWALR: expected anneal_epochs to be an int of at least 0, got {anneal_epochs!r}; pass "
-                "anneal_epochs=10, for example"
+                f"SWALR: anneal_epochs must be an int of at least 0, got {anneal_epochs!r}; pass anneal_epochs=10, for "
+                "example"
             )
         self._anneal_strategy, self.anneal_epochs = anneal_strategy, anneal_epochs
         super().__init__(optimizer, last_epoch)

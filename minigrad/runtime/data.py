@@ -51,8 +51,8 @@ def refuse_masked(name: str, data: Any) -> None:
     """Raise DTypeError for a masked array: a tensor has no mask, so the masked elements would count."""
     if isinstance(data, np.ma.MaskedArray):
         raise DTypeError(
-            f"{name}: a masked array would lose its mask; pass array.data, or array.filled(value), and mask with "
-            f"mg.where",
+            f"{name}: expected an array without a mask, got a masked array, whose mask would be lost; pass "
+            "array.filled(value), and apply the mask with mg.where",
             op=name,
         )
 
@@ -66,8 +66,8 @@ def nested_shape(data: Any) -> tuple[int, ...]:
     for position, shape in enumerate(shapes):
         if shape != shapes[0]:
             raise ShapeError(
-                f"tensor: a ragged list has no shape: item 0 has shape {shapes[0]}, item {position} has {shape}; "
-                f"all items must agree",
+                "tensor: all items of a list must have the same shape, got a ragged list: item 0 has shape "
+                f"{shapes[0]} and item {position} has shape {shape}; pad the items to one shape",
                 lhs=shapes[0],
                 rhs=shape,
             )
@@ -91,14 +91,16 @@ def host_numbers(data: Any, shape: tuple[int, ...], wanted: DType | None = None)
         kinds.add(type(leaves[k]))
     if not kinds <= {bool, int, float}:
         wrong = next(leaf for leaf in leaves if type(leaf) not in (bool, int, float))
-        raise DTypeError(f"tensor: {describe(wrong)} is not a number; expected bool, int or float")
+        raise DTypeError(
+            f"tensor: data must contain only bool, int or float, got {describe(wrong)}; convert this value to a number"
+        )
     kind = float if float in kinds or not leaves else int if int in kinds else bool
     dtype = uint64 if kind is int and wanted is uint64 else as_dtype(kind)
     try:
         array = np.array(leaves, np.float64 if kind is float else dtype.numpy)
     except OverflowError as error:
         widest = describe(min(leaves) if dtype is uint64 and min(leaves) < 0 else max(leaves, key=abs))
-        raise DTypeError(f"tensor: {widest} does not fit {dtype}; pass numbers that do") from error
+        raise DTypeError(f"tensor: {widest} does not fit {dtype}; pass numbers in the range of this dtype") from error
     return array.reshape(shape), dtype
 
 

@@ -27,7 +27,7 @@ class Walks:
 
 
 walks = Walks()
-# By the id of a living tensor: the hooks of leaves, the hooks after accumulation, and the retained gradients.
+# Three tables by the id of a living tensor: hooks of leaves, hooks after accumulation, and retained gradients.
 leaf_hooks: dict[int, dict[int, Hook]] = {}
 late_hooks: dict[int, dict[int, Hook]] = {}
 retained: dict[int, Retained] = {}

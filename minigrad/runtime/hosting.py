@@ -35,8 +35,8 @@ def hosted(step: Callable[..., Any], written: Callable[[Any], Iterable[Any]] = l
             return step(self, *args, **kwargs)
         if args or kwargs:
             raise RecordingError(
-                f"jit: {type(self).__name__}.{step.__name__} takes no arguments in a function that is recorded; call "
-                f"it outside"
+                f"jit: {type(self).__name__}.{step.__name__} must be called without arguments in a recorded function; "
+                "call it with arguments outside this function"
             )
         return defer(functools.partial(step, self), written(self))
 

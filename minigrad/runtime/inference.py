@@ -43,8 +43,8 @@ class InferenceStorage(Storage):
         """
         if mode.enabled and not _blocks.depth:
             raise GradientError(
-                "inference_mode: a tensor that was computed under mg.inference_mode() is used by an op that is "
-                "recorded, or written to where ops are; clone() it first, or compute it under mg.no_grad()"
+                "inference_mode: a tensor that was computed under mg.inference_mode() cannot be an operand of a "
+                "recorded op or be written in place outside this mode; pass x.clone(), or use mg.no_grad() instead"
             )
         return int(_version.__get__(self))
 

@@ -195,8 +195,8 @@ def expect_separate(label: str, out: Sequence[Tensor]) -> None:
         for other in out[:k]:
             if position.storage is other.storage and overlap(position.layout, other.layout):
                 raise StorageError(
-                    f"{label}: two results would share memory, {describe(other)} and {describe(position)}; pass each a "
-                    f"tensor of its own",
+                    f"{label}: the tensors in out must not share memory, got {describe(other)} and "
+                    f"{describe(position)}, which do; allocate one tensor per result",
                     op=label,
                 )
 
@@ -205,7 +205,7 @@ def expect_position(label: str, result: Tensor, out: Any) -> None:
     """Raise an error unless a result fits `out` and may be written there."""
     if not isinstance(result, Tensor):
         raise DeclarationError(
-            f"{label}: with out=, the definition must return a tensor, got {describe(result)}; omit out",
+            f"{label}: with out, the composed function must return a tensor, got {describe(result)}; omit out",
             op=label,
         )
     expect_result(label, result, out, result.device)
@@ -223,7 +223,10 @@ def write_copy(result: Tensor, out: Tensor) -> Tensor:
 def expect_result(label: str, result: Any, out: Any, device: Any) -> None:
     """Raise ShapeError, DTypeError or DeviceError if a result (a tensor, a plan or a Spec) does not fit `out`."""
     if not isinstance(out, Tensor):
-        raise DTypeError(f"{label}: out must be a tensor, got {describe(out)}; pass mg.empty(...)", op=label)
+        raise DTypeError(
+            f"{label}: out must be a tensor, got {describe(out)}; pass mg.empty(...) of the shape of the result",
+            op=label,
+        )
     shown = Spec(result.layout, result.dtype)
     for what, wrong, error in (
         ("shapes", out.layout.shape != result.layout.shape, ShapeError),
@@ -233,7 +236,8 @@ def expect_result(label: str, result: Any, out: Any, device: Any) -> None:
             raise error(f"{label}: the result is {shown!r}, out is {describe(out)}; {what} must agree", op=label)
     if out.device is not device:
         raise DeviceError(
-            f"{label}: the operands are on {device}, out {describe(out)} on {out.device}; devices must agree",
+            f"{label}: out must be on the device {device} of the operands, got {describe(out)} on {out.device}; "
+            "allocate out on this device",
             op=label,
         )
 
@@ -300,8 +304,8 @@ def begin_writes(op: Op, operands: tuple[Any, ...]) -> None:
     """
     if repeating():
         raise GradientError(
-            f"{op.label}: writes into {', '.join(op.writes)}, and a checkpoint that runs again would write twice; call "
-            f"it outside the checkpoint",
+            f"{op.label}: this op writes into {', '.join(op.writes)}, so a checkpoint, which runs the function again, "
+            f"would write twice; call {op.label} outside the checkpoint",
             op=op.label,
         )
     for k, x in enumerate(operands):
@@ -310,7 +314,9 @@ def begin_writes(op: Op, operands: tuple[Any, ...]) -> None:
         check_writable(op.label, x)
         if mode.enabled and current(x) is not None:
             raise GradientError(
-                f"{op.label}: writes into {describe(x)}, which gradients flow through; detach() it first", op=op.label
+                f"{op.label}: this op cannot write into {describe(x)}, because gradients flow through it; pass "
+                "x.detach()",
+                op=op.label,
             )
         expect_apart(op.label, x, [*operands[:k], *operands[k + 1 :]])
     for x in written(op, operands) if observed.writing else ():
@@ -322,7 +328,8 @@ def expect_apart(label: str, x: Tensor, others: Sequence[Tensor]) -> None:
     for other in others:
         if not isinstance(other, Tracer) and other.storage is x.storage and overlap(other.layout, x.layout):
             raise StorageError(
-                f"{label}: writes into {describe(x)}, which shares memory with {describe(other)}; clone() one of them",
+                f"{label}: an operand that is written must not share memory with another operand, got {describe(x)} "
+                f"and {describe(other)}; clone() one of them",
                 op=label,
             )
 
@@ -344,14 +351,18 @@ def write_operands(op: Op, operands: dict[str, Tensor], values: dict[str, Tensor
     for name, value in values.items():
         x = operands[name]
         if name not in op.writes:
-            raise DeclarationError(f"{op.where}: {op.name} writes {name!r}; add it to writes={op.writes!r}", op=op.name)
+            raise DeclarationError(
+                f"{op.where}: {op.name} writes into its operand {name!r}, which is not in writes={op.writes!r}; add "
+                "this operand to writes",
+                op=op.name,
+            )
         expect_result(f"{op.label}: {name}", value, x, x.device)
         if isinstance(x, Tracer):
             x.transform.begin_write(op.label, x)  # type: ignore[attr-defined]
         elif isinstance(value, Tracer):
             raise GradientError(
-                f"{op.label}: {name}, {describe(x)}, is one tensor, and the values of a transform would write one "
-                f"each into it; pass each a tensor of its own, or call it without this write",
+                f"{op.label}: {name}, {describe(x)}, must differ for each sample inside a transform, but one tensor "
+                f"was passed; pass a batched tensor, or call {op.label} without this operand",
                 op=op.label,
             )
         else:

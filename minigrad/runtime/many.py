@@ -111,8 +111,8 @@ def check_row(label: str, row: Row, written: int) -> None:
             )
         if x.device is not row[0].device:
             raise DeviceError(
-                f"{label}: {describe(row[0])} is on {row[0].device} and {describe(x)} on {x.device}; move one with "
-                f".to({str(row[0].device)!r})",
+                f"{label}: all tensors of a row must be on one device, got {describe(row[0])} on {row[0].device} and "
+                f"{describe(x)} on {x.device}; move one with .to({str(row[0].device)!r})",
                 op=label,
             )
         if k < written:
@@ -120,8 +120,8 @@ def check_row(label: str, row: Row, written: int) -> None:
             for other in row[:k]:
                 if other.storage is x.storage and overlap(other.layout, x.layout):
                     raise StorageError(
-                        f"{label}: two results would share memory, {describe(other)} and {describe(x)}; pass each a "
-                        f"tensor of its own",
+                        f"{label}: the tensors that are written must not share memory, got {describe(other)} and "
+                        f"{describe(x)}, which do; pass separate tensors",
                         op=label,
                     )
 

@@ -64,7 +64,7 @@ savers = _Savers()
 scopes = _Scopes()
 scope_of: weakref.WeakKeyDictionary[BackpropOp, tuple[str, ...]] = weakref.WeakKeyDictionary()
 anomaly = Anomaly()
-# Weak on both sides: a Var outlives the nodes of every step that saved it.
+# The references are weak on both sides, because a Var outlives the nodes of every step that saved it.
 _holders: weakref.WeakKeyDictionary[Storage, weakref.WeakSet[BackpropOp]] = weakref.WeakKeyDictionary()
 
 
@@ -145,7 +145,8 @@ def check_unsaved(name: str, storage: Storage) -> None:
         for value, version in zip(node.saved or (), node.versions):
             if value.storage is storage and version == storage.version:
                 raise StorageError(
-                    f"{name} at {user_line()}: would change {describe(value)}, which {node.name}{node.shape} of "
-                    f"{node.source} has saved for its gradient at version {version}; clone() it before the change",
+                    f"{name} at {user_line()}: this write would change {describe(value)}, which "
+                    f"{node.name}{node.shape} of {node.source} saved for its gradient at version {version}; clone() "
+                    "the tensor before the change",
                     op=name,
                 )

@@ -135,8 +135,8 @@ def fitted_number(op: Op, x: Any, dtype: DType, like: Tensor) -> Tensor:
         x = x.item()
     if not isinstance(x, (bool, int, float)):
         raise DTypeError(
-            f"{op.label}: {describe(x)} next to {describe(like)} is neither a tensor nor a number; "
-            f"wrap data in mg.tensor(...)",
+            f"{op.label}: an operand next to {describe(like)} must be a tensor or a number, got {describe(x)}; wrap "
+            "data in mg.tensor(...)",
             op=op.label,
         )
     try:

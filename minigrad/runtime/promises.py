@@ -111,7 +111,7 @@ def within(op: Op, body: Callable[..., Any]) -> Callable[..., Layout]:
 
 def broken(op: Op, what: str, promised: Any, expected: str) -> DeclarationError:
     """Return the error for a function that breaks its contract."""
-    text = f"{op.label}: {what} gives {promised!r}; expected {expected} (declared at {op.where})"
+    text = f"{op.label}: {what} must return {expected}, got {promised!r} (declared at {op.where})"
     return DeclarationError(text, op=op.label)
 
 

@@ -116,15 +116,15 @@ class Tracer(Tensor):
     @property
     def storage(self) -> Any:  # type: ignore[override]
         raise GradientError(
-            f"{describe(self)} belongs to a transform and has no elements that can be read or written; compute new "
-            f"tensors, for example with mg.where, instead of reading a number or writing in place"
+            f"{describe(self)} belongs to a transform and has no elements that can be read or written; use mg.where "
+            "instead of reading a number, and new tensors instead of writing in place"
         )
 
     def backward(self, *args: Any, **kwargs: Any) -> Any:
         """Raise GradientError: `backward` would store `.grad`, and transforms do not."""
         raise GradientError(
-            f"backward: {describe(self)} belongs to a transform, and transforms leave no .grad behind; compute the "
-            f"derivative inside it with mg.func.grad or mg.func.vjp",
+            f"backward: backward() cannot be called inside a transform, got {describe(self)}, because a transform "
+            "leaves no .grad; use mg.func.grad or mg.func.vjp inside the transform",
             op="backward",
         )
 
@@ -172,8 +172,8 @@ def transform_of(op: Op, operands: tuple[Tensor, ...]) -> Transform | None:
                 continue
             if not transform.alive:
                 raise GradientError(
-                    f"{op.label}: {describe(x)} belongs to a transform that has ended; return it from the function "
-                    f"that is transformed instead of keeping it",
+                    f"{op.label}: {describe(x)} belongs to a transform that has ended; return the tensor from the "
+                    "transformed function instead of storing it elsewhere",
                     op=op.label,
                 )
             if result is None or transform.depth > result.depth:
@@ -189,9 +189,10 @@ def through(
         raise no_way_out(op)
     if op.writes:
         raise GradientError(
-            f"{op.label}: its kernel writes into {', '.join(op.writes)}, and a transform has no memory to write; call "
-            f"it outside the transform", op=op.label,
-        )  # fmt: skip
+            f"{op.label}: this op writes into {', '.join(op.writes)}, which has no memory inside a transform; call "
+            f"{op.label} outside the transform",
+            op=op.label,
+        )
     return transform.call(op, operands, canonical(op, operands, params) if params else params)
 
 

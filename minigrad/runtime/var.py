@@ -66,8 +66,8 @@ class Var(Tensor):
             return
         error, got = wrong
         raise error(
-            f"grad: {got} is not a gradient of the Var {describe(self)} on {self.device}; set it to None or to a "
-            f"tensor of its shape, dtype and device",
+            f"grad: the gradient of the Var {describe(self)} must have its shape and dtype and be on {self.device}, "
+            f"got {got}; set .grad to None or to such a tensor",
             op="grad",
         )
 
@@ -93,7 +93,9 @@ class Var(Tensor):
         """Raise DTypeError for a dtype that carries no gradient."""
         if not kind.is_float:
             raise DTypeError(
-                f"Var: gradients need a floating dtype, got {kind}; pass dtype=mg.float32 or use mg.tensor", op="Var"
+                f"Var: dtype must be a floating dtype, because a Var has a gradient, got {kind}; pass "
+                "dtype=mg.float32, or use mg.tensor",
+                op="Var",
             )
 
     def as_tensor(self) -> Tensor:

@@ -34,12 +34,14 @@ def check_writable(name: str, out: Tensor, operands: tuple[Tensor, ...] = ()) ->
     out.storage.version  # noqa: B018
     if isinstance(out.storage, ConstantStorage):
         raise StorageError(
-            f"{name}: {describe(out)} is a constant whose memory other results share; clone() it first", op=name
+            f"{name}: cannot write into {describe(out)}, a constant whose memory other results share; write into "
+            "x.clone()",
+            op=name,
         )
     if not out.layout.is_contiguous and out.layout.may_overlap_itself():
         raise StorageError(
-            f"{name}: cannot write into {describe(out)} with strides {out.strides}: its elements share memory; "
-            f"clone() it first",
+            f"{name}: cannot write into {describe(out)} with strides {out.strides}, whose elements share memory; "
+            "write into x.clone()",
             op=name,
         )
 
@@ -48,20 +50,20 @@ def check_recordable(name: str, out: Tensor, operands: tuple[Tensor, ...]) -> No
     """Raise GradientError if recording is on and a gradient would have to pass a write that cannot be recorded."""
     base = out if out.base is None else out.base
     if out.is_variable:
-        raise GradientError(f"{name}: cannot write into a Var, {describe(out)}; do it under mg.no_grad()", op=name)
+        raise GradientError(f"{name}: cannot write into a Var, {describe(out)}; write under mg.no_grad()", op=name)
     if base.__class__ is Sealed:
         raise GradientError(f"{name}: {describe(out)} {base.why}", op=name)
     if base.is_variable or (out.op is not None and root_of(out.op) is None):
         raise GradientError(
-            f"{name}: cannot write into a view of a Var, {describe(out)}; do it under mg.no_grad()", op=name
+            f"{name}: cannot write into a view of a Var, {describe(out)}; write under mg.no_grad()", op=name
         )
     check_dense(name, base)
     if not out.dtype.is_float:
         for x in operands:
             if x.dtype.is_float and current(x) is not None:
                 raise GradientError(
-                    f"{name}: writing {describe(x)}, which gradients flow through, into {describe(out)} would lose "
-                    f"them; detach() it first",
+                    f"{name}: writing {describe(x)}, through which gradients flow, into {describe(out)} would lose "
+                    "these gradients; write x.detach()",
                     op=name,
                 )
 

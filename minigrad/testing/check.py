@@ -223,8 +223,9 @@ class Check(Case):
             noise = max(abs(float(self.analytic()[at][index] - analytic[index])) for _ in range(CALLS))
         if noise > tolerance:
             raise GradcheckError(
-                f"{self.report.name}: the {what} is not deterministic: calls at the same point differ, which moves the "
-                f"comparison by up to {noise:.3g}; draw its random numbers outside, or seed them inside",
+                f"{self.report.name}: the {what} is not deterministic, because calls at one point differ, which "
+                f"changes the comparison by up to {noise:.3g}; draw random numbers outside the function, or seed the "
+                "generator inside",
                 argument=label,
                 index=index,
                 report=self.report,

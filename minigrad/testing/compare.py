@@ -124,10 +124,11 @@ def library_of(other: Any) -> tuple[Library, Any]:
         try:
             other = importlib.import_module("jax.numpy" if other == "jax" else other)
         except ImportError as error:
-            raise ArgumentError(f"compare: {other} is not installed; install it with pip install {other}") from error
+            raise ArgumentError(f"compare: the library {other} is not installed; run pip install {other}") from error
     if not isinstance(other, ModuleType):
         raise ArgumentError(
-            f"compare: expected a library by name or module, got {other!r}; pass 'torch', 'jax' or 'numpy', for example"
+            f"compare: other must be the name of a library or its module, got {other!r}; pass 'torch', 'jax' or "
+            "'numpy', for example"
         )
     return (Torch(other) if hasattr(other, "autograd") else Arrays(other)), other
 
@@ -182,14 +183,17 @@ def compare(
     for a, b in zip(first, second):
         if a.name != b.name or a.line != b.line:
             raise CompareError(
-                f"compare: with minigrad {a.name!r} is set in line {a.line}, with {name} {b.name!r} in line {b.line}: "
-                f"the function takes another branch"
+                f"compare: the function takes another branch: minigrad sets {a.name!r} in line {a.line}, and {name} "
+                f"sets {b.name!r} in line {b.line}; compare a function with one branch"
             )
         expect_close(f"{a.name!r}, set in line {a.line}", a.array, b.array, name, rtol, atol, a)
     words.append(counted(min(len(first), len(second)), "value"))
     results, right = as_list(result, ours), as_list(expected, theirs)
     if len(results) != len(right):
-        raise CompareError(f"compare: {counted(len(results), 'result')} with minigrad, {len(right)} with {name}")
+        raise CompareError(
+            f"compare: the numbers of results must be equal, got {counted(len(results), 'result')} from minigrad and "
+            f"{len(right)} from {name}; return the same results with both"
+        )
     for k, (y, z) in enumerate(zip(results, right)):
         expect_close(f"result {k}", ours.array(y), theirs.array(z), name, rtol, atol)
     words.append(counted(len(results), "result"))
@@ -228,7 +232,7 @@ def expect_close(
     line = None if seen is None else seen.line
     if ours.shape != theirs.shape:
         raise CompareError(
-            f"compare: {what} has shape {ours.shape}, with {library} {theirs.shape}", what=what, line=line
+            f"compare: {what} has shape {ours.shape} in minigrad and {theirs.shape} in {library}", what=what, line=line
         )
     scale = float(np.nanmax(np.abs(theirs), initial=0.0, where=np.isfinite(theirs)))
     apart = ~np.isclose(ours, theirs, rtol=0.0, atol=atol + rtol * scale, equal_nan=True)
@@ -236,7 +240,7 @@ def expect_close(
         index = tuple(int(i) for i in np.argwhere(apart)[0])
         raise CompareError(
             f"compare: {what} differs at {int(apart.sum())} of {counted(apart.size, 'element')}, first at {index}: "
-            f"{ours[index]:.8g}, with {library} {theirs[index]:.8g}",
+            f"minigrad computed {ours[index]:.8g} and {library} {theirs[index]:.8g}",
             what=what, line=line, ours=ours, theirs=theirs,
         )  # fmt: skip
 

@@ -110,7 +110,10 @@ def gradcheck(
         )
     for k in checked:
         if args[k].dtype not in CHOSEN:
-            raise DTypeError(f"{name}: {labels[k]!r} is {describe(args[k])}; differences need mg.float64, or float32")
+            raise DTypeError(
+                f"{name}: inputs must have the dtype mg.float64, or float32, for finite differences, got "
+                f"{describe(args[k])} as {labels[k]!r}; convert it with .double()"
+            )
     modes = (modes,) if isinstance(modes, str) else modes
     unknown = set(modes or ()) - {"reverse", "forward", "batched"}
     if unknown:
@@ -226,8 +229,9 @@ def expect_same(gradients: Callable[..., tuple[Tensor, ...]], args: list[Any], a
         ):
             index = tuple(apart[0].tolist())
             raise GradcheckError(
-                f"gradgradcheck: gradient {k} is {recorded[index]:.10g} at {index} where its graph is recorded, and "
-                f"{plain[index]:.10g} where it is not"
+                f"gradgradcheck: gradient {k} at {index} must not depend on create_graph, got {recorded[index]:.10g} "
+                f"with create_graph=True and {plain[index]:.10g} without; compute both by the same ops in the "
+                "derivative rule"
             )
 
 

@@ -112,8 +112,8 @@ def pushed(check: Case, directions: Arrays) -> Arrays:
     for ours, theirs in zip(arrays(values), arrays(plain), strict=True):
         if not np.allclose(ours, theirs, rtol=1e-3, atol=1e-3, equal_nan=True):
             raise GradientError(
-                f"{check.report.name}: the function must return equal values with and without tangents, got others; "
-                "remove random numbers and global state from it"
+                f"{check.report.name}: the function must return equal values with and without tangents, got different "
+                "values; remove random numbers and global state from the function"
             )
     return arrays(tangents)
 
@@ -203,6 +203,8 @@ def expect_each(
             apart = float(np.abs(many[k] - one).max(initial=0.0))
             if not apart <= tolerance(check, float(np.abs(one).max(initial=0.0))):
                 raise GradcheckError(
-                    f"{check.report.name}: {name} differs by {apart:.3g} in a batch of {what}", report=check.report
+                    f"{check.report.name}: {name} must be equal in a batch of {what} and in single calls, but differs "
+                    f"by {apart:.3g}; correct the batching rule",
+                    report=check.report,
                 )
     check.report.checks.append((f"a batch of {BATCH} {what} gives what each of them gives", True))

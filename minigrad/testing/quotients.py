@@ -50,7 +50,8 @@ def outputs_of(result: Any, name: str = "gradcheck") -> list[Tensor]:
     outputs = [result] if isinstance(result, Tensor) else list(result) if isinstance(result, (tuple, list)) else None
     if outputs is None or not all(isinstance(y, Tensor) for y in outputs):
         raise ArgumentError(
-            f"{name}: the function returned {describe(result)}; expected a tensor, or a tuple or list of tensors"
+            f"{name}: the function must return a tensor, or a tuple or list of tensors, got {describe(result)}; return "
+            "the tensors only"
         )
     return [y for y in outputs if y.dtype.is_float]
 

@@ -49,7 +49,10 @@ def checkpoint_sequential(
     """
     parts: list[Callable[[Any], Any]] = list(functions)
     if not 1 <= segments <= len(parts):
-        raise ArgumentError(f"checkpoint_sequential: expected 1 to {len(parts)} segments, got {segments}")
+        raise ArgumentError(
+            f"checkpoint_sequential: segments must be from 1 to {len(parts)}, the number of functions, got {segments}; "
+            "pass segments=1, for example"
+        )
     size = len(parts) // segments
     cuts = [k * size for k in range(segments)]
     for begin, end in pairwise(cuts):

@@ -103,7 +103,10 @@ def curves(
     sources = {str(name): each for name, each in f.items()} if isinstance(f, Mapping) else {"": f}
     kinds = {name: is_function(each) for name, each in sources.items()}
     if not sources or len(set(kinds.values())) > 1:
-        raise ArgumentError("viz.curves: expected at least one function, or numbers of a training, but not both")
+        raise ArgumentError(
+            "viz.curves: f must contain either functions or sequences of numbers, got none or both; pass mg.tanh, for "
+            "example"
+        )
     functions = all(kinds.values())
     if functions:
         check_range(over, orders)
@@ -153,7 +156,7 @@ def with_derivatives(name: str, f: Any, over: tuple[float, float], orders: int) 
     x = np.linspace(float(over[0]), float(over[1]), POINTS)
     dtype = check_single(fn, name, x).dtype
     if orders and not dtype.is_float:
-        raise ArgumentError(f"viz.curves: {name} returns {dtype}, which carries no gradient; pass orders=0")
+        raise ArgumentError(f"viz.curves: {name} returns {dtype}, which has no derivatives; pass orders=0")
     curves = []
     for order in range(orders + 1):
         y = heights(fn, x)
@@ -173,8 +176,8 @@ def named(f: Any, name: str) -> tuple[Function, str]:
             )
         if op.kind != "elementwise" or len(op.operands) != 1 or op.result is not None:
             raise ArgumentError(
-                f"viz.curves: {f} is not a function of single elements with one operand and one result; pass a "
-                f"function of one tensor"
+                f"viz.curves: f must be the name of an elementwise op with one operand and one result, got {f!r}; pass "
+                "'tanh', for example"
             )
         return op.public, name or f
     called = getattr(f, "__name__", "f")
@@ -201,10 +204,15 @@ def check_single(fn: Function, name: str, x: Array) -> Tensor:
     y = fn(tensor(x))
     advice = "a curve needs a function of single elements; mg.func.vmap(f) makes one of a function of one number"
     if not isinstance(y, Tensor) or y.shape != x.shape:
-        raise ArgumentError(f"viz.curves: {name} returned {describe(y)} for {describe(tensor(x))}; {advice}")
+        raise ArgumentError(
+            f"viz.curves: {name} must return one value per point, got {describe(y)} for {describe(tensor(x))}; {advice}"
+        )
     half = len(x) // 2
     if not np.allclose(heights(fn, x[:half]), values(y)[:half].astype(np.float64), equal_nan=True):
-        raise ArgumentError(f"viz.curves: {name} returns other values where there are fewer elements; {advice}")
+        raise ArgumentError(
+            f"viz.curves: {name} must compute each element separately, but its values change with the number of "
+            f"points; {advice}"
+        )
     return y
 
 

@@ -113,7 +113,7 @@ def kernels(y: Tensor) -> list[Path]:
         If no op is recorded for `y`.
     """
     if y.is_leaf:
-        raise GradientError(f"viz.kernels: no op is recorded for {describe(y)}; compute it from a mg.Var")
+        raise GradientError(f"viz.kernels: {describe(y)} must be the result of a recorded op; compute it from a mg.Var")
     node = current(y)
     return [] if node.plan.launch is None else [Path(file) for file in files_of(node)]
 

@@ -142,7 +142,10 @@ class Graph:
         text = self.dot().source.encode("utf-8")
         done = subprocess.run(["dot", f"-T{ending}"], input=text, capture_output=True, check=False)
         if done.returncode:
-            raise ArgumentError(f"dot failed: {done.stderr.decode().strip()[:200]}")
+            raise ArgumentError(
+                f"save: the program dot could not draw the graph: {done.stderr.decode().strip()[:200]}; use "
+                "engine='builtin' and save as .svg"
+            )
         return done.stdout
 
     def text(self, most: int | None = None) -> str:
@@ -167,10 +170,13 @@ def dot_text(text: str) -> str:
 def choose(engine: str | None) -> str:
     """Return "dot" or "builtin"; raise ArgumentError for an unknown engine, or for "dot" if it is not installed."""
     if engine not in (None, "dot", "builtin"):
-        raise ArgumentError(f"engine must be 'dot' or 'builtin', got {engine!r}; pass engine='builtin'")
+        raise ArgumentError(f"save: engine must be 'dot' or 'builtin', got {engine!r}; pass engine='builtin'")
     installed = shutil.which("dot") is not None
     if engine == "dot" and not installed:
-        raise ArgumentError("engine: the program dot is not on PATH; install Graphviz, or use .svg with 'builtin'")
+        raise ArgumentError(
+            "save: engine='dot' requires the program dot, which is not on PATH; install Graphviz, or pass "
+            "engine='builtin' and save as .svg"
+        )
     return engine or ("dot" if installed else "builtin")
 
 
@@ -256,8 +262,8 @@ def expect_graph(name: str, y: Any) -> None:
     expect_tensors(name, y)
     if not y.requires_grad:
         raise GradientError(
-            f"{name}: {describe(y)} has no graph: it was computed from no Var, or under mg.no_grad(); "
-            f"compute it from a mg.Var"
+            f"{name}: {describe(y)} has no graph, because it was not computed from a Var or was computed under "
+            "mg.no_grad(); compute it from a mg.Var"
         )
 
 

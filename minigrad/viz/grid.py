@@ -63,7 +63,10 @@ def rank(nodes: Sequence[Hashable], arcs: list[tuple[int, int]]) -> list[int]:
                 ready.append(b)
     if len(ready) < len(nodes):
         stuck = next(k for k, count in enumerate(waiting) if count)
-        raise ArgumentError(f"arrange: the edges into {nodes[stuck]!r} have a cycle, so the nodes have no ranks")
+        raise ArgumentError(
+            f"arrange: edges must not have a cycle, but the edges into {nodes[stuck]!r} have a cycle; remove one of "
+            "these edges"
+        )
     for a in reversed(ready):
         if private[a] and targets[a]:
             ranks[a] = min(ranks[b] for b in targets[a]) - 1

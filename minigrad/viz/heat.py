@@ -89,9 +89,13 @@ def tensor(x: Tensor) -> Heat:
     """
     expect_tensors(NAME, x)
     if isinstance(x, Tracer):
-        raise GradientError(f"{NAME}: {describe(x)} belongs to a transform and has no values; call it outside")
+        raise GradientError(
+            f"{NAME}: {describe(x)} belongs to a transform and has no values; call {NAME} outside the transform"
+        )
     if x.ndim > RANK:
-        raise ArgumentError(f"{NAME}: expected at most {RANK} dims, got {describe(x)}; select a part, for example x[0]")
+        raise ArgumentError(
+            f"{NAME}: x must have at most {RANK} dims, got {describe(x)}; select a part, for example x[0]"
+        )
     return Heat(x)
 
 

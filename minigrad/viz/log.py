@@ -68,7 +68,9 @@ class Log:
     ) -> None:  # fmt: skip
         self.path = None if path is None else Path(path)
         if self.path is not None and self.path.suffix not in (".jsonl", ".csv"):
-            raise ArgumentError(f"viz.Log: expected a file that ends in .jsonl or .csv, got {self.path.name!r}")
+            raise ArgumentError(
+                f"viz.Log: path must end in .jsonl or .csv, got {self.path.name!r}; pass 'log.jsonl', for example"
+            )
         self.total, self.log, self.step = total, log, 0
         self.values: dict[str, tuple[list[int], list[float]]] = {}
         self.file = None if self.path is None else self.path.open("w", encoding="utf-8", newline="")
@@ -102,8 +104,9 @@ class Log:
                 csv.writer(self.file, lineterminator="\n").writerow(self.columns)
             if unknown := [name for name in whole if name not in self.columns]:
                 raise ArgumentError(
-                    f"viz.Log: {self.path.name} has the columns {', '.join(self.columns)}, and the row of step "
-                    f"{self.step} has {', '.join(unknown)}; pass all names in the first row, or log to a .jsonl file"
+                    f"viz.Log: the row of step {self.step} has {', '.join(unknown)}, which are not columns of "
+                    f"{self.path.name} ({', '.join(self.columns)}); pass all names in the first row, or log to a "
+                    ".jsonl file"
                 )
             csv.writer(self.file, lineterminator="\n").writerow([whole.get(name, "") for name in self.columns])
         self.file.flush()

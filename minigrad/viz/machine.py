@@ -70,10 +70,13 @@ def kernel(y: Tensor, machine: bool = True) -> Picture:
         If `machine` is True and NUMBA_DISABLE_JIT=1 prevents compilation.
     """
     if not isinstance(y, Tensor) or y.is_leaf:
-        raise GradientError(f"viz.kernel: no op is recorded for {describe(y)}; compute it from a mg.Var")
+        raise GradientError(f"viz.kernel: {describe(y)} must be the result of a recorded op; compute it from a mg.Var")
     node = current(y)
     if node.saved is None and node.op.saves[node.mask]:
-        raise GradientError("viz.kernel: the graph was freed by an earlier backward; call it before that")
+        raise GradientError(
+            "viz.kernel: the graph was freed by an earlier backward(); call viz.kernel before backward(), or pass "
+            "retain_graph=True to it"
+        )
     machine = machine and node.plan.device.kind == "cpu"
     columns = {"forward": forward(node, machine)}
     for k, title, shown in backward(node, machine):

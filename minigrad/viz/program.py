@@ -48,7 +48,7 @@ def program(step: Jitted) -> Graph:
     """
     if not isinstance(step, Jitted):
         raise ArgumentError(
-            f"viz.program: expected a function that mg.jit returned, got {describe(step)}; decorate it with @mg.jit"
+            f"viz.program: step must be a function that mg.jit returned, got {describe(step)}; decorate it with @mg.jit"
         )
     if step.last is None:
         raise ArgumentError(f"viz.program: {NO_PROGRAM}; call the function twice")

@@ -101,7 +101,8 @@ def draw(
     for node in nodes:
         if node.kind not in KINDS:
             raise ArgumentError(
-                f"draw: the node {node.id!r} is of kind {node.kind!r}, which is none of {', '.join(KINDS)}"
+                f"draw: the kind of a node must be one of {', '.join(KINDS)}, got {node.kind!r} for the node "
+                f"{node.id!r}; change its kind"
             )
     sizes = {node.id: _size(node) for node in nodes}
     gaps = _gaps(edges)

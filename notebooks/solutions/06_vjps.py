@@ -44,7 +44,7 @@ check("06.2", linear_rule)
 
 # %% [markdown]
 # **06.3** Each gradient goes to the element that was read; all other elements are 0. Each row is read once, so no two
-# gradients meet. `scatter_add` would also be right if two gradients met.
+# gradients meet. `scatter_add` adds, so the rule would also be right if two gradients went to one element.
 
 
 # %%

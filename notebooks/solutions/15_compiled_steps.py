@@ -67,7 +67,7 @@ check("15.1", record)
 
 # %% [markdown]
 # **15.2** The table of values is the memory of the program. Writing to `memory[slots[-1]]` is right for a new slot and
-# for a slot that was written before. An answer that appends to a list is right only if each item writes a new slot.
+# for a slot that was written before. A solution that appends to a list is right only if each item writes a new slot.
 # After 15.3, slots share memory.
 
 

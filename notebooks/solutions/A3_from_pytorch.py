@@ -52,8 +52,8 @@ check("A3.2", load)
 
 # %% [markdown]
 # **A3.3** The mean over all samples is a sum over the parts: the mean of each part times (samples of the part / all
-# samples). Many programs divide by the number of parts instead. The division by the number of parts is right only if
-# all parts have equal lengths.
+# samples). Many programs divide by the number of parts instead. This division is right only if all parts have equal
+# lengths.
 
 
 # %%

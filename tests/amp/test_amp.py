@@ -55,7 +55,7 @@ def test_it_decorates_functions_and_other_devices_are_left_alone() -> None:
         return a @ a.T
 
     assert product(mg.ones(2, 2)).dtype is mg.float16 and product(ones(2, 2)).dtype is mg.float32
-    with pytest.warns(UserWarning, match="only bfloat16 and float16"):
+    with pytest.warns(UserWarning, match="dtype must be mg.bfloat16 or mg.float16"):
         block = mg.autocast(DEVICE, dtype="float64")
     with block:
         assert (ones(2, 2) @ ones(2, 2)).dtype is mg.float32
@@ -196,11 +196,11 @@ def test_states_are_pytorchs() -> None:
 
 def test_what_is_out_of_order_is_refused() -> None:
     p, optimizer, scale = scaler()
-    with pytest.raises(mg.GradientError, match="no step was taken"):
+    with pytest.raises(mg.GradientError, match="but none was taken"):
         scale.update()
     p.grad = ones(1)
     scale.unscale_(optimizer)
-    with pytest.raises(mg.GradientError, match="already called"):
+    with pytest.raises(mg.GradientError, match="unscaled already"):
         scale.unscale_(optimizer)
     scale.step(optimizer)
     for call in (scale.unscale_, scale.step):
@@ -212,11 +212,11 @@ def test_what_is_out_of_order_is_refused() -> None:
         scaler(growth_factor=0.5)
     with pytest.raises(mg.ArgumentError, match="empty dict"):
         scale.load_state_dict({})
-    with pytest.raises(mg.ArgumentError, match="expected a tensor or an iterable"):
+    with pytest.raises(mg.ArgumentError, match="outputs must be a tensor or an iterable"):
         scale.scale(3.0)
     half = mg.Var(ones(1, dtype="float16"))
     half.grad = ones(1, dtype="float16")
-    with pytest.raises(mg.GradientError, match="keep parameters in float32"):
+    with pytest.raises(mg.GradientError, match="keep the parameters of the optimizer in float32"):
         mg.amp.GradScaler("cpu").unscale_(mg.optim.SGD([half]))
 
 
@@ -300,5 +300,5 @@ def test_a_sequence_is_checkpointed_in_segments(segments: int) -> None:
     mg.utils.checkpoint.checkpoint_sequential(net, segments, x, use_reentrant=False).sum().backward()
     assert [p.grad.tolist() for p in (x, *net.parameters())] == plain
     assert len(wide) == {1: 3, 2: 4, 3: 4}[segments], "all segments but the last run again"
-    with pytest.raises(mg.ArgumentError, match="expected 1 to 5 segments, got 6"):
+    with pytest.raises(mg.ArgumentError, match=r"segments must be from 1 to 5, .*, got 6"):
         mg.utils.checkpoint.checkpoint_sequential(net, 6, x)

@@ -37,19 +37,19 @@ def test_an_output_that_is_no_scalar_wants_a_cotangent() -> None:
             call()
     backward(x * x, mg.ones_like(x))
     assert x.grad.tolist() == [2.0, 4.0]
-    with pytest.raises(GradientError, match="expected a gradient for each of 2 outputs, got 1"):
+    with pytest.raises(GradientError, match="expected one gradient for each of the 2 outputs, got 1"):
         grad([x.sum(), x.sum()], x, [None])
 
 
 def test_unused_inputs() -> None:
     x, z = leaf(1.0), leaf(2.0)
-    with pytest.raises(GradientError, match="do not depend on the input"):
+    with pytest.raises(GradientError, match="do not depend on"):
         grad(x.sum(), [x, z])
     assert grad(x.sum(), [x, z], allow_unused=True)[1] is None
     assert grad(x.sum(), [x, z], materialize_grads=True)[1].tolist() == [0.0]
     with pytest.raises(ArgumentError, match="allow_unused must be True or omitted"):
         grad(x.sum(), [x, z], materialize_grads=True, allow_unused=False)
-    with pytest.raises(GradientError, match="does not require a gradient"):
+    with pytest.raises(GradientError, match="inputs must require a gradient"):
         grad(x.sum(), x.detach())
 
 

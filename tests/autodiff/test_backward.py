@@ -110,7 +110,7 @@ def test_gradstore_explains_a_miss() -> None:
     x, unused, c = mg.Var([1.0], name="x"), mg.Var([1.0]), mg.tensor([1.0])
     y = x * 2.0
     grads = (y + c).backward()
-    for miss, reason in ((y, "not a leaf but the result of mul"), (unused, "was not reached"), (c, "make it a mg.Var"),
+    for miss, reason in ((y, "not a leaf but the result of mul"), (unused, "no gradient"), (c, "make it a mg.Var"),
                          (3, "is not a tensor")):  # fmt: skip
         with pytest.raises(GradientError, match=reason):
             grads[miss]
@@ -164,7 +164,7 @@ def test_create_graph_gives_the_third_derivative() -> None:
     third = mg.grad(second, x)
     assert (first.item(), second.item(), third.item()) == (32.0, 48.0, 48.0)
     assert x.grad is None
-    with pytest.raises(GradientError, match=r"or from a gradient that was taken without create_graph=True; call"):
+    with pytest.raises(GradientError, match=r"or is a gradient computed without create_graph=True; call"):
         mg.grad(third, x)
 
 
@@ -244,9 +244,9 @@ def test_var_set_writes_and_is_noticed_by_an_older_graph() -> None:
     assert x.set([5.0, 6.0]) is x and x.tolist() == [5.0, 6.0]
     with pytest.raises(StorageError, match=r"mul\(2,\) saved its operand 'input'.*version 0.*version 1"):
         y.backward()
-    with pytest.raises(StorageError, match="derived from its own value"):
+    with pytest.raises(StorageError, match="must not share memory"):
         x.set(x.detach()[::-1])
-    with pytest.raises(mg.ShapeError, match=r"shape \(3,\) does not fit the Var float64\(2,\)"):
+    with pytest.raises(mg.ShapeError, match=r"must have the shape of the Var float64\(2,\), got shape \(3,\)"):
         x.set([1.0, 2.0, 3.0])
     assert x.tolist() == [5.0, 6.0]
 
@@ -375,7 +375,7 @@ def test_a_number_of_the_program_cannot_be_written() -> None:
     x = mg.Var([3.0])
     y = x * 2.0
     (two,) = y.op.saved
-    with mg.no_grad(), pytest.raises(StorageError, match=r"float64\(\) is a constant"):
+    with mg.no_grad(), pytest.raises(StorageError, match=r"float64\(\), a constant"):
         two.fill_(5.0)
     assert (mg.tensor([1.0]) * 2.0).item() == 2.0
     y.backward()

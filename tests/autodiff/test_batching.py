@@ -292,7 +292,8 @@ def test_a_loop_says_so_once(monkeypatch: pytest.MonkeyPatch) -> None:
     op = declared().op
     assert batch_kind(op) == "loop"
     with pytest.warns(
-        UserWarning, match="filled: no batching rule is declared, so vmap calls it once per element of the batch"
+        UserWarning,
+        match="filled: vmap has no batching rule for this op, so it calls the op once per sample of the batch",
     ):
         y = batched(op, {"shape": (2,)}, [numbers(2, 3), numbers(4)], [True, False])
     assert y.tolist() == [[0, 0], [3, 3]]
@@ -304,10 +305,13 @@ def test_a_loop_says_so_once(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("batch", "message"),
     [
-        ("rows", r"filled: batch='rows' is not a kind of batching; expected one of elementwise, .*, or a rule"),
-        (3, r"filled: batch=3 is not a kind of batching"),
-        (lambda x: x, r"filled: its batch rule takes \(x\) and nothing by keyword; it receives \(x, w\)"),
-        (lambda x, w, *, dim: x, r"filled: its batch rule takes \(x, w\) and dim by keyword"),
+        ("rows", r"filled: batch must be one of elementwise, .*, or a batching rule, got 'rows'"),
+        (3, r"filled: batch must be one of elementwise, .*, got 3"),
+        (
+            lambda x: x,
+            r"filled: the batching rule must have the positional parameters \(x, w\) .*, got \(x\) and no keywords",
+        ),
+        (lambda x, w, *, dim: x, r"filled: the batching rule must have .*, got \(x, w\) and dim"),
     ],
 )
 def test_a_bad_batch_rule_is_refused(batch: Any, message: str) -> None:

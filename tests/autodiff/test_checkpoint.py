@@ -184,7 +184,7 @@ def test_what_was_written_in_between_is_noticed() -> None:
     y = mg.checkpoint(lambda x, z: (x + z).exp(), x, z)
     with mg.no_grad():
         z += 1.0
-    with pytest.raises(StorageError, match=r"checkpoint: its argument float64\(1,\) was at version 0"):
+    with pytest.raises(StorageError, match=r"checkpoint: the argument float64\(1,\) was at version 0"):
         y.backward()
     w = leaf(0.5)
     y = mg.checkpoint(lambda x: (x * w).exp(), x)
@@ -197,9 +197,12 @@ def test_what_was_written_in_between_is_noticed() -> None:
 @pytest.mark.parametrize(
     ("second", "message"),
     [
-        (lambda x: x.exp(), r"saved 2 values when it was called and 1 when it was run again"),
-        (lambda x: x.sin().sin(), r"its value 1 was float64\(1,\), saved by exp, and .* saved by sin"),
-        (lambda x: x.expand(3).exp().exp(), r"its value 1 was float64\(1,\), saved by exp, and .* float64\(3,\)"),
+        (lambda x: x.exp(), r"saved 2 values in its first run and 1 when it was run again"),
+        (lambda x: x.sin().sin(), r"value 1 of the function was float64\(1,\), saved by exp, .* saved by sin"),
+        (
+            lambda x: x.expand(3).exp().exp(),
+            r"value 1 of the function was float64\(1,\), saved by exp, .* float64\(3,\)",
+        ),
     ],
     ids=["fewer", "another op", "another shape"],
 )
@@ -262,7 +265,7 @@ def test_a_write_inside_that_the_second_run_repeats_raises_as_without_a_checkpoi
     x = leaf(0.5, -0.3)
     with pytest.raises(StorageError, match="changed in place"):
         mg.grad(written_inside(x), x)
-    with pytest.raises(StorageError, match="the function changed it in place"):
+    with pytest.raises(StorageError, match="the function changed this tensor in place"):
         mg.grad(mg.checkpoint(written_inside, x), x)
 
 
@@ -322,7 +325,7 @@ def test_a_write_into_what_the_function_has_caught_is_refused(name: str) -> None
         y = mg.checkpoint(lambda x: (x + caught).exp(), x)
     with mg.no_grad():
         caught.mul_(2.0)
-    with pytest.raises(StorageError, match=r"checkpoint: its function used float\d\d\(2,\), an operand of add, at ver"):
+    with pytest.raises(StorageError, match=r"checkpoint: the function used float\d\d\(2,\), an operand of add, at ver"):
         y.sum().backward()
 
 

@@ -60,7 +60,7 @@ def test_arguments_that_are_no_tensors_come_first_in_bwd() -> None:
     scaled.defvjp(lambda n, x: (x * n, None), lambda n, _, g: (seen.append(n), (g * n * 10.0,))[1])
     x = leaf(1.0)
     assert mg.grad(scaled(3, x), x).tolist() == [30.0] and seen == [3]
-    with pytest.raises(GradientError, match=r"scale has no rule; call scale\.defvjp\(fwd, bwd\) first"):
+    with pytest.raises(GradientError, match=r"scale has no derivative rule; call scale\.defvjp\(fwd, bwd\) first"):
         scale(x, 2)
 
 
@@ -76,15 +76,15 @@ def test_what_is_wrong_is_named() -> None:
     x = leaf(1.0, 2.0)
     f = mg.custom_vjp(lambda x: x * 2.0)
     f.defvjp(lambda x: x * 2.0, lambda _, g: (g,))
-    with pytest.raises(GradientError, match=r"fwd returned float64\(2,\); expected the pair"):
+    with pytest.raises(GradientError, match=r"fwd must return the pair \(result, residuals\), got float64\(2,\)"):
         f(x)
     f.defvjp(lambda x: (x * 2.0, ()), lambda _, g: (g, g))
-    with pytest.raises(GradientError, match="returned 2 gradients; expected 1"):
+    with pytest.raises(GradientError, match=r"one gradient for each of the 1 arguments .*, got 2 gradients"):
         f(x).backward()
     f.defvjp(lambda x: (x * 2.0, ()), lambda _, g: (mg.ones(3, dtype="float64", device="reference"),))
-    with pytest.raises(ShapeError, match=r"returned float64\(3,\) for"):
+    with pytest.raises(ShapeError, match=r"must return a gradient .*, got float64\(3,\)"):
         f(x).backward()
-    with pytest.raises(ArgumentError, match="custom_vjp: expected a function"):
+    with pytest.raises(ArgumentError, match="custom_vjp: fun must be a function"):
         mg.custom_vjp(3.0)
 
 
@@ -93,7 +93,7 @@ def test_an_argument_without_a_derivative_may_be_counted_from_the_last() -> None
     f.defvjp(lambda x, y, n: (x * y * n, (x, y)), lambda n, r, g: (g * r[1] * n, g * r[0] * n))
     x, y = leaf(3.0), leaf(5.0)
     assert [g.tolist() for g in mg.grad(f(x, y, 2.0), (x, y))] == [[10.0], [6.0]]
-    with pytest.raises(GradientError, match=r"argument 2 is float64\(1,\), and nondiff_argnums"):
+    with pytest.raises(GradientError, match=r"argument 2 is in nondiff_argnums"):
         f(x, y, y)
     f = mg.custom_vjp(lambda x: x * 2.0, nondiff_argnums=(1,))
     f.defvjp(lambda x: (x * 2.0, None), lambda n, _, g: (g * 2.0,))
@@ -104,7 +104,7 @@ def test_an_argument_without_a_derivative_may_be_counted_from_the_last() -> None
 def test_results_in_a_dict_would_be_constants() -> None:
     f = mg.custom_vjp(lambda x: (x * 2.0, {"twice": x * 2.0}))
     f.defvjp(lambda x: ((x * 2.0, {"twice": x * 2.0}), None), lambda _, g: (g[0] * 2.0,))
-    with pytest.raises(GradientError, match="forward returned a dict with tensors in it"):
+    with pytest.raises(GradientError, match="forward must return tensors, got a dict that contains tensors"):
         f(leaf(1.0))
 
 

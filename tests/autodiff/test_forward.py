@@ -219,7 +219,9 @@ def test_what_is_no_float_has_no_tangent() -> None:
     assert values.tolist() == [0.25, 2.0, 0.5] and places is None
     assert push(mg.gt, (x, t), (t, x)) is None
     assert push(casting.cast, (x,), (t,), dtype=mg.int64) is None
-    with pytest.raises(mg.GradientError, match=r"mul: the operand int64\(3,\) cannot have a tangent"):
+    with pytest.raises(
+        mg.GradientError, match=r"mul: only operands with a floating dtype can have a tangent, got .* for int64\(3,\)"
+    ):
         push(mg.mul, (x, mg.tensor([1, 2, 3], device="reference")), (None, t))
 
 
@@ -244,7 +246,7 @@ def test_an_operand_without_a_rule_lets_no_tangent_pass() -> None:
     h, x = mg.ones(1, 1, 2, device="reference"), mg.ones(1, 1, 4, device="reference")
     window = Window((4,), (2,), (2,), (0,), (1,))
     with pytest.raises(
-        mg.GradientError, match=r"max_pool_back: it is not differentiable with respect to its operand 'x'"
+        mg.GradientError, match=r"max_pool_back: this op is not differentiable with respect to its operand 'x'"
     ):
         push(windows.max_pool_back, (h, x), (None, x), window=window)
 
@@ -340,7 +342,7 @@ def test_a_rule_that_is_linear_code_passes() -> None:
     ids=["detach", "values"],
 )
 def test_a_rule_that_cuts_its_g_off_is_named(rule: Any) -> None:
-    with pytest.raises(mg.GradientError, match=r"copied: the derivative rule for 'x' does not use its g"):
+    with pytest.raises(mg.GradientError, match=r"copied: the VJP rule for 'x' does not use its argument g"):
         adjoint_gap(through(rule), f64(1.0, 2.0, 3.0))
 
 
@@ -405,32 +407,39 @@ def test_a_rule_is_given_zeros_for_a_tangent_that_is_not_there() -> None:
 @pytest.mark.parametrize(
     ("gives", "error", "message"),
     [
-        (lambda dx: 3.0, mg.GradientError, r"returned float 3\.0; expected a tangent of the result float64\(2,\)"),
-        (lambda dx: mg.ones(3, dtype="float64", device="reference"), mg.ShapeError, r"returned float64\(3,\)"),
-        (lambda dx: dx > 0.0, mg.GradientError, r"returned bool\(2,\); expected a tangent"),
-        (lambda dx: dx.to("cpu"), mg.DeviceError, r"returned float64\(2,\) on cpu; expected .* on reference"),
-        (lambda dx: (dx, dx), mg.GradientError, r"returned tuple"),
+        (lambda dx: 3.0, mg.GradientError, r"must return .* the result float64\(2,\), got float 3\.0"),
+        (
+            lambda dx: mg.ones(3, dtype="float64", device="reference"),
+            mg.ShapeError,
+            r"must return .*, got float64\(3,\)",
+        ),
+        (lambda dx: dx > 0.0, mg.GradientError, r"must return a tangent .*, got bool\(2,\)"),
+        (lambda dx: dx.to("cpu"), mg.DeviceError, r"must return a tangent .* on reference, got float64\(2,\) on cpu"),
+        (lambda dx: (dx, dx), mg.GradientError, r"must return a tangent .*, got tuple"),
     ],
     ids=["number", "shape", "bool", "device", "two"],
 )
 def test_what_a_declared_rule_gives_is_looked_at(gives: Any, error: Any, message: str) -> None:
     op = through(lambda g: g, jvp=gives)
-    with pytest.raises(error, match=f"copied: its jvp rule {message}"):
+    with pytest.raises(error, match=f"copied: the JVP rule {message}"):
         push(op, (f64(1.0, 2.0),), (f64(1.0, 2.0),))
 
 
 def test_a_declared_rule_may_not_write_into_what_it_is_given() -> None:
     op = through(lambda g: g, jvp=lambda dx: dx.mul_(2.0))
-    with pytest.raises(mg.GradientError, match=r"the jvp rule at .* wrote into its argument 'dx'"):
+    with pytest.raises(mg.GradientError, match=r"the jvp rule at .* must not write into its argument 'dx'"):
         push(op, (f64(1.0, 2.0),), (f64(1.0, 2.0),))
 
 
 @pytest.mark.parametrize(
     ("rule", "message"),
     [
-        (lambda dz: dz, r"'dz' in its jvp rule is none of a tangent \(dx\), an operand or a result \(y\)"),
-        (lambda x: x, "a jvp rule takes the tangent of an operand by its name"),
-        (lambda dx, *, size: dx, "'size' in its jvp rule is neither a parameter nor a static fact"),
+        (
+            lambda dz: dz,
+            r"the parameter 'dz' of the JVP rule is none of a tangent \(dx\), an operand or a result \(y\)",
+        ),
+        (lambda x: x, "a JVP rule must receive the tangent of at least one operand by name"),
+        (lambda dx, *, size: dx, "the JVP rule uses 'size', which is neither a parameter nor a static fact"),
     ],
 )
 def test_a_jvp_rule_that_names_what_is_not_there_is_refused(rule: Any, message: str) -> None:
@@ -439,7 +448,9 @@ def test_a_jvp_rule_that_names_what_is_not_there_is_refused(rule: Any, message: 
 
 
 def test_a_name_that_could_be_two_things_is_refused() -> None:
-    with pytest.raises(mg.DeclarationError, match=r"'dx' in its jvp rule could be two things; rename the operand"):
+    with pytest.raises(
+        mg.DeclarationError, match=r"the parameter 'dx' of the JVP rule could be two things; rename the operand"
+    ):
 
         @mg.elementwise(dtype=mg.rules.promote, vjp=(lambda g: g, lambda g: g), jvp=lambda dx: dx)
         def unclear(x, dx):
@@ -452,7 +463,8 @@ def test_an_op_of_several_results_with_zeros_for_what_nothing_used() -> None:
         a, b = push(twice_and_thrice(**more), (f64(1.0, 5.0),), (f64(1.0, -1.0),))
         assert (a.tolist(), b.tolist()) == ([2.0, -2.0], [3.0, -3.0])
     with pytest.raises(
-        mg.GradientError, match="two_and_three: its jvp rule returned 3 tangents; expected a tuple of 2"
+        mg.GradientError,
+        match="two_and_three: the JVP rule must return a tuple of 2 tangents, one per result, got 3 tangents",
     ):
         push(twice_and_thrice(jvp=lambda dx: (dx, dx, dx)), (f64(1.0),), (f64(1.0),))
 

@@ -201,11 +201,11 @@ def test_f6_a_marked_argument_is_the_output() -> None:
     assert x.grad.tolist() == [24.0]
     buffer = row(1.0)
     assert Doubled.apply(buffer) is buffer and buffer.tolist() == [2.0] and not buffer.requires_grad
-    with pytest.raises(GradientError, match=r"mark_dirty was given float64\(1,\), a Var, which a recorded"):
+    with pytest.raises(GradientError, match=r"mark_dirty was called with float64\(1,\), a Var, which a recorded"):
         Doubled.apply(leaf(1.0))
-    with pytest.raises(GradientError, match=r"mark_dirty was given float64\(1,\), a view"):
+    with pytest.raises(GradientError, match=r"mark_dirty was called with float64\(1,\), a view"):
         Doubled.apply((leaf(1.0, 2.0) * 1.0)[:1])
-    with pytest.raises(GradientError, match=r"which is not both an argument and returned"):
+    with pytest.raises(GradientError, match=r"expects an argument of forward that forward also returns"):
         function(lambda ctx, x: (ctx.mark_dirty(x), x * 2.0)[1], slope).apply(x * 1.0)
 
 
@@ -228,12 +228,12 @@ def test_what_was_saved_and_written_since_is_noticed() -> None:
 
 
 ANSWERS = {
-    "too few": (lambda g: (g,), GradientError, r"returned 1 gradient; expected 2, one for each argument .*\(x, z\)"),
-    "too many": (lambda g: (g, g, g), GradientError, r"returned 3 gradients; expected 2"),
-    "shape": (lambda g: (row(1.0, 2.0, 3.0), g), ShapeError, r"returned float64\(3,\) for 'x'; expected .*64\(2,\)"),
-    "number": (lambda g: (1.0, g), GradientError, r"returned float 1\.0 for 'x'; expected"),
-    "integers": (lambda g: (g.to(mg.int64), g), DTypeError, r"returned int64\(2,\) for 'x'; expected a gradient"),
-    "device": (lambda g: (g.to("cpu"), g), DeviceError, r"returned float64\(2,\) on cpu for 'x'; expected"),
+    "too few": (lambda g: (g,), GradientError, r".* 2 arguments .*\(x, z\), got 1 gradient"),
+    "too many": (lambda g: (g, g, g), GradientError, r".* 2 arguments .*, got 3 gradients"),
+    "shape": (lambda g: (row(1.0, 2.0, 3.0), g), ShapeError, r"must return .*64\(2,\) .* for 'x', got float64\(3,\)"),
+    "number": (lambda g: (1.0, g), GradientError, r"must return a gradient .* for 'x', got float 1\.0"),
+    "integers": (lambda g: (g.to(mg.int64), g), DTypeError, r"must return a gradient .* for 'x', got int64\(2,\)"),
+    "device": (lambda g: (g.to("cpu"), g), DeviceError, r"must return a gradient .* for 'x', got float64\(2,\) on cpu"),
 }  # fmt: skip
 
 
@@ -301,15 +301,15 @@ def test_what_is_no_tensor_comes_back_as_it_is() -> None:
     assert (n, none) == (3, None)
     y.sum().backward()
     assert x.grad.tolist() == [4.0]
-    with pytest.raises(GradientError, match=r"Own: forward returned float 3\.0; expected a tensor or a tuple"):
+    with pytest.raises(GradientError, match=r"Own: forward must return a tensor or a tuple of tensors, got float 3\.0"):
         function(lambda ctx, x: 3.0, slope).apply(x)
-    with pytest.raises(GradientError, match=r"returned float 1\.0 for 'n', not a tensor; expected None"):
+    with pytest.raises(GradientError, match=r"must return None for 'n', which is not a tensor, got float 1\.0"):
         function(lambda ctx, x, n: x * n, lambda ctx, g: (g, 1.0)).apply(x, 2).backward()
 
 
 def test_a_backward_may_not_write_into_what_it_is_given() -> None:
     y = function(saving, lambda ctx, g: g.mul_(2.0)).apply(leaf(1.0))
-    with pytest.raises(GradientError, match=r"backward at .* wrote into its argument 'g0'"):
+    with pytest.raises(GradientError, match=r"backward at .* must not write into its argument 'g0'"):
         (y * 1.0).backward()
 
 
@@ -368,7 +368,7 @@ def test_a_picture_numbers_the_values_that_forward_made_in_between() -> None:
     assert "a value between, 2" in explanation(y)
 
 
-@pytest.mark.filterwarnings("ignore:Own. no batching rule is declared")
+@pytest.mark.filterwarnings("ignore:Own. vmap has no batching rule")
 def test_each_call_of_a_loop_over_a_batch_has_values_of_its_own() -> None:
     x = mg.Var([[1.0, 2.0], [3.0, 4.0]], dtype="float64", device="reference")
     own = function(lambda x: x * x, slope, keep_input)
@@ -376,7 +376,7 @@ def test_each_call_of_a_loop_over_a_batch_has_values_of_its_own() -> None:
 
 
 def test_a_forward_that_takes_ctx_has_no_batches() -> None:
-    with pytest.raises(GradientError, match="a Function whose forward takes ctx cannot be transformed"):
+    with pytest.raises(GradientError, match="a Function whose forward has the parameter ctx"):
         mg.func.vmap(Square.apply)(row(1.0, 2.0))
 
 
@@ -411,7 +411,7 @@ def test_forward_mode_of_several_results_and_of_one_that_is_differentiable_once(
     first, second = pushforward(call, {}, [x, z], [t, None], results)
     assert first.tolist() == [5.0] and second.tolist() == [3.0]
     call, results = called(function(lambda x: x * x, once_differentiable(once), keep_input), x)
-    with pytest.raises(GradientError, match="does not use its g"):
+    with pytest.raises(GradientError, match="does not use its argument g"):
         pushforward(call, {}, [x], [t], results)
 
 
@@ -426,7 +426,7 @@ def test_a_batch_by_its_vmap_or_by_a_loop() -> None:
     own = function(lambda x, n: x * x * n, slope, keep_input, vmap=staticmethod(vmap))
     found = batched(Call(own, (x[0], 2)), {}, [x], [True])
     assert found.tolist() == (x * x * 2.0).tolist() and seen == [(3, (0, None))]
-    with pytest.warns(UserWarning, match="Own: no batching rule is declared"):
+    with pytest.warns(UserWarning, match="Own: vmap has no batching rule"):
         found = batched(Call(Modern, (x[0],)), {}, [x], [True])
     assert found.tolist() == (x * x).tolist()
 

@@ -35,7 +35,9 @@ def test_none_is_kept_in_its_place_and_nothing_but_tensors_besides() -> None:
     x = leaf(2.0)
     y = function(forward, backward).apply(x, row(5.0))
     assert mg.grad(y, x).tolist() == [5.0]
-    with pytest.raises(GradientError, match=r"save_for_backward: expected tensors and None, got float 3\.0; store it"):
+    with pytest.raises(
+        GradientError, match=r"save_for_backward: expected tensors or None, got float 3\.0; store another"
+    ):
         function(lambda ctx, x: ctx.save_for_backward(x, 3.0), slope).apply(x)
 
 
@@ -223,7 +225,7 @@ def test_a_backward_that_gives_zeros_of_its_own_lets_no_tangent_pass() -> None:
 def test_a_recorded_call_of_a_forward_that_takes_ctx_has_no_forward_mode() -> None:
     x = row(3.0)
     call = Call(Square, (x,))
-    with pytest.raises(GradientError, match="Own: a Function whose forward takes ctx cannot be transformed"):
+    with pytest.raises(GradientError, match="Own: a Function whose forward has the parameter ctx"):
         pushforward(call, {}, [x], [x], (call.run((x,)),))
 
 
@@ -239,7 +241,7 @@ def test_a_vmap_of_several_results_may_say_one_dim_for_all() -> None:
 
 
 def test_a_batch_of_none_wants_a_vmap() -> None:
-    with pytest.raises(GradientError, match="Own: its result for an empty batch is unknown; define vmap"):
+    with pytest.raises(GradientError, match="Own: the shape of the result for an empty batch is unknown"):
         func.vmap(Modern.apply)(row(1.0)[:0])
 
 

@@ -29,7 +29,7 @@ def test_a_jacobian_has_outputs_first() -> None:
         assert c.tolist() == [2.0, 4.0] and d.tolist() == [0.0, 0.0]
     with pytest.raises(ArgumentError, match="strategy must be"):
         functional.jacobian(both, (x, y), strategy="sideways")
-    with pytest.raises(ArgumentError, match="strict must be False"):
+    with pytest.raises(ArgumentError, match="pass strict=False"):
         functional.jacobian(both, (x, y), strict=True)
 
 
@@ -38,7 +38,9 @@ def test_a_hessian_of_each_pair() -> None:
     ((a, b), (c, d)) = functional.hessian(energy, (x, y))
     assert a.tolist() == [[6.0, 0.0], [0.0, 10.0]] and b.tolist() == c.tolist() == [[2.0, 0.0], [0.0, 4.0]]
     assert d.tolist() == [[0.0, 0.0], [0.0, 0.0]]
-    with pytest.raises(GradientError, match=r"hessian: the function returned float64\(2,\); expected a scalar"):
+    with pytest.raises(
+        GradientError, match=r"hessian: the function must return a tensor of one element, got float64\(2,\)"
+    ):
         functional.hessian(lambda x: x, x)
 
 

@@ -30,7 +30,9 @@ def test_an_op_that_saves_one_raises_and_others_may_use_it() -> None:
     x = leaf(2.0)
     with mg.inference_mode():
         y = x * 3.0
-    with pytest.raises(GradientError, match=r"computed under mg\.inference_mode\(\) is used by an op that is recorded"):
+    with pytest.raises(
+        GradientError, match=r"computed under mg\.inference_mode\(\) cannot be an operand of a recorded op"
+    ):
         x * y
     assert mg.grad(x + y, x).tolist() == [1.0]
     assert mg.grad(x * y.clone(), x).tolist() == [6.0]
@@ -42,7 +44,7 @@ def test_an_op_that_saves_one_raises_and_others_may_use_it() -> None:
 def test_a_write_outside_raises_before_it_happens() -> None:
     with mg.inference_mode():
         y = leaf(2.0) * 3.0
-    with pytest.raises(GradientError, match="written to where ops are"):
+    with pytest.raises(GradientError, match="be written in place outside"):
         y.add_(1.0)
     assert y.tolist() == [6.0]
     with mg.no_grad():

@@ -82,11 +82,11 @@ def test_what_has_a_history_only_detaches() -> None:
     x = mg.Var([1, 2], **DTYPE)
     y = x * 2.0
     assert y.requires_grad_() is y and not y.is_variable
-    with pytest.raises(GradientError, match=r"requires_grad_: .* is the result of mul, .*use detach\(\)"):
+    with pytest.raises(GradientError, match=r"requires_grad_: .* the result of mul; use x\.detach\(\)"):
         y.requires_grad = False
-    with pytest.raises(GradientError, match=r"detach_: .* is a view of a tracked tensor; use detach\(\)"):
+    with pytest.raises(GradientError, match=r"detach_: a view of a tracked tensor cannot be detached in place"):
         y[:1].detach_()
-    with pytest.raises(GradientError, match=r"detach_: .* is a view"):
+    with pytest.raises(GradientError, match=r"detach_: a view"):
         x[:1].detach_()
     z = y * 3.0
     assert y.detach_() is y and not y.requires_grad and y.is_leaf and mg.grad(z.sum(), x).tolist() == [6, 6]
@@ -95,7 +95,7 @@ def test_what_has_a_history_only_detaches() -> None:
 
 
 def test_integers_and_numbers_of_the_program_cannot() -> None:
-    with pytest.raises(DTypeError, match=r"requires_grad_: int64\(1,\) cannot have a gradient"):
+    with pytest.raises(DTypeError, match=r"requires_grad_: expected a tensor with a floating dtype, got int64\(1,\)"):
         mg.tensor([1]).requires_grad_()
     from minigrad.runtime.dispatch import number
 
@@ -113,9 +113,11 @@ def test_data_is_the_values_without_history() -> None:
     assert y.tolist() == [5, 6]
     with pytest.raises(GradientError, match="was changed in place"):
         y.sum().backward()
-    with pytest.raises(ShapeError, match=r"data: a value of shape \(3,\) does not fit the Var float64\(2,\)"):
+    with pytest.raises(
+        ShapeError, match=r"data: the value must have the shape of the Var float64\(2,\), got shape \(3,\)"
+    ):
         x.data = row(1, 2, 3)
     x.data = x.data  # as `x.data -= step` does after the subtraction
     assert x.tolist() == [6, 8]
-    with pytest.raises(StorageError, match=r"data: the Var .* shares its storage"):
+    with pytest.raises(StorageError, match=r"data: the value must not share memory with the Var"):
         x.data = x.data.flip(0)

@@ -104,7 +104,7 @@ def test_the_gradient_of_one_result_can_be_asked_for() -> None:
 
 def test_a_result_that_the_output_does_not_use_is_named_as_unused() -> None:
     r = sincos(leaf())
-    with pytest.raises(GradientError, match="do not depend on the input"):
+    with pytest.raises(GradientError, match="do not depend on"):
         mg.grad(r.sine.sum(), sincos(leaf()).cosine)
     assert mg.grad(r.sine.sum(), [r.cosine], allow_unused=True) == (None,)
 
@@ -168,14 +168,14 @@ def test_a_result_that_is_no_float_carries_no_gradient() -> None:
 @pytest.mark.parametrize(
     ("outputs", "rule", "message"),
     [
-        (("a", "b"), lambda g0, g2: g0, "takes the gradients g0, g2, and the op has 2 results"),
-        (("a", "b"), lambda g0, g0_, x: g0, "'g0_' in a rule of bad is neither"),
-        (("a", "b"), lambda y: y, "must take `g` first"),
+        (("a", "b"), lambda g0, g2: g0, "must have one parameter per result, 2 results, got g0, g2"),
+        (("a", "b"), lambda g0, g0_, x: g0, "a derivative rule of bad has the parameter 'g0_', which is neither"),
+        (("a", "b"), lambda y: y, "must be `g`"),
         (("a", "b"), lambda g, c: g, "neither `g`, a result \\(a, b\\) nor an operand"),
-        (("x", "b"), lambda g: g, "names its results"),
-        (("a", "a"), lambda g: g, "names its results"),
-        (("g1", "b"), lambda g: g, "names its results"),
-        (("a",), lambda g: g, "names its results"),
+        (("x", "b"), lambda g: g, "must be a tuple of at least two different names"),
+        (("a", "a"), lambda g: g, "must be a tuple of at least two different names"),
+        (("g1", "b"), lambda g: g, "must be a tuple of at least two different names"),
+        (("a",), lambda g: g, "must be a tuple of at least two different names"),
     ],
 )
 def test_a_bad_declaration_is_refused(outputs: Any, rule: Any, message: str) -> None:

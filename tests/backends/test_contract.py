@@ -122,7 +122,7 @@ def test_what_no_backend_serves_is_a_device_error_that_says_what_is_served(kind)
         pass
 
     spec = Spec(Layout.contiguous((2,)), f32)
-    with pytest.raises(DeviceError, match=r"does not serve Unheard.*Gather"):
+    with pytest.raises(DeviceError, match=r"does not implement Unheard.*Gather"):
         backend_of(as_device(kind)).prepare(Unheard(), spec, spec)
 
 

@@ -458,7 +458,7 @@ def test_a_device_from_outside_runs_an_op_once_it_has_a_backend_and_an_allocator
         monkeypatch.setattr(registry, name, dict(getattr(registry, name)))
     monkeypatch.setattr(allocator, "_allocators", dict(allocator._allocators))
     register_backend("outside", ReferenceBackend)
-    with pytest.raises(DeviceError, match="no allocator is set for 'outside'"):
+    with pytest.raises(DeviceError, match="no allocator is set for the device kind 'outside'"):
         store([1.0, 2.0], device="outside")
     set_allocator("outside", get_allocator("cpu"))
     x = Tensor(*store([1.0, 2.0], device="outside"))

@@ -126,7 +126,7 @@ SPEC, ONE, INDEX = (Spec(Layout.contiguous(s), d) for s, d in (((3, 4), f32), ((
     ids=lambda x: type(x).__name__ if isinstance(x, requests.Request) else "",
 )
 def test_what_neither_is_served_nor_can_be_made_is_an_error_that_names_it(scant, request_, outs, operands, missing):
-    with pytest.raises(DeviceError, match=rf"Scant does not serve {missing}, .*; it serves Elementwise$"):
+    with pytest.raises(DeviceError, match=rf"Scant does not implement {missing}, .*; it implements Elementwise$"):
         scant.prepare(request_, outs, *operands)
 
 

@@ -33,12 +33,13 @@ def test_what_is_no_device_is_refused(text):
     with pytest.raises(DeviceError) as caught:
         as_device(text)
     assert str(caught.value) == (
-        f"cannot parse {text!r} as a device; write a kind and an optional index, as in 'cpu', 'cuda' or 'cuda:1'"
+        f"device: expected a kind with an optional index, such as 'cpu', 'cuda' or 'cuda:1', got {text!r}; "
+        "pass 'cpu', for example"
     )
 
 
 def test_there_is_one_cpu():
-    with pytest.raises(DeviceError, match="there is one cpu device, so 'cpu:1' has no meaning; write 'cpu'"):
+    with pytest.raises(DeviceError, match=r"there is only one cpu device, .* got 'cpu:1'; write 'cpu'"):
         as_device("cpu:1")
 
 

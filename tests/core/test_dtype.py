@@ -93,7 +93,7 @@ def test_what_is_no_dtype_is_refused_with_the_list_of_those_that_are(obj, shown)
     with pytest.raises(DTypeError) as caught:
         as_dtype(obj)
     names = "bool, uint8, int8, uint16, int16, uint32, int32, int64, uint64, float16, bfloat16, float32, float64"
-    assert str(caught.value) == f"cannot parse {shown} as a dtype; minigrad has {names}"
+    assert str(caught.value) == f"expected one of the dtypes {names}, got {shown}; pass mg.float32, for example"
 
 
 def test_the_default_float_is_what_python_floats_become():
@@ -149,7 +149,7 @@ def test_an_int_that_does_not_fit_is_refused():
     for number in (300, -1):
         with pytest.raises(DTypeError) as caught:
             fit_number(number, uint8)
-        assert str(caught.value) == f"{number} does not fit uint8, whose range is 0 to 255"
+        assert str(caught.value) == f"{number} does not fit uint8, whose range is 0 to 255; pass a number in this range"
     assert fit_number(255, uint8) == 255 and fit_number(7, float16) == 7.0
     with pytest.raises(DTypeError, match="too large for any float"):
         fit_number(10**400, float32)
@@ -273,7 +273,7 @@ def test_scalars_and_views_cast_too():
     assert cast_array(np.array(2.5), bfloat16).dtype == np.uint16
     assert cast_array(np.arange(6.0)[::2], int16).tolist() == [0, 2, 4]
     assert cast_array(np.arange(3, dtype=">f4"), float32).tolist() == [0, 1, 2]
-    with pytest.raises(DTypeError, match="cannot parse 'complex128'"):
+    with pytest.raises(DTypeError, match="got 'complex128'"):
         cast_array(np.array([1j]), float32)
 
 
@@ -282,7 +282,7 @@ def test_memory_seen_as_numbers_is_a_view():
     memory[0] = 0x4200
     assert to_logical(memory, float16).tolist() == [3.0, 2.0]
     assert to_logical(memory, float16).base is memory
-    with pytest.raises(ArgumentError, match="memory of float16 is uint16, not float32"):
+    with pytest.raises(ArgumentError, match="expected memory of uint16 for the dtype float16, got float32"):
         to_logical(np.zeros(2, np.float32), float16)
 
 

@@ -300,8 +300,8 @@ MISTAKES = [
     (lambda: Layout.contiguous((0,)).select(0, 0), IndexOutOfRange,
      "select: index 0 is out of range for dim 0 of size 0 in shape (0,); it has no entries"),
     (lambda: L.narrow(1, 2, 3), IndexOutOfRange,
-     "narrow: start 2 and length 3 leave dim 1 of size 4 in shape (3, 4); 0 <= start, 0 <= length and "
-     "start + length <= 4 must hold"),
+     "narrow: start >= 0, length >= 0 and start + length <= 4 must hold for dim 1 of size 4 in shape (3, 4), got "
+     "start=2 and length=3; reduce start or length"),
     (lambda: L.narrow(2, 0, 1), IndexOutOfRange, "narrow: dim 2 is out of range for shape (3, 4); valid are -2 to 1"),
     (lambda: L.slice(0, step=0), ArgumentError,
      "slice: step must not be 0, got 0 for dim 0 of (3, 4); pass step=1, for example"),
@@ -309,7 +309,8 @@ MISTAKES = [
     (lambda: L.diagonal(0, 1, -1), ShapeError,
      "diagonal: dim1 and dim2 must be different dims of shape (3, 4), got 1 and -1; pass dim1=0, dim2=1, for example"),
     (lambda: L.unfold(0, 4, 1), ShapeError,
-     "unfold: windows of 4 every 1 do not fit dim 0 of size 3 in shape (3, 4); 0 <= size <= 3 and step >= 1 must hold"),
+     "unfold: size must be from 0 to 3, the size of dim 0 in shape (3, 4), and step at least 1, got size=4 and step=1; "
+     "pass a smaller size or step=1"),
     (lambda: L.as_strided((2,), (1, 1)), ShapeError,
      "as_strided: size and stride must have the same length, got size (2,) with 1 dims and stride (1, 1) with 2; "
      "pass one stride per dim"),
@@ -318,17 +319,18 @@ MISTAKES = [
     (lambda: Layout.contiguous((2, 3)).reshape((4, 2)), ShapeError,
      "reshape: cannot reshape (2, 3) of 6 elements to (4, 2); pass sizes whose product is 6"),
     (lambda: L.transpose(0, 1).view(12), ShapeError,
-     "view: shape (4, 3) with strides (1, 4) cannot be seen as (12,) without a copy; reshape() copies where it must, "
-     "and contiguous() copies always"),
+     "view: shape (4, 3) with strides (1, 4) cannot be seen as (12,) without a copy; use reshape(), which "
+     "copies if necessary"),
     (lambda: L.flatten(1, 0), ShapeError,
      "flatten: start_dim must not come after end_dim, got 1 and 0 for shape (3, 4); swap the two"),
     (lambda: L.expand((3, 5)), ShapeError,
-     "expand: shape (3, 4) cannot be expanded to (3, 5); aligned from the right, each size must be equal or 1, and -1 "
-     "keeps an existing size"),
+     "expand: shape (3, 4) cannot be expanded to (3, 5): aligned from the right, each size must be equal or 1, and -1 "
+     "keeps an existing size; pass sizes that match"),
     (lambda: L.expand((-1, 3, 4)), ShapeError,
-     "expand: shape (3, 4) cannot be expanded to (-1, 3, 4); aligned from the right, each size must be equal or 1, and "
-     "-1 keeps an existing size"),
-    (lambda: merge([L, Layout.contiguous((3,))]), ShapeError, "merge: shapes (3, 4) and (3,) differ"),
+     "expand: shape (3, 4) cannot be expanded to (-1, 3, 4): aligned from the right, each size must be equal or 1, and "
+     "-1 keeps an existing size; pass sizes that match"),
+    (lambda: merge([L, Layout.contiguous((3,))]), ShapeError,
+     "merge: all shapes must be equal, got (3, 4) and (3,); expand the layouts to one shape first"),
 ]  # fmt: skip
 
 

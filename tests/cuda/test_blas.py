@@ -136,7 +136,7 @@ def test_it_is_not_asked_where_a_setting_says_so_and_its_errors_are_told():
     with override(cublas=False):
         found, wanted = product(library, operands, blank((3, 4), f32))
     assert library.calls == 0 and np.allclose(found, wanted)
-    with pytest.raises(DeviceError, match="a product failed: cublasGemmStridedBatchedEx returned 13"):
+    with pytest.raises(DeviceError, match="a matrix product failed: cublasGemmStridedBatchedEx returned the status 13"):
         product(Library(13), operands, blank((3, 4), f32))
 
 

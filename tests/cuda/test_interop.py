@@ -124,11 +124,11 @@ def test_a_capsule_shows_elements_where_they_are(simulator):
     assert values == [3.0, 4.0, 5.0] and layout is Layout.make((1, 3), (3, 1), 0) and not readonly
     capsule = x.t().__dlpack__()
     assert dlpack.Foreign(capsule).layout is Layout.make((3, 2), (1, 3), 0)
-    with pytest.raises(StorageError, match="the capsule was used before"):
+    with pytest.raises(StorageError, match="the capsule has been used before"):
         dlpack.Foreign(capsule)
-    with pytest.raises(ShapeError, match="has strides"):
+    with pytest.raises(ShapeError, match="with the strides"):
         x.flip(0).__dlpack__()
-    with pytest.raises(GradientError, match="requires a gradient"):
+    with pytest.raises(GradientError, match="does not require a gradient"):
         mg.Var([1.0], device="cuda").__dlpack__()
     copied = x.__dlpack__(copy=True)
     assert dlpack.Foreign(copied).address != x.data_ptr()
@@ -170,7 +170,7 @@ def test_memory_that_a_capsule_shows_lives_as_long_as_it_and_is_freed(simulator)
 def test_a_graph_that_may_have_saved_it_shows_read_only_memory(simulator):
     x = mg.Var([1.0, 2.0], device="cuda").exp().detach()
     assert taken(x.__dlpack__(max_version=(1, 0)))[2] and x.__cuda_array_interface__["data"][1] is True
-    with pytest.raises(StorageError, match="the memory is read-only"):
+    with pytest.raises(StorageError, match="got read-only memory"):
         mg.from_dlpack(x)
 
 
@@ -190,7 +190,7 @@ def test_a_consumer_on_another_stream_waits_for_ours(simulator):
         source = Producer(np.ones(2, np.float32))
         mg.from_dlpack(source)
         assert source.asked == [s.cuda_stream]
-    with pytest.raises(StorageError, match="stream=0 may mean two streams"):
+    with pytest.raises(StorageError, match="stream must not be 0"):
         x.__dlpack__(stream=0)
 
 
@@ -210,7 +210,7 @@ def test_the_array_protocol_tells_of_cuda_tensors_only():
     assert told["data"] == (x.data_ptr(), False) and told["version"] == 3
     assert not hasattr(mg.ones(2), "__cuda_array_interface__")
     assert not hasattr(mg.ones(2, dtype="bfloat16", device="cuda"), "__cuda_array_interface__")
-    with pytest.raises(GradientError, match="requires a gradient"):
+    with pytest.raises(GradientError, match="does not require a gradient"):
         mg.Var([1.0], device="cuda").__cuda_array_interface__
 
 
@@ -219,14 +219,14 @@ def test_what_cannot_be_shared_says_why(simulator):
     start = (1 - block.ctypes.data) % 4
     unaligned = block[start : start + 32].view(np.float32)
     for wrong, error, words in [
-        (Described(unaligned), StorageError, "lies between two elements"),
+        (Described(unaligned), StorageError, "must be a multiple of"),
         (Described(np.ones(2), data=(16, True)), StorageError, "read-only"),
         (Described(np.ones(2, ">f8")), DTypeError, "native byte order"),
         (Described(np.ones(2), mask=[True, False]), DTypeError, "without a mask"),
         (Described(np.ones(2), strides=(3,)), StorageError, "must be multiples of 8"),
         (Producer(np.ones(2), device=(8, 0)), DeviceError, "no backend accepts memory of the DLPack device type 8"),
         (Producer(np.ones(2), readonly=True), StorageError, "read-only"),
-        ([1.0], DTypeError, "has no __dlpack__"),
+        ([1.0], DTypeError, "expected an object with the method __dlpack__"),
     ]:
         with pytest.raises(error, match=words):
             mg.from_dlpack(wrong)

@@ -107,11 +107,11 @@ def test_pinned_memory_holds_the_same_values_and_is_known():
     assert pinned.tolist() == x.tolist() and pinned.dtype is mg.bfloat16 and str(pinned.device) == "cpu"
     assert not pinned.clone().is_pinned() and not pinned.cuda().is_pinned()
     assert pinned.cuda(non_blocking=True).tolist() == x.tolist()
-    with pytest.raises(GradientError, match="pin_memory: float32\\(1,\\) requires a gradient"):
+    with pytest.raises(GradientError, match="pin_memory: expected a tensor that does not"):
         mg.Var([1.0]).pin_memory()
-    with pytest.raises(DeviceError, match="only memory of the CPU is pinned"):
+    with pytest.raises(DeviceError, match="expected a tensor on the CPU"):
         pinned.cuda().pin_memory()
-    with pytest.raises(DeviceError, match="need no pinned memory"):
+    with pytest.raises(DeviceError, match="copies without pinned memory"):
         x.pin_memory("reference")
 
 
@@ -153,7 +153,7 @@ def test_who_asks_for_another_device_is_told():
     assert mg.cuda.get_device_properties().multiprocessors > 0 and mg.cuda.get_device_capability() >= (5, 0)
     assert isinstance(mg.cuda.get_device_name("cuda:0"), str)
     for device in ("cpu", "cuda:1"):
-        with pytest.raises(DeviceError, match="only the first CUDA device, cuda:0, can"):
+        with pytest.raises(DeviceError, match="supports only the first CUDA device"):
             mg.cuda.memory_stats(device)
 
 

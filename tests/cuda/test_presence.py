@@ -86,7 +86,9 @@ def test_what_a_driver_says_becomes_a_sentence(without, library, words):
 
 
 def test_there_is_one_device():
-    with pytest.raises(DeviceError, match=r"cuda:1 cannot be used; only the first device, cuda:0, is supported"):
+    with pytest.raises(
+        DeviceError, match=r"cuda:1 cannot be used, because minigrad supports only the first CUDA device"
+    ):
         mg.zeros(2, device="cuda:1")
 
 

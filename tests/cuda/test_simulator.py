@@ -133,7 +133,7 @@ def test_two_different_barriers_at_once_are_noticed(machine):
 def test_lanes_that_do_not_all_come_to_a_shuffle_are_noticed(machine):
     text = SUM.replace("    while lanes > 0:\n", "    while lanes > 0 and t != 5:\n")
     sentence = noticed(machine, "divergence", text, range(128), 1, threads=128, numbers=(128,))
-    assert "for lanes of its warp that never come" in sentence
+    assert "for lanes of its warp that never arrive" in sentence
 
 
 HELPED = SUM.replace("def kernel", """def joined(acc, lanes):
@@ -164,7 +164,7 @@ def test_functions_of_a_kernel_may_wait(machine):
 def test_what_would_wait_unseen_is_refused(machine, change, name):
     text = HELPED if name == "joined" else SUM
     assert change[0] in text
-    with pytest.raises(KernelError, match=f"kernel: {name} at line .* waits for other threads; the simulator follows"):
+    with pytest.raises(KernelError, match=f"kernel: {name} at line .* waits for other threads, and the simulator"):
         run(machine, text.replace(*change), range(128), 1, threads=128, numbers=(128,))
 
 
@@ -190,14 +190,14 @@ def test_an_index_beyond_the_end_or_shared_by_two_threads_is_noticed(machine, ch
 def test_an_element_of_the_result_that_is_not_written_is_noticed(machine):
     text = TURN.replace("    out[t] = room[63 - t]\n", "    if t != 7:\n        out[t] = room[63 - t]\n")
     sentence = noticed(machine, "unwritten", text, range(64), 64, dtype=np.int32)
-    assert "was not written, at 7" in sentence
+    assert "did not write the element at 7" in sentence
 
 
 def test_a_result_that_was_written_before_must_be_written_again(machine):
     spec = Spec(Layout.contiguous((4,)), f32)
     out = machine.allocate(4, np.dtype(np.float32))
     machine.copy_to_device(out, np.ones(4, np.float32))
-    with pytest.raises(Notice, match="was not written, at 0"):
+    with pytest.raises(Notice, match="did not write the element at 0"):
         machine.watched(as_launch(lambda buffer: None, 1, "idle"), [spec])(out)
 
 

@@ -54,7 +54,7 @@ def test_concatenated_datasets_have_their_samples_in_turn() -> None:
     assert len(both) == 6 and list(both) == [0, 1, 2, "a", "b", 10] and both[-1] == 10 and both[-6] == 0
     with pytest.raises(IndexOutOfRange, match="index must be from -6 to 5, got 6"):
         both[6]
-    with pytest.raises(ArgumentError, match="write ChainDataset"):
+    with pytest.raises(ArgumentError, match="use ChainDataset"):
         data.ConcatDataset([data.IterableDataset()])
     with pytest.raises(ArgumentError, match="got none"):
         data.ConcatDataset([])
@@ -84,7 +84,7 @@ def test_a_stack_has_tuples_or_dicts() -> None:
     assert data.StackDataset(n=range(2), c="ab")[0] == {"n": 0, "c": "a"}
     assert len(data.StackDataset(range(2))) == 2
     for wrong in ({}, {"n": range(2), "c": "abc"}):
-        with pytest.raises(ArgumentError, match="StackDataset: expected datasets"):
+        with pytest.raises(ArgumentError, match=r"StackDataset: expected (at least one dataset|datasets)"):
             data.StackDataset(**wrong)
 
 
@@ -126,7 +126,7 @@ def test_a_split_has_the_lengths_of_pytorch(n: int, lengths: list[float]) -> Non
 
 def test_a_split_of_other_lengths_is_refused() -> None:
     for lengths in ([3, 3], [0.5, 0.4], [-1, 11], [1.5, -0.5]):
-        with pytest.raises(ArgumentError, match="random_split: expected"):
+        with pytest.raises(ArgumentError, match=r"random_split: (lengths must|expected lengths|a fraction)"):
             data.random_split(range(10), lengths)
     with pytest.raises(ArgumentError, match=r"expected a mg\.Generator"):
         data.random_split(range(10), [10], generator=3)

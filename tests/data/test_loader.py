@@ -75,7 +75,7 @@ def test_arrays_and_tensors_are_samplers() -> None:
 
 def test_an_index_that_is_not_an_integer_is_refused() -> None:
     for batch in ([1.7], np.array([0.0, 1.0])):
-        with pytest.raises(DTypeError, match="expected integers as indices of samples"):
+        with pytest.raises(DTypeError, match="the indices of samples must be integers"):
             list(DataLoader(np.arange(5), batch_sampler=[batch]))
 
 
@@ -96,12 +96,12 @@ def test_tensors_of_two_narrow_dtypes_are_collated_in_their_common_one() -> None
 @pytest.mark.parametrize("replacement", [False, True])
 def test_nothing_is_drawn_from_no_samples(replacement: bool) -> None:
     assert list(data.RandomSampler([], replacement)) == []
-    with pytest.raises(ArgumentError, match="got an empty one for num_samples=4"):
+    with pytest.raises(ArgumentError, match="for num_samples=4, got an empty dataset"):
         list(data.RandomSampler([], replacement, 4))
 
 
 def test_a_split_does_not_round_lengths() -> None:
-    with pytest.raises(ArgumentError, match="expected integers, or fractions that sum to 1"):
+    with pytest.raises(ArgumentError, match="lengths must be integers, or fractions that sum to 1"):
         data.random_split(range(4), [2.5, 2.5])
 
 
@@ -140,14 +140,14 @@ def test_several_indices_at_once_are_asked_of_the_dataset() -> None:
 
 WRONG: dict[str, Any] = {
     "batch_size: expected a positive int": {"batch_size": 0}, "num_workers: expected an int": {"num_workers": -1},
-    "timeout: expected": {"timeout": -1}, "prefetch_factor is for workers": {"prefetch_factor": 2},
-    "persistent_workers is for workers": {"persistent_workers": True},
-    "sampler and shuffle exclude": {"shuffle": True, "sampler": [0]},
+    "timeout: expected": {"timeout": -1}, "prefetch_factor requires worker": {"prefetch_factor": 2},
+    "persistent_workers requires worker": {"persistent_workers": True},
+    "sampler and shuffle=True exclude": {"shuffle": True, "sampler": [0]},
     "batch_sampler excludes": {"batch_sampler": [[0]], "batch_size": 2},
-    "drop_last is for batches": {"batch_size": None, "drop_last": True},
+    "drop_last=True requires batches": {"batch_size": None, "drop_last": True},
     r"generator: expected a mg\.Generator": {"generator": 0},
     "prefetch_factor: expected a positive int": {"num_workers": 1, "prefetch_factor": 0},
-    "timeout is for workers": {"timeout": 5}, "multiprocessing_context is for": {"multiprocessing_context": "spawn"},
+    "timeout requires worker": {"timeout": 5}, "multiprocessing_context requires": {"multiprocessing_context": "spawn"},
     "collate_fn: expected a function": {"collate_fn": 3}, "sampler: expected an iterable": {"sampler": 3},
     "batch_sampler: expected an iterable": {"batch_sampler": 3},
 }  # fmt: skip
@@ -176,7 +176,7 @@ def test_a_dataset_is_read_by_index_or_as_a_stream(dataset: Any) -> None:
 @pytest.mark.parametrize("name", ["batch_size", "batch_sampler", "sampler", "drop_last", "dataset"])
 def test_a_loader_that_was_made_stays_as_it_is(name: str) -> None:
     loader = DataLoader(range(3), 2)
-    with pytest.raises(ArgumentError, match=f"{name} cannot be set after the loader was made"):
+    with pytest.raises(ArgumentError, match=f"{name} cannot be set after the loader was created"):
         setattr(loader, name, 1)
     assert [batch.tolist() for batch in loader] == [[0, 1], [2]]
     loader.timeout = loader.other = 0  # type: ignore[attr-defined]
@@ -192,7 +192,7 @@ def test_a_batch_has_a_sample() -> None:
 
 def test_a_stream_has_its_own_order() -> None:
     for wrong in ({"shuffle": True}, {"sampler": [0]}, {"batch_sampler": [[0]]}):
-        with pytest.raises(ArgumentError, match="an IterableDataset has its own order"):
+        with pytest.raises(ArgumentError, match="an IterableDataset, which has its own order"):
             DataLoader(Stream(3), **wrong)  # type: ignore[arg-type]
 
 
@@ -339,7 +339,7 @@ def test_a_state_goes_on_after_a_break_and_is_kept_until_it_is_used() -> None:
     rest = [i for batch in other for i in batch.tolist()]
     assert sorted(first + rest) == list(range(6))
     assert other.state_dict()["done"]
-    with pytest.raises(ArgumentError, match="expected the state of a DataLoader, got one without"):
+    with pytest.raises(ArgumentError, match="expected the state of a DataLoader, got a dict without"):
         other.load_state_dict({"batches": 1})
 
 
@@ -363,7 +363,7 @@ def test_names_of_pytorch_lead_to_it() -> None:
 
 def test_without_a_device_memory_is_not_pinned(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(mg.cuda, "is_available", lambda: False)
-    with pytest.warns(UserWarning, match="no CUDA device can be used, so memory is not pinned"):
+    with pytest.warns(UserWarning, match="no CUDA device can be used"):
         assert [b.tolist() for b in DataLoader(range(3), 2, pin_memory=True)] == [[0, 1], [2]]
     monkeypatch.setattr(mg.cuda, "is_available", lambda: True)
     monkeypatch.setattr(mg.Tensor, "pin_memory", lambda x, device=None: (x.tolist(), device))

@@ -140,7 +140,7 @@ def test_an_exception_comes_with_the_traceback_of_the_worker() -> None:
 ENDS = {
     "killed": (r"worker 0 \(pid \d+\) was killed by SIGKILL; the system does that when memory runs out", {}),
     "exits": (r"worker 0 \(pid \d+\) ended with exit code 3", {}),
-    "sleeps": (r"worker 0 \(pid \d+\) has sent no batch for 0.5 s; pass a longer timeout", {"timeout": 0.5}),
+    "sleeps": (r"worker 0 \(pid \d+\) has sent no batch for 0.5 s, .*pass a longer timeout", {"timeout": 0.5}),
 }
 
 
@@ -170,7 +170,7 @@ def test_a_dataset_that_cannot_be_sent_is_refused() -> None:
 
     with pytest.raises(ArgumentError, match=r"cannot send the dataset or a function.*set num_workers=0"):
         iter(DataLoader(Local(), num_workers=1))
-    with pytest.raises(ArgumentError, match="expected 'forkserver' or 'spawn', got 'fork'; a process that was forked"):
+    with pytest.raises(ArgumentError, match=r"must be 'forkserver' or 'spawn', .*got 'fork'"):
         iter(DataLoader(Drawn(), num_workers=1, multiprocessing_context="fork"))
     with pytest.raises(ArgumentError, match="got 'thread'"):
         iter(DataLoader(Drawn(), num_workers=1, multiprocessing_context="thread"))
@@ -181,7 +181,9 @@ def test_without_shared_memory_batches_go_through_pipes(monkeypatch: pytest.Monk
         raise OSError(errno.ENOSPC, "No space left on device")
 
     monkeypatch.setattr(memory.os, "posix_fallocate", full)
-    with pytest.warns(UserWarning, match=r"no shared memory for 0\.0 MB \(No space left on device\)") as caught:
+    with pytest.warns(
+        UserWarning, match=r"no shared memory for a batch of 0\.0 MB \(No space left on device\)"
+    ) as caught:
         batches = [facts(batch) for batch in DataLoader(Drawn(), 4, num_workers=2, generator=mg.Generator(1))]
     assert len(caught) == 1
     assert batches == [facts(batch) for batch in DataLoader(Drawn(), 4, generator=mg.Generator(1))]

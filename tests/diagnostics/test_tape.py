@@ -89,7 +89,7 @@ def test_it_reads_as_a_table_and_as_html() -> None:
 
 def test_what_holds_nothing_is_refused() -> None:
     x = mg.Var(mg.ones(8))
-    with pytest.raises(GradientError, match="computed from no Var"):
+    with pytest.raises(GradientError, match="not computed from a Var"):
         mg.tape(mg.ones(3))
     y = chain(x, 2)
     y.backward()

@@ -185,7 +185,7 @@ def test_bad_use_is_answered_in_a_sentence() -> None:
         (lambda: f.grad(lambda x: (squares(x), 1))(X), GradientError, r"has_aux=True for more values"),
         (lambda: f.grad(squares, has_aux=True)(X), ArgumentError, r"with has_aux=True .* must return \(output, aux\)"),
         (lambda: f.grad(squares)(3.0), GradientError, r"expected at least one tensor .*, got float 3.0; .* mg.tensor"),
-        (lambda: f.grad(squares)(ints), DTypeError, r"grad: int64\(2,\) cannot have a derivative, only floats can"),
+        (lambda: f.grad(squares)(ints), DTypeError, r"grad: only tensors with a floating dtype .* int64\(2,\)"),
         (lambda: f.grad(squares, argnums=1)(X), ArgumentError, r"an index .* 1 positional arguments, got 1"),
         (lambda: f.jvp(squares, (X,), (X, X)), ArgumentError, r"jvp: tangents must be nested as the primals"),
         (lambda: f.jvp(squares, (X,), (row(1.0),)), ShapeError, r"the tangent must have .* got float64\(1,\)"),
@@ -215,7 +215,9 @@ def test_what_was_saved_and_written_since_is_noticed() -> None:
         w.add_(1.0)
         return pull(one)[0]
 
-    with pytest.raises(StorageError, match=r"vjp: mul\(2,\) saved float64\(2,\) at version 1, but it was changed"):
+    with pytest.raises(
+        StorageError, match=r"vjp: mul\(2,\) saved float64\(2,\) at version 1, but this tensor was changed"
+    ):
         f.vmap(inside)(mg.stack([X, X]))
 
 

@@ -47,7 +47,7 @@ def test_an_output_that_is_the_same_for_all() -> None:
     row = A[0]
     assert f.vmap(lambda x: row, out_dims=1)(A).tolist() == [[v] * 3 for v in row.tolist()]
     assert f.vmap(lambda x: (x, row), out_dims=(0, None))(A)[1] is row
-    with pytest.raises(ArgumentError, match=r"out_dims has None for .* which differs over the batch"):
+    with pytest.raises(ArgumentError, match=r"an output that differs over the batch, got None for"):
         f.vmap(lambda x: x, out_dims=None)(A)
 
 
@@ -76,7 +76,7 @@ def test_batches_nest() -> None:
 
 def test_random_numbers_are_asked_for() -> None:
     draw = lambda x: x * 0.0 + mg.randn(4, dtype="float64", device="reference")
-    with pytest.raises(GradientError, match=r'randn: random numbers under vmap .* pass randomness="different"'):
+    with pytest.raises(GradientError, match=r"randn: random numbers under vmap .* pass randomness='different'"):
         f.vmap(draw)(A)
     mg.manual_seed(3)
     same = f.vmap(draw, randomness="same")(A).tolist()
@@ -101,11 +101,11 @@ def test_random_numbers_are_asked_for() -> None:
 def test_bad_use_is_answered_in_a_sentence() -> None:
     bad: list[tuple[Any, type[Exception], str]] = [
         (lambda: f.vmap(mg.add)(A, B), ShapeError, r"vmap: .* must have one batch size, and float64\(3, 4\) has 3"),
-        (lambda: f.vmap(mg.add, in_dims=(0,))(A, A), ArgumentError, r"in_dims=\(0,\) has 1 entries and .* 2 arguments"),
+        (lambda: f.vmap(mg.add, in_dims=(0,))(A, A), ArgumentError, r"2 arguments of .*, got in_dims=\(0,\)"),
         (lambda: f.vmap(mg.add, in_dims=2)(A, A), IndexOutOfRange, r"must be a dim of float64\(3, 4\), .* got 2"),
         (lambda: f.vmap(mg.exp, in_dims="x")(A), ArgumentError, r"in_dims must be an int or a tuple"),
         (lambda: f.vmap(mg.exp, in_dims=((0, 0),))(A), ArgumentError, r"in_dims must be nested as the arguments"),
-        (lambda: f.vmap(mg.add, in_dims=(0, 0))(A, 1.0), ArgumentError, r"in_dims has dim 0 for float 1.0"),
+        (lambda: f.vmap(mg.add, in_dims=(0, 0))(A, 1.0), ArgumentError, r"that is not a tensor, got 0 for float 1.0"),
         (lambda: f.vmap(mg.exp, in_dims=(None,))(A), ArgumentError, r"must mark at least one argument"),
         (lambda: f.vmap(mg.exp)(), ArgumentError, r"must be called with at least one argument"),
         (lambda: f.vmap(mg.exp)(mg.tensor(1.0)), IndexOutOfRange, r"must be a dim of float32\(\)"),

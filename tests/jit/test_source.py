@@ -397,5 +397,5 @@ def test_the_picture_of_a_program_has_a_box_per_launch(tmp_path: Path) -> None:
 def test_a_picture_needs_a_program() -> None:
     with pytest.raises(mg.ArgumentError, match=r"^viz\.program: no program yet"):
         mg.jit(chain).graph()
-    with pytest.raises(mg.ArgumentError, match=r"^viz\.program: expected a function that mg\.jit returned"):
+    with pytest.raises(mg.ArgumentError, match=r"^viz\.program: step must be a function that mg\.jit returned"):
         mg.viz.program(chain)

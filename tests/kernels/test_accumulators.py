@@ -335,7 +335,7 @@ BOTH = ("highest", "lowest")
         (sums, ("zero", "zero"), {"order": "sum", "outputs": ("a", "b")}, r"sums\(\(.*, .*\), \(.*\)\) = \(.*\) in"),
         (summed, ("zero", "zero"), {"order": "sum"}, "has 2 accumulators and 1 result; write finish=f"),
         (summed, ("zero", "zero"), {"order": "sum", "outputs": ("a", "b", "c")}, "has 2 accumulators and 3 results"),
-        (summed, ("zero", "zero"), {"order": "sum", "outputs": ("a", "x")}, "names its results"),
+        (summed, ("zero", "zero"), {"order": "sum", "outputs": ("a", "x")}, "at least two different names"),
         (summed, ("zero", "zero"), {"combine": total, "outputs": ("u", "v")}, "1 value returned for 2 accumulators"),
         (summed, ("zero", "zero"), {"combine": ends, "outputs": ("u", "v")}, "needs four arguments for ends"),
         (summed, ("zero", "zero"), {"order": "sum", "finish": gap, "outputs": ("u", "v")}, "1 value returned for 2"),

@@ -182,12 +182,14 @@ def test_a_rule_that_could_mean_the_output_or_an_operand_is_refused():
         """Twice."""
         return y * 2
 
-    with pytest.raises(DeclarationError, match="'y' in a rule of f could be the output or its operand"):
+    with pytest.raises(DeclarationError, match="'y' in a derivative rule of f could be the output or its operand"):
         mg.elementwise(dtype=rules.promote, vjp=(lambda g, y: g * y,))(f)
 
 
 def test_a_kernel_that_does_not_take_what_it_is_given_is_refused():
-    with pytest.raises(DeclarationError, match=r"f takes \(backend\); it receives the backend, the Spec of each"):
+    with pytest.raises(
+        DeclarationError, match=r"f must have as parameters the backend, the Spec of each .*, got \(backend\)"
+    ):
         mg.kernel(dtype=rules.index_dtype, shape=rules.same_shape)(cell("def f(backend):\n    'A test.'\n"))
 
 

@@ -72,6 +72,6 @@ def test_the_next_numba_has_to_be_tried_first() -> None:
 def test_a_free_threaded_python_is_refused_in_a_sentence() -> None:
     refuse_free_threading(False)
     with pytest.raises(
-        ImportError, match=r"needs a Python with the global interpreter lock.* install the standard build"
+        ImportError, match=r"requires a Python with the global interpreter lock.* install the standard build"
     ):
         refuse_free_threading(True)

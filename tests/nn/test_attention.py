@@ -149,7 +149,7 @@ def test_halves_are_computed_in_float32_and_what_does_not_fit_is_refused() -> No
     y = F.scaled_dot_product_attention(*xs)
     assert y.dtype is mg.float16 and mg.grad(y.sum(), xs)[0].dtype is mg.float16
     a, b = mg.ones(3, 2, device="reference"), mg.ones(4, 3, device="reference")
-    with pytest.raises(mg.ShapeError, match=r"expected query \(\.\.\., L, E\), key"):
+    with pytest.raises(mg.ShapeError, match=r"must have the shapes \(\.\.\., L, E\)"):
         F.scaled_dot_product_attention(a, b, b)
     with pytest.raises(mg.ArgumentError, match="p must be a probability"):
         F.scaled_dot_product_attention(a, a, a, dropout_p=1.5)
@@ -186,7 +186,7 @@ def test_attention_as_a_function_is_that_of_the_module(separate: bool) -> None:
     assert function(*inputs, *arguments, need_weights=False, use_separate_proj_weight=separate, **weights)[1] is None
     with pytest.raises(mg.ArgumentError, match="num_heads must divide embed_dim"):
         function(*inputs, 4, 3, *arguments[2:])
-    with pytest.raises(mg.ArgumentError, match="static_k and static_v are not offered"):
+    with pytest.raises(mg.ArgumentError, match="static_k and static_v must be None"):
         function(*inputs, *arguments, static_k=inputs[1])
 
 

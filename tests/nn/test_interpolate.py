@@ -102,12 +102,12 @@ def test_the_dtype_stays(mode: str, dtype: str) -> None:
         (
             {"size": 3, "align_corners": False},
             ArgumentError,
-            "align_corners is for linear, bilinear, bicubic, trilinear",
+            "align_corners is allowed only for the modes linear, bilinear, bicubic, trilinear",
         ),
         (
             {"size": 3, "recompute_scale_factor": True},
             ArgumentError,
-            "recompute_scale_factor=True needs a scale_factor",
+            "recompute_scale_factor=True requires scale_factor",
         ),
         ({"size": 3, "mode": "bicubic"}, ShapeError, r"mode='bicubic' expects 4 dims \(N, C, ...\), got"),
         ({"size": 3, "mode": "cubic"}, ArgumentError, "mode must be one of .*'bicubic'.*, got 'cubic'"),
@@ -128,5 +128,7 @@ def test_arguments_that_do_not_fit_are_refused(given: dict[str, Any], error: typ
 def test_integers_have_neighbours_but_no_blends() -> None:
     whole = ROW.to("int32")
     assert F.interpolate(whole, size=3).tolist() == [[[0, 2, 4]]]
-    with pytest.raises(DTypeError, match=r"mode='linear' needs a floating dtype, got int32\(1, 1, 6\)"):
+    with pytest.raises(
+        DTypeError, match=r"mode='linear' requires an input with a floating dtype, got int32\(1, 1, 6\)"
+    ):
         F.interpolate(whole, size=3, mode="linear")

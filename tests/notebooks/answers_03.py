@@ -174,7 +174,7 @@ PRINTED = [
     "its values left the graph through item() at ",
     "(a dead relu)",
     "sqrt  passes to x     ȳ / (2 · y) = [nan, 0.25]",
-    "does not require a gradient: it was computed from no Var",
+    "does not require a gradient, because it was not computed from a Var",
     "width: the gradient of float64() with respect to 'x' float64() exists: |g| is 3.7",
     "unit: the gradient of float64(2,) with respect to 'x' float64(2,) exists",
     "(2 of 2 elements differ); wrong rule: no step makes them agree",

@@ -134,7 +134,7 @@ PRINTED = [
     "a.T.reshape(12) shares memory: False\nview: int64(4, 3) with strides (1, 4) cannot be seen as (12,)",
     "strides (4, 2) -> (2,)  shared: True",
     "[[3.0, 3.0, 3.0], [3.0, 3.0, 3.0], [3.0, 3.0, 3.0]]\n[[7.0, 7.0, 0.0], [0.0, 0.0, 0.0]]",
-    "with strides (0, 1): its elements share memory; clone() it first",
+    "with strides (0, 1), whose elements share memory",
     "[[1.0, 0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0], [1.0, 0.0, 0.0, 0.0]]",
     "[[1.0, 1.0, 1.0], [2.0, 2.0, 2.0], [3.0, 3.0, 3.0]]\n[[1.0, 0.0, 0.0, 0.0], [0.0, ",
     "the expanded noise: True  its clone: False\nwindows: True  a.T: False",

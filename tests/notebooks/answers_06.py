@@ -189,6 +189,6 @@ PRINTED = [
     "b has shape (8, 2)\nadd: float64(5, 2) and float64(8, 2) do not broadcast",
     "g         WRONG: operand 0 has shape (2,), its gradient (8, 2)\ng.sum(1)  WRONG: ",
     "g.sum(0)  right",
-    "a value of shape (8, 2) does not fit the Var",
+    "the value must have the shape of the Var",
     "in both modes",
 ]

@@ -115,7 +115,7 @@ PRINTED = [
     "derivative 5:  129 ops, which save  17 kB\nderivative 6:  339 ops",
     "penalty at the start 2.202 and at the end 2427.711",
     "does the penalty require a gradient? False",
-    "or from a gradient that was taken without create_graph=True",
+    "or is a gradient computed without create_graph=True",
     "penalty at the start 2.202 and at the end 0.023",
     "with_bug disagrees: gradcheck: the gradient of 'w1' is worst at ",
     "without_bug agrees with finite differences",

@@ -255,7 +255,7 @@ PRINTED = [
     "slots [0, 1, 2, 3]   <Launch of 4 buffers",
     "call 1\n  the memory of y is a ndarray for float32 (32, 64)\ncall 2\n  the memory of y is a Slot for ",
     "(32, 64)\ncall 3\ncall 4\n",
-    "jit: the value of a tensor was requested while the function is recorded",
+    "jit: the function requests the value of a tensor",
     "jit: the function changes history, which holds 2 objects instead of 1",
     "the 30 losses are equal:    True\nall parameters are equal:   True\n",
     " bytes together, in 27 launches\n         0 ",
@@ -268,7 +268,7 @@ PRINTED = [
     "        velocities_0[i, j] = v",
     "the first call returns 474.7, the second one raises",
     "eager:    16 of 16 units are trained, loss 1.33\nprogram:  10 of 16 units are trained, loss 0.16\n",
-    "jit: result 0, float32(), has other bits than in eager mode",
+    "jit: result 0, float32(), differs in at least one bit from the result in eager mode",
     "16 of 16 units are trained, loss 0.95\n16 of 16 units are trained, loss 0.95\n",
     "the same gradient: True",
 ]

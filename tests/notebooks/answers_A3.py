@@ -148,6 +148,5 @@ PRINTED = [
     "step   0: 0.4865884568     PyTorch's 0.4865884568\nstep   1: 2.159842707      PyTorch's 0.472600162\n",
     " ratio 32.0\n",
     "the same to nine digits\n",
-    "has no attribute 'eig': for values without a gradient take NumPy's: numpy functions accept tensors, mg.from_numpy "
-    "shares\n",
+    "has no attribute 'eig': if no gradient is required, use NumPy's function, which accepts tensors",
 ]

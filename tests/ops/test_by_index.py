@@ -163,7 +163,7 @@ def test_padding_sees_the_elements_that_it_takes_away() -> None:
     assert F.pad(x, (-2, 2), "reflect").tolist() == [[[2, 3, 2, 1]]]
     assert F.pad(x, (-4, 5), "replicate").tolist() == [[[3, 3, 3, 3, 3]]]
     assert F.pad(x, (3, -1), "circular").tolist() == [[[0, 1, 2, 0, 1, 2]]]
-    with pytest.raises(ShapeError, match="at least one element must remain"):
+    with pytest.raises(ShapeError, match="leave at least one element"):
         F.pad(x, (-4, 0), "replicate")
 
 
@@ -196,22 +196,22 @@ def test_functions_take_a_batch() -> None:
 
 
 @pytest.mark.parametrize(("call", "error", "words"), [
-    (lambda: F.ctc_loss(mg.zeros(2, 1, 3), mg.tensor([[3]]), (2,), (1,)), ArgumentError, "labels and the blank 0"),
-    (lambda: F.ctc_loss(mg.zeros(2, 1, 3), mg.tensor([[1]]), (3,), (1,)), ShapeError, "input_lengths from 0 to 2"),
+    (lambda: F.ctc_loss(mg.zeros(2, 1, 3), mg.tensor([[3]]), (2,), (1,)), ArgumentError, "targets and blank=0"),
+    (lambda: F.ctc_loss(mg.zeros(2, 1, 3), mg.tensor([[1]]), (3,), (1,)), ShapeError, "input_lengths must be .* to 2"),
     (lambda: F.embedding_bag(mg.tensor([0]), mg.zeros(2, 2)), ShapeError, "offsets"),
     (lambda: F.embedding_bag(mg.tensor([0]), mg.zeros(2, 2), mg.tensor([1])), ArgumentError, "start with 0"),
     (lambda: F.embedding_bag(mg.tensor([[5]]), mg.zeros(2, 2)), IndexOutOfRange, "^embedding_bag: in embedding: "),
     (lambda: mg.histogram(mg.zeros(2), 0), ArgumentError, "bins > 0"),
-    (lambda: mg.histogram(mg.tensor([1]), 2), DTypeError, "expected floats"),
+    (lambda: mg.histogram(mg.tensor([1]), 2), DTypeError, "floating dtype"),
     (lambda: mg.put(mg.zeros(3), mg.tensor([1]), mg.zeros(2)), ShapeError, "as many elements"),
     (lambda: mg.put(mg.zeros(3), mg.tensor([3]), mg.zeros(1)), IndexOutOfRange, "3"),
     (lambda: mg.index_reduce(mg.zeros(3), 0, mg.tensor([1]), mg.zeros(1), "sum"), ArgumentError, "'prod'"),
     (lambda: F.max_unpool1d(mg.zeros(1, 2), mg.tensor([[0, 9]]), 2), IndexOutOfRange, "9"),
     (lambda: F.max_unpool1d(mg.zeros(1, 2), mg.tensor([[0, 1]]), 2, output_size=(9,)), ShapeError, "the stride"),
     (lambda: F.grid_sample(RAMP, grid((0.0, 0.0)), "linear"), ArgumentError, "'bilinear'"),
-    (lambda: F.grid_sample(RAMP, grid((0.0, 0.0)).float()), DTypeError, "the same dtype"),
+    (lambda: F.grid_sample(RAMP, grid((0.0, 0.0)).float()), DTypeError, "same floating dtype"),
     (lambda: F.affine_grid(mg.zeros(1, 2, 2), (1, 1, 2, 2)), ShapeError, "theta"),
-    (lambda: mg.unravel_index(mg.tensor([1.0]), (2,)), DTypeError, "integers"),
+    (lambda: mg.unravel_index(mg.tensor([1.0]), (2,)), DTypeError, "integer"),
     (lambda: mg.func.vmap(lambda t: F.ctc_loss(mg.zeros(2, 1, 3), t, (2,), (1,)))(mg.ones(2, 1, 1, dtype=mg.int64)),
      GradientError, r"^ctc_loss: int64\(1, 1\) belongs to a transform"),
 ])  # fmt: skip

@@ -79,10 +79,10 @@ def test_gradients_of_every_order_in_float64():
 
 X, W = "float32(1, 4, 5, 5)", "float32(6, 2, 3, 3)"
 BAD = [
-    (lambda x, w: F.conv2d(x, w), ShapeError, f"conv2d: groups=1, the input {X} has 4 channels but {W} takes 2"),
+    (lambda x, w: F.conv2d(x, w), ShapeError, f"conv2d: groups=1, 2 channels for the weight {W} got input {X}"),
     (lambda x, w: F.conv2d(x, w, groups=4), ShapeError, "conv2d: with groups=4"),
     (lambda x, w: F.conv2d(x, w, groups=0), ArgumentError, "conv2d: groups must be an int of at least 1, got int 0"),
-    (lambda x, w: F.conv1d(x, w), ShapeError, f"conv1d: expected an input of 2 or 3 dims got {X} {W}"),
+    (lambda x, w: F.conv1d(x, w), ShapeError, f"conv1d: input must have 2 or 3 dims got {X} {W}"),
     (lambda x, w: F.conv2d(x, w, ones(3), groups=2), ShapeError, "conv2d: bias must have shape (6,) got float32(3,)"),
     (lambda x, w: F.conv2d(x, w, stride=0, groups=2), ArgumentError, "conv2d: stride must be an int of at least 1"),
     (lambda x, w: F.conv2d(x, w, padding=(1, 2, 3), groups=2), ArgumentError, "conv2d: padding must be 2 such ints"),
@@ -92,8 +92,8 @@ BAD = [
     (lambda x, w: F.conv_transpose2d(x, w), ShapeError, f"conv_transpose2d: first dim of {W} must be 4 {X}"),
     (lambda x, w: F.conv_transpose2d(x, ones(4, 1, 1, 1), padding=4), ShapeError, f"conv_transpose2d: at least 1 {X}"),
     (lambda x, w: F.conv_transpose2d(x, ones(4, 1, 3, 3), output_padding=1), ArgumentError,
-     "conv_transpose2d: output_padding (1, 1) must be less than stride (1, 1)"),
-    (lambda x, w: F.conv2d(x.to(mg.bool), w.to(mg.bool), groups=2), DTypeError, "conv2d: needs numbers"),
+     "conv_transpose2d: output_padding must be less than stride got output_padding=(1, 1), stride=(1, 1)"),
+    (lambda x, w: F.conv2d(x.to(mg.bool), w.to(mg.bool), groups=2), DTypeError, "conv2d: expected numbers"),
     (lambda x, w: F.conv2d([1.0], w), DTypeError, "conv2d: list [1.0]"),
 ]  # fmt: skip
 

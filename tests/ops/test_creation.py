@@ -32,5 +32,5 @@ def test_limits_of_random_numbers_may_be_any_kind_of_number(kind):
 def test_a_shape_may_be_passed_by_name(make) -> None:
     assert make(size=(2, 3), device="reference").shape == (2, 3)
     assert make(size=2, device="reference").shape == (2,)
-    with pytest.raises(TypeError, match=f"{make.__name__}\\(\\) got the size twice"):
+    with pytest.raises(TypeError, match=f"{make.__name__}\\(\\) got the argument size twice"):
         make(2, size=(2, 3))

@@ -73,9 +73,15 @@ def test_what_was_there_gets_no_gradient_and_views_write_through() -> None:
 @pytest.mark.parametrize(
     "name, args, dtype, error, text",
     [
-        ("normal_", (0.0, 1.0), "int64", mg.DTypeError, "normal: random floats need a floating dtype"),
+        ("normal_", (0.0, 1.0), "int64", mg.DTypeError, "normal: dtype must be a floating dtype"),
         ("exponential_", (0.0,), "float64", mg.ArgumentError, "exponential_: lambd must be positive, got 0.0"),
-        ("exponential_", (1.0,), "int64", mg.DTypeError, r"exponential_: int64\(4000,\) needs a floating dtype"),
+        (
+            "exponential_",
+            (1.0,),
+            "int64",
+            mg.DTypeError,
+            r"exponential_: expected a tensor with a floating dtype, got int64\(4000,\)",
+        ),
         ("cauchy_", (0.0, -1.0), "float64", mg.ArgumentError, "cauchy_: sigma must be positive, got -1.0"),
         (
             "geometric_",
@@ -85,7 +91,7 @@ def test_what_was_there_gets_no_gradient_and_views_write_through() -> None:
             "geometric_: p must be between 0 and 1, both excluded, got 1.5",
         ),
         ("log_normal_", (0.0, 0.0), "float64", mg.ArgumentError, "log_normal_: std must be positive, got 0.0"),
-        ("random_", (0,), "float64", mg.ArgumentError, r"randint: no integer lies in \[0, 0\)"),
+        ("random_", (0,), "float64", mg.ArgumentError, r"randint: low must be less than high, got low=0 and high=0"),
         (
             "random_",
             (0, 300),
@@ -130,8 +136,8 @@ def test_normal_takes_a_mean_and_a_deviation_for_each_element() -> None:
     assert mg.normal(0.0, mg.zeros(3, device="reference")).tolist() == [0.0] * 3
     with pytest.raises(mg.ArgumentError, match="normal: std must not be negative"):
         mg.normal(0.0, mean - 1.0)
-    with pytest.raises(mg.ArgumentError, match="normal: expected two numbers and a size, or tensors without a size"):
+    with pytest.raises(mg.ArgumentError, match="normal: mean and std must be numbers with a size"):
         mg.normal(0.0)
     assert mg.normal(mean, mg.ones(1, dtype="float64", device="reference")).dtype == mg.float32, "as PyTorch's"
-    with pytest.raises(mg.ArgumentError, match="normal: dtype, device and requires_grad must be given with a size"):
+    with pytest.raises(mg.ArgumentError, match="normal: dtype, device and requires_grad are allowed only with size"):
         mg.normal(mean, 1.0, dtype="float64")

@@ -86,7 +86,7 @@ def test_integers_are_added_as_sum_and_matmul_add_them() -> None:
         ("ij->ijk", ArgumentError, "the letter 'k' after '->' in 'ij->ijk' does not occur in an operand"),
         ("ij->ii", ArgumentError, "the letter 'i' after '->' in 'ij->ii' occurs twice there"),
         ("ij->j->i", ArgumentError, "the part 'j->i' .*, got '-'"),
-        ("ii", ShapeError, "the letter 'i' of 'ii' is twice in operand 0 with different sizes"),
+        ("ii", ShapeError, "the letter 'i' of 'ii' must have the same size .* twice in operand 0 with different sizes"),
     ],
 )
 def test_an_error_names_the_part_that_is_wrong(equation: str, error: type, words: str) -> None:
@@ -100,5 +100,5 @@ def test_sizes_that_differ_name_both_operands() -> None:
         mg.einsum("ij,jk->ik", a, b)
     with pytest.raises(ShapeError, match="dim -2 of the ellipsis of"):
         mg.einsum("...,...", a, b)
-    with pytest.raises(ArgumentError, match="expected an equation such as 'ij,jk->ik' first, got float32"):
+    with pytest.raises(ArgumentError, match="the first argument must be an equation such as 'ij,jk->ik', got float32"):
         mg.einsum(a, b)

@@ -164,11 +164,11 @@ def test_a_write_that_gradients_flow_through_is_recorded() -> None:
 @pytest.mark.parametrize(
     ("out", "error", "message"),
     [
-        (lambda x: (x, x), StorageError, "two results would share memory"),
+        (lambda x: (x, x), StorageError, "must not share memory"),
         (lambda x: x, ArgumentError, "out must be a tuple of 2 tensors"),
         (lambda x: (x, x[:1]), ShapeError, r"the result is float64\(2, 3\), out is float64\(1, 3\)"),
         (lambda x: (x, x.to("float32")), DTypeError, "dtypes must agree"),
-        (lambda x: (x[:1].expand(2, 3), x), StorageError, "its elements share memory"),
+        (lambda x: (x[:1].expand(2, 3), x), StorageError, "whose elements share memory"),
     ],
 )
 def test_an_out_that_does_not_fit_is_refused_before_anything_is_written(out: Any, error: Any, message: str) -> None:
@@ -206,7 +206,7 @@ def named_pair(x):
         (named_pair, None, r'outputs=\("low", "high"\)'),
         (a_pair, ("a", "b", "c"), "2 values returned for 3 outputs in the scalar function a_pair"),
         (one_value, ("a", "b"), "1 value returned for 2 outputs"),
-        (a_pair, ("x", "b"), "names its results"),
+        (a_pair, ("x", "b"), "must be a tuple of at least two different names"),
     ],
 )
 def test_a_declaration_names_as_many_results_as_its_body_returns(body: Any, outputs: Any, message: str) -> None:
@@ -217,7 +217,7 @@ def test_a_declaration_names_as_many_results_as_its_body_returns(body: Any, outp
 
 def test_a_dtype_rule_says_one_dtype_or_one_for_each_result() -> None:
     op = mg.elementwise(dtype=lambda op, specs: (np.dtype("f4"), (mg.float32,) * 3), outputs=("a", "b"))(a_pair)
-    with pytest.raises(MinigradError, match=r"expected a NumPy dtype to compute in, .* or a tuple of 2 such dtypes"):
+    with pytest.raises(MinigradError, match=r"must return a NumPy dtype to compute in, .* or a tuple of 2 such dtypes"):
         op(reference([1.0]))
 
 

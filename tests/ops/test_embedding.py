@@ -52,7 +52,9 @@ def test_wrong_arguments_are_named() -> None:
     for by_freq in (False, True):
         with pytest.raises(IndexOutOfRange, match=r"^embedding: index 3 is out of range .* of float64\(3, 2\)"):
             F.embedding(mg.tensor([3]), table(), scale_grad_by_freq=by_freq)
-    with pytest.raises(IndexOutOfRange, match=r"embedding: padding_idx 3 is out of range for float64\(3, 2\)"):
+    with pytest.raises(
+        IndexOutOfRange, match=r"embedding: padding_idx must be from -3 to 2 for the weight float64\(3, 2\)"
+    ):
         F.embedding(mg.tensor([1]), table(), 3)
     with pytest.raises(DTypeError, match=r"embedding: input must have an integer dtype, got float64\(1,\)"):
         F.embedding(mg.tensor([1.0]), table())
@@ -95,7 +97,7 @@ def test_a_table_that_has_been_shortened_is_a_new_version() -> None:
 def test_nothing_is_shortened_by_a_call_that_fails() -> None:
     w = table()
     for numbers, padding in (([2, 3], None), ([2, -4], None), ([2], 7)):
-        with pytest.raises(IndexOutOfRange, match=r"embedding: .* out of range"):
+        with pytest.raises(IndexOutOfRange, match=r"embedding: (.* out of range|padding_idx must)"):
             F.embedding(mg.tensor(numbers), w, padding, 0.1)
     with pytest.raises(DTypeError, match="max_norm must be a number"):
         F.embedding(mg.tensor([1]), w, max_norm="2")
@@ -120,5 +122,5 @@ def test_what_a_row_learns_may_be_shared_by_how_often_it_was_read() -> None:
 
 
 def test_sparse_gradients_are_refused() -> None:
-    with pytest.raises(ArgumentError, match=r"sparse=True is not offered, the gradient of float64\(3, 2\) is dense"):
+    with pytest.raises(ArgumentError, match=r"the gradient of the weight float64\(3, 2\) is always dense"):
         F.embedding(mg.tensor([1]), table(), sparse=True)

@@ -148,8 +148,13 @@ def test_a_refused_write_changes_nothing() -> None:
         ([0, 3], 1.0, IndexOutOfRange, "index 3 is out of range for dim 0 of size 3"),
         ((slice(None), [1, -5]), 1.0, IndexOutOfRange, "index -5 is out of range for dim 1 of size 4"),
         (([0, 1], [0, 4]), 1.0, IndexOutOfRange, "index 4 is out of range for dim 1 of size 4"),
-        (([0, 1], [0, 1, 2]), 1.0, ShapeError, r"the index tensors int64\(2,\), int64\(3,\) for .* do not broadcast"),
-        ([0, 1], [1.0, 2.0, 3.0], ShapeError, r"does not broadcast to the \(2, 4\) that the index chooses"),
+        (
+            ([0, 1], [0, 1, 2]),
+            1.0,
+            ShapeError,
+            r"the index tensors for .* must broadcast to one shape, got int64\(2,\), int64\(3,\)",
+        ),
+        ([0, 1], [1.0, 2.0, 3.0], ShapeError, r"must broadcast to the \(2, 4\) that the index chooses"),
     ]
     for index, value, error, words in refused:
         with pytest.raises(error, match=words):

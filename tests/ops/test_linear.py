@@ -122,12 +122,12 @@ def declared(linear: Any, operands: int = 2) -> Any:
     ("claim", "message"),
     [
         (True, r"linear=True is ambiguous for the operands x, w"),
-        (joint("x", "z"), r"linear= names 'z'; the operands are x, w"),
-        (each("x", "out"), r"linear= names 'out'"),
-        (joint("x", "x"), r"names an operand of \('x', 'x'\) twice"),
-        (joint(), r"is not a claim; expected joint\(\.\.\.\) or each"),
-        (each("x", ()), r"is not a claim"),
-        ("x", r"linear='x' is not a claim"),
+        (joint("x", "z"), r"linear must contain names of operands \(x, w\), got 'z'"),
+        (each("x", "out"), r"got 'out'"),
+        (joint("x", "x"), r"contains an operand of \('x', 'x'\) twice"),
+        (joint(), r"linear must be True, joint\(\.\.\.\) or each"),
+        (each("x", ()), r"linear must be True"),
+        ("x", r"got 'x'"),
     ],
     ids=str,
 )

@@ -79,10 +79,10 @@ def test_class_numbers_of_a_dtype_that_cannot_hold_the_ignored_one() -> None:
         (lambda x, t: F.cross_entropy(x, t, reduction="max"), ArgumentError, r"reduction must be one of"),
         (lambda x, t: F.cross_entropy(x, t, label_smoothing=2), ArgumentError, r"label_smoothing must be a number"),
         (lambda x, t: F.cross_entropy(x, t, label_smoothing="a"), ArgumentError, r"must be a number .* got str 'a'"),
-        (lambda x, t: F.cross_entropy(x, mg.zeros(2)), DTypeError, r"class indices must have an integer dtype"),
+        (lambda x, t: F.cross_entropy(x, mg.zeros(2)), DTypeError, r"class indices of an integer dtype"),
         (lambda x, t: F.cross_entropy(x, mg.tensor([0])), ShapeError, r"without the class dim 1"),
         (lambda x, t: F.cross_entropy(x, t, mg.ones(2)), ShapeError, r"one element per class"),
-        (lambda x, t: F.cross_entropy(t, t), DTypeError, r"int64\(2,\) needs a floating dtype"),
+        (lambda x, t: F.cross_entropy(t, t), DTypeError, r"must have a floating dtype, got int64\(2,\)"),
     ],
 )
 def test_wrong_arguments_are_named_before_anything_is_computed(call: Any, error: Any, text: str) -> None:

@@ -64,7 +64,7 @@ def test_an_integer_has_no_power_of_a_negative_int() -> None:
              lambda: mg.pow(x, -1, out=mg.zeros(2)), lambda: flags**-1, lambda: mg.zeros(0, dtype="int64") ** -1,
              lambda: x ** np.int64(-3), lambda: mg.func.vmap(lambda row: row**-1)(x)]  # fmt: skip
     for call in calls:
-        with pytest.raises(DTypeError, match=r"integers to negative integer powers are not allowed, .*\.float\(\)"):
+        with pytest.raises(DTypeError, match=r"cannot be raised to a negative integer power, .*\.float\(\)"):
             call()
     assert x.tolist() == [1, 2]
     assert (x**-1.0).tolist() == (x.float() ** -1).tolist() == [1.0, 0.5]

@@ -227,7 +227,7 @@ def test_a_circle_closes_over_what_is_left() -> None:
     for counts in ((-4, 0), (-5, 1), (-2, -2)):
         assert F.pad(x, counts, "circular").shape == (1, 0)
     for counts in ((2, -5), (1, -4), (-4, 4)):  # nothing is left that could be repeated
-        with pytest.raises(ShapeError, match="does not fit dim 1"):
+        with pytest.raises(ShapeError, match="the counts for dim 1"):
             F.pad(x, counts, "circular")
 
 
@@ -264,25 +264,25 @@ X = {"x": (2, 3), "row": (3,), "cube": (2, 3, 4), "image": (1, 3, 4, 4), "number
 ERRORS = [
     (lambda o: o["x"].unflatten(1, (2, 2)), ShapeError, r"^unflatten: cannot unflatten \(3,\) of 3 elements to"),
     (lambda o: o["x"].unflatten(1, ()), ShapeError, r"^unflatten: sizes must have at least one size"),
-    (lambda o: o["x"].movedim((0, 1), 0), ArgumentError, r"^movedim: .* one position for each"),
+    (lambda o: o["x"].movedim((0, 1), 0), ArgumentError, r"^movedim: .* one position per dim"),
     (lambda o: o["x"].movedim((0, -2), (0, 1)), ShapeError, r"^movedim: dim 0 is named twice"),
-    (lambda o: o["row"].fliplr(), ShapeError, r"^fliplr: expected at least 2 dims, got float32\(3,\)"),
+    (lambda o: o["row"].fliplr(), ShapeError, r"^fliplr: input must have at least 2 dims, got float32\(3,\)"),
     (lambda o: o["row"].adjoint(), ShapeError, r"^adjoint: expected at least 2 dims"),
     (lambda o: o["cube"].H, ShapeError, r"^H: expected a matrix, got float32\(2, 3, 4\)"),
     (lambda o: o["x"].rot90(1, (0, 0)), ShapeError, r"^rot90: dim 0 is named twice"),
     (lambda o: o["x"].rot90(1, (0,)), ArgumentError, r"^rot90: dims must be two dims"),
-    (lambda o: o["x"].hsplit(2), ShapeError, r"^hsplit: dim 1 of float32\(2, 3\) has no 2 parts of the same size"),
+    (lambda o: o["x"].hsplit(2), ShapeError, r"^hsplit: the length of dim 1 of float32\(2, 3\) must be a multiple"),
     (lambda o: o["x"].tensor_split(0), ArgumentError, r"^tensor_split: .* must be positive, got 0"),
-    (lambda o: o["x"].dsplit(1), ShapeError, r"^dsplit: expected at least 3 dims"),
-    (lambda o: mg.block_diag(o["cube"]), ShapeError, r"^block_diag: expected at most 2 dims"),
+    (lambda o: o["x"].dsplit(1), ShapeError, r"^dsplit: input must have at least 3 dims"),
+    (lambda o: mg.block_diag(o["cube"]), ShapeError, r"^block_diag: each tensor must have at most 2 dims"),
     (lambda o: mg.hstack([o["x"], o["row"]]), ShapeError, r"^hstack: in cat: "),
-    (lambda o: mg.meshgrid(o["x"]), ShapeError, r"^meshgrid: expected rows and numbers"),
+    (lambda o: mg.meshgrid(o["x"]), ShapeError, r"^meshgrid: each tensor must have 0 or 1 dims"),
     (lambda o: mg.meshgrid(o["row"], indexing="yx"), ArgumentError, r"^meshgrid: indexing must be 'ij' .* got 'yx'"),
-    (lambda o: mg.cartesian_prod(o["x"]), ShapeError, r"^cartesian_prod: expected rows"),
-    (lambda o: mg.combinations(o["x"]), ShapeError, r"^combinations: expected a row"),
-    (lambda o: o["cube"].diag(), ShapeError, r"^diag: expected 1 or 2 dims"),
-    (lambda o: o["row"].trace(), ShapeError, r"^trace: expected 2 dims"),
-    (lambda o: o["number"].diag_embed(), ShapeError, r"^diag_embed: expected at least 1 dim"),
+    (lambda o: mg.cartesian_prod(o["x"]), ShapeError, r"^cartesian_prod: each tensor must have 1 dim"),
+    (lambda o: mg.combinations(o["x"]), ShapeError, r"^combinations: input must have 1 dim"),
+    (lambda o: o["cube"].diag(), ShapeError, r"^diag: input must have 1 or 2 dims"),
+    (lambda o: o["row"].trace(), ShapeError, r"^trace: input must have 2 dims"),
+    (lambda o: o["number"].diag_embed(), ShapeError, r"^diag_embed: input must have at least 1 dim"),
     (lambda o: o["x"].select_scatter(o["x"], 0, 0), ShapeError, r"^select_scatter: .* the shape \(3,\)"),
     (lambda o: o["x"].slice_scatter(o["x"], 0, 0, 1), ShapeError, r"^slice_scatter: .* the shape \(1, 3\)"),
     (lambda o: mg.as_strided_scatter(o["x"], o["row"], 3, 1, 4), StorageError, r"stay inside float32\(2, 3\)"),
@@ -294,21 +294,21 @@ ERRORS = [
     (lambda o: o["x"].repeat_interleave(2, output_size=3), ArgumentError, "must be 12, the sum of repeats, got 3"),
     (lambda o: F.pad(o["x"], (1,)), ArgumentError, r"^pad: in constant_pad_nd: pad \(1,\)|two counts per dim"),
     (lambda o: F.pad(o["x"], (-4, 0)), ShapeError, r"must not remove more elements than dim 1"),
-    (lambda o: F.pad(o["x"], (3, 0), "reflect"), ShapeError, r"^pad: reflect by \(3, 0\) .* at most 2 fit"),
+    (lambda o: F.pad(o["x"], (3, 0), "reflect"), ShapeError, r"^pad: .*'reflect', .* at most 2 .*, got \(3, 0\)"),
     (lambda o: F.pad(o["x"], (1, 1), "mirror"), ArgumentError, r"^pad: mode must be one of .*, got 'mirror'"),
     (lambda o: F.pad(o["x"], (1, 1), "reflect", 2.0), ArgumentError, r"^pad: value must be None or 0 .* got 2.0"),
     (lambda o: F.pad(o["x"], (1, 1, 1, 1), "reflect"), ShapeError, r"^pad: mode='reflect' .* of 3 or 4 dims"),
     (lambda o: F.pixel_shuffle(o["image"], 2), ShapeError, r"^pixel_shuffle: the number of channels .* 2\*\*2"),
-    (lambda o: F.pixel_unshuffle(o["image"], 3), ShapeError, r"^pixel_unshuffle: height and width"),
+    (lambda o: F.pixel_unshuffle(o["image"], 3), ShapeError, r"^pixel_unshuffle: the height and width"),
     (lambda o: F.channel_shuffle(o["image"], 2), ShapeError, r"^channel_shuffle: the number of channels"),
     (lambda o: F.unfold(o["image"], 5), ShapeError, r"cover \(5, 5\) pixels, .* has \(4, 4\)"),
     (lambda o: F.unfold(o["image"], 0), ArgumentError, r"must be positive"),
-    (lambda o: F.fold(o["x"], 3, 2), ShapeError, r"expected \(N, C\*4, 4\), or it without N, got float32\(2, 3\)"),
+    (lambda o: F.fold(o["x"], 3, 2), ShapeError, r"the shape \(N, C\*4, 4\), or .*, got float32\(2, 3\)"),
     (lambda o: F.one_hot(o["x"]), DTypeError, r"^one_hot: the classes must be ints"),
     (lambda o: F.one_hot(mg.tensor([3]), 3), IndexOutOfRange, r"^one_hot: .* from 0 to 2, got 3 to 3"),
     (lambda o: F.one_hot(mg.tensor([-1])), IndexOutOfRange, r"^one_hot: classes must be from 0"),
     (lambda o: F.one_hot(mg.tensor([1]), 0), ArgumentError, r"^one_hot: num_classes must be positive.* got 0"),
-    (lambda o: mg.hstack([]), ArgumentError, r"^hstack: expected one tensor or more"),
+    (lambda o: mg.hstack([]), ArgumentError, r"^hstack: expected a list of at least one tensor"),
 ]  # fmt: skip
 
 

@@ -73,7 +73,7 @@ def test_a_mean_squared_error_reads_its_arguments_as_pytorch_does():
     assert loss(x, t, weight=reference([1.0, 2.0, 1.0])).item() == 17 / 4
     with pytest.warns(UserWarning, match="deprecated; write reduction='sum'"):
         assert loss(x, t, size_average=False).item() == 13.0
-    with pytest.warns(UserWarning, match="differ in shape and become"):
+    with pytest.warns(UserWarning, match="differ in shape and are broadcast to"):
         assert loss(reference([[1.0], [2.0]]), reference([1.0, 2.0])).item() == 0.5
     with pytest.raises(mg.ArgumentError, match="reduction must be one of none, mean, sum, got 'max'"):
         loss(x, t, reduction="max")
@@ -104,7 +104,7 @@ def test_the_older_name_of_correction_is_that_of_pytorch() -> None:
 
 
 def test_a_mean_without_nan_is_one_of_floats_in_the_dtype_that_is_asked_for():
-    with pytest.raises(mg.DTypeError, match=r"nanmean: .* needs a floating dtype"):
+    with pytest.raises(mg.DTypeError, match=r"nanmean: input must have a floating dtype"):
         mg.nanmean(reference([1, 2]))
     assert mg.nanmean(reference([1, 2]), dtype=mg.float64).item() == 1.5
     assert mg.nanmean(reference([1.0, math.nan]), dtype=mg.float64).dtype is mg.float64
@@ -133,7 +133,7 @@ def test_no_difference_at_all_is_the_input():
 
 def test_statistics_that_share_memory_with_the_input_are_not_moved():
     x = reference(np.arange(6.0).reshape(3, 2))
-    with pytest.raises(mg.StorageError, match="shares memory"):
+    with pytest.raises(mg.StorageError, match="share memory"):
         mg.nn.functional.batch_norm(x, x[0], x[1], training=True)
     assert x.tolist() == [[0.0, 1.0], [2.0, 3.0], [4.0, 5.0]]
 

@@ -72,14 +72,16 @@ def test_a_bad_declaration_fails_at_once_with_file_and_line() -> None:
             """Not in the dialect."""
             return math.frexp(x)
 
-    with pytest.raises(DeclarationError, match=r"2 operands .a, b. and 1 derivative"):
+    with pytest.raises(DeclarationError, match=r"2 operands .a, b.*, got 1 derivative"):
 
         @mg.elementwise(dtype=promote, vjp=(lambda g: g,))
         def one_rule_short(a, b):
             """A rule is missing."""
             return a + b
 
-    with pytest.raises(DeclarationError, match="'z' in a rule of wrong_name is neither"):
+    with pytest.raises(
+        DeclarationError, match="a derivative rule of wrong_name has the parameter 'z', which is neither"
+    ):
 
         @mg.elementwise(dtype=promote, vjp=(lambda g, z: g * z,))
         def wrong_name(x):
@@ -118,7 +120,7 @@ def test_a_users_op_of_our_name_does_not_replace_ours() -> None:
 
 
 def test_a_dtype_rule_is_checked_at_the_declaration() -> None:
-    with pytest.raises(DeclarationError, match=r"test_schema\.py:\d+: dtype='promote' .* mg\.rules\.promote"):
+    with pytest.raises(DeclarationError, match=r"test_schema\.py:\d+: dtype of doubled must be .*, got 'promote'"):
 
         @mg.elementwise(dtype=mg.promote, vjp=(lambda g: g,))
         def doubled(x):

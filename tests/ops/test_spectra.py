@@ -214,7 +214,7 @@ def test_norms_of_matrices_by_singular_values() -> None:
     assert linalg.cond(tensor(np.diag([4.0, 2.0])), -2).item() == 0.5
     for order in (1, 2, np.inf):
         assert linalg.matrix_norm(tensor(np.zeros((2, 0, 0))), order).tolist() == [0.0, 0.0], "as PyTorch's"
-    with pytest.raises(ShapeError, match="ord without dim needs 1 or 2 dims"):
+    with pytest.raises(ShapeError, match="dim is required with ord for more than 2 dims"):
         linalg.norm(tensor(a), 2)
 
 

@@ -59,7 +59,7 @@ def test_nothing_has_no_elements_and_slices_without_elements_are_refused() -> No
     output, inverse, counts = mg.unique(tensor(np.zeros((2, 0))), return_inverse=True, return_counts=True)
     assert (output.shape, inverse.shape, counts.shape) == ((0,), (2, 0), (0,))
     assert mg.unique(tensor(np.zeros((0, 3))), dim=0).shape == (0, 3)
-    with pytest.raises(ShapeError, match=r"unique: float64\(2, 0\) has slices without elements along dim 0"):
+    with pytest.raises(ShapeError, match=r"unique: the slices along dim 0 must have elements, got float64\(2, 0\)"):
         mg.unique(tensor(np.zeros((2, 0))), dim=0)
 
 
@@ -67,5 +67,5 @@ def test_a_derivative_and_a_batch_are_refused() -> None:
     x = mg.Var([1.0, 2.0, 1.0], device="reference")
     with pytest.raises(GradientError, match=r"unique\(2,\) is not differentiable with respect to its operand 'input'"):
         mg.unique(x).sum().backward()
-    with pytest.raises(GradientError, match="a shape must not"):
+    with pytest.raises(GradientError, match="cannot determine"):
         mg.func.vmap(mg.unique)(tensor([[1.0, 2.0], [1.0, 1.0]]))

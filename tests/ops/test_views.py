@@ -19,7 +19,7 @@ devices = pytest.mark.parametrize("device", DEVICES)
 def test_as_strided_has_no_gradient_beyond_its_operand(device: str) -> None:
     # The storage has 4000 elements, the operand ten of them: its gradient has ten places as well.
     part = (mg.Var(np.zeros(4000), device=device) * 1.0)[:10]
-    with pytest.raises(GradientError, match=r"as_strided: .*beyond float64\(10,\)"):
+    with pytest.raises(GradientError, match=r"as_strided: .*outside float64\(10,\)"):
         part.as_strided((3000,), (1,))
     assert part.detach().as_strided((3000,), (1,)).shape == (3000,)
 

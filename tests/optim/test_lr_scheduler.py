@@ -91,23 +91,26 @@ def test_a_rate_that_is_a_tensor_is_written_into() -> None:
 @pytest.mark.parametrize(
     ("make", "match"),
     [
-        (lambda o: schedulers.StepLR(None, 2), "expected an Optimizer, got NoneType"),
-        (lambda o: schedulers.StepLR(o, 2, last_epoch=3), "has no 'initial_lr'"),
-        (lambda o: schedulers.LambdaLR(o, [abs]), "a function for each of 2 groups, got 1"),
+        (lambda o: schedulers.StepLR(None, 2), "must be a mg.optim.Optimizer, got NoneType"),
+        (lambda o: schedulers.StepLR(o, 2, last_epoch=3), "requires 'initial_lr'"),
+        (lambda o: schedulers.LambdaLR(o, [abs]), "one function for each of the 2 parameter groups, got 1"),
         (lambda o: schedulers.ConstantLR(o, 2.0), r"factor in \[0, 1\], got 2.0"),
         (lambda o: schedulers.LinearLR(o, 0.0), r"start_factor in \(0, 1\]"),
-        (lambda o: schedulers.OneCycleLR(o, 0.1), "expected total_steps, or epochs and steps_per_epoch"),
-        (lambda o: schedulers.OneCycleLR(o, 0.1, 10, pct_start=2.0), r"pct_start to be a float in \[0, 1\]"),
+        (lambda o: schedulers.OneCycleLR(o, 0.1), "either total_steps, or both epochs and steps_per_epoch"),
+        (lambda o: schedulers.OneCycleLR(o, 0.1, 10, pct_start=2.0), r"pct_start must be a float from 0 to 1"),
         (lambda o: schedulers.CyclicLR(o, 0.1, 0.2, mode="square"), "got 'square'"),
-        (lambda o: schedulers.CyclicLR(mg.optim.Rprop([mg.Var([1.0])]), 0.1, 0.2), "neither momentum nor betas"),
-        (lambda o: schedulers.CosineAnnealingWarmRestarts(o, 0), "T_0 to be an int above 0"),
-        (lambda o: schedulers.ReduceLROnPlateau(o, factor=1.5), "factor below 1"),
-        (lambda o: schedulers.SequentialLR(o, [schedulers.StepLR(o, 1)], [3]), "one milestone fewer"),
+        (
+            lambda o: schedulers.CyclicLR(mg.optim.Rprop([mg.Var([1.0])]), 0.1, 0.2),
+            "requires an optimizer with momentum or betas",
+        ),
+        (lambda o: schedulers.CosineAnnealingWarmRestarts(o, 0), "T_0 must be a positive int"),
+        (lambda o: schedulers.ReduceLROnPlateau(o, factor=1.5), "factor must be less than 1"),
+        (lambda o: schedulers.SequentialLR(o, [schedulers.StepLR(o, 1)], [3]), "one entry fewer"),
         (lambda o: schedulers.ChainedScheduler([]), "at least one scheduler"),
-        (lambda o: schedulers.ChainedScheduler([schedulers.ReduceLROnPlateau(o)]), "needs a metric"),
+        (lambda o: schedulers.ChainedScheduler([schedulers.ReduceLROnPlateau(o)]), "requires a metric"),
         (
             lambda o: schedulers.ChainedScheduler([schedulers.StepLR(o, 1)], sgd()),
-            "must belong to one optimizer, got another at index 0",
+            "must belong to one optimizer, but the scheduler at index 0",
         ),
     ],
 )
@@ -122,5 +125,5 @@ def test_one_cycle_has_an_end() -> None:
     optimizer.step()
     for _ in range(3):
         schedule.step()
-    with pytest.raises(mg.ArgumentError, match="the cycle has 3 steps, got step 4"):
+    with pytest.raises(mg.ArgumentError, match="at most total_steps=3 times, got step 4"):
         schedule.step()

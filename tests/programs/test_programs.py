@@ -25,14 +25,14 @@ def test_values_and_derivatives_of_random_programs_are_right_to_third_order(firs
         check(program(seed))
 
 
-@pytest.mark.filterwarnings("ignore:.*no batching rule is declared")
+@pytest.mark.filterwarnings("ignore:.*vmap has no batching rule")
 @some
 def test_forward_mode_all_nestings_and_batches_of_random_programs_agree_with_reverse_mode(first: int) -> None:
     for seed in range(first, first + AT_ONCE):
         check_transforms(program(seed, writes=False), 2 if seed % 3 else 3)
 
 
-@pytest.mark.filterwarnings("ignore:.*no batching rule is declared")
+@pytest.mark.filterwarnings("ignore:.*vmap has no batching rule")
 @some
 def test_derivatives_of_steps_in_checkpoints_hooks_batches_and_derivatives_are_right(first: int) -> None:
     for seed in range(first, first + AT_ONCE // 2):

@@ -131,7 +131,7 @@ def test_a_parameter_that_has_the_name_of_an_operand_is_refused():
 
 @pytest.mark.parametrize("names", [("class", "b"), ("_a", "b"), ("a b", "c"), ("g1", "b")])
 def test_a_result_that_no_named_tuple_can_have_is_refused(names):
-    with pytest.raises(DeclarationError, match="f names its results"):
+    with pytest.raises(DeclarationError, match="outputs of f must be"):
         cell(
             f"@mg.kernel(dtype=mg.rules.values_and_positions, shape=mg.rules.same_shape, "
             f"outputs={names})\n"

@@ -43,20 +43,20 @@ def test_a_kernel_may_not_write_what_a_gradient_a_transform_or_another_operand_n
     x, count = tensor(1.0, 2.0), tensor(0.0, 0.0)
     with pytest.raises(GradientError, match="counted: cannot write into a Var"):
         counted(x, mg.Var([0.0, 0.0], dtype="float64", device="reference"))
-    with pytest.raises(GradientError, match="counted: its kernel writes into count, and a transform has no memory"):
+    with pytest.raises(GradientError, match="counted: this op writes into count, which has no memory"):
         mg.func.vmap(lambda x: counted(x, count))(mg.stack([x, x]))
-    with pytest.raises(StorageError, match=r"counted: writes into .* which shares memory with"):
+    with pytest.raises(StorageError, match=r"counted: an operand that is written must not share memory"):
         counted(count, count)
-    with pytest.raises(StorageError, match="its elements share memory"):
+    with pytest.raises(StorageError, match="whose elements share memory"):
         counted(x, tensor(0.0).expand(2))
     y = mg.checkpoint(lambda y: (y + counted(x, count)).exp(), mg.Var(x))
-    with pytest.raises(GradientError, match="counted: writes into count, and a checkpoint that runs again"):
+    with pytest.raises(GradientError, match="counted: this op writes into count, so a checkpoint"):
         y.sum().backward()
     assert count.tolist() == [1.0, 1.0]
 
 
 def test_a_declaration_writes_operands_that_it_has_and_lists() -> None:
-    with pytest.raises(DeclarationError, match=r"writes=\('total',\) of odd_name must be a tuple of names of its oper"):
+    with pytest.raises(DeclarationError, match=r"writes of odd_name must be a tuple of names of its oper"):
 
         @composed(writes=("total",))
         def odd_name(x: mg.Tensor) -> mg.Tensor:
@@ -69,7 +69,7 @@ def test_a_declaration_writes_operands_that_it_has_and_lists() -> None:
         write_operands(unlisted.op, {"total": total}, {"total": total * 0.0})
         return x
 
-    with pytest.raises(DeclarationError, match="unlisted writes 'total'; add it to writes="):
+    with pytest.raises(DeclarationError, match="unlisted writes into its operand 'total', which is not in writes="):
         unlisted(tensor(1.0), tensor(2.0))
 
 

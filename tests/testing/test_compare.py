@@ -48,7 +48,7 @@ def test_the_first_value_that_departs_is_named_with_its_line() -> None:
 
 
 def test_a_shape_that_differs_is_told() -> None:
-    with pytest.raises(CompareError, match=r"'h', set in line \d+ has shape \(2, 4\), with numpy \(8,\)"):
+    with pytest.raises(CompareError, match=r"'h', set in line \d+ has shape \(2, 4\) in minigrad and \(8,\) in numpy"):
         compare(network, another(tanh=np.ravel), X, W)
 
 
@@ -68,7 +68,7 @@ def test_another_way_through_the_function_is_told() -> None:
 def test_what_is_no_library_is_refused() -> None:
     with pytest.raises(ArgumentError, match="no_such_library is not installed"):
         compare(network, "no_such_library", X, W)
-    with pytest.raises(ArgumentError, match="expected a library by name or module, got 3"):
+    with pytest.raises(ArgumentError, match="must be the name of a library or its module, got 3"):
         compare(network, 3, X, W)
 
 

@@ -94,7 +94,7 @@ def test_every_argument_is_looked_at_before_the_worst_is_named() -> None:
 
 def test_what_gives_no_tensor_is_refused() -> None:
     for wrong in (lambda x: None, lambda x: {"y": x}, lambda x: (x, 1.0)):
-        with pytest.raises(mg.ArgumentError, match=r"the function returned .*; expected a tensor, or a tuple or"):
+        with pytest.raises(mg.ArgumentError, match=r"the function must return a tensor, or a tuple or"):
             gradcheck(wrong, mg.Var([1.0], dtype="float64"))
 
 
@@ -139,12 +139,12 @@ def square_of_two_minds(x):
 def test_a_gradient_that_differs_where_its_graph_is_recorded_is_noticed() -> None:
     x = mg.Var([0.5, 2.0], dtype="float64", device="reference")
     assert gradcheck(square_of_two_minds, [x], modes=("reverse",))
-    with pytest.raises(GradcheckError, match=r"gradient 0 is .* at \(0,\) where its graph is recorded, and .* is not"):
+    with pytest.raises(GradcheckError, match=r"gradient 0 at \(0,\) must not depend on create_graph"):
         gradgradcheck(square_of_two_minds, [x])
 
 
 def test_what_cannot_be_checked_is_refused() -> None:
-    with pytest.raises(DTypeError, match=r"need mg\.float64, or float32"):
+    with pytest.raises(DTypeError, match=r"must have the dtype mg\.float64, or float32"):
         gradcheck(lambda x: x * 2.0, mg.Var([1.0], dtype="float16"))
     with pytest.raises(GradientError, match="expected at least one Var among the inputs"):
         gradcheck(lambda x: x * 2.0, mg.tensor([1.0]))
@@ -163,7 +163,9 @@ def test_a_random_function_is_called_not_deterministic() -> None:
         lambda x: x * mg.tensor((rng.uniform(size=2) < 0.5).astype(np.float64)),
         lambda x: x * 2.0 + float(rng.uniform()) * 1e-8,
     ):
-        with pytest.raises(GradcheckError, match=r"the function is not deterministic: calls at the same point differ"):
+        with pytest.raises(
+            GradcheckError, match=r"the function is not deterministic, because calls at one point differ"
+        ):
             gradcheck(noisy, x)
         with pytest.raises(GradcheckError, match="not deterministic"):
             gradgradcheck(lambda x, noisy=noisy: noisy(x) * x * x, x)
@@ -310,7 +312,7 @@ def test_forward_mode_is_checked_where_nothing_is_said_and_the_function_goes_thr
             return g * 2.0
 
     for function, why in (
-        (Own.apply, "Own: a Function whose forward takes ctx cannot be transformed"),
+        (Own.apply, "Own: a Function whose forward has the parameter ctx"),
         (lambda x: x * 2.0 if x.requires_grad else x * 3.0, "must return equal values with and without tangents"),
     ):
         report = gradcheck(function, x)

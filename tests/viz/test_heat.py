@@ -128,7 +128,7 @@ def test_it_is_saved_light_and_dark(tmp_path: Path) -> None:
 
 def test_what_cannot_be_drawn_is_refused() -> None:
     with pytest.raises(
-        ArgumentError, match=r"^viz.tensor: expected at most 4 dims, got float32\(1, 1, 1, 1, 2\); select"
+        ArgumentError, match=r"^viz.tensor: x must have at most 4 dims, got float32\(1, 1, 1, 1, 2\); select"
     ):
         mg.viz.tensor(mg.zeros(1, 1, 1, 1, 2))
     with pytest.raises(DTypeError, match=r"^viz.tensor: expected a tensor, got .*wrap data"):

@@ -26,7 +26,7 @@ from minigrad.kernels.pasting import expression_macro
 from minigrad.kernels.specialize import load_text, neutral_text, write_kernel
 from minigrad.kernels.store import load
 
-# How `pooled` combines two values, and how it computes a result from them.
+# Defines how `pooled` combines two values, and how it computes a result from these values.
 LARGEST = ("{1} if ({1} > {0}) | ({1} != {1}) else {0}", "{0}")
 MEAN = ("{0} + {1}", "T({0} * T({1} * {2}))")
 TEMPLATES: dict[str, Callable[..., Any]] = {

@@ -112,7 +112,9 @@ class Blas:
         self.handle = ctypes.c_void_p()
         status = library.cublasCreate_v2(ctypes.byref(self.handle))
         if status:
-            raise DeviceError(f"cuBLAS cannot be used: cublasCreate returned {status}")
+            raise DeviceError(
+                f"cuBLAS cannot be used: cublasCreate returned the status {status}; set mg.settings.cublas = False"
+            )
 
     def product(self, gemm: Gemm, dtype: DType, alpha: float, beta: float) -> Enqueued:
         """Return a call of the library on buffers of the operands and of out.
@@ -138,6 +140,9 @@ class Blas:
             with self.lock:
                 status = run(*arguments)
             if status:
-                raise DeviceError(f"a product failed: cublasGemmStridedBatchedEx returned {status}")
+                raise DeviceError(
+                    f"a matrix product failed: cublasGemmStridedBatchedEx returned the status {status}; set "
+                    "mg.settings.cublas = False"
+                )
 
         return Enqueued("cublasGemmStridedBatchedEx", launch, False)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.cuda.matrices import results
-from minigrad.backends.cuda.watched import Access, Cells, Notice
+from minigrad.backends.cuda.watched import REMEDIES, Access, Cells, Notice
 from minigrad.backends.cuda.words import SHARED_LIMIT, Point, Words, cells_of
 
 
@@ -174,7 +174,7 @@ class Block:
             if lane.waits is None or lane.waits[0] != "block":
                 what = lane.waits[0] if lane.waits else "nothing"
                 raise self.notice("divergence", f"thread {lane.number} waits at line {lane.line} for lanes of its warp "
-                                  f"that never come ({what})")  # fmt: skip
+                                  f"that never arrive ({what})")  # fmt: skip
         lines = sorted({lane.line for lane in waiting})
         if len(waiting) < len(self.lanes):
             gone = len(self.lanes) - len(waiting)
@@ -190,4 +190,5 @@ class Block:
             lane.access = lane.access._replace(barriers=lane.access.barriers + 1)
 
     def notice(self, kind: str, what: str) -> Notice:
-        return Notice(f"{self.words.kernel}: {what} (block {self.number})", kind=kind)
+        advice = f"; {REMEDIES[kind]}" if kind == "divergence" else "; use a smaller shared array"
+        return Notice(f"{self.words.kernel}: {what} (block {self.number}){advice}", kind=kind)

@@ -92,7 +92,9 @@ def make(program: Program, capability: Capability) -> Compiled:
     cubin, log = assemble(ptx, program.name)
     entry = ENTRY.search(ptx)
     if entry is None:
-        raise KernelError(f"{program.name} was compiled to PTX without an entry")
+        raise KernelError(
+            f"{program.name}: the compiled PTX has no entry function; report this defect with the text of the kernel"
+        )
     return Compiled(entry[1], ptx, cubin, log)
 
 
@@ -114,7 +116,7 @@ def to_ptx(program: Program, capability: Capability) -> str:
                 launch_bounds=space.get("BLOCK", THREADS),
             )  # fmt: skip
     except (NumbaError, NotImplementedError, AttributeError, KeyError, TypeError) as error:
-        raise KernelError(f"{program.name} does not compile: {error}", path=program.file) from error
+        raise KernelError(f"{program.name}: the kernel cannot be compiled: {error}", path=program.file) from error
     return str(ptx)
 
 
@@ -187,7 +189,9 @@ def by_nvjitlink(ptx: str, arch: str, name: str) -> tuple[bytes, str]:
         except nvjitlink.nvJitLinkError as error:
             text = bytearray(nvjitlink.get_error_log_size(handle))
             nvjitlink.get_error_log(handle, text)
-            raise KernelError(f"{name}: PTX is not assembled: {text.decode(errors='replace'):.500}") from error
+            raise KernelError(
+                f"{name}: nvJitLink cannot assemble the PTX: {text.decode(errors='replace'):.500}"
+            ) from error
         cubin = bytearray(nvjitlink.get_linked_cubin_size(handle))
         nvjitlink.get_linked_cubin(handle, cubin)
         log = bytearray(nvjitlink.get_info_log_size(handle))
@@ -205,5 +209,5 @@ def by_ptxas(ptx: str, arch: str, name: str) -> tuple[bytes, str]:
         command = ["ptxas", "-v", f"-arch={arch}", "-o", str(target), str(source)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
-            raise KernelError(f"{name}: PTX is not assembled: {done.stderr:.500}")
+            raise KernelError(f"{name}: ptxas cannot assemble the PTX: {done.stderr:.500}")
         return target.read_bytes(), done.stderr

@@ -109,7 +109,11 @@ class CudaRuntime(Runtime):
         except Exception as error:
             if "OUT_OF_MEMORY" in str(error):
                 return None
-            raise DeviceError(f"cuda:0: {nbytes:,} bytes of memory were requested: {error}", device="cuda:0") from error
+            raise DeviceError(
+                f"cuda:0: cannot allocate {nbytes:,} bytes of device memory: {error}; use a smaller batch or free "
+                "tensors",
+                device="cuda:0",
+            ) from error
         return piece, piece.address
 
     def adopt(self, owner: Any, address: int, size: int, dtype: np.dtype[Any]) -> DeviceBuffer:

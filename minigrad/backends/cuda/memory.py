@@ -52,14 +52,15 @@ class Memory(Backend):
     """The part of the backend for memory on a CUDA device."""
 
     runtime: Runtime
-    # A multiple of this number of bytes, because the offset of an argument determines the width of loads.
+    # The alignment of parts of a buffer in bytes; the offset of an argument determines the width of loads.
     alignment = ALIGNMENT
     dlpack_device = 2
 
     def allocate(self, numel: int, dtype: DType, device: Device) -> Storage:
         if device.kind == "cuda" and device.index:
             raise DeviceError(
-                f"{device} cannot be used; only the first device, cuda:0, is supported", device=str(device)
+                f"{device} cannot be used, because minigrad supports only the first CUDA device; pass device='cuda:0'",
+                device=str(device),
             )
         return Storage(self.allocator.allocate(numel, dtype), dtype, device, self.allocator)
 
@@ -157,7 +158,11 @@ class Memory(Backend):
         stream: DLPack's number of the consumer's stream; None is the legacy default stream, -1 requests no order.
         """
         if stream == 0:
-            raise StorageError("dlpack: stream=0 may mean two streams; pass 1, the default one, or 2", op="dlpack")
+            raise StorageError(
+                "__dlpack__: stream must not be 0, because 0 can mean two different streams; pass 1 for the legacy "
+                "default stream, or 2 for the default stream of each thread",
+                op="dlpack",
+            )
         ours = self.runtime.stream
         if stream != -1 and (stream or LEGACY) != int(ours.handle):
             self.runtime.foreign_stream(stream or LEGACY).wait(self.runtime.timed(ours, False))
@@ -195,7 +200,8 @@ class Memory(Backend):
         typed = np.dtype(interface["typestr"])
         if not typed.isnative or interface.get("mask") is not None:
             raise DTypeError(
-                "from_dlpack: expected memory in native byte order and without a mask, got other memory; copy it first",
+                "from_dlpack: expected an array in native byte order and without a mask, got another array; copy the "
+                "array first",
                 op="from_dlpack",
             )
         dtype, shape = as_dtype(typed), tuple(interface["shape"])
@@ -215,14 +221,19 @@ class Memory(Backend):
         """Return a storage over foreign memory, and the layout of the elements at the address."""
         size = dtype.itemsize
         if readonly:
-            raise StorageError("from_dlpack: the memory is read-only, and a storage is written; copy it", readonly=True)
+            raise StorageError(
+                "from_dlpack: expected writable memory, got read-only memory; copy the array first", readonly=True
+            )
         if not layout.numel:
             return self.allocate(0, dtype, device), Layout.contiguous(layout.shape)
         low, end = layout.span()
         first = address + low * size
         before = first % ALIGNMENT
         if before % size:
-            raise StorageError(f"from_dlpack: {dtype} at the address {address:#x} lies between two elements; copy it")
+            raise StorageError(
+                f"from_dlpack: the address of {dtype} memory must be a multiple of {size}, got {address:#x}; copy the "
+                "array first"
+            )
         count = before // size + end - low
         buffer = self.runtime.adopt(owner, first - before, count, dtype.storage)
         return Storage(buffer, dtype, device), Layout.make(layout.shape, layout.strides, before // size - low)

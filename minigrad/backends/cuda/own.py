@@ -51,12 +51,12 @@ def text_of(function: Callable[..., Any]) -> str:
     """Return the source of a function from its `def` on.  Raise ArgumentError if there is no source."""
     name = getattr(function, "__name__", function)
     if name == "<lambda>":
-        raise ArgumentError("kernel: expected a function with a name, got a lambda; write it with def")
+        raise ArgumentError("kernel: expected a function with a name, got a lambda; define the kernel with def")
     try:
         source = inspect.getsource(function)
     except (OSError, TypeError):
         raise ArgumentError(
-            f"kernel: the source of {name!r} cannot be read; define it in a file or a notebook cell"
+            f"kernel: the source text of {name!r} cannot be read; define the function in a file or a notebook cell"
         ) from None
     indent = source[: len(source) - len(source.lstrip())]
     # textwrap.dedent would do nothing if a comment or a string begins at the left margin.
@@ -151,17 +151,25 @@ def own_program(function: Callable[..., Any], dtypes: tuple[DType, ...], numbers
     unknown = surroundings(function, text)
     if unknown:
         raise ArgumentError(
-            f"{name}: a kernel can use its arguments, np, math, cuda, not {', '.join(unknown)} of the outer scope; "
-            "pass it as an argument, or write it out in the kernel",
+            f"{name}: a custom kernel can use only its arguments, np, math and cuda, but it uses {', '.join(unknown)} "
+            "of the outer scope; pass each value as an argument, or write it into the kernel",
             op="kernel",
         )
     try:
         inspect.signature(function).bind(*dtypes, *range(numbers))
     except TypeError as error:
-        raise ArgumentError(f"{name}: {error}", op="kernel") from None
+        raise ArgumentError(
+            f"{name}: the arguments of the call must match the parameters of the kernel ({error}); pass one argument "
+            "per parameter",
+            op="kernel",
+        ) from None
     for dtype in dtypes:
         if dtype.storage != dtype.numpy:
-            raise DTypeError(f"{function.__name__}: a custom kernel cannot take {dtype}; use float32", op="kernel")
+            raise DTypeError(
+                f"{function.__name__}: a custom kernel does not support tensors of {dtype}; convert them with "
+                ".to(mg.float32)",
+                op="kernel",
+            )
     kinds = ", ".join(f"np.{'uint8' if dtype.name == 'bool' else dtype.name}" for dtype in dtypes)
     called = f"{name}_" if name in TAKEN else name
     integers, pointers = f"{called}_numbers", [f"{called}_{k}" for k in range(len(dtypes))]
@@ -179,6 +187,9 @@ def size_of(value: int | tuple[int, ...]) -> Size:
     except TypeError:
         sizes = ()
     if not 1 <= len(sizes) <= 3 or any(n < 1 for n in sizes):
-        raise ArgumentError(f"kernel: expected one to three positive sizes of a grid or block, got {value!r}")
+        raise ArgumentError(
+            f"kernel: expected one to three positive ints as the size of a grid or block, got {value!r}; write "
+            "kernel[blocks, threads](...)"
+        )
     x, y, z = (*sizes, 1, 1)[:3]
     return x, y, z

@@ -38,7 +38,7 @@ class Tile:
         return f"{'mma' if self.mma else 'tile'}{self.high}x{self.broad}x{self.depth}"
 
 
-# From the largest to the smallest.  With elements of 8 bytes the largest tile would need too many registers.
+# From the largest tile to the smallest.  For elements of 8 bytes, the largest tile would need too many registers.
 TILES = (Tile(128, 128, 8, 256, 8, 8), Tile(64, 64, 16, 256, 4, 4), Tile(16, 16, 16, 64, 2, 2))
 # If the right operand is read through windows, the position of an element costs as much as its products with a few
 # rows, so each thread computes more results.  A convolution of 64 channels, H100: 607 us, 836 us by tiles of 64 x 64.

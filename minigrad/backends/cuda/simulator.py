@@ -212,8 +212,8 @@ class Simulator(Runtime):
         """Run one launch."""
         if len(addresses) != len(kernel.pointers) or len(numbers) != kernel.numbers:
             raise Notice(
-                f"{kernel.program.name} takes {len(kernel.pointers)} pointers and {kernel.numbers} numbers, and is "
-                f"given {len(addresses)} and {len(numbers)}",
+                f"{kernel.program.name}: expected {len(kernel.pointers)} pointers and {kernel.numbers} scalar "
+                f"arguments, got {len(addresses)} and {len(numbers)}; pass one argument per parameter",
                 kind="bounds",
             )
         self.launches += 1
@@ -234,7 +234,7 @@ class Simulator(Runtime):
             lent = [region for region in self.lent if region.address == address]
             region = max(lent, key=lambda region: region.bytes.size, default=None)
         if region is None:
-            raise Notice(f"there is no memory at the address {address:#x}", kind="bounds")
+            raise Notice(f"no tensor contains the address {address:#x}", kind="bounds")
         return region
 
     def synchronize(self) -> None:
@@ -268,4 +268,7 @@ def check_written(spec: Spec, buffer: DeviceBuffer, before: int) -> None:
     """Raise Notice for an element of a result that no launch after `before` has written."""
     for position in spec.layout.offsets():
         if buffer.owner.stamps[position * buffer.itemsize] <= before:
-            raise Notice(f"an element of the result {spec!r} was not written, at {position}", kind="unwritten")
+            raise Notice(
+                f"the kernel did not write the element at {position} of the result {spec!r}; write every element",
+                kind="unwritten",
+            )

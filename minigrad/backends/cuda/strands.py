@@ -38,8 +38,8 @@ def interruptible(kernel: str, text: str, waiting: Collection[str]) -> tuple[ast
     for node in nodes:
         if name_of(node) in {*waiting, *left} and id(node) not in called:
             raise KernelError(
-                f"{kernel}: {name_of(node)} at line {getattr(node, 'lineno', 0)} waits for other threads; the "
-                f"simulator follows it where it is called by its name in a function"
+                f"{kernel}: {name_of(node)} at line {getattr(node, 'lineno', 0)} waits for other threads, and the "
+                "simulator can run it only as a call by name in a function; call it directly"
             )
     return Leaving(waiting, left).visit(tree), "kernel" in left
 

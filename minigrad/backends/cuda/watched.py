@@ -15,6 +15,13 @@ import numpy as np
 
 from minigrad.errors import KernelError
 
+REMEDIES = {  # the end of the message of a fault, by kind
+    "bounds": "compare the index with the size first",
+    "unwritten": "write the element before this read",
+    "race": "call cuda.syncthreads() between the two accesses",
+    "misaligned": "use an index that is a multiple of the width",
+    "divergence": "let all threads reach the same barrier",
+}
 POISON = 0xAB  # byte that fills unwritten memory: -1.2e-12 as a float32
 
 
@@ -106,7 +113,7 @@ class Cells:
         indices = index if isinstance(index, tuple) else (index,)
         sizes = self.shape or (self.size,)
         if len(indices) != len(sizes):
-            raise self.notice("bounds", f"has {len(sizes)} dims and is given {len(indices)} indices")
+            raise self.notice("bounds", f"has {len(sizes)} dims, but the index has {len(indices)} entries")
         position = 0
         for i, size in zip(indices, sizes, strict=True):
             if not 0 <= i < size:
@@ -208,7 +215,9 @@ class Cells:
 
     def notice(self, kind: str, what: str) -> Notice:
         """Return the error for a fault at these elements."""
-        return Notice(f"{self.words.kernel}: {self.region.name} {what} ({self.words.access})", kind=kind)
+        return Notice(
+            f"{self.words.kernel}: {self.region.name} {what} ({self.words.access}); {REMEDIES[kind]}", kind=kind
+        )
 
 
 NOWHERE = Region(0, "a local array")  # the region of arrays whose elements are Python objects, without bytes

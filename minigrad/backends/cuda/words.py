@@ -78,7 +78,7 @@ class Cuda:
 
     def __getattr__(self, name: str) -> Any:
         there = sorted(word for word in (*vars(self), *vars(type(self))) if not word.startswith("_"))
-        raise KernelError(f"the simulator has no cuda.{name}; it has {', '.join(there)}")
+        raise KernelError(f"the simulator does not support cuda.{name}; it supports {', '.join(there)}")
 
     # ---- positions in the grid: a number along one dim, a tuple of numbers along two or three
 

@@ -264,7 +264,8 @@ class Softmax2d(Module):
     def forward(self, input: Tensor) -> Tensor:
         if input.ndim not in (3, 4):
             raise ShapeError(
-                f"Softmax2d: expected 3 or 4 dims, got {describe(input)}; add the batch dim with unsqueeze(0)"
+                f"Softmax2d: input must have 3 or 4 dims, (C, H, W) or (N, C, H, W), got {describe(input)}; add a "
+                "batch dim with unsqueeze(0)"
             )
         return F.softmax(input, -3)
 

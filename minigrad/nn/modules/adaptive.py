@@ -77,8 +77,8 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             int(c) != c for c in starts
         ):  # fmt: skip
             raise ArgumentError(
-                f"AdaptiveLogSoftmaxWithLoss: cutoffs: expected increasing integers between 1 and n_classes - 1 = "
-                f"{n_classes - 1}, got {starts}"
+                f"AdaptiveLogSoftmaxWithLoss: cutoffs must be increasing integers from 1 to {n_classes - 1}, which is "
+                f"n_classes - 1, got {starts}; pass cutoffs=[10, 100], for example"
             )
         self.in_features, self.n_classes, self.cutoffs = in_features, n_classes, [*starts, n_classes]
         self.div_value, self.head_bias = div_value, head_bias
@@ -128,7 +128,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             )
         if target.numel() and (int(target.min()) < 0 or int(target.max()) >= self.n_classes):
             raise IndexOutOfRange(
-                f"{name}: expected targets from 0 to {self.n_classes - 1}, got {int(target.min())} to "
+                f"{name}: target must contain classes from 0 to {self.n_classes - 1}, got {int(target.min())} to "
                 f"{int(target.max())}; correct the targets, or create the layer with a larger n_classes"
             )
 

@@ -144,7 +144,8 @@ class MultiheadAttention(Module):
             query, key, value = (x.transpose(0, 1) for x in (query, key, value))
         if is_causal and attn_mask is None:
             raise ArgumentError(
-                "MultiheadAttention: attn_mask: expected a causal mask with is_causal=True, got None; pass the mask"
+                "MultiheadAttention: attn_mask is required with is_causal=True, got None; pass a causal mask as "
+                "attn_mask"
             )
         q, k, v = self.projected(query, key, value)
         causal = is_causal and key_padding_mask is None and not need_weights and k.shape[1] == key.shape[1]
@@ -172,16 +173,16 @@ class MultiheadAttention(Module):
         dims = {x.ndim for x in inputs}
         if dims not in ({2}, {3}) or tuple(x.shape[-1] for x in inputs) != sizes:
             raise ShapeError(
-                f"MultiheadAttention: expected query, key and value of 2 or 3 dims, with {sizes} elements in the last; "
-                f"got {', '.join(map(describe, inputs))}"
+                f"MultiheadAttention: query, key and value must have 2 or 3 dims, with {sizes} elements in the last "
+                f"dim, got {', '.join(map(describe, inputs))}; reshape the inputs"
             )
         length, batch = (0, None) if dims == {2} else (1, 0) if self.batch_first else (0, 1)
         if key.shape[length] != value.shape[length] or (
             batch is not None and len({x.shape[batch] for x in inputs}) > 1
         ):
             raise ShapeError(
-                f"MultiheadAttention: expected keys and values of the same length, and one size of the batch; got "
-                f"{', '.join(map(describe, inputs))}"
+                "MultiheadAttention: key and value must have the same length, and query, key and value the same batch "
+                f"size, got {', '.join(map(describe, inputs))}; slice or expand the inputs"
             )
 
     def projected(self, query: Any, key: Any, value: Any) -> list[Any]:
@@ -210,21 +211,23 @@ class MultiheadAttention(Module):
         for name, x in (("attn_mask", pairs), ("key_padding_mask", padding)):
             if x is not None and not (isinstance(x, Tensor) and (x.dtype is bool_ or x.dtype.is_float)):
                 raise DTypeError(
-                    f"MultiheadAttention: {name}: expected a tensor of bools or floats, got {describe(x)}; "
-                    f"convert with .to(mg.bool)"
+                    f"MultiheadAttention: {name} must be a tensor of bools or floats, got {describe(x)}; convert it "
+                    "with .to(mg.bool)"
                 )
         if pairs is not None:
             expected = ((length, added), (batch * self.num_heads, length, added))
             if tuple(pairs.shape) not in expected:
                 raise ShapeError(
-                    f"MultiheadAttention: attn_mask: expected {expected[0]} or {expected[1]}, got {describe(pairs)}; "
-                    "reshape or expand the mask")  # fmt: skip
+                    f"MultiheadAttention: attn_mask must have the shape {expected[0]} or {expected[1]}, got "
+                    f"{describe(pairs)}; reshape or expand the mask"
+                )
             masks.append(pairs if pairs.ndim == 2 else pairs.unflatten(0, (batch, self.num_heads)))
         if padding is not None:
             if tuple(padding.shape) != (batch, added):
                 raise ShapeError(
-                    f"MultiheadAttention: key_padding_mask: expected {(batch, added)}, got {describe(padding)}; "
-                    "reshape or expand the mask")  # fmt: skip
+                    f"MultiheadAttention: key_padding_mask must have the shape {(batch, added)}, got "
+                    f"{describe(padding)}; reshape or expand the mask"
+                )
             masks.append(padding.unsqueeze(1).unsqueeze(1))
         numbers = [where(x, -math.inf, 0.0).to(q.dtype) if x.dtype is bool_ else x for x in masks]
         if not numbers:

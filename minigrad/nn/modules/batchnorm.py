@@ -63,8 +63,8 @@ class _NormBase(Module):
     def _check_input_dim(self, input: Tensor) -> None:
         if input.ndim not in self._dims:
             raise ShapeError(
-                f"{type(self).__name__}: expected {' or '.join(map(str, self._dims))} dims, got {describe(input)}; "
-                "reshape it, or use the layer for this number of dims"
+                f"{type(self).__name__}: input must have {' or '.join(map(str, self._dims))} dims, got "
+                f"{describe(input)}; reshape the input, or use the layer for this number of dims"
             )
 
     def extra_repr(self) -> str:

@@ -77,7 +77,7 @@ def states_of(name: str, mode: str, hx: Any) -> State:
         return (hx,)
     if isinstance(hx, Tensor) or not isinstance(hx, Sequence) or len(hx) != 2:
         got = f"{len(hx)} values" if isinstance(hx, (list, tuple)) else describe(hx)
-        raise ArgumentError(f"{name}: hx: expected a tuple of two tensors, h and c, got {got}; pass (h, c)")
+        raise ArgumentError(f"{name}: hx must be a tuple of two tensors, h and c, got {got}; pass (h, c)")
     expect_tensors(f"{name}: hx", *hx)
     return tuple(hx)
 
@@ -127,14 +127,15 @@ class RNNCellBase(Module):
         expect_tensors(name, input)
         if input.ndim not in (1, 2) or input.shape[-1] != self.input_size:
             raise ShapeError(
-                f"{name}: expected ({self.input_size},) or (batch, {self.input_size}), got {describe(input)}; reshape "
-                "the input, or change input_size")  # fmt: skip
+                f"{name}: input must have the shape ({self.input_size},) or (batch, {self.input_size}), got "
+                f"{describe(input)}; reshape the input, or change input_size"
+            )
         shape = (*input.shape[:-1], self.hidden_size)
         count = 2 if mode == "LSTM" else 1
         state = (input.new_zeros(shape),) * count if hx is None else states_of(name, mode, hx)
         if any(tuple(h.shape) != shape for h in state):
             raise ShapeError(
-                f"{name}: hx: expected {shape}, got {', '.join(map(describe, state))}; pass None for zeros"
+                f"{name}: hx must have the shape {shape}, got {', '.join(map(describe, state))}; pass None for zeros"
             )
         weights = {part: getattr(self, part) for part in ("weight_hh", "bias_hh")}
         return STEPS[mode](F.linear(input, self.weight_ih, self.bias_ih), state, weights)

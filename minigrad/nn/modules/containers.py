@@ -90,7 +90,10 @@ class Row(Module):
     def extend(self, modules: Iterable[Module]) -> Self:
         """Add modules at the end, and return the container."""
         if not isinstance(modules, Iterable):
-            raise DeclarationError(f"{type(self).__name__}.extend: expected modules, got {describe(modules)}")
+            raise DeclarationError(
+                f"{type(self).__name__}.extend: modules must be an iterable of modules, got {describe(modules)}; pass "
+                "a list of modules"
+            )
         for module in list(modules):
             self._next(module)
         return self
@@ -158,7 +161,8 @@ class Sequential(Row):
     def __mul__(self, other: int) -> Sequential:
         if not isinstance(other, int) or other < 1:
             raise ArgumentError(
-                f"Sequential: expected a positive number of repetitions, got {describe(other)}; pass 2, for example"
+                f"Sequential: the number of repetitions must be a positive int, got {describe(other)}; write 2 * "
+                "model, for example"
             )
         return Sequential(*[module for _ in range(other) for module in self])
 

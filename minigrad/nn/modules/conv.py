@@ -62,7 +62,8 @@ class _ConvNd(Module):
         if isinstance(padding, str):
             if padding not in ("same", "valid"):
                 raise ArgumentError(
-                    f"{name}: padding must be numbers, 'same' or 'valid', got {padding!r}; pass padding=0, for example"
+                    f"{name}: padding must be an int, a tuple of ints, 'same' or 'valid', got {padding!r}; pass "
+                    "padding=0, for example"
                 )
             if padding == "same" and any(s != 1 for s in repeated(stride, self._dims)):
                 raise ArgumentError(

@@ -45,8 +45,8 @@ class DataParallel(Module):
         super().__init__()
         if device_ids is not None and len(device_ids) > 1:
             raise DeviceError(
-                f"DataParallel: expected one device, got {len(device_ids)}; use mg.dist.DistributedDataParallel with "
-                f"one process for each"
+                f"DataParallel: device_ids must contain one device, got {len(device_ids)} devices; use "
+                "mg.dist.DistributedDataParallel with one process per device"
             )
         self.module = module
         self.device_ids, self.output_device, self.dim = list(device_ids or ()), output_device, dim

@@ -32,7 +32,7 @@ def fields_of(cls: Any) -> inspect.Signature:
 
 def undefined(*args: Any, **kwargs: Any) -> Any:
     """Raise NotImplementedError; a base class that only declares fields uses this."""
-    raise NotImplementedError("forward: expected a subclass that defines it; add a method forward to the class")
+    raise NotImplementedError("forward: a subclass must define forward; add a method forward to the class")
 
 
 class FieldSignature:

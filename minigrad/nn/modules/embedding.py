@@ -36,8 +36,8 @@ class _Table(Module):
         self.scale_grad_by_freq, self.sparse = scale_grad_by_freq, sparse
         if weight is not None and weight.shape != (num_embeddings, embedding_dim):
             raise ShapeError(
-                f"{type(self).__name__}: expected a weight of shape {(num_embeddings, embedding_dim)}, got "
-                f"{describe(weight)}"
+                f"{type(self).__name__}: the weight must have the shape {(num_embeddings, embedding_dim)}, got "
+                f"{describe(weight)}; reshape it, or change num_embeddings and embedding_dim"
             )
         values = empty(num_embeddings, embedding_dim, device=device, dtype=dtype) if weight is None else weight
         self.weight = Parameter(values)
@@ -125,8 +125,8 @@ class Embedding(_Table):
         """
         if embeddings.ndim != 2:
             raise ShapeError(
-                f"from_pretrained: expected 2 dims, got {describe(embeddings)}; reshape it to (num_embeddings, "
-                "embedding_dim)"
+                "from_pretrained: embeddings must have 2 dims, (num_embeddings, embedding_dim), got "
+                f"{describe(embeddings)}; reshape it"
             )
         rows, columns = embeddings.shape
         return cls(rows, columns, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse, embeddings, freeze)
@@ -184,8 +184,8 @@ class EmbeddingBag(_Table):
         """Return a table with the given rows; the arguments are the same as for `Embedding.from_pretrained`."""
         if embeddings.ndim != 2:
             raise ShapeError(
-                f"from_pretrained: expected 2 dims, got {describe(embeddings)}; reshape it to (num_embeddings, "
-                "embedding_dim)"
+                "from_pretrained: embeddings must have 2 dims, (num_embeddings, embedding_dim), got "
+                f"{describe(embeddings)}; reshape it"
             )
         rows, columns = embeddings.shape
         bag = cls(rows, columns, max_norm, norm_type, scale_grad_by_freq, mode, sparse, embeddings,

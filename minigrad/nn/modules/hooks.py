@@ -95,8 +95,8 @@ def after_pre_hook(
         return args, kwargs
     if not isinstance(pair, tuple) or len(pair) != 2:
         raise ArgumentError(
-            f"register_forward_pre_hook: expected None or (args, kwargs) from a hook with with_kwargs=True, got "
-            f"{describe(pair)}; return both"
+            "register_forward_pre_hook: a hook with with_kwargs=True must return None or the pair (args, kwargs), got "
+            f"{describe(pair)}; return (args, kwargs)"
         )
     return pair
 
@@ -173,7 +173,10 @@ def replaced(name: str, new: Any, old: tuple[Any, ...]) -> tuple[Any, ...]:
         return old
     new = (new,) if isinstance(new, Tensor) else tuple(new)
     if len(new) != len(old):
-        raise ArgumentError(f"{name}: expected None or {len(old)} gradients from the hook, got {len(new)}")
+        raise ArgumentError(
+            f"{name}: the hook must return None or a tuple of {len(old)} gradients, got {len(new)}; return one "
+            "gradient per tensor"
+        )
     return new
 
 

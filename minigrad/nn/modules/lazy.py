@@ -72,7 +72,10 @@ class Lazy(Module):
     def initialize_parameters(self, input: Tensor) -> None:
         """Become the ordinary layer whose input size is that of `input`."""
         if not -input.ndim <= self._dim < input.ndim:
-            raise ShapeError(f"{type(self).__name__}: expected an input with a dim {self._dim}, got {describe(input)}")
+            raise ShapeError(
+                f"{type(self).__name__}: input must have a dim {self._dim}, got {describe(input)}; add dims with "
+                "unsqueeze"
+            )
         self._become(input.shape[self._dim], input)
 
     def _become(self, size: int, like: Tensor) -> None:

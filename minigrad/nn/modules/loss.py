@@ -37,7 +37,10 @@ class _Loss(FromFunction, of=undefined):
         if average is not None or reduce is not None:
             mean = average is not False
             fields["reduction"] = "none" if reduce is False else "mean" if mean else "sum"
-            warn(f"{type(self).__name__}: size_average and reduce are old; write reduction={fields['reduction']!r}")
+            warn(
+                f"{type(self).__name__}: size_average and reduce are deprecated; write "
+                f"reduction={fields['reduction']!r}"
+            )
         return fields
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:

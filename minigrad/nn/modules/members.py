@@ -130,15 +130,17 @@ class Members:
     def _check_name(self, name: Any, kind: str) -> None:
         """Raise an error for a name that a member of this kind cannot have."""
         if not isinstance(name, str):
-            raise DeclarationError(f"register_{KINDS[kind]}: expected a name, got {describe(name)}; pass a str")
+            raise DeclarationError(
+                f"register_{KINDS[kind]}: name must be a str, got {describe(name)}; pass 'weight', for example"
+            )
         if not name or "." in name:
             raise KeyError(
-                f"register_{KINDS[kind]}: a name must not be empty or contain '.', got {name!r}; pass a name such as "
+                f"register_{KINDS[kind]}: name must not be empty or contain '.', got {name!r}; pass a name such as "
                 "'weight'"
             )
         if hasattr(self, name) and name not in self.__dict__[kind]:
             raise KeyError(
-                f"register_{KINDS[kind]}: {type(self).__name__} has an attribute {name!r} already; use another name"
+                f"register_{KINDS[kind]}: {type(self).__name__} has an attribute {name!r} already; pass another name"
             )
 
     def _check_plain(self) -> None:
@@ -159,8 +161,8 @@ class Members:
             noun = "Parameter" if isinstance(hidden[0], Tensor) else "Module"
             container = f"mg.nn.{noun}{'Dict' if isinstance(value, dict) else 'List'}"
             warn(
-                f"{type(self).__name__}.{name} is a {type(value).__name__} with {quantity(len(hidden), noun.lower())}: "
-                f"parameters() does not contain them and they are not trained; write {container}(...)"
+                f"{type(self).__name__}.{name} is a {type(value).__name__} with {quantity(len(hidden), noun.lower())}, "
+                f"which parameters() does not return and an optimizer does not train; write {container}(...)"
             )
         return bool(hidden)
 

@@ -75,13 +75,16 @@ class Module(Shown, Movable):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if args or kwargs:
             raise DeclarationError(
-                f"{type(self).__name__}: expected no arguments, got {', '.join([*map(repr, args), *kwargs])}; define "
-                f"__init__ to accept them"
+                f"{type(self).__name__}: this class accepts no arguments, got "
+                f"{', '.join([*map(repr, args), *kwargs])}; define __init__ with these parameters"
             )
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         """Compute the output; a subclass must implement this method."""
-        raise NotImplementedError(f"{type(self).__name__}: expected a method forward; define it in the class")
+        raise NotImplementedError(
+            f"{type(self).__name__}: a module must define forward before it is called; add a method forward to the "
+            "class"
+        )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._hooks is None:
@@ -191,9 +194,9 @@ class Module(Shown, Movable):
         for name in target.split(".") if target else ():
             if name not in module.__dict__.get(CHILDREN, ()):
                 raise AttributeError(
-                    f"get_submodule: {type(module).__name__} has no module {name!r}, only "
-                    f"{', '.join(module.__dict__.get(CHILDREN, ())) or 'none'}; pass a path of module names such as "
-                    "'layers.0'"
+                    f"get_submodule: target must be a path of module names, but {type(module).__name__} has no module "
+                    f"{name!r}, only {', '.join(module.__dict__.get(CHILDREN, ())) or 'none'}; pass 'layers.0', for "
+                    "example"
                 )
             module = module.__dict__[name]
         return module
@@ -246,7 +249,7 @@ class Module(Shown, Movable):
             The module itself.
         """
         if not isinstance(mode, bool):
-            raise DeclarationError(f"train: expected True or False, got {mode!r}; pass a bool")
+            raise DeclarationError(f"train: mode must be True or False, got {mode!r}; call train() or eval()")
         for module in self.modules():
             if module.training is not mode:
                 module.__dict__["training"] = mode

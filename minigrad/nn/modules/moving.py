@@ -125,4 +125,6 @@ class Movable(Stateful):
 def expect_floating(dtype: DType) -> None:
     """Raise DTypeError unless the dtype is a floating dtype."""
     if not dtype.is_float:
-        raise DTypeError(f"to: expected a floating dtype for the parameters of a module, got {dtype}; use mg.float32")
+        raise DTypeError(
+            f"to: dtype must be a floating dtype for the parameters of a module, got {dtype}; use mg.float32"
+        )

@@ -81,7 +81,10 @@ class ParameterList(Module):
     def extend(self, values: Iterable[Any]) -> Self:
         """Add values at the end, and return the list."""
         if not isinstance(values, Iterable) or isinstance(values, Tensor):
-            raise DeclarationError(f"ParameterList.extend: expected a list of parameters, got {describe(values)}")
+            raise DeclarationError(
+                f"ParameterList.extend: values must be an iterable of parameters, got {describe(values)}; pass a list "
+                "of nn.Parameter"
+            )
         for value in list(values):
             self.append(value)
         return self
@@ -120,7 +123,7 @@ class ParameterDict(Module):
     def __setitem__(self, key: Any, value: Any) -> None:
         name = str(key)
         if name not in self._keys and hasattr(self, name):
-            raise KeyError(f"ParameterDict: the attribute {name!r} exists already; use another key")
+            raise KeyError(f"ParameterDict: {name!r} is the name of an attribute and cannot be a key; use another key")
         self._keys[name] = None
         setattr(self, name, as_parameter(value))
 
@@ -166,7 +169,7 @@ class ParameterDict(Module):
     def popitem(self) -> tuple[str, Any]:
         """Remove the key that was added last, and return the key and its value."""
         if not self._keys:
-            raise KeyError("popitem: expected a ParameterDict with entries, got an empty one; check len() first")
+            raise KeyError("popitem: the ParameterDict must not be empty, got no entries; check len() first")
         key = next(reversed(self._keys))
         return key, self.pop(key)
 

@@ -47,7 +47,10 @@ class Unflatten(Module):
     def __init__(self, dim: int, unflattened_size: Any) -> None:
         super().__init__()
         if not isinstance(dim, int):
-            raise ArgumentError(f"Unflatten: expected a dim by number, got {dim!r}; tensors have no named dims")
+            raise ArgumentError(
+                f"Unflatten: dim must be an int, because tensors have no named dims, got {dim!r}; pass dim=1, for "
+                "example"
+            )
         self.dim, self.unflattened_size = dim, unflattened_size
 
     def forward(self, input: Tensor) -> Tensor:

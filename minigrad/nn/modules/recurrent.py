@@ -62,7 +62,10 @@ class RNNBase(Module):
                 "proj_size=0"
             )
         if dropout and num_layers == 1:
-            warn(f"{name}: dropout={dropout} has no effect: it is applied between layers, and there is one layer")
+            warn(
+                f"{name}: dropout={dropout} has no effect, because dropout is applied between layers and num_layers is "
+                "1; pass num_layers=2, or omit dropout"
+            )
         self.mode, self.input_size, self.hidden_size, self.num_layers = mode, input_size, hidden_size, num_layers
         self.bias, self.batch_first, self.dropout = bias, batch_first, float(dropout)
         self.bidirectional, self.proj_size = bidirectional, proj_size
@@ -136,8 +139,8 @@ class RNNBase(Module):
         expect_tensors(type(self).__name__, x)
         if x.ndim not in ((2,) if packed else (2, 3)) or x.shape[-1] != self.input_size:
             raise ShapeError(
-                f"{type(self).__name__}: expected (..., {self.input_size}), got {describe(x)}; reshape the input, or "
-                "change input_size"
+                f"{type(self).__name__}: the last dim of input must have the length input_size={self.input_size}, got "
+                f"{describe(x)}; reshape the input, or change input_size"
             )
         batched = packed or x.ndim == 3
         sizes = as_lengths(input.batch_sizes) if packed else None
@@ -168,7 +171,7 @@ class RNNBase(Module):
             shapes = [(count, batch, width) if batched else (count, width) for width in widths]
             if [tuple(h.shape) for h in parts] != shapes:
                 raise ShapeError(
-                    f"{type(self).__name__}: hx: expected {' and '.join(map(str, shapes))}, got "
+                    f"{type(self).__name__}: hx must have the shape {' and '.join(map(str, shapes))}, got "
                     f"{', '.join(map(describe, parts))}; pass None for zeros"
                 )
             starts = list(parts) if batched else [h.unsqueeze(1) for h in parts]

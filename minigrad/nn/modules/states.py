@@ -111,11 +111,17 @@ class Stateful(Hooked):
 
     def get_extra_state(self) -> Any:
         """Return additional state for `state_dict`; a subclass that overrides it also overrides `set_extra_state`."""
-        raise NotImplementedError(f"{type(self).__name__}.get_extra_state: define it to have extra state")
+        raise NotImplementedError(
+            f"{type(self).__name__}.get_extra_state: a module with extra state must define get_extra_state; add a "
+            "method get_extra_state(self)"
+        )
 
     def set_extra_state(self, state: Any) -> None:
         """Restore the additional state, which is the result of `get_extra_state`."""
-        raise NotImplementedError(f"{type(self).__name__}.set_extra_state: define it to load extra state")
+        raise NotImplementedError(
+            f"{type(self).__name__}.set_extra_state: a module with extra state must define set_extra_state; add a "
+            "method set_extra_state(self, state)"
+        )
 
     # ---- in
 
@@ -149,8 +155,8 @@ class Stateful(Hooked):
         """
         if not isinstance(state_dict, Mapping):
             raise DeclarationError(
-                f"load_state_dict: expected a dict of tensors, got {describe(state_dict)}; for a file write "
-                f"mg.load(path) first"
+                f"load_state_dict: state_dict must be a dict of tensors, got {describe(state_dict)}; read a file with "
+                "mg.load(path) first"
             )
         loading = Loading(state_dict)
         missing: list[str] = []

@@ -96,8 +96,8 @@ class SyncBatchNorm(_BatchNorm):
     def _check_input_dim(self, input: Tensor) -> None:
         if input.ndim < 2:
             raise ShapeError(
-                f"SyncBatchNorm: expected at least 2 dims (N, C, ...), got {describe(input)}; add the batch dim with "
-                "unsqueeze(0)"
+                f"SyncBatchNorm: input must have at least 2 dims, (N, C, ...), got {describe(input)}; add the batch "
+                "dim with unsqueeze(0)"
             )
 
     def _normalized(self, input: Tensor, mean: Any, var: Any, from_batch: bool, momentum: float) -> Tensor:
@@ -105,8 +105,8 @@ class SyncBatchNorm(_BatchNorm):
             return F.batch_norm(input, mean, var, self.weight, self.bias, from_batch, momentum, self.eps)
         if input.shape[1] != self.num_features:
             raise ShapeError(
-                f"SyncBatchNorm: expected {self.num_features} channels, got {describe(input)}; create the layer with "
-                "this number of features"
+                f"SyncBatchNorm: input must have num_features={self.num_features} channels, got {describe(input)}; "
+                "create the layer with the number of channels of the input"
             )
         x = wide(input)
         dims = tuple([d for d in range(x.ndim) if d != 1])
@@ -116,8 +116,8 @@ class SyncBatchNorm(_BatchNorm):
         count = float(sums[-1])
         if count <= 1:
             raise ShapeError(
-                f"SyncBatchNorm: expected more than 1 value per channel in training, got {describe(input)}; use a "
-                "larger batch, or call eval()"
+                f"SyncBatchNorm: input must have more than 1 value per channel in training, got {describe(input)}; use "
+                "a larger batch, or call eval()"
             )
         center = sums[:-1] / count
         squares = Summed.apply(((x - center.reshape(shape)) ** 2).sum(dims), self.process_group)

@@ -60,7 +60,8 @@ def fuse_linear_bn_eval(linear: Any, bn: Any) -> Any:
     expect_evaluation("fuse_linear_bn_eval", linear, bn)
     if bn.num_features not in (1, linear.out_features):
         raise ArgumentError(
-            f"fuse_linear_bn_eval: expected {linear.out_features} features of bn, or 1, got {bn.num_features}"
+            f"fuse_linear_bn_eval: bn must have {linear.out_features} features, the out_features of linear, or 1 "
+            f"feature, got {bn.num_features}; pass the batch normalization that follows this layer"
         )
     fused = copy.deepcopy(linear)
     fused.weight, fused.bias = fuse_linear_bn_weights(
@@ -96,9 +97,14 @@ def fuse_linear_bn_weights(
 def expect_evaluation(name: str, layer: Any, bn: Any) -> None:
     """Raise ArgumentError unless both layers are in evaluation mode and `bn` has running statistics."""
     if layer.training or bn.training:
-        raise ArgumentError(f"{name}: expected both layers in evaluation mode; call eval() first")
+        raise ArgumentError(
+            f"{name}: both layers must be in evaluation mode, got a layer in training mode; call eval() on both first"
+        )
     if bn.running_mean is None or bn.running_var is None:
-        raise ArgumentError(f"{name}: expected a batch normalization with running statistics")
+        raise ArgumentError(
+            f"{name}: the batch normalization must have running statistics, got None; create it with "
+            "track_running_stats=True"
+        )
 
 
 def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Any:

@@ -63,8 +63,8 @@ def get_total_norm(
     total: Tensor = norms[0] if len(norms) == 1 else vector_norm(stack(norms), p)
     if error_if_nonfinite and not math.isfinite(float(total)):
         raise GradientError(
-            f"get_total_norm: the norm of order {p} is {float(total)}; find the gradient with mg.detect_anomaly(), or "
-            f"pass error_if_nonfinite=False"
+            f"get_total_norm: expected a finite norm of order {p}, got {float(total)}; find the gradient that is not "
+            "finite with mg.detect_anomaly(), or pass error_if_nonfinite=False"
         )
     return total
 

@@ -81,12 +81,15 @@ class _Orthogonal(Module):
     def right_inverse(self, weight: Any) -> Tensor:
         """Set the base to a weight, and return the original for which the result equals the base."""
         if weight.shape != self.shape:
-            raise ShapeError(f"orthogonal: expected a weight of shape {self.shape}, got {describe(weight)}")
+            raise ShapeError(
+                f"orthogonal: the weight must have the shape {self.shape}, got {describe(weight)}; assign a tensor of "
+                "this shape"
+            )
         if self.base is None:
             if self.registered:
                 raise ArgumentError(
-                    "orthogonal: a weight can be assigned only with use_trivialization=True, got "
-                    "use_trivialization=False; pass use_trivialization=True"
+                    "orthogonal: the weight can be assigned only if the parametrization has use_trivialization=True, "
+                    "got use_trivialization=False; pass use_trivialization=True"
                 )
             self.registered = True
             return weight.clone()  # the first original is the weight of the module
@@ -136,7 +139,9 @@ def orthogonal(
     """
     weight = expect_module("orthogonal", module, name)
     if weight.ndim != 2:
-        raise ArgumentError(f"orthogonal: expected a matrix, got {describe(weight)}")
+        raise ArgumentError(
+            f"orthogonal: the weight must be a matrix, got {describe(weight)}; parametrize a weight with 2 dims"
+        )
     chosen = "matrix_exp" if orthogonal_map is None else orthogonal_map
     if chosen not in ("matrix_exp", "cayley"):
         raise ArgumentError(

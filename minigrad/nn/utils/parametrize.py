@@ -76,8 +76,8 @@ class ParametrizationList(ModuleList):
         for module in self:
             if not hasattr(module, "right_inverse"):
                 raise StateError(
-                    f"right_inverse: {type(module).__name__} has no right_inverse, so the tensor cannot be assigned; "
-                    f"define it, or write into the original"
+                    f"right_inverse: {type(module).__name__} does not define right_inverse, so the parametrized tensor "
+                    "cannot be assigned; define right_inverse, or write into the original tensor"
                 )
         values = inverted(list(self), value)
         with no_grad():
@@ -238,8 +238,8 @@ def check(listed: ParametrizationList, name: str, before: str, unsafe: bool) -> 
         after = describe(listed())
     if not unsafe and after != before:
         raise ArgumentError(
-            f"register_parametrization: expected {before} for {name!r} as before, got {after}; pass unsafe=True to "
-            f"allow it"
+            f"register_parametrization: the parametrization of {name!r} must not change {before}, got {after}; pass "
+            "unsafe=True to allow the change"
         )
 
 
@@ -291,7 +291,8 @@ def remove_parametrizations(module: Any, tensor_name: str, leave_parametrized: b
     listed: Any = table[tensor_name]
     if not listed.is_tensor and not leave_parametrized:
         raise ArgumentError(
-            f"remove_parametrizations: {tensor_name!r} has {len(listed.names)} originals; pass leave_parametrized=True"
+            f"remove_parametrizations: {tensor_name!r} has {len(listed.names)} original tensors, so it can only be "
+            "replaced by its present value; pass leave_parametrized=True"
         )
     with no_grad():
         value = listed() if leave_parametrized else listed.original

@@ -138,8 +138,8 @@ def pad_sequence(
     if not each or any(x.ndim == 0 or x.shape[1:] != each[0].shape[1:] for x in each):
         shapes = ", ".join(map(describe, each[:4])) or "no sequences"
         raise ShapeError(
-            f"pad_sequence: expected sequences that differ in dim 0 only, got {shapes}; reshape them to equal sizes "
-            "after dim 0"
+            f"pad_sequence: sequences must have equal shapes except in dim 0, got {shapes}; reshape them to equal "
+            "sizes after dim 0"
         )
     lengths = [len(x) for x in each]
     starts = np.cumsum([0, *lengths])[:-1]
@@ -219,8 +219,8 @@ def pack_padded_sequence(
     time, batch = x.shape[:2]
     if sizes.shape != (batch,) or sizes.size == 0 or sizes.min() < 1 or sizes.max() > time:
         raise ArgumentError(
-            f"pack_padded_sequence: expected {batch} lengths from 1 to {time}, got {sizes.tolist()}; pass one length "
-            "per sequence"
+            f"pack_padded_sequence: lengths must contain {batch} lengths from 1 to {time}, got {sizes.tolist()}; pass "
+            "one length per sequence"
         )
     order = None
     if not enforce_sorted:

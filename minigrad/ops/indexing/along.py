@@ -27,8 +27,8 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: OneDim = None) -> Tensor
         return gather(reshape(input, -1), 0, reshape(indices, -1))
     if input.ndim != indices.ndim:
         raise ShapeError(
-            f"take_along_dim: {describe(input)} and the indices {describe(indices)} must have as many dims; insert "
-            "dims of length 1 into the indices with unsqueeze",
+            f"take_along_dim: indices must have as many dims as input {describe(input)}, got {describe(indices)}; "
+            "insert dims of length 1 into indices with unsqueeze",
             op="take_along_dim",
         )
     if not input.ndim:
@@ -55,7 +55,7 @@ def repeat_interleave(
     x, d = (reshape(input, input.numel()), 0) if dim is None else (input, dim)
     if not x.ndim:
         raise ShapeError(
-            f"repeat_interleave: {describe(x)} has no dim to repeat along; reshape it with .reshape(1)",
+            f"repeat_interleave: expected a tensor with at least 1 dim, got {describe(x)}; reshape it with .reshape(1)",
             op="repeat_interleave",
         )
     n = x.shape[d]

@@ -201,14 +201,15 @@ def set_value(x: Tensor, value: Any, name: str) -> None:
     """Write a value into the memory of x without recording it; `name` is the caller's name in messages."""
     if isinstance(value, Tensor) and value.storage is x.storage:
         raise StorageError(
-            f"{name}: the {kind_of(x)} {describe(x)} cannot be set to a tensor that is derived from its own value and "
-            f"shares its storage; clone() it first",
+            f"{name}: the value must not share memory with the {kind_of(x)} {describe(x)}, but it is a view of this "
+            "memory; pass value.clone()",
             op=name,
         )
     shape = shape_of(value)
     if shape != x.shape:
         raise ShapeError(
-            f"{name}: a value of shape {shape} does not fit the {kind_of(x)} {describe(x)}; shapes must agree",
+            f"{name}: the value must have the shape of the {kind_of(x)} {describe(x)}, got shape {shape}; reshape or "
+            "expand the value",
             op=name, lhs=x.shape, rhs=shape,
         )  # fmt: skip
     source = tensor(value, x.dtype, x.device) if not isinstance(value, Tensor) else value.detach()
@@ -230,12 +231,14 @@ def expect_fit(y: Tensor, name: str, x: Tensor, value: Any, wanted: tuple[int, .
         shown = describe(value) if isinstance(value, (Tensor, np.ndarray)) else f"a list of shape {shape}"
         target = describe(y) if wanted == y.shape else f"the {wanted} that the index chooses of {describe(y)}"
         raise ShapeError(
-            f"{name}: {shown} does not broadcast to {target}; from the right, each size must be equal or 1", op=name
+            f"{name}: the value must broadcast to {target}, got {shown}; from the right, each size must be equal or "
+            "1, so reshape the value",
+            op=name,
         )
     if isinstance(value, Tensor) and value.device is not x.device:
         raise DeviceError(
-            f"{name}: {describe(value)} is on {value.device} and {describe(x)} on {x.device}; "
-            f"move one with .to({str(x.device)!r})",
+            f"{name}: the value must be on the device {x.device} of {describe(x)}, got {describe(value)} on "
+            f"{value.device}; move the value with .to({str(x.device)!r})",
             op=name,
         )
 
@@ -250,7 +253,8 @@ def tensors_of(name: str, value: Any) -> tuple[Tensor, ...]:
     for x in tensors_in(value) if is_grad_enabled() else ():
         if x.requires_grad:
             raise GradientError(
-                f"{name}: the gradient of {describe(x)} would be lost in a list of values; join them with mg.stack",
+                f"{name}: a list of values must not contain a tensor that requires a gradient, got {describe(x)}, "
+                "whose gradient would be lost; join the values with mg.stack",
                 op=name,
             )
     return ()

@@ -92,12 +92,16 @@ def counted(
     points = points.detach()
     if not points.dtype.is_float or any(isinstance(x, Tensor) and x.dtype is not points.dtype for x in (*bins, weight)):
         raise DTypeError(
-            f"{name}: expected floats, edges and weights of the same dtype, got {describe(points)}; convert one with "
-            ".to(dtype)",
+            f"{name}: the points, the bin edges and weight must have the same floating dtype, got {describe(points)}; "
+            "convert them with .to(dtype)",
             op=name,
         )
     if len(bins) != dims or (weight is not None and weight.shape != (n,)):
-        raise ShapeError(f"{name}: expected bins for {dims} dims and a weight for each point, got {bins}", op=name)
+        raise ShapeError(
+            f"{name}: bins must have one entry for each of the {dims} dims, and weight one value per point, got "
+            f"bins={bins}; pass bins=10, for example",
+            op=name,
+        )
     if limits is not None and (len(limits) != 2 * dims or any(isinstance(each, Tensor) for each in bins)):
         raise ArgumentError(
             f"{name}: range must be {2 * dims} numbers, and bins must be counts, got range={limits}; pass counts as "
@@ -129,8 +133,8 @@ def edges_of(name: str, x: Tensor, bins: Any, limits: Any) -> Tensor:
     if isinstance(bins, Tensor):
         if bins.ndim != 1 or bins.shape[0] < 2:
             raise ArgumentError(
-                f"{name}: expected a vector of edges of two bins or more, got {describe(bins)}; pass mg.linspace(0, 1, "
-                "11), for example",
+                f"{name}: bins must be a count, or a vector of at least two edges, got {describe(bins)}; pass "
+                "mg.linspace(0, 1, 11), for example",
                 op=name,
             )
         return bins.detach()

@@ -56,8 +56,8 @@ def tallied(mask: Tensor) -> tuple[Tensor, int]:
     """Return the tally of a mask, and the number of True elements.  Raises GradientError inside a transform."""
     if isinstance(mask, Tracer):
         raise GradientError(
-            f"the mask {describe(mask)} belongs to a transform, but the number of its True elements depends on its "
-            f"values, and a shape must not; use mg.where"
+            f"the mask {describe(mask)} belongs to a transform, so the number of its True elements cannot determine a "
+            "shape; use mg.where"
         )
     parts = _parts(mask)
     starts = tally(mask, parts=parts)
@@ -108,14 +108,14 @@ def _expect_mask(name: str, x: Tensor, mask: Tensor) -> tuple[int, ...]:
     expect_tensors(name, x, mask)
     if mask.dtype is not bool_:
         raise DTypeError(
-            f"{name}: the mask for {describe(x)} must be bool, got {describe(mask)}; compare first", op=name
+            f"{name}: mask must be bool for {describe(x)}, got {describe(mask)}; compare first, as in x > 0", op=name
         )
     try:
         return broadcast_shapes(name, x.shape, mask.shape)
     except MinigradError:
         raise ShapeError(
-            f"{name}: the mask {describe(mask)} does not broadcast with {describe(x)}; from the right, each size must "
-            f"be equal or 1",
+            f"{name}: mask must broadcast with {describe(x)}, got {describe(mask)}; from the right, each size must be "
+            "equal or 1, so reshape mask",
             op=name,
         ) from None
 

@@ -52,8 +52,9 @@ def scatter(input: Tensor, dim: Dim, index: Tensor, src: Tensor | float, *, redu
     )
     if not fits or values.dtype is not x.dtype or not positions.dtype.is_int or reduce not in (None, *REDUCES):
         raise ShapeError(
-            f"scatter: src {describe(values)} must have the dtype of {describe(input)} and be as large as index "
-            f"{describe(index)}, which must fit inside input; reduce is 'add' or 'multiply', got {reduce!r}",
+            f"scatter: reduce must be None, 'add' or 'multiply', src must have the dtype of input {describe(input)}, "
+            f"and index must fit inside src and input, got reduce={reduce!r}, src {describe(values)} and index "
+            f"{describe(index)}; slice index or convert src",
             op="scatter",
         )
     for d, n in enumerate(positions.shape):
@@ -97,7 +98,8 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: Flag = Fa
     """
     if values.dtype is not input.dtype:
         raise DTypeError(
-            f"index_put: {describe(values)} must have the dtype of {describe(input)}; convert with .to(dtype)",
+            f"index_put: values must have the dtype of input {describe(input)}, got {describe(values)}; convert "
+            "values with .to(dtype)",
             op="index_put",
         )
     named, sole = index_tuple(indices)
@@ -172,7 +174,9 @@ def unravel_index(indices: Tensor, shape: Size | Sequence[int]) -> tuple[Tensor,
     """
     if not indices.dtype.is_int:
         raise DTypeError(
-            f"unravel_index: expected integers, got {describe(indices)}; convert with .to(mg.int64)", op="unravel_index"
+            f"unravel_index: indices must have an integer dtype, got {describe(indices)}; convert it with "
+            ".to(mg.int64)",
+            op="unravel_index",
         )
     sizes, position = as_shape((shape,), "unravel_index"), cast(indices, dtype=int64)
     return tuple(remainder(floor_divide(position, prod(sizes[d + 1 :])), n) for d, n in enumerate(sizes))

@@ -111,8 +111,8 @@ def joint_shape(y: Tensor, indices: list[Tensor]) -> tuple[int, ...]:
             shape = broadcast_shapes("index", shape, index.shape)
     except MinigradError:
         raise ShapeError(
-            f"index: the index tensors {', '.join(map(describe, indices))} for {describe(y)} do not broadcast; from "
-            f"the right, each size must be equal or 1",
+            f"index: the index tensors for {describe(y)} must broadcast to one shape, got "
+            f"{', '.join(map(describe, indices))}; from the right, each size must be equal or 1, so reshape an index",
             op="index",
         ) from None
     return shape

@@ -101,7 +101,8 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: Size = 0) 
     """Return the number of occurrences of each integer from 0 on in a vector, or the sum of their weights."""
     if input.ndim != 1 or not input.dtype.is_int:
         raise ShapeError(
-            f"bincount: expected a vector of integers, got {describe(input)}; convert it with .long() and flatten it",
+            f"bincount: input must be a vector of integers, got {describe(input)}; convert it with .long() and "
+            "flatten it",
             op="bincount",
         )
     if weights is not None and weights.shape != input.shape:
@@ -113,7 +114,9 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: Size = 0) 
     n = input.numel()
     if n and amin(input).item() < 0:
         raise ArgumentError(
-            f"bincount: expected no negative numbers in {describe(input)}; subtract the minimum first", op="bincount"
+            f"bincount: input must not contain negative numbers, got {describe(input)} with a negative number; "
+            "subtract the minimum first",
+            op="bincount",
         )
     size = max(int(amax(input).item()) + 1 if n else 0, minlength)
     if weights is None or not n:  # without elements the counts are int64, also with weights
@@ -135,8 +138,8 @@ def histc(input: Tensor, bins: Int = 100, min: Scalar = 0, max: Scalar = 0) -> T
     low, high, x = float(min), float(max), input.detach().reshape(input.numel())
     if not x.dtype.is_float or bins <= 0:
         raise DTypeError(
-            f"histc: expected floats and bins > 0, got {describe(input)} and {bins}; convert with .float(), or pass "
-            "bins=100",
+            f"histc: input must have a floating dtype and bins must be positive, got {describe(input)} and "
+            f"bins={bins}; convert with .float(), or pass bins=100",
             op="histc",
         )
     if low == high and x.numel():
@@ -144,7 +147,9 @@ def histc(input: Tensor, bins: Int = 100, min: Scalar = 0, max: Scalar = 0) -> T
     low, high = (low - 1, high + 1) if low == high else (low, high)
     if not low < high or not high - low < float("inf"):
         raise ArgumentError(
-            f"histc: expected finite min < max, got {low} and {high}; pass a range such as min=0, max=1", op="histc"
+            f"histc: min and max must be finite with min < max, got min={low} and max={high}; pass min=0, max=1, for "
+            "example",
+            op="histc",
         )
     inside = (x >= low) & (x <= high)
     position = cast(where(inside, (x - low) * bins / (high - low), 0.0), dtype=int64).clamp(0, bins - 1)

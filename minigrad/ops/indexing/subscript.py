@@ -111,12 +111,12 @@ def in_full(x: Tensor, items: list[Any]) -> Entries:
     used = sum(dims_of(item) for item in items)
     if used > x.ndim:
         raise IndexOutOfRange(
-            f"index: expected at most {x.ndim} indices for {describe(x)}, got {used}; remove {used - x.ndim}",
+            f"index: at most {x.ndim} indices are allowed for {describe(x)}, got {used}; remove {used - x.ndim}",
             op="index",
         )
     if sum(1 for item in items if item is Ellipsis) > 1:
         raise ArgumentError(
-            f"index: expected at most one Ellipsis (...) for {describe(x)}, got more; write the other dims as `:`",
+            f"index: at most one Ellipsis (...) is allowed for {describe(x)}, got more; write the other dims as `:`",
             op="index",
         )
     spot = next((k for k, item in enumerate(items) if item is Ellipsis), len(items))
@@ -181,7 +181,8 @@ def expect_mask(x: Tensor, mask: Tensor | np.ndarray[Any, Any], shape: tuple[int
     """Raise ShapeError unless the shape of a mask equals that of the dims that it covers."""
     if mask.shape != shape:
         raise ShapeError(
-            f"index: the mask bool{mask.shape} covers dims of shape {shape} of {describe(x)}; they must agree",
+            f"index: a mask must have the shape {shape} of the dims of {describe(x)} that it indexes, got "
+            f"bool{mask.shape}; reshape the mask",
             op="index",
         )
 
@@ -229,6 +230,8 @@ def as_position(value: Any) -> int:
     """Return an int from an object with `__index__`.  Raises DTypeError for bool and for other objects."""
     if isinstance(value, bool) or not hasattr(value, "__index__"):
         raise DTypeError(
-            f"index: {describe(value)} is not an index; use int, slice, None, ... or an integer tensor", op="index"
+            f"index: an index must be an int, a slice, None, ... or an integer tensor, got {describe(value)}; convert "
+            "the value with int()",
+            op="index",
         )
     return int(value.__index__())

@@ -95,7 +95,7 @@ def slice_keys(x: Tensor, dim: int) -> Tensor:
     n, others = x.shape[dim], prod(x.shape[:dim] + x.shape[dim + 1 :])
     if not others:
         raise ShapeError(
-            f"unique: {describe(x)} has slices without elements along dim {dim}; choose another dim", op="unique"
+            f"unique: the slices along dim {dim} must have elements, got {describe(x)}; choose another dim", op="unique"
         )
     key = reshape(movedim(x.detach(), dim, 0), (n, others))
     while key.shape[1] > 1:

@@ -52,12 +52,13 @@ def cdist(x1: Tensor, x2: Tensor, p: Scalar = 2.0, compute_mode: Any = "use_mm_f
     """
     if x1.ndim < 2 or x2.ndim < 2 or x1.shape[-1] != x2.shape[-1] or p < 0:
         raise ShapeError(
-            f"cdist: expected rows of the same length and p >= 0, got {describe(x1)}, {describe(x2)} and {p}; pass "
-            "p=2, or rows of equal length"
+            f"cdist: x1 and x2 must have rows of the same length and p must not be negative, got {describe(x1)}, "
+            f"{describe(x2)} and p={p}; pass p=2, or rows of equal length"
         )
     if compute_mode not in MODES:
         raise ArgumentError(
-            f"cdist: compute_mode must be one of {MODES}, got {compute_mode!r}; omit it for the default", op="cdist"
+            f"cdist: compute_mode must be one of {MODES}, got {compute_mode!r}; omit compute_mode for the default",
+            op="cdist",
         )
     if p in ORDERS and x1.shape[-1] and are_plain(x1, x2):
         dtype = promote(x1.dtype, x2.dtype)
@@ -85,8 +86,8 @@ def pdist(input: Tensor, p: Scalar = 2.0) -> Tensor:
     """
     if input.ndim != 2 or not input.dtype.is_float or p < 0:
         raise ShapeError(
-            f"pdist: expected a matrix of floats and p >= 0, got {describe(input)} and {p}; convert with .float(), or "
-            "pass p=2",
+            f"pdist: input must be a matrix of floats and p must not be negative, got {describe(input)} and p={p}; "
+            "convert with .float(), or pass p=2",
             op="pdist",
         )
     if p in ORDERS and input.shape[1] and are_plain(input):

@@ -64,8 +64,8 @@ def read_equation(equation: str, operands: Sequence[Tensor]) -> tuple[list[Label
     """
     if not isinstance(equation, str):
         raise ArgumentError(
-            f"einsum: expected an equation such as 'ij,jk->ik' first, got {describe(equation)}; pass the equation as "
-            "the first argument",
+            f"einsum: the first argument must be an equation such as 'ij,jk->ik', got {describe(equation)}; pass the "
+            "equation first",
             op="einsum",
         )
     left, arrow, result = equation.replace(" ", "").partition("->")
@@ -138,8 +138,9 @@ def sizes(equation: str, terms: Sequence[Labels], operands: Sequence[Tensor]) ->
                 what = f"the letter {label!r}" if isinstance(label, str) else f"dim {label} of the ellipsis"
                 where = f"twice in operand {k}" if inside else f"in operand {k} and in operand {first}"
                 raise ShapeError(
-                    f"einsum: {what} of {equation!r} is {where} with different sizes: {describe(operands[first])} and "
-                    f"{describe(x)}",
+                    f"einsum: {what} of {equation!r} must have the same size in every operand, but it is {where} with "
+                    f"different sizes: {describe(operands[first])} and {describe(x)}; use another letter, or slice an "
+                    "operand",
                     op="einsum",
                 )
             if size == 1:

@@ -182,8 +182,8 @@ def solution_shape(op: Op, a: Spec, b: Spec, **params: Any) -> tuple[int, ...]:
     square_shape(op, a)
     if len(b.shape) < 2 or b.shape[-2] != a.shape[-1]:
         raise ShapeError(
-            f"{op.label}: {b!r} does not fit the matrices {a!r}; expected shape (..., n, k), or (..., k, n) for "
-            f"left=False, with n = {a.shape[-1]}",
+            f"{op.label}: B must have the shape (..., n, k), or (..., k, n) for left=False, with n = {a.shape[-1]}, "
+            f"for the matrices {a!r}, got {b!r}; reshape or transpose B",
             op=op.label,
         )
     return (*broadcast_shapes(op.label, a.shape[:-2], b.shape[:-2]), *b.shape[-2:])

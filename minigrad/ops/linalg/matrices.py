@@ -100,7 +100,11 @@ def norm(input: Tensor, ord: Any = None, dim: Any = None, keepdim: Flag = False,
     if ord is None or isinstance(dim, int) or (dim is None and input.ndim == 1) or (dim is not None and len(dim) == 1):
         return norms.norm(input, 2 if ord is None else ord, dim, keepdim, dtype=dtype)
     if dim is None and input.ndim != 2:
-        raise ShapeError(f"norm: ord without dim needs 1 or 2 dims, got {describe(input)}; pass dim", op="norm")
+        raise ShapeError(
+            f"norm: dim is required with ord for more than 2 dims, got {describe(input)}; pass dim=(-2, -1), for "
+            "example",
+            op="norm",
+        )
     return matrix_norm(input, ord, (0, 1) if dim is None else dim, keepdim, dtype=dtype)
 
 
@@ -130,7 +134,9 @@ def vander(x: Tensor, N: int | None = None) -> Tensor:
     n = x.shape[-1] if N is None else N
     if n < 2:
         raise ShapeError(
-            f"vander: expected N > 1, got {describe(x)} and {N}; omit N, or pass a larger value", op="vander"
+            f"vander: x must be a vector and N must be positive, got {describe(x)} and N={N}; omit N, or pass a "
+            "larger value",
+            op="vander",
         )
     later = arange(n, device=x.device) > 0
     return cumprod(where(later, x.unsqueeze(-1), 1), -1)
@@ -171,7 +177,8 @@ def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     first, last, ends = tensors[0], tensors[-1], (0, len(tensors) - 1)
     if len(tensors) < 2 or any(x.ndim != 2 and (x.ndim != 1 or k not in ends) for k, x in enumerate(tensors)):
         raise ShapeError(
-            f"multi_dot: expected two matrices or more, got {', '.join(map(describe, tensors))}; use @ for two operands"
+            f"multi_dot: at least two matrices are required, got {', '.join(map(describe, tensors))}; use @ for two "
+            "operands"
         )
     chain = [x if x.ndim == 2 else x.unsqueeze(0 if k == 0 else 1) for k, x in enumerate(tensors)]
     sizes = [x.shape[0] for x in chain] + [chain[-1].shape[1]]

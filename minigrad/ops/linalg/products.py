@@ -42,7 +42,9 @@ def matmul_shape(op: Op, a: Spec, b: Spec) -> Shape:
     """
     shown = f"{a!r} @ {b!r}"
     if not a.shape or not b.shape:
-        raise ShapeError(f"{op.label}: {shown}: both operands need at least one dim; use * for scalars", op=op.label)
+        raise ShapeError(
+            f"{op.label}: both operands must have at least one dim, got {shown}; use * for scalars", op=op.label
+        )
     if a.shape[-1] != b.shape[-2 if len(b.shape) > 1 else 0]:
         raise mismatch(op.label, shown, a.shape, b.shape)
     try:
@@ -178,7 +180,7 @@ def outer(input: Tensor, vec2: Tensor) -> Tensor:
 def _need(name: str, a: Tensor, b: Tensor, dims: tuple[int, int]) -> None:
     if (a.ndim, b.ndim) != dims:
         raise ShapeError(
-            f"{name}: expected tensors of {dims[0]} and {dims[1]} dims, got {describe(a)} and {describe(b)}; use "
+            f"{name}: the operands must have {dims[0]} and {dims[1]} dims, got {describe(a)} and {describe(b)}; use "
             "matmul for other numbers of dims"
         )
 
@@ -191,7 +193,8 @@ def _addmm_dtype(op: Op, specs: tuple[Spec, ...], *, alpha: float, beta: float) 
     dtype = common(specs)
     if dtype.kind == "bool":
         raise DTypeError(
-            f"{op.label}: got {', '.join(map(repr, specs))}; it needs numbers, not bool; use .to(mg.int64)", op=op.label
+            f"{op.label}: expected numbers, not bool, got {', '.join(map(repr, specs))}; convert with .to(mg.int64)",
+            op=op.label,
         )
     for name, factor in (("alpha", alpha), ("beta", beta)):
         if not isinstance(factor, int if dtype.is_int else (int, float)):

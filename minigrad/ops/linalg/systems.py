@@ -50,7 +50,9 @@ def expect_square(name: str, A: Tensor) -> None:
 def expect_pivots(name: str, pivot: bool) -> None:
     """Raise ArgumentError for pivot=False, because for many matrices such factors do not exist or are inaccurate."""
     if not pivot:
-        raise ArgumentError(f"{name}: pivot must be True; factors without exchanges of rows are not offered", op=name)
+        raise ArgumentError(
+            f"{name}: pivot must be True, because minigrad always exchanges rows, got False; omit pivot", op=name
+        )
 
 
 def identity(A: Tensor) -> Tensor:

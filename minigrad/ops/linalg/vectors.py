@@ -204,7 +204,8 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Scalar = 1, alpha: 
     """Return beta * input + alpha * the outer product of vec1 and vec2; see `addmm`."""
     if vec1.ndim != 1 or vec2.ndim != 1:
         raise ShapeError(
-            f"addr: expected two vectors, got {describe(vec1)} and {describe(vec2)}; flatten each with .reshape(-1)",
+            f"addr: vec1 and vec2 must be vectors, got {describe(vec1)} and {describe(vec2)}; flatten each with "
+            ".reshape(-1)",
             op="addr",
         )
     column, row = vec1.unsqueeze(1), vec2.unsqueeze(0)

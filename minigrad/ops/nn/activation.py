@@ -51,7 +51,8 @@ def in_its_memory(function: Any, input: Any, *rest: Any) -> Any:
         raise ArgumentError(
             f"{function.__name__}: with inplace=True, out must be None or input, got another tensor; omit inplace or "
             "out",
-            op=function.__name__)  # fmt: skip
+            op=function.__name__,
+        )
     expect_tensors(function.__name__, input)
     return getattr(input, f"{function.__name__}_")(*parameters)
 

@@ -135,12 +135,15 @@ def adaptive_sizes(name: str, dims: int, x: Tensor, output_size: Any) -> Ints:
     wanted = tuple(output_size) if isinstance(output_size, (tuple, list)) else (output_size,) * dims
     if x.ndim not in (dims + 1, dims + 2) or 0 in x.shape[-dims:] or len(wanted) != dims:
         raise ShapeError(
-            f"{name}: expected {dims + 1} or {dims + 2} dims, no spatial size of 0, and {dims} output sizes, got "
-            f"{describe(x)} and {describe(output_size)}",
+            f"{name}: input must have {dims + 1} or {dims + 2} dims without an empty spatial dim, and output_size one "
+            f"size or {dims} sizes, got {describe(x)} and output_size={describe(output_size)}; add dims with "
+            "unsqueeze",
             op=name,
         )
     if not x.dtype.is_float:
-        raise DTypeError(f"{name}: got {describe(x)}; expected floats", op=name)
+        raise DTypeError(
+            f"{name}: input must have a floating dtype, got {describe(x)}; convert it with .float()", op=name
+        )
     return tuple(n if m is None else per_dim(name, "output_size", m, 1, 0)[0] for n, m in zip(x.shape[-dims:], wanted))
 
 

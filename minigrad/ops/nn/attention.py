@@ -50,13 +50,13 @@ def scaled_dot_product_attention(
     """
     if min(query.ndim, key.ndim, value.ndim) < 2:
         raise ShapeError(
-            f"{NAME}: expected 2 dims or more, got {', '.join(map(describe, (query, key, value)))}; add dims with "
-            "unsqueeze"
+            f"{NAME}: query, key and value must have at least 2 dims, got "
+            f"{', '.join(map(describe, (query, key, value)))}; add dims with unsqueeze"
         )
     if is_causal and attn_mask is not None:
         raise ArgumentError(
-            f"{NAME}: expected either attn_mask or is_causal=True, got both; pass one, or combine a causal mask with "
-            "attn_mask",
+            f"{NAME}: attn_mask and is_causal=True exclude each other, got both; omit is_causal, or combine a causal "
+            "mask with attn_mask",
             op=NAME,
         )
     if enable_gqa:
@@ -64,9 +64,10 @@ def scaled_dot_product_attention(
     size = 1.0 / math.sqrt(query.shape[-1] or 1) if scale is None else scale
     if query.shape[-1] != key.shape[-1] or key.shape[-2] != value.shape[-2]:
         raise ShapeError(
-            f"{NAME}: expected query (..., L, E), key (..., S, E) and value (..., S, V), got "
-            f"{', '.join(map(describe, (query, key, value)))}; transpose or reshape the operands", op=NAME,
-        )  # fmt: skip
+            f"{NAME}: query, key and value must have the shapes (..., L, E), (..., S, E) and (..., S, V), got "
+            f"{', '.join(map(describe, (query, key, value)))}; transpose or reshape the operands",
+            op=NAME,
+        )
     traced = not are_plain(query, key, value, attn_mask) or (dropout_p and stack.transforms)
     if traced or (attn_mask is not None and attn_mask.requires_grad):
         return composition(query, key, value, attn_mask, dropout_p, is_causal, size)

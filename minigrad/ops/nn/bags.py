@@ -57,8 +57,8 @@ def embedding_bag(
     flat, bag, count = expect_bags(input, offsets, include_last_offset)
     if mode not in MODES or (per_sample_weights is not None and mode != "sum"):
         raise ArgumentError(
-            f"embedding_bag: mode must be 'sum', 'mean' or 'max', with weights 'sum', got {mode!r}; pass mode='sum', "
-            "for example",
+            f"embedding_bag: mode must be 'sum', 'mean' or 'max', and 'sum' with per_sample_weights, got {mode!r}; "
+            "pass mode='sum', for example",
             op="embedding_bag",
         )
     if per_sample_weights is not None and (
@@ -115,8 +115,8 @@ def expect_bags(input: Tensor, offsets: Tensor | None, ends: bool) -> tuple[Tens
     if input.ndim != 1 or offsets is None or offsets.ndim != 1:
         shown = describe(offsets) if isinstance(offsets, Tensor) else offsets
         raise ShapeError(
-            f"embedding_bag: expected input (B, n), or (L,) and offsets (B,), got {describe(input)} and {shown}; pass "
-            "the start of each bag as offsets",
+            "embedding_bag: input must have the shape (B, n), or (L,) together with offsets (B,), got "
+            f"{describe(input)} and {shown}; pass the start of each bag as offsets",
             op="embedding_bag",
         )
     if not offsets.dtype.is_int:

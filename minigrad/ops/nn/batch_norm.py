@@ -72,17 +72,19 @@ def check_channels(
 ) -> None:  # fmt: skip
     """Raise an error unless the operands of batch_norm fit: shapes, dtypes, devices and required statistics."""
     if not x.dtype.is_float:
-        raise DTypeError(f"batch_norm: {describe(x)} needs a floating dtype; convert with .to(mg.float32)")
+        raise DTypeError(
+            f"batch_norm: input must have a floating dtype, got {describe(x)}; convert it with .to(mg.float32)"
+        )
     if x.ndim < 2:
         raise ShapeError(
-            f"batch_norm: expected at least 2 dims (batch, channels, ...), got {describe(x)}; add the batch dim with "
-            "unsqueeze(0)"
+            f"batch_norm: input must have at least 2 dims, (batch, channels, ...), got {describe(x)}; add the batch "
+            "dim with unsqueeze(0)"
         )
     if (running_mean is None) != (running_var is None) or (running_mean is None and not training):
         got = [name for name, p in (("running_mean", running_mean), ("running_var", running_var)) if p is not None]
         raise ArgumentError(
-            f"batch_norm: expected running_mean and running_var, or neither of them in training, got "
-            f"{' '.join(got) or 'neither'}; pass both",
+            "batch_norm: running_mean and running_var must be passed together, and are required without training, "
+            f"got {' '.join(got) or 'neither'}; pass both",
             op="batch_norm",
         )
     if training and eps <= 0:
@@ -94,7 +96,8 @@ def check_channels(
     for name, p in there.items():
         if p.device is not x.device:
             raise DeviceError(
-                f"batch_norm: {name} is on {p.device} and input on {x.device}; move one with .to({str(x.device)!r})",
+                f"batch_norm: {name} must be on the device {x.device} of input, got {p.device}; move {name} with "
+                f".to({str(x.device)!r})",
                 op="batch_norm",
             )
         if p.shape != (x.shape[1],):
@@ -105,14 +108,14 @@ def check_channels(
             )
         if len(dtypes) > 1 or p.dtype.name not in {x.dtype.name, *narrow}:
             raise DTypeError(
-                f"batch_norm: {name} is {describe(p)} and input is {describe(x)}; the parameters must all have the "
-                f"dtype of input, or all be float32 next to float16 and bfloat16",
+                f"batch_norm: {name} must have the dtype of input {describe(x)}, or float32 if input is float16 or "
+                f"bfloat16, got {describe(p)}; convert {name} with .to(dtype)",
                 op="batch_norm",
             )
     if training and prod(n for d, n in enumerate(x.shape) if d != 1) == 1:
         raise ShapeError(
-            f"batch_norm: expected more than 1 value per channel in training, got {describe(x)}; use a larger batch, "
-            "or training=False",
+            f"batch_norm: input must have more than 1 value per channel in training, got {describe(x)}; use a larger "
+            "batch, or training=False",
             op="batch_norm",
         )
 

@@ -31,10 +31,12 @@ def class_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
     """Return the promoted dtype of the operands except the last, which contains the classes and must be integer."""
     *floats, target = specs
     if not target.dtype.is_int:
-        raise refuse(op, specs, "class indices need an integer dtype; convert with .to(mg.int64)")
+        raise refuse(
+            op, specs, "target must contain class indices of an integer dtype; convert target with .to(mg.int64)"
+        )
     dtype = common(floats)
     if not dtype.is_float:
-        raise refuse(op, specs, "a floating dtype is needed; convert with .to(mg.float32)")
+        raise refuse(op, specs, "input must have a floating dtype; convert it with .to(mg.float32)")
     return dtype
 
 

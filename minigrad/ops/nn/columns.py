@@ -25,7 +25,9 @@ def im2col(input: Tensor, kernel_size: Ints, dilation: Ints = 1, padding: Ints =
     """Return the windows of images (N, C, H, W) as columns (N, C*kernel, windows), for `nn.functional.unfold`."""
     if input.ndim not in (3, 4):
         raise ShapeError(
-            f"unfold: expected (N, C, H, W) or (C, H, W), got {describe(input)}; add dims with unsqueeze", op="unfold"
+            f"unfold: input must have the shape (N, C, H, W) or (C, H, W), got {describe(input)}; add dims with "
+            "unsqueeze",
+            op="unfold",
         )
     size, step, margin, stride = pairs("unfold", kernel_size, dilation, padding, stride)
     (*front, c), counts = input.shape[:-2], counts_of("unfold", input.shape[-2:], size, step, margin, stride)
@@ -42,7 +44,11 @@ def col2im(input: Tensor, output_size: Ints, kernel_size: Ints, dilation: Ints =
     counts = counts_of("fold", image, size, step, margin, stride)
     wanted = f"(N, C*{numel(size)}, {numel(counts)})"
     if input.ndim not in (2, 3) or input.shape[-1] != numel(counts) or input.shape[-2] % numel(size):
-        raise ShapeError(f"fold: expected {wanted}, or it without N, got {describe(input)}", op="fold")
+        raise ShapeError(
+            f"fold: input must have the shape {wanted}, or this shape without N, got {describe(input)}; change "
+            "output_size or kernel_size, for example",
+            op="fold",
+        )
     front, c = input.shape[:-2], input.shape[-2] // numel(size)
     padded = tuple([image[d] + 2 * margin[d] for d in (0, 1)])
     y = windows_added(reshape(input, (*front, c, *size, *counts)), image=padded, size=size, step=step, stride=stride)
@@ -137,7 +143,9 @@ def pairs(name: str, *values: tuple[int, ...]) -> Any:
     """Return each value as a pair, for the height and the width.  Raises ArgumentError for more than two values."""
     if wrong := [value for value in values if len(value) not in (1, 2)]:
         raise ArgumentError(
-            f"{name}: expected one value or two, got {wrong[0]}; pass an int or a pair (height, width)", op=name
+            f"{name}: kernel_size, dilation, padding and stride must be an int or a pair (height, width), got "
+            f"{wrong[0]}; pass one int for both",
+            op=name,
         )
     return [value * (3 - len(value)) for value in values]
 
@@ -149,8 +157,8 @@ def counts_of(name: str, image: Any, size: Any, step: Any, margin: Any, stride: 
     """
     if min(*size, *step, *stride) < 1 or min(margin) < 0:
         raise ArgumentError(
-            f"{name}: kernel_size, dilation and stride must be positive, and padding 0 or more, got {size}, {step}, "
-            f"{stride} and {margin}; change the wrong argument",
+            f"{name}: kernel_size, dilation and stride must be positive, and padding must not be negative, got "
+            f"kernel_size={size}, dilation={step}, stride={stride} and padding={margin}; change the wrong argument",
             op=name,
         )
     counts = [(image[d] + 2 * margin[d] - step[d] * (size[d] - 1) - 1) // stride[d] + 1 for d in (0, 1)]

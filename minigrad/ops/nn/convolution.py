@@ -37,7 +37,8 @@ def _dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
     dtype = common(specs)
     if dtype.kind == "bool":
         raise DTypeError(
-            f"{op.label}: got {', '.join(map(repr, specs))}; it needs numbers, not bool; use .to(mg.int64)", op=op.label
+            f"{op.label}: expected numbers, not bool, got {', '.join(map(repr, specs))}; convert with .to(mg.int64)",
+            op=op.label,
         )
     return dtype
 
@@ -271,12 +272,13 @@ def _groups(name: str, groups: Any) -> int:
 def _check_dims(name: str, dims: int, x: Tensor, weight: Tensor) -> None:
     if x.dtype.kind == weight.dtype.kind == "bool":
         raise DTypeError(
-            f"{name}: got {describe(x)}, {describe(weight)}; it needs numbers, not bool; use .to(mg.int64)", op=name
+            f"{name}: expected numbers, not bool, got {describe(x)} and {describe(weight)}; convert with .to(mg.int64)",
+            op=name,
         )
     if x.ndim not in (dims + 1, dims + 2) or weight.ndim != dims + 2:
         raise ShapeError(
-            f"{name}: expected an input of {dims + 1} or {dims + 2} dims and a weight of {dims + 2}, got {describe(x)} "
-            f"and {describe(weight)}; add the missing dims with unsqueeze",
+            f"{name}: input must have {dims + 1} or {dims + 2} dims and weight {dims + 2} dims, got {describe(x)} and "
+            f"{describe(weight)}; add the missing dims with unsqueeze",
             op=name,
         )
     if 0 in weight.shape or 0 in x.shape[-dims:]:
@@ -306,8 +308,9 @@ def _conv(
     channels, sizes, taps = x.shape[-dims - 1], x.shape[-dims:], weight.shape[2:]
     if weight.shape[1] * groups != channels or weight.shape[0] % groups:
         raise ShapeError(
-            f"{name}: with groups={groups}, the input {describe(x)} has {channels} channels, but the weight "
-            f"{describe(weight)} takes {weight.shape[1]} per group; groups must also divide its {weight.shape[0]} rows",
+            f"{name}: with groups={groups}, input must have {weight.shape[1] * groups} channels for the weight "
+            f"{describe(weight)}, and the number of its rows must be a multiple of groups, got input {describe(x)} "
+            f"with {channels} channels; change groups or the weight",
             op=name, lhs=x.shape, rhs=weight.shape,
         )  # fmt: skip
     _check_bias(name, bias, weight.shape[0], weight)
@@ -316,8 +319,8 @@ def _conv(
     if any(n + p < r for n, p, r in zip(sizes, total, reach, strict=True)):
         raise ShapeError(
             f"{name}: the weight {describe(weight)} with dilation {spread} covers {reach} elements, but the padded "
-            f"input {describe(x)} has only {tuple(n + p for n, p in zip(sizes, total, strict=True))}; increase padding "
-            "or use a smaller kernel",
+            f"input {describe(x)} has only {tuple(n + p for n, p in zip(sizes, total, strict=True))}; increase "
+            "padding or use a smaller kernel",
             op=name, lhs=x.shape, rhs=weight.shape,
         )  # fmt: skip
     size = tuple((n + p - r) // s + 1 for n, p, r, s in zip(sizes, total, reach, steps, strict=True))
@@ -334,7 +337,8 @@ def _padding(name: str, padding: Any, dims: int, stride: Ints, dilation: Ints, t
     if padding == "same":
         if any(s != 1 for s in stride):
             raise ArgumentError(
-                f"{name}: padding='same' requires stride 1, got {stride}; pass stride=1 or an int for padding", op=name
+                f"{name}: padding='same' requires stride=1, got stride={stride}; pass stride=1 or an int for padding",
+                op=name,
             )
         total = tuple(d * (k - 1) for d, k in zip(dilation, taps, strict=True))
         return tuple(t // 2 for t in total), total
@@ -356,8 +360,8 @@ def _transposed(
     _check_dims(name, dims, x, weight)
     if any(m >= max(s, d) for m, s, d in zip(more, steps, spread, strict=True)):
         raise ArgumentError(
-            f"{name}: output_padding {more} must be less than stride {steps} or dilation {spread} along each dim; "
-            "reduce output_padding",
+            f"{name}: output_padding must be less than stride or dilation along each dim, got output_padding={more}, "
+            f"stride={steps} and dilation={spread}; reduce output_padding",
             op=name,
         )
     if x.shape[-dims - 1] != weight.shape[0] or weight.shape[0] % groups:

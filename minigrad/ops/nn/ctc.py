@@ -121,8 +121,8 @@ def expect_sequences(logs: Tensor, targets: Tensor, steps: Any, lengths: Any, bl
     shown = f"got {describe(logs)} and targets {describe(targets)}"
     if logs.ndim != 3 or not logs.shape[0] or not logs.dtype.is_float or not targets.dtype.is_int:
         raise ShapeError(
-            f"ctc_loss: expected floats (T, N, C), T > 0, and integers, {shown}; convert log_probs with .float() and "
-            "targets with .long()",
+            f"ctc_loss: log_probs must be floats of shape (T, N, C) with T > 0, and targets integers, {shown}; "
+            "convert log_probs with .float() and targets with .long()",
             op="ctc_loss",
         )
     longest, n, classes = logs.shape
@@ -137,14 +137,15 @@ def expect_sequences(logs: Tensor, targets: Tensor, steps: Any, lengths: Any, bl
     wrong = len(steps) != n or len(lengths) != n or len(rows) != n or rows.ndim != 2
     if wrong or (steps > longest).any() or (lengths > rows.shape[1]).any() or min(*steps, *lengths) < 0:
         raise ShapeError(
-            f"ctc_loss: expected {n} input_lengths from 0 to {longest}, and {n} target_lengths of 0 or more that "
-            f"targets can contain, {shown}, {steps.tolist()} and {lengths.tolist()}; pass one length per sequence",
+            f"ctc_loss: input_lengths must be {n} values from 0 to {longest}, and target_lengths {n} values of at "
+            f"least 0 that targets can contain, {shown}, {steps.tolist()} and {lengths.tolist()}; pass one length per "
+            "sequence",
             op="ctc_loss",
         )  # fmt: skip
     rows = np.where(np.arange(rows.shape[1]) < lengths[:, None], rows, blank)
     if rows.size and not 0 <= min(rows.min(), blank) <= max(rows.max(), blank) < classes:
         raise ArgumentError(
-            f"ctc_loss: labels and the blank {blank} must be 0 to {classes - 1}, {shown}; pass another blank, or "
+            f"ctc_loss: targets and blank={blank} must be from 0 to {classes - 1}, {shown}; pass another blank, or "
             "log_probs with more classes",
             op="ctc_loss",
         )

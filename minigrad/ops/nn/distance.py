@@ -60,9 +60,10 @@ def cosine_embedding_loss(
     reduction = named_reduction(name, reduction, size_average, reduce)
     if target.ndim > 1 or not target.ndim + 1 == input1.ndim == input2.ndim:
         raise ShapeError(
-            f"{name}: expected two matrices and a vector of targets, or two vectors and a scalar, got "
-            f"{', '.join(map(describe, (input1, input2, target)))}", op=name,
-        )  # fmt: skip
+            f"{name}: input1 and input2 must be matrices with a vector as target, or vectors with a scalar as target, "
+            f"got {', '.join(map(describe, (input1, input2, target)))}; reshape target",
+            op=name,
+        )
     squares = (sum(input1 * input1, -1) + 1e-12) * (sum(input2 * input2, -1) + 1e-12)
     cosine = sum(input1 * input2, -1) / squares.sqrt()
     return joined(where(target == 1, 1.0 - cosine, where(target == -1, clamp(cosine - margin, 0), 0.0)), reduction)

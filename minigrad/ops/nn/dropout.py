@@ -43,7 +43,7 @@ def dropout1d(input: Tensor, p: Scalar = 0.5, training: Flag = True, inplace: Fl
     """Apply `dropout` to whole channels of signals (N, C, L) or (C, L)."""
     if input.ndim not in (2, 3):
         raise ShapeError(
-            f"dropout1d: expected 2 or 3 dims, got {describe(input)}; use dropout for other numbers of dims",
+            f"dropout1d: input must have 2 or 3 dims, got {describe(input)}; use dropout for other numbers of dims",
             op="dropout1d",
         )
     return dropped("dropout1d", input, channels(input, input.ndim - 1), p, training, inplace)
@@ -59,7 +59,10 @@ def dropout2d(input: Tensor, p: Scalar = 0.5, training: Flag = True, inplace: Fl
 def dropout3d(input: Tensor, p: Scalar = 0.5, training: Flag = True, inplace: Flag = False) -> Tensor:
     """Apply `dropout` to whole channels of volumes (N, C, D, H, W) or (C, D, H, W)."""
     if input.ndim not in (4, 5):
-        warn(f"dropout3d: expected 4 or 5 dims, got {describe(input)}")
+        warn(
+            f"dropout3d: input should have 4 or 5 dims, (C, D, H, W) or (N, C, D, H, W), got {describe(input)}; use "
+            "dropout for other numbers of dims"
+        )
     return dropped("dropout3d", input, channels(input, 2 if input.ndim == 5 else 1), p, training, inplace)
 
 
@@ -105,7 +108,9 @@ def dropped(
             op=name,
         )
     if not x.dtype.is_float:
-        raise DTypeError(f"{name}: {describe(x)} needs a floating dtype; convert with .to(mg.float32)", op=name)
+        raise DTypeError(
+            f"{name}: input must have a floating dtype, got {describe(x)}; convert it with .to(mg.float32)", op=name
+        )
     kept = cast(rand(shape, dtype=float32, device=x.device) >= p, dtype=x.dtype)
     if not alpha:
         factor = kept * (1.0 / (1.0 - p) if p < 1.0 else 0.0)

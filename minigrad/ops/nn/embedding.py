@@ -104,7 +104,8 @@ def embedding(
         )
     if sparse:
         raise ArgumentError(
-            f"embedding: sparse=True is not offered, the gradient of {describe(weight)} is dense; leave it out",
+            f"embedding: sparse must be False, because the gradient of the weight {describe(weight)} is always dense, "
+            "got True; omit sparse",
             op="embedding",
         )
     padding = None if padding_idx is None else _padding(weight, padding_idx)
@@ -116,7 +117,7 @@ def embedding(
             y = scaled_embedding(weight, rows, _shares(weight, rows))
         else:
             y = index_select(weight, 0, rows)
-    except IndexOutOfRange as error:  # the message should describe this op and not the one that read the table
+    except IndexOutOfRange as error:  # the message should describe this op and not the op that read the table
         raise out_of_range("embedding", error.index, Spec(weight.layout, weight.dtype), 0) from None
     if padding is not None and derives(y):
         y = _without_gradient(y, rows, weight.shape[0], padding)
@@ -150,7 +151,7 @@ def one_hot(tensor: Tensor, num_classes: Int = -1) -> Tensor:
                 f"one_hot: classes must be from 0 to {num_classes - 1}, got {low} to {high}; correct the classes or "
                 "pass a larger num_classes"
             )
-    # Uint64 cannot be compared with the signed integers of arange.
+    # The dtype uint64 cannot be compared with the signed integers of arange.
     classes = tensor.long() if tensor.dtype is uint64 else tensor
     return cast(eq(unsqueeze(classes, -1), arange(num_classes, device=tensor.device)), dtype=int64)
 
@@ -160,7 +161,8 @@ def _padding(weight: Tensor, padding_idx: int) -> int:
     n, padding = weight.shape[0], as_int(padding_idx, "padding_idx", "embedding")
     if not -n <= padding < n:
         raise IndexOutOfRange(
-            f"embedding: padding_idx {padding} is out of range for {describe(weight)}; rows are {-n} to {n - 1}",
+            f"embedding: padding_idx must be from {-n} to {n - 1} for the weight {describe(weight)}, got {padding}; "
+            "pass the index of a row",
             op="embedding",
         )
     return padding % n
@@ -175,7 +177,7 @@ def _without_gradient(y: Tensor, rows: Tensor, n: int, padding: int) -> Tensor:
 
 def _shares(weight: Tensor, rows: Tensor) -> Tensor:
     """Return, for each index, 1 divided by the number of times that its row is read."""
-    # Float16 and bfloat16 cannot represent large counts.
+    # The dtypes float16 and bfloat16 cannot represent large counts.
     dtype = float32 if weight.dtype.itemsize == 2 else weight.dtype
     once = ones(rows.shape, dtype=int64, device=rows.device)
     times = index_add(zeros(weight.shape[0], dtype=int64, device=rows.device), 0, rows, once)

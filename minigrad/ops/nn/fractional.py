@@ -95,10 +95,13 @@ def pooled(
     expect_tensors(name, x)
     if x.ndim not in (dims + 1, dims + 2):
         raise ShapeError(
-            f"{name}: expected {dims + 1} or {dims + 2} dims, got {describe(x)}; add dims with unsqueeze", op=name
+            f"{name}: input must have {dims + 1} or {dims + 2} dims, got {describe(x)}; add dims with unsqueeze",
+            op=name,
         )
     if not x.dtype.is_float:
-        raise DTypeError(f"{name}: got {describe(x)}; expected floats", op=name)
+        raise DTypeError(
+            f"{name}: input must have a floating dtype, got {describe(x)}; convert it with .float()", op=name
+        )
     image, front = x.shape[-dims:], x.shape[:-dims]
     taps, sizes = per_dim(name, "kernel_size", kernel, dims, 1), sizes_of(name, dims, image, size, ratio)
     if any(m + k - 1 > n for n, m, k in zip(image, sizes, taps, strict=True)):
@@ -141,7 +144,9 @@ def sizes_of(name: str, dims: int, image: tuple[int, ...], size: Any, ratio: Any
     """Return the size of the result.  Raises ArgumentError unless exactly one of `size` and `ratio` is given."""
     if (size is None) == (ratio is None):
         got = "neither" if size is None else "both"
-        raise ArgumentError(f"{name}: expected output_size or output_ratio, got {got}; pass one of them", op=name)
+        raise ArgumentError(
+            f"{name}: exactly one of output_size and output_ratio is required, got {got}; pass one of them", op=name
+        )
     if size is not None:
         return per_dim(name, "output_size", size, dims, 1)
     ratios = tuple(ratio) if isinstance(ratio, (tuple, list)) else (ratio,) * dims

@@ -100,13 +100,15 @@ def affine_grid(theta: Tensor, size: Shape, align_corners: bool | None = None) -
     dims = len(size) - 2
     if not theta.dtype.is_float:
         raise DTypeError(
-            f"affine_grid: expected floats, got {describe(theta)}; convert it with .float()", op="affine_grid"
+            f"affine_grid: theta must have a floating dtype, got {describe(theta)}; convert it with .float()",
+            op="affine_grid",
         )
     if dims not in (2, 3) or theta.shape != (size[0], dims, dims + 1) or min(size) < 1:
         raise ShapeError(
-            f"affine_grid: expected theta (N, 2, 3) with size (N, C, H, W), or (N, 3, 4) with (N, C, D, H, W), got "
-            f"{describe(theta)} and {size}", op="affine_grid",
-        )  # fmt: skip
+            "affine_grid: theta must have the shape (N, 2, 3) for size (N, C, H, W), or (N, 3, 4) for size (N, C, D, "
+            f"H, W), got {describe(theta)} and size={size}; change theta or size",
+            op="affine_grid",
+        )
     columns = []
     for d in range(dims - 1, -1, -1):
         n = size[2 + d]
@@ -155,17 +157,20 @@ def expect_grid(x: Tensor, grid: Tensor, mode: str, padding_mode: str) -> None:
     shown = f"got {describe(x)} and the grid {describe(grid)}"
     if mode not in MODES or padding_mode not in PADDINGS or (mode == "bicubic" and x.ndim != 4):
         raise ArgumentError(
-            f"grid_sample: mode must be one of {MODES}, 'bicubic' with 4 dims, and padding_mode of {PADDINGS}, got "
-            f"{mode!r}, {padding_mode!r} and {describe(x)}; pass mode='bilinear', padding_mode='zeros', for example",
+            f"grid_sample: mode must be one of {MODES}, or 'bicubic' for 4 dims, and padding_mode one of {PADDINGS}, "
+            f"got {mode!r} and {padding_mode!r} for {describe(x)}; pass mode='bilinear', padding_mode='zeros', for "
+            "example",
             op="grid_sample",
         )  # fmt: skip
     if x.ndim not in (4, 5) or grid.ndim != x.ndim or grid.shape[0] != x.shape[0] or grid.shape[-1] != x.ndim - 2:
         raise ShapeError(
-            f"grid_sample: expected (N, C, H, W) and (N, ..., 2), or a dim more, {shown}; add dims with unsqueeze"
+            "grid_sample: input and grid must have the shapes (N, C, H, W) and (N, H_out, W_out, 2), or (N, C, D, H, "
+            f"W) and (N, D_out, H_out, W_out, 3), {shown}; add dims with unsqueeze"
         )
     if not x.dtype.is_float or grid.dtype is not x.dtype:
         raise DTypeError(
-            f"grid_sample: expected floats of the same dtype, {shown}; convert one with .to(dtype)", op="grid_sample"
+            f"grid_sample: input and grid must have the same floating dtype, {shown}; convert one with .to(dtype)",
+            op="grid_sample",
         )
     if 0 in x.shape[2:]:
         raise ShapeError(

@@ -59,8 +59,8 @@ def group_norm(
     size = channels // num_groups * prod(sizes)
     if n * size == 1:
         raise ShapeError(
-            f"group_norm: expected more than 1 value per group, got {describe(input)}; pass a smaller num_groups or "
-            "larger images",
+            f"group_norm: input must have more than 1 value per group, got {describe(input)}; pass a smaller "
+            "num_groups or larger images",
             op="group_norm",
         )
     x = wide(input)
@@ -89,9 +89,11 @@ def instance_norm(
     expect_channels("instance_norm", input, weight, bias, *there.values())
     if prod(input.shape[2:]) == 1 or len(there) == 1:
         raise ShapeError(
-            f"instance_norm: expected more than 1 value per channel, and both running statistics or neither, got "
-            f"{describe(input)} and {' '.join(there) or 'neither'}", op="instance_norm",
-        )  # fmt: skip
+            "instance_norm: input must have more than 1 value per channel, and running_mean and running_var must be "
+            f"passed together, got {describe(input)} and {' '.join(there) or 'neither'}; use larger images, or pass "
+            "both",
+            op="instance_norm",
+        )
     y = group_norm(input, input.shape[1], weight, bias, eps) if input.shape[1] else input
     if there and input.numel():
         x, dims = wide(input.detach()), tuple(range(2, input.ndim))
@@ -111,8 +113,8 @@ def local_response_norm(
     """
     if input.ndim < 3 or not size:
         raise ShapeError(
-            f"local_response_norm: expected 3 dims or more and size > 0, got {describe(input)} and {size}; pass "
-            "size=5, for example",
+            f"local_response_norm: input must have at least 3 dims and size must be positive, got {describe(input)} "
+            f"and size={size}; pass size=5, for example",
             op="local_response_norm",
         )
     if not input.numel():
@@ -127,11 +129,14 @@ def expect_channels(name: str, x: Tensor, *params: Tensor | None) -> None:
     """Raise an error unless x has channels, each parameter has one element per channel, and all are floats."""
     wrong = next((p for p in (x, *params) if p is not None and not p.dtype.is_float), None)
     if wrong is not None:
-        raise DTypeError(f"{name}: {describe(wrong)} needs a floating dtype; convert with .to(mg.float32)", op=name)
+        raise DTypeError(
+            f"{name}: expected a floating dtype, got {describe(wrong)}; convert the tensor with .to(mg.float32)",
+            op=name,
+        )
     if x.ndim < 2:
         raise ShapeError(
-            f"{name}: expected at least 2 dims (batch, channels, ...), got {describe(x)}; add the batch dim with "
-            "unsqueeze(0)",
+            f"{name}: input must have at least 2 dims, (batch, channels, ...), got {describe(x)}; add the batch dim "
+            "with unsqueeze(0)",
             op=name,
         )
     for p in params:

@@ -32,8 +32,8 @@ def _shapes(op: Op, sums: Spec, weight: Spec, bias: Spec, h: Spec) -> tuple[tupl
     fits = len(sums.shape) == 3 and len(h.shape) == 2 and sums.shape[1:] == (h.shape[0], 3 * h.shape[1])
     if not fits or weight.shape != (sums.shape[2], h.shape[1]) or bias.shape != weight.shape[:1]:
         raise ShapeError(
-            f"{op.label}: expected sums (time, batch, 3*size), a weight (3*size, size), a bias (3*size,) and h (batch, "
-            f"size), got {sums!r}, {weight!r}, {bias!r} and {h!r}"
+            f"{op.label}: the operands must have the shapes (time, batch, 3*size), (3*size, size), (3*size,) and "
+            f"(batch, size), got {sums!r}, {weight!r}, {bias!r} and {h!r}; reshape the wrong operand"
         )
     return (sums.shape[0], *h.shape), sums.shape, sums.shape
 

@@ -100,7 +100,9 @@ def floats_of(tensors: int) -> Callable[..., Pair]:
 def within(name: str, parameter: str, value: float, bound: str | None) -> float:
     """Return a number.  Raises ArgumentError if it does not satisfy `bound`, "positive" or "not negative"."""
     if (bound == "positive" and not value > 0) or (bound == "not negative" and not value >= 0):
-        raise ArgumentError(f"{name}: {parameter} must be {bound}, got {value!r}", op=name)
+        raise ArgumentError(
+            f"{name}: {parameter} must be {bound}, got {value!r}; pass {parameter}=1.0, for example", op=name
+        )
     return value
 
 
@@ -170,7 +172,10 @@ def alike(name: str, tensors: list[Tensor]) -> list[Tensor]:
     shape = tensors[0].shape
     for x in tensors[1:]:
         shape = broadcast_shapes(name, shape, x.shape)
-    warn(f"{name}: {' and '.join(map(describe, tensors))} differ in shape and become {shape}; give all one shape")
+    warn(
+        f"{name}: {' and '.join(map(describe, tensors))} differ in shape and are broadcast to {shape}, which is "
+        "probably wrong; give all operands one shape"
+    )
     return [expand(x, shape=shape) for x in tensors]
 
 
@@ -197,7 +202,7 @@ def named_reduction(name: str, reduction: str, size_average: bool | None = None,
     Warns for the older forms.  Raises ArgumentError for a reduction that is not one of REDUCTIONS.
     """
     if reduction == "elementwise_mean":
-        warn(f"{name}: reduction='elementwise_mean' is the old name of 'mean'; write reduction='mean'")
+        warn(f"{name}: reduction='elementwise_mean' is a deprecated name; write reduction='mean'")
         reduction = "mean"
     if reduction not in REDUCTIONS:
         raise ArgumentError(

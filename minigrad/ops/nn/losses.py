@@ -196,10 +196,12 @@ def _expect_loss(name: str, x: Tensor, weight: Tensor | None) -> tuple[Tensor, i
     """Run the checks that both losses share, and return x and its class dim."""
     if x.ndim == 0:
         raise ShapeError(
-            f"{name}: input must have a dim for the classes, got {describe(x)}; pass (N, C) or (C,)", op=name
+            f"{name}: input must have a dim of classes, got {describe(x)}; pass scores of shape (N, C) or (C,)", op=name
         )
     if not x.dtype.is_float:
-        raise DTypeError(f"{name}: {describe(x)} needs a floating dtype; convert with .to(mg.float32)", op=name)
+        raise DTypeError(
+            f"{name}: input must have a floating dtype, got {describe(x)}; convert it with .to(mg.float32)", op=name
+        )
     dim = 0 if x.ndim == 1 else 1
     if weight is not None and weight.shape != (x.shape[dim],):
         raise ShapeError(
@@ -213,8 +215,8 @@ def _expect_loss(name: str, x: Tensor, weight: Tensor | None) -> tuple[Tensor, i
 def _expect_classes(name: str, x: Tensor, target: Tensor, dim: int) -> None:
     if not target.dtype.is_int:
         raise DTypeError(
-            f"{name}: class indices must have an integer dtype, got {describe(target)} for {describe(x)}; convert "
-            "target with .long()"
+            f"{name}: target must contain class indices of an integer dtype, got {describe(target)} for input "
+            f"{describe(x)}; convert target with .long()"
         )
     if target.shape != (*x.shape[:dim], *x.shape[dim + 1 :]):
         raise ShapeError(

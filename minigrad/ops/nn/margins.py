@@ -84,11 +84,15 @@ def expect_rows(name: str, x: Tensor, target: Tensor, shape: tuple[int, ...]) ->
     Raises ShapeError or DTypeError if they do not fit.
     """
     if x.ndim > 2 or (target.shape != shape and (shape, target.shape) != ((), (1,))):
-        raise ShapeError(f"{name}: {describe(x)} needs 2 dims at most, and target {describe(target)} {shape}", op=name)
+        raise ShapeError(
+            f"{name}: input must have at most 2 dims, and target the shape {shape}, got input {describe(x)} and "
+            f"target {describe(target)}; reshape target",
+            op=name,
+        )
     if not x.dtype.is_float or not target.dtype.is_int:
         raise DTypeError(
-            f"{name}: expected floats and class indices, got {describe(x)}, {describe(target)}; convert input with "
-            ".float() and target with .long()",
+            f"{name}: input must have a floating dtype and target an integer dtype, got {describe(x)} and "
+            f"{describe(target)}; convert input with .float() and target with .long()",
             op=name,
         )
     rows = x if x.ndim == 2 else x.reshape(1, x.numel())

@@ -153,7 +153,10 @@ def _flat_rows(name: str, x: Tensor, normalized_shape: Sequence[int] | int, *par
     """Run the checks that both normalizations share, and return x with the normalized dims merged into one."""
     wrong = next((p for p in (x, *params) if p is not None and not p.dtype.is_float), None)
     if wrong is not None:
-        raise DTypeError(f"{name}: {describe(wrong)} needs a floating dtype; convert with .to(mg.float32)", op=name)
+        raise DTypeError(
+            f"{name}: expected a floating dtype, got {describe(wrong)}; convert the tensor with .to(mg.float32)",
+            op=name,
+        )
     sizes = normalized_shape if isinstance(normalized_shape, (tuple, list)) else (normalized_shape,)
     shape = as_shape(tuple(sizes), name)
     if not shape or x.shape[x.ndim - len(shape) :] != shape or len(shape) > x.ndim:

@@ -23,8 +23,8 @@ def pixel_shuffle(input: Tensor, upscale_factor: Int) -> Tensor:
     front, channels, height, width = image("pixel_shuffle", input, r)
     if channels % (r * r):
         raise ShapeError(
-            f"pixel_shuffle: the number of channels must be a multiple of {r}**2, got {describe(input)}; change "
-            "upscale_factor or the channels"
+            f"pixel_shuffle: the number of channels of input must be a multiple of upscale_factor**2 = {r}**2, got "
+            f"{describe(input)}; change upscale_factor"
         )
     k, c = len(front), channels // (r * r)
     squares = reshape(input, (*front, c, r, r, height, width))
@@ -42,8 +42,8 @@ def pixel_unshuffle(input: Tensor, downscale_factor: Int) -> Tensor:
     front, c, height, width = image("pixel_unshuffle", input, r)
     if height % r or width % r:
         raise ShapeError(
-            f"pixel_unshuffle: height and width must be multiples of {r}, got {describe(input)}; change "
-            "downscale_factor or pad the image"
+            f"pixel_unshuffle: the height and width of input must be multiples of downscale_factor={r}, got "
+            f"{describe(input)}; change downscale_factor or pad the image"
         )
     k, h, w = len(front), height // r, width // r
     squares = reshape(input, (*front, c, h, r, w, r))
@@ -56,8 +56,8 @@ def channel_shuffle(input: Tensor, groups: Int) -> Tensor:
     """Return images (N, C, ...) with permuted channels: the first channel of each group, then the second, and so on."""
     if input.ndim < 3 or groups < 1 or input.shape[1] % groups:
         raise ShapeError(
-            f"channel_shuffle: the number of channels must be a multiple of {groups}, got {describe(input)}; change "
-            "groups"
+            f"channel_shuffle: the number of channels of input must be a multiple of groups={groups}, got "
+            f"{describe(input)}; change groups"
         )
     n, c, *rest = input.shape
     grouped = reshape(input, (n, groups, c // groups, *rest))
@@ -68,7 +68,7 @@ def image(name: str, x: Tensor, factor: int) -> tuple[tuple[int, ...], int, int,
     """Return the leading dims of images, and the channels, the height and the width of an image."""
     if x.ndim < 3 or factor < 1:
         raise ShapeError(
-            f"{name}: expected (..., C, H, W) and a positive factor, got {describe(x)} and {factor}; add dims with "
-            "unsqueeze, or pass a factor such as 2"
+            f"{name}: input must have at least 3 dims, (..., C, H, W), and the factor must be positive, got "
+            f"{describe(x)} and {factor}; add dims with unsqueeze, or pass a factor such as 2"
         )
     return x.shape[:-3], *x.shape[-3:]  # type: ignore[return-value]

@@ -145,14 +145,15 @@ def _check(
     sizes = x.shape[-dims:]
     if x.ndim not in (dims + 1, dims + 2) or 0 in sizes:
         raise ShapeError(
-            f"{name}: expected {dims + 1} or {dims + 2} dims and no spatial size of 0, got {describe(x)}; add dims "
-            "with unsqueeze, and check for empty dims",
+            f"{name}: input must have {dims + 1} or {dims + 2} dims, and no empty spatial dim, got {describe(x)}; add "
+            "dims with unsqueeze",
             op=name,
         )
     windows, reach, wide = _laid(sizes, taps, steps, pads, spread, bool(ceil_mode), pad_counts, divisor)
     if wide:
         raise ArgumentError(
-            f"{name}: padding {pads} must be at most half of the window, which reaches over {reach}; reduce padding",
+            f"{name}: padding must be at most half of the window, which spans {reach} elements, got {pads}; reduce "
+            "padding",
             op=name,
         )
     if min(windows.size) < 1:
@@ -202,8 +203,8 @@ def avg_pooled(
     """Return the means of windows, for `avg_pool1d` and similar functions."""
     if divisor is not None and (not hasattr(divisor, "__index__") or divisor == 0):
         raise ArgumentError(
-            f"{name}: divisor_override must be an int other than 0, got {describe(divisor)}; pass None for the size of "
-            "the window",
+            f"{name}: divisor_override must be an int other than 0, got {describe(divisor)}; omit divisor_override to "
+            "divide by the size of the window",
             op=name,
         )
     divided = None if divisor is None else int(divisor)

@@ -78,16 +78,21 @@ def read_sizes(
             "unsqueeze, or pass another mode"
         )
     if align is not None and mode not in WEIGHTED:
-        raise wrong(f"align_corners is for {', '.join(WEIGHTED)}; leave it out for mode={mode!r}")
+        raise wrong(
+            f"align_corners is allowed only for the modes {', '.join(WEIGHTED)}, got mode={mode!r}; omit align_corners"
+        )
     if mode in WEIGHTED and not x.dtype.is_float:
-        raise DTypeError(f"interpolate: mode={mode!r} needs a floating dtype, got {describe(x)}; convert with .float()")
+        raise DTypeError(
+            f"interpolate: mode={mode!r} requires an input with a floating dtype, got {describe(x)}; convert it with "
+            ".float()"
+        )
     if (size is None) == (factor is None):
         raise wrong(
             f"expected either size or scale_factor, got {'neither' if size is None else 'both'}; pass scale_factor=2, "
             "for example"
         )
     if recompute and size is not None:
-        raise wrong("recompute_scale_factor=True needs a scale_factor, got size; leave it out")
+        raise wrong("recompute_scale_factor=True requires scale_factor, got size; omit recompute_scale_factor")
     values = per_spatial_dim(x, "scale_factor" if size is None else "size", factor if size is None else size)
     scales = None
     if size is None:

@@ -37,8 +37,8 @@ def _shapes(op: Op, sums: Spec, weight: Spec, h: Spec, c: Spec) -> tuple[tuple[i
     fits = len(sums.shape) == 3 and len(h.shape) == 2 and h.shape == c.shape and sums.shape[1] == h.shape[0]
     if not fits or weight.shape != (sums.shape[2], h.shape[1]) or weight.shape[0] != 4 * weight.shape[1]:
         raise ShapeError(
-            f"{op.label}: expected sums (time, batch, 4*size), a weight (4*size, size), h and c (batch, size), got "
-            f"{sums!r}, {weight!r}, {h!r} and {c!r}"
+            f"{op.label}: the operands must have the shapes (time, batch, 4*size), (4*size, size), (batch, size) and "
+            f"(batch, size), got {sums!r}, {weight!r}, {h!r} and {c!r}; reshape the wrong operand"
         )
     states = (sums.shape[0], *h.shape)
     return states, states, sums.shape

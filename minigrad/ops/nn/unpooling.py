@@ -54,9 +54,11 @@ def unpooled(
     """Check the arguments, and return zeros of the size of the images with the elements at their positions."""
     if x.ndim not in (dims + 1, dims + 2) or indices.shape != x.shape or not indices.dtype.is_int:
         raise ShapeError(
-            f"{name}: expected {dims + 1} or {dims + 2} dims and an integer index for each element, got {describe(x)} "
-            f"and {describe(indices)}; pass the indices that max_pool returned with return_indices=True", op=name,
-        )  # fmt: skip
+            f"{name}: input must have {dims + 1} or {dims + 2} dims, and indices an integer dtype and the shape of "
+            f"input, got {describe(x)} and {describe(indices)}; pass the indices that max_pool returned with "
+            "return_indices=True",
+            op=name,
+        )
     taps = per_dim(name, "kernel_size", window, dims, 1)
     steps = taps if stride is None or stride in ((), []) else per_dim(name, "stride", stride, dims, 1)
     pads = per_dim(name, "padding", padding, dims, 0)

@@ -36,7 +36,9 @@ Ints = tuple[int, ...]
 def _numbers(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
     if specs[0].dtype.kind == "bool":
         raise DTypeError(
-            f"{op.label}: got {specs[0]!r}; a maximum needs numbers; convert with .to(mg.int64)", op=op.label
+            f"{op.label}: input must contain numbers, because a maximum of bool is not supported, got {specs[0]!r}; "
+            "convert it with .to(mg.int64)",
+            op=op.label,
         )
     return specs[0].dtype
 
@@ -48,7 +50,9 @@ def _numbers_and_positions(op: Op, specs: tuple[Spec, ...], **params: Any) -> tu
 def _floats(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
     if not specs[0].dtype.is_float:
         raise DTypeError(
-            f"{op.label}: got {specs[0]!r}; a mean needs floats; convert with .to(mg.float32)", op=op.label
+            f"{op.label}: input must have a floating dtype, because the result is a mean, got {specs[0]!r}; convert "
+            "it with .to(mg.float32)",
+            op=op.label,
         )
     return specs[0].dtype
 
@@ -169,7 +173,7 @@ def wide_floats(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
     """Return the dtype of the first operand.  Raises DTypeError unless it is float32 or float64."""
     if not specs[0].dtype.is_float or specs[0].dtype.itemsize < 4:
         raise DTypeError(
-            f"{op.label}: got {specs[0]!r}; it needs float32 or float64; convert with .to(mg.float32)", op=op.label
+            f"{op.label}: expected float32 or float64, got {specs[0]!r}; convert with .to(mg.float32)", op=op.label
         )
     return specs[0].dtype
 

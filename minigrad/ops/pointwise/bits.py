@@ -17,7 +17,9 @@ from minigrad.runtime.tensor import Tensor, describe
 def whole(op: Op, specs: Sequence[Spec]) -> Pair:
     """Promote as `integer`, but raise DTypeError for bool."""
     if common(specs) is bool_:
-        raise refuse(op, specs, "it is defined for integers only; convert with .to(mg.int64)")
+        raise refuse(
+            op, specs, "expected integers, because this op is not defined for bool; convert with .to(mg.int64)"
+        )
     return integer(op, specs)
 
 
@@ -25,8 +27,11 @@ def whole(op: Op, specs: Sequence[Spec]) -> Pair:
 def bitwise_not(input: Tensor) -> Tensor:
     """Return the input with all bits flipped; for bool, this is `not`.  Raises DTypeError for floats."""
     if input.dtype.is_float:
-        raise DTypeError(f"bitwise_not: got {describe(input)}; bits are defined for bool and integers only",
-            op="bitwise_not")  # fmt: skip
+        raise DTypeError(
+            f"bitwise_not: input must be bool or have an integer dtype, got {describe(input)}; convert it with "
+            ".to(mg.int64)",
+            op="bitwise_not",
+        )
     if input.dtype is bool_:
         return logical_not(input)
     return bitwise_xor(input, -1 if input.dtype.is_signed else int(input.dtype.highest))

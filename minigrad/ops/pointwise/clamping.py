@@ -40,7 +40,11 @@ def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None
     Raises ArgumentError if both bounds are None.
     """
     if min is None and max is None:
-        raise ArgumentError(f"clamp: {describe(input)} has no bound; pass min, max, or both", op="clamp")
+        raise ArgumentError(
+            f"clamp: at least one of min and max is required for {describe(input)}, got neither; pass min=0, for "
+            "example",
+            op="clamp",
+        )
     whole = not input.dtype.is_float
     low = (input.dtype.lowest if whole else float("-inf")) if min is None else min
     high = (input.dtype.highest if whole else float("inf")) if max is None else max

@@ -76,8 +76,8 @@ def power_by_number(input: Any, exponent: Any, out: Any) -> Any:
     below = (exponent.__class__ is int or isinstance(exponent, np.integer)) and exponent < 0
     if below and isinstance(input, Tensor) and not input.dtype.is_float:
         raise DTypeError(
-            f"pow: integers to negative integer powers are not allowed, got {describe(input)} to the power of "
-            f"{exponent}; convert with .float(), or write {exponent}.0",
+            f"pow: an integer tensor cannot be raised to a negative integer power, got {describe(input)} and the "
+            f"exponent {exponent}; convert input with .float(), or write {exponent}.0",
             op="pow",
         )
     return None

@@ -63,7 +63,9 @@ def scaled(name, other, alpha):
     """Return other * alpha, where alpha is a parameter of the op `name`."""
     if isinstance(alpha, (bool, int, float, np.generic, Tensor)):
         return other * alpha
-    raise ArgumentError(f"{name}: alpha must be a number, got {describe(alpha)}; multiply by a tensor with *", op=name)
+    raise ArgumentError(
+        f"{name}: alpha must be a number, got {describe(alpha)}; multiply other by the tensor instead", op=name
+    )
 
 
 def rounded_div(input, other, mode, out):

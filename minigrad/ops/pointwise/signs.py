@@ -25,7 +25,12 @@ def wide_enough(op: Op, specs: Sequence[Spec]) -> Pair:
     """Return the promoted float dtype.  Raises DTypeError for float16 and bfloat16, which loops compute in float32."""
     dtype = floating(op, specs)
     if dtype.compute.itemsize != dtype.itemsize:
-        raise refuse(op, specs, "float32 or float64 is needed; loops compute halves in float32")
+        raise refuse(
+            op,
+            specs,
+            "expected float32 or float64, because this op depends on the exact bits of the dtype; convert with "
+            ".to(mg.float32)",
+        )
     return dtype.compute, dtype
 
 
@@ -33,7 +38,10 @@ def wide_enough(op: Op, specs: Sequence[Spec]) -> Pair:
 def positive(input: Tensor) -> Tensor:
     """Return the input itself.  Raises DTypeError for bool, as `neg` does."""
     if input.dtype is bool_:
-        raise DTypeError(f"positive: got {describe(input)}; convert with .to(mg.int64)", op="positive")
+        raise DTypeError(
+            f"positive: input must contain numbers, not bool, got {describe(input)}; convert it with .to(mg.int64)",
+            op="positive",
+        )
     return input
 
 

@@ -46,7 +46,8 @@ def areas(name: str, y: Tensor, x: Tensor | None, dx: Any, dim: int) -> Tensor:
     """Return the area of the trapezoid below each pair of neighbouring samples."""
     if not y.ndim or y.dtype.kind == "bool":
         raise ShapeError(
-            f"{name}: expected numbers along a dim, got {describe(y)}; convert bool with .float()", op=name
+            f"{name}: y must contain numbers and have at least 1 dim, got {describe(y)}; convert bool with .float()",
+            op=name,
         )
     later, before = pair(as_float(name, y), dim)
     if x is None:

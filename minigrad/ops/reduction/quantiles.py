@@ -63,7 +63,7 @@ def at_shares(name: str, x: Tensor, q: Any, dim: int | None, keepdim: bool, how:
     shares = (q if isinstance(q, Tensor) else tensor(q, dtype=x.dtype, device=x.device)).detach()
     if x.dtype.name not in ("float32", "float64") or shares.dtype is not x.dtype:
         raise DTypeError(
-            f"{name}: expected float32 or float64, for q too, got {describe(x)} and {describe(shares)}; convert one "
+            f"{name}: input and q must be float32 or float64, got {describe(x)} and {describe(shares)}; convert them "
             "with .float()"
         )
     if shares.ndim > 1 or not x.numel():
@@ -74,8 +74,8 @@ def at_shares(name: str, x: Tensor, q: Any, dim: int | None, keepdim: bool, how:
         )
     if how not in INTERPOLATIONS or any(not 0 <= share <= 1 for share in shares.reshape(-1).tolist()):
         raise ArgumentError(
-            f"{name}: q must be from 0 to 1, and interpolation one of {INTERPOLATIONS}, got {q} and {how!r}; divide "
-            "percentages by 100"
+            f"{name}: q must be from 0 to 1, and interpolation one of {INTERPOLATIONS}, got q={q} and "
+            f"interpolation={how!r}; divide percentages by 100"
         )
     rows = reshape(x, (x.numel(),)) if dim is None or not x.ndim else movedim(x, dim, -1)
     values, n = sort(rows, -1).values, rows.shape[-1]

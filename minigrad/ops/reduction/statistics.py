@@ -42,7 +42,10 @@ def nanmean(input: Tensor, dim: Dims = None, keepdim: Flag = False, *, dtype: Ca
     """
     x = input if dtype is None else input.to(dtype)
     if not x.dtype.is_float:
-        raise DTypeError(f"nanmean: {describe(x)} needs a floating dtype; convert with .to(mg.float32)", op="nanmean")
+        raise DTypeError(
+            f"nanmean: input must have a floating dtype, got {describe(x)}; convert it with .to(mg.float32)",
+            op="nanmean",
+        )
     missing = isnan(x)
     total = sum(where(missing, 0.0, wide(x)), dim, keepdim)
     return (total / sum(logical_not(missing), dim, keepdim).to(total.dtype)).to(x.dtype)
@@ -62,7 +65,8 @@ def cov(
     """
     if input.ndim > 2:
         raise ShapeError(
-            f"cov: expected 2 dims at most, got {describe(input)}; reshape it to (variables, observations)", op="cov"
+            f"cov: input must have at most 2 dims, got {describe(input)}; reshape it to (variables, observations)",
+            op="cov",
         )
     x = as_float("cov", input if input.ndim == 2 else reshape(input, (1, input.numel())))
     for w, name, right in ((fweights, "fweights", "is_int"), (aweights, "aweights", "is_float")):

@@ -263,7 +263,8 @@ def sum_to(input: Tensor, shape: tuple[int, ...]) -> Tensor:
     dims = stretched_dims(x.shape, tuple(shape))
     if dims is None:
         raise ShapeError(
-            f"sum_to: {describe(x)} is not a broadcast of {tuple(shape)}; from the right, each size must be equal or 1",
+            f"sum_to: input must be a broadcast of the shape {tuple(shape)}, got {describe(x)}; from the right, each "
+            "size must be equal to the size of input or 1",
             op="sum_to",
         )
     lead, kept = dims

@@ -228,11 +228,17 @@ def divisor(name: str, x: Tensor, correction: float, unbiased: Any) -> float:
     Raises DTypeError if x is not a float tensor, and ArgumentError if both arguments are passed.
     """
     if not x.dtype.is_float:
-        raise DTypeError(f"{name}: {describe(x)} must have a floating dtype; convert with .to(mg.float32)", op=name)
+        raise DTypeError(
+            f"{name}: input must have a floating dtype, got {describe(x)}; convert it with .to(mg.float32)", op=name
+        )
     if unbiased is None:
         return correction
     if correction != 1:
-        raise ArgumentError(f"{name}: correction and unbiased mean the same; write correction={correction}", op=name)
+        raise ArgumentError(
+            f"{name}: correction and unbiased must not be passed together, because unbiased is the older form of "
+            f"correction, got correction={correction} and unbiased={unbiased}; omit unbiased",
+            op=name,
+        )
     return 1.0 if unbiased else 0.0
 
 

@@ -27,7 +27,8 @@ def diag_embed(input: Tensor, offset: Int = 0, dim1: Int = -2, dim2: Int = -1) -
     """
     if not input.ndim:
         raise ShapeError(
-            f"diag_embed: expected at least 1 dim, got {describe(input)}; reshape it with .reshape(1)", op="diag_embed"
+            f"diag_embed: input must have at least 1 dim, got {describe(input)}; reshape it with .reshape(1)",
+            op="diag_embed",
         )
     ndim, n = input.ndim + 1, input.shape[-1] + abs(offset)
     first, second = (normalize_dim(dim, ndim, "diag_embed") for dim in (dim1, dim2))
@@ -41,7 +42,9 @@ def diag_embed(input: Tensor, offset: Int = 0, dim1: Int = -2, dim2: Int = -1) -
 def diag(input: Tensor, diagonal: Int = 0) -> Tensor:
     """Return a matrix with a vector as a diagonal and zeros elsewhere, or a copy of a diagonal of a matrix."""
     if input.ndim not in (1, 2):
-        raise ShapeError(f"diag: expected 1 or 2 dims, got {describe(input)}; diagonal takes more", op="diag")
+        raise ShapeError(
+            f"diag: input must have 1 or 2 dims, got {describe(input)}; use diagonal for more dims", op="diag"
+        )
     return diag_embed(input, diagonal) if input.ndim == 1 else clone(input.diagonal(diagonal))
 
 
@@ -54,7 +57,7 @@ def diagflat(input: Tensor, offset: Int = 0) -> Tensor:
 def _of_matrix(op: Op, input: Spec) -> tuple[int, ...]:
     if len(input.shape) != 2:
         raise ShapeError(
-            f"{op.label}: expected 2 dims, got {input!r}; use diagonal for other numbers of dims", op=op.label
+            f"{op.label}: input must have 2 dims, got {input!r}; use diagonal for other numbers of dims", op=op.label
         )
     return ()
 

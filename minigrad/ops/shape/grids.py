@@ -50,7 +50,8 @@ def meshgrid(*tensors: Tensor, indexing: Choice | None = None) -> tuple[Tensor, 
     for x in tensors:
         if x.ndim > 1:
             raise ShapeError(
-                f"meshgrid: expected rows and numbers, got {describe(x)}; flatten it with .reshape(-1)", op="meshgrid"
+                f"meshgrid: each tensor must have 0 or 1 dims, got {describe(x)}; flatten it with .reshape(-1)",
+                op="meshgrid",
             )
     shape = tuple([x.numel() for x in tensors])
     ones = (1,) * len(shape)
@@ -65,7 +66,8 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
     for x in tensors:
         if x.ndim != 1:
             raise ShapeError(
-                f"cartesian_prod: expected rows, got {describe(x)}; flatten it with .reshape(-1)", op="cartesian_prod"
+                f"cartesian_prod: each tensor must have 1 dim, got {describe(x)}; flatten it with .reshape(-1)",
+                op="cartesian_prod",
             )
     grids = meshgrid(*tensors)
     return tensors[0] if len(grids) == 1 else stack([reshape(x, (x.numel(),)) for x in grids], 1)
@@ -79,7 +81,8 @@ def combinations(input: Tensor, r: Size = 2, with_replacement: Flag = False) -> 
     """
     if input.ndim != 1:
         raise ShapeError(
-            f"combinations: expected a row, got {describe(input)}; flatten it with .reshape(-1)", op="combinations"
+            f"combinations: input must have 1 dim, got {describe(input)}; flatten it with .reshape(-1)",
+            op="combinations",
         )
     positions = choices(input.shape[0], r, not with_replacement)
     picked = index_select(input, 0, tensor(positions.reshape(-1), device=input.device))

@@ -26,7 +26,9 @@ def _cat_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
 def _cat_shape(op: Op, *specs: Spec, dim: int) -> tuple[int, ...]:
     first = specs[0].shape
     if not first:
-        raise ShapeError(f"cat: {specs[0]!r} has no dim to join along; stack makes one", op="cat")
+        raise ShapeError(
+            f"cat: the tensors must have at least 1 dim, got {specs[0]!r}; use stack, which adds a dim", op="cat"
+        )
     for k, spec in enumerate(specs[1:], 1):
         if len(spec.shape) != len(first) or any(
             n != m for d, (n, m) in enumerate(zip(spec.shape, first, strict=True)) if d != dim
@@ -79,7 +81,8 @@ def _stack_shape(op: Op, *specs: Spec, dim: int) -> tuple[int, ...]:
     for spec in specs[1:]:
         if spec.shape != first:
             raise ShapeError(
-                f"stack: {specs[0]!r} and {spec!r} differ; all must have the same shape",
+                f"stack: all tensors must have the same shape, got {specs[0]!r} and {spec!r}; reshape or expand one "
+                "of them",
                 op="stack", lhs=first, rhs=spec.shape,
             )  # fmt: skip
     return (*first[:dim], len(specs), *first[dim:])
@@ -147,7 +150,11 @@ def repeat(input: Tensor, repeats: ViewShape) -> Tensor:
     """Repeat the tensor repeats[d] times along each dim d; additional counts in front add leading dims."""
     x, counts = input, as_shape((repeats,), "repeat")
     if len(counts) < x.ndim:
-        raise ShapeError(f"repeat: {len(counts)} counts for {describe(x)}; pass one for each dim", op="repeat")
+        raise ShapeError(
+            f"repeat: expected at least one count per dim of {describe(x)}, got {len(counts)} counts; pass {x.ndim} "
+            "counts, for example",
+            op="repeat",
+        )
     shape = (1,) * (len(counts) - x.ndim) + x.shape
     spread = x.reshape([n for m in shape for n in (1, m)]).expand([n for c, m in zip(counts, shape) for n in (c, m)])
     return clone(spread).reshape([c * m for c, m in zip(counts, shape, strict=True)])

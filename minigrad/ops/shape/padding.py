@@ -208,9 +208,10 @@ def expect_fit(x: Tensor, d: int, counts: tuple[int, int], mode: str) -> None:
     limit = {"reflect": n - 1, "circular": kept}.get(mode, max(before, behind))
     if max(before, behind) > limit or n + before + behind < 1 or not kept:
         raise ShapeError(
-            f"pad: {mode} by {counts} does not fit dim {d} of {describe(x)}; at most {limit} fit, and at least one "
-            f"element must remain", op="pad",
-        )  # fmt: skip
+            f"pad: with mode={mode!r}, the counts for dim {d} of {describe(x)} must be at most {limit} and leave at "
+            f"least one element, got {counts}; pass smaller counts",
+            op="pad",
+        )
 
 
 @lru_cache(1024)

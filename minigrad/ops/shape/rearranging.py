@@ -43,7 +43,8 @@ def movedim(input: Tensor, source: Ints, destination: Ints) -> Tensor:
     """Return a view with some dims moved to other positions; the other dims keep their order."""
     if len(source) != len(destination):
         raise ArgumentError(
-            f"movedim: the dims {source} of {describe(input)} go to {destination}; pass one position for each",
+            f"movedim: source and destination must have equal lengths for {describe(input)}, got {source} and "
+            f"{destination}; pass one position per dim",
             op="movedim",
         )
     ndim = input.ndim or 1  # a tensor without dims counts as having one dim here
@@ -220,4 +221,6 @@ def tile(input: Tensor, dims: ViewShape) -> Tensor:
 def expect_dims(name: str, x: Tensor, ndim: int) -> None:
     """Raise ShapeError for a tensor with fewer than `ndim` dims."""
     if x.ndim < ndim:
-        raise ShapeError(f"{name}: expected at least {ndim} dims, got {describe(x)}; add dims with unsqueeze", op=name)
+        raise ShapeError(
+            f"{name}: input must have at least {ndim} dims, got {describe(x)}; add dims with unsqueeze", op=name
+        )

@@ -62,8 +62,8 @@ def slice_scatter(
     length = src.shape[dim] if src.ndim == input.ndim > 0 else -1
     if src.shape != (*input.shape[:dim], length, *input.shape[dim + 1 :]) or not 0 <= first <= n - length:
         raise ShapeError(
-            f"slice_scatter: {describe(src)} does not fit into {describe(input)} at {first} along dim {dim}; "
-            f"the other dims must agree, and start + length <= {n} must hold",
+            f"slice_scatter: src must have the shape of input {describe(input)} except along dim {dim}, where "
+            f"start={first} plus its length must be at most {n}, got {describe(src)}; slice src or reduce start",
             op="slice_scatter",
         )
     return scattered("slice_scatter", input, src, whole.narrow(dim, first, length))

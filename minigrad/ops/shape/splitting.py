@@ -60,7 +60,9 @@ def split_along(name: str, x: Tensor, dim: int, ndim: int, sections: Any) -> tup
     expect_dims(name, x, ndim)
     if not isinstance(sections, (tuple, list)) and (as_int(sections, "sections", name) <= 0 or x.shape[dim] % sections):
         raise ShapeError(
-            f"{name}: dim {dim} of {describe(x)} has no {sections} parts of the same size; use tensor_split", op=name
+            f"{name}: the length of dim {dim} of {describe(x)} must be a multiple of the number of parts {sections}; "
+            "use tensor_split for parts of different lengths",
+            op=name,
         )
     parts: tuple[Tensor, ...] = tensor_split(x, sections, dim)
     return parts

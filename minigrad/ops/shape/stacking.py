@@ -52,7 +52,8 @@ def block_diag(*tensors: Tensor) -> Tensor:
     for x in parts:
         if x.ndim > 2:
             raise ShapeError(
-                f"block_diag: expected at most 2 dims, got {describe(x)}; pass matrices one by one", op="block_diag"
+                f"block_diag: each tensor must have at most 2 dims, got {describe(x)}; pass the matrices one by one",
+                op="block_diag",
             )
     return blocks_joined(parts)
 

@@ -45,7 +45,9 @@ def triu(input: Tensor, diagonal: Int = 0) -> Tensor:
 def positions(name: str, x: Tensor, diagonal: int) -> tuple[Tensor, Tensor]:
     """Return, for each row of a matrix, the column of the diagonal, as a column vector, and all column indices."""
     if x.ndim < 2:
-        raise ShapeError(f"{name}: expected at least 2 dims, got {describe(x)}; unsqueeze(0) makes a row", op=name)
+        raise ShapeError(
+            f"{name}: input must have at least 2 dims, got {describe(x)}; add a dim with unsqueeze(0)", op=name
+        )
     rows, columns = x.shape[-2:]
     start = max(-rows, min(columns, diagonal))  # all diagonals outside the matrix are equivalent
     if max(rows, columns) <= KEPT:

@@ -376,7 +376,8 @@ def flatten(input: Tensor, start_dim: Along = 0, end_dim: Along = -1) -> Tensor:
     last = normalize_dim(end_dim, ndim, "flatten", x)
     if first > last:
         raise ShapeError(
-            f"flatten: start {start_dim} comes after end {end_dim} in {describe(x)}; start <= end must hold",
+            f"flatten: start_dim must not be greater than end_dim, got {start_dim} and {end_dim} for {describe(x)}; "
+            "swap the two",
             op="flatten",
         )
     return reshape(x, *x.shape[:first], -1 if x.numel() else numel(x.shape[first : last + 1]), *x.shape[last + 1 :])
@@ -386,7 +387,7 @@ def flatten(input: Tensor, start_dim: Along = 0, end_dim: Along = -1) -> Tensor:
 def t(input: Tensor) -> Tensor:
     """Return a view of the transpose of a matrix; a tensor with fewer dims is returned with its shape."""
     if input.ndim > 2:
-        raise ShapeError(f"t: expected at most 2 dims, got {describe(input)}; use .mT or transpose", op="t")
+        raise ShapeError(f"t: input must have at most 2 dims, got {describe(input)}; use .mT or transpose", op="t")
     return full_transpose(input)
 
 
@@ -413,13 +414,14 @@ def strided_view(x: Tensor, size: Any, stride: Any, storage_offset: int | None =
     if traced or (x.requires_grad and is_grad_enabled()):
         if not (x.is_contiguous() and x.offset == 0):
             raise GradientError(
-                f"as_strided: the gradient needs a contiguous operand, {describe(x)} has strides {x.strides} "
-                f"and offset {x.offset}; clone() it first"
+                f"as_strided: gradients require a contiguous operand, got {describe(x)} with strides {x.strides} and "
+                f"offset {x.offset}; pass x.clone()"
             )
         # The storage may continue after the end of x; a gradient there would belong to no tensor.
         if not x.layout.as_strided(sizes, steps, offset).fits(x.numel()):
             raise GradientError(
-                f"as_strided: size {sizes} with strides {steps} from offset {offset} looks beyond {describe(x)} into "
-                f"the rest of its storage, where no gradient flows; detach() it if that is meant"
+                f"as_strided: size {sizes} with stride {steps} from offset {offset} selects elements outside "
+                f"{describe(x)} in the same storage, to which no gradient can flow; pass x.detach() if no gradient is "
+                "needed"
             )
     return as_strided(x, size=sizes, stride=steps, storage_offset=offset)

@@ -55,8 +55,8 @@ class LRScheduler:
                 group.setdefault("initial_lr", value_of(group["lr"]))
             elif "initial_lr" not in group:
                 raise ArgumentError(
-                    f"{type(self).__name__}: last_epoch is {last_epoch}, and group {k} has no 'initial_lr'; load the "
-                    f"optimizer's state first, or begin with last_epoch=-1"
+                    f"{type(self).__name__}: last_epoch={last_epoch} requires 'initial_lr' in each parameter group, "
+                    f"but group {k} has no such entry; load the state of the optimizer first, or pass last_epoch=-1"
                 )
         self.base_lrs: Rates = values_of(optimizer, "initial_lr")
         self.last_epoch = last_epoch
@@ -79,7 +79,9 @@ class LRScheduler:
 
     def get_lr(self) -> Rates:
         """Compute the rates for `last_epoch`; `step` calls this method.  The present rates are in `get_last_lr`."""
-        raise NotImplementedError(f"{type(self).__name__}.get_lr: expected a subclass that overrides it")
+        raise NotImplementedError(
+            f"{type(self).__name__}.get_lr: a scheduler must define get_lr; add a method get_lr(self)"
+        )
 
     def get_last_lr(self) -> Rates:
         """Return the rates that were written last, one per group."""
@@ -96,8 +98,8 @@ class LRScheduler:
         """
         if self._step_count == 1 and not self.optimizer.__dict__.get("_opt_called", False):
             warn(
-                "lr_scheduler.step() was called before optimizer.step(), so the first rate of the schedule is skipped; "
-                "call optimizer.step() first"
+                "lr_scheduler.step() was called before optimizer.step(), so the schedule skips its first learning "
+                "rate; call optimizer.step() first"
             )
         self._step_count += 1
         if epoch is not None:
@@ -134,7 +136,10 @@ class LRScheduler:
     def _expect_within_step(self) -> None:
         """Warn if a user calls `get_lr`, which could apply a factor twice."""
         if not self._get_lr_called_within_step:
-            warn("get_lr: expected a call inside step(), got one outside; call get_last_lr() for the current rates")
+            warn(
+                "get_lr: get_lr() should be called only by step(), but was called elsewhere; call get_last_lr() for "
+                "the current learning rates"
+            )
 
     def current(self) -> Rates:
         """Return the present rate of each group."""
@@ -167,14 +172,14 @@ class WithFunctions(LRScheduler):
         functions = list(lr_lambda) if isinstance(lr_lambda, (list, tuple)) else [lr_lambda] * groups
         if len(functions) != groups:
             raise ArgumentError(
-                f"{type(self).__name__}: expected a function for each of {groups} groups, got {len(functions)}; pass "
-                "one function per group"
+                f"{type(self).__name__}: lr_lambda must contain one function for each of the {groups} parameter "
+                f"groups, got {len(functions)}; pass one function per group"
             )
         for function in functions:
             if not callable(function):
                 raise DTypeError(
-                    f"{type(self).__name__}: expected functions in lr_lambda, got {function!r}; write `lambda epoch: "
-                    "0.95**epoch`, for example"
+                    f"{type(self).__name__}: lr_lambda must be a function or a list of functions, got {function!r}; "
+                    "write `lambda epoch: 0.95**epoch`, for example"
                 )
         self.lr_lambdas = functions
         super().__init__(optimizer, last_epoch)
@@ -199,7 +204,10 @@ def attributes_of(function: Any) -> dict[str, Any] | None:
 def expect_optimizer(name: str, optimizer: Any) -> Optimizer:
     """Return the optimizer, or raise DTypeError for any other object."""
     if not isinstance(optimizer, Optimizer):
-        raise DTypeError(f"{name}: expected an Optimizer, got {type(optimizer).__name__}; pass the optimizer first")
+        raise DTypeError(
+            f"{name}: optimizer must be a mg.optim.Optimizer, got {type(optimizer).__name__}; pass the optimizer as "
+            "the first argument"
+        )
     return optimizer
 
 
@@ -232,6 +240,7 @@ def per_group(name: str, optimizer: Optimizer, value: Any) -> list[Any]:
         return [value_of(value) for _ in range(groups)]
     if len(value) != groups:
         raise ArgumentError(
-            f"{name}: expected a value for each of {groups} groups, got {len(value)}; pass one value per group"
+            f"{name}: expected one value for each of the {groups} parameter groups, got {len(value)}; pass one value "
+            "per group"
         )
     return list(map(value_of, value))

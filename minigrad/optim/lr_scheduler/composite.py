@@ -23,15 +23,19 @@ class Composite(LRScheduler):
         name = type(self).__name__
         for k, scheduler in enumerate(schedulers):
             if not hasattr(scheduler, "optimizer"):
-                raise DTypeError(f"{name}: expected schedulers, got {type(scheduler).__name__} at position {k}")
+                raise DTypeError(
+                    f"{name}: schedulers must contain only schedulers, got {type(scheduler).__name__} at index {k}; "
+                    "pass a list such as [StepLR(optimizer, 10)]"
+                )
             if isinstance(scheduler, ReduceLROnPlateau):
                 raise ArgumentError(
-                    f"{name}: ReduceLROnPlateau, at position {k}, needs a metric at each step; call it on its own"
+                    f"{name}: ReduceLROnPlateau, at index {k}, cannot be combined with others, because its step() "
+                    "requires a metric; call its step() separately"
                 )
             if scheduler.optimizer is not optimizer:
                 raise ArgumentError(
-                    f"{name}: all schedulers must belong to one optimizer, got another at index {k}; create scheduler "
-                    f"{k} with this optimizer"
+                    f"{name}: all schedulers must belong to one optimizer, but the scheduler at index {k} belongs to "
+                    "another; create this scheduler with the same optimizer"
                 )
 
     def state_dict(self) -> dict[str, Any]:
@@ -64,12 +68,14 @@ class SequentialLR(Composite):
         self, optimizer: Optimizer, schedulers: list[Any], milestones: list[int], last_epoch: int = -1
     ) -> None:
         if not schedulers:
-            raise ArgumentError("SequentialLR: expected at least one scheduler, got none; pass a list of schedulers")
+            raise ArgumentError(
+                "SequentialLR: schedulers must contain at least one scheduler, got none; pass a list of schedulers"
+            )
         self.expect_schedulers(schedulers, optimizer)
         if len(milestones) != len(schedulers) - 1:
             raise ArgumentError(
-                f"SequentialLR: expected one milestone fewer than schedulers, got {len(milestones)} and "
-                f"{len(schedulers)}; pass one milestone per change of the scheduler"
+                f"SequentialLR: milestones must have one entry fewer than schedulers, got {len(milestones)} milestones "
+                f"and {len(schedulers)} schedulers; pass one milestone per change of the scheduler"
             )
         self._schedulers, self._milestones = schedulers, milestones
         self.last_epoch, self.optimizer = last_epoch + 1, optimizer
@@ -115,7 +121,7 @@ class ChainedScheduler(Composite):
     def __init__(self, schedulers: Sequence[Any], optimizer: Optimizer | None = None) -> None:
         if not schedulers:
             raise ArgumentError(
-                "ChainedScheduler: expected at least one scheduler, got none; pass a list of schedulers"
+                "ChainedScheduler: schedulers must contain at least one scheduler, got none; pass a list of schedulers"
             )
         optimizer = optimizer or schedulers[0].optimizer
         self.expect_schedulers(schedulers, optimizer)

@@ -78,12 +78,12 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         for name, value in (("T_0", T_0), ("T_mult", T_mult)):
             if not isinstance(value, int) or value < 1:
                 raise ArgumentError(
-                    f"CosineAnnealingWarmRestarts: expected {name} to be an int above 0, got {value}; pass {name}=10, "
-                    "for example"
+                    f"CosineAnnealingWarmRestarts: {name} must be a positive int, got {value}; pass {name}=10, for "
+                    "example"
                 )
         if not isinstance(eta_min, (float, int)):
             raise ArgumentError(
-                f"CosineAnnealingWarmRestarts: expected eta_min to be a number, got {eta_min!r}; pass eta_min=0.0"
+                f"CosineAnnealingWarmRestarts: eta_min must be a number, got {eta_min!r}; pass eta_min=0.0"
             )
         self.T_0, self.T_i, self.T_mult, self.eta_min = T_0, T_0, T_mult, eta_min
         self.T_cur: float = last_epoch
@@ -122,7 +122,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         """Set the length of the run that contains an epoch, and the position in the run."""
         if epoch < 0:
             raise ArgumentError(
-                f"CosineAnnealingWarmRestarts: expected an epoch of at least 0, got {epoch}; omit epoch, or pass 0"
+                f"CosineAnnealingWarmRestarts: epoch must not be negative, got {epoch}; omit epoch, or pass 0"
             )
         if epoch < self.T_0:
             self.T_i, self.T_cur = self.T_0, epoch

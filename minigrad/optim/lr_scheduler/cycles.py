@@ -27,8 +27,8 @@ class WithMomentum(LRScheduler):
         options = optimizer.defaults
         if "momentum" not in options and "betas" not in options:
             raise ArgumentError(
-                f"{type(self).__name__}: {type(optimizer).__name__} has neither momentum nor betas; pass "
-                f"cycle_momentum=False"
+                f"{type(self).__name__}: cycle_momentum=True requires an optimizer with momentum or betas, got "
+                f"{type(optimizer).__name__}; pass cycle_momentum=False"
             )
         self.use_beta1 = "betas" in options
         bounds = per_group("base_momentum", optimizer, base), per_group("max_momentum", optimizer, highest)
@@ -97,8 +97,8 @@ class CyclicLR(WithMomentum):
         self.step_ratio = up / self.total_size
         if mode not in ("triangular", "triangular2", "exp_range") and scale_fn is None:
             raise ArgumentError(
-                f"CyclicLR: expected mode 'triangular', 'triangular2' or 'exp_range', got {mode!r}; pass scale_fn for "
-                f"another one"
+                f"CyclicLR: mode must be 'triangular', 'triangular2' or 'exp_range', got {mode!r}; pass scale_fn for "
+                "another shape of the cycle"
             )
         self.mode, self.gamma, self._scale_fn_custom = mode, gamma, scale_fn
         self.scale_mode = scale_mode if scale_fn else "iterations" if mode == "exp_range" else "cycle"
@@ -189,11 +189,11 @@ class OneCycleLR(WithMomentum):
         self.total_steps = steps_of(total_steps, epochs, steps_per_epoch)
         if not isinstance(pct_start, float) or not 0 <= pct_start <= 1:
             raise ArgumentError(
-                f"OneCycleLR: expected pct_start to be a float in [0, 1], got {pct_start!r}; pass pct_start=0.3"
+                f"OneCycleLR: pct_start must be a float from 0 to 1, got {pct_start!r}; pass pct_start=0.3"
             )
         if anneal_strategy not in ("cos", "linear"):
             raise ArgumentError(
-                f"OneCycleLR: expected anneal_strategy 'cos' or 'linear', got {anneal_strategy!r}; pass "
+                f"OneCycleLR: anneal_strategy must be 'cos' or 'linear', got {anneal_strategy!r}; pass "
                 "anneal_strategy='cos', for example"
             )
         self._schedule_phases = phases(self.total_steps, pct_start, three_phase)
@@ -219,7 +219,8 @@ class OneCycleLR(WithMomentum):
         step = self.last_epoch
         if step > self.total_steps:
             raise ArgumentError(
-                f"OneCycleLR: the cycle has {self.total_steps} steps, got step {step}; pass a larger total_steps"
+                f"OneCycleLR: step() can be called at most total_steps={self.total_steps} times, got step {step}; pass "
+                "a larger total_steps"
             )
         start = 0.0
         for phase in self._schedule_phases:
@@ -239,14 +240,17 @@ class OneCycleLR(WithMomentum):
 def steps_of(total_steps: int | None, epochs: int | None, steps_per_epoch: int | None) -> int:
     """Return the number of steps of the cycle; raise ArgumentError unless it follows from positive ints."""
     if total_steps is None and (epochs is None or steps_per_epoch is None):
-        raise ArgumentError("OneCycleLR: expected total_steps, or epochs and steps_per_epoch; pass one of them")
+        raise ArgumentError(
+            "OneCycleLR: either total_steps, or both epochs and steps_per_epoch are required, got neither; pass "
+            "total_steps=1000, for example"
+        )
     named: dict[str, Any] = {"total_steps": total_steps}
     if total_steps is None:
         named = {"epochs": epochs, "steps_per_epoch": steps_per_epoch}
     for name, value in named.items():
         if not isinstance(value, int) or value <= 0:
             raise ArgumentError(
-                f"OneCycleLR: expected {name} to be an int above 0, got {value!r}; pass {name}=100, for example"
+                f"OneCycleLR: {name} must be a positive int, got {value!r}; pass {name}=100, for example"
             )
     return math.prod(named.values())
 

@@ -42,11 +42,11 @@ class ReduceLROnPlateau(LRScheduler):
     ) -> None:  # fmt: skip
         if factor >= 1.0:
             raise ArgumentError(
-                f"ReduceLROnPlateau: expected factor below 1, got {factor}; pass factor=0.1, for example"
+                f"ReduceLROnPlateau: factor must be less than 1, got {factor}; pass factor=0.1, for example"
             )
         if mode not in ("min", "max"):
             raise ArgumentError(
-                f"ReduceLROnPlateau: expected mode 'min' or 'max', got {mode!r}; pass mode='min', for example"
+                f"ReduceLROnPlateau: mode must be 'min' or 'max', got {mode!r}; pass mode='min', for example"
             )
         if threshold_mode not in ("rel", "abs"):
             raise ArgumentError(
@@ -58,8 +58,8 @@ class ReduceLROnPlateau(LRScheduler):
         several = isinstance(min_lr, (list, tuple))
         if isinstance(min_lr, (list, tuple)) and len(min_lr) != groups:
             raise ArgumentError(
-                f"ReduceLROnPlateau: expected a min_lr for each of {groups} groups, got {len(min_lr)}; pass one value "
-                "per group, or one number"
+                f"ReduceLROnPlateau: min_lr must be a number, or have one value for each of the {groups} parameter "
+                f"groups, got {len(min_lr)} values; pass one number"
             )
         self.default_min_lr: Any = None if several else min_lr
         self.min_lrs: list[Any] = list(min_lr) if isinstance(min_lr, (list, tuple)) else [min_lr] * groups
@@ -106,8 +106,8 @@ class ReduceLROnPlateau(LRScheduler):
         if len(groups) != len(self.min_lrs):
             if self.default_min_lr is None:
                 raise ArgumentError(
-                    f"ReduceLROnPlateau: {len(self.min_lrs)} values of min_lr, and the optimizer has {len(groups)} "
-                    f"groups by now; set scheduler.min_lrs"
+                    f"ReduceLROnPlateau: min_lr must have one value for each of the {len(groups)} parameter groups of "
+                    f"the optimizer, which has new groups, got {len(self.min_lrs)} values; set scheduler.min_lrs"
                 )
             self.min_lrs = [self.default_min_lr] * len(groups)
         for group, least in zip(groups, self.min_lrs, strict=True):
