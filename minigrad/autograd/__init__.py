@@ -76,8 +76,8 @@ def grad(
     Raises
     ------
     GradientError
-        If `grad_outputs` is missing for an output that does not have exactly one element, or if the outputs do not depend on an input and
-        `allow_unused` is False.
+        If `grad_outputs` is missing for an output that does not have exactly one element, or if the outputs do not
+        depend on an input and `allow_unused` is False.
     """
     if not only_inputs:
         raise ArgumentError("autograd.grad: only_inputs=False is not offered, as in PyTorch; use backward")
