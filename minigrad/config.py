@@ -115,7 +115,7 @@ class Settings:
     The annotation of a setting declares its type, its default as a text, its possible values and its meaning.
 
     `watchers` is the number of open blocks that observe recorded ops.  `debugging` is True if debug is on in any thread
-    or task.  `noting` is True if `debugging` is True or `watchers` is not 0; each call of an op reads only `noting`.
+    or task.  `noting` is True if `debugging` is True or `watchers` is not 0; calls of ops first read only `noting`.
     """
 
     cache_dir: Annotated[Path, CacheFolder("", "folder of the generated kernel modules and of Numba's machine code")]

@@ -74,7 +74,7 @@ def random_(x: Tensor, low: int | None = None, to: Any = ..., *, generator: Any 
 
     `x.random_(to)` draws from [0, to).  `x.random_(low, None)` draws from `low` to a largest integer n.  For a float
     dtype, n is the end of the range in which all integers are exact, 2**24 for float32.  For an integer dtype, n is the
-    largest value of the dtype.  `x.random_()` draws from 0 to n.
+    largest value of the dtype, but at most 2**63 - 2.  For bool, n is 1.  `x.random_()` draws from 0 to n.
     Raises ArgumentError for integers that the dtype cannot store.
     """
     low, to = (0, low) if to is ... else (low or 0, to)

@@ -74,8 +74,9 @@ def dlpack(
     another tensor on the same memory, the capsule has the read-only flag, which exists since version 1 of the protocol.
     PyTorch requests this version but ignores the flag, and minigrad cannot detect PyTorch's writes.
     Raises GradientError if x requires a gradient, DTypeError for bfloat16 on the CPU, for which NumPy has no type,
-    DeviceError if `dl_device` is neither the device of x nor, without copy=False, the host, and ShapeError for negative
-    strides, because PyTorch 2.13 would abort the process.
+    ShapeError for negative strides, because PyTorch 2.13 would abort the process, and DeviceError if x is in the memory
+    of a device and `dl_device` is neither this device nor, without copy=False, the host.  For host memory, NumPy raises
+    BufferError for another `dl_device` than the host.
     """
     if any(s < 0 for s in x.strides):
         raise ShapeError(

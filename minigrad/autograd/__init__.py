@@ -76,8 +76,8 @@ def grad(
     Raises
     ------
     GradientError
-        If `grad_outputs` is missing for an output that is not a scalar, or if the outputs do not depend on an input and
-        `allow_unused` is False.
+        If `grad_outputs` is missing for an output that does not have exactly one element, or if the outputs do not
+        depend on an input and `allow_unused` is False.
     """
     if not only_inputs:
         raise ArgumentError(

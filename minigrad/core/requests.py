@@ -76,7 +76,7 @@ class ElementwiseTuple(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Chained(Request):
-    """Run `request`, some of whose operands are computed first, in the same kernel.
+    """Run `request`, some of whose operands are computed first, if possible in the same kernel.
 
     Operand k of `request` is computed element by element by the function scalars[k] from the operands reads[k] of this
     request, in `dtype`.  If scalars[k] is None, operand k is the only operand in reads[k].  `dtype` is both a storage
@@ -254,8 +254,9 @@ class Product(Request):
 class Convolve(Request):
     """Compute a convolution of an image x with a weight w, or one of its gradients.
 
-    The terms have position of x = position of y * stride - padding + tap * dilation.  Outside the image, x is 0. Dims
-    are (N, channels, 1 to 3 spatial dims); those of the weight are (output channels, image channels / groups, taps).
+    y is the output.  A result is a sum of products of two of x, y and w, in which position of x = position of y *
+    stride - padding + tap * dilation.  Outside the image, x is 0. Dims are (N, channels, 1 to 3 spatial dims); those of
+    the weight are (output channels, image channels / groups, taps).
 
     part "output": the operands are x, w and a bias with one element per channel.  The result is the bias + the sum of x
         * w over the taps and the channels of the group.
@@ -443,7 +444,7 @@ class SumColumns(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Pick(Request):
-    """Compute, for each row along the last dim, the negative result of `fn` at the element with the index `target`.
+    """Compute, for each row along the last dim, minus the result of `fn` at the element with the index `target`.
 
     The operands are x and target.  The value is 0 if the target is `ignore`.  reduction: "none" for one value per row,
     "sum" for the sum over all rows, or "mean" for the mean over the rows that are not ignored.  The launch fails if a

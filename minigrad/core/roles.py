@@ -27,12 +27,11 @@ class Role:
     doc: the description of the accepted values.
     type: the annotation that an editor shows.
     several: whether a call may pass the value as several arguments instead of one sequence; only for the last
-    parameter.  read(value, op, parameter, operands): the function that returns the canonical value, or raises an error
-    that names
+        parameter.
+    read(value, op, parameter, operands): the function that returns the canonical value, or raises an error that names
         the op and the parameter.
     shift(value, shape, size): the function that returns the value with the same meaning for a batch of `size` operands
-    of
-        `shape`, whose first dim is the batch.  None: a batch does not change the value.
+        of `shape`, with the batch as an additional first dim.  None: a batch does not change the value.
     """
 
     __slots__ = ("doc", "name", "read", "several", "shift", "type")

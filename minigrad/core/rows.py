@@ -21,8 +21,7 @@ class Total:
     join: "sum" or "max" of `term`.  The arguments of `term` are the row's elements, by the operands' names, and the
         totals before this one.
     finish: the function that computes the total.  Its arguments are the first one, two or three of: the joined terms,
-    the
-        length of the row, and the parameter of the op.  None: the joined terms are the total.
+        the length of the row, and the parameter of the op.  None: the joined terms are the total.
     """
 
     name: str
@@ -54,13 +53,11 @@ class RowFn:
     """Store the scalar functions of a computation along rows.
 
     result: the function that computes one element of the output.  Its arguments are the elements of the operands and
-    all
-        totals, by name.  None: no output is computed.
+        all totals, by name.  None: no output is computed.
     reuse: a function that computes the same element from all totals and `kept`, the value of the last total's term for
         this element.  It is declared if this term is expensive, so that a kernel can store the values of the term.
     terms: at most two functions with the arguments of `result`.  Each is summed over all rows; the sums are a vector
-    with
-        one element per column.
+        with one element per column.
     """
 
     name: str

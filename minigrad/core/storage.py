@@ -33,8 +33,7 @@ SEATED = 1  # counts as true, but is a different object from True
 
 
 class Storage(Block):
-    """Own a buffer with a dtype and a device, and count the writes to it; the buffer returns to its allocator at the
-    end.
+    """Own a buffer with a dtype and a device until it returns to its allocator, and count the writes to it.
 
     tracked: whether a gradient may flow through a tensor on this storage.  The value never returns to False, so that
         writes to detached tensors are checked too.  SEATED means that gradients flow only through a placeholder of a

@@ -300,7 +300,7 @@ def set_stream(stream: Stream) -> None:
 
 
 def deterministic(enabled: bool = True) -> Any:
-    """Open a `with` block in which additions by index are deterministic, or atomic and not deterministic.
+    """Open a `with` block in which additions of floats by index are deterministic, or atomic.
 
     Parameters
     ----------

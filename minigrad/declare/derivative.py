@@ -220,8 +220,7 @@ def plus(a: ast.expr | None, b: ast.expr | None) -> ast.expr | None:
 
 @cache
 def rule_of(name: str, k: int) -> ScalarFn | None:
-    """Return the declared VJP rule of a primitive as a scalar function of g and the saved values, or None without a
-    rule.
+    """Return the declared VJP rule of a primitive as a scalar function of g and its saved values, or None.
 
     Ops that users declare are not searched, because such an op may have the name of a `math` function but compute
     something else.

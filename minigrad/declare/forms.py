@@ -202,7 +202,7 @@ def handed_on(op: Op, x: Tensor, params: dict[str, Any]) -> Tensor:
     """Call an op from a derivative rule with the parameters of a recorded op.
 
     These parameters are ints and tuples of ints, which are already in canonical form.  So they can be the key of the
-    call plan directly, whereas `apply` must convert its parameters first.
+    call plan directly, whereas `apply` must first convert its parameters to a key.
     """
     if x.__class__ not in PLAIN:
         result: Tensor = apply(op, (x,), params)

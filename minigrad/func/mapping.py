@@ -46,8 +46,9 @@ def vmap(
     Raises
     ------
     ArgumentError
-        If `in_dims` is not nested like the arguments, `out_dims` is not nested like the output, or a dim does not
-        exist.
+        If `in_dims` is not nested like the arguments, or `out_dims` is not nested like the output.
+    IndexOutOfRange
+        If an argument or an output does not have the dim that `in_dims` or `out_dims` specifies.
     ShapeError
         If the arguments have different batch sizes.
 

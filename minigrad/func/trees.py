@@ -85,8 +85,7 @@ def unflatten(tree: Tree, leaves: Sequence[Any]) -> Any:
 
 
 def tree_map(function: Callable[..., Any], value: Any, *others: Any) -> Any:
-    """Return a value of the same nesting, in which each leaf x is replaced by function(x, *matching leaves of
-    `others`).
+    """Return the value with each leaf x replaced by function(x, *matching leaves of `others`).
 
     Tuples, named tuples, lists and dicts are traversed to any depth; every other object is a leaf.
     Raises ArgumentError if one of `others` is not nested like `value`.

@@ -58,11 +58,10 @@ class TapeLists(TapeMemory):
         return result
 
     def adjoin(self, runs: Sequence[Sequence[int]]) -> dict[int, list[int]]:
-        """Place the flags of each list next to each other; return the slots that are read after the last item of a
-        list.
+        """Place the flags of each list next to each other; return the slots that are read after each list.
 
-        The result maps the index of this item to the slot of the flags, followed by the slots of the index tensors,
-        which are read only if a flag reports an index out of range.
+        The result maps the index of the last item of a list to the slot of its flags, followed by the slots of the
+        index tensors, which are read only if a flag reports an index out of range.
         """
         read: dict[int, list[int]] = {}
         for run in runs:

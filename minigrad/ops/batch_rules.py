@@ -137,8 +137,8 @@ def batched_conv(
 
     names: three letters for the two operands and the result, such as "xwy": x is the images, w the weight, and y the
     output.  If only one operand has a batch dim, this dim is merged into the dim that the operand shares with the
-    result: into the images for x, and into the channels of each group for w.  If both operands have a batch dim, the
-    number of groups is multiplied by `many`.
+    result in POSITIONS: the images, the output channels or the input channels.  Channels are merged within each group.
+    If both operands have a batch dim, the number of groups is multiplied by `many`.
     """
     if flags[0] and flags[1]:
         operands = [into(x, OWN[name], 1) for x, name in zip(xs, names)]

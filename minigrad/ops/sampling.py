@@ -48,7 +48,8 @@ def multinomial(input: Tensor, num_samples: Size, replacement: Flag = False, *, 
     replacement: whether a position can be drawn more than once in a row.
     Shapes: the input is (n,) or (m, n), and the result is (num_samples,) or (m, num_samples).
     Not differentiable.  Raises ShapeError for an input that does not have rows of floats, or if num_samples is not
-    positive or, without replacement, greater than n; raises ArgumentError if weights are negative, not finite or all 0.
+    positive or, without replacement, greater than n; raises ArgumentError if weights are negative, not finite or all 0,
+    and without replacement if a row has fewer than num_samples weights above 0.
     Source: without replacement, Efraimidis and Spirakis, Weighted random sampling with a reservoir, 2006.
     """
     n = input.shape[-1] if input.ndim in (1, 2) and input.dtype.is_float else 0

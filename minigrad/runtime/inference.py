@@ -72,7 +72,7 @@ class inference_mode:
 
     This mode is stricter than `no_grad`.  GradientError is raised if an op that is recorded later saves a result of the
     block, or if a result of the block is written in place outside it while ops are recorded.  `clone()` returns a
-    tensor without this restriction.  Views of tensors that were made outside the block do not have it either.
+    tensor without this restriction.  In the block, a view of a tensor from outside does not have this restriction.
     `mode=False` opens a block without an effect.
 
     Example:

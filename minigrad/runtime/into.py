@@ -38,8 +38,7 @@ VECTORS_PAY = 2048
 
 
 def write_result(op: Op, plan: CallPlan, operands: tuple[Tensor, ...], out: Any, run: Callable[..., Any]) -> Any:
-    """Run an op and store its result in `out`: directly if the kernel can write the layout of `out`, otherwise by a
-    copy.
+    """Run an op and store its result in `out`: directly if the kernel can write any layout, otherwise by a copy.
 
     If the op writes into its operands, these writes are checked before the op runs and counted after it; `out` may then
     be None.

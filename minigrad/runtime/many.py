@@ -153,7 +153,7 @@ def rows_of(rows: Sequence[Row], written: int) -> list[list[int]]:
     """Group the indices of rows that one launch can process.
 
     The rows of a group have the same dtypes and device, and no row writes memory that another row of the group uses.
-    If a row uses memory that an earlier row writes, the row is in a later group.
+    If a row uses memory that an earlier row writes, or writes memory that it uses, the row is in a later group.
     """
     groups: dict[Any, list[int]] = {}
     if all_apart(rows, written):

@@ -60,7 +60,7 @@ class Quotients:
     """Compute difference quotients of <cotangents, function(args)> with respect to one argument.
 
     `args` contains all arguments, and `position` is the index of the argument that is changed.  `eps` is the step.
-    `coarse` is True if the argument is float32.
+    `coarse` is True if the argument or a result is float32.
     """
 
     def __init__(

@@ -24,7 +24,7 @@ class GradcheckError(GradientError, AssertionError):
     message : str
         Text of the error; the report is added as a note.
     **facts
-        Attributes of the error: `argument` and `index` identify the element with the largest difference, `analytic` and
+        Attributes of the error: `argument` and `index` identify the element with the largest excess, `analytic` and
         `numeric` are its two gradients, and `report` is the Report.
     """
 
@@ -99,7 +99,7 @@ class Report:
     notes : list of str
         Comparisons that were not made, with the reasons.
     ranked : list of Element
-        Elements whose gradients differ, in descending order of the difference.
+        Elements whose gradients differ by more than the tolerance, in descending order of the excess.
     curve : list
         Pairs of a step and the error of the worst element at this step.
     verdict : str

@@ -13,7 +13,7 @@ from minigrad.viz.shapes import FORBIDDEN, escaped
 
 
 class Picture:
-    """Store a picture as HTML for a notebook, and as SVG if the whole picture is one SVG.
+    """Store a picture as text, as HTML for a notebook, and as SVG if the whole picture is one SVG.
 
     Parameters
     ----------

@@ -108,8 +108,8 @@ def is_packed(p: Problem, dtype: DType) -> bool:
 def is_packed_left(p: Problem, dtype: DType) -> bool:
     """Return whether the left operand should be packed.
 
-    Packing saves time if the operand is stored column by column.  Otherwise, a tile would read a part of each column
-    for every panel of the right operand, and the parts of long columns are on different memory pages.
+    Packing saves time if the operand is large and stored column by column.  Without packing, a tile would read a part
+    of each column for every panel of the right operand, and the parts of long columns are on different memory pages.
     """
     size = p.m * p.k * dtype.itemsize
     large = size > (PACKED_LEFT if p.n >= 12 * FEW else PACKED)

@@ -96,7 +96,7 @@ def is_long(layouts: Sequence[Layout]) -> bool:
 
 
 def plan_turned(out: Layout, a: Layout, sizes: Sequence[int]) -> LoopPlan | None:
-    """Return the plan of a transposed copy, by tiles of the two dims in which operand and result have stride 1.
+    """Return the plan of a transposed copy, by tiles of the dims in which operand and result have the smallest stride.
 
     None is returned if the copy is not transposed, or if there are too few elements for tiles to save time.
     """

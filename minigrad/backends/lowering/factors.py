@@ -68,7 +68,7 @@ def block(x: Value, row: int, col: int) -> Value:
 
 @lowers(LU)
 def lu(backend: Backend, request: LU, outs: Specs, operands: Specs) -> Launch:
-    """Compute LU factors column by column: exchange the largest element to the diagonal, then update the other columns.
+    """Compute LU factors column by column: exchange the largest element to the diagonal, then update the later columns.
 
     The update subtracts the product of a column and a row.
     Source: Golub and Van Loan, Matrix Computations, 4th edition, algorithm 3.4.1 (outer products, partial pivoting).

@@ -25,8 +25,8 @@ from minigrad.core.requests import QR, SVD, Eigh, Gather, Ordered, Product, Sele
 def sweeps_for(n: int) -> int:
     """Return a number of sweeps after which no rotation is necessary.
 
-    Convergence is quadratic when the angles are small, so the last 4 sweeps are sufficient; before them, about log2(n)
-    sweeps are necessary (Brent and Luk).  The remaining sweeps are for clusters: 33 rows with only two different
+    When the angles are small, convergence is quadratic, so 4 sweeps complete it; before them, about log2(n) sweeps are
+    necessary (Brent and Luk).  The remaining sweeps are for clusters: 33 rows with only two different
     eigenvalues have needed 12 sweeps.
     """
     return 8 + (n - 1).bit_length()

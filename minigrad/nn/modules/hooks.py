@@ -284,8 +284,9 @@ class Hooked(Members):
         ----------
         hook : callable
             Function that returns None, or the gradients that replace `grad_input`. `grad_input` has one entry per
-            positional tensor argument; the entry is zeros if the argument does not require a gradient. `grad_output`
-            has one entry per output; the entry is None if the loss does not depend on the output.
+            positional tensor argument; the entry is zeros if only other arguments require a gradient, and None if no
+            argument does. `grad_output` has one entry per output; the entry is None if the loss does not depend on the
+            output.
         prepend : bool, default False
             Whether the hook runs before the hooks that are already registered.
 

@@ -125,7 +125,8 @@ class RNNBase(Module):
         Returns
         -------
         outputs : Tensor or PackedSequence
-            Outputs of the last layer, with the leading dims of `input` and the last dim directions * hidden_size.
+            Outputs of the last layer, with the leading dims of `input` and the last dim directions * hidden_size, or
+            directions * proj_size with `proj_size`.
         state : Tensor or tuple of Tensor
             Last states, in the shapes of `hx`.
 
@@ -133,6 +134,8 @@ class RNNBase(Module):
         ------
         ShapeError
             If the shape of `input` or `hx` is not one of those above.
+        ArgumentError
+            If `hx` of an LSTM is not a pair of tensors, or `hx` of another network is not a tensor.
         """
         packed = isinstance(input, PackedSequence)
         x = input.data if packed else input
@@ -290,8 +293,8 @@ class GRU(RNNBase):
 
     References
     ----------
-    Cho et al., "Learning phrase representations using RNN encoder-decoder" (2014). Unlike the paper, r multiplies
-    W_hn h + b_hn and not h, as in PyTorch.
+    Cho et al., "Learning phrase representations using RNN encoder-decoder" (2014). As in PyTorch, and
+    unlike in the paper, r multiplies W_hn h + b_hn instead of h.
     """
 
     def __init__(

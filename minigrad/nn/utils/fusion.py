@@ -115,7 +115,7 @@ def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Any:
     Parameters
     ----------
     module_cls : type
-        Class of the module. Its constructor must have a parameter `device`.
+        Class of the module.
     *args, **kwargs
         Arguments of the constructor.
 

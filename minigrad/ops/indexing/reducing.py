@@ -79,8 +79,9 @@ def index_reduce(
 def expect_scatter(x: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str) -> tuple[Tensor, int, Tensor, Tensor]:
     """Check the operands of `scatter_reduce`, and return them with at least one dim and src narrowed to the index.
 
-    Raises ArgumentError for an unknown `reduce`, DTypeError if src and input differ in dtype or the index does not have
-    integers, and ShapeError if the index differs from input and src in its number of dims or is larger than src.
+    Raises ArgumentError for an unknown `reduce`, DTypeError if src and input differ in dtype, for a mean of bools or if
+    the index does not have integers, and ShapeError if the three differ in their number of dims or the index is larger
+    than src.
     """
     if reduce not in (*BOOLS, "mean"):
         raise ArgumentError(

@@ -132,8 +132,8 @@ def histc(input: Tensor, bins: Int = 100, min: Scalar = 0, max: Scalar = 0) -> T
 
     Elements outside the range are ignored.  If min and max are equal, the range is from the smallest to the largest
     element; if these elements are equal as well, the range extends by 1 to both sides.  Not differentiable.
-    Raises DTypeError if the input is not a float tensor or `bins` is not positive, ArgumentError unless min < max and
-    both are finite.
+    Raises DTypeError if the input is not a float tensor or `bins` is not positive, ArgumentError if min > max or if an
+    end of the range is not finite.
     """
     low, high, x = float(min), float(max), input.detach().reshape(input.numel())
     if not x.dtype.is_float or bins <= 0:

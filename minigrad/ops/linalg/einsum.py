@@ -37,7 +37,8 @@ def einsum(equation: str, *operands: Tensor) -> Tensor:
     Each letter names one dim, and "..." stands for all other dims, which broadcast.  Letters that do not appear after
     "->" are summed over.  Without "->", the result has the dims of "..." and then the letters that occur once, in
     alphabetical order with capitals first.
-    Gradient: for each operand, the einsum of g and the other operands with the letters of this operand after "->".
+    Gradient: for each operand, the einsum of g and the other operands with the letters of this operand after "->".  The
+    gradient is constant along letters that no other term has, and 0 outside the diagonal of a repeated letter.
     """
     key = (equation, *[x.shape for x in operands])
     plan = plans.get(key) if isinstance(equation, str) else None

@@ -334,8 +334,8 @@ def linear(backend, out, input: Tensor, weight: Tensor, bias: Tensor | None = No
 
     Shapes: the input is (..., in), the weight is (out, in), the bias is (out,), and the result is (..., out).
     Gradient: g @ weight for input, g.T @ input over all rows for weight, and g summed over all rows for bias.
-    Raises ShapeError unless the last dim of the input equals the second dim of the weight, and the bias has one element
-    per row of the weight.
+    Raises ShapeError unless the last dim of the input equals the second dim of the weight, and the bias has no dims or
+    one element per row of the weight.
     """
     matrix = Spec(weight.layout.transpose(0, 1), weight.dtype)
     if bias is None:

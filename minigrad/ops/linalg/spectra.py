@@ -96,9 +96,10 @@ def eigh(A: Tensor, UPLO: Choice = "L") -> Any:
     The eigenvalues are in ascending order, and the eigenvectors are the columns.  The sign of an eigenvector is
     arbitrary.
     UPLO: the triangle that is read, "L" or "U".
-    Gradient: V (diag(g) + (V.T gV) / (w[j] - w[i])) V.T, with the incoming gradients g of the eigenvalues w and gV of
-    the eigenvectors V. If the eigenvectors are not used, there is only the first term. The second term is inf or nan
-    for equal eigenvalues, as in PyTorch, because their eigenvectors are not unique; for close eigenvalues, it is large.
+    Gradient: the symmetric part of V (diag(g) + (V.T gV) / (w[j] - w[i])) V.T, with the incoming gradients g of the
+    eigenvalues w and gV of the eigenvectors V. If the eigenvectors are not used, there is only the first term. The
+    second term is inf or nan for equal eigenvalues, as in PyTorch, because their eigenvectors are not unique; for close
+    eigenvalues, it is large.
     Raises ArgumentError for a matrix with nan or infinities; the message contains its index in the batch.
     """
     if not isinstance(UPLO, str) or UPLO.upper() not in ("L", "U"):

@@ -44,8 +44,9 @@ def scaled_dot_product_attention(
     is_causal: whether query i attends only to keys 0 to i.
     scale: the factor of the scores; 1/sqrt(E) if None.
     enable_gqa: whether several query heads share one head of keys and values.
-    Gradient: let p be the softmax and h = g @ value.mT. It is p.mT @ g for value. The scores have the gradient
-    s = p * (h - (p * h).sum(-1)), and it is scale * s @ key for query, and scale * s.mT @ query for key.
+    Gradient: let p be the softmax, h = g @ value.mT, and s = p * (h - (p * h).sum(-1, keepdim=True)), the gradient of
+    the scores. It is p.mT @ g for value, scale * s @ key for query, scale * s.mT @ query for key, and s for a float
+    attn_mask, summed over dims that were broadcast.
     Raises ShapeError for operands of other shapes, ArgumentError if both attn_mask and is_causal=True are passed.
     """
     if min(query.ndim, key.ndim, value.ndim) < 2:

@@ -30,15 +30,18 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
                eps: Scalar = 1e-05) -> Tensor:  # fmt: skip
     """Return (input - mean)/sqrt(variance + eps)*weight + bias for each channel, which is dim 1.
 
-    In training, or without running statistics, the mean and the variance are computed from the batch.  If there are
-    running statistics, they are then updated in place: running = (1 - momentum) * running + momentum * batch.  Outside
-    training, the mean and the variance are the running statistics.
-    running_mean, running_var: vectors with one element per channel, or None.
+    In training, the mean and the variance are computed from the batch of n values per channel.  If there are running
+    statistics, they are then updated in place: running = (1 - momentum) * running + momentum * batch, where the
+    variance of the batch is multiplied by n / (n - 1).  Outside training, the mean and the variance are the running
+    statistics.
+    running_mean, running_var: vectors with one element per channel, or both None in training.
     weight: the factor of each channel; None stands for 1.
     bias: the number that is added to each channel; None stands for 0.
     training: whether to use the statistics of the batch.
     Gradient: let s = 1/sqrt(variance + eps) and u = (input - mean)*s. For input, it is weight*s*(g - mean(g) -
     u*mean(g*u)) in training, and weight*s*g otherwise; for weight, sum(g*u); for bias, sum(g).
+    Raises ShapeError in training with one value per channel, ArgumentError outside training without running statistics
+    or if only one of them is passed.
     """
     check_channels(input, running_mean, running_var, weight, bias, training, eps)
     x = wide(input)

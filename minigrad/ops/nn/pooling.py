@@ -110,6 +110,8 @@ def lp_pool2d(
     """Return (sum of x**p)**(1/p) of each window of images, with p = norm_type.
 
     stride: the step between windows; kernel_size if None.
+    ceil_mode: whether to keep a last window that extends beyond the edge. As in PyTorch, the sum of such a window is
+    the mean of its elements times the number of elements of a whole window.
     Gradient: g * (x/y)**(p - 1) for an element x of a window with the result y, and 0 where the sum is 0.
     Raises ArgumentError, ShapeError or DTypeError in the same cases as `avg_pool2d`.
     """
