@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import lru_cache
 from types import SimpleNamespace
 from typing import Any
 
@@ -125,6 +126,7 @@ def integer_gcd(a: Any, b: Any) -> int:
     return int(np.uint64(math.gcd(int(a), int(b))).astype(np.int64))
 
 
+@lru_cache(32)
 def names(compute: np.dtype[Any]) -> dict[str, Any]:
     """Return the names that a rendered body may use: T, saturate, math, np, _power and those of integers."""
     number = compute_type(compute)
@@ -144,9 +146,10 @@ def names(compute: np.dtype[Any]) -> dict[str, Any]:
     return {"T": number, "saturate": number, "math": space, "np": space, "_power": functions["pow"], **whole}
 
 
+@lru_cache(2048)
 def python_function(scalar: ScalarFn, compute: np.dtype[Any]) -> Callable[..., Any]:
     """Return the scalar function over scalars of `compute`, whose result is also a scalar of `compute`."""
-    return as_python(scalar, compute, names(compute), ["{}"] * len(scalar.args), "T({})")
+    return as_python(scalar, compute, {**names(compute)}, ["{}"] * len(scalar.args), "T({})")
 
 
 def tuple_function(scalar: ScalarFn, compute: np.dtype[Any]) -> Callable[..., tuple[Any, ...]]:
