@@ -90,7 +90,7 @@ class Check(Case):
             numeric, said = quotients.along(direction), float(np.vdot(analytic, direction))
             size = max(abs(numeric), float(np.linalg.norm(analytic)))
             error = abs(said - numeric)
-            argument.largest, argument.rounding = max(argument.largest, error), quotients.rounding()
+            argument.largest, argument.rounding = max(argument.largest, error), quotients.rounding
             if not error <= bounds.atol + bounds.rtol * size + argument.rounding:
                 return False
         return True
@@ -127,7 +127,7 @@ class Check(Case):
         numeric = quotients.central()
         differ = [Wrong(e, argument, quotients) for e in self.differing(k, analytic, numeric, quotients)]
         argument.compared, argument.analytic, argument.numeric = analytic.size, analytic, numeric
-        argument.rounding = max(argument.rounding, quotients.rounding())
+        argument.rounding = max(argument.rounding, quotients.rounding)
         kinks = {each.element.index: each for each in differ if quotients.has_kink(each.element.index)}
         away = np.array(np.abs(analytic - numeric))
         for index in kinks:
@@ -144,7 +144,7 @@ class Check(Case):
         Raises GradcheckError if the function or its gradient differs between calls.
         """
         bounds = self.bounds[k]
-        tolerance = bounds.atol + bounds.rtol * np.abs(numeric) + quotients.rounding()
+        tolerance = bounds.atol + bounds.rtol * np.abs(numeric) + quotients.rounding
         excess = np.asarray(np.abs(analytic - numeric) - tolerance)
         excess[np.isnan(analytic) != np.isnan(numeric)] = np.inf
         excess[np.isnan(analytic) & np.isnan(numeric)] = -1.0

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -135,12 +136,13 @@ class Quotients:
         for h in (first, first / 8):
             left, right = self.slopes(index, h)
             gaps.append(abs(right - left))
-            if not gaps[-1] > BEND * max(1.0, abs(right), abs(left)) + 10 * self.rounding() * self.eps / h:
+            if not gaps[-1] > BEND * max(1.0, abs(right), abs(left)) + 10 * self.rounding * self.eps / h:
                 return False
         return gaps[1] > gaps[0] / 2
 
+    @cached_property
     def rounding(self) -> float:
-        """Return an estimate of a quotient's error that comes from the rounding of the function's values."""
+        """An estimate of a quotient's error that comes from the rounding of the function's values."""
         size = abs(self.value(self.base)) + sum(float(np.abs(v).sum()) for v in self.cotangents)
         return self.ulp * size / self.eps if np.isfinite(size) else 0.0
 
