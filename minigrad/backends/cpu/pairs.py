@@ -23,12 +23,17 @@ from minigrad.kernels.pasting import finish_macro, scalar_macro
 from minigrad.kernels.specialize import neutral_text, write_kernel
 from minigrad.kernels.store import load
 
+LINE = 16  # elements of float32 in a line of the cache
+ROWS = 16  # rows of a task at the least, so that they share what they read
+NEAR = 1 << 17  # bytes of a block of columns that stays in the second cache
+BLOCK = 64  # columns of a block are a multiple of this number, which is a whole number of vectors
+
 # Each loop, with its numbers and the count of its arrays before the result.
 LOOPS: dict[Callable[..., Any], tuple[Fields, int]] = {
     pairs.pairs: (pairs.PAIRS, 1),
     pairs.crossed: (pairs.CROSSED, 2),
     pairs.pair_gradients: (pairs.PAIRS, 2),
-    pairs.crossed_gradients: (pairs.CROSSED, 3),
+    pairs.crossed_gradients: (pairs.CROSSED_GRADIENTS, 3),
 }
 
 
@@ -57,14 +62,17 @@ class Pairs(Family):
         steps = Steps(self, (out,), operands)
         a, b = steps.operands
         *batch, n, m = b.shape
-        matrix, columns = in_order(steps, a, compute), steps.work((*batch, m, n), as_dtype(compute))
-        steps.copy(columns.transposed, b)
+        # Each line of columns begins at a multiple of 16 elements, so that no vector lies in two lines of the cache.
+        width = -(-n // LINE) * LINE
+        matrix, columns = in_order(steps, a, compute), steps.work((*batch, m, width), as_dtype(compute))
+        steps.copy(columns.at(len(batch) + 1, 0, n).transposed, b)
         heads = out.layout.numel // n
-        chunk, tasks = pieces(heads, max(1, CHUNK // (n * max(1, m))))
+        chunk, tasks = pieces(heads, max(ROWS, CHUNK // (n * max(1, m))))
         kind = kind_of(out.layout.numel * m, tasks, 2)
         kernel = self.kernel(write_distances, pairs.crossed, reducer, compute, out.dtype, kind=kind)
         numbers = pairs.CROSSED.pack(
-            rows=a.shape[-2], others=n, cols=m, heads=heads, to=out.layout.offset, chunk=chunk
+            rows=a.shape[-2], others=n, width=width, cols=m, heads=heads, to=out.layout.offset, chunk=chunk,
+            block=min(n, max(BLOCK, NEAR // (max(1, m) * columns.dtype.itemsize) // BLOCK * BLOCK)),
         )  # fmt: skip
         steps.then(kernel, matrix, columns, *steps.outs, numbers=headed(tasks, numbers))
         return steps.launch
@@ -99,15 +107,18 @@ class Pairs(Family):
             steps.fill(steps.outs[0], 0)
             return steps.launch
         n, m = b.shape[-2:]
-        factors = steps.work(g.shape, as_dtype(compute))
-        steps.each(factor, factors, g, y)
+        flipped = y.transposed.layout.is_contiguous and not y.layout.is_contiguous
+        factors = steps.work(y.transposed.shape if flipped else y.shape, as_dtype(compute))
+        steps.each(factor, factors, *[x.transposed if flipped else x for x in (g, y)])
         matrix, others = (in_order(steps, x, compute) for x in (a, b))
         heads = out.layout.numel // m
-        chunk, tasks = pieces(heads, max(1, CHUNK // (max(1, n) * m)))
+        chunk, tasks = pieces(heads, max(ROWS, CHUNK // (n * m)))
         kind = kind_of(out.layout.numel * n, tasks, 2)
         kernel = self.kernel(write_gradients, pairs.crossed_gradients, direction, compute, out.dtype, kind=kind)
-        numbers = pairs.CROSSED.pack(
-            rows=a.shape[-2], others=n, cols=m, heads=heads, to=out.layout.offset, chunk=chunk
+        rows = a.shape[-2]
+        numbers = pairs.CROSSED_GRADIENTS.pack(
+            rows=rows, others=n, cols=m, heads=heads, to=out.layout.offset, chunk=chunk, step=1 if flipped else n,
+            next=rows if flipped else 1,
         )  # fmt: skip
         steps.then(kernel, factors, matrix, others, *steps.outs, numbers=headed(tasks, numbers))
         return steps.launch
@@ -131,6 +142,7 @@ def write_distances(template: Callable[..., Any], reducer: Reducer, compute: np.
         compute=compute, fields=fields, arrays=(*[x] * matrices, out), helpers=(pairs.from_row,),
         macros={"F": scalar_macro(reducer.scalar, compute), "FINISH": finish_macro(reducer, compute)},
         constants={"IDENTITY": neutral_text(reducer.identity, compute), "COLUMNS": "8"},
+        fastmath=("contract",),
     )  # fmt: skip
     name = reducer.finish.name if reducer.finish else reducer.scalar.name
     return load(f"{template.__name__}_{name}_{x.short}_{out.short}", text)
@@ -141,7 +153,8 @@ def write_gradients(template: Callable[..., Any], direction: ScalarFn, compute: 
     x, (fields, matrices) = as_dtype(compute), LOOPS[template]
     text = write_kernel(
         f"{direction.name} of pairs of rows: {x} -> {out}.", template, operands=(x,), out=out,
-        compute=compute, fields=fields, arrays=(*[x] * matrices, out), helpers=(pairs.to_row,),
+        compute=compute, fields=fields, arrays=(*[x] * matrices, out), helpers=(pairs.add_rows,),
         macros={"DIRECTION": scalar_macro(direction, compute)}, constants={"ROWS": "4"},
+        fastmath=("contract",),
     )  # fmt: skip
     return load(f"{template.__name__}_{direction.name}_{x.short}_{out.short}", text)

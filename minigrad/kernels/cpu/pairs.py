@@ -1,8 +1,8 @@
 """Pairs of rows of matrices: their distances, and the gradient with respect to the elements of a matrix.
 
 `columns` is a matrix in the compute dtype, transposed.  So the distances of one row from neighbouring rows are a loop
-over neighbours, which vectorises without re-ordering additions.  Eight columns are added up to one term in the compute
-dtype, and the terms are added in float64.  A gradient adds the terms of 32 rows in the compute dtype, four at a time,
+over neighbours, which vectorises without re-ordering additions.  Sixteen columns are added up in the compute dtype, and
+these sums are added in float64.  A gradient adds the terms of 32 rows in the compute dtype, four at a time,
 and then adds these sums in float64.
 
 Free names: `F` is the reduction's scalar function of (acc, difference), and `FINISH` its last step.  `DIRECTION` is the
@@ -16,28 +16,36 @@ import numpy as np
 from minigrad.kernels.fields import Fields
 
 
-def from_row(heads, at, step, columns, start, width, m, acc, y):  # type: ignore[no-untyped-def]
-    """Write to `y` the distances of one row from neighbouring rows; `acc` is memory for as many sums.
+def from_row(heads, at, step, columns, start, width, m, part, acc, y):  # type: ignore[no-untyped-def]
+    """Write to `y` the distances of one row from neighbouring rows; `part` and `acc` are memory for as many sums.
 
     Element k of the row is heads[at + k * step], and element k of neighbour j is columns[start + k * width + j].
     """
     count = len(y)
     for j in range(count):
         acc[j] = 0.0
-    for low in range(0, m, 8):
-        p = columns[start + low * width : start + (min(m, low + 8) - 1) * width + count]
-        a = heads[at + low * step :]
-        if low + 8 <= m:
+    for low in range(0, m, 16):
+        high = min(m, low + 16)
+        for j in range(count):
+            part[j] = IDENTITY
+        k = low
+        while k + 8 <= high:
+            a = heads[at + k * step :]
+            p = columns[start + k * width : start + (k + 7) * width + count]
             for j in range(count):
-                s = IDENTITY
+                s = part[j]
                 for q in each(COLUMNS):
                     s = T(F(s, a[q * step] - p[np.uint64(j + q * width)]))
-                acc[j] += np.float64(s)
-        else:
-            for k in range(m - low):
-                x = p[k * width : k * width + count]
-                for j in range(count):
-                    acc[j] += np.float64(T(F(IDENTITY, a[k * step] - x[j])))
+                part[j] = s
+            k += 8
+        while k < high:
+            b = heads[at + k * step]
+            x = columns[start + k * width : start + k * width + count]
+            for j in range(count):
+                part[j] = T(F(part[j], b - x[j]))
+            k += 1
+        for j in range(count):
+            acc[j] += np.float64(part[j])
     for j in range(count):
         y[j] = STORE(FINISH(T(acc[j]), m))
 
@@ -52,6 +60,7 @@ def pairs(columns, out, N):  # type: ignore[no-untyped-def]
     """
     n = N.rows
     total = workspace(n, np.float64)
+    part = workspace(n, T)
     for task in range(first, last):
         for turn in range(2 * task * N.chunk, 2 * min((n + 1) // 2, (task + 1) * N.chunk)):
             i = turn // 2 if turn % 2 == 0 else n - 1 - turn // 2
@@ -59,58 +68,61 @@ def pairs(columns, out, N):  # type: ignore[no-untyped-def]
             if turn % 2 and i == turn // 2:
                 count = 0  # if n is odd, the previous turn has computed the row in the middle
             at = N.to + i * (2 * n - i - 1) // 2
-            from_row(columns, i, n, columns, i + 1, n, N.cols, total[:count], out[at : at + count])
+            from_row(columns, i, n, columns, i + 1, n, N.cols, part[:count], total[:count], out[at : at + count])
     leave(total)
+    leave(part)
 
 
-CROSSED = Fields("rows others cols heads to chunk")
+CROSSED = Fields("rows others width cols heads to chunk block")
 
 
 def crossed(matrix, columns, out, N):  # type: ignore[no-untyped-def]
-    """Compute the distances of each row of `matrix` from all rows of the other matrix, in each batch of `rows` rows."""
+    """Compute the distances of each row of `matrix` from all rows of the other matrix, in each batch of `rows` rows.
+
+    A task is `chunk` rows.  All of them read a block of the other rows before the next block, which stays in the cache.
+    """
     n = N.others
-    total = workspace(n, np.float64)
-    for i in range(first * N.chunk, min(N.heads, last * N.chunk)):
-        to = N.to + i * n
-        from_row(matrix, i * N.cols, 1, columns, i // N.rows * N.cols * n, n, N.cols, total[:n], out[to : to + n])
+    total = workspace(N.block, np.float64)
+    part = workspace(N.block, T)
+    for low in range(0, n, N.block):
+        high = min(n, low + N.block)
+        for i in range(first * N.chunk, min(N.heads, last * N.chunk)):
+            start = i // N.rows * N.cols * N.width + low
+            y = out[N.to + i * n + low : N.to + i * n + high]
+            from_row(matrix, i * N.cols, 1, columns, start, N.width, N.cols, part[: high - low], total[: high - low], y)
     leave(total)
+    leave(part)
 
 
-def to_row(x, factors, matrix, base, total, part, y):  # type: ignore[no-untyped-def]
-    """Write to `y` the sum of the factors times the directions from the rows of a matrix to the row x.
+def add_rows(x, factors, matrix, base, part, total):  # type: ignore[no-untyped-def]
+    """Add to `total` the factors times the directions from some rows of a matrix to the row x.
 
-    matrix[base] is the first element of the first row.  `total` and `part` are memory for as many sums as x is long.
+    matrix[base] is the first element of the first of these rows.  `part` is memory for as many sums as x is long.
     """
     n = len(factors)
     m = len(x)
+    s = part[:m]
     for k in range(m):
-        total[k] = 0.0
-    for low in range(0, n, 32):
-        s = part[:m]
+        s[k] = T(0)
+    j = 0
+    while j + 4 <= n:
+        for q in each(ROWS):
+            f_q = factors[j + q]
+            z_q = matrix[base + (j + q) * m : base + (j + q + 1) * m]
         for k in range(m):
-            s[k] = T(0)
-        high = min(n, low + 32)
-        j = low
-        while j + 4 <= high:
+            r = s[k]
             for q in each(ROWS):
-                f_q = factors[j + q]
-                z_q = matrix[base + (j + q) * m : base + (j + q + 1) * m]
-            for k in range(m):
-                r = s[k]
-                for q in each(ROWS):
-                    r += T(f_q * T(DIRECTION(x[k] - z_q[k])))
-                s[k] = r
-            j += 4
-        while j < high:
-            a = factors[j]
-            z = matrix[base + j * m : base + (j + 1) * m]
-            for k in range(m):
-                s[k] += T(a * T(DIRECTION(x[k] - z[k])))
-            j += 1
+                r += T(f_q * T(DIRECTION(x[k] - z_q[k])))
+            s[k] = r
+        j += 4
+    while j < n:
+        a = factors[j]
+        z = matrix[base + j * m : base + (j + 1) * m]
         for k in range(m):
-            total[k] += np.float64(s[k])
+            s[k] += T(a * T(DIRECTION(x[k] - z[k])))
+        j += 1
     for k in range(m):
-        y[k] = STORE(T(total[k]))
+        total[k] += np.float64(s[k])
 
 
 def pair_gradients(factors, matrix, out, N):  # type: ignore[no-untyped-def]
@@ -119,30 +131,57 @@ def pair_gradients(factors, matrix, out, N):  # type: ignore[no-untyped-def]
     m = N.cols
     total = workspace(m, np.float64)
     part = workspace(m, T)
-    own = workspace(n, T)
+    own = workspace(32, T)
     for i in range(first * N.chunk, min(n, last * N.chunk)):
-        for j in range(i):
-            own[j] = factors[j * (2 * n - j - 1) // 2 + i - j - 1]
-        own[i] = T(0)
-        for j in range(i + 1, n):
-            own[j] = factors[i * (2 * n - i - 1) // 2 + j - i - 1]
-        to = N.to + i * m
-        to_row(matrix[i * m : (i + 1) * m], own[:n], matrix, 0, total, part, out[to : to + m])
+        x = matrix[i * m : (i + 1) * m]
+        for k in range(m):
+            total[k] = 0.0
+        for low in range(0, n, 32):
+            count = min(32, n - low)
+            for k in range(count):
+                j = low + k
+                left = min(i, j)
+                at = left * (2 * n - left - 1) // 2 + max(i, j) - left - 1
+                own[k] = T(0) if i == j else factors[at]
+            add_rows(x, own[:count], matrix, low * m, part, total)
+        y = out[N.to + i * m : N.to + (i + 1) * m]
+        for k in range(m):
+            y[k] = STORE(T(total[k]))
     leave(total)
     leave(part)
     leave(own)
 
 
+CROSSED_GRADIENTS = Fields("rows others cols heads to chunk step next")
+
+
 def crossed_gradients(factors, matrix, others, out, N):  # type: ignore[no-untyped-def]
-    """Compute the gradients of a chunk of rows; factors: one number per row and row of the other matrix."""
+    """Compute the gradients of a chunk of rows; factors: one number per row and row of the other matrix.
+
+    `step` is the distance between the factors of neighbouring rows, and `next` that between those of other rows.  All
+    rows of the chunk read 32 of the other rows before the next 32, which stay in the cache.
+    """
     n = N.others
     m = N.cols
-    total = workspace(m, np.float64)
+    begin = first * N.chunk
+    end = min(N.heads, last * N.chunk)
+    total = workspace(N.chunk * m * max(1, last - first), np.float64)
     part = workspace(m, T)
-    for i in range(first * N.chunk, min(N.heads, last * N.chunk)):
-        to = N.to + i * m
-        base = i // N.rows * n * m
-        own = factors[i * n : (i + 1) * n]
-        to_row(matrix[i * m : (i + 1) * m], own, others, base, total, part, out[to : to + m])
+    own = workspace(32, T)
+    for k in range((end - begin) * m):
+        total[k] = 0.0
+    for low in range(0, n, 32):
+        count = min(32, n - low)
+        for i in range(begin, end):
+            batch = i // N.rows
+            at = batch * N.rows * n + (i - batch * N.rows) * N.step + low * N.next
+            for k in range(count):
+                own[k] = factors[at + k * N.next]
+            sums = total[(i - begin) * m : (i - begin + 1) * m]
+            add_rows(matrix[i * m : (i + 1) * m], own[:count], others, (batch * n + low) * m, part, sums)
+    y = out[N.to + begin * m : N.to + end * m]
+    for k in range(len(y)):
+        y[k] = STORE(T(total[k]))
     leave(total)
     leave(part)
+    leave(own)
