@@ -133,16 +133,19 @@ class Bundle:
             storage.version += 1
         if "first" in rule.numbers:
             more["first"], self.fresh = self.fresh, False
-        pairs = optimizer.pairs
-        for name in rule.numbers:
-            if name not in more:
-                if name in pairs:
-                    option, position = pairs[name]
-                    value = group[option][position]
-                else:
-                    value = group[name]
-                more[name] = value if type(value) is float or not isinstance(value, Tensor) else value.item()
-        return rule.constants(*[more[name] for name in rule.numbers])
+        numbers = [more[name] if name in more else option(group, name, optimizer.pairs) for name in rule.numbers]
+        return rule.constants(*numbers)
+
+
+def option(group: dict[str, Any], name: str, pairs: dict[str, tuple[str, int]]) -> float:
+    """Return the number that the options of a group contain for an argument of a rule."""
+    if name in pairs:
+        whole, position = pairs[name]
+        value = group[whole][position]
+    else:
+        value = group[name]
+    number: float = value if type(value) is float or not isinstance(value, Tensor) else value.item()
+    return number
 
 
 class GroupPlan:
@@ -170,8 +173,11 @@ class GroupPlan:
             gradients = [p._grad for p in params]
         except AttributeError:  # a plain tensor that was never a Var has no `_grad`
             gradients = [p.grad for p in params]
-        layouts = [None if g is None else g.layout for g in gradients]
-        storages = [None if g is None else g.storage for g in gradients]
+        try:
+            layouts, storages = [g.layout for g in gradients], [g.storage for g in gradients]
+        except AttributeError:  # some gradients are None
+            layouts = [None if g is None else g.layout for g in gradients]
+            storages = [None if g is None else g.storage for g in gradients]
         if not self.serves(optimizer, rule, params, layouts):
             self.make(optimizer, rule, params, gradients, layouts)
         if not self.changed.isdisjoint(storages):

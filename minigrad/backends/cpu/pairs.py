@@ -26,7 +26,7 @@ from minigrad.kernels.store import load
 LINE = 16  # elements of float32 in a line of the cache
 ROWS = 16  # rows of a task at the least, so that they share what they read
 NEAR = 1 << 17  # bytes of a block of columns that stays in the second cache
-BLOCK = 64  # columns of a block are a multiple of this number, which is a whole number of vectors
+BLOCK = 64  # the columns of a block are a multiple of this number
 
 # Each loop, with its numbers and the count of its arrays before the result.
 LOOPS: dict[Callable[..., Any], tuple[Fields, int]] = {
