@@ -187,7 +187,7 @@ class GroupPlan:
         for bundle in self.bundles:
             constants = bundle.numbers(optimizer, self.group, rule)
             read = storages if len(bundle.rows) == len(params) else [storages[k] for k in bundle.rows]
-            bundle.plan.run(constants, read, bundle.written, bundle.buffers)  # type: ignore[arg-type]
+            bundle.plan.run(constants, read, bundle.written, bundle.buffers)
         return None
 
     def serves(self, optimizer: RuleOptimizer, rule: Rule, params: list[Any], layouts: list[Any]) -> bool:
