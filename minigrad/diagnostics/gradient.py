@@ -17,7 +17,7 @@ from minigrad.autodiff.engine import reachable
 from minigrad.config import settings
 from minigrad.diagnostics.flow import Flow, Step, flow, values
 from minigrad.diagnostics.page import styled
-from minigrad.diagnostics.reasons import blocked, named, not_finite, spoiled
+from minigrad.diagnostics.reasons import blocked, not_finite, spoiled, through
 from minigrad.errors import GradientError, quantity
 from minigrad.runtime.graph import BackpropOp
 from minigrad.runtime.journal import Entry, entry_of
@@ -210,13 +210,13 @@ def followed(x: Tensor, y: Tensor, name: str) -> Explanation:
     if not elements.any():
         return Explanation("zero", f"{name} is zero", tuple(list(blocks(way))[:MOST]))
     low, high = float(np.abs(elements).min()), float(np.abs(elements).max())
-    path = [named(step.node) for step in way.steps]
-    shown = path if len(path) <= MOST else [*path[: MOST // 2], f"{len(path) - MOST} more", *path[-MOST // 2 :]]
+    path = [through(step) for step in way.steps]
+    shown = path if len(path) <= MOST else [*path[: MOST // 2], f"through {len(path) - MOST} more", *path[-MOST // 2 :]]
     zeros = elements.size - np.count_nonzero(elements)
     spread = f"|g| is {low:.3g}" if low == high else f"|g| ranges from {low:.3g} to {high:.3g}"
     part = f"{zeros} of {quantity(elements.size, 'element')} are 0, " if zeros else ""
     what = f"{name} exists: {part}{spread}"
-    return Explanation("flows", what, tuple(f"through {step}" for step in shown))
+    return Explanation("flows", what, tuple(shown))
 
 
 def spoils(way: Flow) -> Iterator[str]:
