@@ -66,7 +66,7 @@ def why(step: Step, parent: Any) -> str:
 
 
 def probed(step: Step, parent: Any) -> list[tuple[Any, Tensor]]:
-    """Return the gradients that a node passes on for irregular incoming gradients, which are 0 where the real ones are."""
+    """Return the gradients that a node passes on if the incoming gradients are irregular where they are not 0."""
     heads = [None if g is None else irregular(g) for g in step.arrived]
     with no_grad():
         return step.node.pull(heads, {parent.id}, False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -197,6 +198,19 @@ def wrong_by(change: Any) -> Any:
     return product
 
 
+@mg.elementwise(dtype=promote, vjp=(lambda g, x, y: y * (1.0 - y),))
+def sigmoid_without_g(x):
+    """A sigmoid whose rule forgets its g."""
+    return 1.0 / (1.0 + math.exp(-x))
+
+
+@pytest.mark.parametrize("function", [sigmoid_without_g, lambda x: sigmoid_without_g(x * 2.0) * 3.0])
+def test_a_rule_that_forgets_its_g_is_told_so(function: Any) -> None:
+    x = mg.Var([0.5, 2.0, -1.0], dtype="float64", device="reference")
+    with pytest.raises(GradcheckError, match="it does not depend on the incoming gradient"):
+        gradcheck(function, x)
+
+
 POINT = np.arange(1.0, 7.0).reshape(2, 3)
 
 
@@ -210,6 +224,8 @@ POINT = np.arange(1.0, 7.0).reshape(2, 3)
         (lambda g: g + 5.0, "it is off by 5 at every element"),
         (lambda g: g.flip(1), "its values are reversed along dim 1"),
         (lambda g: g.sum(1, keepdim=True).expand(2, 3) * 1.0, "it is summed over dim 1"),
+        (lambda g: g * 0.0 + 1.0, "it does not depend on the incoming gradient: the rule must multiply by g"),
+        (lambda g: g * g, "it is not proportional to the incoming gradient"),
     ],
 )
 def test_what_is_wrong_with_a_rule_is_guessed(change: Any, words: str) -> None:
