@@ -16,7 +16,7 @@ from minigrad.autodiff.checks import end_of, node_of
 from minigrad.autodiff.engine import reachable
 from minigrad.config import settings
 from minigrad.diagnostics.flow import Flow, Step, flow, values
-from minigrad.diagnostics.page import styled
+from minigrad.diagnostics.page import Page, styled
 from minigrad.diagnostics.reasons import blocked, not_finite, spoiled, through
 from minigrad.errors import GradientError, quantity
 from minigrad.runtime.graph import BackpropOp
@@ -28,7 +28,7 @@ DEBUG = "run the program under mg.debug() to see where gradients are cut"
 
 
 @dataclass(frozen=True)
-class Explanation:
+class Explanation(Page):
     """Explain the value of a gradient; `print` shows the explanation as text.
 
     Parameters
