@@ -48,7 +48,8 @@ MODULES = {
 NOT_THEIRS: tuple[Path, ...] = (Path(__file__).parent, Path(minigrad.__file__).parent, Path(np.__file__).parent)
 # Words with which the message of a wrong answer begins; every other beginning is a name of the code.
 OPENING = frozenset(
-    "a all for halving in it keys minus no pass position return slots the there this twice two where with your zeros".split()
+    "a all for halving in it keys minus no pass position return slots the there this twice two where with your "
+    "zeros".split()
 )
 _given: dict[str, int] = {}  # number of hints that were requested, by exercise
 
