@@ -147,6 +147,12 @@ def ancestors(entry: Entry) -> set[Entry]:
 def cuts(x: Tensor, y: Tensor) -> Iterator[str]:
     """Yield a sentence for each cut in the paths from x to y."""
     first, last = entry_of(x), entry_of(y)
+    if swapped(x, y):
+        yield (
+            f"the gradient flows the other way, because {describe(x)} was computed from {describe(y)}: did you mean "
+            "x.explain_grad(loss), with the input before the dot?"
+        )
+        return
     if last is None:
         yield f"the graph of {describe(y)} does not lead to it; {DEBUG}"
         return
@@ -157,6 +163,12 @@ def cuts(x: Tensor, y: Tensor) -> Iterator[str]:
         return
     entries = [entry for entry in sorted(between, key=order) if entry is not first]
     yield from list(dict.fromkeys(reason for entry in entries for reason in lost(entry)))[:MOST]
+
+
+def swapped(x: Tensor, y: Tensor) -> bool:
+    """Return whether x was computed from y, according to the graph or to the journal."""
+    first, last = entry_of(y), entry_of(x)
+    return (y.requires_grad and reached(y, x)) or (first is not None and last is not None and first in ancestors(last))
 
 
 def exits(x: Tensor) -> Iterator[str]:

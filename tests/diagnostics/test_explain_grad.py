@@ -122,6 +122,36 @@ def test_what_has_nothing_to_do_with_it() -> None:
     assert x.explain_grad(side).kind == "flows"
 
 
+@pytest.mark.parametrize(
+    ("copy", "how"),
+    [
+        (lambda x: mg.tensor(np.asarray(x)), "np.asarray()"),
+        (lambda x: mg.tensor(np.array(x * 1.0)), "np.asarray()"),
+        (lambda x: mg.tensor(x), "mg.tensor()"),
+        (lambda x: mg.tensor([x[0], x.sum()]), "mg.tensor()"),
+        (lambda x: mg.Var(x), "mg.Var()"),
+    ],
+)
+def test_a_copy_that_left_the_graph_is_named(copy: Callable[[mg.Tensor], mg.Tensor], how: str) -> None:
+    x = mg.Var([1.0, 2.0])
+    with mg.debug():
+        loss = (copy(x) * 3.0).sum()
+    told = x.explain_grad(loss).reasons
+    assert told[1].startswith(f"its values left the graph through {how} at ") and HERE in told[1]
+
+
+def test_swapped_arguments_are_noticed() -> None:
+    x = mg.Var([1.0, 2.0])
+    loss = (x * x).sum()
+    assert "did you mean x.explain_grad(loss)" in loss.explain_grad(x).reasons[0]
+    with mg.debug():
+        z = mg.Var([1.0])
+        product = z * 2.0
+        side = product.detach() * mg.Var([1.0])
+    assert "did you mean x.explain_grad(loss)" in side.explain_grad(product).reasons[0]
+    assert "did you mean" not in str(z.explain_grad(loss))
+
+
 def test_without_debug_it_says_how_to_learn_more() -> None:
     x = mg.Var([1.0])
     loss = (x.detach() * mg.Var([2.0])).sum()
