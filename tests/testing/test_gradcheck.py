@@ -149,6 +149,11 @@ def test_what_cannot_be_checked_is_refused() -> None:
         gradcheck(lambda x: x * 2.0, mg.Var([1.0], dtype="float16"))
     with pytest.raises(GradientError, match="expected at least one Var among the inputs"):
         gradcheck(lambda x: x * 2.0, mg.tensor([1.0]))
+    for checker in (gradcheck, gradgradcheck):
+        with pytest.raises(GradientError, match=r"got float 1\.0, float 2\.0; pass mg\.Var\(data, dtype=mg\.float64\)"):
+            checker(lambda x, y: x * y, [1.0, 2.0])
+        with pytest.raises(GradientError, match=r"got float64\(2,\); pass mg\.Var"):
+            checker(lambda x: x * 2.0, mg.tensor([1.0, 2.0], dtype="float64", device="reference"))
     with pytest.raises(GradientError, match="an output of the function must require a gradient"):
         gradcheck(lambda x: x.detach(), mg.Var([1.0], dtype="float64"))
 
