@@ -22,7 +22,7 @@ def located(module: Any, args: tuple[Any, ...], error: MinigradError) -> Minigra
     else:
         for name in [name for name, child in module.named_children() if child is inner]:
             error.add_note(f"raised in {name!r} of {type(module).__name__}")
-    error.layer = module
+    error.__dict__["layer"] = module
     return error
 
 
