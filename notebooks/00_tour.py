@@ -140,7 +140,7 @@ x = mg.Var([3.0, 1.0, 4.0], name="x")
 for result in (x * 5.0, x * x, x.exp(), x + x):
     node = result.op
     saved = [t.tolist() for t in node.saved]
-    print(f"{node.name:4} has {len(node.parents)} operands and saves {saved}")
+    print(f"{node.name:4} operands: {', '.join(node.op.operands):14} saved: {saved}")
 
 # %% [markdown]
 # Since rules are ordinary tensor code, a gradient can be recorded too, and differentiated again. $y = x^3$ has the

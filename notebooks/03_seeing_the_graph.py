@@ -87,7 +87,7 @@ while node is not None:
 mg.viz.step(loss)
 
 # %% [markdown]
-# `print` shows the steps as text. Compare the two lines of step 2 with notebook 02: "sum of 1 of 2" and "sum of 2 of 2"
+# `print` shows the steps as text. Compare the two lines of step 2 with notebook 02: "path 1 of 2" and "path 2 of 2"
 # are the `+=`.
 
 # %%

@@ -54,6 +54,8 @@ def to_array(x: Tensor, dtype: Any = None, copy: bool | None = None) -> Any:
     Raises GradientError with copy=False if x requires a gradient, and ArgumentError (a ValueError, as NumPy requires)
     with copy=False if the dtype differs.
     """
+    if copy is not False:
+        note_left(x, "np.asarray")
     array = numpy(x) if copy is False else shared_array(x)
     if dtype is not None and array.dtype != dtype:
         if copy is False:

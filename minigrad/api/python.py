@@ -28,7 +28,8 @@ def only(x: Tensor, name: str) -> Any:
     """
     if x.numel() != 1:
         raise ShapeError(
-            f"{name}: expected a tensor of one element, got {describe(x)} of {x.numel()} elements; use tolist()",
+            f"{name}: expected a tensor of one element, got {describe(x)} of {x.numel()} elements; use tolist()"
+            f"{', or x.cos() instead of math.cos(x)' if name == 'float' else ''}",
             op=name,
         )
     value = host_array(x if x.__class__ in PLAIN else handed_out(x, name)).reshape(()).item()

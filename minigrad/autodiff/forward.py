@@ -26,9 +26,9 @@ from minigrad.autodiff.fused import Unfusable, fuse
 from minigrad.autodiff.pulling import by_definition
 from minigrad.autodiff.tangents import Call, Tangents, as_parts, as_result, check_tangent, plus
 from minigrad.autodiff.tracked import TrackedTransform
-from minigrad.autodiff.watching import check_unwritten, position, versions
+from minigrad.autodiff.watching import blamed, check_unwritten, position, versions
 from minigrad.core.op import Op, Spec
-from minigrad.errors import GradientError
+from minigrad.errors import GradientError, MinigradError
 from minigrad.ops.creation import ones, zeros
 from minigrad.ops.indexing.gathering import zeros_of
 from minigrad.runtime.casting import among_casts
@@ -91,12 +91,21 @@ def by_rule(call: Call, left: set[int]) -> tuple[set[int], Tangents]:
     if not covered:
         return covered, ()
     values = [call.wanted(kind, k) for kind, k in jvp.wants]
-    before = versions(values) if jvp.foreign else []
-    contribution = jvp.fn(*values, **call.facts(jvp.facts))
-    if jvp.foreign:
-        whose = f"{call.op.label}: the jvp rule at {position(call.op, jvp.fn)}"
-        check_unwritten(call.op, whose, list(signature(jvp.fn).parameters)[: len(values)], values, before)
+    contribution = watched_jvp(call, jvp, values) if jvp.foreign else jvp.fn(*values, **call.facts(jvp.facts))
     return covered, as_parts(call, contribution)
+
+
+def watched_jvp(call: Call, jvp: Any, values: Sequence[Any]) -> Any:
+    """Return the result of a JVP rule from outside this package, whose errors name the rule."""
+    before = versions(values)
+    whose = f"{call.op.label}: the jvp rule at {position(call.op, jvp.fn)}"
+    try:
+        contribution = jvp.fn(*values, **call.facts(jvp.facts))
+    except MinigradError as error:
+        raise blamed(error, call.op, whose) from None
+    names = list(signature(jvp.fn).parameters)[: len(values)]
+    check_unwritten(call.op, whose, names, values, before)
+    return contribution
 
 
 def by_linearity(call: Call, left: set[int]) -> tuple[set[int], Tangents]:

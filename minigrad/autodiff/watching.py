@@ -74,12 +74,36 @@ def without_writing(
     values = (*heads, *saved)
     before = versions(values)
     try:
-        result = fn(*values, **facts)
-    except Unfusable:
-        result = rule.fn(*values, **facts)
+        try:
+            result = fn(*values, **facts)
+        except Unfusable:
+            result = rule.fn(*values, **facts)
+    except MinigradError as error:
+        raise blamed(error, op, who(op, rule, k)) from None
     names = ["g"] if op.result is None else [f"g{i}" for i in rule.gradients]
     check_unwritten(op, who(op, rule, k), (*names, *rule.saves), values, before)
     return result
+
+
+TENSOR_CODE = "write x.cos() instead of math.cos(x) or np.cos(x.numpy()), for example"
+# For each conversion of a tensor to Python's or NumPy's values, the code that a rule may use instead.
+INSTEAD = {
+    **dict.fromkeys(("float", "complex", "numpy", "item"), TENSOR_CODE),
+    "bool": "write mg.where(x > 0, a, b) instead of a if x > 0 else b, for example",
+}
+
+
+def blamed(error: MinigradError, op: Op, whose: str) -> MinigradError:
+    """Return the error that a rule raised, with the rule in its message or in a note.
+
+    If the rule converted a tensor to a value of Python or NumPy, the advice is to write tensor code.
+    """
+    conversion = error.__dict__.get("op")
+    if conversion not in INSTEAD:
+        error.add_note(f"raised in {whose}")
+        return error
+    problem = str(error).partition(";")[0].removeprefix(f"{conversion}: ")
+    return type(error)(f"{whose} called {conversion}(): {problem}; {INSTEAD[conversion]}", op=op.label)
 
 
 def versions(values: Iterable[Tensor | None]) -> list[int | None]:

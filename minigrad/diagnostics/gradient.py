@@ -16,8 +16,8 @@ from minigrad.autodiff.checks import end_of, node_of
 from minigrad.autodiff.engine import reachable
 from minigrad.config import settings
 from minigrad.diagnostics.flow import Flow, Step, flow, values
-from minigrad.diagnostics.page import styled
-from minigrad.diagnostics.reasons import blocked, named, not_finite, spoiled
+from minigrad.diagnostics.page import Page, styled
+from minigrad.diagnostics.reasons import blocked, not_finite, spoiled, through
 from minigrad.errors import GradientError, quantity
 from minigrad.runtime.graph import BackpropOp
 from minigrad.runtime.journal import Entry, entry_of
@@ -28,7 +28,7 @@ DEBUG = "run the program under mg.debug() to see where gradients are cut"
 
 
 @dataclass(frozen=True)
-class Explanation:
+class Explanation(Page):
     """Explain the value of a gradient; `print` shows the explanation as text.
 
     Parameters
@@ -147,6 +147,12 @@ def ancestors(entry: Entry) -> set[Entry]:
 def cuts(x: Tensor, y: Tensor) -> Iterator[str]:
     """Yield a sentence for each cut in the paths from x to y."""
     first, last = entry_of(x), entry_of(y)
+    if swapped(x, y):
+        yield (
+            f"the gradient flows the other way, because {describe(x)} was computed from {describe(y)}: did you mean "
+            "x.explain_grad(loss), with the input before the dot?"
+        )
+        return
     if last is None:
         yield f"the graph of {describe(y)} does not lead to it; {DEBUG}"
         return
@@ -157,6 +163,12 @@ def cuts(x: Tensor, y: Tensor) -> Iterator[str]:
         return
     entries = [entry for entry in sorted(between, key=order) if entry is not first]
     yield from list(dict.fromkeys(reason for entry in entries for reason in lost(entry)))[:MOST]
+
+
+def swapped(x: Tensor, y: Tensor) -> bool:
+    """Return whether x was computed from y, according to the graph or to the journal."""
+    first, last = entry_of(y), entry_of(x)
+    return (y.requires_grad and reached(y, x)) or (first is not None and last is not None and first in ancestors(last))
 
 
 def exits(x: Tensor) -> Iterator[str]:
@@ -210,13 +222,13 @@ def followed(x: Tensor, y: Tensor, name: str) -> Explanation:
     if not elements.any():
         return Explanation("zero", f"{name} is zero", tuple(list(blocks(way))[:MOST]))
     low, high = float(np.abs(elements).min()), float(np.abs(elements).max())
-    path = [named(step.node) for step in way.steps]
-    shown = path if len(path) <= MOST else [*path[: MOST // 2], f"{len(path) - MOST} more", *path[-MOST // 2 :]]
+    path = [through(step) for step in way.steps]
+    shown = path if len(path) <= MOST else [*path[: MOST // 2], f"through {len(path) - MOST} more", *path[-MOST // 2 :]]
     zeros = elements.size - np.count_nonzero(elements)
     spread = f"|g| is {low:.3g}" if low == high else f"|g| ranges from {low:.3g} to {high:.3g}"
     part = f"{zeros} of {quantity(elements.size, 'element')} are 0, " if zeros else ""
     what = f"{name} exists: {part}{spread}"
-    return Explanation("flows", what, tuple(f"through {step}" for step in shown))
+    return Explanation("flows", what, tuple(shown))
 
 
 def spoils(way: Flow) -> Iterator[str]:

@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from html import escape
 from pathlib import Path
 from typing import Final
+
+from minigrad.errors import ArgumentError
 
 COLOURS: Final = {
     "paper": ("#ffffff", "#12171c"), "ink": ("#1f2933", "#e4e9ee"), "arrow": ("#5b6770", "#9aa5b1"),
@@ -59,6 +62,54 @@ def sheet(body: str) -> str:
     )
     themes = f".mg{{{light}}}@supports(color:light-dark(#000,#fff)){{.mg{{{both}}}}}"
     return f"<style>{themes}{exchanged}\n{rules}</style>"
+
+
+# Characters that neither XML nor UTF-8 permits, escaped or not.
+FORBIDDEN: Final = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+
+class Page:
+    """Define `save` for a result that a notebook shows as HTML; its title is the first line of its text."""
+
+    def _repr_html_(self) -> str:
+        raise NotImplementedError
+
+    def save(self, path: str | Path) -> Path:
+        """Write the result to a page that works offline.
+
+        Parameters
+        ----------
+        path : str or Path
+            File that ends in .html.
+
+        Returns
+        -------
+        Path
+            Path of the file.
+
+        Raises
+        ------
+        ArgumentError
+            If the file does not end in .html.
+        """
+        return save_page(path, str(self).partition("\n")[0], self._repr_html_())
+
+
+def save_page(path: str | Path, title: str, body: str, endings: str = ".html") -> Path:
+    """Write HTML as a separate page; raise ArgumentError, which names `endings`, if the file does not end in .html."""
+    target = Path(path)
+    if target.suffix.lower() != ".html":
+        raise ArgumentError(
+            f"save: path must end in {endings}, got {target.name!r}; change the ending", path=str(target)
+        )
+    page = (
+        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escape(title)}</title>'
+        f'<meta name="viewport" content="width=device-width,initial-scale=1"></head>'
+        f'<body class="mg mg-page">{body}</body></html>\n'
+    )
+    # A name may contain one half of a surrogate pair, which cannot be encoded.
+    target.write_text(FORBIDDEN.sub("\ufffd", page), encoding="utf-8")
+    return target
 
 
 def styled(body: str, kind: str = "", attributes: str = "") -> str:

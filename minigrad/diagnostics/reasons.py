@@ -15,25 +15,28 @@ from minigrad.autodiff.engine import reachable
 from minigrad.autodiff.holding import values_of
 from minigrad.core.dtype import float32
 from minigrad.diagnostics.flow import Step, values
+from minigrad.diagnostics.normalizations import constant_total, without_derivative
 from minigrad.ops.casting import cast
+from minigrad.ops.creation import tensor
 from minigrad.runtime.graph import BackpropOp, Output
 from minigrad.runtime.journal import entry_of
 from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor, describe
 
+REACHED = "at every element whose incoming gradient is not 0"
+
 # The name of the failure of an op that passes no gradient because of the values of its operand.
 KNOWN = {
-    "relu": "every element of its operand is 0 or below (a dead relu)",
-    "relu6": "every element of its operand lies outside (0, 6)",
-    "clamp": "every element of its operand lies outside the limits",
+    "relu": f"its operand is 0 or below {REACHED} (a dead relu)",
+    "relu6": f"its operand lies outside (0, 6) {REACHED}",
+    "clamp": f"its operand lies outside the limits {REACHED}",
     "sigmoid": "the magnitude of its operand is so large that the derivative is 0 in this dtype (saturated)",
     "tanh": "the magnitude of its operand is so large that the derivative is 0 in this dtype (saturated)",
-    "softmax": "one class has the whole probability (saturated)",
     **dict.fromkeys(
         ("sign", "round", "floor", "ceil", "trunc", "floor_divide"),
         "the derivative of a step function is 0 wherever it exists",
     ),
-    "where": "the condition chose the other operand at every element",
+    "where": f"the condition chose the other operand {REACHED}",
 }
 
 
@@ -47,9 +50,39 @@ def blocked(step: Step, parent: Any, partial: Tensor) -> str:
     lost = underflow(step, parent)
     if lost:
         return f"{named(step.node)} loses the gradient: {lost}"
-    known = KNOWN.get(step.node.op.name)
-    why = known or "its derivative is 0 at every element whose incoming gradient is not 0"
-    return f"{named(step.node)} passes no gradient on: {why}{range_of_operands(step.node)}"
+    return f"{named(step.node)} passes no gradient on: {why(step, parent)}{range_of_operands(step.node)}"
+
+
+def why(step: Step, parent: Any) -> str:
+    """Return the reason why the product of a derivative and the incoming gradient is 0.
+
+    The VJP rule with another incoming gradient shows whether the derivative itself is 0.
+    """
+    if any(values(g).any() for other, g in probed(step, parent) if other.id == parent.id):
+        total = constant_total(step) if parent is step.node.parents[0] else ""
+        return total or "its derivative is not 0, but the product of the derivative and this incoming gradient is"
+    known = KNOWN.get(step.node.op.name) or without_derivative(step.node)
+    return known or f"its derivative is 0 {REACHED}"
+
+
+def probed(step: Step, parent: Any) -> list[tuple[Any, Tensor]]:
+    """Return the gradients that a node passes on if the incoming gradients are irregular where they are not 0."""
+    heads = [None if g is None else irregular(g) for g in step.arrived]
+    with no_grad():
+        return step.node.pull(heads, {parent.id}, False)
+
+
+def irregular(g: Tensor) -> Tensor:
+    """Return a tensor between 1 and 2 whose elements follow no simple law, and that is 0 where g is 0."""
+    there = values(g) != 0
+    fractions = np.sqrt(2.0) * np.arange(1, there.size + 1) % 1.0
+    return tensor(np.where(there, 1 + fractions.reshape(there.shape), 0.0), dtype=g.dtype, device=g.device)
+
+
+def through(step: Step) -> str:
+    """Return a description of a node through which a gradient flows, or through which only rounding errors do."""
+    total = constant_total(step) if any(parent is step.node.parents[0] for parent, _ in step.passed) else ""
+    return f"through {named(step.node)}" + (f", which passes rounding errors on: {total}" if total else "")
 
 
 def underflow(step: Step, parent: Any) -> str:

@@ -74,11 +74,11 @@ def grads_html(grads: Mapping[str, Tensor]) -> str:
     return styled(f'<div class="mg-wide"><table><caption>gradients</caption>{rows}</table></div>')
 
 
-def as_text(elements: NDArray[Any]) -> str:
-    """Return elements as nested brackets, with four significant digits."""
+def as_text(elements: NDArray[Any], digits: int = 4) -> str:
+    """Return elements as nested brackets, with four significant digits by default."""
     if elements.ndim == 0:
-        return f"{elements.item():.4g}" if elements.dtype.kind == "f" else str(elements.item())
-    return f"[{', '.join(as_text(part) for part in elements)}]"
+        return f"{elements.item():.{digits}g}" if elements.dtype.kind == "f" else str(elements.item())
+    return f"[{', '.join(as_text(part, digits) for part in elements)}]"
 
 
 def as_grid(elements: NDArray[Any]) -> NDArray[np.float64]:

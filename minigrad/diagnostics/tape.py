@@ -20,7 +20,7 @@ from minigrad.core.allocator import CpuAllocator
 from minigrad.core.storage import Storage
 from minigrad.diagnostics.flow import flow
 from minigrad.diagnostics.ledger import Ledger, is_op
-from minigrad.diagnostics.page import styled
+from minigrad.diagnostics.page import Page, styled
 from minigrad.errors import GradientError, quantity
 from minigrad.runtime import journal
 from minigrad.runtime.graph import BackpropOp
@@ -62,7 +62,7 @@ class Row:
         return self.node.name
 
 
-class Tape(Sequence[Row]):
+class Tape(Page, Sequence[Row]):
     """List the recorded ops from which a tensor was computed, the oldest first.
 
     Parameters

@@ -46,6 +46,11 @@ MODULES = {
     "A4": "from_jax",
 }
 NOT_THEIRS: tuple[Path, ...] = (Path(__file__).parent, Path(minigrad.__file__).parent, Path(np.__file__).parent)
+# Words with which the message of a wrong answer begins; every other beginning is a name of the code.
+OPENING = frozenset(
+    "a all for halving in it keys minus no pass position return slots the there this twice two where with your "
+    "zeros".split()
+)
 _given: dict[str, int] = {}  # number of hints that were requested, by exercise
 
 
@@ -129,10 +134,15 @@ def verdict_on(name: str, asked: Exercise, answer: Any) -> Verdict:
     try:
         asked.grade(held(answer, asked.fills))
     except Wrong as wrong:
-        return Verdict(False, f"{name}: not yet. {wrong}")
+        return Verdict(False, f"{name}: not yet. {sentence(str(wrong))}")
     except Exception as error:
         return Verdict(False, f"{name}: not yet. It raised {named(error)}{place_of(error)}")
     return Verdict(True, f"{name}: right. {asked.title}")
+
+
+def sentence(words: str) -> str:
+    """Return a text with a capital letter, unless it begins with a name of the code, such as "slope_at(...)"."""
+    return words[:1].upper() + words[1:] if words.partition(" ")[0].rstrip(",") in OPENING else words
 
 
 def held(answer: Any, fills: bool) -> Any:

@@ -10,7 +10,7 @@ from math import prod
 from time import perf_counter
 from typing import Any
 
-from minigrad.diagnostics.page import styled
+from minigrad.diagnostics.page import Page, styled
 from minigrad.diagnostics.tape import in_time, in_units
 from minigrad.errors import DeclarationError
 from minigrad.nn.modules.module import Module
@@ -43,7 +43,7 @@ class Row:
         return label, shown(self.shape), *counts, in_units(self.size) if self.size else "-", in_time(self.seconds)
 
 
-class Summary(Sequence[Row]):
+class Summary(Page, Sequence[Row]):
     """Store the table of a model; `summary` returns it.
 
     Parameters

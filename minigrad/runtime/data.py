@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,9 @@ from minigrad.core.storage import Storage
 from minigrad.errors import DTypeError, ShapeError
 from minigrad.runtime.tensor import Tensor, describe
 
+# Functions that receive the data and the name of each call of `store`; the journal is one while debug mode is on.
+watchers: list[Callable[[Any, str], None]] = []
+
 
 def store(data: Any, dtype: Any = None, device: Any = None, name: str = "tensor") -> tuple[Storage, Layout]:
     """Copy a number, a nested list or tuple, an array or a tensor into a new storage.
@@ -26,6 +29,8 @@ def store(data: Any, dtype: Any = None, device: Any = None, name: str = "tensor"
     number, for a masked array, or for Python ints that an integer dtype cannot store.  Elements of arrays and tensors
     are cast, and wrap.
     """
+    for watch in watchers:
+        watch(data, name)
     where = default_device() if device is None else as_device(device)
     if isinstance(data, Tensor):
         values = host_array(data)

@@ -19,7 +19,7 @@ import numpy as np
 from minigrad.config import followers, settings
 from minigrad.core.dtype import DType
 from minigrad.core.storage import Storage
-from minigrad.runtime.data import host_array
+from minigrad.runtime.data import host_array, watchers
 from minigrad.runtime.graph import BackpropOp, Output
 from minigrad.runtime.noting import check_unsaved, hold
 from minigrad.runtime.observers import Observer, attach, detach
@@ -27,8 +27,11 @@ from minigrad.runtime.recording import mode, user_line
 from minigrad.runtime.tensor import Tensor
 
 ENGINE = "minigrad.autodiff.engine"
-# Modules that return numbers to Python.
-HANDING = ("minigrad.runtime.journal", "minigrad.api.python", "minigrad.api.interop")
+# Modules that return numbers to Python, or that copy numbers into new tensors.
+HANDING = (
+    "minigrad.runtime.journal", "minigrad.api.python", "minigrad.api.interop", "minigrad.runtime.data",
+    "minigrad.ops.creation", "minigrad.runtime.var",
+)  # fmt: skip
 
 
 class Entry:
@@ -136,6 +139,15 @@ def note_left(x: Tensor, how: str) -> None:
             stack += entry.parents
 
 
+def note_copied(data: Any, name: str) -> None:
+    """Record in the journal that `mg.tensor` or `mg.Var` copied the tensors in nested data."""
+    if isinstance(data, Tensor):
+        note_left(data, f"mg.{name}")
+    elif isinstance(data, (list, tuple)):
+        for item in data:
+            note_copied(item, name)
+
+
 def callers() -> Iterator[str]:
     """Iterate over the modules whose functions are on the call stack, the nearest first."""
     frame: Any = sys._getframe(1)
@@ -181,10 +193,11 @@ _debugging = Debugging()
 
 
 def follow() -> None:
-    """Attach the observer while debug is on in any thread, and detach it otherwise."""
+    """Attach the observer and the watcher while debug is on in any thread, and detach them otherwise."""
     if settings.debugging != _debugging.attached:
         _debugging.attached = settings.debugging
         (attach if settings.debugging else detach)(_debugging)
+        (watchers.append if settings.debugging else watchers.remove)(note_copied)
 
 
 followers.append(follow)

@@ -72,10 +72,11 @@ class Check(Case):
             self.expect_determined(analytic)
             raise blame_forward(self)
 
-    def analytic(self) -> list[NDArray[np.float64]]:
-        """Return the gradients at the point, computed by a backward pass."""
+    def analytic(self, factor: float = 1.0) -> list[NDArray[np.float64]]:
+        """Return the gradients at the point, computed by a backward pass from the cotangents times a factor."""
         outputs = outputs_of(self.function(*self.arguments), self.report.name)
-        return gradients_of(outputs, self.cotangents, [self.arguments[k] for k in self.checked], self.report.name)
+        cotangents = [factor * v for v in self.cotangents]
+        return gradients_of(outputs, cotangents, [self.arguments[k] for k in self.checked], self.report.name)
 
     def quotients(self, k: int) -> Quotients:
         """Return the difference quotients of argument k."""
@@ -182,7 +183,8 @@ class Check(Case):
         assert argument.analytic is not None and argument.numeric is not None
         others = {self.labels[j]: self.quotients(j).central() for j in self.checked
                   if j != k and self.arguments[j].shape == self.arguments[k].shape}  # fmt: skip
-        report.suspect = suspect(argument.analytic, argument.numeric, others)
+        doubled = self.analytic(2.0)[self.checked.index(k)]
+        report.suspect = suspect(argument.analytic, argument.numeric, others, doubled)
         raise self.error(wrong, "".join(f"; {words}" for words in (report.suspect, report.verdict) if words))
 
     def error(self, wrong: list[Wrong], more: str) -> GradcheckError:

@@ -31,6 +31,8 @@ from minigrad.testing.check import Check, coarser
 from minigrad.testing.quotients import CALLS, CHOSEN, Bounds, Function, outputs_of
 from minigrad.testing.report import GradcheckError, Report
 
+LISTED = 4  # largest number of arguments that a message describes
+
 
 def gradcheck(
     function: Function,
@@ -103,11 +105,7 @@ def gradcheck(
     """
     args = [inputs] if isinstance(inputs, Tensor) else list(inputs)
     labels = list(names) if names is not None else argument_names(function, len(args))
-    checked = [k for k, x in enumerate(args) if isinstance(x, Var)]
-    if not checked:
-        raise GradientError(
-            f"{name}: expected at least one Var among the inputs, got none; call .requires_grad_() on an input"
-        )
+    checked = variables(args, name)
     for k in checked:
         if args[k].dtype not in CHOSEN:
             raise DTypeError(
@@ -174,11 +172,13 @@ def gradgradcheck(
     ------
     GradcheckError
         If a second derivative differs, or if a gradient is not the same with and without a recorded graph.
+    GradientError
+        If no input is a Var.
     """
     args = [inputs] if isinstance(inputs, Tensor) else list(inputs)
     labels = list(names) if names is not None else argument_names(function, len(args))
     rng = np.random.default_rng(seed + 1)
-    checked = [k for k, x in enumerate(args) if isinstance(x, Var)]
+    checked = variables(args, "gradgradcheck")
     usual = [CHOSEN.get(args[k].dtype, CHOSEN[float64]) for k in checked]
     atol = max(10 * chosen[1] for chosen in usual) if atol is None and usual else atol
     rtol = max(10 * chosen[2] for chosen in usual) if rtol is None and usual else rtol
@@ -201,6 +201,18 @@ def gradgradcheck(
         gradients, [*args, *cotangents], eps=eps, atol=atol, rtol=rtol, seed=seed + 2, names=everything, every=every,
         modes=modes, name="gradgradcheck",
     )  # fmt: skip
+
+
+def variables(args: Sequence[Any], name: str) -> list[int]:
+    """Return the indices of the arguments that are Vars; raise GradientError if there are none."""
+    found = [k for k, x in enumerate(args) if isinstance(x, Var)]
+    if not found:
+        got = ", ".join([*map(describe, args[:LISTED]), *(["..."] if len(args) > LISTED else [])])
+        raise GradientError(
+            f"{name}: expected at least one Var among the inputs, got {got or 'no inputs'}; pass "
+            "mg.Var(data, dtype=mg.float64)"
+        )
+    return found
 
 
 def pulled_back(

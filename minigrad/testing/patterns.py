@@ -2,6 +2,7 @@
 
 `suspect` compares an analytic gradient with the numeric one, and names the first pattern that explains the difference:
 a wrong sign, a factor, a transpose or reversal, a sum that is one too many, swapped operands, or a missing term.
+The gradient for twice the incoming gradient shows whether the rule uses its g.
 """
 
 from __future__ import annotations
@@ -17,19 +18,32 @@ Array = NDArray[np.float64]
 LOOSE = 1e-3  # relative error up to which a pattern is reported
 
 
-def suspect(analytic: Array, numeric: Array, others: Mapping[str, Array]) -> str | None:
-    """Return the pattern as text, or None; `others` maps names of the other arguments to their numeric gradients."""
+def suspect(analytic: Array, numeric: Array, others: Mapping[str, Array], doubled: Array | None = None) -> str | None:
+    """Return the pattern as text, or None.
+
+    others: the numeric gradients of the other arguments, by name.
+    doubled: the analytic gradient for twice the incoming gradient.
+    """
     if not (np.isfinite(analytic).all() and np.isfinite(numeric).all()) or not numeric.size:
         return None
     if not analytic.any() and numeric.any():
-        return "it is zero everywhere: the result may be detached, or the rule drop its g"
+        return "it is zero everywhere: the result may be detached, or the rule may return 0"
+    if doubled is not None and close(doubled, analytic):
+        return "it does not depend on the incoming gradient: the rule must multiply by g"
     for result in (factor(analytic, numeric), permuted(analytic, numeric), unsummed(analytic, numeric)):
         if result is not None:
             return result
     for name, other in others.items():
         if other.shape == analytic.shape and close(analytic, other) and not close(numeric, other):
             return f"it is the gradient of {name!r}: the operands may be swapped"
-    return offset(analytic, numeric)
+    return offset(analytic, numeric) or nonlinear(analytic, doubled)
+
+
+def nonlinear(analytic: Array, doubled: Array | None) -> str | None:
+    """Return a text unless twice the incoming gradient doubles the gradient."""
+    if doubled is None or close(doubled, 2 * analytic):
+        return None
+    return "it is not proportional to the incoming gradient: a rule must be linear in g"
 
 
 def close(a: Any, b: Any) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from minigrad.diagnostics.page import styled
+from minigrad.diagnostics.page import Page, styled
 from minigrad.errors import GradientError, quantity
 
 SHOWN = 8  # number of ranked elements in a report
@@ -85,7 +85,7 @@ class Argument:
 
 
 @dataclass(repr=False)
-class Report:
+class Report(Page):
     """Store the result of a gradient check; `print` shows it as text.
 
     Parameters

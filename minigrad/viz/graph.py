@@ -16,6 +16,7 @@ from typing import Any
 
 from minigrad.autodiff.grads import GradStore
 from minigrad.diagnostics.flow import vertex_of
+from minigrad.diagnostics.page import FORBIDDEN, save_page
 from minigrad.errors import ArgumentError, GradientError, quantity
 from minigrad.runtime.graph import BackpropOp, Output
 from minigrad.runtime.noting import scope_of
@@ -26,9 +27,8 @@ from minigrad.viz.export import rendered
 from minigrad.viz.foldable import Foldable
 from minigrad.viz.known import Known, caller_names
 from minigrad.viz.outline import Outline
-from minigrad.viz.picture import Picture, save_page
+from minigrad.viz.picture import Picture
 from minigrad.viz.replay import gradients_after_backward
-from minigrad.viz.shapes import FORBIDDEN
 from minigrad.viz.terminal import LINES, shortened
 from minigrad.viz.tints import tinted
 

@@ -129,7 +129,9 @@ def as_svg(matrices: Sequence[Matrix], s: Statistics, notes: Sequence[str], titl
     top = 24.0 + 17 * len(notes)
     if not matrices:
         return drawing(right + MARGIN, top, title, parts)
-    parts += scale(s, top)
+    colours, end = scale(s, top)
+    parts += colours
+    right = max(right, end)
     top += 36
     longest = max((len(cell.text) for m in matrices for row in m.rows for cell in row), default=0)
     width, high = (max(36, 7 * longest + 8), 22) if longest > 1 else (CELL, CELL)
@@ -166,23 +168,26 @@ def drawn(cell: Cell, s: Statistics, x: float, y: float, width: float, high: flo
     return [frame, label(*middle, cell.text, 11, font_family=MONO)] if cell.text else [frame]
 
 
-def scale(s: Statistics, top: float) -> list[str]:
-    """Return the color scale, and the marks of values that are not finite."""
+def scale(s: Statistics, top: float) -> tuple[list[str], float]:
+    """Return the color scale, with the marks of values that are not finite, and the x coordinate of its right end."""
     parts, x = [], MARGIN + 56.0
     parts.append(label(x - 6, top + 11, f"{-s.most:.3g}", 11, "end", font_family=MONO))
     for k in range(-4, 5):
         colour, opacity = look(k / 4 * s.most, s)
         parts.append(box(x, top, CELL, CELL, colour, fill_opacity=opacity, stroke_opacity="0.4"))
         x += CELL
-    parts.append(label(x + 6, top + 11, f"{s.most:.3g}", 11, "start", font_family=MONO))
+    most = f"{s.most:.3g}"
+    parts.append(label(x + 6, top + 11, most, 11, "start", font_family=MONO))
+    end = x + 6 + 7 * len(most)
     x += 62
     for value, name, count in ((math.nan, "n nan", s.nans), (math.inf, "+ inf", s.infinities),
                                (-math.inf, "- -inf", s.negative)):  # fmt: skip
         if count:
             parts += drawn(Cell("", value, name[0]), s, x, top, CELL, CELL)
             parts.append(label(x + CELL + 6, top + 11, name[2:], 11, "start", font_family=MONO))
+            end = x + CELL + 6 + 7 * len(name[2:])
             x += 60
-    return parts
+    return parts, end
 
 
 def histogram(s: Statistics, top: float) -> list[str]:

@@ -9,6 +9,7 @@ import numpy as np
 
 from minigrad.autodiff.grads import GradStore
 from minigrad.core.op import Op
+from minigrad.diagnostics.shown import as_text
 from minigrad.runtime.data import host_array
 from minigrad.runtime.graph import BackpropOp
 from minigrad.runtime.tensor import Tensor
@@ -85,7 +86,5 @@ def short(x: Tensor | float | None) -> str:
 
 
 def values_text(x: Tensor) -> str:
-    """Return the values of a small tensor as text."""
-    flat = host_array(x).astype(float).reshape(-1)
-    text = ", ".join(f"{v:.4g}" for v in flat)
-    return text if x.shape == () else f"[{text}]"
+    """Return the values of a small tensor as nested brackets, as the stepper does."""
+    return as_text(host_array(x).astype(float))

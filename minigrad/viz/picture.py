@@ -6,10 +6,8 @@ import re
 import secrets
 from pathlib import Path
 
-from minigrad.diagnostics.page import darkened, styled
-from minigrad.errors import ArgumentError
+from minigrad.diagnostics.page import darkened, save_page, styled
 from minigrad.viz.export import ENDINGS, rendered
-from minigrad.viz.shapes import FORBIDDEN, escaped
 
 
 class Picture:
@@ -79,23 +77,6 @@ def fitting(svg: str) -> str:
     """Return an SVG with its width as a variable of the style sheet, which shrinks the SVG on a narrow page."""
     width = re.search(r' width="(\d+)"', svg)
     return svg.replace("<svg ", f'<svg style="--w:{width[1]}px" ', 1) if width else svg
-
-
-def save_page(path: str | Path, title: str, body: str, endings: str = ".html") -> Path:
-    """Write HTML as a separate page; raise ArgumentError, which names `endings`, if the file does not end in .html."""
-    target = Path(path)
-    if target.suffix.lower() != ".html":
-        raise ArgumentError(
-            f"save: path must end in {endings}, got {target.name!r}; change the ending", path=str(target)
-        )
-    page = (
-        f'<!doctype html><html lang="en"><head><meta charset="utf-8"><title>{escaped(title)}</title>'
-        f'<meta name="viewport" content="width=device-width,initial-scale=1"></head>'
-        f'<body class="mg mg-page">{body}</body></html>\n'
-    )
-    # A name may contain one half of a surrogate pair, which cannot be encoded.
-    target.write_text(FORBIDDEN.sub("\ufffd", page), encoding="utf-8")
-    return target
 
 
 def alive(kind: str, attributes: str, body: str) -> str:

@@ -17,6 +17,7 @@ import numpy as np
 
 from minigrad.core.dtype import DType, as_dtype, float64
 from minigrad.diagnostics.precision import Error, Vertex, compared, eps_of
+from minigrad.diagnostics.shown import as_text
 from minigrad.errors import ArgumentError
 from minigrad.ops.creation import tensor
 from minigrad.runtime.tensor import Tensor
@@ -172,8 +173,7 @@ def value_text(vertex: Vertex) -> str:
     value = vertex.right
     if value.size > NUMBERS or not value.size:
         return str(value.shape)
-    text = ", ".join(f"{x:.6g}" if value.dtype.kind == "f" else str(x) for x in value.reshape(-1).tolist())
-    return f"[{text}]" if value.ndim else text
+    return as_text(value, 6)
 
 
 def finding(vertices: Sequence[Vertex], ends: set[int], dtype: DType) -> str:

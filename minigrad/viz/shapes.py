@@ -5,12 +5,11 @@ A drawing has no style sheet, script or marker, because their names would be vis
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from html import escape
 from typing import Final
 
-from minigrad.diagnostics.page import LIGHT
+from minigrad.diagnostics.page import FORBIDDEN, LIGHT
 
 INK, PALE, ACCENT, COOL = LIGHT["ink"], LIGHT["pale"], LIGHT["now"], LIGHT["op-line"]
 LINE: Final = "#8a949e"  # has the same contrast on white and on black
@@ -18,9 +17,6 @@ LINE: Final = "#8a949e"  # has the same contrast on white and on black
 # are no quotation marks, which another renderer treats as part of a name.  A renderer may use only the first name.
 SANS: Final = "Helvetica, Arial, Liberation Sans, DejaVu Sans, sans-serif"
 MONO: Final = "Menlo, Consolas, Liberation Mono, DejaVu Sans Mono, monospace"
-
-# Characters that XML does not permit, escaped or not.
-FORBIDDEN: Final = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def escaped(text: str) -> str:

@@ -12,6 +12,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
+from minigrad.diagnostics.page import save_page
 from minigrad.diagnostics.shown import image_html
 from minigrad.errors import quantity
 from minigrad.runtime.tensor import Tensor, describe
@@ -19,7 +20,7 @@ from minigrad.viz import svg
 from minigrad.viz.film import Frame, Share, Walk, frames_of, texts_of
 from minigrad.viz.graph import Graph, expect_graph, graph
 from minigrad.viz.known import caller_names
-from minigrad.viz.picture import alive, fitting, save_page
+from minigrad.viz.picture import alive, fitting
 from minigrad.viz.terminal import LINES, shortened
 
 
@@ -172,13 +173,13 @@ def controls(count: int) -> str:
 def share_line(share: Share) -> str:
     """Return a share as a line of text."""
     line = f"{share.operand} ({share.name}) receives {share.text} = {share.value['text']}"
-    return line + (f"; sum of {share.number} of {share.of}: {share.total['text']}" if share.of > 1 else "")
+    return line + (f"; path {share.number} of {share.of}, sum: {share.total['text']}" if share.of > 1 else "")
 
 
 def share_html(share: Share) -> str:
     """Return a share as an HTML block."""
     many = (
-        f"<p>{share.of} paths meet at {escape(share.name)}. After {quantity(share.number, 'path')} the sum is "
+        f"<p>Path {share.number} of {share.of} to {escape(share.name)}; the sum of the paths so far is "
         f"{value_html(share.total)}.</p>"
         if share.of > 1
         else ""

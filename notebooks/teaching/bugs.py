@@ -155,7 +155,7 @@ BUGS = {
         Bug(
             "b03", "where paths meet, the last gradient wins", "03",
             "mg.viz.step(y)", "2 of 2",
-            "h is both operands of mul. The stepper shows '1 of 2' and '2 of 2, in all ...': both gradients are added.",
+            "h is both operands of mul. The stepper shows 'path 1 of 2' and 'path 2 of 2': both gradients are added.",
             "            table[parent.id] = gradient\n",
             "            table[parent.id] = table[parent.id] + gradient if parent.id in table else gradient\n",
             "np.allclose(my_grad(y, x).tolist(), mg.grad(y, x, retain_graph=True).tolist())",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable
 from typing import Any
@@ -208,3 +209,43 @@ def test_grad_is_none_or_a_gradient(value: Any, error: type[Exception], got: str
     assert x.grad.tolist() == [3.0, 3.0] and kept.tolist() == [1.0, 1.0]
     x.grad = None
     assert x.grad is None
+
+
+CONVERTING: dict[str, tuple[Callable[..., Any], str]] = {
+    "math": (
+        lambda g, x: g * math.cos(x),
+        r"called float\(\): .*float32\(3,\).*; write x\.cos\(\) instead of math\.cos",
+    ),
+    "numpy": (lambda g, x: g * np.cos(x.numpy()), r"called numpy\(\): .*; write x\.cos\(\)"),
+    "item": (lambda g, x: g * x.item(), r"called item\(\): .*; write x\.cos\(\)"),
+    "if": (lambda g, x: g if x > 0.0 else -g, r"called bool\(\): .*; write mg\.where"),
+}
+
+
+@ways
+@pytest.mark.parametrize("name", CONVERTING)
+def test_a_rule_that_converts_tensors_to_numbers_is_named(name: str, create_graph: bool) -> None:
+    rule, words = CONVERTING[name]
+    x = mg.Var([1.0, 2.0, 3.0], device="reference")
+    with pytest.raises((ShapeError, GradientError), match=f"cube: .*'x' at {line_of(rule)} {words}") as error:
+        op_with(rule)(x).backward(create_graph=create_graph)
+    assert "detach" not in str(error.value) and "tolist" not in str(error.value)
+
+
+def test_a_jvp_rule_that_converts_tensors_to_numbers_is_named() -> None:
+    @mg.elementwise(dtype=mg.rules.promote, vjp=(lambda g, x: g * x.cos(),), jvp=lambda dx, x: dx * math.cos(x))
+    def sine(x):
+        """sin(x)."""
+        return math.sin(x)
+
+    x = mg.tensor([1.0, 2.0], device="reference")
+    with pytest.raises(ShapeError, match=r"sine: the jvp rule at .* called float\(\): .*; write x\.cos\(\)"):
+        mg.func.jvp(sine, (x,), (x,))
+
+
+def test_another_error_in_a_rule_has_a_note_with_the_rule() -> None:
+    rule = lambda g, x: g * mg.ones(4, device="reference")
+    x = mg.Var([1.0, 2.0, 3.0], device="reference")
+    with pytest.raises(ShapeError) as error:
+        op_with(rule)(x).backward()
+    assert re.search(f"raised in cube: the derivative rule for 'x' at {line_of(rule)}", error.value.__notes__[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -121,6 +122,36 @@ def test_what_has_nothing_to_do_with_it() -> None:
     assert x.explain_grad(side).kind == "flows"
 
 
+@pytest.mark.parametrize(
+    ("copy", "how"),
+    [
+        (lambda x: mg.tensor(np.asarray(x)), "np.asarray()"),
+        (lambda x: mg.tensor(np.array(x * 1.0)), "np.asarray()"),
+        (lambda x: mg.tensor(x), "mg.tensor()"),
+        (lambda x: mg.tensor([x[0], x.sum()]), "mg.tensor()"),
+        (lambda x: mg.Var(x), "mg.Var()"),
+    ],
+)
+def test_a_copy_that_left_the_graph_is_named(copy: Callable[[mg.Tensor], mg.Tensor], how: str) -> None:
+    x = mg.Var([1.0, 2.0])
+    with mg.debug():
+        loss = (copy(x) * 3.0).sum()
+    told = x.explain_grad(loss).reasons
+    assert told[1].startswith(f"its values left the graph through {how} at ") and HERE in told[1]
+
+
+def test_swapped_arguments_are_noticed() -> None:
+    x = mg.Var([1.0, 2.0])
+    loss = (x * x).sum()
+    assert "did you mean x.explain_grad(loss)" in loss.explain_grad(x).reasons[0]
+    with mg.debug():
+        z = mg.Var([1.0])
+        product = z * 2.0
+        side = product.detach() * mg.Var([1.0])
+    assert "did you mean x.explain_grad(loss)" in side.explain_grad(product).reasons[0]
+    assert "did you mean" not in str(z.explain_grad(loss))
+
+
 def test_without_debug_it_says_how_to_learn_more() -> None:
     x = mg.Var([1.0])
     loss = (x.detach() * mg.Var([2.0])).sum()
@@ -139,6 +170,53 @@ def test_a_dead_relu_is_called_so() -> None:
     found = x.explain_grad(loss)
     assert found.kind == "zero" and len(found.reasons) == 1
     assert "dead relu" in found.reasons[0] and at("dead") in found.reasons[0]
+
+
+def test_a_sum_of_a_softmax_is_constant_and_not_saturated() -> None:
+    x = mg.Var([1.0, 2.0, 3.0])
+    told = str(x.explain_grad(x.softmax(0).sum()))
+    assert "its results sum to 1 along the dim" in told and "saturated" not in told
+    told = str(x.explain_grad(x.log_softmax(0).exp().sum()))
+    assert "the exponentials of its results sum to 1" in told and "derivative is 0" not in told
+
+
+def test_a_softmax_of_one_class_does_not_depend_on_its_operand() -> None:
+    x = mg.Var([[1.0], [3.0]])
+    for y in (x.softmax(1), x.log_softmax(1)):
+        told = str(x.explain_grad(y))
+        assert "normalizes each element alone" in told and "saturated" not in told
+
+
+def test_a_softmax_that_is_saturated_is_called_so() -> None:
+    x = mg.Var([0.0, 500.0])
+    assert "one class has the whole probability" in str(x.explain_grad(x.softmax(0)[1]))
+    x = mg.Var([-500.0, 0.0, 1.0])
+    told = str(x.explain_grad(x.softmax(0)[0]))
+    assert "each probability whose incoming gradient is not 0 is 0 or 1" in told and "whole" not in told
+
+
+@pytest.mark.parametrize(
+    "normalize",
+    [
+        lambda x: mg.nn.functional.layer_norm(x, (4,)),
+        lambda x: mg.nn.functional.batch_norm(x, None, None, training=True),
+        lambda x: mg.nn.functional.group_norm(x, 2),
+        lambda x: mg.nn.functional.instance_norm(x.reshape(1, 2, 4)),
+    ],
+    ids=["layer", "batch", "group", "instance"],
+)
+def test_a_sum_of_a_normalization_is_constant(normalize: Callable[[mg.Tensor], mg.Tensor]) -> None:
+    x = mg.Var([[1.0, 2.5, 4.0, 7.0], [3.0, 5.0, 4.0, 1.0]])
+    told = str(x.explain_grad(normalize(x).sum()))
+    assert "sum to 0, whatever the operand is" in told and "derivative is 0" not in told
+    y = normalize(x)
+    told = str(x.explain_grad((y * mg.arange(8.0).reshape(y.shape)).sum()))
+    assert "whatever the operand is" not in told
+
+
+def test_a_relu_is_judged_where_a_gradient_arrives() -> None:
+    x = mg.Var([-1.0, 2.0])
+    assert "at every element whose incoming gradient is not 0 (a dead relu)" in str(x.explain_grad(x.relu()[0]))
 
 
 def test_a_product_with_zero_and_a_choice() -> None:

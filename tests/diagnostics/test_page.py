@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
 import minigrad as mg
 from minigrad.diagnostics.page import COLOURS, DARK, LIGHT, darkened, resource, sheet, styled
+from minigrad.errors import ArgumentError
 
 pytestmark = pytest.mark.usefixtures("reference")
 
@@ -42,3 +44,21 @@ def test_pictures_use_no_other_colours() -> None:
     neutral = {"#8a949e", "#8a8a8a", "#17202a"}  # readable on both
     for picture in (mg.viz.graph(y).svg("builtin"), mg.viz.memory(y).svg, mg.viz.curves(mg.tanh, orders=5).svg):
         assert set(re.findall('"(#[0-9a-f]{6})"', picture)) <= DARK.keys() | neutral
+
+
+def test_what_a_notebook_shows_can_be_saved_as_a_page(tmp_path: Path) -> None:
+    x = mg.Var([1.0, 2.0], dtype="float64", name="<x>")
+    y = (x * x).sum()
+    layer = mg.nn.Linear(2, 1, device="reference")
+    for shown in (
+        mg.tape(y),
+        x.explain_grad(y),
+        mg.testing.gradcheck(lambda x: x * x, x),
+        mg.nn.summary(layer, mg.ones(1, 2, device="reference")),
+    ):
+        path = shown.save(tmp_path / "a.html")
+        text = path.read_text(encoding="utf-8")
+        assert text.startswith("<!doctype html>") and shown._repr_html_() in text
+        assert "<x>" not in text
+        with pytest.raises(ArgumentError, match=r"path must end in \.html, got 'a\.svg'"):
+            shown.save(tmp_path / "a.svg")

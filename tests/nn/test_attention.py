@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+from minigrad.errors import ShapeError
 from minigrad.ops.nn import attention as definition
 from minigrad.ops.nn import attention_blocks
 from minigrad.runtime.plans import forget_plans
@@ -198,3 +199,17 @@ def test_attention_as_a_function_has_the_parameters_of_pytorchs() -> None:
     ours, theirs = (inspect.signature(lib.nn.functional.multi_head_attention_forward) for lib in (mg, torch))
     assert [(p.name, p.default) for p in ours.parameters.values()] == [
         (p.name, p.default) for p in theirs.parameters.values()]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ["bool", "float64"])
+@pytest.mark.parametrize("tracked", [False, True])
+def test_a_mask_of_another_shape_is_described_as_it_was_passed(kind: str, tracked: bool) -> None:
+    x = mg.zeros(1, 2, 5, 4, device="reference")
+    mask = mg.ones(3, 4, dtype="float64", device="reference").to(kind)
+    if tracked and kind != "bool":
+        mask.requires_grad_()
+    words = rf"attn_mask must have the shape \(1, 2, 5, 5\) .*, got {kind}\(3, 4\); reshape the mask"
+    with pytest.raises(ShapeError, match=words):
+        mg.nn.functional.scaled_dot_product_attention(x, x, x, mask)
+    with pytest.raises(ShapeError, match=r"attn_mask must have the shape \(2, 5, 5\)"):
+        mg.func.vmap(lambda x: mg.nn.functional.scaled_dot_product_attention(x, x, x, mask))(x)

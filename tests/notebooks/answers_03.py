@@ -164,7 +164,7 @@ WRONG: dict[str, list[Any]] = {
 }
 PRINTED = [
     "mul   saves 1 tensors; its parents: ['w', None]",
-    "; sum of 2 of 2: [-0.9242, -2, -1.076]",
+    "; path 2 of 2, sum: [-0.9242, -2, -1.076]",
     "other (shift) receives sum(ȳ, to=()) = -3.573",
     "was freed by an earlier backward; pass retain_graph=True",
     " ratio 2.0",

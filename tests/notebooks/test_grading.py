@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import keyword
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,19 @@ from traitlets.config import Config
 import minigrad as mg
 from minigrad.learning import grading
 from minigrad.learning.exercises.gradient_checking import transposed
-from minigrad.learning.grading import MODULES, check, exercises_of, hint
+from minigrad.learning.grading import MODULES, Exercise, check, exercises_of, hint
 from tests.notebooks.answers import CHAPTERS, answers
 
 EXERCISES = {name: found for chapter in MODULES for name, found in exercises_of(chapter).items()}
 
 pytestmark = pytest.mark.usefixtures("simulator")
+
+
+def is_code(word: str, asked: Exercise) -> bool:
+    """Whether a word names something of the answer, which is written as it is: a function, or an argument."""
+    reference = asked.reference
+    names = {getattr(reference, "__name__", word), *getattr(getattr(reference, "__code__", None), "co_varnames", ())}
+    return word in names or keyword.iskeyword(word)
 
 
 def named(case: Any) -> str:
@@ -37,6 +45,8 @@ def test_a_wrong_answer_is_refused_with_a_reason(case: Any) -> None:
     name, _, answer = case
     verdict = check(name, answer)
     assert not verdict and str(verdict).startswith(f"{name}: not yet. ") and len(str(verdict)) > 40
+    first = str(verdict).removeprefix(f"{name}: not yet. ").partition(" ")[0]
+    assert not first.islower() or not first.isalpha() or is_code(first, EXERCISES[name]), "a sentence begins small"
 
 
 @pytest.mark.parametrize("name", EXERCISES)
@@ -46,6 +56,20 @@ def test_an_exercise_is_complete(name: str) -> None:
     assert len(found.hints) == 3 == len(set(found.hints)) and all(found.hints) and found.title
     for untouched in (None, ..., lambda *args: None, lambda *args: ...):
         assert not check(name, untouched)
+
+
+def test_a_complex_step_gets_advice_only_if_its_result_shows_the_mistake() -> None:
+    forgotten, constant = lambda f, x: abs(f(x + 1e-200) / 1e-200), lambda f, x: 1.0
+    for answer in (forgotten, constant):
+        verdict = str(check("01.4", answer))
+        assert "but yours is" in verdict and "step" not in verdict.partition("but yours is")[2]
+    assert "needs no subtraction" in str(check("01.4", lambda f, x: f(complex(x, 1e-3)).imag / 1e-3))
+    assert "imaginary axis?" in str(check("01.4", lambda f, x: 0.0))
+
+
+def test_operands_are_counted_from_one() -> None:
+    verdict = str(check("02.1", lambda a, b: (a / b, (1 / b, 1.0))))
+    assert "with respect to operand 2 of 2" in verdict
 
 
 def test_every_exercise_has_two_right_answers_and_five_wrong_ones() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -148,6 +149,11 @@ def test_what_cannot_be_checked_is_refused() -> None:
         gradcheck(lambda x: x * 2.0, mg.Var([1.0], dtype="float16"))
     with pytest.raises(GradientError, match="expected at least one Var among the inputs"):
         gradcheck(lambda x: x * 2.0, mg.tensor([1.0]))
+    for checker in (gradcheck, gradgradcheck):
+        with pytest.raises(GradientError, match=r"got float 1\.0, float 2\.0; pass mg\.Var\(data, dtype=mg\.float64\)"):
+            checker(lambda x, y: x * y, [1.0, 2.0])
+        with pytest.raises(GradientError, match=r"got float64\(2,\); pass mg\.Var"):
+            checker(lambda x: x * 2.0, mg.tensor([1.0, 2.0], dtype="float64", device="reference"))
     with pytest.raises(GradientError, match="an output of the function must require a gradient"):
         gradcheck(lambda x: x.detach(), mg.Var([1.0], dtype="float64"))
 
@@ -197,6 +203,19 @@ def wrong_by(change: Any) -> Any:
     return product
 
 
+@mg.elementwise(dtype=promote, vjp=(lambda g, x, y: y * (1.0 - y),))
+def sigmoid_without_g(x):
+    """A sigmoid whose rule forgets its g."""
+    return 1.0 / (1.0 + math.exp(-x))
+
+
+@pytest.mark.parametrize("function", [sigmoid_without_g, lambda x: sigmoid_without_g(x * 2.0) * 3.0])
+def test_a_rule_that_forgets_its_g_is_told_so(function: Any) -> None:
+    x = mg.Var([0.5, 2.0, -1.0], dtype="float64", device="reference")
+    with pytest.raises(GradcheckError, match="it does not depend on the incoming gradient"):
+        gradcheck(function, x)
+
+
 POINT = np.arange(1.0, 7.0).reshape(2, 3)
 
 
@@ -210,6 +229,8 @@ POINT = np.arange(1.0, 7.0).reshape(2, 3)
         (lambda g: g + 5.0, "it is off by 5 at every element"),
         (lambda g: g.flip(1), "its values are reversed along dim 1"),
         (lambda g: g.sum(1, keepdim=True).expand(2, 3) * 1.0, "it is summed over dim 1"),
+        (lambda g: g * 0.0 + 1.0, "it does not depend on the incoming gradient: the rule must multiply by g"),
+        (lambda g: g * g, "it is not proportional to the incoming gradient"),
     ],
 )
 def test_what_is_wrong_with_a_rule_is_guessed(change: Any, words: str) -> None:

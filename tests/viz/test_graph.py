@@ -67,6 +67,13 @@ def test_after_backward_the_picture_says_what_was_freed() -> None:
     assert any("freed" in label[-1] for label in labels(mg.viz.graph(y), "op"))
 
 
+def test_a_matrix_is_nested_as_in_the_stepper() -> None:
+    x = mg.Var([[3.0, 1.0], [4.0, -2.0]], device="reference")
+    y = x * 2.0
+    names = [line for label in labels(mg.viz.graph(y), "var") for line in label]
+    assert "[[3, 1], [4, -2]]" in names
+
+
 def test_svg_of_both_engines_is_xml_with_a_node_a_box() -> None:
     _, y = simple()
     picture = mg.viz.graph(y)

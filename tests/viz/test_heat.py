@@ -135,3 +135,12 @@ def test_what_cannot_be_drawn_is_refused() -> None:
         mg.viz.tensor([1.0])
     with pytest.raises(GradientError, match="belongs to a transform and has no values"):
         mg.func.vmap(mg.viz.tensor)(mg.zeros(2, 3))
+
+
+@pytest.mark.parametrize("odd", [(), (math.nan,), (math.inf,), (-math.inf,), (math.nan, math.inf, -math.inf)])
+def test_every_text_is_inside_the_picture(odd: tuple[float, ...]) -> None:
+    root = ET.fromstring(mg.viz.tensor(mg.tensor([-1.2345e-30, *odd])).svg)
+    for part in root.iter(f"{SVG}text"):
+        if part.get("text-anchor") == "start":
+            end = float(part.get("x", "0")) + 0.6 * float(part.get("font-size", "0")) * len(str(part.text))
+            assert end <= float(root.get("width", "0")), part.text

@@ -79,9 +79,9 @@ def test_data_goes_by_its_variable_with_its_values() -> None:
     scale, data = mg.tensor(3.0), mg.tensor([[1.0, 2.0, 5.0]])
     weight = mg.Var([[1.0], [2.0], [3.0]])
     y = (data @ weight * scale).sum()
-    assert {"data\nfloat32(1, 3)\n[1, 2, 5]", "scale\nfloat32()\n3"} <= labels(mg.viz.graph(y))
+    assert {"data\nfloat32(1, 3)\n[[1, 2, 5]]", "scale\nfloat32()\n3"} <= labels(mg.viz.graph(y))
     other = (weight * data.T).sum()
-    assert "constant\nfloat32(3, 1)\n[1, 2, 5]" in labels(mg.viz.graph(other)), "a view is not the data itself"
+    assert "constant\nfloat32(3, 1)\n[[1], [2], [5]]" in labels(mg.viz.graph(other)), "a view is not the data itself"
     assert "2" in labels(mg.viz.graph((weight * 2.0).sum())), "a number alone"
 
 

@@ -18,8 +18,8 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+from minigrad.diagnostics.page import save_page
 from minigrad.testing.report import Argument, Element, Report
-from minigrad.viz.picture import save_page
 
 HOSTILE = (
     "<img src=x onerror=alert(1)>",

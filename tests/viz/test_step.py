@@ -125,7 +125,7 @@ def test_printed_it_is_a_text() -> None:
     film = mg.viz.step(y)
     text = str(film).splitlines()
     assert text[0] == "backward from float32(), 4 steps" and text[-1] == "gradient of x: [11, 7, 13]"
-    assert "     input (x) receives ȳ · other = [3, 1, 4]; sum of 2 of 3: [8, 6, 9]" in text
+    assert "     input (x) receives ȳ · other = [3, 1, 4]; path 2 of 3, sum: [8, 6, 9]" in text
     assert (
         "     input (mul, step 4) receives ȳ = [1, 1, 1]" in text
         and "     other (mul, step 3) receives ȳ = [1, 1, 1]" in text

@@ -196,12 +196,13 @@ def grade_mended(answer: Any) -> None:
                 found = as_array(mine, what)
                 if found.shape != theirs.shape:
                     raise Wrong(
-                        f"{what} returns gradient {k} of shape {found.shape}, and the operand has {theirs.shape}"
+                        f"{what} returns a gradient of shape {found.shape} for operand {k + 1}, which has "
+                        f"{theirs.shape}"
                     )
                 if not np.allclose(found, theirs, rtol=1e-9, atol=1e-12):
                     raise Wrong(
-                        f"{what} returns gradient {k} as {found.round(3).tolist()}, and {theirs.round(3).tolist()} was "
-                        f"expected, for g = {g.round(3).tolist()}"
+                        f"{what} returns {found.round(3).tolist()} for operand {k + 1}, and "
+                        f"{theirs.round(3).tolist()} was expected, for g = {g.round(3).tolist()}"
                     )
 
 

@@ -82,11 +82,19 @@ def grade_complex_step(answer: Any) -> None:
     ):
         got, want = as_float(answer(f, x), f"complex_step of {name}"), slope(x)
         if abs(got - want) > 1e-14 * max(1.0, abs(want)):
-            why = "did the step go along the imaginary axis?" if got == 0 else (
-                "nothing is subtracted, so a step may be as small as 1e-30, but not smaller than the smallest float, "
-                "about 1e-308"
-            )  # fmt: skip
-            raise Wrong(f"the derivative of {name} at {x} is {want!r}, but yours is {got!r}: {why}")
+            raise Wrong(f"the derivative of {name} at {x} is {want!r}, but yours is {got!r}{advice(got, want)}")
+
+
+def advice(got: float, want: float) -> str:
+    """Return advice for a complex step whose result shows its mistake, otherwise ""."""
+    if got == 0:
+        return ": did the step go along the imaginary axis?"
+    if abs(got - want) > 0.01 * max(1.0, abs(want)):
+        return ""
+    return (
+        ": a step along the imaginary axis needs no subtraction, so it may be as small as 1e-30, but not smaller than "
+        "the smallest float, about 1e-308"
+    )
 
 
 EXERCISES = {

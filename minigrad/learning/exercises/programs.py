@@ -110,7 +110,7 @@ def grade_record(answer: Answer) -> None:
         if calls != 1:
             raise Wrong(f"record should call the function once, but calls it {calls} times")
         for k, item in enumerate(items):
-            expect_item(item, n + k, f"item {k} of {name}")
+            expect_item(item, n + k, f"items[{k}] of {name}")
         if len(items) != count:
             raise Wrong(f"{name} has {count} operations, and record returns {len(items)} items")
         if not is_slot(result) or not 0 <= result < n + count:
@@ -251,7 +251,7 @@ def grade_assign(answer: Answer) -> None:
             owner: dict[int, int] = {}
             for slot in [slot for slot, (first, last) in lives.items() if first <= k <= last]:
                 if got[slot] in owner:
-                    when = f"at item {k}" if k < len(items) else "at the end"
+                    when = f"at items[{k}]" if k < len(items) else "at the end"
                     raise Wrong(f"slots {owner[got[slot]]} and {slot} share a buffer, and both are live {when}, {what}")
                 owner[got[slot]] = slot
         least = len(set(assign(items, n, result).values()))

@@ -50,7 +50,7 @@ def expect_rule(got: Any, want: Rule, what: str) -> None:
         )
     expect_close(got[0], want[0], f"the value of {what}", 1e-12)
     for k, (mine, right) in enumerate(zip(got[1], want[1])):
-        expect_close(mine, right, f"slope {k} of {what}", 1e-9)
+        expect_close(mine, right, f"the slope of {what} with respect to operand {k + 1} of {len(want[1])}", 1e-9)
 
 
 def grade_divide(answer: Any) -> None:

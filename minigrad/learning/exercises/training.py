@@ -79,7 +79,7 @@ def grade_clipped(answer: Answer) -> None:
         if not isinstance(got, (tuple, list)) or len(got) != len(given):
             raise Wrong(f"clipped returns {type(got).__name__}, but a list of {len(given)} tensors was expected")
         for k, (mine, theirs) in enumerate(zip(got, clipped([mg.tensor(v, dtype="float64") for v in values], limit))):
-            expect_close(mine, theirs, f"gradient {k} of {list(values)}, clipped to {limit},", CLOSE)
+            expect_close(mine, theirs, f"the gradient {values[k]} in {list(values)}, clipped to {limit},", CLOSE)
 
 
 class RMSNorm(mg.nn.Module):

@@ -83,6 +83,8 @@ class _NormBase(Module):
 class _BatchNorm(_NormBase):
     """The common part of the batch normalizations."""
 
+    _sizes = ((0, "num_features", 1),)
+
     def __init__(
         self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
         track_running_stats: bool = True, device: Any = None, dtype: Any = None, *, bias: bool = True,
@@ -192,15 +194,18 @@ class InstanceNorm1d(_InstanceNorm):
     """
 
     _dims = (2, 3)
+    _sizes = ((0, "num_features", -2),)
 
 
 class InstanceNorm2d(_InstanceNorm):
     """Normalize each channel of each image of (N, C, H, W) or (C, H, W); see `InstanceNorm1d`."""
 
     _dims = (3, 4)
+    _sizes = ((0, "num_features", -3),)
 
 
 class InstanceNorm3d(_InstanceNorm):
     """Normalize each channel of each volume of (N, C, D, H, W) or (C, D, H, W); see `InstanceNorm1d`."""
 
     _dims = (4, 5)
+    _sizes = ((0, "num_features", -4),)

@@ -153,6 +153,7 @@ class Conv1d(_Conv):
     """
 
     _dims = 1
+    _sizes = ((0, "in_channels", -2),)
     _convolve = staticmethod(F.conv1d)
 
 
@@ -173,6 +174,7 @@ class Conv2d(_Conv):
     """
 
     _dims = 2
+    _sizes = ((0, "in_channels", -3),)
     _convolve = staticmethod(F.conv2d)
 
 
@@ -180,6 +182,7 @@ class Conv3d(_Conv):
     """Slide a window over volumes (N, C, D, H, W) or (C, D, H, W); the arguments are the same as for `Conv1d`."""
 
     _dims = 3
+    _sizes = ((0, "in_channels", -4),)
     _convolve = staticmethod(F.conv3d)
 
 
@@ -250,6 +253,7 @@ class ConvTranspose1d(_ConvTransposeNd):
     """
 
     _dims = 1
+    _sizes = ((0, "in_channels", -2),)
     _convolve = staticmethod(F.conv_transpose1d)
 
 
@@ -267,6 +271,7 @@ class ConvTranspose2d(_ConvTransposeNd):
     """
 
     _dims = 2
+    _sizes = ((0, "in_channels", -3),)
     _convolve = staticmethod(F.conv_transpose2d)
 
 
@@ -274,4 +279,5 @@ class ConvTranspose3d(_ConvTransposeNd):
     """Spread each element of volumes over a window; the arguments are the same as for `ConvTranspose1d`."""
 
     _dims = 3
+    _sizes = ((0, "in_channels", -4),)
     _convolve = staticmethod(F.conv_transpose3d)

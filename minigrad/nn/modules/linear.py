@@ -45,6 +45,8 @@ class Linear(Module):
     (5, 2)
     """
 
+    _sizes = ((0, "in_features", -1),)
+
     def __init__(
         self, in_features: int, out_features: int, bias: bool = True, device: Any = None, dtype: Any = None
     ) -> None:
@@ -84,6 +86,7 @@ class Bilinear(Module):
     """
 
     bias: Any
+    _sizes = ((0, "in1_features", -1), (1, "in2_features", -1))
 
     def __init__(
         self, in1_features: int, in2_features: int, out_features: int, bias: bool = True, device: Any = None,

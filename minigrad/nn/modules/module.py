@@ -11,7 +11,7 @@ import inspect
 from collections.abc import Callable, Iterator
 from typing import Any, Self
 
-from minigrad.errors import DeclarationError
+from minigrad.errors import DeclarationError, IndexOutOfRange, ShapeError
 from minigrad.nn.modules import global_hooks
 from minigrad.nn.modules.global_hooks import (  # noqa: F401 - names of this module in PyTorch
     register_module_backward_hook,
@@ -24,6 +24,7 @@ from minigrad.nn.modules.global_hooks import (  # noqa: F401 - names of this mod
     register_module_parameter_registration_hook,
 )
 from minigrad.nn.modules.members import BUFFERS, CHILDREN, PARAMETERS, PLAIN
+from minigrad.nn.modules.misfits import located
 from minigrad.nn.modules.moving import Movable
 from minigrad.nn.modules.printing import Shown
 from minigrad.runtime.changes import changes
@@ -71,6 +72,8 @@ class Module(Shown, Movable):
     """
 
     __signature__ = CallSignature()
+    # For each input with a size that the constructor received: the index of the input, the parameter, and the dim.
+    _sizes: tuple[tuple[int, str, int], ...] = ()
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         if args or kwargs:
@@ -87,9 +90,15 @@ class Module(Shown, Movable):
         )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self._hooks is None:
-            return self.forward(*args, **kwargs)
-        return self._hooks.call(self, args, kwargs)
+        try:
+            if self._hooks is None:
+                return self.forward(*args, **kwargs)
+            return self._hooks.call(self, args, kwargs)
+        except (ShapeError, IndexOutOfRange) as error:
+            told = located(self, args, error)
+            if told is error:
+                raise
+            raise told from None
 
     # ---- traversal
 

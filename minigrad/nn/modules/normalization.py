@@ -80,6 +80,8 @@ class LayerNorm(_Scaled):
     [[-1.0, 1.0]]
     """
 
+    _sizes = ((0, "normalized_shape", -1),)
+
     def __init__(
         self, normalized_shape: Any, eps: float = 1e-5, elementwise_affine: bool = True, bias: bool = True,
         device: Any = None, dtype: Any = None,
@@ -117,6 +119,7 @@ class RMSNorm(Module):
     """
 
     weight: Any
+    _sizes = ((0, "normalized_shape", -1),)
 
     def __init__(
         self, normalized_shape: Any, eps: float | None = None, elementwise_affine: bool = True, device: Any = None,
@@ -165,6 +168,8 @@ class GroupNorm(_Scaled):
     ----------
     Wu and He, Group normalization, 2018.
     """
+
+    _sizes = ((0, "num_channels", 1),)
 
     def __init__(
         self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, device: Any = None,

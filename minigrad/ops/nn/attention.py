@@ -81,7 +81,10 @@ def composition(
     """Return the attention as a composition of ops, for tensors inside a transform and masks with a gradient."""
     scores = wide(query) * scale @ wide(key).mT
     mask = tril(ones(scores.shape[-2:], dtype=bool_, device=scores.device)) if causal else mask
-    weights = softmax(scores, -1) if mask is None or not scores.shape[-1] else masked_softmax(scores, mask)
+    try:
+        weights = softmax(scores, -1) if mask is None or not scores.shape[-1] else masked_softmax(scores, mask)
+    except ShapeError:
+        raise wrong_mask(mask, scores.shape) from None
     return (dropped(NAME, weights, weights.shape, dropout_p, True, False) @ wide(value)).to(query.dtype)
 
 
@@ -95,13 +98,25 @@ def in_blocks(
     n, m = query.shape[-2], key.shape[-2]
     if mask is not None:
         numbers = where(mask, 0.0, -math.inf) if mask.dtype is bool_ else mask
-        mask = expand(numbers.to(parts[0].dtype), shape=(*(lead or (1,)), n, m))
+        try:
+            mask = expand(numbers.to(parts[0].dtype), shape=(*(lead or (1,)), n, m))
+        except ShapeError:
+            raise wrong_mask(mask, (*lead, n, m)) from None
     drawn: Any = (None, None)
     if dropout_p:
         expect_share(NAME, dropout_p)
         drawn = shares(math.prod(lead) * n * (m // 2 + 1), parts[0].dtype, query.device)
     y = attention(*parts, mask, *drawn, scale=float(scale), causal=causal, dropout=float(dropout_p))
     return reshape(y, (*lead, n, value.shape[-1])).to(query.dtype)
+
+
+def wrong_mask(mask: Tensor, shape: tuple[int, ...]) -> ShapeError:
+    """Return the error for a mask that does not expand to the shape of the scores."""
+    return ShapeError(
+        f"{NAME}: attn_mask must have the shape {shape} of the scores, (..., L, S), or one that expands to it, got "
+        f"{describe(mask)}; reshape the mask",
+        op=NAME,
+    )
 
 
 def flat_heads(x: Tensor, lead: tuple[int, ...]) -> Tensor:
