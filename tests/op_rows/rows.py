@@ -71,6 +71,11 @@ def pair_gradients(g: np.ndarray, y: np.ndarray, x: np.ndarray) -> np.ndarray:
     return result
 
 
+def row_gradients(g: np.ndarray, y: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    factors = np.where(y == 0, 0, g / np.where(y == 0, 1, y))
+    return (factors[..., None] * (a[:, :, None] - b[:, None])).sum(2)
+
+
 def _slope(name: str, numpy: Any, *shapes: tuple[int, ...], **params: Any) -> Row:
     """A slope's op, all its results one behind the other."""
 
@@ -113,5 +118,6 @@ ROWS = [
            S, S, L, eps=EPS),
     _slope("group_gradients", group_gradients, (2, 4, 3), (2, 4, 3), L, groups=2, eps=EPS),
     _slope("pair_gradients", pair_gradients, (3,), (3,), (3, 4), order=2),
+    _slope("row_gradients", row_gradients, (2, 3, 5), (2, 3, 5), (2, 3, 4), (2, 5, 4), order=2),
     _slope("glu_backward", glu_backward, (2, 3, 4), (2, 6, 4), dim=1),
 ]  # fmt: skip
