@@ -50,6 +50,7 @@ from minigrad.declare.signature import (
     where_of,
     write_function,
 )
+from minigrad.declare.usage import called_with, check_operators
 from minigrad.errors import DeclarationError, MinigradError
 from minigrad.kernels.scalar import parse, parse_later
 from minigrad.runtime.dispatch import apply, fast_path, run_one, run_view
@@ -73,6 +74,7 @@ def scalar(function: Callable[..., Any]) -> Any:
     return parse_later(function) if ours else parse(function)  # type: ignore[arg-type]
 
 
+@called_with("@mg.elementwise(dtype=mg.rules.to_float)")
 def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | str | None = None, linear: Linear | bool = False,
                 jvp: Callable[..., Any] | None = None, batch: BatchRule = None,
                 outputs: tuple[str, ...] = ("y",), zeros: bool = False, namespace: Namespace = None,
@@ -167,6 +169,7 @@ def leave_body(op: Op, function: FunctionType, later: bool) -> None:
         op.leave(("scalar",), read)
     else:
         read(op)
+        check_operators(op, op.dtype_rule)  # type: ignore[arg-type]
 
 
 def fast_function(op: Op, defaults: Mapping[str, Any], *front: Any) -> Function:
@@ -177,6 +180,7 @@ def fast_function(op: Op, defaults: Mapping[str, Any], *front: Any) -> Function:
     return function
 
 
+@called_with('@mg.reduction(dtype=mg.rules.widen, identity="zero", order="sum")')
 def reduction(*, dtype: Callable[..., Any], identity: str | tuple[str, ...], order: str | None = None,
               combine: Callable[..., Any] | None = None, map: Callable[..., Any] | None = None,
               finish: Callable[..., Any] | None = None, mean: bool = False, vjp: Vjp | None = None,
@@ -282,6 +286,7 @@ def reduction_function(op: Op, name: str, wide: bool) -> Function:
     return found
 
 
+@called_with("@mg.view(vjp=(rule,))")
 def view(
     *, vjp: Vjp, jvp: Callable[..., Any] | None = None, batch: BatchRule = None, beyond: bool = False, name: str = "",
     namespace: Namespace = None, method: bool = True,
@@ -331,6 +336,7 @@ def view(
     return declare
 
 
+@called_with("@mg.kernel(dtype=..., shape=..., vjp=None)")
 def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | None = None,
            linear: Linear | bool = False, jvp: Callable[..., Any] | None = None, batch: BatchRule = None,
            joint: Callable[..., Any] | None = None, outputs: tuple[str, ...] = ("y",), zeros: bool = False,
@@ -429,6 +435,7 @@ def has_fast_path(op: Op, floats: bool, out: bool, otherwise: Any) -> bool:
     return simple and plain and out and not floats and otherwise is None
 
 
+@called_with("@mg.composed()")
 def composed(
     *, namespace: Namespace = None, method: bool = True, in_place: bool = False, out: bool = True, floats: bool = False,
     of: Callable[..., Any] | None = None, writes: tuple[str, ...] = (),
@@ -472,6 +479,7 @@ def composed(
     return declare
 
 
+@called_with("@public()")
 def public(
     *, namespace: Namespace = None, method: bool = False, in_place: bool = False, out: bool = False
 ) -> Callable[[F], F]:
