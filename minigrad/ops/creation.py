@@ -44,6 +44,7 @@ def tensor(data: Any, dtype: Any = None, device: Any = None, requires_grad: bool
         return Tensor(*store(data, dtype, device))
     if dtype is None and not isinstance(data, (Tensor, np.ndarray, np.generic)):
         dtype = host_numbers(data, nested_shape(data))[1]
+    expect_float("tensor", dtype if dtype is not None else data.dtype, requires_grad)
     return Var(data, dtype, device)
 
 
@@ -98,7 +99,7 @@ def filled(name: str, size: Sequence[Any], value: float, dtype: DType, device: A
 
     size: a shape in any form that the public functions accept.  name: the public function, for messages.
     """
-    expect_float(dtype, requires_grad)
+    expect_float(name, dtype, requires_grad)
     shape, where = as_shape(size, name), default_device() if device is None else as_device(device)
     try:
         element = number(value, dtype, where)
@@ -115,6 +116,7 @@ def filled(name: str, size: Sequence[Any], value: float, dtype: DType, device: A
 def scalar_tensor(s: float, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Return a tensor of shape () with one number; the default dtype is the default float."""
     kind = default_float() if dtype is None else dtype
+    expect_float("scalar_tensor", kind, requires_grad)
     return full((), s, dtype=kind, device=device, requires_grad=requires_grad)
 
 
@@ -123,10 +125,10 @@ def leaf(x: Tensor, requires_grad: bool) -> Tensor:
     return Var.of(x) if requires_grad else x
 
 
-def expect_float(dtype: DType, requires_grad: bool) -> None:
-    """Raise DTypeError if a gradient is required and the dtype is not a float."""
+def expect_float(name: str, dtype: Any, requires_grad: bool) -> None:
+    """Raise DTypeError if a gradient is required and the dtype is not a float; name: the public function."""
     if requires_grad:
-        Var.check_dtype(dtype)
+        Var.check_dtype(as_dtype(dtype), name)
 
 
 @kernel(
@@ -177,7 +179,7 @@ def empty(
     kind = default_float() if dtype is None else as_dtype(dtype)
     where = default_device() if device is None else as_device(device)
     layout = Layout.contiguous(as_shape(size, "empty"))
-    expect_float(kind, requires_grad)
+    expect_float("empty", kind, requires_grad)
     return leaf(Tensor(backend_of(where).allocate(layout.numel, kind, where), layout), requires_grad)
 
 
@@ -202,7 +204,14 @@ def empty_like(
     """Return an uninitialized tensor with the shape, dtype and device of the input."""
     expect_format("empty_like", memory_format)
     expect_tensors("empty_like", input)
-    return empty(input.shape, dtype=dtype or input.dtype, device=device or input.device, requires_grad=requires_grad)
+    if requires_grad:
+        expect_float("empty_like", dtype or input.dtype, True)
+    return empty(
+        input.shape,
+        dtype=dtype or input.dtype,
+        device=input.device if device is None else device,
+        requires_grad=requires_grad,
+    )
 
 
 @public()
@@ -211,6 +220,8 @@ def zeros_like(
 ) -> Tensor:
     """Return a tensor of zeros with the shape, dtype and device of the input."""
     expect_format("zeros_like", memory_format)
+    if requires_grad:
+        expect_float("zeros_like", dtype or input.dtype, True)
     return full_like(input, 0.0, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
@@ -220,6 +231,8 @@ def ones_like(
 ) -> Tensor:
     """Return a tensor of ones with the shape, dtype and device of the input."""
     expect_format("ones_like", memory_format)
+    if requires_grad:
+        expect_float("ones_like", dtype or input.dtype, True)
     return full_like(input, 1.0, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
@@ -236,7 +249,9 @@ def full_like(
     """Return a tensor filled with one value, with the shape, dtype and device of the input."""
     expect_format("full_like", memory_format)
     expect_tensors("full_like", input)
-    kind, where = dtype or input.dtype, device or input.device
+    kind, where = dtype or input.dtype, input.device if device is None else device
+    if requires_grad:
+        expect_float("full_like", kind, True)
     return full(input.shape, fill_value, dtype=kind, device=where, requires_grad=requires_grad)
 
 
@@ -274,7 +289,7 @@ def arange(
         expect_fit("arange", start, dtype)
         expect_fit("arange", start + (count - 1) * step, dtype)
     where = default_device() if device is None else as_device(device)
-    expect_float(dtype, requires_grad)
+    expect_float("arange", dtype, requires_grad)
     wide = float64 if dtype.is_float else int64
     # Counting in int64 wraps like uint64, so values of uint64 are passed as int64 with the same bits.
     first, by = (number(v if dtype.is_float else (int(v) + 2**63) % 2**64 - 2**63, wide, where) for v in (start, step))
@@ -303,6 +318,7 @@ def linspace(
     expect_numbers("linspace", start=start, end=end)
     (count,) = as_shape(steps, "linspace")
     values = np.linspace(start, end, count)
+    expect_float("linspace", dtype or default_float(), requires_grad)
     return tensor(values, dtype or default_float(), device, requires_grad)
 
 
@@ -315,7 +331,7 @@ def logspace(
     start, end = as_numbers(start, end)
     expect_numbers("logspace", start=start, end=end, base=base)
     kind = default_float() if dtype is None else as_dtype(dtype)
-    expect_float(kind, requires_grad)
+    expect_float("logspace", kind, requires_grad)
     exponents = linspace(start, end, steps, dtype=float64, device=device)
     powers: Tensor = base**exponents
     return leaf(powers.to(kind), requires_grad)
@@ -325,4 +341,5 @@ def logspace(
 def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Return an n x m matrix with ones on the diagonal and zeros elsewhere; by default, m is n."""
     rows, columns = as_shape((n, n if m is None else m), "eye")
+    expect_float("eye", dtype or default_float(), requires_grad)
     return tensor(np.eye(rows, columns), dtype or default_float(), device, requires_grad)
