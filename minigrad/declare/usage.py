@@ -18,7 +18,7 @@ import numpy as np
 from minigrad.core.dtype import int64
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op, Spec
-from minigrad.errors import DeclarationError
+from minigrad.errors import DeclarationError, brief
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -48,9 +48,7 @@ def called_with(form: str) -> Callable[[F], F]:
 def wrong_form(name: str, form: str, functions: tuple[Any, ...], missing: list[str]) -> str:
     """Return the message for a decorator without its options, or without some of them."""
     needed = f"needs {' and '.join(f'{each}=' for each in missing)}" if missing else "takes its options by keyword"
-    given = functions[0] if functions else None
-    got = f"the function {given.__name__}" if inspect.isfunction(given) else "other options" if given is None else (
-        f"{type(given).__name__} {given!r:.40}")  # fmt: skip
+    got = brief(functions[0]) if functions else "other options"
     rules = "; mg.rules lists the dtype rules and shape rules" if "mg.rules" in form else ""
     return f"{name}: the decorator {needed}, got {got}; write {form} above the function{rules}"
 

@@ -101,7 +101,7 @@ def test_a_decorator_in_a_wrong_form_shows_the_right_one() -> None:
         "kernel": "@mg.kernel(dtype=..., shape=..., vjp=None)",
     }  # fmt: skip
     for name, form in forms.items():
-        with pytest.raises(DeclarationError, match=rf"^{name}: .*got the function body; write {re.escape(form)} above"):
+        with pytest.raises(DeclarationError, match=rf"^{name}: .*got function body; write {re.escape(form)} above"):
             getattr(mg, name)(body)
     with pytest.raises(DeclarationError, match=r"^elementwise: the decorator needs dtype=, got other options; write"):
         mg.elementwise(vjp=None)
