@@ -13,7 +13,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-
 SHOWN = 40  # characters of a repr in a message
 
 

@@ -93,8 +93,8 @@ def read(file: BinaryIO, size: int) -> tuple[dict[str, Any], dict[str, str]]:
     length = int.from_bytes(file.read(8), "little")
     if size < 8:
         raise FileError(
-            f"the file has {size} bytes, but a safetensors file begins with 8 bytes for the length of its header; it is "
-            "truncated or empty, so save or download it again"
+            f"the file has {size} bytes, but a safetensors file begins with 8 bytes for the length of its header; it "
+            "is truncated or empty, so save or download it again"
         )
     if not 2 <= length <= min(LIMIT, size - 8):
         raise FileError(
