@@ -204,7 +204,7 @@ def test_a_damaged_file_gives_a_sentence_or_tensors(suffix: str) -> None:
     data, rng = whole(suffix), random.Random(0)
     for k in range(len(data)):
         if suffix == "safetensors" or k < len(data) - 22:  # behind the end of an archive is a comment, at most
-            with pytest.raises(FileError, match="^load: "):
+            with pytest.raises(FileError, match=r"^load: "):
                 mg.load(io.BytesIO(data[:k]))
     read = 0
     for _ in range(1000):

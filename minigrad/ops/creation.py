@@ -63,10 +63,7 @@ def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
     dtype = as_dtype(array.dtype)
     size = array.itemsize
     if not array.dtype.isnative or not array.flags.writeable or not array.flags.aligned:
-        raise ShapeError(
-            "from_numpy: a read-only, unaligned or byte-swapped array cannot share its memory with a tensor, but such "
-            "an array was passed; copy it with mg.tensor(array)"
-        )
+        raise ShapeError(unshared(array))
     if any(s % size for s in array.strides):
         raise ShapeError(
             f"from_numpy: the byte strides must be multiples of the element size {size}, got {array.strides}; copy the "
@@ -79,6 +76,20 @@ def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
     first = forwards[(slice(0, 1),) * array.ndim] if array.ndim else array.reshape(1)
     base = np.lib.stride_tricks.as_strided(first.view(dtype.storage), (end - low,), (size,), writeable=True)
     return Tensor(Storage(base, dtype, as_device("cpu")), Layout.make(tuple(array.shape), strides, -low))
+
+
+def unshared(array: np.ndarray[Any, Any]) -> str:
+    """Return the message for an array that no tensor can share, which names its fault."""
+    if not array.dtype.isnative:
+        fault = "byte-swapped"
+    elif not array.flags.aligned:
+        fault = "not aligned"
+    else:
+        fault = "read-only, as x.detach().numpy() is if gradients flow through x, because no graph would detect a write"
+    return (
+        f"from_numpy: expected an array whose memory a tensor can share, got {describe(array)}, which is {fault}; copy "
+        "it with mg.tensor(array)"
+    )
 
 
 # ---- filled ---------------------------------------------------------------------------------------------------------
