@@ -269,7 +269,7 @@ def bucketize(input: Tensor | builtins.float, boundaries: Tensor, *, out_int32: 
     """Return the index of the interval between sorted boundaries in which each element is; see `searchsorted`."""
 
 def can_cast(from_: Any, to: Any) -> builtins.bool:
-    """Return whether one dtype can be cast to another: from bool to integers to floats, but never back."""
+    """Return whether dtype `from_` can be cast to dtype `to` under PyTorch's rules."""
 
 def cartesian_prod(*tensors: Tensor) -> Tensor:
     """Return all combinations of one element from each vector, as the rows of a matrix; a single vector itself."""
@@ -278,7 +278,7 @@ def cast(input: Tensor, dtype: Any, *, out: Tensor | None = ...) -> Tensor:
     """Return a copy of the values in another dtype."""
 
 def cat(tensors: Sequence[Tensor], dim: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Join tensors along an existing dim, in the promoted dtype.  Gradient: each tensor gets its part of g."""
+    """Join tensors along an existing dim, in the promoted dtype."""
 
 def cdist(x1: Tensor, x2: Tensor, p: builtins.float = ..., compute_mode: Any = ...) -> Tensor:
     """Return the distance of order p between each row of x1 and each row of x2."""
@@ -334,10 +334,10 @@ def composed(*, namespace: Any = ..., method: builtins.bool = ..., in_place: bui
     """Declare an op that is composed of other ops: the body is its definition, in tensor code."""
 
 def concat(tensors: Sequence[Tensor], dim: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Join tensors along an existing dim, in the promoted dtype.  Gradient: each tensor gets its part of g."""
+    """Join tensors along an existing dim, in the promoted dtype."""
 
 def concatenate(tensors: Sequence[Tensor], dim: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Join tensors along an existing dim, in the promoted dtype.  Gradient: each tensor gets its part of g."""
+    """Join tensors along an existing dim, in the promoted dtype."""
 
 def constant_pad_nd(input: Tensor, pad: builtins.int | Sequence[builtins.int], value: builtins.float = ...) -> Tensor:
     """Return the tensor, surrounded by elements of one value."""
@@ -404,7 +404,7 @@ def cumulative_trapezoid(y: Tensor, x: Tensor | None = ..., *, dx: Any = ..., di
     """Return the integrals from the first sample to each later sample along `dim`; see `trapezoid`."""
 
 def debug(enabled: builtins.bool = ...) -> Any:
-    """Open a `with` block in which every recorded op stores the user's line, for errors and pictures."""
+    """Open a `with` block in which every recorded op stores the line of user code, for errors and pictures."""
 
 def default_device() -> Any:
     """Return the device of tensors that are created without a `device` argument."""
@@ -419,8 +419,8 @@ def deg2rad(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
 def det(input: Tensor) -> Tensor:
     """Return the determinants of square matrices, as `mg.linalg.det`."""
 
-def device(device: Any) -> Any:
-    """Return the device of that name: "cpu", "reference", "cuda" (which is "cuda:0"), "cuda:1", ..."""
+def device(type: Any, index: builtins.int | None = ...) -> Any:
+    """Return the device with a name: "cpu", "reference", "cuda" (which is "cuda:0"), "cuda:1", ..."""
 
 def diag(input: Tensor, diagonal: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
     """Return a matrix with a vector as a diagonal and zeros elsewhere, or a copy of a diagonal of a matrix."""
@@ -513,7 +513,7 @@ def expand_copy(input: Tensor, size: builtins.int | Sequence[builtins.int], *, i
     """Return a copy of the result of `expand`, in separate memory."""
 
 def explain(y: Tensor, limit: builtins.int = ...) -> None:
-    """Print how y was computed: its memory, then each recorded op from the first to the last."""
+    """Print how y was computed: the layout of its memory, then each recorded op from the first to the last."""
 
 def expm1(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return exp(x) - 1 without cancellation near 0.  Gradient: g*exp(x)."""
@@ -659,7 +659,7 @@ def histogram(input: Tensor, bins: builtins.int | Tensor, *, range: Sequence[bui
     """Count the elements in each bin, or sum their weights, and return (hist, bin_edges) in the dtype of the input."""
 
 def histogramdd(input: Tensor, bins: Any, range: Sequence[builtins.float] | None = ..., weight: Tensor | None = ..., density: builtins.bool = ...) -> Any:
-    """Count the points (..., D) in each bin of D dims, or sum their weights, and return (hist, D tensors of edges)."""
+    """Count points in D-dimensional bins, or sum the weights of the points, and return (hist, bin_edges)."""
 
 def hsplit(input: Tensor, sections: builtins.int | Sequence[builtins.int] | Tensor) -> builtins.tuple[Tensor, ...]:
     """Return views of parts along the second dim, or along the only dim of a vector."""
@@ -757,9 +757,7 @@ def isposinf(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
 
 def isreal(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return True, since complex dtypes are not supported."""
-
-def jit(function: Any = ..., *, fuse: builtins.bool = ..., verify: builtins.int = ...) -> Any:
-    """Record a function once, and then run it as a list of launches without Python between them."""
+jit: Any
 
 def kernel(*, dtype: Any, shape: Any, vjp: Any = ..., linear: Any = ..., jvp: Any = ..., batch: Any = ..., joint: Any = ..., outputs: builtins.tuple[builtins.str, ...] = ..., zeros: builtins.bool = ..., name: builtins.str = ..., label: builtins.str = ..., namespace: Any = ..., method: builtins.bool = ..., in_place: builtins.bool = ..., out: builtins.bool = ..., floats: builtins.bool = ..., writes: builtins.tuple[builtins.str, ...] = ..., otherwise: Any = ...) -> Any:
     """Declare an op that has its own kernels."""
@@ -895,7 +893,7 @@ def mean(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ...,
     """Return the mean of the elements over `dim`; nan if there are no elements."""
 
 def median(input: Tensor, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
-    """Return the median of all elements, or with `dim` the medians along this dim and their positions."""
+    """Return the median of all elements, or with `dim` the named tuple (values, indices) of the medians along `dim`."""
 
 def memory_stats(device: builtins.str = ...) -> Any:
     """Return the counters of a device's allocator, as `MemoryStats`."""
@@ -1055,7 +1053,7 @@ def promote_types(a: DType, b: DType) -> DType:
     """Return the dtype that two operands promote to."""
 
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Return input with the elements of source stored at row-major positions among all elements."""
+    """Return input with the elements of source stored at the positions in `index`, which count in row-major order."""
 
 def qr(input: Tensor, some: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
     """Return the QR factors of matrices, as `mg.linalg.qr` with mode="reduced", or "complete" with some=False."""
@@ -1161,7 +1159,7 @@ def scatter_reduce(input: Tensor, dim: builtins.int, index: Tensor, src: Tensor,
 schema: Any
 
 def searchsorted(sorted_sequence: Tensor, input: Tensor | builtins.float, *, out_int32: builtins.bool = ..., right: builtins.bool = ..., side: builtins.str | None = ..., sorter: Tensor | None = ..., out: Tensor | None = ...) -> Tensor:
-    """Return the int64 positions at which to insert the elements of input into sorted rows, so that they stay sorted."""
+    """Return the positions at which to insert the elements of input into sorted rows, so that the rows stay sorted."""
 
 def seed() -> builtins.int:
     """Seed the default generator with 64 random bits of the operating system, and return the seed."""
@@ -1203,7 +1201,7 @@ def set_num_threads(num: builtins.int) -> None:
     """Share kernels between `num` threads in this Python thread from now on.  Raise ArgumentError out of range."""
 
 def set_printoptions(precision: builtins.int | None = ..., threshold: builtins.float | None = ..., edgeitems: builtins.int | None = ..., linewidth: builtins.int | None = ..., profile: builtins.str | None = ..., sci_mode: builtins.bool | None = ...) -> None:
-    """Set how tensors are printed in this process; omitted options do not change, except `sci_mode`."""
+    """Set how tensors are printed in this process."""
 
 def set_rng_state(new_state: Tensor) -> None:
     """Set the state of the default generator."""
@@ -1325,7 +1323,7 @@ def tanh(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the hyperbolic tangent of x.  Gradient: g*(1 - tanh(x)**2)."""
 
 def tape(y: Tensor, timed: builtins.bool = ...) -> Any:
-    """Return the recorded ops below y, the oldest first, with the bytes that each op saved."""
+    """Return the recorded ops from which y was computed, the oldest first, with the bytes that each op saved."""
 
 def tensor(data: Any, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ...) -> Tensor:
     """Return a new tensor with the elements of a number, nested lists, an array or a tensor."""
@@ -1411,7 +1409,7 @@ def unique(input: Tensor, sorted: builtins.bool = ..., return_inverse: builtins.
     """Return the distinct elements of the input, or its distinct slices along `dim`, in ascending order."""
 
 def unique_consecutive(input: Tensor, return_inverse: builtins.bool = ..., return_counts: builtins.bool = ..., dim: builtins.int | None = ...) -> Any:
-    """Return the elements of the input, or its slices along `dim`, without those that equal the element before."""
+    """Return the elements of the input, or its slices along `dim`, and drop each that equals its predecessor."""
 
 def unravel_index(indices: Tensor, shape: builtins.int | Sequence[builtins.int]) -> builtins.tuple[Tensor, ...]:
     """Return the indices along each dim of a tensor of `shape`, from row-major positions among all its elements."""

@@ -14,7 +14,7 @@ def cholesky(A: Tensor, *, upper: builtins.bool = ..., out: Tensor | None = ...)
     """Return the lower triangular L with L @ L.mT = A for symmetric positive definite matrices (..., n, n)."""
 
 def cholesky_ex(A: Tensor, *, upper: builtins.bool = ..., check_errors: builtins.bool = ..., out: Tensor | None = ...) -> Any:
-    """Return (L, info): the result of `cholesky`, and whether it is valid."""
+    """Return (L, info): the result of `cholesky`, and an int32 status for each matrix."""
 
 def cond(A: Tensor, p: Any = ..., *, out: Tensor | None = ...) -> Tensor:
     """Return the condition numbers of matrices: the norm of order p of A times that of its inverse."""
@@ -38,7 +38,7 @@ def inv(A: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the inverses of square matrices."""
 
 def inv_ex(A: Tensor, *, check_errors: builtins.bool = ..., out: Tensor | None = ...) -> Any:
-    """Return (inverse, info): the result of `inv`, and whether the matrix is regular."""
+    """Return (inverse, info): the result of `inv`, and an int32 status for each matrix."""
 
 def lstsq(A: Tensor, B: Tensor, rcond: builtins.float | None = ..., *, driver: builtins.str | None = ..., out: Tensor | None = ...) -> Any:
     """Return (solution, residuals, rank, singular_values) of the least-squares problem min |A @ X - B|."""
@@ -50,7 +50,7 @@ def lu_factor(A: Tensor, *, pivot: builtins.bool = ..., out: Tensor | None = ...
     """Return (LU, pivots): the factors L and U of `lu` in one matrix, and the row exchanges in int32."""
 
 def lu_factor_ex(A: Tensor, *, pivot: builtins.bool = ..., check_errors: builtins.bool = ..., out: Tensor | None = ...) -> Any:
-    """Return (LU, pivots, info): the results of `lu_factor`, and whether the matrix is regular."""
+    """Return (LU, pivots, info): the results of `lu_factor`, and an int32 status for each matrix."""
 
 def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: builtins.bool = ..., adjoint: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
     """Return X with A @ X = B, from the factors that `lu_factor` returned for A; batch dims broadcast."""
@@ -83,7 +83,7 @@ def solve(A: Tensor, B: Tensor, *, left: builtins.bool = ..., out: Tensor | None
     """Return X with A @ X = B for square matrices (..., n, n); batch dims broadcast."""
 
 def solve_ex(A: Tensor, B: Tensor, *, left: builtins.bool = ..., check_errors: builtins.bool = ..., out: Tensor | None = ...) -> Any:
-    """Return (result, info): the result of `solve`, and whether the matrix is regular."""
+    """Return (result, info): the result of `solve`, and an int32 status for each matrix."""
 
 def solve_triangular(A: Tensor, B: Tensor, *, upper: builtins.bool, left: builtins.bool = ..., unitriangular: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
     """Return X with A @ X = B for triangular matrices A; batch dims broadcast."""

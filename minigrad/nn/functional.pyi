@@ -92,7 +92,7 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = ..., si
     """Return the cross entropy of softmax(input) and the target along the class dim."""
 
 def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: builtins.int = ..., reduction: builtins.str = ..., zero_infinity: builtins.bool = ...) -> Tensor:
-    """Return minus the logarithm of the probability of each target sequence, summed over all alignments."""
+    """Return the CTC loss: minus the log-probability of each target sequence, over all its alignments with the input."""
 
 def dropout(input: Tensor, p: builtins.float = ..., training: builtins.bool = ..., inplace: builtins.bool = ...) -> Tensor:
     """Set each element to 0 with probability p, and divide the other elements by 1 - p."""
@@ -146,7 +146,7 @@ def group_norm(input: Tensor, num_groups: builtins.int, weight: Tensor | None = 
     """Return (input - mean)/sqrt(variance + eps)*weight + bias, with the statistics of each group of channels."""
 
 def gumbel_softmax(logits: Tensor, tau: builtins.float = ..., hard: builtins.bool = ..., eps: builtins.float = ..., dim: builtins.int = ...) -> Tensor:
-    """Return a differentiable sample of classes from their log-probabilities: softmax((logits + noise)/tau)."""
+    """Return a differentiable sample of classes: softmax((logits + noise)/tau), with Gumbel noise."""
 
 def hardshrink(input: Tensor, lambd: Tensor | builtins.float = ..., *, out: Tensor | None = ...) -> Tensor:
     """Return input where |input| > lambd, otherwise 0; nan stays nan."""
@@ -176,7 +176,7 @@ def interpolate(input: Tensor, size: builtins.int | Sequence[builtins.int] | Non
     """Return images with one to three spatial dims (N, C, ...) at another size."""
 
 def kl_div(input: Tensor, target: Tensor, size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ..., log_target: builtins.bool = ...) -> Tensor:
-    """Return target*(log(target) - input), the terms of the Kullback-Leibler divergence; input has log-probabilities."""
+    """Return target*(log(target) - input), the terms of the Kullback-Leibler divergence."""
 
 def l1_loss(input: Tensor, target: Tensor, size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ..., weight: Tensor | None = ...) -> Tensor:
     """Return the absolute error |input - target|."""
@@ -227,7 +227,7 @@ def max_unpool1d(input: Tensor, indices: Tensor, kernel_size: builtins.int | Seq
     """Return zeros with the elements of input at the indices that `max_pool1d` returned; see `max_unpool2d`."""
 
 def max_unpool2d(input: Tensor, indices: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., output_size: Any = ...) -> Tensor:
-    """Return zeros with the elements of input at the indices that `max_pool2d` returned."""
+    """Return images of zeros with the elements of input at the indices that `max_pool2d` returned."""
 
 def max_unpool3d(input: Tensor, indices: Tensor, kernel_size: builtins.int | Sequence[builtins.int], stride: builtins.int | Sequence[builtins.int] | None = ..., padding: builtins.int | Sequence[builtins.int] = ..., output_size: Any = ...) -> Tensor:
     """Return zeros with the elements of input at the indices that `max_pool3d` returned; see `max_unpool2d`."""
@@ -239,7 +239,7 @@ def mse_loss(input: Tensor, target: Tensor, size_average: builtins.bool | None =
     """Return the squared error (input - target)**2."""
 
 def multi_head_attention_forward(query: Tensor, key: Tensor, value: Tensor, embed_dim_to_check: builtins.int, num_heads: builtins.int, in_proj_weight: Tensor | None, in_proj_bias: Tensor | None, bias_k: Tensor | None, bias_v: Tensor | None, add_zero_attn: builtins.bool, dropout_p: builtins.float, out_proj_weight: Tensor, out_proj_bias: Tensor | None, training: builtins.bool = ..., key_padding_mask: Tensor | None = ..., need_weights: builtins.bool = ..., attn_mask: Tensor | None = ..., use_separate_proj_weight: builtins.bool = ..., q_proj_weight: Tensor | None = ..., k_proj_weight: Tensor | None = ..., v_proj_weight: Tensor | None = ..., static_k: Tensor | None = ..., static_v: Tensor | None = ..., average_attn_weights: builtins.bool = ..., is_causal: builtins.bool = ...) -> builtins.tuple[Tensor, Tensor | None]:
-    """Return the output and the weights of `mg.nn.MultiheadAttention` with these parameters."""
+    """Return (output, attention weights) of multi-head attention with the given projections."""
 
 def multi_margin_loss(input: Tensor, target: Tensor, p: builtins.int = ..., margin: builtins.float = ..., weight: Tensor | None = ..., size_average: builtins.bool | None = ..., reduce: builtins.bool | None = ..., reduction: builtins.str = ...) -> Tensor:
     """Return the sum of max(0, margin - input[target] + input[c])**p over all other classes c, divided by C."""
@@ -299,7 +299,7 @@ def rrelu_(input: Tensor, lower: builtins.float = ..., upper: builtins.float = .
     """Compute `rrelu` in place, and return the input."""
 
 def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = ..., dropout_p: builtins.float = ..., is_causal: builtins.bool = ..., scale: builtins.float | None = ..., enable_gqa: builtins.bool = ...) -> Tensor:
-    """Return softmax(query @ key.mT * scale + mask) @ value; the result is 0 for a query without any key."""
+    """Return softmax(query @ key.mT * scale + attn_mask) @ value."""
 
 def selu(input: Tensor, inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
     """Return 1.0507 * x where x > 0, otherwise 1.7581 * (exp(x) - 1)."""
@@ -329,7 +329,7 @@ def softplus(input: Tensor, beta: Tensor | builtins.float = ..., threshold: Tens
     """Return log(1 + exp(beta*input))/beta, without overflow; the input itself where beta*input > threshold."""
 
 def softshrink(input: Tensor, lambd: Tensor | builtins.float = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Return input - lambd where input > lambd, input + lambd where input < -lambd, otherwise 0; nan stays nan."""
+    """Return input - lambd where input > lambd, input + lambd where input < -lambd, otherwise 0; nan produces nan."""
 
 def softsign(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return x / (1 + |x|), which is between -1 and 1.  Gradient: g / (1 + |x|)**2."""

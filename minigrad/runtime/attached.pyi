@@ -845,7 +845,7 @@ class Attached:
         """Return a view of x, expanded to the shape of `other`; see `expand`."""
 
     def explain_grad(self, y: Tensor | None = ...) -> Any:
-        """Explain why the gradient of y with respect to x is None, zero, nan or inf, or by which ops it flows."""
+        """Explain why the gradient of y with respect to x is None, zero, nan or inf."""
 
     def expm1(self, *, out: Tensor | None = ...) -> Tensor:
         """Return exp(x) - 1 without cancellation near 0.  Gradient: g*exp(x)."""
@@ -860,7 +860,7 @@ class Attached:
         """Set every element to `value`, in place."""
 
     def fill_diagonal_(self, fill_value: builtins.float, wrap: builtins.bool = ...) -> Tensor:
-        """Write a number to the diagonal of a matrix, in place."""
+        """Write a number to the diagonal of a matrix, in place, and return the matrix."""
 
     def fix(self, *, out: Tensor | None = ...) -> Tensor:
         """Return x rounded towards zero to an integer.  Gradient: 0."""
@@ -1462,7 +1462,7 @@ class Attached:
         """Return `mean` with the reduced dims kept as length 1."""
 
     def median(self, dim: builtins.int | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
-        """Return the median of all elements, or with `dim` the medians along this dim and their positions."""
+        """Return the median of all elements, or with `dim` the named tuple (values, indices) of the medians along `dim`."""
 
     def min(self, dim: builtins.int | Tensor | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Any:
         """Return the smallest of all elements."""
@@ -1627,7 +1627,7 @@ class Attached:
     def not_equal_(self, other: Tensor | builtins.float) -> Tensor:
         """Apply `ne` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
-    def numpy(self) -> Any:
+    def numpy(self, *, force: builtins.bool = ...) -> Any:
         """Return a NumPy array that shares the memory of the tensor, so a write to one is visible in the other."""
 
     def one_set(self) -> Tensor:
@@ -1644,7 +1644,7 @@ class Attached:
         """Return a view with the dims in another order.  Gradient: g, permuted with the inverse order."""
 
     def pin_memory(self, device: Any = ...) -> Tensor:
-        """Return a copy in pinned host memory; x itself if it is already pinned."""
+        """Return a copy of x in pinned (page-locked) host memory, or x itself if its memory is already pinned."""
 
     def pinverse(self, rcond: builtins.float = ...) -> Tensor:
         """Return the Moore-Penrose inverses of matrices, as `mg.linalg.pinv` with rtol=rcond."""
@@ -1674,7 +1674,7 @@ class Attached:
         """Return the product of the elements over `dim`; 1 if there are no elements."""
 
     def put(self, index: Tensor, source: Tensor, accumulate: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """Return input with the elements of source stored at row-major positions among all elements."""
+        """Return input with the elements of source stored at the positions in `index`, which count in row-major order."""
 
     def put_(self, index: Tensor, source: Tensor, accumulate: builtins.bool = ...) -> Tensor:
         """Apply `put` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -1905,7 +1905,7 @@ class Attached:
         """Apply `softplus` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def softshrink(self, lambd: Tensor | builtins.float = ..., *, out: Tensor | None = ...) -> Tensor:
-        """Return input - lambd where input > lambd, input + lambd where input < -lambd, otherwise 0; nan stays nan."""
+        """Return input - lambd where input > lambd, input + lambd where input < -lambd, otherwise 0; nan produces nan."""
 
     def softshrink_(self, lambd: Tensor | builtins.float = ...) -> Tensor:
         """Apply `softshrink` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -2112,7 +2112,7 @@ class Attached:
         """Apply `trunc` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def type(self, dtype: Any = ..., non_blocking: builtins.bool = ...) -> Any:
-        """Return x in another dtype, as `to`; without a dtype, return the name of the tensor's dtype, such as "float32"."""
+        """Return x in another dtype; without `dtype`, return the name of the dtype of x, such as "float32"."""
 
     def type_as(self, other: Tensor) -> Tensor:
         """Return x in the dtype and on the device of `other`."""
@@ -2133,7 +2133,7 @@ class Attached:
         """Return the distinct elements of the input, or its distinct slices along `dim`, in ascending order."""
 
     def unique_consecutive(self, return_inverse: builtins.bool = ..., return_counts: builtins.bool = ..., dim: builtins.int | None = ...) -> Any:
-        """Return the elements of the input, or its slices along `dim`, without those that equal the element before."""
+        """Return the elements of the input, or its slices along `dim`, and drop each that equals its predecessor."""
 
     def unsafe_chunk(self, chunks: builtins.int, dim: builtins.int = ...) -> builtins.tuple[Tensor, ...]:
         """Return `chunk(input, chunks, dim)`."""
