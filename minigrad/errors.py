@@ -126,11 +126,11 @@ def reading(prefix: str) -> Iterator[None]:
         ) from None
 
 
-def brief(x: object) -> str:
+def shortened(x: object) -> str:
     """Return the type of a value with its name, or with its repr in one line; a cut repr ends with three dots.
 
     Example:
-        >>> brief(print), brief(int), brief("a" * 50)
+        >>> shortened(print), shortened(int), shortened("a" * 50)
         ('builtin_function_or_method print', 'class int', "str 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa...")
     """
     if isinstance(x, type):

@@ -83,7 +83,7 @@ SPACES: Final = ("", "nn", "nn.functional", "optim", "optim.lr_scheduler", "data
 
 
 class Advised:
-    """A function whose missing attributes raise an AttributeError with advice, such as `mg.jit.script`."""
+    """A function whose missing attributes raise an AttributeError with advice."""
 
     def __init__(self, function: Callable[..., Any], path: str, advice: str) -> None:
         functools.update_wrapper(self, function)

@@ -21,7 +21,7 @@ from minigrad.runtime.tracers import Tracer
 from minigrad.runtime.writing import check_writable
 
 FILL = creation.fill.op  # type: ignore[attr-defined]
-OUT_OF_PLACE = {"add": "x + y", "sub": "x - y", "mul": "x * y", "div": "x / y", "floor_divide": "x // y",
+OPERATORS = {"add": "x + y", "sub": "x - y", "mul": "x * y", "div": "x / y", "floor_divide": "x // y",
                 "remainder": "x % y", "pow": "x ** y"}  # fmt: skip
 
 
@@ -59,7 +59,7 @@ def misfit(name: str, x: Tensor, error: MinigradError) -> MinigradError:
     convert = f", or convert the tensor with .to(mg.{result.dtype}) first" if error.what == "dtypes" else ""
     return type(error)(
         f"{name}: the result is {result!r}, and {describe(x)} is changed in place; {error.what} must agree, so write "
-        f"x = {OUT_OF_PLACE.get(function, f'x.{function}(...)')}{convert}",
+        f"x = {OPERATORS.get(function, f'x.{function}(...)')}{convert}",
         op=function,
     )
 

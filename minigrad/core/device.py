@@ -53,6 +53,7 @@ def as_device(type: str | int | Device, index: int | None = None) -> Device:
     """Return the device with a name: "cpu", "reference", "cuda" (which is "cuda:0"), "cuda:1", ...
 
     An int is the index of a CUDA device: 0 is "cuda:0".  With `index`, the first argument is a kind: ("cuda", 0).
+    type: the name, a kind, or the index of a CUDA device.  index: the index of the device, next to a kind.
     Raises:
         DeviceError: the name is not a kind of device with an optional index.
 

@@ -74,7 +74,6 @@ def scalar(function: Callable[..., Any]) -> Any:
     return parse_later(function) if ours else parse(function)  # type: ignore[arg-type]
 
 
-@called_with("@mg.elementwise(dtype=mg.rules.to_float)")
 def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | str | None = None, linear: Linear | bool = False,
                 jvp: Callable[..., Any] | None = None, batch: BatchRule = None,
                 outputs: tuple[str, ...] = ("y",), zeros: bool = False, namespace: Namespace = None,
@@ -180,7 +179,6 @@ def fast_function(op: Op, defaults: Mapping[str, Any], *front: Any) -> Function:
     return function
 
 
-@called_with('@mg.reduction(dtype=mg.rules.widen, identity="zero", order="sum")')
 def reduction(*, dtype: Callable[..., Any], identity: str | tuple[str, ...], order: str | None = None,
               combine: Callable[..., Any] | None = None, map: Callable[..., Any] | None = None,
               finish: Callable[..., Any] | None = None, mean: bool = False, vjp: Vjp | None = None,
@@ -286,7 +284,6 @@ def reduction_function(op: Op, name: str, wide: bool) -> Function:
     return found
 
 
-@called_with("@mg.view(vjp=(rule,))")
 def view(
     *, vjp: Vjp, jvp: Callable[..., Any] | None = None, batch: BatchRule = None, beyond: bool = False, name: str = "",
     namespace: Namespace = None, method: bool = True,
@@ -336,7 +333,6 @@ def view(
     return declare
 
 
-@called_with("@mg.kernel(dtype=..., shape=..., vjp=None)")
 def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | None = None,
            linear: Linear | bool = False, jvp: Callable[..., Any] | None = None, batch: BatchRule = None,
            joint: Callable[..., Any] | None = None, outputs: tuple[str, ...] = ("y",), zeros: bool = False,
@@ -435,7 +431,6 @@ def has_fast_path(op: Op, floats: bool, out: bool, otherwise: Any) -> bool:
     return simple and plain and out and not floats and otherwise is None
 
 
-@called_with("@mg.composed()")
 def composed(
     *, namespace: Namespace = None, method: bool = True, in_place: bool = False, out: bool = True, floats: bool = False,
     of: Callable[..., Any] | None = None, writes: tuple[str, ...] = (),
@@ -479,7 +474,6 @@ def composed(
     return declare
 
 
-@called_with("@public()")
 def public(
     *, namespace: Namespace = None, method: bool = False, in_place: bool = False, out: bool = False
 ) -> Callable[[F], F]:
@@ -499,3 +493,15 @@ def public(
         return found
 
     return declare
+
+
+FORMS = {
+    "elementwise": "@mg.elementwise(dtype=mg.rules.to_float)",
+    "reduction": '@mg.reduction(dtype=mg.rules.widen, identity="zero", order="sum")',
+    "view": "@view(vjp=(rule,))",
+    "kernel": "@mg.kernel(dtype=..., shape=..., vjp=None)",
+    "composed": "@mg.composed()",
+    "public": "@public()",
+}
+# A type checker reads the undecorated functions.
+globals().update({name: called_with(form)(globals()[name]) for name, form in FORMS.items()})

@@ -18,7 +18,7 @@ import numpy as np
 from minigrad.core.dtype import int64
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op, Spec
-from minigrad.errors import DeclarationError, brief
+from minigrad.errors import DeclarationError, shortened
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -48,7 +48,7 @@ def called_with(form: str) -> Callable[[F], F]:
 def wrong_form(name: str, form: str, functions: tuple[Any, ...], missing: list[str]) -> str:
     """Return the message for a decorator without its options, or without some of them."""
     needed = f"needs {' and '.join(f'{each}=' for each in missing)}" if missing else "takes its options by keyword"
-    got = brief(functions[0]) if functions else "other options"
+    got = shortened(functions[0]) if functions else "other options"
     rules = "; mg.rules lists the dtype rules and shape rules" if "mg.rules" in form else ""
     return f"{name}: the decorator {needed}, got {got}; write {form} above the function{rules}"
 
@@ -64,5 +64,6 @@ def check_operators(op: Op, dtype: Callable[..., Any]) -> None:
     with suppress(Exception):  # the rule may not allow integers, and then the first call checks the body
         compute = dtype(op, (Spec(Layout.contiguous(()), int64),) * len(op.operands))[0]
     if np.dtype(compute).kind == "f":
+        assert op.scalar is not None
         args = op.scalar.args
         bodies_of(op.scalar, [Value(ast.Name(name)) for name in args], np.dtype(compute), set(args), "", {})

@@ -52,7 +52,7 @@ INSTEAD |= dict.fromkeys(("min", "minimum", "fmin"), "a if a < b else b") | {"wh
 INSTEAD |= {"sign": "(x > 0) - (x < 0)", "int": "math.trunc", "bool": "x != 0", "floor_divide": "a // b"}
 INSTEAD |= {"float": "the operand itself, which has the compute dtype", "negative": "-x", "neg": "-x"}
 INSTEAD |= {"logical_and": "a and b", "logical_or": "a or b", "logical_not": "not a", "tau": "2 * math.pi"}
-# What to write instead of these statements.
+# The replacements of statements that a body cannot contain.
 STATEMENTS: dict[type[ast.stmt], str] = {
     ast.If: "write `name = a if condition else b`",
     ast.AugAssign: "write `name = name + value` instead of `name += value`",

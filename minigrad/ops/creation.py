@@ -63,7 +63,7 @@ def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
     dtype = as_dtype(array.dtype)
     size = array.itemsize
     if not array.dtype.isnative or not array.flags.writeable or not array.flags.aligned:
-        raise ShapeError(unshared(array))
+        raise ShapeError(sharing_fault(array))
     if any(s % size for s in array.strides):
         raise ShapeError(
             f"from_numpy: the byte strides must be multiples of the element size {size}, got {array.strides}; copy the "
@@ -78,7 +78,7 @@ def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
     return Tensor(Storage(base, dtype, as_device("cpu")), Layout.make(tuple(array.shape), strides, -low))
 
 
-def unshared(array: np.ndarray[Any, Any]) -> str:
+def sharing_fault(array: np.ndarray[Any, Any]) -> str:
     """Return the message for an array that no tensor can share, which names its fault."""
     if not array.dtype.isnative:
         fault = "byte-swapped"

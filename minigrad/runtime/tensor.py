@@ -16,7 +16,7 @@ from minigrad.core.device import Device
 from minigrad.core.dtype import DType, name_number
 from minigrad.core.layout import Layout
 from minigrad.core.storage import Storage
-from minigrad.errors import DTypeError, brief
+from minigrad.errors import DTypeError, shortened
 from minigrad.runtime.graph import BackpropOp, ids
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ def describe(x: Any) -> str:
         return f"{'' if isinstance(x, Tensor) else 'ndarray '}{x.dtype}{x.shape}"
     if isinstance(x, int):
         return f"{type(x).__name__} {name_number(x)}"
-    return brief(x)
+    return shortened(x)
 
 
 def expect_tensors(name: str, *values: Any) -> None:

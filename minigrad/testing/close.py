@@ -79,9 +79,9 @@ def assert_close(
         )
     checks = {"device": check_device, "dtype": check_dtype, "strides": check_stride}
     wanted = tuple(name for name, wanted in checks.items() if wanted)
-    found = difference(actual, expected, "", Options(rtol, atol, equal_nan, allow_subclasses, wanted))
-    if found:
-        raise AssertionError(found if msg is None else msg(found) if callable(msg) else msg)
+    message = difference(actual, expected, "", Options(rtol, atol, equal_nan, allow_subclasses, wanted))
+    if message:
+        raise AssertionError(message if msg is None else msg(message) if callable(msg) else msg)
 
 
 def difference(actual: Any, expected: Any, where: str, options: Options) -> str:
@@ -98,8 +98,8 @@ def difference(actual: Any, expected: Any, where: str, options: Options) -> str:
         if len(actual) != len(expected):
             return f"The length of the sequences mismatch: {len(actual)} != {len(expected)}"
         return first_difference(actual, expected, where, range(len(expected)), options)
-    found = leaf_difference(actual, expected, options)
-    return f"{found}\n\nThe failure occurred for item {where}" if found and where else found
+    message = leaf_difference(actual, expected, options)
+    return f"{message}\n\nThe failure occurred for item {where}" if message and where else message
 
 
 def first_difference(actual: Any, expected: Any, where: str, keys: Any, options: Options) -> str:

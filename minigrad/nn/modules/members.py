@@ -268,7 +268,7 @@ def instead_of(value: Any, kind: str) -> str:
     from minigrad import nn  # imported here, because `nn` imports this module
 
     function = str(getattr(value, "__name__", "")).replace("_", "")
-    like = next((name for name in nn.__all__ if function and name.lower() == function), "ReLU")
+    like = next((name for name in dir(nn) if name.lower() == function), "ReLU")
     return f"pass a module such as mg.nn.{like}()"
 
 
