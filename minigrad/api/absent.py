@@ -95,6 +95,9 @@ class Advised:
     def __getattr__(self, name: str) -> NoReturn:
         raise MissingName(f"function {self.path!r} has no attribute {name!r}", name, lambda: self.advice)
 
+    def __repr__(self) -> str:
+        return repr(self.function)
+
     def __reduce__(self) -> str:
         return self.function.__name__
 
