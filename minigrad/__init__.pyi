@@ -419,7 +419,7 @@ def deg2rad(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
 def det(input: Tensor) -> Tensor:
     """Return the determinants of square matrices, as `mg.linalg.det`."""
 
-def device(device: Any) -> Any:
+def device(type: Any, index: builtins.int | None = ...) -> Any:
     """Return the device with a name: "cpu", "reference", "cuda" (which is "cuda:0"), "cuda:1", ..."""
 
 def diag(input: Tensor, diagonal: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:

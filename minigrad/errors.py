@@ -13,6 +13,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+SHOWN = 40  # characters of a repr in a message
+
 
 class MinigradError(Exception):
     """Define the base class of minigrad's errors; keyword arguments become attributes of the error.
@@ -122,6 +124,23 @@ def reading(prefix: str) -> Iterator[None]:
         raise FileError(
             f"{prefix}: the file is damaged ({type(error).__name__}: {error}); save or download the file again"
         ) from None
+
+
+def shortened(x: object) -> str:
+    """Return the type of a value with its name, or with its repr in one line; a cut repr ends with three dots.
+
+    Example:
+        >>> shortened(print), shortened(int), shortened("a" * 50)
+        ('builtin_function_or_method print', 'class int', "str 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa...")
+    """
+    if isinstance(x, type):
+        return f"class {x.__name__}"
+    kind, name = type(x).__name__, getattr(x, "__name__", None)
+    if callable(x) and isinstance(name, str):
+        return f"{kind} {name}"
+    text = " ".join(repr(x).split())
+    text = text if len(text) <= SHOWN else f"{text[:SHOWN]}..."
+    return text if text.startswith(f"{kind}(") else f"{kind} {text}"
 
 
 def quantity(count: int, noun: str) -> str:

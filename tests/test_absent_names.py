@@ -1,5 +1,7 @@
 """The error for a name of another library that minigrad does not have states an existing replacement."""
 
+import importlib
+import inspect
 import math
 import pickle
 import re
@@ -12,7 +14,7 @@ import numpy
 import pytest
 
 import minigrad as mg
-from minigrad.api.absent import INSTEAD
+from minigrad.api.absent import INSTEAD, RECORDED
 
 ROOT = Path(__file__).parents[1]
 ROOMS = {"minigrad": mg, "minigrad.nn": mg.nn, "minigrad.nn.functional": mg.nn.functional, "minigrad.func": mg.func,
@@ -54,6 +56,14 @@ def test_what_is_named_instead_is_there(name: str) -> None:
         (lambda: mg.data.Dataloader, "did you mean 'DataLoader'?"),
         (lambda: mg.nn.utils.clip_grad, "did you mean 'clip_grad_norm'?"),
         (lambda: mg.nn.init.xavier_unform_, "did you mean 'xavier_uniform_' or 'xavier_normal_'?"),
+        (lambda: mg.viz.setp, "did you mean 'step'?"),
+        (lambda: mg.nn.functional.reul, "did you mean 'relu'?"),
+        (lambda: mg.optim.SDG, "did you mean 'SGD'?"),
+        (lambda: mg.zeros(1).grads, "did you mean 'grad'?"),
+        (lambda: mg.zeros(1).backwards(), "did you mean 'backward'?"),
+        (lambda: mg.zeros(1).shpae, "did you mean 'shape'?"),
+        (lambda: mg.jit.script, "write mg.jit(function) or @mg.jit, which records the kernels once and repeats them"),
+        (lambda: mg.fx, RECORDED),
         (lambda: mg.viz.grph, "did you mean 'graph'?"),
         (lambda: mg.testing.gradchek, "did you mean 'gradcheck'?"),
         (lambda: mg.autograd.grads, "did you mean 'grad'?"),
@@ -69,6 +79,32 @@ def test_a_missing_name_is_answered_with_advice(call, advice):
         call()
     assert str(caught.value).endswith(f": {advice}")
     assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("utils.tensorboard", "write mg.viz.Log, which stores"), ("profiler", "mg.viz.memory draws"),
+        ("multiprocessing", "write Python's multiprocessing"), ("nn.attention", "write mg.nn.functional.scaled_dot"),
+        ("nn.utils.prune", "write mg.nn.utils.parametrize"), ("accelerator", "write mg.cuda, whose is_available()"),
+        ("nn.functionl", "did you mean 'functional'?"),
+    ],
+)  # fmt: skip
+def test_an_import_of_a_missing_module_is_answered_with_advice(name: str, advice: str) -> None:
+    with pytest.raises(
+        ModuleNotFoundError, match=rf"^No module named 'minigrad\.{name}': {re.escape(advice)}"
+    ) as caught:
+        importlib.import_module(f"minigrad.{name}")
+    assert caught.value.name == f"minigrad.{name}" and str(pickle.loads(pickle.dumps(caught.value))) == str(
+        caught.value
+    )
+    with pytest.raises(ImportError, match="nonsense"):
+        from minigrad.nn import nonsense  # noqa: F401
+
+
+def test_a_function_with_advice_is_called_pickled_and_read_as_before() -> None:
+    assert pickle.loads(pickle.dumps(mg.jit)) is mg.jit and not hasattr(mg.jit, "trace")
+    assert list(inspect.signature(mg.jit).parameters) == ["function", "fuse", "verify"] and "Record a" in mg.jit.__doc__
 
 
 def test_names_of_protocols_get_no_advice_and_attributes_that_are_not_there_are_not_listed():

@@ -12,7 +12,7 @@ import minigrad as mg
 from minigrad.api import drawing, view_in_place
 from minigrad.api.aliases import ALIASES
 from minigrad.declare import names
-from minigrad.errors import ArgumentError, DTypeError, GradientError, StorageError
+from minigrad.errors import ArgumentError, DTypeError, GradientError, ShapeError, StorageError
 
 WRITERS = sorted(names.in_place)
 WRITTEN_OTHERWISE = {"apply_", "copy_", "detach_", "fill_", "fill_diagonal_", "map_", "masked_fill_", "requires_grad_",
@@ -125,8 +125,18 @@ def test_an_operand_that_overlaps_what_is_written_is_read_first(device: str) -> 
 def test_a_result_of_another_dtype_is_not_squeezed_into_the_tensor() -> None:
     x = tensor([1, 5])
     for write in (lambda: x.clamp_(1.5), lambda: x.gelu_(), lambda: x.elu_(), lambda: x.div_(2), lambda: x.eq_(1)):
-        with pytest.raises(DTypeError, match=r"the result is .*, out is int64\(2,\); dtypes must agree"):
+        with pytest.raises(
+            DTypeError, match=r"^\w+_: the result is .*, and int64\(2,\) is changed in place; dtypes must"
+        ):
             write()
+    with pytest.raises(
+        DTypeError, match=r"^div_: .* so write x = x / y, or convert .* with \.to\(mg\.float32\) first$"
+    ):
+        x /= 2
+    with pytest.raises(ShapeError, match=r"^add_: .* shapes must agree, so write x = x \+ y$"):
+        x += tensor([[1, 2], [3, 4]])
+    with pytest.raises(DTypeError, match=r"^div: .*, so pass out=mg\.empty\(\(2,\), dtype=mg\.float32\)$"):
+        mg.div(x, 2, out=x)
     assert x.clamp_(2, 4).tolist() == [2, 4] and x.relu6_().tolist() == [2, 4]
 
 

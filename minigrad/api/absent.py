@@ -8,9 +8,11 @@ the message of such an error is read.
 from __future__ import annotations
 
 import difflib
+import functools
 import importlib
 import re
 from collections.abc import Callable, Iterable, Mapping
+from inspect import getattr_static
 from typing import Any, Final, NoReturn
 
 from minigrad.declare.docstring import document_all
@@ -22,6 +24,14 @@ COMPLEX: Final = "there are no complex numbers; keep the two parts in two tensor
 ARRAYS: Final = "if no gradient is required, use NumPy's function, which accepts tensors, and mg.from_numpy"
 SPARSE: Final = "there are no sparse tensors; mg.gather and mg.scatter_add work by index"
 QUANTIZED: Final = "there are no quantized tensors; mg.amp.autocast computes in bfloat16 or float16"
+MASKED: Final = (
+    "write mg.nn.utils.parametrize.register_parametrization with a module that multiplies by a mask of 0 and 1"
+)
+RECORDED: Final = "mg.viz.graph(f(x)) draws the recorded ops of a result, and mg.explain prints them"
+WRITTEN: Final = "write mg.viz.Log, which stores the values of each step in a file and draws them"
+SPAWNED: Final = (
+    "write Python's multiprocessing with the start method 'spawn', or start processes that train with mg.dist"
+)
 GAMMA: Final = "minigrad has no gamma sampler; draw the samples with NumPy and convert them with mg.from_numpy"
 
 INSTEAD: Final = {
@@ -40,11 +50,20 @@ INSTEAD: Final = {
     "custom_jvp": "write mg.Function with a jvp, or mg.custom_vjp",
     "device_put": "write x.to(device)",
     "hub": "models are not downloaded; mg.load reads safetensors files",
-    "make_jaxpr": "mg.viz.graph(f(x)) draws the recorded ops of a result, and mg.explain prints them",
+    **dict.fromkeys(("make_jaxpr", "fx"), RECORDED),
+    **dict.fromkeys(("ao", "quantization"), QUANTIZED),
+    **dict.fromkeys(("tensorboard", "SummaryWriter"), WRITTEN),
+    "accelerator": "write mg.cuda, whose is_available() returns whether there is a GPU",
+    "attention": "write mg.nn.functional.scaled_dot_product_attention, which chooses its kernel itself",
+    "multiprocessing": SPAWNED,
+    "overrides": "there is no __torch_function__; write mg.Function, or an op with @mg.composed()",
+    "profiler": "mg.viz.memory draws memory, mg.explain lists kernels, and the module timeit measures times",
+    "prune": MASKED,
+    "signal": "SciPy and NumPy have windows and filters; convert arrays with mg.from_numpy",
+    "version": "write mg.__version__",
     "pmap": "start one process per part of the batch; mg.dist combines the gradients",
     "lax": "write loops and branches in Python; mg.where selects by element",
     "numpy": "the names of jax.numpy that minigrad has are names of mg itself",
-    "quantization": QUANTIZED,
     "range": "write mg.arange, which does not include the end",
     "solve": "write mg.linalg.solve(a, b)",
     "to_numpy": "write x.numpy(), or x.detach().numpy() if x requires a gradient",
@@ -61,6 +80,26 @@ FAMILIES: Final = {
 # The namespaces that are searched, in this order.
 SPACES: Final = ("", "nn", "nn.functional", "optim", "optim.lr_scheduler", "data", "linalg", "special", "func",
                  "autograd", "distributions", "nn.init", "nn.utils", "amp", "testing", "viz")  # fmt: skip
+
+
+class Advised:
+    """A function whose missing attributes raise an AttributeError with advice."""
+
+    def __init__(self, function: Callable[..., Any], path: str, advice: str) -> None:
+        functools.update_wrapper(self, function)
+        self.function, self.path, self.advice = function, path, advice
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.function(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> NoReturn:
+        raise MissingName(f"function {self.path!r} has no attribute {name!r}", name, lambda: self.advice)
+
+    def __repr__(self) -> str:
+        return repr(self.function)
+
+    def __reduce__(self) -> str:
+        return self.function.__name__
 
 
 class MissingName(AttributeError):
@@ -84,21 +123,25 @@ class MissingName(AttributeError):
 
 def absent(module: str, name: str) -> AttributeError:
     """Return the AttributeError for a name that a module does not have."""
+    return MissingName(f"module {module!r} has no attribute {name!r}", name, lambda: advice_for(module, name))
 
-    def advice() -> str:
-        own = getattr(importlib.import_module(module), "__all__", ())
-        return replaced(name) or elsewhere(module, name) or nearest(name, own)
 
-    return MissingName(f"module {module!r} has no attribute {name!r}", name, advice)
+def advice_for(module: str, name: str) -> str:
+    """Return the advice for a name that a module does not have, or ""."""
+    own = getattr(importlib.import_module(module), "__all__", ())
+    return replaced(name) or elsewhere(module, name) or nearest(name, own)
 
 
 def missing_attribute(kind: type, name: str) -> NoReturn:
     """Raise the AttributeError for an attribute that a class of tensors does not have."""
+    from minigrad.api.missing import Missing  # imported here, because that module is imported after all methods
 
     def advice() -> str:
         function = elsewhere("", name).removeprefix("write it as ")
         call = f"write {function}(x)" if function else ""
-        return replaced(name) or call or nearest(name, [each for each in dir(kind) if each != name])
+        names = [each for each in dir(kind) if not each.startswith("_")]
+        own = [each for each in names if not isinstance(getattr_static(kind, each, None), Missing)]
+        return replaced(name) or call or nearest(name, own)
 
     raise MissingName(f"{kind.__name__!r} object has no attribute {name!r}", name, advice)
 
@@ -120,8 +163,10 @@ def elsewhere(module: str, name: str) -> str:
 
 
 def nearest(name: str, names: Iterable[str]) -> str:
-    """Return a question with names of a similar spelling, or ""."""
-    close = difflib.get_close_matches(name, list(names), n=3, cutoff=0.78)
+    """Return a question with names of a similar spelling, or ""; swapped letters of short names are similar too."""
+    names = list(names)
+    close = [each for each in names if len(name) > 2 and sorted(each.lower()) == sorted(name.lower())]
+    close = close or difflib.get_close_matches(name, names, n=3, cutoff=0.78)
     return f"did you mean {' or '.join(map(repr, close))}?" if close else ""
 
 

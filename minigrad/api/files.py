@@ -97,7 +97,7 @@ def load(f: Any, map_location: Any = None, *, weights_only: bool | None = None, 
     """
     device = target(map_location)
     if hasattr(f, "read"):
-        return read(f, "the file", device)
+        return read(f, "", device)
     with open(f, "rb") as file:
         return read(file, os.fspath(f), device)
 
@@ -133,9 +133,11 @@ class Packer:
             return [type(value).__name__, [self.packed(each, joined(path, k)) for k, each in enumerate(value)]]
         if type(value) in PLAIN:
             return value
+        stateful = callable(getattr(value, "state_dict", None))
+        instead = "the state_dict() of this object" if stateful else "the tensors and numbers of this object"
         raise ArgumentError(
             f"save: expected tensors, numbers, strings, and dicts, lists or tuples of these, got {describe(value)} as "
-            f"{path or 'the object'}; save the tensors and numbers of this object instead"
+            f"{path or 'the object'}; save {instead} instead{', as in mg.save(model.state_dict(), f)' * stateful}"
         )
 
     def named(self, x: Tensor, path: str) -> str:
@@ -226,13 +228,16 @@ def umask() -> int:
 
 
 def read(file: BinaryIO, path: str, device: Any) -> Any:
-    """Return the tree of a file, with its tensors on a device.  Raises FileError, which contains `path`."""
+    """Return the tree of a file, with its tensors on a device.
+
+    Raises FileError, which contains `path`, unless it is "" for a file in memory.
+    """
     names: dict[str, str] = {}
     begin = file.tell()
     start = file.read(9)
     size = file.seek(0, os.SEEK_END) - begin
     file.seek(begin)
-    with reading(f"load: {path}"):
+    with reading(f"load: {path}" if path else "load"):
         # safetensors is tested first, because the bytes of its header's length can look like another format.
         plain = safetensors.begins(start)
         if not plain and start[:2] == b"PK":

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from minigrad.api.python import item
-from minigrad.errors import ShapeError
+from minigrad.errors import DTypeError, MinigradError, ShapeError
 from minigrad.ops import casting, creation
 from minigrad.ops.indexing import assignment
 from minigrad.runtime.dispatch import number
@@ -21,6 +21,8 @@ from minigrad.runtime.tracers import Tracer
 from minigrad.runtime.writing import check_writable
 
 FILL = creation.fill.op  # type: ignore[attr-defined]
+OPERATORS = {"add": "x + y", "sub": "x - y", "mul": "x * y", "div": "x / y", "floor_divide": "x // y",
+                "remainder": "x % y", "pow": "x ** y"}  # fmt: skip
 
 
 def in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
@@ -33,7 +35,12 @@ def in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
             return replaced(name, x, function(x, *others, **more))
         arguments = (*others, *more.values()) if more else others
         check_writable(name, x, tuple([o for o in arguments if isinstance(o, Tensor)]))
-        return function(x, *others, out=x, **more)
+        try:
+            return function(x, *others, out=x, **more)
+        except (DTypeError, ShapeError) as error:
+            if "result" not in vars(error):
+                raise
+            raise misfit(name, x, error) from None
 
     method.__name__ = method.__qualname__ = name
     method.__doc__ = (
@@ -44,6 +51,17 @@ def in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     method.writes = (kept[0].name,)  # type: ignore[attr-defined]
     method.__signature__ = shown.replace(parameters=kept, return_annotation=Tensor)  # type: ignore[attr-defined]
     return method
+
+
+def misfit(name: str, x: Tensor, error: MinigradError) -> MinigradError:
+    """Return the error for a result that does not fit the tensor, without the `out` that the user did not write."""
+    result, function = error.result, name.rstrip("_")
+    convert = f", or convert the tensor with .to(mg.{result.dtype}) first" if error.what == "dtypes" else ""
+    return type(error)(
+        f"{name}: the result is {result!r}, and {describe(x)} is changed in place; {error.what} must agree, so write "
+        f"x = {OPERATORS.get(function, f'x.{function}(...)')}{convert}",
+        op=function,
+    )
 
 
 def replaced(name: str, x: Any, y: Tensor) -> Tensor:

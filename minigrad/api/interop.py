@@ -16,14 +16,17 @@ from minigrad.runtime.journal import note_left
 from minigrad.runtime.tensor import Tensor, describe
 
 
-def numpy(x: Tensor) -> Any:
+def numpy(x: Tensor, *, force: bool = False) -> Any:
     """Return a NumPy array that shares the memory of the tensor, so a write to one is visible in the other.
 
     A bfloat16 tensor becomes an array of dtype `ml_dtypes.bfloat16`.  The array is read-only if gradients flow through
     another tensor on the same memory, as after `detach()`, because a graph would not detect a write.
     `x.detach().clone().numpy()` returns a writable array.
-    Raises GradientError for a tensor that requires a gradient; detach() it first.
+    force: whether to detach a tensor that requires a gradient and to copy a tensor from another device first.
+    Raises GradientError for a tensor that requires a gradient, unless force=True; detach() it first.
     """
+    if force:
+        return numpy(x.detach().cpu())
     refuse_tracked(x, "numpy")
     note_left(x, "numpy")
     return shared_array(x)

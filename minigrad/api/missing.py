@@ -22,6 +22,18 @@ OTHERS: Final = (
     "to_padded_tensor to_sparse to_sparse_coo to_sparse_csr triangular_solve untyped_storage values xpu"
 ).split()
 
+# Python suggests no names for a class with 750 attributes and more, so typical slips in the names that are used most
+# are listed too: a plural, or two letters in a wrong order.
+USED: Final = (
+    "backward clone contiguous data detach device dtype flatten float grad item long mean ndim numel numpy permute "
+    "requires_grad reshape shape size squeeze sum tolist transpose unsqueeze view"
+).split()
+
+
+def slips(name: str) -> list[str]:
+    """Return a name with an `s` at its end, and with each two neighbouring letters swapped."""
+    return [f"{name}s", *[f"{name[:k]}{name[k + 1]}{name[k]}{name[k + 2 :]}" for k in range(len(name) - 1)]]
+
 
 class Missing:
     """The descriptor of a missing attribute, which raises AttributeError with advice."""
@@ -45,7 +57,8 @@ def own_attributes(x: Tensor) -> list[str]:
 
 def attach() -> None:
     """Set a descriptor for each missing name on Tensor."""
-    for name in {*OTHERS, *[name for names in namespaces.values() for name in names]}:
+    typed = [slip for name in USED for slip in slips(name)]
+    for name in {*OTHERS, *typed, *[name for names in namespaces.values() for name in names]}:
         if not hasattr(Tensor, name):
             setattr(Tensor, name, Missing(name))
     Tensor.__dir__ = own_attributes  # type: ignore[method-assign,assignment]

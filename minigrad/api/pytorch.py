@@ -204,7 +204,8 @@ def numel(input: Tensor) -> int:
 
 def new_tensor(x: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Return a copy of data in the dtype and on the device of x; see `mg.tensor`."""
-    return creation.tensor(data, dtype or x.dtype, device or x.device, requires_grad)
+    creation.expect_float("new_tensor", dtype or x.dtype, requires_grad)
+    return creation.tensor(data, dtype or x.dtype, x.device if device is None else device, requires_grad)
 
 
 def newly(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
@@ -213,7 +214,10 @@ def newly(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     def method(
         x: Tensor, *size: int | Sequence[int], dtype: Any = None, device: Any = None, requires_grad: bool = False
     ) -> Tensor:
-        return function(*size, dtype=dtype or x.dtype, device=device or x.device, requires_grad=requires_grad)
+        creation.expect_float(method.__name__, dtype or x.dtype, requires_grad)
+        return function(
+            *size, dtype=dtype or x.dtype, device=x.device if device is None else device, requires_grad=requires_grad
+        )
 
     method.__name__ = method.__qualname__ = f"new_{function.__name__}"
     method.__doc__ = f"Return `mg.{function.__name__}` of a size, of the dtype and on the device of x."
@@ -224,7 +228,8 @@ def new_full(
     x: Tensor, size: Any, fill_value: float, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """Return a tensor filled with one value, in the dtype and on the device of x; see `mg.full`."""
-    kind, where = dtype or x.dtype, device or x.device
+    kind, where = dtype or x.dtype, x.device if device is None else device
+    creation.expect_float("new_full", kind, requires_grad)
     return creation.full(
         as_shape((size,), "new_full"), fill_value, dtype=kind, device=where, requires_grad=requires_grad
     )

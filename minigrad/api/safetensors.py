@@ -91,9 +91,14 @@ def read(file: BinaryIO, size: int) -> tuple[dict[str, Any], dict[str, str]]:
     Raises FileError for a damaged file.
     """
     length = int.from_bytes(file.read(8), "little")
-    if size < 8 or not 2 <= length <= min(LIMIT, size - 8):
+    if size < 8:
         raise FileError(
-            f"the header should have {length} bytes, but only {max(size - 8, 0)} bytes follow its length; the file is "
+            f"the file has {size} bytes, but a safetensors file begins with 8 bytes for the length of its header; it "
+            "is truncated or empty, so save or download it again"
+        )
+    if not 2 <= length <= min(LIMIT, size - 8):
+        raise FileError(
+            f"the header should have {length} bytes, but only {size - 8} bytes follow its length; the file is "
             "truncated or is not a safetensors file, so save or download it again"
         )
     try:

@@ -189,9 +189,9 @@ def asarray(obj: Any, /, *, dtype: Any = None, device: Any = None, copy: Any = N
     """
     if copy:
         return creation.tensor(obj, dtype, device) if not isinstance(obj, Tensor) else obj.to(
-            dtype or obj.dtype, device or obj.device, copy=True)  # fmt: skip
+            dtype or obj.dtype, obj.device if device is None else device, copy=True)  # fmt: skip
     if isinstance(obj, Tensor):
-        result: Tensor = obj.to(dtype or obj.dtype, device or obj.device)
+        result: Tensor = obj.to(dtype or obj.dtype, obj.device if device is None else device)
     else:
         result = OURS["as_tensor"](obj, dtype=dtype, device=device or default_device())
     same = result is obj or (isinstance(obj, np.ndarray) and result.data_ptr() == obj.ctypes.data)
@@ -222,7 +222,7 @@ def astype(x: Tensor, dtype: Any, /, *, copy: Any = True, device: Any = None) ->
         New tensor, or `x` itself if nothing changes and `copy` is False.
     """
     expect_tensors("astype", x)
-    return casting.to(x, dtype, device or x.device, copy=bool(copy))
+    return casting.to(x, dtype, x.device if device is None else device, copy=bool(copy))
 
 
 def nonzero(x: Tensor, /) -> Any:

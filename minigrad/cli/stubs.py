@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import minigrad as mg
+from minigrad.api.absent import Advised
 from minigrad.api.missing import Missing
 from minigrad.runtime import tensor as module
 
@@ -67,6 +68,7 @@ def module_text(module: Any, name: str) -> str:
     functions = []
     for each in module.__all__:
         value = getattr(module, each)
+        value = value.function if isinstance(value, Advised) else value
         if f" as {each}" in "".join(lines[:12]):
             continue
         if inspect.isfunction(value):

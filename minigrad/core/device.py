@@ -49,34 +49,49 @@ class Device:
         return as_device, (str(self),)
 
 
-def as_device(device: str | Device) -> Device:
+def as_device(type: str | int | Device, index: int | None = None) -> Device:
     """Return the device with a name: "cpu", "reference", "cuda" (which is "cuda:0"), "cuda:1", ...
 
+    An int is the index of a CUDA device: 0 is "cuda:0".  With `index`, the first argument is a kind: ("cuda", 0).
+    type: the name, a kind, or the index of a CUDA device.  index: the index of the device, next to a kind.
     Raises:
         DeviceError: the name is not a kind of device with an optional index.
 
     Example:
-        >>> str(as_device("cuda")), as_device("cpu") is as_device("cpu")
-        ('cuda:0', True)
+        >>> str(as_device("cuda")), as_device("cpu") is as_device("cpu"), as_device(0) is as_device("cuda", 0)
+        ('cuda:0', True, True)
     """
-    result = _named(device)
+    result = _named(type) if index is None else _indexed(type, index)
     others = replaced.get()
     return result if others is None else others.get(result, result)
 
 
-def _named(device: str | Device) -> Device:
+def _named(device: str | int | Device) -> Device:
     if type(device) is Device:
         return device
     result = _known.get(device) if isinstance(device, str) else None
     return result if result is not None else _parse(device)
 
 
+def _indexed(kind: object, index: object) -> Device:
+    """Return the device of a kind and an index, which PyTorch takes as two arguments."""
+    if not isinstance(kind, str) or ":" in kind or type(index) is not int or index < 0:
+        raise DeviceError(
+            f"device: with index, expected a kind without an index and an int from 0, got {kind!r} and {index!r}; pass "
+            "'cuda:0', for example",
+            device=kind,
+        )
+    return _named(f"{kind}:{index}")
+
+
 def _parse(text: object) -> Device:
+    if type(text) is int and text >= 0:  # not a bool
+        text = f"cuda:{text}"
     match = _FORM.fullmatch(text) if isinstance(text, str) else None
     if match is None:
         raise DeviceError(
-            f"device: expected a kind with an optional index, such as 'cpu', 'cuda' or 'cuda:1', got {text!r}; pass "
-            "'cpu', for example",
+            f"device: expected a kind with an optional index, such as 'cpu', 'cuda' or 'cuda:1', or the index of a "
+            f"CUDA device, got {text!r}; pass 'cpu', for example",
             device=text,
         )
     kind, index = match[1], int(match[2] or 0)
@@ -105,6 +120,6 @@ def default_device() -> Device:
     return _default[0] if others is None else others.get(_default[0], _default[0])
 
 
-def set_default_device(device: str | Device) -> None:
+def set_default_device(device: str | int | Device) -> None:
     """Set the device of tensors that are created without a `device` argument."""
     _default[0] = _named(device)

@@ -9,6 +9,7 @@ import importlib
 from typing import Any
 
 from minigrad.cuda.facts import (
+    current_device,
     device_count,
     empty_cache,
     get_device_capability,
@@ -22,6 +23,7 @@ from minigrad.cuda.facts import (
     memory_reserved,
     memory_stats,
     reset_peak_memory_stats,
+    set_device,
     synchronize,
 )
 from minigrad.cuda.order import Event, Stream, current_stream, default_stream, deterministic, set_stream, stream
@@ -31,11 +33,11 @@ from minigrad.declare.docstring import document_all
 from minigrad.declare.names import listed
 
 __all__ = [
-    "Event", "Kernel", "Stream", "current_stream", "default_stream", "deterministic", "device_count",
+    "Event", "Kernel", "Stream", "current_device", "current_stream", "default_stream", "deterministic", "device_count",
     "empty_cache", "get_device_capability", "get_device_name", "get_device_properties", "is_available", "kernel",
     "manual_seed", "manual_seed_all",
     "max_memory_allocated", "max_memory_reserved", "mem_get_info", "memory_allocated", "memory_reserved",
-    "memory_stats", "reset_peak_memory_stats", "set_stream", "stream", "synchronize",
+    "memory_stats", "reset_peak_memory_stats", "set_device", "set_stream", "stream", "synchronize",
 ]  # fmt: skip
 __dir__ = listed(__all__)
 document_all({name: globals()[name] for name in __all__})

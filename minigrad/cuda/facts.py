@@ -10,7 +10,7 @@ from minigrad.backends.cuda.presence import driver, fault
 from minigrad.backends.cuda.runtime import DeviceMemory, Properties, Runtime
 from minigrad.backends.registry import backend_of, started
 from minigrad.config import settings
-from minigrad.core.device import as_device
+from minigrad.core.device import Device, as_device
 from minigrad.errors import DeviceError
 
 
@@ -55,14 +55,20 @@ def device_count() -> int:
     return 0 if fault() else driver().devices
 
 
-def current_runtime(device: Any = None) -> Runtime:
-    """Return the runtime of a device; raise DeviceError if a component is missing, or for another kind of device."""
+def expect_first(device: Any) -> Device:
+    """Return the first CUDA device; raise DeviceError for any other device."""
     where = as_device("cuda" if device is None else device)
     if where.kind != "cuda" or where.index:
         raise DeviceError(
             f"{where} cannot be used, because minigrad supports only the first CUDA device; pass device='cuda:0'",
             device=str(where),
         )
+    return where
+
+
+def current_runtime(device: Any = None) -> Runtime:
+    """Return the runtime of a device; raise DeviceError if a component is missing, or for another kind of device."""
+    where = expect_first(device)
     backend: Any = backend_of(where).preparer  # the backend of the device, also while a function is recorded
     if not isinstance(backend, Family):
         raise DeviceError(
@@ -73,13 +79,57 @@ def current_runtime(device: Any = None) -> Runtime:
     return backend.runtime
 
 
+def current_device() -> int:
+    """Return the index of the CUDA device that is used.
+
+    Returns
+    -------
+    int
+        Always 0, because minigrad uses only the first device, "cuda:0".
+
+    Raises
+    ------
+    DeviceError
+        If a component of CUDA is missing.
+
+    Examples
+    --------
+    >>> with mg.override(cuda="simulator"):
+    ...     mg.cuda.current_device()
+    0
+    """
+    current_runtime()
+    return 0
+
+
+def set_device(device: Any) -> None:
+    """Choose the CUDA device; only the first one, "cuda:0", can be chosen.
+
+    Parameters
+    ----------
+    device : Device, str or int
+        CUDA device or its index, 0.
+
+    Raises
+    ------
+    DeviceError
+        If a component of CUDA is missing, or `device` is not the first CUDA device.
+
+    Examples
+    --------
+    >>> with mg.override(cuda="simulator"):
+    ...     mg.cuda.set_device(0)
+    """
+    current_runtime(device)
+
+
 def get_device_properties(device: Any = None) -> Properties:
     """Return the properties of a device.
 
     Parameters
     ----------
-    device : Device or str, optional
-        CUDA device; by default the first one, "cuda:0", which is the only one that minigrad uses.
+    device : Device, str or int, optional
+        CUDA device or its index; by default the first one, "cuda:0", which is the only one that minigrad uses.
 
     Returns
     -------
@@ -99,8 +149,8 @@ def get_device_name(device: Any = None) -> str:
 
     Parameters
     ----------
-    device : Device or str, optional
-        CUDA device; by default the first one, "cuda:0", which is the only one that minigrad uses.
+    device : Device, str or int, optional
+        CUDA device or its index; by default the first one, "cuda:0", which is the only one that minigrad uses.
 
     Returns
     -------
@@ -126,8 +176,8 @@ def get_device_capability(device: Any = None) -> tuple[int, int]:
 
     Parameters
     ----------
-    device : Device or str, optional
-        CUDA device; by default the first one, "cuda:0", which is the only one that minigrad uses.
+    device : Device, str or int, optional
+        CUDA device or its index; by default the first one, "cuda:0", which is the only one that minigrad uses.
 
     Returns
     -------
@@ -147,8 +197,8 @@ def synchronize(device: Any = None) -> None:
 
     Parameters
     ----------
-    device : Device or str, optional
-        CUDA device; by default the first one, "cuda:0", which is the only one that minigrad uses.
+    device : Device, str or int, optional
+        CUDA device or its index; by default the first one, "cuda:0", which is the only one that minigrad uses.
 
     Raises
     ------
@@ -161,26 +211,32 @@ def synchronize(device: Any = None) -> None:
 # ---- memory ---------------------------------------------------------------------------------------------------------
 
 
+def memory_now(device: Any) -> DeviceMemory:
+    """Return the statistics of a device; as in PyTorch, all of them are 0 if there is no device."""
+    where = expect_first(device)
+    return current_runtime(where).memory() if is_available() else DeviceMemory(0, 0, 0, 0, 0, 0)
+
+
 def memory_stats(device: Any = None) -> DeviceMemory:
     """Return how many bytes of the memory of a device are used and free.
 
     Parameters
     ----------
-    device : Device or str, optional
-        CUDA device; by default the first one, "cuda:0", which is the only one that minigrad uses.
+    device : Device, str or int, optional
+        CUDA device or its index; by default the first one, "cuda:0", which is the only one that minigrad uses.
 
     Returns
     -------
     DeviceMemory
         Fields in bytes: `allocated_bytes` and `peak_bytes` of tensors, `reserved_bytes` and `peak_reserved_bytes` of
-        the pool, `free_bytes` and `total_bytes` of the device.
+        the pool, `free_bytes` and `total_bytes` of the device. All are 0 without a CUDA device.
 
     Raises
     ------
     DeviceError
-        If a component of CUDA is missing, or `device` is not the first CUDA device.
+        If `device` is not the first CUDA device.
     """
-    return current_runtime(device).memory()
+    return memory_now(device)
 
 
 def memory_allocated(device: Any = None) -> int:
@@ -188,20 +244,20 @@ def memory_allocated(device: Any = None) -> int:
 
     Parameters
     ----------
-    device : Device or str, optional
-        CUDA device; by default the first one, "cuda:0", which is the only one that minigrad uses.
+    device : Device, str or int, optional
+        CUDA device or its index; by default the first one, "cuda:0", which is the only one that minigrad uses.
 
     Returns
     -------
     int
-        Number of bytes.
+        Number of bytes; 0 without a CUDA device.
 
     Raises
     ------
     DeviceError
-        If a component of CUDA is missing, or `device` is not the first CUDA device.
+        If `device` is not the first CUDA device.
     """
-    return current_runtime(device).memory().allocated_bytes
+    return memory_now(device).allocated_bytes
 
 
 def max_memory_allocated(device: Any = None) -> int:
@@ -209,20 +265,20 @@ def max_memory_allocated(device: Any = None) -> int:
 
     Parameters
     ----------
-    device : Device or str, optional
-        CUDA device; by default the first one, "cuda:0", which is the only one that minigrad uses.
+    device : Device, str or int, optional
+        CUDA device or its index; by default the first one, "cuda:0", which is the only one that minigrad uses.
 
     Returns
     -------
     int
-        Largest number of bytes since the start or the last call of `reset_peak_memory_stats`.
+        Largest number of bytes since the start or the last call of `reset_peak_memory_stats`; 0 without a CUDA device.
 
     Raises
     ------
     DeviceError
-        If a component of CUDA is missing, or `device` is not the first CUDA device.
+        If `device` is not the first CUDA device.
     """
-    return current_runtime(device).memory().peak_bytes
+    return memory_now(device).peak_bytes
 
 
 def memory_reserved(device: Any = None) -> int:
@@ -230,20 +286,20 @@ def memory_reserved(device: Any = None) -> int:
 
     Parameters
     ----------
-    device : Device or str, optional
-        CUDA device; by default the first one, "cuda:0", which is the only one that minigrad uses.
+    device : Device, str or int, optional
+        CUDA device or its index; by default the first one, "cuda:0", which is the only one that minigrad uses.
 
     Returns
     -------
     int
-        Number of bytes, in use or cached for reuse.
+        Number of bytes, in use or cached for reuse; 0 without a CUDA device.
 
     Raises
     ------
     DeviceError
-        If a component of CUDA is missing, or `device` is not the first CUDA device.
+        If `device` is not the first CUDA device.
     """
-    return current_runtime(device).memory().reserved_bytes
+    return memory_now(device).reserved_bytes
 
 
 def max_memory_reserved(device: Any = None) -> int:
@@ -251,20 +307,20 @@ def max_memory_reserved(device: Any = None) -> int:
 
     Parameters
     ----------
-    device : Device or str, optional
-        CUDA device; by default the first one, "cuda:0", which is the only one that minigrad uses.
+    device : Device, str or int, optional
+        CUDA device or its index; by default the first one, "cuda:0", which is the only one that minigrad uses.
 
     Returns
     -------
     int
-        Largest number of bytes since the start or the last call of `reset_peak_memory_stats`.
+        Largest number of bytes since the start or the last call of `reset_peak_memory_stats`; 0 without a CUDA device.
 
     Raises
     ------
     DeviceError
-        If a component of CUDA is missing, or `device` is not the first CUDA device.
+        If `device` is not the first CUDA device.
     """
-    return current_runtime(device).memory().peak_reserved_bytes
+    return memory_now(device).peak_reserved_bytes
 
 
 def reset_peak_memory_stats(device: Any = None) -> None:
@@ -272,8 +328,8 @@ def reset_peak_memory_stats(device: Any = None) -> None:
 
     Parameters
     ----------
-    device : Device or str, optional
-        CUDA device; by default the first one, "cuda:0", which is the only one that minigrad uses.
+    device : Device, str or int, optional
+        CUDA device or its index; by default the first one, "cuda:0", which is the only one that minigrad uses.
 
     Raises
     ------
@@ -288,8 +344,8 @@ def mem_get_info(device: Any = None) -> tuple[int, int]:
 
     Parameters
     ----------
-    device : Device or str, optional
-        CUDA device; by default the first one, "cuda:0", which is the only one that minigrad uses.
+    device : Device, str or int, optional
+        CUDA device or its index; by default the first one, "cuda:0", which is the only one that minigrad uses.
 
     Returns
     -------
@@ -308,14 +364,10 @@ def mem_get_info(device: Any = None) -> tuple[int, int]:
 def empty_cache() -> None:
     """Give the memory that the pool caches for reuse back to the device, so that other processes can use it.
 
-    Raises
-    ------
-    DeviceError
-        If a component of CUDA is missing.
-
     Notes
     -----
-    The memory of tensors that still exist stays in the pool.
+    The memory of tensors that still exist stays in the pool. Without a CUDA device, the function does nothing.
     """
     gc.collect()
-    current_runtime().empty_cache()
+    if is_available():
+        current_runtime().empty_cache()

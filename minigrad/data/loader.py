@@ -25,6 +25,7 @@ from minigrad.runtime.tensor import Tensor, describe
 T_co = TypeVar("T_co", covariant=True)
 FIXED = frozenset({"batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers"})
 READS = ("__getitem__", "__getitems__", "__getbatch__")
+_warned: list[str] = []  # the arguments without effect that this process has warned of
 AHEAD = 2  # number of batches that are requested from each worker in advance, as in PyTorch
 
 
@@ -271,12 +272,14 @@ def stateful(loader: DataLoader[Any]) -> Any:
 
 
 def pinning(loader: DataLoader[Any]) -> bool:
-    """Return whether a device can read pinned memory; warn, as PyTorch does, if there is none."""
+    """Return whether a device can read pinned memory; if there is none, warn once in the process."""
     from minigrad import cuda
 
     if loader.pin_memory_device or cuda.is_available():
         return True
-    warn("DataLoader: pin_memory=True has no effect, because no CUDA device can be used; omit pin_memory")
+    if not _warned:
+        _warned.append("pin_memory")
+        warn("DataLoader: pin_memory=True has no effect, because no CUDA device can be used; omit pin_memory")
     return False
 
 

@@ -140,7 +140,8 @@ class Pool:
             if not self.ready:
                 why += (
                     "; its error is above.  Classes and functions of a dataset have to be in a module, not in a "
-                    "notebook or prompt, and a script has to start under `if __name__ == '__main__':`"
+                    "notebook or prompt, and a script has to start under `if __name__ == '__main__':`; or pass "
+                    "num_workers=0"
                 )
         self.close()
         raise WorkerError(f"DataLoader: worker {worker} (pid {pid}) {why}", worker=worker, pid=pid, code=code)

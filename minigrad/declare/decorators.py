@@ -50,6 +50,7 @@ from minigrad.declare.signature import (
     where_of,
     write_function,
 )
+from minigrad.declare.usage import called_with, check_operators
 from minigrad.errors import DeclarationError, MinigradError
 from minigrad.kernels.scalar import parse, parse_later
 from minigrad.runtime.dispatch import apply, fast_path, run_one, run_view
@@ -167,6 +168,7 @@ def leave_body(op: Op, function: FunctionType, later: bool) -> None:
         op.leave(("scalar",), read)
     else:
         read(op)
+        check_operators(op, op.dtype_rule)  # type: ignore[arg-type]
 
 
 def fast_function(op: Op, defaults: Mapping[str, Any], *front: Any) -> Function:
@@ -491,3 +493,15 @@ def public(
         return found
 
     return declare
+
+
+FORMS = {
+    "elementwise": "@mg.elementwise(dtype=mg.rules.to_float)",
+    "reduction": '@mg.reduction(dtype=mg.rules.widen, identity="zero", order="sum")',
+    "view": "@view(vjp=(rule,))",
+    "kernel": "@mg.kernel(dtype=..., shape=..., vjp=None)",
+    "composed": "@mg.composed()",
+    "public": "@public()",
+}
+# A type checker reads the undecorated functions.
+globals().update({name: called_with(form)(globals()[name]) for name, form in FORMS.items()})

@@ -7,8 +7,9 @@ import os
 import threading
 import time
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from minigrad.api.absent import Advised
 from minigrad.config import settings
 from minigrad.errors import ArgumentError, warn
 from minigrad.func.trees import flatten
@@ -403,3 +404,7 @@ def jit(function: Callable[..., Any] | None = None, *, fuse: bool = True, verify
     if not callable(function):
         raise ArgumentError(f"jit: expected a function, got {describe(function)}; decorate a function with @mg.jit")
     return Jitted(function, fuse, verify)
+
+
+if not TYPE_CHECKING:  # a type checker reads the function
+    jit = Advised(jit, "mg.jit", "write mg.jit(function) or @mg.jit, which records the kernels once and repeats them")

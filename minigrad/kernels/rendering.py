@@ -18,7 +18,7 @@ import numpy as np
 from minigrad.core.dtype import as_dtype, cast_array
 from minigrad.core.op import ScalarFn
 from minigrad.errors import DeclarationError
-from minigrad.kernels.scalar import INTEGER, INTEGER_CALLS, MATH, OPERATORS, strip_docstring
+from minigrad.kernels.scalar import INTEGER, INTEGER_CALLS, MATH, OPERATORS, line_of, strip_docstring
 
 KINDS = {"b": "bool", "i": "int", "u": "int", "f": "float"}
 # Pasted names have this ending until all names of the text are final.
@@ -28,6 +28,7 @@ PASTED = re.compile(rf"\w+{MARK}\b")
 VECTORISED = re.compile(r"_(32|64)$")
 QUESTIONS = ("isnan", "isinf", "isfinite")  # functions of `math` that return booleans
 BITWISE = (ast.BitAnd, ast.BitOr, ast.BitXor)
+BITS = (*BITWISE, ast.LShift, ast.RShift)  # the operators that floats do not have
 ROUNDING = ("floor", "ceil", "trunc", "rint")
 EXACT = 1 << 53  # float64 represents all integers up to this one exactly
 MASK64 = (1 << 64) - 1
@@ -138,6 +139,8 @@ class _Render:
         left, right = (self.counted(Value(text, condition)) for text in (left, right))
         name = INTEGER.get(type(node.op)) if self.kind == "int" else None
         if self.kind == "float":
+            if isinstance(node.op, BITS):
+                raise self.for_integers(node)
             name = self.calls.get(OPERATORS.get(type(node.op), ""))
         result: ast.expr = ast.BinOp(left, node.op, right) if name is None else call(name, left, right)
         if self.kind == "int" and isinstance(node.op, ast.Div):
@@ -147,6 +150,20 @@ class _Render:
     def narrow(self, node: ast.expr) -> ast.expr:
         # Numba widens every integer result to int64, but a later comparison must use the wrapped value.
         return call("T", node) if self.kind == "int" else node
+
+    def for_integers(self, node: ast.expr) -> DeclarationError:
+        """Return the error for an operator or a function that the compute dtype does not have."""
+        rule = "mg.rules.integer, which rejects floats" if self.kind == "float" else "a rule that rejects bool"
+        remedy = f"declare the op with the dtype rule {rule}"
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.BitXor):
+            power = ast.unparse(ast.BinOp(node.left, ast.Pow(), node.right))
+            remedy = f"write {power} for a power, or {remedy}"
+        elif isinstance(node, ast.BinOp) and isinstance(node.op, BITWISE):
+            remedy = f"write `and` or `or` for conditions, or {remedy}"
+        return DeclarationError(
+            f"{line_of(self.scalar, node)}: {ast.unparse(node)} is for integers, and {self.scalar.name} computes in "
+            f"{self.compute}; {remedy}", op=self.scalar.name,
+        )  # fmt: skip
 
     def called(self, node: ast.Call) -> Value:
         """Return a call of a helper, of a builtin or of a function of `math`."""
@@ -180,10 +197,7 @@ class _Render:
         if self.kind == "int" and name in INTEGER_CALLS:
             return Value(self.narrow(call(INTEGER_CALLS[name], *args)))
         if name == "gcd":
-            raise DeclarationError(
-                f"{self.scalar.where}: math.gcd is for integers, and {self.scalar.name} computes in {self.compute}; "
-                f"write a dtype rule that rejects other dtypes", op=self.scalar.name,
-            )  # fmt: skip
+            raise self.for_integers(node)
         if self.kind == "float":
             return Value(call(self.calls.get(name, MATH[name]), *args), name in QUESTIONS)
         if name in ROUNDING:

@@ -52,6 +52,14 @@ INSTEAD |= dict.fromkeys(("min", "minimum", "fmin"), "a if a < b else b") | {"wh
 INSTEAD |= {"sign": "(x > 0) - (x < 0)", "int": "math.trunc", "bool": "x != 0", "floor_divide": "a // b"}
 INSTEAD |= {"float": "the operand itself, which has the compute dtype", "negative": "-x", "neg": "-x"}
 INSTEAD |= {"logical_and": "a and b", "logical_or": "a or b", "logical_not": "not a", "tau": "2 * math.pi"}
+# The replacements of statements that a body cannot contain.
+STATEMENTS: dict[type[ast.stmt], str] = {
+    ast.If: "write `name = a if condition else b`",
+    ast.AugAssign: "write `name = name + value` instead of `name += value`",
+    ast.AnnAssign: "write `name = value` without an annotation",
+    ast.Assign: "write one `name = expression` per line",
+    **dict.fromkeys((ast.For, ast.While), "write the op in tensor code with @mg.composed()"),
+}
 CONSTANTS = ("pi", "e", "inf", "nan")
 # The functions that replace these operators and functions for integers: see `kernels/integer.py`.
 INTEGER = {ast.Pow: "int_power", ast.FloorDiv: "int_divide", ast.Mod: "int_modulo"}
@@ -192,24 +200,26 @@ class _Check:
         self.locals = set(scalar.args)
 
     def fail(self, node: ast.AST, message: str, remedy: str = "") -> None:
-        path, _, _ = self.scalar.where.rpartition(":")
-        line = getattr(node, "lineno", self.scalar.node.lineno)
         raise DeclarationError(
-            f"{path}:{line}: {message} in the scalar function {self.scalar.name}{remedy and f'; {remedy}'}",
+            f"{line_of(self.scalar, node)}: {message} in the scalar function {self.scalar.name}"
+            f"{remedy and f'; {remedy}'}",
             op=self.scalar.name,
         )
 
     def body(self) -> None:
         statements = strip_docstring(self.scalar.node.body)
         if not statements or not isinstance(statements[-1], ast.Return) or statements[-1].value is None:
-            self.fail(self.scalar.node, "the last statement must return a value")
+            last = statements[-1] if statements else self.scalar.node
+            branch = "write `return a if condition else b`" if isinstance(last, ast.If) else ""
+            self.fail(last, "the last statement must return a value", branch)
         for statement in statements[:-1]:
             if not (
                 isinstance(statement, ast.Assign)
                 and len(statement.targets) == 1
                 and isinstance(statement.targets[0], ast.Name)
             ):
-                self.fail(statement, f"only `name = expression` is allowed before the return, not {kind_of(statement)}")
+                only = f"only `name = expression` is allowed before the return, not {kind_of(statement)}"
+                self.fail(statement, only, STATEMENTS.get(type(statement), ""))
                 raise AssertionError
             self.expression(statement.value)
             self.locals.add(statement.targets[0].id)
@@ -266,7 +276,9 @@ class _Check:
             case ast.Call(func=func):
                 self.fail(node, f"{ast.unparse(func)} takes arguments by position only")
             case _:
-                self.fail(node, f"{kind_of(node)} is outside the scalar dialect")
+                remedy = "write `not c` for a condition c, or -1 - n for the bits of an integer n"
+                inverts = isinstance(node, ast.UnaryOp)  # the other unary operators are allowed
+                self.fail(node, f"{kind_of(node)} is outside the scalar dialect", remedy if inverts else "")
 
     def expressions(self, nodes: list[ast.expr]) -> None:
         for node in nodes:
@@ -333,8 +345,15 @@ class _Check:
 
 
 def kind_of(node: ast.AST) -> str:
-    """Return how error messages name a piece of syntax: "a For" for `for x in y`."""
-    return f"a {type(node).__name__}"
+    """Return how error messages name a piece of syntax: "a For" for `for x in y`, "an If" for `if x: y`."""
+    name = type(node).__name__
+    return f"{'an' if name[0] in 'AEIO' else 'a'} {name}"
+
+
+def line_of(scalar: ScalarFn, node: ast.AST) -> str:
+    """Return the file and the line of a part of a scalar function, as "file:line"."""
+    path, _, line = scalar.where.rpartition(":")
+    return f"{path}:{getattr(node, 'lineno', getattr(scalar.node, 'lineno', line))}"
 
 
 def strip_docstring(body: list[ast.stmt]) -> list[ast.stmt]:

@@ -10,9 +10,10 @@ import weakref
 from typing import Any
 
 from minigrad.core.storage import ConstantStorage
+from minigrad.errors import DTypeError
 from minigrad.ops.creation import tensor
 from minigrad.runtime.changes import rebind
-from minigrad.runtime.tensor import Tensor
+from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.var import Var
 
 
@@ -31,6 +32,11 @@ class ParameterKind(type):
         made: Any = data.detach() if isinstance(data, Tensor) else Var(data)
         if isinstance(made.storage, ConstantStorage):
             made = made.clone()
+        if requires_grad and not made.dtype.is_float:
+            raise DTypeError(
+                f"Parameter: data must have a floating dtype, because gradients need one, got {describe(made)}; "
+                "convert it with .float(), or pass requires_grad=False"
+            )
         made.requires_grad_(requires_grad)
         if not requires_grad:
             made._grad = made.name = None  # frozen from the start, so any dtype is allowed

@@ -44,6 +44,7 @@ def tensor(data: Any, dtype: Any = None, device: Any = None, requires_grad: bool
         return Tensor(*store(data, dtype, device))
     if dtype is None and not isinstance(data, (Tensor, np.ndarray, np.generic)):
         dtype = host_numbers(data, nested_shape(data))[1]
+    expect_float("tensor", dtype if dtype is not None else data.dtype, requires_grad)
     return Var(data, dtype, device)
 
 
@@ -62,10 +63,7 @@ def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
     dtype = as_dtype(array.dtype)
     size = array.itemsize
     if not array.dtype.isnative or not array.flags.writeable or not array.flags.aligned:
-        raise ShapeError(
-            "from_numpy: a read-only, unaligned or byte-swapped array cannot share its memory with a tensor, but such "
-            "an array was passed; copy it with mg.tensor(array)"
-        )
+        raise ShapeError(sharing_fault(array))
     if any(s % size for s in array.strides):
         raise ShapeError(
             f"from_numpy: the byte strides must be multiples of the element size {size}, got {array.strides}; copy the "
@@ -78,6 +76,20 @@ def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
     first = forwards[(slice(0, 1),) * array.ndim] if array.ndim else array.reshape(1)
     base = np.lib.stride_tricks.as_strided(first.view(dtype.storage), (end - low,), (size,), writeable=True)
     return Tensor(Storage(base, dtype, as_device("cpu")), Layout.make(tuple(array.shape), strides, -low))
+
+
+def sharing_fault(array: np.ndarray[Any, Any]) -> str:
+    """Return the message for an array that no tensor can share, which names its fault."""
+    if not array.dtype.isnative:
+        fault = "byte-swapped"
+    elif not array.flags.aligned:
+        fault = "not aligned"
+    else:
+        fault = "read-only, as x.detach().numpy() is if gradients flow through x, because no graph would detect a write"
+    return (
+        f"from_numpy: expected an array whose memory a tensor can share, got {describe(array)}, which is {fault}; copy "
+        "it with mg.tensor(array)"
+    )
 
 
 # ---- filled ---------------------------------------------------------------------------------------------------------
@@ -98,7 +110,7 @@ def filled(name: str, size: Sequence[Any], value: float, dtype: DType, device: A
 
     size: a shape in any form that the public functions accept.  name: the public function, for messages.
     """
-    expect_float(dtype, requires_grad)
+    expect_float(name, dtype, requires_grad)
     shape, where = as_shape(size, name), default_device() if device is None else as_device(device)
     try:
         element = number(value, dtype, where)
@@ -115,6 +127,7 @@ def filled(name: str, size: Sequence[Any], value: float, dtype: DType, device: A
 def scalar_tensor(s: float, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Return a tensor of shape () with one number; the default dtype is the default float."""
     kind = default_float() if dtype is None else dtype
+    expect_float("scalar_tensor", kind, requires_grad)
     return full((), s, dtype=kind, device=device, requires_grad=requires_grad)
 
 
@@ -123,10 +136,10 @@ def leaf(x: Tensor, requires_grad: bool) -> Tensor:
     return Var.of(x) if requires_grad else x
 
 
-def expect_float(dtype: DType, requires_grad: bool) -> None:
-    """Raise DTypeError if a gradient is required and the dtype is not a float."""
+def expect_float(name: str, dtype: Any, requires_grad: bool) -> None:
+    """Raise DTypeError if a gradient is required and the dtype is not a float; name: the public function."""
     if requires_grad:
-        Var.check_dtype(dtype)
+        Var.check_dtype(as_dtype(dtype), name)
 
 
 @kernel(
@@ -177,7 +190,7 @@ def empty(
     kind = default_float() if dtype is None else as_dtype(dtype)
     where = default_device() if device is None else as_device(device)
     layout = Layout.contiguous(as_shape(size, "empty"))
-    expect_float(kind, requires_grad)
+    expect_float("empty", kind, requires_grad)
     return leaf(Tensor(backend_of(where).allocate(layout.numel, kind, where), layout), requires_grad)
 
 
@@ -202,7 +215,14 @@ def empty_like(
     """Return an uninitialized tensor with the shape, dtype and device of the input."""
     expect_format("empty_like", memory_format)
     expect_tensors("empty_like", input)
-    return empty(input.shape, dtype=dtype or input.dtype, device=device or input.device, requires_grad=requires_grad)
+    if requires_grad:
+        expect_float("empty_like", dtype or input.dtype, True)
+    return empty(
+        input.shape,
+        dtype=dtype or input.dtype,
+        device=input.device if device is None else device,
+        requires_grad=requires_grad,
+    )
 
 
 @public()
@@ -211,6 +231,8 @@ def zeros_like(
 ) -> Tensor:
     """Return a tensor of zeros with the shape, dtype and device of the input."""
     expect_format("zeros_like", memory_format)
+    if requires_grad:
+        expect_float("zeros_like", dtype or input.dtype, True)
     return full_like(input, 0.0, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
@@ -220,6 +242,8 @@ def ones_like(
 ) -> Tensor:
     """Return a tensor of ones with the shape, dtype and device of the input."""
     expect_format("ones_like", memory_format)
+    if requires_grad:
+        expect_float("ones_like", dtype or input.dtype, True)
     return full_like(input, 1.0, dtype=dtype, device=device, requires_grad=requires_grad)
 
 
@@ -236,7 +260,9 @@ def full_like(
     """Return a tensor filled with one value, with the shape, dtype and device of the input."""
     expect_format("full_like", memory_format)
     expect_tensors("full_like", input)
-    kind, where = dtype or input.dtype, device or input.device
+    kind, where = dtype or input.dtype, input.device if device is None else device
+    if requires_grad:
+        expect_float("full_like", kind, True)
     return full(input.shape, fill_value, dtype=kind, device=where, requires_grad=requires_grad)
 
 
@@ -274,7 +300,7 @@ def arange(
         expect_fit("arange", start, dtype)
         expect_fit("arange", start + (count - 1) * step, dtype)
     where = default_device() if device is None else as_device(device)
-    expect_float(dtype, requires_grad)
+    expect_float("arange", dtype, requires_grad)
     wide = float64 if dtype.is_float else int64
     # Counting in int64 wraps like uint64, so values of uint64 are passed as int64 with the same bits.
     first, by = (number(v if dtype.is_float else (int(v) + 2**63) % 2**64 - 2**63, wide, where) for v in (start, step))
@@ -303,6 +329,7 @@ def linspace(
     expect_numbers("linspace", start=start, end=end)
     (count,) = as_shape(steps, "linspace")
     values = np.linspace(start, end, count)
+    expect_float("linspace", dtype or default_float(), requires_grad)
     return tensor(values, dtype or default_float(), device, requires_grad)
 
 
@@ -315,7 +342,7 @@ def logspace(
     start, end = as_numbers(start, end)
     expect_numbers("logspace", start=start, end=end, base=base)
     kind = default_float() if dtype is None else as_dtype(dtype)
-    expect_float(kind, requires_grad)
+    expect_float("logspace", kind, requires_grad)
     exponents = linspace(start, end, steps, dtype=float64, device=device)
     powers: Tensor = base**exponents
     return leaf(powers.to(kind), requires_grad)
@@ -325,4 +352,5 @@ def logspace(
 def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Return an n x m matrix with ones on the diagonal and zeros elsewhere; by default, m is n."""
     rows, columns = as_shape((n, n if m is None else m), "eye")
+    expect_float("eye", dtype or default_float(), requires_grad)
     return tensor(np.eye(rows, columns), dtype or default_float(), device, requires_grad)

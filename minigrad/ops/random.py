@@ -375,7 +375,7 @@ def randint(
             f"randint: low must be less than high, got low={low} and high={high}; pass low=0, high=10, for example",
             op="randint",
         )
-    expect_float(kind, requires_grad)
+    expect_float("randint", kind, requires_grad)
     drawn = kind if kind.is_int else int64
     if kind is bool_ or low < drawn.lowest or high - 1 > drawn.highest:
         raise DTypeError(
@@ -397,9 +397,10 @@ def randint_like(
     `randint_like(input, high)` starts at 0.
     """
     expect_tensors("randint_like", input)
+    expect_float("randint_like", dtype or input.dtype, requires_grad)
     return randint(
-        low, high, input.shape, generator=generator, dtype=dtype or input.dtype, device=device or input.device,
-        requires_grad=requires_grad,
+        low, high, input.shape, generator=generator, dtype=dtype or input.dtype,
+        device=input.device if device is None else device, requires_grad=requires_grad,
     )  # fmt: skip
 
 
@@ -412,7 +413,7 @@ def rand_like(
     expect_format("rand_like", memory_format)
     expect_tensors("rand_like", input)
     return rand(
-        input.shape, generator=generator, dtype=dtype or input.dtype, device=device or input.device,
+        input.shape, generator=generator, dtype=dtype or input.dtype, device=input.device if device is None else device,
         requires_grad=requires_grad,
     )  # fmt: skip
 
@@ -426,7 +427,7 @@ def randn_like(
     expect_format("randn_like", memory_format)
     expect_tensors("randn_like", input)
     return randn(
-        input.shape, generator=generator, dtype=dtype or input.dtype, device=device or input.device,
+        input.shape, generator=generator, dtype=dtype or input.dtype, device=input.device if device is None else device,
         requires_grad=requires_grad,
     )  # fmt: skip
 
@@ -441,7 +442,7 @@ def randperm(
     """
     (n,) = as_shape(n, "randperm")
     kind = int64 if dtype is None else as_dtype(dtype)
-    expect_float(kind, requires_grad)
+    expect_float("randperm", kind, requires_grad)
     expect_fit("randperm", max(n - 1, 0), kind)
     order = argsort(rand(n, generator=generator, dtype="float64", device=device))
     return leaf(order if kind is int64 else cast(order, dtype=kind), requires_grad)

@@ -17,6 +17,7 @@ from minigrad.optim import lists
 from minigrad.optim.states import loaded, packed
 from minigrad.runtime.hooks import HookHandle
 from minigrad.runtime.hosting import hosted
+from minigrad.runtime.iterables import as_list, expect_some
 from minigrad.runtime.recording import enable_grad, no_grad
 from minigrad.runtime.tensor import Tensor, describe
 
@@ -63,21 +64,12 @@ class Optimizer:
     """
 
     def __init__(self, params: Params, defaults: dict[str, Any]) -> None:
-        name = type(self).__name__
-        if isinstance(params, Tensor):
-            raise DTypeError(
-                f"{name}: params must be an iterable of tensors or dicts, got {describe(params)}; pass "
-                "model.parameters()"
-            )
+        groups = as_list(type(self).__name__, params, "params")
+        expect_some(type(self).__name__, params, groups)
         self.defaults = defaults
         self.state: defaultdict[Any, Any] = defaultdict(dict)
         self.param_groups: list[dict[str, Any]] = []
         self._hooks: dict[str, dict[int, Callable[..., Any]]] = {kind: {} for kind in HOOKS}
-        groups = list(params)
-        if not groups:
-            raise ArgumentError(
-                f"{name}: params must contain at least one parameter, got an empty list; pass model.parameters()"
-            )
         for group in groups if isinstance(groups[0], dict) else [{"params": groups}]:
             self.add_param_group(group)
 
@@ -109,7 +101,7 @@ class Optimizer:
             params = [params]
         elif isinstance(params, (set, frozenset)):
             raise DTypeError(f"{name}: params must have a fixed order, got a set; pass a list")
-        params = list(params)
+        params = as_list(name, params, "params")
         names = [each[0] for each in params if isinstance(each, tuple)]
         if names and len(names) != len(params):
             raise ArgumentError(

@@ -1627,7 +1627,7 @@ class Attached:
     def not_equal_(self, other: Tensor | builtins.float) -> Tensor:
         """Apply `ne` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
-    def numpy(self) -> Any:
+    def numpy(self, *, force: builtins.bool = ...) -> Any:
         """Return a NumPy array that shares the memory of the tensor, so a write to one is visible in the other."""
 
     def one_set(self) -> Tensor:

@@ -219,8 +219,11 @@ def write_copy(result: Tensor, out: Tensor) -> Tensor:
     return out
 
 
-def expect_result(label: str, result: Any, out: Any, device: Any) -> None:
-    """Raise ShapeError, DTypeError or DeviceError if a result (a tensor, a plan or a Spec) does not fit `out`."""
+def expect_result(label: str, result: Any, out: Any, device: Any, position: str = "out") -> None:
+    """Raise ShapeError, DTypeError or DeviceError if a result (a tensor, a plan or a Spec) does not fit `out`.
+
+    position: the parameter that the user passes it to.
+    """
     if not isinstance(out, Tensor):
         raise DTypeError(
             f"{label}: out must be a tensor, got {describe(out)}; pass mg.empty(...) of the shape of the result",
@@ -232,7 +235,11 @@ def expect_result(label: str, result: Any, out: Any, device: Any) -> None:
         ("dtypes", out.dtype is not result.dtype, DTypeError),
     ):
         if wrong:
-            raise error(f"{label}: the result is {shown!r}, out is {describe(out)}; {what} must agree", op=label)
+            raise error(
+                f"{label}: the result is {shown!r}, {position} is {describe(out)}; {what} must agree, so pass "
+                f"{position}=mg.empty({shown.shape}, dtype=mg.{shown.dtype})",
+                op=label, result=shown, what=what,
+            )  # fmt: skip
     if out.device is not device:
         raise DeviceError(
             f"{label}: out must be on the device {device} of the operands, got {describe(out)} on {out.device}; "
@@ -355,7 +362,7 @@ def write_operands(op: Op, operands: dict[str, Tensor], values: dict[str, Tensor
                 "this operand to writes",
                 op=op.name,
             )
-        expect_result(f"{op.label}: {name}", value, x, x.device)
+        expect_result(op.label, value, x, x.device, name)
         if isinstance(x, Tracer):
             x.transform.begin_write(op.label, x)  # type: ignore[attr-defined]
         elif isinstance(value, Tracer):

@@ -16,7 +16,7 @@ from minigrad.core.device import Device
 from minigrad.core.dtype import DType, name_number
 from minigrad.core.layout import Layout
 from minigrad.core.storage import Storage
-from minigrad.errors import DTypeError
+from minigrad.errors import DTypeError, shortened
 from minigrad.runtime.graph import BackpropOp, ids
 
 if TYPE_CHECKING:
@@ -125,18 +125,17 @@ PLAIN: set[type] = {Tensor}
 
 def describe(x: Any) -> str:
     """Describe an operand for messages: `float32(2, 3)`, or the Python value."""
-    if isinstance(x, Tensor):
-        return f"{x.dtype}{x.shape}"
-    if isinstance(x, np.ndarray):
-        return f"ndarray {x.dtype}{x.shape}"
+    if isinstance(x, (Tensor, np.ndarray)):
+        return f"{'' if isinstance(x, Tensor) else 'ndarray '}{x.dtype}{x.shape}"
     if isinstance(x, int):
         return f"{type(x).__name__} {name_number(x)}"
-    return f"{type(x).__name__} {' '.join(repr(x).split()):.40}"
+    return shortened(x)
 
 
 def expect_tensors(name: str, *values: Any) -> None:
     """Raise DTypeError unless all values are tensors; for functions that read `ndim` before they call an op."""
     for x in values:
         if not isinstance(x, Tensor):
-            advice = "call it and pass its result" if callable(x) else "wrap data in mg.tensor(...)"
+            own = " or write mg.func.grad(function)" if name == "grad" else ""
+            advice = f"call it and pass its result{own}" if callable(x) else "wrap data in mg.tensor(...)"
             raise DTypeError(f"{name}: expected a tensor, got {describe(x)}; {advice}", op=name)

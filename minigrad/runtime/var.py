@@ -89,13 +89,13 @@ class Var(Tensor):
         return twin
 
     @staticmethod
-    def check_dtype(kind: DType) -> None:
-        """Raise DTypeError for a dtype that carries no gradient."""
+    def check_dtype(kind: DType, name: str = "Var") -> None:
+        """Raise DTypeError for a dtype that carries no gradient; name: the function that a user calls."""
         if not kind.is_float:
             raise DTypeError(
-                f"Var: dtype must be a floating dtype, because a Var has a gradient, got {kind}; pass "
-                "dtype=mg.float32, or use mg.tensor",
-                op="Var",
+                f"{name}: dtype must be a floating dtype, because gradients need one, got {kind}; pass "
+                "dtype=mg.float32",
+                op=name,
             )
 
     def as_tensor(self) -> Tensor:

@@ -170,9 +170,9 @@ def named(f: Any, name: str) -> tuple[Function, str]:
     if isinstance(f, str):
         op = schema.get(f)
         if op is None or op.public is None:
-            near = lookalikes(f)
+            near = " or ".join(map(repr, lookalikes(f)))
             raise ArgumentError(
-                f"viz.curves: no op is called {f!r}" + (f"; there are {', '.join(near)}" if near else "")
+                f"viz.curves: no op is called {f!r}; {f'did you mean {near}?' if near else 'pass a name such as tanh'}"
             )
         if op.kind != "elementwise" or len(op.operands) != 1 or op.result is not None:
             raise ArgumentError(

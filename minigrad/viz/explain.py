@@ -15,7 +15,7 @@ from minigrad.errors import GradientError, quantity
 from minigrad.runtime.graph import BackpropOp, Output
 from minigrad.runtime.planning import make_plan
 from minigrad.runtime.rebasing import current
-from minigrad.runtime.tensor import Tensor, describe
+from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
 LIMIT = 30
 
@@ -35,6 +35,7 @@ def explain(y: Tensor, limit: int = LIMIT) -> None:
 
 def explanation(y: Tensor, limit: int = LIMIT) -> str:
     """Return the text that `explain` prints."""
+    expect_tensors("explain", y)
     order = "contiguous" if y.is_contiguous() else "not contiguous"
     writes = {0: "not written to", 1: "written to once"}.get(y.storage.version, f"written to {y.storage.version} times")
     lines = [f"{describe(y)} on {y.device}: {address(y)}", f"    {order}, {writes} since it was made"]
@@ -112,6 +113,7 @@ def kernels(y: Tensor) -> list[Path]:
     GradientError
         If no op is recorded for `y`.
     """
+    expect_tensors("viz.kernels", y)
     if y.is_leaf:
         raise GradientError(f"viz.kernels: {describe(y)} must be the result of a recorded op; compute it from a mg.Var")
     node = current(y)

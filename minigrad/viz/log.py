@@ -18,7 +18,7 @@ from typing import Any, Self, TextIO
 
 from minigrad.diagnostics.page import styled
 from minigrad.errors import ArgumentError
-from minigrad.runtime.tensor import Tensor
+from minigrad.runtime.tensor import Tensor, describe
 from minigrad.viz.curves import Curves, curves
 
 SECONDS = 0.5  # minimum time in seconds between two pictures
@@ -66,6 +66,8 @@ class Log:
         self, path: str | Path | None = None, total: int | None = None, *, show: bool = True, log: bool = False,
         out: TextIO | None = None,
     ) -> None:  # fmt: skip
+        if path is not None and not isinstance(path, (str, Path)):
+            raise ArgumentError(f"viz.Log: path must be a str or a Path, got {describe(path)}; pass 'log.jsonl'")
         self.path = None if path is None else Path(path)
         if self.path is not None and self.path.suffix not in (".jsonl", ".csv"):
             raise ArgumentError(

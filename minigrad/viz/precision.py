@@ -20,7 +20,7 @@ from minigrad.diagnostics.precision import Error, Vertex, compared, eps_of
 from minigrad.diagnostics.shown import as_text
 from minigrad.errors import ArgumentError
 from minigrad.ops.creation import tensor
-from minigrad.runtime.tensor import Tensor
+from minigrad.runtime.tensor import Tensor, describe
 from minigrad.viz import svg
 from minigrad.viz.picture import Picture, scrolling
 
@@ -104,6 +104,11 @@ def precision(
     one box, so cancellation inside it is part of its own error.  For gradients, pass `mg.func.grad(f)`, whose
     backward pass consists of ordinary ops.
     """
+    if not callable(f):
+        raise ArgumentError(
+            f"{NAME}: f must be a function of the inputs, got {describe(f)}; pass the function itself, as in "
+            f"mg.{NAME}(mg.exp, x)"
+        )
     wanted = tuple(as_dtype(dtype) for dtype in ((dtypes,) if isinstance(dtypes, (str, DType)) else dtypes))
     if not wanted or any(not dtype.is_float or dtype is float64 for dtype in wanted):
         shown = ", ".join(map(str, wanted)) or "none"

@@ -94,6 +94,29 @@ def test_what_has_a_history_only_detaches() -> None:
     assert x.detach_() is x and not x.is_variable and row(1).detach_().tolist() == [1]
 
 
+def test_a_gradient_of_integers_is_refused_under_the_name_of_the_function_that_was_called() -> None:
+    x, need = mg.tensor([1, 2]), {"requires_grad": True}
+    calls = {
+        "tensor": lambda: mg.tensor([1, 2], **need), "new_tensor": lambda: x.new_tensor([1], **need),
+        "zeros_like": lambda: mg.zeros_like(x, **need), "full_like": lambda: mg.full_like(x, 1, **need),
+        "empty_like": lambda: mg.empty_like(x, **need), "new_zeros": lambda: x.new_zeros(2, **need),
+        "new_full": lambda: x.new_full((2,), 1, **need), "zeros": lambda: mg.zeros(2, dtype="int64", **need),
+        "arange": lambda: mg.arange(3, **need), "eye": lambda: mg.eye(3, dtype="int64", **need),
+        "linspace": lambda: mg.linspace(0, 1, 3, dtype="int64", **need), "randperm": lambda: mg.randperm(3, **need),
+        "scalar_tensor": lambda: mg.scalar_tensor(1, dtype="int64", **need),
+        "randint_like": lambda: mg.randint_like(x, 3, **need), "Var": lambda: mg.Var(x),
+    }  # fmt: skip
+    for name, call in calls.items():
+        with pytest.raises(
+            DTypeError, match=rf"^{name}: dtype must be a floating .*, got int64; pass dtype=mg.float32$"
+        ):
+            call()
+    with pytest.raises(
+        DTypeError, match=r"^Parameter: data must have a floating dtype.*convert it with \.float\(\), or"
+    ):
+        mg.nn.Parameter(x)
+
+
 def test_integers_and_numbers_of_the_program_cannot() -> None:
     with pytest.raises(DTypeError, match=r"requires_grad_: expected a tensor with a floating dtype, got int64\(1,\)"):
         mg.tensor([1]).requires_grad_()

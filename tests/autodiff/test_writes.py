@@ -13,7 +13,7 @@ import pytest
 from points import leaf, row
 
 import minigrad as mg
-from minigrad.errors import GradientError, StorageError
+from minigrad.errors import GradientError, ShapeError, StorageError
 
 DTYPE: Any = {"dtype": "float64", "device": "reference"}
 
@@ -191,6 +191,13 @@ def test_18_data_and_numpy_do_not_write_in_silence() -> None:
         x.detach().numpy()[0] = 9.0
     with pytest.raises(ValueError, match="read-only"):
         np.asarray((x * 2.0).detach())[0] = 9.0
+    with pytest.raises(
+        ShapeError, match=r"^from_numpy: .* got ndarray float64\(2,\), which is read-only, as x\.detach"
+    ):
+        mg.from_numpy(x.detach().numpy())
+    with pytest.raises(ShapeError, match="which is byte-swapped; copy it with"):
+        mg.from_numpy(np.ones(2).byteswap().view(np.dtype("f8").newbyteorder()))
+    assert x.numpy(force=True).tolist() == x.tolist()
     free = x.detach().clone().numpy()
     free[0] = 9.0
     assert x.tolist() == [5, 6]

@@ -17,6 +17,14 @@ def test_a_device_is_one_object_under_all_its_names():
     assert (as_device("cuda:3").kind, as_device("cuda:3").index) == ("cuda", 3)
 
 
+def test_an_int_is_the_index_of_a_cuda_device_and_an_index_may_follow_a_kind():
+    assert as_device(0) is as_device("cuda", 0) is as_device(type="cuda", index=0) is as_device("cuda")
+    assert as_device(1) is as_device("cuda", 1) and as_device("cpu", 0) is CPU
+    for arguments in (("cuda:0", 0), ("cuda", -1), ("cuda", True), (0, 0)):
+        with pytest.raises(DeviceError, match="with index, expected a kind without an index and an int from 0, got"):
+            as_device(*arguments)
+
+
 def test_names_say_the_index_where_there_may_be_many():
     assert [str(as_device(name)) for name in ("cpu", "reference", "cuda", "toy", "toy:2")] == [
         "cpu", "reference", "cuda:0", "toy", "toy:2"]  # fmt: skip
@@ -28,13 +36,13 @@ def test_a_device_cannot_be_changed():
         CPU.kind = "gpu"
 
 
-@pytest.mark.parametrize("text", ["", "CPU", "cuda:", "cuda:-1", "cuda:x", " cpu", 3, None, ["cpu"]])
+@pytest.mark.parametrize("text", ["", "CPU", "cuda:", "cuda:-1", "cuda:x", " cpu", -1, 3.0, True, None, ["cpu"]])
 def test_what_is_no_device_is_refused(text):
     with pytest.raises(DeviceError) as caught:
         as_device(text)
     assert str(caught.value) == (
-        f"device: expected a kind with an optional index, such as 'cpu', 'cuda' or 'cuda:1', got {text!r}; "
-        "pass 'cpu', for example"
+        f"device: expected a kind with an optional index, such as 'cpu', 'cuda' or 'cuda:1', or the index of a "
+        f"CUDA device, got {text!r}; pass 'cpu', for example"
     )
 
 

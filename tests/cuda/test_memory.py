@@ -44,6 +44,17 @@ def test_memory_is_counted_as_it_comes_and_goes(simulator):
     assert mg.cuda.memory_reserved() == mg.cuda.max_memory_reserved() == mg.cuda.max_memory_allocated() == first
 
 
+def test_the_device_may_be_given_by_its_index_and_another_index_is_refused(simulator):
+    x = mg.ones(2, device="reference")
+    for y in (mg.empty(2, device=0), x.to(0), x.cuda(0), x.new_zeros(2, device=0), mg.empty_like(x, device=0)):
+        assert y.device is mg.device(0)
+    assert mg.cuda.get_device_name(0) == mg.cuda.get_device_properties(0).name and mg.cuda.current_device() == 0
+    assert mg.cuda.memory_allocated(0) == mg.cuda.memory_allocated() and mg.cuda.set_device(0) is None
+    for call in (mg.cuda.set_device, mg.cuda.memory_allocated, mg.cuda.synchronize, x.to, x.cuda):
+        with pytest.raises(DeviceError, match=r"^cuda:1 cannot be used, because minigrad supports only the first CUDA"):
+            call(1)
+
+
 def test_what_is_given_back_is_used_again(small):
     for _ in range(9):
         blank(40 * KB)

@@ -35,6 +35,19 @@ def test_packages_that_do_not_work_together_are_named(without):
     assert "numba-cuda 0.30 uses names that NumPy 2.5 no longer has: pip install" in refused("real")
 
 
+def test_without_a_device_memory_is_zero_and_the_cache_may_be_emptied_as_in_pytorch(without):
+    without.setattr(presence, "missing_packages", lambda: ["numba-cuda", "cuda-core"])
+    registry.forget("cuda")
+    with mg.override(cuda="auto"):
+        assert mg.cuda.empty_cache() is None and not mg.cuda.is_available()
+        for name in ("memory_allocated", "max_memory_allocated", "memory_reserved", "max_memory_reserved"):
+            assert getattr(mg.cuda, name)() == getattr(mg.cuda, name)(0) == 0
+        assert mg.cuda.memory_stats().total_bytes == 0
+        for call in (mg.cuda.synchronize, mg.cuda.current_device, mg.cuda.reset_peak_memory_stats):
+            with pytest.raises(DeviceError, match="numba-cuda and cuda-core are not installed"):
+                call()
+
+
 @pytest.mark.parametrize("mode", ["auto", "real"])
 def test_missing_packages_are_named(without, mode):
     without.setattr(presence, "missing_packages", lambda: ["numba-cuda", "cuda-core"])

@@ -207,3 +207,17 @@ def len_of_end(name: str) -> int:
     x = mg.Var(mg.ones(20, device="reference"))
     y = after(x)
     return 0 if y is x else len(mg.tape(y))
+
+
+@pytest.mark.parametrize("wrong", [3, None, [1.0], abs])
+def test_functions_that_explain_a_tensor_refuse_other_objects(wrong: Any) -> None:
+    for name, function in (("explain", mg.explain), ("explain", mg.viz.explanation), ("viz.kernels", mg.viz.kernels)):
+        with pytest.raises(mg.DTypeError, match=rf"^{name}: expected a tensor, got "):
+            function(wrong)
+    x = mg.ones(2, device="reference")
+    with pytest.raises(
+        mg.ArgumentError, match=r"precision: f must be a function .*, got float32\(2,\); pass the function"
+    ):
+        mg.viz.precision(x, x)
+    with pytest.raises(mg.ArgumentError, match=r"^viz\.Log: path must be a str or a Path, got int 3"):
+        mg.viz.Log(3)  # type: ignore[arg-type]

@@ -51,6 +51,28 @@ def test_members_are_ordinary_attributes() -> None:
     assert not hasattr(nn.Module, "__getattr__")
 
 
+def test_what_is_no_module_is_answered_with_a_module():
+    for make, advice in (
+        (
+            lambda: nn.Sequential(nn.Identity(), mg.nn.functional.relu),
+            r"Sequential\.1: .* got function relu; pass .* mg\.nn\.ReLU\(\)$",
+        ),
+        (
+            lambda: nn.Sequential(mg.nn.functional.max_pool2d),
+            r"function max_pool2d; pass a module such as mg\.nn\.MaxPool2d\(\)$",
+        ),
+        (lambda: nn.ModuleList([nn.Tanh]), r"ModuleList\.0: .* got class Tanh; create an instance, as in Tanh\(\)$"),
+        (
+            lambda: nn.Module().register_module("a", lambda x: x),
+            r"got function <lambda>; pass a module such as mg\.nn\.R",
+        ),
+        (lambda: nn.Module().register_buffer("a", 3), r"got int 3; pass a tensor$"),
+        (lambda: nn.Module().register_parameter("a", 3), r"got int 3; pass mg\.nn\.Parameter\(tensor\)$"),
+    ):
+        with pytest.raises(DeclarationError, match=advice):
+            make()
+
+
 def test_a_member_may_be_replaced_by_its_kind_or_none() -> None:
     net = Net()
     net.scale = None

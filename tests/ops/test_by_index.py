@@ -149,6 +149,53 @@ def test_an_index_that_names_nothing_may_have_any_shape() -> None:
         mg.gather(x, 0, mg.tensor([[1]]))
 
 
+@pytest.mark.parametrize(
+    ("index", "src", "more", "error", "text"),
+    [
+        (
+            [0],
+            [1.0],
+            {"reduce": "mean"},
+            ArgumentError,
+            r"reduce must be None, 'add' or 'multiply', got 'mean'; write sc",
+        ),
+        (
+            [0.5],
+            [1.0],
+            {},
+            DTypeError,
+            r"index must have an integer dtype, got float32\(1,\); convert it with \.long\(\)",
+        ),
+        (
+            [0],
+            [1],
+            {},
+            DTypeError,
+            r"src must have the dtype of input float32\(3,\), got int64\(1,\); convert it with \.to",
+        ),
+        (
+            [[0]],
+            [1.0],
+            {},
+            ShapeError,
+            r"index must have as many dims as input and src, got .* index int64\(1, 1\) and src",
+        ),
+        (
+            [0, 1],
+            [1.0],
+            {},
+            ShapeError,
+            r"index must not be longer than src .* index int64\(2,\) and src float32\(1,\); sl",
+        ),
+    ],
+)
+def test_each_fault_of_scatter_has_its_error(index: Any, src: Any, more: Any, error: Any, text: str) -> None:
+    with mg.no_grad(), pytest.raises(error, match=f"^scatter: {text}"):
+        mg.zeros(3, device="reference").scatter(
+            0, mg.tensor(index, device="reference"), mg.tensor(src, device="reference"), **more
+        )
+
+
 def test_errors_of_scatter_reduce_name_what_the_caller_gave() -> None:
     for reduce, include in (("mean", True), ("amax", False), ("prod", True)):
         words = r"^scatter_reduce: index 7 is out of range for dim 0 of size 2 of float32\(2,\)"

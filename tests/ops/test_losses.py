@@ -90,6 +90,23 @@ def test_wrong_arguments_are_named_before_anything_is_computed(call: Any, error:
         call(mg.randn(2, 3), mg.tensor([0, 2]))
 
 
+@pytest.mark.parametrize("classes", [[0, 2], [0.0, 2.0]])
+def test_swapped_operands_are_asked_about(classes: Any) -> None:
+    scores, target = mg.zeros(2, 3, device="reference"), mg.tensor(classes, device="reference")
+    for loss in (F.cross_entropy, F.nll_loss, F.multi_margin_loss, mg.nn.CrossEntropyLoss()):
+        with pytest.raises(DTypeError, match=r": are input and target swapped\? .*; pass the scores first$"):
+            loss(target, scores)
+    whole = mg.zeros(1, 3, dtype="int64", device="reference")
+    with pytest.raises(DTypeError, match=r"^multilabel_margin_loss: are input and target swapped\?"):
+        F.multilabel_margin_loss(whole, scores[:1])
+    with pytest.raises(DTypeError, match=r"^embedding: are input and weight swapped\?"):
+        F.embedding(scores, whole)
+    with pytest.raises(ShapeError, match=r"^ctc_loss: .* pass log_probs first, because log_probs and targets seem to"):
+        F.ctc_loss(whole, mg.zeros(3, 1, 2, device="reference"), whole[0], whole[0])
+    with pytest.raises(DTypeError, match=r"target must contain class indices of an integer dtype, .* with \.long\(\)$"):
+        F.cross_entropy(scores, mg.zeros(2, device="reference"))
+
+
 @pytest.mark.parametrize("wrong", [-101, -1, 3, 1 << 40])
 @pytest.mark.parametrize(("device", "reduction"), [("cpu", "mean"), ("reference", "mean"), ("reference", "none")])
 def test_every_kernel_finds_a_class_that_does_not_exist(device: str, reduction: str, wrong: int) -> None:

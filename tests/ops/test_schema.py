@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import math
+import re
 from collections import Counter
 
 import pytest
@@ -87,6 +88,68 @@ def test_a_bad_declaration_fails_at_once_with_file_and_line() -> None:
         def wrong_name(x):
             """The rule names what is not there."""
             return x + x
+
+
+def test_a_decorator_in_a_wrong_form_shows_the_right_one() -> None:
+    def body(x):
+        """Return x."""
+        return x
+
+    forms = {
+        "elementwise": "@mg.elementwise(dtype=mg.rules.to_float)", "composed": "@mg.composed()",
+        "reduction": '@mg.reduction(dtype=mg.rules.widen, identity="zero", order="sum")',
+        "kernel": "@mg.kernel(dtype=..., shape=..., vjp=None)",
+    }  # fmt: skip
+    for name, form in forms.items():
+        with pytest.raises(DeclarationError, match=rf"^{name}: .*got function body; write {re.escape(form)} above"):
+            getattr(mg, name)(body)
+    with pytest.raises(DeclarationError, match=r"^elementwise: the decorator needs dtype=, got other options; write"):
+        mg.elementwise(vjp=None)
+
+
+def test_a_statement_that_bodies_cannot_contain_names_its_replacement() -> None:
+    def branching(x):
+        """Return |x|."""
+        if x < 0:
+            x = -x
+        return x
+
+    def ending(x):
+        """Return |x|."""
+        if x < 0:
+            return -x
+        else:
+            return x
+
+    def inverting(x):
+        """Return ~x."""
+        return ~x
+
+    for body, advice in (
+        (branching, "not an If in the scalar function branching; write `name = a if condition else b`"),
+        (ending, "must return a value in the scalar function ending; write `return a if condition else b`"),
+        (inverting, "a UnaryOp is outside the scalar dialect in the scalar function inverting; write `not c`"),
+    ):
+        with pytest.raises(DeclarationError, match=rf"test_schema\.py:\d+: .*{re.escape(advice)}"):
+            mg.elementwise(dtype=mg.rules.promote)(body)
+
+
+def test_an_operator_on_bits_in_a_body_of_floats_fails_with_file_line_and_remedy() -> None:
+    with pytest.raises(DeclarationError, match=r"test_schema\.py:\d+: x \^ 2 is for integers, .*; write x \*\* 2"):
+
+        @mg.elementwise(dtype=mg.rules.to_float)
+        def squared(x):
+            """Return what was meant to be x ** 2."""
+            return x ^ 2
+
+    @mg.elementwise(dtype=mg.rules.promote, method=False)
+    def doubled(x):
+        """Return 2 * x for integers."""
+        return x << 1
+
+    assert doubled(mg.tensor([3], device="reference")).tolist() == [6]
+    with pytest.raises(DeclarationError, match=r"test_schema\.py:\d+: x << 1 is for integers, and doubled comp"):
+        doubled(mg.tensor([3.0], device="reference"))
 
 
 def test_a_joint_rule_wants_what_the_single_rules_save() -> None:

@@ -240,11 +240,47 @@ def test_named_parameters_keep_their_names() -> None:
         optimizer.add_param_group({"params": [variable(1.0)]})
 
 
+def model():
+    return mg.nn.Linear(2, 2, device="reference")
+
+
 @pytest.mark.parametrize(
     ("make", "error", "match"),
     [
         (lambda p: mg.optim.SGD([]), ValueError, "got an empty list"),
         (lambda p: mg.optim.SGD(p), TypeError, r"an iterable of tensors or dicts, got float64\(1,\)"),
+        (
+            lambda p: mg.optim.SGD(model()),
+            TypeError,
+            r"got Linear\(in_feat.*; pass a list of tensors, or model.parameters\(\)",
+        ),
+        (lambda p: mg.optim.SGD(model().parameters), TypeError, r"got method parameters; call it, as in model.param"),
+        (
+            lambda p: mg.optim.SGD({"params": [p]}),
+            TypeError,
+            r"got dict .*; pass a list of groups, such as \[\{'params'",
+        ),
+        (
+            lambda p: mg.optim.SGD([{"params": model()}]),
+            TypeError,
+            "SGD: params must be an iterable of tensors or dicts",
+        ),
+        (lambda p: mg.optim.SGD(iter([])), ValueError, "got an empty iterator, because an earlier loop has"),
+        (
+            lambda p: mg.nn.utils.clip_grad_norm_(model(), 1.0),
+            TypeError,
+            "^clip_grad_norm_: parameters must be an iterable",
+        ),
+        (
+            lambda p: mg.nn.utils.clip_grad_value_([model()], 1.0),
+            TypeError,
+            "clip_grad_value_: parameters must contain t",
+        ),
+        (
+            lambda p: mg.nn.utils.parameters_to_vector(model()),
+            TypeError,
+            "parameters_to_vector: parameters must be an it",
+        ),
         (lambda p: mg.optim.SGD([1.0]), TypeError, "params must contain tensors, got float 1.0"),
         (lambda p: mg.optim.SGD([{"params": {p}}]), TypeError, "got a set"),
         (lambda p: mg.optim.SGD([p * 2]), ValueError, "params must be leaves"),

@@ -167,7 +167,7 @@ def test_a_logarithmic_scale_has_powers_and_counts_what_it_leaves_out() -> None:
 @pytest.mark.parametrize(
     ("given", "more", "words"),
     [
-        ("tahn", {}, "no op is called 'tahn'; there are tan, .*tanh"),
+        ("tahn", {}, r"no op is called 'tahn'; did you mean 'tan' or .*'tanh'.*\?$"),
         ("matmul", {}, "with one operand and one result, got 'matmul'"),
         ("mul", {}, "with one operand and one result, got 'mul'"),
         (

@@ -120,11 +120,13 @@ class Members:
             value = value if new is None else new
         return value
 
-    def _refused(self, name: str, value: Any, kind: str) -> DeclarationError:
+    def _refused(self, name: str, value: Any, kind: str, registering: bool = False) -> DeclarationError:
+        """Return the error for a value that is not a member of a kind; only an assignment may mean another use."""
         needed = {"parameter": "an mg.nn.Parameter", "buffer": "a tensor", "module": "an mg.nn.Module"}[kind]
+        other_use = "" if registering else f", or del {name} first to use the name for another value"
         return DeclarationError(
             f"{type(self).__name__}.{name}: expected {needed} or None for a registered {kind}, got {describe(value)}; "
-            f"del {name} first to use the name for another value"
+            f"{instead_of(value, kind)}{other_use}"
         )
 
     def _check_name(self, name: Any, kind: str) -> None:
@@ -212,7 +214,7 @@ class Members:
         """
         self._check_name(name, PARAMETERS)
         if param is not None and not is_parameter(param):
-            raise self._refused(name, param, "parameter")
+            raise self._refused(name, param, "parameter", registering=True)
         self._enter(PARAMETERS, name, param)
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
@@ -236,7 +238,7 @@ class Members:
         """
         self._check_name(name, BUFFERS)
         if tensor is not None and not isinstance(tensor, Tensor):
-            raise self._refused(name, tensor, "buffer")
+            raise self._refused(name, tensor, "buffer", registering=True)
         self._enter(BUFFERS, name, tensor, persistent)
 
     def register_module(self, name: str, module: Any) -> None:
@@ -251,10 +253,23 @@ class Members:
         """
         self._check_name(name, CHILDREN)
         if module is not None and not isinstance(module, Members):
-            raise self._refused(name, module, "module")
+            raise self._refused(name, module, "module", registering=True)
         self._enter(CHILDREN, name, module)
 
     add_module = register_module
+
+
+def instead_of(value: Any, kind: str) -> str:
+    """Return what to pass instead of a value that is not a member of a kind."""
+    if kind != "module":
+        return "pass mg.nn.Parameter(tensor)" if kind == "parameter" else "pass a tensor"
+    if isinstance(value, type) and issubclass(value, Members):
+        return f"create an instance, as in {value.__name__}()"
+    from minigrad import nn  # imported here, because `nn` imports this module
+
+    function = str(getattr(value, "__name__", "")).replace("_", "")
+    like = next((name for name in dir(nn) if name.lower() == function), "ReLU")
+    return f"pass a module such as mg.nn.{like}()"
 
 
 def kind_of(value: Any) -> str | None:

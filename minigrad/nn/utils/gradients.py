@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from typing import Any
 
 from minigrad.errors import GradientError
 from minigrad.ops.creation import zeros
 from minigrad.ops.linalg.matrices import vector_norm
 from minigrad.ops.shape.joining import stack
+from minigrad.runtime.iterables import tensors_of
 from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor
 
 Tensors = Any  # a tensor, or an iterable of tensors
 
 
-def gradients_of(parameters: Tensors) -> list[Any]:
-    """Return the gradients of all parameters that have a gradient."""
-    each: Iterable[Any] = [parameters] if isinstance(parameters, Tensor) else parameters
-    return [p.grad for p in each if p.grad is not None]
+def gradients_of(name: str, parameters: Tensors) -> list[Any]:
+    """Return the gradients of all parameters that have a gradient; name: the public function."""
+    return [p.grad for p in tensors_of(name, parameters) if p.grad is not None]
 
 
 def get_total_norm(
@@ -54,7 +53,7 @@ def get_total_norm(
     >>> mg.nn.utils.get_total_norm([mg.tensor([3.0]), mg.tensor([[4.0]])]).item()
     5.0
     """
-    several = [tensors] if isinstance(tensors, Tensor) else list(tensors)
+    several = tensors_of("get_total_norm", tensors, "tensors")
     p = float(norm_type)
     if not several:
         return zeros(())
@@ -87,7 +86,7 @@ def clip_grads_with_norm_(
     """
     with no_grad():
         factor = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
-        for g in gradients_of(parameters):
+        for g in gradients_of("clip_grads_with_norm_", parameters):
             g.mul_(factor.to(device=g.device, dtype=g.dtype))
 
 
@@ -123,9 +122,9 @@ def clip_grad_norm_(
     >>> mg.nn.utils.clip_grad_norm_(w, 1.0).item(), [round(g, 4) for g in w.grad.tolist()]
     (10.0, [0.6, 0.8])
     """
-    parameters = [parameters] if isinstance(parameters, Tensor) else list(parameters)
+    parameters = tensors_of("clip_grad_norm_", parameters)
     with no_grad():
-        total = get_total_norm(gradients_of(parameters), norm_type, error_if_nonfinite)
+        total = get_total_norm(gradients_of("clip_grad_norm_", parameters), norm_type, error_if_nonfinite)
     clip_grads_with_norm_(parameters, max_norm, total)
     return total
 
@@ -151,5 +150,5 @@ def clip_grad_value_(parameters: Tensors, clip_value: float, foreach: bool | Non
         Has no effect.
     """
     with no_grad():
-        for g in gradients_of(parameters):
+        for g in gradients_of("clip_grad_value_", parameters):
             g.clamp_(-float(clip_value), float(clip_value))

@@ -7,6 +7,7 @@ from typing import Any
 
 from minigrad.errors import DeviceError, ShapeError
 from minigrad.ops.shape.joining import cat
+from minigrad.runtime.iterables import tensors_of
 from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor, describe
 
@@ -35,7 +36,7 @@ def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
     >>> mg.nn.utils.parameters_to_vector([mg.zeros(2), mg.ones(1, 2)]).tolist()
     [0.0, 0.0, 1.0, 1.0]
     """
-    each: list[Any] = list(parameters)
+    each = tensors_of("parameters_to_vector", parameters)
     devices = {str(p.device) for p in each}
     if len(devices) > 1:
         raise DeviceError(
@@ -60,7 +61,7 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
     ShapeError
         If the vector and the parameters have different numbers of elements.
     """
-    each: list[Any] = list(parameters)
+    each = tensors_of("vector_to_parameters", parameters)
     count = sum(p.numel() for p in each)
     if vec.shape != (count,):
         raise ShapeError(

@@ -14,7 +14,7 @@ from minigrad.core.dtype import int64
 from minigrad.core.roles import Dim, Flag, Size
 from minigrad.core.shape import as_shape
 from minigrad.declare.decorators import composed
-from minigrad.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.errors import ArgumentError, DTypeError, MinigradError, ShapeError
 from minigrad.ops.casting import cast, clone
 from minigrad.ops.indexing.assignment import located
 from minigrad.ops.indexing.gathering import index_add, index_copy, index_select, scatter_put
@@ -39,8 +39,8 @@ def scatter(input: Tensor, dim: Dim, index: Tensor, src: Tensor | float, *, redu
     Gradient: without `reduce`, for input, g with 0 at the written positions; for src, the elements of g at these
     positions, and 0 for an element that was overwritten. With `reduce`, it is that of `scatter_reduce` with "sum" or
     "prod".
-    Raises ShapeError unless index has integers and fits inside input and src, src has the dtype of input, and `reduce`
-    is "add", "multiply" or None.
+    Raises ArgumentError for another `reduce`, DTypeError unless index has integers and src the dtype of input, and
+    ShapeError unless index has the number of dims of input and src and fits inside both.
     """
     if not index.numel():  # an index without elements selects nothing, whatever its shape is
         return clone(input)
@@ -51,17 +51,37 @@ def scatter(input: Tensor, dim: Dim, index: Tensor, src: Tensor | float, *, redu
         n <= v and (n <= m or d == dim) for d, (n, m, v) in enumerate(zip(positions.shape, x.shape, values.shape))
     )
     if not fits or values.dtype is not x.dtype or not positions.dtype.is_int or reduce not in (None, *REDUCES):
-        raise ShapeError(
-            f"scatter: reduce must be None, 'add' or 'multiply', src must have the dtype of input {describe(input)}, "
-            f"and index must fit inside src and input, got reduce={reduce!r}, src {describe(values)} and index "
-            f"{describe(index)}; slice index or convert src",
-            op="scatter",
-        )
+        raise scatter_fault(input, index, values, reduce)
     for d, n in enumerate(positions.shape):
         values = narrow(values, d, 0, n)
     if reduce is not None:
         return reshape(scatter_reduce(x, dim, positions, values, REDUCES[reduce]), input.shape)
     return reshape(scatter_put(x, dim, positions, values), input.shape)
+
+
+def scatter_fault(input: Tensor, index: Tensor, src: Tensor, reduce: Any) -> MinigradError:
+    """Return the error for the first fault of the arguments of `scatter`."""
+    if reduce not in (None, *REDUCES):
+        got = f"reduce must be None, 'add' or 'multiply', got {reduce!r}; write scatter_reduce for other reductions"
+        return ArgumentError(f"scatter: {got}", op="scatter")
+    if not index.dtype.is_int:
+        got = f"index must have an integer dtype, got {describe(index)}; convert it with .long()"
+        return DTypeError(f"scatter: {got}", op="scatter")
+    if src.dtype is not input.dtype:
+        got = (
+            f"src must have the dtype of input {describe(input)}, got {describe(src)}; convert it with .to(input.dtype)"
+        )
+        return DTypeError(f"scatter: {got}", op="scatter")
+    shown = f"got input {describe(input)}, index {describe(index)} and src {describe(src)}"
+    if not max(input.ndim, 1) == max(index.ndim, 1) == src.ndim:
+        return ShapeError(
+            f"scatter: index must have as many dims as input and src, {shown}; reshape index or src", op="scatter"
+        )
+    return ShapeError(
+        f"scatter: index must not be longer than src along any dim, nor than input except along dim, {shown}; slice "
+        "index",
+        op="scatter",
+    )
 
 
 @composed(in_place=True)

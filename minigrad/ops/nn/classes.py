@@ -19,7 +19,7 @@ from minigrad.core.requests import Pick, ScatterAdd
 from minigrad.core.rows import RowFn
 from minigrad.declare.decorators import kernel, scalar
 from minigrad.declare.rules import common, joint, refuse
-from minigrad.errors import ShapeError
+from minigrad.errors import DTypeError, ShapeError
 from minigrad.ops.casting import cast
 from minigrad.ops.reduction.sums import sum, wide
 from minigrad.ops.shape.views import expand, reshape
@@ -31,6 +31,7 @@ def class_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
     """Return the promoted dtype of the operands except the last, which contains the classes and must be integer."""
     *floats, target = specs
     if not target.dtype.is_int:
+        refuse_swapped(op.label, floats[-1], target)
         raise refuse(
             op, specs, "target must contain class indices of an integer dtype; convert target with .to(mg.int64)"
         )
@@ -38,6 +39,19 @@ def class_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
     if not dtype.is_float:
         raise refuse(op, specs, "input must have a floating dtype; convert it with .to(mg.float32)")
     return dtype
+
+
+def refuse_swapped(name: str, input: Any, target: Any) -> None:
+    """Raise DTypeError if the operands of a loss seem to be swapped; called only for operands that are wrong.
+
+    input, target: tensors or Specs.
+    """
+    if target.dtype.is_float and (not input.dtype.is_float or len(target.shape) > len(input.shape)):
+        raise DTypeError(
+            f"{name}: are input and target swapped? input must contain the scores and target the class indices, got "
+            f"input {input.dtype}{input.shape} and target {target.dtype}{target.shape}; pass the scores first",
+            op=name,
+        )
 
 
 def check_classes(name: str, target: Tensor, classes: int, ignore: int | None = None) -> None:

@@ -120,9 +120,11 @@ def expect_sequences(logs: Tensor, targets: Tensor, steps: Any, lengths: Any, bl
     """
     shown = f"got {describe(logs)} and targets {describe(targets)}"
     if logs.ndim != 3 or not logs.shape[0] or not logs.dtype.is_float or not targets.dtype.is_int:
+        swapped = targets.dtype.is_float and not logs.dtype.is_float
+        remedy = "pass log_probs first, because log_probs and targets seem to be swapped"
         raise ShapeError(
             f"ctc_loss: log_probs must be floats of shape (T, N, C) with T > 0, and targets integers, {shown}; "
-            "convert log_probs with .float() and targets with .long()",
+            f"{remedy if swapped else 'convert log_probs with .float() and targets with .long()'}",
             op="ctc_loss",
         )
     longest, n, classes = logs.shape

@@ -75,6 +75,16 @@ def _batch(x: Tensor, index: Tensor, share: Tensor, size: int, flags: Flags) -> 
     return stack(parts) if parts else zeros(0, index.shape[-1], x.shape[2], dtype=x.dtype, device=x.device)
 
 
+def _refuse_swapped(input: Tensor, weight: Tensor) -> None:
+    """Raise DTypeError if the indices and the table seem to be swapped; called only for operands that are wrong."""
+    if input.dtype.is_float and weight.dtype.is_int:
+        raise DTypeError(
+            f"embedding: are input and weight swapped? got input {describe(input)} and weight {describe(weight)}; pass "
+            "the indices first",
+            op="embedding",
+        )
+
+
 @composed(of=scaled_embedding, method=False, out=False)
 def embedding(
     input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None,
@@ -93,11 +103,13 @@ def embedding(
     Raises IndexOutOfRange for a row that does not exist, ArgumentError for sparse=True.
     """
     if weight.ndim != 2:
+        _refuse_swapped(input, weight)
         raise ShapeError(
             f"embedding: weight must have 2 dims (num_embeddings, embedding_dim), got {describe(weight)}; reshape it",
             op="embedding",
         )
     if not input.dtype.is_int:
+        _refuse_swapped(input, weight)
         raise DTypeError(
             f"embedding: input must have an integer dtype, got {describe(input)}; convert it with .long()",
             op="embedding",

@@ -20,6 +20,7 @@ from minigrad.ops.nn.classes import (
     gradient_batch,
     loss_batch,
     minus_named,
+    refuse_swapped,
     wide_classes,
 )
 from minigrad.ops.nn.loss import joined, named_reduction, weighted_mean
@@ -137,7 +138,7 @@ def cross_entropy(
     Raises IndexOutOfRange for a class that does not exist.
     """
     reduction = named_reduction("cross_entropy", reduction, size_average, reduce)
-    x, dim = _expect_loss("cross_entropy", input, weight)
+    x, dim = _expect_loss("cross_entropy", input, target, weight)
     ignore = as_int(ignore_index, "ignore_index", "cross_entropy")
     if not isinstance(label_smoothing, (int, float)) or not 0.0 <= label_smoothing <= 1.0:
         raise ArgumentError(
@@ -183,7 +184,7 @@ def nll_loss(
     Shapes, reductions and errors are those of `cross_entropy` with class indices.
     """
     reduction = named_reduction("nll_loss", reduction, size_average, reduce)
-    x, dim = _expect_loss("nll_loss", input, weight)
+    x, dim = _expect_loss("nll_loss", input, target, weight)
     ignore = as_int(ignore_index, "ignore_index", "nll_loss")
     if weight is None:  # without weights, the op itself checks the classes
         op = minus_named.op  # type: ignore[attr-defined]
@@ -192,13 +193,14 @@ def nll_loss(
     return _reduced(*_class_loss("nll_loss", x, target, weight, ignore, dim), reduction)
 
 
-def _expect_loss(name: str, x: Tensor, weight: Tensor | None) -> tuple[Tensor, int]:
+def _expect_loss(name: str, x: Tensor, target: Tensor, weight: Tensor | None) -> tuple[Tensor, int]:
     """Run the checks that both losses share, and return x and its class dim."""
     if x.ndim == 0:
         raise ShapeError(
             f"{name}: input must have a dim of classes, got {describe(x)}; pass scores of shape (N, C) or (C,)", op=name
         )
     if not x.dtype.is_float:
+        refuse_swapped(name, x, target)
         raise DTypeError(
             f"{name}: input must have a floating dtype, got {describe(x)}; convert it with .to(mg.float32)", op=name
         )
@@ -214,6 +216,7 @@ def _expect_loss(name: str, x: Tensor, weight: Tensor | None) -> tuple[Tensor, i
 
 def _expect_classes(name: str, x: Tensor, target: Tensor, dim: int) -> None:
     if not target.dtype.is_int:
+        refuse_swapped(name, x, target)
         raise DTypeError(
             f"{name}: target must contain class indices of an integer dtype, got {describe(target)} for input "
             f"{describe(x)}; convert target with .long()"

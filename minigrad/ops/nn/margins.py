@@ -10,7 +10,7 @@ from minigrad.ops.casting import cast
 from minigrad.ops.creation import arange
 from minigrad.ops.indexing.gathering import gather, scatter_add, zeros_of
 from minigrad.ops.nn.activation import log_sigmoid, relu
-from minigrad.ops.nn.classes import check_classes
+from minigrad.ops.nn.classes import check_classes, refuse_swapped
 from minigrad.ops.nn.loss import joined, named_reduction
 from minigrad.ops.pointwise.compare import where
 from minigrad.ops.reduction.scan import cumprod
@@ -84,12 +84,14 @@ def expect_rows(name: str, x: Tensor, target: Tensor, shape: tuple[int, ...]) ->
     Raises ShapeError or DTypeError if they do not fit.
     """
     if x.ndim > 2 or (target.shape != shape and (shape, target.shape) != ((), (1,))):
+        refuse_swapped(name, x, target)
         raise ShapeError(
             f"{name}: input must have at most 2 dims, and target the shape {shape}, got input {describe(x)} and "
             f"target {describe(target)}; reshape target",
             op=name,
         )
     if not x.dtype.is_float or not target.dtype.is_int:
+        refuse_swapped(name, x, target)
         raise DTypeError(
             f"{name}: input must have a floating dtype and target an integer dtype, got {describe(x)} and "
             f"{describe(target)}; convert input with .float() and target with .long()",
