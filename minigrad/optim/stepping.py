@@ -151,7 +151,7 @@ def option(group: dict[str, Any], name: str, pairs: dict[str, tuple[str, int]]) 
 class GroupPlan:
     """The bundles of a parameter group, and the tensors for which they were made; `serves` compares them.
 
-    `tensors` are the parameters and states, and `places` their storages and layouts.  `count` is the number of calls of
+    `tensors` are the parameters and states, and `memory` their storages and layouts.  `count` is the number of calls of
     `rebind` at the last time when these were compared.
     """
 
@@ -163,7 +163,7 @@ class GroupPlan:
         self.params: list[Any] = []
         self.dicts: list[Any] = []
         self.tensors: list[Tensor] = []
-        self.places: list[Any] = []
+        self.memory: list[Any] = []
         self.count = 0
 
     def step(self, optimizer: RuleOptimizer) -> None:
@@ -202,7 +202,7 @@ class GroupPlan:
         # `net.double()` and in-place views replace the memory or the layout of a tensor, which stays the same object.
         count = changes.memory
         if count != self.count:
-            if [(x.storage, x.layout) for x in self.tensors] != self.places:
+            if [(x.storage, x.layout) for x in self.tensors] != self.memory:
                 return False
             self.count = count
         return True
@@ -245,7 +245,7 @@ class GroupPlan:
             bundle.kept = [*chain.from_iterable(bundle.views)]
         kept = chain(params, *[bundle.kept for bundle in self.bundles])
         self.tensors = [x for x in {id(x): x for x in kept}.values() if isinstance(x, Tensor)]
-        self.places = [(x.storage, x.layout) for x in self.tensors]
+        self.memory = [(x.storage, x.layout) for x in self.tensors]
         self.optimizer_rule = rule
 
     def add(

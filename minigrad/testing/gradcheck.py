@@ -205,14 +205,14 @@ def gradgradcheck(
 
 def variables(args: Sequence[Any], name: str) -> list[int]:
     """Return the indices of the arguments that are Vars; raise GradientError if there are none."""
-    found = [k for k, x in enumerate(args) if isinstance(x, Var)]
-    if not found:
+    positions = [k for k, x in enumerate(args) if isinstance(x, Var)]
+    if not positions:
         got = ", ".join([*map(describe, args[:LISTED]), *(["..."] if len(args) > LISTED else [])])
         raise GradientError(
             f"{name}: expected at least one Var among the inputs, got {got or 'no inputs'}; pass "
             "mg.Var(data, dtype=mg.float64)"
         )
-    return found
+    return positions
 
 
 def pulled_back(

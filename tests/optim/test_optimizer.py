@@ -265,7 +265,7 @@ def model():
             TypeError,
             "SGD: params must be an iterable of tensors or dicts",
         ),
-        (lambda p: mg.optim.SGD(iter([])), ValueError, "got an empty iterator, because an earlier loop has"),
+        (lambda p: mg.optim.SGD(iter([])), ValueError, "got an empty iterator, because an earlier loop"),
         (
             lambda p: mg.nn.utils.clip_grad_norm_(model(), 1.0),
             TypeError,

@@ -30,11 +30,11 @@ def misfit(module: Any, args: tuple[Any, ...]) -> MinigradError | None:
     """Return an error for the first input with another size than a parameter of the constructor, or None."""
     for k, parameter, dim in module._sizes:
         x, want = args[k] if k < len(args) else None, getattr(module, parameter)
-        if isinstance(x, Tensor) and has_rank(module, x) and found(x, want, dim) != want:
-            place = f"dim {dim}" if isinstance(want, int) else "the last dims"
+        if isinstance(x, Tensor) and has_rank(module, x) and size_of(x, want, dim) != want:
+            where = f"dim {dim}" if isinstance(want, int) else "the last dims"
             name = list(signature(module.forward).parameters)[k]
             return ShapeError(
-                f"{type(module).__name__}: {name} must have the size {want} in {place} ({parameter}={want}), got "
+                f"{type(module).__name__}: {name} must have the size {want} in {where} ({parameter}={want}), got "
                 f"{describe(x)}; change {parameter}, or the layer before",
                 op=type(module).__name__,
             )
@@ -47,7 +47,7 @@ def has_rank(module: Any, x: Tensor) -> bool:
     return not isinstance(dims, int) or x.ndim - dims in (1, 2)
 
 
-def found(x: Tensor, want: Any, dim: int) -> Any:
+def size_of(x: Tensor, want: Any, dim: int) -> Any:
     """Return the size of a tensor that a layer compares with `want`: an int or the last sizes; None without the dim."""
     if not isinstance(want, int):
         return x.shape[max(0, x.ndim - len(want)) :]

@@ -95,10 +95,10 @@ class Module(Shown, Movable):
                 return self.forward(*args, **kwargs)
             return self._hooks.call(self, args, kwargs)
         except (ShapeError, IndexOutOfRange) as error:
-            told = located(self, args, error)
-            if told is error:
+            error_of_layer = located(self, args, error)
+            if error_of_layer is error:
                 raise
-            raise told from None
+            raise error_of_layer from None
 
     # ---- traversal
 

@@ -143,13 +143,13 @@ def pair_gradients(backend: Any, out: Spec, g: Tensor, y: Tensor, x: Tensor, *, 
     return backend.prepare(PairGradients(*GRADIENTS[order], x.dtype.compute), out, g, y, x)
 
 
-def shared_shape(op: Op, a: Spec, b: Spec, **params: Any) -> tuple[int, ...]:
+def crossed_shape(op: Op, a: Spec, b: Spec, **params: Any) -> tuple[int, ...]:
     """Return the shape of the distances between the rows of a (..., n, k) and of b (..., m, k)."""
     return (*a.shape[:-1], b.shape[-2])
 
 
 @kernel(
-    dtype=floating, shape=shared_shape, namespace=(), out=False, label="cdist",
+    dtype=floating, shape=crossed_shape, namespace=(), out=False, label="cdist",
     vjp=(
         lambda g, a, b, y, *, order: gradient_of_rows(g, y, a, b, order),
         lambda g, a, b, y, *, order: gradient_of_rows(g.mT, y.mT, b, a, order),
