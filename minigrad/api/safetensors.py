@@ -93,8 +93,8 @@ def read(file: BinaryIO, size: int) -> tuple[dict[str, Any], dict[str, str]]:
     length = int.from_bytes(file.read(8), "little")
     if size < 8 or not 2 <= length <= min(LIMIT, size - 8):
         raise FileError(
-            f"the header should have {length} bytes, but only {max(size - 8, 0)} bytes follow its length; the file is "
-            "truncated or is not a safetensors file, so save or download it again"
+            f"expected a header of 2 to {LIMIT} bytes that fits into the file, got a header length of {length} in a "
+            f"file of {size} bytes; the file is truncated or is not a safetensors file, so save or download it again"
         )
     try:
         header = json.loads(file.read(length), object_pairs_hook=without_repeats)

@@ -162,7 +162,7 @@ def set_num_threads(num: int) -> None:
     limit = int(numba.config.NUMBA_NUM_THREADS)
     if not isinstance(num, int) or not 1 <= num <= limit:
         raise ArgumentError(
-            f"set_num_threads: expected an int from 1 to {limit}, the number of threads of this process, got {num!r}; "
+            f"set_num_threads: expected an int from 1 to {limit}, the value of NUMBA_NUM_THREADS, got {num!r}; "
             f"pass {limit}, for example",
             n=num,
         )
