@@ -47,7 +47,7 @@ class LoopPlan:
 
 
 def lines(n: int) -> tuple[int, int]:
-    """Cut a dense run into chunks that begin on a cache line; a long run has at most 64 chunks."""
+    """Cut a dense run into chunks that begin on a cache line; a long run has at most 65 chunks."""
     chunk, _ = pieces(n, max(CHUNK, n // 64))
     chunk = -(-chunk // 64) * 64
     return chunk, max(1, -(-n // chunk))
