@@ -2,7 +2,7 @@
 
 There are few classes, so that few kernels are compiled: DENSE (one run with steps 0 or 1), ROWS (rows of such runs,
 with any outer dims), TILED (some operand is dense across the rows of the output, for example a transpose), STRIDED (any
-layout).  Chunks follow from shapes alone, so results do not depend on the number of threads.
+layout).  Chunks follow from layouts alone, so results do not depend on the number of threads.
 """
 
 from __future__ import annotations
