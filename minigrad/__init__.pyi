@@ -774,7 +774,7 @@ def lcm(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: 
     """Return the least common multiple of |input| and |other|, 0 if either is 0; a result that is too large wraps."""
 
 def ldexp(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """Return input * 2**other.  Gradient: g*2**other for input, and g*y*ln(2) with the result y for other."""
+    """Return input * 2**other.  Gradient, with the result y: g*2**other for input, and g*y*ln(2) for other."""
 
 def le(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """Return input <= other."""

@@ -1,7 +1,8 @@
 """Types of errors.
 
-Every error of minigrad is a `MinigradError` and also the built-in exception that a Python programmer would expect. The
-message is one sentence; the facts in it (op, shapes, dim, ...) are also attributes, so that a program can read them.
+Most errors of minigrad are a `MinigradError` and also the built-in exception that a Python programmer would expect.
+Python's protocols (`len`, `iter`, attributes, calls) raise the built-in exception alone. The message is usually one
+sentence; the facts in it (op, shapes, dim, ...) are also attributes, so that a program can read them.
 `check` raises an error unless a condition holds.
 """
 

@@ -125,8 +125,9 @@ declared(mg.Var(normal(2, 3)).exp())
 #
 # For $y_i = a_i b_i$ there are two Jacobians, and both are diagonal: $\partial y_i / \partial a_j$ is $b_i$ for $i = j$
 # and 0 otherwise. So $\bar a_i = \bar y_i b_i$ and $\bar b_i = \bar y_i a_i$. The quotient $y_i = a_i / b_i$ (with
-# $b_i \ne 0$) has the derivatives $1 / b_i$ and $-a_i / b_i^2$. minigrad computes the second derivative as
-# $-y_i / b_i$. Both formulas have equal values, but $b_i^2$ can overflow or underflow where $y_i / b_i$ does not:
+# $b_i \ne 0$) has the derivatives $1 / b_i$ and $-a_i / b_i^2$. minigrad computes the derivative with respect
+# to $b_i$ as $-y_i / b_i$. Both formulas have equal values, but $b_i^2$ can overflow or underflow where $y_i / b_i$
+# does not:
 
 # %%
 a, b = mg.Var(normal(2, 3)), mg.Var(normal(2, 3))

@@ -384,8 +384,8 @@ print("without the mask, it depends on", positions_read(GPT(len(vocabulary), is_
 #
 # ## 7. Train the GPT, and generate text
 #
-# The training loop is the loop of chapter 13. Gradients longer than 1 are clipped (exercise 13.3), because a single
-# unusual batch could otherwise spoil the network.
+# The training loop is the loop of chapter 13. If the total length of all gradients is larger than 1, one
+# factor scales it to 1 (exercise 13.3), because a single unusual batch could otherwise change the parameters too much.
 
 
 # %%

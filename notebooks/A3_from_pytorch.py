@@ -159,8 +159,9 @@ both("a million times 0.1, in float32", many, "100000.0078125")
 both("numbers that do not fit into a byte", into_a_byte, "[44, 251, 0]")
 
 # %% [markdown]
-# * A sum of float32 continues in float64 after a few terms. The order of additions depends only on the shape, so the
-#   result has the same bits for any number of threads. In PyTorch the result depends on the number of threads.
+# * A sum of float32 continues in float64 after a few terms. The order of additions depends only on the shape, the
+#   layout and the processor, so the result has the same bits for any number of threads. In PyTorch the result depends
+#   on the number of threads.
 # * A float is truncated toward zero, on every device: -2.7 becomes -2. A value outside the range of the dtype becomes
 #   the nearest limit, and nan becomes 0. In PyTorch the result depends on the processor, so the CPU and the GPU may
 #   return different numbers.

@@ -18,7 +18,7 @@ from minigrad.ops.pointwise import compare
 from minigrad.ops.shape import views
 from minigrad.runtime.tensor import Tensor
 
-# The name in candle or NumPy -> the name in minigrad.  Both names refer to the same function.
+# The name in candle, NumPy or PyTorch -> the name in minigrad.  As methods of Tensor, both names are the same function.
 ALIASES = {
     "sqr": "square", "recip": "reciprocal", "powf": "pow", "to_dtype": "to", "astype": "to", "broadcast_as": "expand",
     "broadcast_to": "expand", "sum_all": "sum", "mean_all": "mean", "max_all": "amax", "min_all": "amin",

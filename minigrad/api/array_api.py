@@ -35,7 +35,7 @@ BINARY = """add atan2 bitwise_and bitwise_left_shift bitwise_or bitwise_right_sh
     minimum multiply nextafter not_equal pow remainder subtract"""
 OURS = ALIASES | {"bitwise_invert": "bitwise_not", "equal": "eq"}
 
-# Functions with other arguments than in `mg`, each with the expression that it returns.
+# Functions that `mg` lacks or declares with other arguments, each with the expression that it returns.
 SPELLED = """
 all(x, /, *, axis=None, keepdims=False): mg.all(x, axis, keepdims)
 any(x, /, *, axis=None, keepdims=False): mg.any(x, axis, keepdims)

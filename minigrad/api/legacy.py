@@ -37,7 +37,7 @@ from minigrad.ops.pointwise.clamping import clamp
 from minigrad.ops.shape.joining import cat
 from minigrad.runtime.tensor import Tensor
 
-# Second names of functions, as in PyTorch: `mg.multiply` is `mg.mul`.
+# Aliases of functions, as in PyTorch: `mg.multiply` is `mg.mul`.
 SECOND = (
     "absolute", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2", "arctanh", "divide", "fix", "ger",
     "greater", "greater_equal", "less", "less_equal", "multiply", "negative", "not_equal", "sgn", "subtract",

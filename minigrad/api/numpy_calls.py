@@ -37,7 +37,7 @@ METHODS = {
     "accumulate": {"add": "cumulative_sum", "multiply": "cumulative_prod"},
 }  # fmt: skip
 
-# NumPy functions whose arguments differ from those of the array API, each with the expression that it returns.
+# NumPy functions that the array API lacks or declares with other arguments, each with the expression of the result.
 SPELLED = """
 all(a, axis=None, out=None, keepdims=False): xp.all(a, axis=axis, keepdims=keepdims)
 any(a, axis=None, out=None, keepdims=False): xp.any(a, axis=axis, keepdims=keepdims)

@@ -98,8 +98,8 @@ def read(file: BinaryIO, size: int) -> tuple[dict[str, Any], dict[str, str]]:
         )
     if not 2 <= length <= min(LIMIT, size - 8):
         raise FileError(
-            f"the header should have {length} bytes, but only {size - 8} bytes follow its length; the file is "
-            "truncated or is not a safetensors file, so save or download it again"
+            f"expected a header of 2 to {LIMIT} bytes that fits into the file, got a header length of {length} in a "
+            f"file of {size} bytes; the file is truncated or is not a safetensors file, so save or download it again"
         )
     try:
         header = json.loads(file.read(length), object_pairs_hook=without_repeats)

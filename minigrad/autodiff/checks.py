@@ -125,7 +125,8 @@ def stale(node: BackpropOp, name: str) -> StorageError:
             what = f"its {named}" if k < 0 else f"its operand {node.op.value_name(k)!r}"
             return StorageError(
                 f"{name}: {describe_node(node)} saved {what}, {describe(value)}, at version {version}, but it was "
-                f"changed in place since and is at version {value.storage.version}; clone() it before the change"
+                f"changed in place since and is at version {value.storage.version}; clone() the tensor "
+                "before the change"
             )
     raise AssertionError("nothing is stale")
 

@@ -1,8 +1,8 @@
 """`mg.autograd`: PyTorch's names with PyTorch's meanings, for ported code.
 
 `grad` always returns a tuple here, and an output that is not a scalar requires `grad_outputs`.  In contrast,
-`mg.grad(y, x)` returns a tensor if x is a tensor, and starts with ones.  All other names are the same objects as
-elsewhere in minigrad.
+`mg.grad(y, x)` returns a tensor if x is a tensor, and starts with ones.  The names that `mg` has too, except
+`grad`, are the same objects.
 """
 
 from __future__ import annotations

@@ -3,8 +3,8 @@
 Numba's wheels have two limits: the layer `workqueue` aborts when two Python threads are in a parallel loop at the same
 time, and the layer `omp` kills a child that was forked after the parent was in such a loop.  All kernels share one such
 loop, the team of `kernels/calling.py`.  So every shared launch holds one lock, and a child forked after an omp launch
-runs each kernel on one thread.  The machine code is the same, and the tasks follow from shapes, so the results have the
-same bits.
+runs each kernel on one thread.  The machine code is the same, and the tasks follow from layouts, so the results
+have the same bits.
 
 A third problem depends on the machine: a shared loop ends when its last thread has ended.  A thread whose core is used
 by another program delays the loop by some milliseconds, even for a task of ten microseconds.  If such a delay is
@@ -162,7 +162,7 @@ def set_num_threads(num: int) -> None:
     limit = int(numba.config.NUMBA_NUM_THREADS)
     if not isinstance(num, int) or not 1 <= num <= limit:
         raise ArgumentError(
-            f"set_num_threads: expected an int from 1 to {limit}, the number of threads of this process, got {num!r}; "
+            f"set_num_threads: expected an int from 1 to {limit}, the value of NUMBA_NUM_THREADS, got {num!r}; "
             f"pass {limit}, for example",
             n=num,
         )

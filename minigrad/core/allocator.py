@@ -440,7 +440,7 @@ def heap_trimmer() -> Any:
     malloc_trim gives free memory back to the operating system. Without it, the heap gives back only the memory above
     its last block in use: after tensors of 12,000 sizes, a process with an empty cache still used 452 MB.
     """
-    import ctypes  # imported at the first use, because few programs empty the cache
+    import ctypes  # ctypes is imported at the first use, because few programs empty the cache
 
     try:
         return ctypes.CDLL(None).malloc_trim

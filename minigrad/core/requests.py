@@ -461,7 +461,8 @@ class Pick(Request):
 class PickBack(Request):
     """Compute the gradient of `Pick` with respect to x: dy * (result of `fn`, minus 1 at the index `target`).
 
-    For a mean, this value is divided by the number of rows that are not ignored.  The operands are dy, x and target. dy
+    `fn` belongs to this request: for cross entropy, `Pick` has log_softmax and `PickBack` has softmax.  For a mean, the
+    gradient is divided by the number of rows that are not ignored.  The operands are dy, x and target.  The operand dy
     is the gradient of the result of `Pick`: one value per row, or one value for all rows.  Rows whose target is
     `ignore` receive 0.
     """

@@ -163,7 +163,8 @@ def as_shape(args: Any, op: str = "shape", *, hole: bool = False) -> tuple[Any, 
     for size in sizes:
         if size < lowest:
             raise ShapeError(
-                f"{op}: sizes must be 0 or more, got {size} in {sizes}; pass a size that is not negative",
+                f"{op}: sizes must be 0 or more{', or -1' if hole else ''}, got {size} in {sizes}; pass a size "
+                "that is not negative",
                 op=op,
                 shape=sizes,
             )

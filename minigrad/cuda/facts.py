@@ -240,7 +240,7 @@ def memory_stats(device: Any = None) -> DeviceMemory:
 
 
 def memory_allocated(device: Any = None) -> int:
-    """Return how many bytes of a device's memory tensors use now.
+    """Return the number of bytes of device memory that tensors use now.
 
     Parameters
     ----------

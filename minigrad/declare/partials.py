@@ -102,7 +102,8 @@ def misfit(reducer: Reducer, order: str | None, combines: bool, results: int | N
         )
     if values is not None and (not values.args or len(scalar.args) != count + 1):
         return f"maps elements by {values.name}, which must take one, and takes their values as ({accs}, x)"
-    scan = reducer.combine is None and count == 1  # a scan: its body may read several operands, element by element
+    # With order="sequential", one accumulator is updated element by element, so the body may read several operands.
+    scan = reducer.combine is None and count == 1
     for function, wanted in () if scan else ((scalar, count + 1), (reducer.combine, 2 * count)):
         if function is not None and len(function.args) != wanted:
             needed = NUMBERS.get(wanted, wanted)

@@ -1,4 +1,4 @@
-"""Optimizers under PyTorch's names: each is an update rule that one launch applies to all parameters of a group.
+"""Optimizers under PyTorch's names: most are an update rule that one launch applies to all parameters of a group.
 
 `lr_scheduler` contains learning rate schedules, `swa_utils` averages of models, `lists` ops on lists of tensors.
 """

@@ -132,7 +132,7 @@ class AdamW(Adam):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
-        for group in self.param_groups:  # a state that was saved by Adam has False, but AdamW always needs True
+        for group in self.param_groups:  # a state that was saved by Adam may have False, but AdamW always needs True
             group["decoupled_weight_decay"] = True
 
 

@@ -1,4 +1,4 @@
-"""The update rules: each optimizer is one scalar function, which is also its formula.
+"""The update rules: a rule is one scalar function, which is also the formula of its optimizer.
 
 `p` is an element of a parameter, and `g` the element of its gradient; the tensors between them are the states, under
 PyTorch's names.  A rule returns the new values of the parameter and of the states.  Arguments after `*` are

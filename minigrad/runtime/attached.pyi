@@ -1265,7 +1265,7 @@ class Attached:
         """Apply `lcm` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def ldexp(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Return input * 2**other.  Gradient: g*2**other for input, and g*y*ln(2) with the result y for other."""
+        """Return input * 2**other.  Gradient, with the result y: g*2**other for input, and g*y*ln(2) for other."""
 
     def ldexp_(self, other: Tensor | builtins.float) -> Tensor:
         """Apply `ldexp` in place, and record it.  Raises GradientError for a Var outside no_grad."""

@@ -66,7 +66,7 @@ KNOWN = "({x}.__class__ in PLAIN or {x}.__class__ in NUMBERS)"
 FITS = "({x}.dtype is {first}.dtype if {x}.__class__ in PLAIN else {x}.__class__ in NUMBERS)"
 AS_TENSOR = "{x} = {x} if {x}.__class__ in PLAIN else weak_number(op, {x}, {first}.dtype, {first})"
 NOTHING: Mapping[str, Any] = {}
-HIDDEN = "_mg_"  # the prefix of the names that store default values
+HIDDEN = "_mg_"  # the prefix of internal names in the generated functions
 BY_NUMBER = f"""\
 {HIDDEN}found = {HIDDEN}by_number({{xs}}, {{out}})
         if {HIDDEN}found is not None:

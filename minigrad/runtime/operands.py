@@ -151,8 +151,8 @@ def fitted_number(op: Op, x: Any, dtype: DType, like: Tensor) -> Tensor:
 def keyed(value: Any) -> Any:
     """Return a parameter as a part of a key.
 
-    Values of two types have different keys, and so do 0.0 and -0.0; the key of nan equals itself.  Raises TypeError for
-    a value that cannot be hashed.
+    Values of two types have different keys, except a Size and a tuple of ints.  0.0 and -0.0 have different keys, too;
+    the key of nan equals itself.  Raises TypeError for a value that cannot be hashed.
     """
     kind = value.__class__
     if kind is int or value is None or kind is str or kind in INTERNED:

@@ -70,6 +70,8 @@ MISTAKES = [
      "insert a dim of length 1 with unsqueeze, or slice to equal sizes"),
     (lambda: as_shape((2, -3), "zeros"), ShapeError,
      "zeros: sizes must be 0 or more, got -3 in (2, -3); pass a size that is not negative"),
+    (lambda: as_shape((-2, 3), "reshape", hole=True), ShapeError,
+     "reshape: sizes must be 0 or more, or -1, got -2 in (-2, 3); pass a size that is not negative"),
     (lambda: as_shape((2, 1.5), "zeros"), ArgumentError,
      "zeros: a size must be an int, got 1.5; convert it with int()"),
     (lambda: infer_hole((4, -1), 6), ShapeError,

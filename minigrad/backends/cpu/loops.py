@@ -2,7 +2,7 @@
 
 There are few classes, so that few kernels are compiled: DENSE (one run with steps 0 or 1), ROWS (rows of such runs,
 with any outer dims), TILED (some operand is dense across the rows of the output, for example a transpose), STRIDED (any
-layout).  Chunks follow from shapes alone, so results do not depend on the number of threads.
+layout).  Chunks follow from layouts alone, so results do not depend on the number of threads.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class LoopPlan:
 
 
 def lines(n: int) -> tuple[int, int]:
-    """Cut a dense run into chunks that begin on a cache line; a long run has at most 64 chunks."""
+    """Cut a dense run into chunks that begin on a cache line; a long run has at most 65 chunks."""
     chunk, _ = pieces(n, max(CHUNK, n // 64))
     chunk = -(-chunk // 64) * 64
     return chunk, max(1, -(-n // chunk))

@@ -1,8 +1,8 @@
 """Reductions of several operands, accumulators or results on the CPU: the plan, kernel and arguments of a launch.
 
 The loops are in `kernels/cpu/mapped.py`.  As in `reduction_plans.py`, the operands are read in the memory order of one
-of them, and long reductions with few outputs are cut into pieces, which follow from shapes alone.  Here the same kernel
-combines the pieces at its end.
+of them, and long reductions with few outputs are cut into pieces, which follow from layouts alone.  Here the same
+kernel combines the pieces at its end.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The method for a matrix product: its blocks, its panels, and whether it is transposed or divided.
 
-All functions here depend on layouts only, so the same product is always computed in the same way, and a result does not
-depend on the number of threads.  `matmul.py` makes launches of these decisions.
+All functions here depend on layouts and dtypes only, so the same product is always computed in the same way, and a
+result does not depend on the number of threads.  `matmul.py` makes launches of these decisions.
 """
 
 from __future__ import annotations

@@ -124,12 +124,12 @@ def lanes(compute: np.dtype[Any]) -> int:
 
 
 def form_of(reducer: Reducer, compute: np.dtype[Any], plan: ReductionPlan, a: DType) -> str:
-    """Return the form that a reduction of neighbours can take, or "".
+    """Return the name of the loop form for a reduction of neighbours, or "" for the plain loop.
 
-    Forms of the `_whole` templates: "sum" may re-associate, "wide sum" converts each element, "short sum" converts
-    float32 rarely, "integer" is unchanged, and "extreme" (min/max) compares integers.  Forms for rows of neighbours:
-    "eights" of float32 that are converted once, and "fours" of a min/max whose memory dtype is the register dtype.
-    Across memory: "extreme".
+    Forms within one row: the compiler may re-associate "sum"; "wide sum" also converts each element; "short sum" adds
+    a few float32 elements before it converts their sum; "integer" is an integer loop; "extreme" compares floats as
+    integers.  Forms that combine rows: "eights" adds eight float32 rows before it converts the sums; "fours" compares
+    four rows at a time.  "extreme" is also used across memory.
     """
     if plan.kind not in ("run", "along", "rows", "across") or not plan.unit_step:
         return ""

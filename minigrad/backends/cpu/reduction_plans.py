@@ -2,7 +2,7 @@
 
 The operand is read in the order of its memory if this saves time. "run" is one contiguous run, "along" reduces runs to
 one output each, "across" adds rows to a row of outputs, and "tiny" lists every position.  Other long reductions with
-few outputs are cut into pieces, which follow from shapes alone, and a second stage combines the partial results.
+few outputs are cut into pieces, which follow from layouts alone, and a second stage combines the partial results.
 `mapped.py` is the equivalent for several operands, `loops.py` for elementwise kernels.
 """
 

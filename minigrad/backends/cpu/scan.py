@@ -1,7 +1,7 @@
 """Scans on the CPU: rows as chains, four at a time, or neighbouring rows in parallel; long rows in blocks.
 
 The loops are in `kernels/cpu/scan.py`.  A scan accumulates like its reduction.  If there are few long rows, they are
-cut into blocks, which follow from the shape alone, and a first launch computes the totals of the blocks.
+cut into blocks, for any number of threads, and a first launch computes the totals of the blocks.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Convolution by 3x3 taps with Winograd's algorithm: the suitable shapes, and the scalar arguments of the loops.
 
 The loops are in `kernels/cpu/winograd.py`, the transforms in `kernels/cpu/winograd_transforms.py`.  The choice of the
-algorithm depends on shape and dtype alone: taps that are neighbours, a stride of 1, float32, and enough channels and
-whole tiles that the transforms cost less than the products they save.
+algorithm depends on the shape, the dtype and `settings.winograd`: taps that are neighbours, a stride of 1, float32, and
+enough channels and whole tiles that the transforms cost less than the products they save.
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class Winograd(Matmul):
 
 
 def pays(out: Value, image: Ints, groups: int, m: int, c: int, taps: list[Taps], stride: Ints) -> bool:
-    """Return whether Winograd's algorithm is faster for a convolution: a function of its shape and dtype alone."""
+    """Return whether to use Winograd's algorithm, from the shape and the dtype of a convolution and the setting."""
     if not settings.winograd or out.dtype is not float32 or groups > 1 or len(taps) != 2 or tuple(stride) != (1, 1):
         return False
     if any(sorted(e for e, _ in t) != list(range(lowest(t), lowest(t) + 3)) for t in taps) or min(m, c) < CHANNELS:

@@ -190,7 +190,8 @@ def by_nvjitlink(ptx: str, arch: str, name: str) -> tuple[bytes, str]:
             text = bytearray(nvjitlink.get_error_log_size(handle))
             nvjitlink.get_error_log(handle, text)
             raise KernelError(
-                f"{name}: nvJitLink cannot assemble the PTX: {text.decode(errors='replace'):.500}"
+                f"{name}: nvJitLink cannot assemble the PTX, got {text.decode(errors='replace')[:500]!r}; compare the "
+                "versions of nvidia-nvvm and nvidia-nvjitlink in `python -m minigrad doctor`"
             ) from error
         cubin = bytearray(nvjitlink.get_linked_cubin_size(handle))
         nvjitlink.get_linked_cubin(handle, cubin)
@@ -209,5 +210,8 @@ def by_ptxas(ptx: str, arch: str, name: str) -> tuple[bytes, str]:
         command = ["ptxas", "-v", f"-arch={arch}", "-o", str(target), str(source)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode:
-            raise KernelError(f"{name}: ptxas cannot assemble the PTX: {done.stderr:.500}")
+            raise KernelError(
+                f"{name}: ptxas cannot assemble the PTX, got {done.stderr[:500]!r}; compare the versions of ptxas and "
+                "nvidia-nvvm, or install nvidia-nvjitlink"
+            )
         return target.read_bytes(), done.stderr

@@ -2,7 +2,7 @@
 
 The loops are in `kernels/cuda/scan.py`.  A scan accumulates like its reduction.  One thread scans each row if rows are
 side by side across memory, or if partial results must not be joined.  If there are few long rows, they are cut into
-blocks, which follow from the shape alone, and a first launch computes the totals of the blocks.
+blocks, which follow from the layouts alone, and a first launch computes the totals of the blocks.
 """
 
 from __future__ import annotations

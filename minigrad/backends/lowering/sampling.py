@@ -115,7 +115,8 @@ def grid_gradients(backend: Backend, request: GridGradients, outs: Specs, operan
     (images, lines), pixels, count = a.shape[:2], prod(a.shape[2:]), made.count
     source, head = viewed(steps.dense(a), (images, lines, pixels)), viewed(steps.dense(g), (images, lines, 1, count))
     one, there = steps.constant(1, int64), steps.work(index.shape, int64)
-    steps.each(LINE, there, index, one, one)  # a tap without a pixel has index -1, so its factor is 0
+    # `there` is index + 1: it is 0 for a tap without a pixel (index -1), whose product is then 0
+    steps.each(LINE, there, index, one, one)
     chosen, terms = steps.work((lines, 4 * count), made.dtype), steps.work(index.shape, made.dtype)
     products = viewed(chosen, (lines, 4, count))
     for n in range(images):

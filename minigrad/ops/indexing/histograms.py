@@ -66,11 +66,14 @@ def histogramdd(
 ) -> Any:
     """Count points in D-dimensional bins, or sum the weights of the points, and return (hist, bin_edges).
 
-    `hist` has D dims, and `bin_edges` is a tuple of D vectors.  The dtypes and errors are those of `histogram`.
+    `hist` has D dims, and `bin_edges` is a tuple of D vectors.  The dtypes are those of `histogram`.
     input: the points, of shape (..., D).
     bins: one int for all dims, a sequence of one int per dim, or a sequence of one vector of ascending edges per dim.
     range: a sequence of 2 * D numbers, the two ends of the range of each dim.
     weight: the weight of each point, of shape (...).
+    density: see `histogram`.
+    Raises the errors of `histogram`, and ShapeError if the input has fewer than 2 dims, or if `bins` or `weight` does
+    not match the points.
     """
     if input.ndim < 2:
         raise ShapeError(

@@ -186,9 +186,9 @@ def conv2d(
     y = i * stride + a * dilation - padding and x = j * stride + b * dilation - padding.  Elements outside the image
     count as 0.
 
-    On a CPU, Winograd's algorithm convolves float32 images of 12 or more channels with 3x3 taps.  Its rounding error is
-    typically 3 to 5 times that of the plain sum, and an output is nan if the 6x6 elements of its tile contain an
-    infinity.  With `mg.settings.winograd = False`, the plain sum is computed.
+    On a CPU, Winograd's algorithm convolves images of float32 and 16-bit floats, of 12 or more channels, with 3x3 taps.
+    Its rounding error is typically 3 to 5 times that of the plain sum, and an output is nan if the 6x6 elements of its
+    tile contain an infinity.  With `mg.settings.winograd = False`, the plain sum is computed.
 
     padding: the number of zeros on both sides, one int for all dims or for each; "valid" for no padding; or "same",
     with stride 1, for an output of the size of the input. If "same" needs an odd number of zeros, the additional zero

@@ -64,9 +64,9 @@ def wrong(reason: str) -> ArgumentError:
 def read_sizes(
     x: Tensor, size: Any, factor: Any, mode: str, align: bool | None, recompute: bool | None, antialias: bool
 ) -> tuple[Sizes, list[float] | None]:
-    """Check the arguments, and return the spatial sizes of the result and the factors, or None without factors.
+    """Check the arguments; return the spatial sizes of the result, and a list of factors or None.
 
-    The factors are None if positions are computed from the sizes.  Raises ArgumentError, ShapeError or DTypeError.
+    The second value is None if positions are computed from the sizes.  Raises ArgumentError, ShapeError or DTypeError.
     """
     if mode not in MODES or (antialias and mode not in ("bilinear", "bicubic")):
         what = "antialias=True needs mode 'bilinear' or 'bicubic'" if antialias else f"mode must be one of {MODES}"

@@ -105,7 +105,7 @@ def fmin(input, other):
 
 @elementwise(dtype=to_float, vjp="derived")
 def ldexp(input, other):
-    """Return input * 2**other.  Gradient: g*2**other for input, and g*y*ln(2) with the result y for other."""
+    """Return input * 2**other.  Gradient, with the result y: g*2**other for input, and g*y*ln(2) for other."""
     return input * math.exp2(other)
 
 
