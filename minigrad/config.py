@@ -135,8 +135,8 @@ class Settings:
                                      least=1)]  # fmt: skip
     short_errors: Annotated[bool, Switch("1", "in a notebook, an error of this package shows the user's lines and the "
                                               "line that raised it, and no lines between them")]  # fmt: skip
-    winograd: Annotated[bool, Switch("1", "a CPU convolves 32-bit and 16-bit floats with 3x3 taps with a quarter of the "
-                                          "products and, typically, 3 to 5 times the rounding error")]  # fmt: skip
+    winograd: Annotated[bool, Switch("1", "a CPU convolves 32-bit and 16-bit floats with 3x3 taps in a quarter of the "
+                                          "products, typically with 3 to 5 times the rounding error")]  # fmt: skip
     debugging: bool
     noting: bool
     watchers: int
