@@ -126,7 +126,6 @@ def integer_gcd(a: Any, b: Any) -> int:
     return int(np.uint64(math.gcd(int(a), int(b))).astype(np.int64))
 
 
-@lru_cache(32)
 def names(compute: np.dtype[Any]) -> dict[str, Any]:
     """Return the names that a rendered body may use: T, saturate, math, np, _power and those of integers."""
     number = compute_type(compute)
@@ -149,7 +148,7 @@ def names(compute: np.dtype[Any]) -> dict[str, Any]:
 @lru_cache(2048)
 def python_function(scalar: ScalarFn, compute: np.dtype[Any]) -> Callable[..., Any]:
     """Return the scalar function over scalars of `compute`, whose result is also a scalar of `compute`."""
-    return as_python(scalar, compute, {**names(compute)}, ["{}"] * len(scalar.args), "T({})")
+    return as_python(scalar, compute, names(compute), ["{}"] * len(scalar.args), "T({})")
 
 
 def tuple_function(scalar: ScalarFn, compute: np.dtype[Any]) -> Callable[..., tuple[Any, ...]]:
