@@ -141,17 +141,17 @@ def untrue(reducer: Reducer) -> str:
 def disagreement(reducer: Reducer) -> str:
     """Return the message for numbers whose reduction in two parts differs from that in one part, or ""."""
     for compute, factor in ((np.dtype(np.float64), 1), (np.dtype(np.int64), 4)):
-        f, join = both(reducer, compute)
         start = tuple([first_accumulator(identity, compute) for identity in reducer.identities])
         with np.errstate(all="ignore"):
             try:
+                f, join = both(reducer, compute)
                 for parts in ROWS:
                     a, b = ([compute.type(x * factor) for x in part] for part in parts)
                     whole, left, right = (reduce(f, row, start) for row in ([*a, *b], a, b))
                     for first, second in ((left, right), (right, left)):
                         if not close(join(*first, *second), whole):
                             return told(reducer, a, b, whole, first, second, join(*first, *second))
-            except TypeError:  # the body accepts only integers, for example acc | x
+            except DeclarationError:  # the body accepts only integers, for example acc | x
                 continue
         return ""
     return ""

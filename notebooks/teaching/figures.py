@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
+from textwrap import wrap
 from typing import Any
 
 import numpy as np
@@ -224,10 +225,8 @@ def race() -> str:
     kernel = planted.text[planted.text.index("@mg.cuda.kernel") : planted.text.index("def run")].rstrip()
     lines = [line.replace("  # noqa: F821", "") for line in kernel.splitlines()]
     report = planted.report().partition(": ")[2]
-    half = report.index(" ", len(report) // 2)
     marked = [k for k, line in enumerate(lines) if "+=" in line]
-    parts = [report[:half], report[half + 1 :]]
-    return listing("A race: one thread reads a value that another one writes", lines, marked, parts)
+    return listing("A race: one thread reads a value that another one writes", lines, marked, wrap(report, 78))
 
 
 def training(plt: Any) -> Any:
