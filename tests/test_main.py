@@ -291,6 +291,42 @@ def test_warmup_without_a_cache_ends_in_a_sentence(capsys, tmp_path):
     assert capsys.readouterr().err.startswith(f"python -m minigrad: the kernel cache {tmp_path}/a_file")
 
 
+LIMITED = """
+import resource, sys
+from minigrad.__main__ import main
+if __name__ == "__main__":
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+    sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize("command", ["warmup", "doctor"])
+def test_a_cache_in_which_no_kernel_can_be_stored_is_reported(tmp_path, command):
+    full = tmp_path / "cache"
+    environment = os.environ | {"MINIGRAD_CACHE_DIR": str(full), "PYTHONPATH": str(ROOT)}
+    environment["NUMBA_DISABLE_JIT"] = "1" if command == "doctor" else "0"
+    done = subprocess.run(
+        [sys.executable, "-c", LIMITED, command], env=environment, capture_output=True, text=True, timeout=60
+    )
+    reason = f"the kernel cache {full / 'kernels'} cannot be written: File too large; free some space, or set "
+    reason += "MINIGRAD_CACHE_DIR to a folder of your own on another disk"
+    if command == "warmup":
+        assert (done.returncode, done.stderr) == (1, f"python -m minigrad: {reason}\n")
+    else:
+        assert reason in done.stdout
+
+
+def test_doctor_reports_that_the_cache_can_be_written():
+    assert re.fullmatch(r".*: \d+ kernels, [\d.]+ MB, can be written", doctor.cache_text())
+
+
+def test_warmup_without_a_compiler_ends_in_a_sentence(capsys, monkeypatch):
+    monkeypatch.setattr("minigrad.cli.warmup.without_compiler", lambda: True)
+    assert main(["warmup"]) == 1
+    told = "python -m minigrad: warmup: nothing to compile with NUMBA_DISABLE_JIT=1; unset NUMBA_DISABLE_JIT\n"
+    assert capsys.readouterr().err == told
+
+
 def test_a_pipe_whose_reader_has_gone_ends_a_command_quietly():
     read, write = os.pipe()
     os.close(read)
