@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 from layouts import LAYOUTS
+from op_rows.row import ALL
 
 import minigrad as mg
 
@@ -94,6 +95,25 @@ def test_the_op_that_is_added_passes_the_tests_of_every_op(schema, tmp_path, req
         for dtype in row.dtypes if whole else ("float64", "float32", "int32"):
             test_forward.test_dtypes(row, device, dtype)
         test_gradients.test_second_derivative(row, device)
+    for row in (names["spread_row"], names["squares_row"]):
+        assert schema[row.name].public is names[row.name] and row.ops == (row.name,)
+        row.check_ops(schema)
+        for dtype in ALL:
+            test = test_forward.test_dtypes if dtype in row.dtypes else test_forward.test_other_dtypes_are_refused
+            if dtype in row.dtypes or row.refuses:
+                test(row, "reference", dtype)
+        for layout in (*LAYOUTS, "broadcast"):
+            test_forward.test_values_do_not_depend_on_the_layout(row, "reference", layout)
+        if row.smooth:
+            test_gradients.test_gradient(row, "reference", "dense")
+            test_gradients.test_second_derivative(row, "reference")
+
+
+def test_the_docstrings_of_the_page_are_sentences_that_lint_accepts():
+    page = ROOT / "docs" / "add_an_op.md"
+    declared = r'^@(?:mg\.)?(?:elementwise|reduction|composed)\(.*\)\ndef (\w+)\(.*\n    """(\S+)'
+    first = dict(re.findall(declared, "\n".join(blocks(page, "python")), re.MULTILINE))
+    assert len(first) == 6 and {word for word in first.values() if not word.isdecimal()} == {"Return"}, first
 
 
 def blocks(page, language):
