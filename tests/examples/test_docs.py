@@ -70,6 +70,23 @@ def test_the_tour_runs(tmp_path):
     assert "recorded: 4 ops from 1 Var:" in printed
 
 
+def test_the_tour_counts_the_lines_of_its_files():
+    text = (ROOT / "docs" / "tour.md").read_text(encoding="utf-8")
+    counted = {name: int(lines) for name, lines in re.findall(r"^\| \d+ \| `(.*?)` \| (\d+) \|", text, re.MULTILINE)}
+    assert len(counted) == 12 and counted == {name: lines_of(ROOT / name) for name in counted}
+
+
+def test_the_readme_counts_the_lines_of_the_package_within_two_percent():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    said = int(re.search(r"whole package has about\s+([\d,]+) lines", text)[1].replace(",", ""))
+    counted = sum(map(lines_of, (ROOT / "minigrad").rglob("*.py")))
+    assert abs(said - counted) <= 0.02 * counted, f"the README says {said} lines, and minigrad/**/*.py has {counted}"
+
+
+def lines_of(path):
+    return len(path.read_text(encoding="utf-8").splitlines())
+
+
 @pytest.mark.parametrize("page", HOWTO, ids=lambda page: page.stem)
 def test_a_page_of_advice_runs(page, tmp_path):
     names, _ = run(page, tmp_path)
