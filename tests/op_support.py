@@ -59,7 +59,8 @@ def result_of(row: Row, given: list[Tensor], dtype: str) -> Tensor:
     except (ShapeError, IndexOutOfRange) as error:
         shapes = ", ".join(str(x.shape) for x in given)
         raise AssertionError(
-            f"{row}: fn refuses operands of shapes {shapes}; correct fn, or pass shapes= if it is not elementwise: {error}"
+            f"{row}: fn refuses operands of shapes {shapes}; correct fn, or pass shapes= if it is not elementwise: "
+            f"{error}"
         ) from error
     return result
 

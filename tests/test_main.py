@@ -1,6 +1,7 @@
 """The command line: what `kernel` and `doctor` print, and how they refuse."""
 
 import ast
+import errno
 import importlib.metadata
 import importlib.util
 import os
@@ -267,21 +268,63 @@ def test_an_output_that_cannot_be_written_is_one_sentence(command):
             [sys.executable, "-m", "minigrad", *command], stdout=full, stderr=subprocess.PIPE, text=True
         )
     assert done.returncode == 1
-    assert done.stderr.startswith("python -m minigrad: cannot write the output: No space left on device; free ")
+    assert done.stderr.startswith(
+        "python -m minigrad: cannot write the output: No space left on device; free some space"
+    )
     assert done.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize("name", ["demo", "doctor", "warmup", "pack", "kernel", "tutorial"])
 def test_no_command_ends_in_a_traceback_where_it_cannot_write(name, capsys, monkeypatch):
     def fail(given):
-        raise FileNotFoundError(2, "No such file or directory", "/nowhere/x.svg")
+        raise PermissionError(13, "Permission denied", "/nowhere/x.svg")
 
     monkeypatch.setattr("minigrad.__main__.run", fail)
     more = {"kernel": ["mul"], "pack": ["--cpu", "x86-64-v3"]}.get(name, [])
     assert main([name, *more]) == 1
-    told = "python -m minigrad: cannot write /nowhere/x.svg: No such file or directory; free some space, "
-    told += "or run the command in a folder that you may write to\n"
-    assert capsys.readouterr().err == told
+    told = "python -m minigrad: cannot write /nowhere/x.svg: Permission denied; run the command in a folder that you "
+    assert capsys.readouterr().err == told + "may write to\n"
+
+
+@pytest.mark.parametrize(
+    ("code", "remedy"),
+    [
+        ("ENOSPC", "free some space"),
+        ("EDQUOT", "free some space"),
+        ("EACCES", "run the command in a folder that you may write to"),
+        ("EROFS", "run the command in a folder that you may write to"),
+        ("ENOENT", "create its folder first, or choose another path"),
+        ("EIO", "run the command in another folder"),
+    ],
+)
+def test_the_advice_of_a_failed_write_suits_its_reason(code, remedy, capsys, monkeypatch):
+    def fail(given):
+        raise OSError(getattr(errno, code), "the reason", "x.svg")
+
+    monkeypatch.setattr("minigrad.__main__.run", fail)
+    assert main(["demo"]) == 1
+    assert capsys.readouterr().err == f"python -m minigrad: cannot write x.svg: the reason; {remedy}\n"
+
+
+def test_the_greeting_and_the_readme_list_every_command(capsys):
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    commands = re.search(r"\{([\w,]+)\}", capsys.readouterr().out)[1].split(",")
+    assert len(commands) == 7 and main([]) == 0
+    for text in (capsys.readouterr().out, (ROOT / "README.md").read_text(encoding="utf-8")):
+        assert [name for name in commands if f"    python -m minigrad {name} " not in text] == []
+
+
+def test_the_help_describes_each_command_and_argument_by_a_phrase(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    firsts = re.findall(r"^    \w+ +(\w+)", capsys.readouterr().out, re.MULTILINE)
+    assert firsts == ["run", "open", "print", "compile", "compile", "start", "print"]
+    with pytest.raises(SystemExit):
+        main(["kernel", "--help"])
+    phrases = re.findall(r"^  (?:--)?\w+.*?  +(\S.*)", capsys.readouterr().out, re.MULTILINE)
+    assert "name of an op, such as mul, exp or sum" in phrases and all(text.count(" ") > 1 for text in phrases)
 
 
 def test_warmup_without_a_cache_ends_in_a_sentence(capsys, tmp_path):
