@@ -21,7 +21,7 @@ import minigrad as mg
 ROOT = Path(__file__).resolve().parents[2]
 DECISIONS = sorted((ROOT / "docs" / "decisions").glob("*.md"))
 HOWTO = sorted((ROOT / "docs" / "howto").glob("*.md"))
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *HOWTO, *DECISIONS]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")), *HOWTO, *DECISIONS]
 # Templates have free names, which specialize fills in; they are imported as text only.
 TEMPLATES = "minigrad.kernels.cpu."
 MODULES = [
@@ -81,6 +81,13 @@ def test_the_readme_counts_the_lines_of_the_package_within_two_percent():
     said = int(re.search(r"whole package has about\s+([\d,]+) lines", text)[1].replace(",", ""))
     counted = sum(map(lines_of, (ROOT / "minigrad").rglob("*.py")))
     assert abs(said - counted) <= 0.02 * counted, f"the README says {said} lines, and minigrad/**/*.py has {counted}"
+
+
+def test_the_commands_of_the_page_for_contributors_are_targets_of_make():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    assert {"test", "lint"} <= set(re.findall(r"^    make (\w+)", text, re.MULTILINE)) <= set(targets)
+    assert "(CONTRIBUTING.md)" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def lines_of(path):
