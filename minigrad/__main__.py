@@ -7,6 +7,7 @@ wheel, run a script in several processes, and print the source of a kernel.  Wit
 from __future__ import annotations
 
 import argparse
+import errno
 import os
 import sys
 from collections.abc import Sequence
@@ -15,6 +16,12 @@ from contextlib import suppress
 from minigrad.kernels.cpu.processor import LEVELS
 
 FLOATS = ("float32", "float64", "float16", "bfloat16")
+SPACE, FOLDER = "free some space", "run the command in a folder that you may write to"
+MISSING = "create its folder first, or choose another path"
+REMEDIES: dict[int | None, str] = {
+    errno.ENOSPC: SPACE, errno.EDQUOT: SPACE, errno.EFBIG: SPACE, errno.EACCES: FOLDER, errno.EPERM: FOLDER,
+    errno.EROFS: FOLDER, errno.ENOENT: MISSING, errno.ENOTDIR: MISSING,
+}  # fmt: skip
 
 
 def positive(text: str) -> int:
@@ -36,8 +43,11 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     except OSError as error:  # the disk is full, or a folder is missing
         with suppress(OSError):
-            print(f"python -m minigrad: cannot write {error.filename or 'the output'}: {error.strerror}; free some "
-                  f"space, or run the command in a folder that you may write to", file=sys.stderr)  # fmt: skip
+            print(
+                f"python -m minigrad: cannot write {error.filename or 'the output'}: {error.strerror}; "
+                f"{REMEDIES.get(error.errno, 'run the command in another folder')}",
+                file=sys.stderr,
+            )
         discard_output()
         return 1
     except Exception as error:
@@ -66,31 +76,78 @@ def discard_output() -> None:
 
 def read_arguments(argv: Sequence[str] | None) -> argparse.Namespace:
     """Parse and check the command line."""
-    parser = argparse.ArgumentParser(prog="python -m minigrad", description="minigrad: autograd to read and to use")
+    parser = argparse.ArgumentParser(
+        prog="python -m minigrad", description="Commands of minigrad, an autograd framework."
+    )
     commands = parser.add_subparsers(dest="command")
-    demo = commands.add_parser("demo", help="simple_grad, its proof and picture, then a network on handwritten digits")
-    demo.add_argument("--epochs", type=positive, default=40, help="training epochs (default 40)")
-    demo.add_argument("--out", default="simple_grad.svg", help="where the picture of the graph goes")
-    commands.add_parser("tutorial", help="open the notebooks in Jupyter; of a wheel, a copy in ./minigrad-notebooks")
-    commands.add_parser("doctor", help="versions, threads, vector width, cache folder, CUDA or why not")
-    warmup = commands.add_parser("warmup", help="compile the common kernels now, in several processes")
-    warmup.add_argument("--dtype", action="append", choices=FLOATS, help="may repeat (default float32)")
-    warmup.add_argument("--jobs", type=positive, help="processes (default: as many as processors)")
-    pack = commands.add_parser("pack", help="compile the common kernels for a wheel to carry")
-    pack.add_argument("--cpu", nargs="+", required=True, choices=sorted(LEVELS), help="levels, a pack for each")
-    pack.add_argument("--dtype", action="append", choices=FLOATS, help="may repeat (default float32)")
-    pack.add_argument("--jobs", type=positive, help="processes (default: as many as processors)")
-    several = commands.add_parser("run", help="start a script in several processes, which mg.dist connects")
+    demo = commands.add_parser(
+        "demo",
+        help="run two examples: a gradient with its check and its graph, and a network that is trained on digits",
+    )
+    demo.add_argument("--epochs", type=positive, default=40, help="number of training epochs (default 40)")
+    demo.add_argument(
+        "--out", default="simple_grad.svg", help="file of the picture of the graph (default simple_grad.svg)"
+    )
+    commands.add_parser(
+        "tutorial", help="open the notebooks in Jupyter; an installed wheel first copies them to ./minigrad-notebooks"
+    )
+    commands.add_parser(
+        "doctor", help="print versions, threads, vector width, the kernel cache, and whether CUDA can be used"
+    )
+    warmup = commands.add_parser(
+        "warmup", help="compile the common kernels into the kernel cache, in several processes"
+    )
+    warmup.add_argument(
+        "--dtype",
+        action="append",
+        choices=FLOATS,
+        help="dtype of the kernels; repeat the option for several dtypes (default float32)",
+    )
+    warmup.add_argument("--jobs", type=positive, help="number of processes (default: the number of processors)")
+    pack = commands.add_parser(
+        "pack", help="compile the common kernels into the package, so that a wheel contains them"
+    )
+    pack.add_argument(
+        "--cpu",
+        nargs="+",
+        required=True,
+        choices=sorted(LEVELS),
+        help="levels of x86-64; the command writes one pack per level",
+    )
+    pack.add_argument(
+        "--dtype",
+        action="append",
+        choices=FLOATS,
+        help="dtype of the kernels; repeat the option for several dtypes (default float32)",
+    )
+    pack.add_argument("--jobs", type=positive, help="number of processes (default: the number of processors)")
+    several = commands.add_parser("run", help="start a script in several processes that communicate by mg.dist")
     several.add_argument("-n", type=positive, required=True, dest="count", help="number of processes")
-    several.add_argument("script", help="the script that each of them runs")
-    several.add_argument("arguments", nargs=argparse.REMAINDER, help="its arguments")
+    several.add_argument("script", help="script that each process runs")
+    several.add_argument("arguments", nargs=argparse.REMAINDER, help="arguments of the script")
     kernel = commands.add_parser("kernel", help="print the generated source of an op's kernel")
-    kernel.add_argument("name", help="an op, such as mul, exp or sum")
+    kernel.add_argument("name", help="name of an op, such as mul, exp or sum")
     kernel.add_argument("--dtype", default="float32", help="dtype of the operands (default float32)")
-    kernel.add_argument("--layout", default="dense", choices=("dense", "rows", "strided", "tiled"), help="layout class")
-    kernel.add_argument("--parallel", action="store_true", help="large operands: also the loop that shares the tasks")
-    kernel.add_argument("--device", default="cpu", choices=("cpu", "cuda"), help="whose kernel (default cpu)")
-    kernel.add_argument("--show", default="source", choices=("source", "ptx", "resources"), help="what of it; of cuda")
+    kernel.add_argument(
+        "--layout",
+        default="dense",
+        choices=("dense", "rows", "strided", "tiled"),
+        help="layout of the operands (default dense)",
+    )
+    kernel.add_argument(
+        "--parallel",
+        action="store_true",
+        help="print the kernel for large operands, and the loop that divides its tasks among threads",
+    )
+    kernel.add_argument(
+        "--device", default="cpu", choices=("cpu", "cuda"), help="device that the kernel is for (default cpu)"
+    )
+    kernel.add_argument(
+        "--show",
+        default="source",
+        choices=("source", "ptx", "resources"),
+        help="part to print (default source); ptx and resources require --device cuda",
+    )
     return parser.parse_args(argv)
 
 

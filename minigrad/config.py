@@ -17,7 +17,7 @@ from pathlib import Path
 from textwrap import fill
 from typing import Annotated, Any, get_origin
 
-from minigrad.environment import CacheFolder, Choice, Count, Setting, Switch
+from minigrad.environment import CacheFolder, Choice, Count, Setting, Switch, report_unknown
 
 
 def refuse_free_threading(unlocked: bool) -> None:
@@ -246,6 +246,7 @@ def announce() -> None:
 
 
 settings = Settings()
+report_unknown(DECLARED)
 
 
 @contextmanager

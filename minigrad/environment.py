@@ -1,21 +1,40 @@
 """Types of settings: their values, and how the environment variable `MINIGRAD_<NAME>` is read.
 
 `config.py` declares each setting with one of these types.  An assignment of an invalid value, or a variable with an
-invalid text, raises ArgumentError.  No other file of the package reads variables for settings.
+invalid text, raises ArgumentError.  A variable of no setting causes a warning.  No other file of the package reads
+variables for settings.
 """
 
 from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
+from collections.abc import Iterable
 from operator import index
 from pathlib import Path
 from typing import Any
 
-from minigrad.errors import ArgumentError
+from minigrad.errors import ArgumentError, warn
 
 FLAGS = {"": False, "0": False, "false": False, "no": False, "off": False,
          "1": True, "true": True, "yes": True, "on": True}  # fmt: skip
+
+
+OTHERS = ("ranks",)  # variables of processes that `python -m minigrad run` starts
+
+
+def report_unknown(names: Iterable[str]) -> None:
+    """Warn about variables `MINIGRAD_<NAME>` that have no effect, because no setting has this name."""
+    known = [f"MINIGRAD_{name.upper()}" for name in (*names, *OTHERS)]
+    for variable in os.environ:
+        if variable.startswith("MINIGRAD_") and variable not in known:
+            from difflib import get_close_matches  # imported here, because few starts need it
+
+            near = get_close_matches(variable, known, n=1, cutoff=0.8)
+            warn(
+                f"minigrad: expected the environment variables MINIGRAD_<NAME> of settings, got {variable}, which has "
+                f"no effect; {f'did you mean {near[0]}? ' if near else ''}print(mg.settings) lists the names"
+            )
 
 
 class Setting(ABC):

@@ -109,8 +109,13 @@ def check(condition: object, error_type: type[MinigradError], *parts: object, **
 def warn(message: str) -> None:
     """Warn with the line of the nearest caller outside this package."""
     depth, frame = 2, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "minigrad":
-        frame, depth = frame.f_back, depth + 1
+    while frame.f_back is not None:
+        name = frame.f_globals.get("__name__", "")
+        if name.partition(".")[0] == "minigrad":
+            depth += 1
+        elif not name.startswith("importlib._bootstrap"):  # `stacklevel` does not count the frames of an import
+            break
+        frame = frame.f_back
     warnings.warn(message, stacklevel=depth)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from op_rows.row import DOMAINS, Row
 
 import minigrad as mg
-from minigrad.errors import DTypeError, GradientError
+from minigrad.errors import DTypeError, GradientError, IndexOutOfRange, ShapeError
 from minigrad.runtime.data import host_array
 from minigrad.runtime.tensor import Tensor
 
@@ -49,12 +49,18 @@ def wide(x: Any) -> np.ndarray:
 
 
 def result_of(row: Row, given: list[Tensor], dtype: str) -> Tensor:
-    """Call the op of a row in a dtype that the row promises.  Raises AssertionError if the op refuses it."""
+    """Call the op of a row in a dtype that the row promises.  Raises AssertionError if the op refuses it or a shape."""
     try:
         result: Tensor = row.fn(*given)
     except DTypeError as error:
         raise AssertionError(
             f"{row}: dtypes= promises {dtype}, and the op refuses it; remove it there: {error}"
+        ) from error
+    except (ShapeError, IndexOutOfRange) as error:
+        shapes = ", ".join(str(x.shape) for x in given)
+        raise AssertionError(
+            f"{row}: fn refuses operands of shapes {shapes}; correct fn, or pass shapes= if it is not elementwise: "
+            f"{error}"
         ) from error
     return result
 

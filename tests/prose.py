@@ -128,7 +128,7 @@ def of_python(text: str) -> Iterator[tuple[int, str]]:
 
 def files() -> Iterator[tuple[Path, str]]:
     """Yield each file that is read, with its kind."""
-    pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
     yield from ((path, "markdown") for path in pages if not {"_build", "_generated"} & set(path.parts))
     yield from ((path, "notebook") for path in sorted((ROOT / "notebooks").rglob("[0-9A]*_*.py")))
     yield from ((path, "python") for path in sorted((ROOT / "minigrad").rglob("*.py")))

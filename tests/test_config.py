@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +18,7 @@ from minigrad.backends.registry import backend_of
 from minigrad.config import DECLARED
 from minigrad.core.device import as_device
 from minigrad.declare.record import schema
+from minigrad.environment import report_unknown
 from minigrad.kernels.store import watch
 
 
@@ -106,7 +110,7 @@ def test_a_setting_has_its_own_type_whatever_stands_for_the_value(tmp_path: Path
 def test_the_settings_show_each_name_value_and_meaning() -> None:
     with mg.override(winograd=False, cuda="simulator"):
         shown = repr(mg.settings)
-    assert re.search(r"^winograd = False\n    a CPU computes float32 convolutions", shown, re.MULTILINE)
+    assert re.search(r"^winograd = False\n    a CPU convolves 32-bit and 16-bit floats", shown, re.MULTILINE)
     assert "cuda = 'simulator'\n" in shown and f"cache_dir = {str(mg.settings.cache_dir)!r}\n" in shown
     assert re.findall(r"^(\w+) = ", shown, re.MULTILINE) == sorted(DECLARED)
 
@@ -114,6 +118,32 @@ def test_the_settings_show_each_name_value_and_meaning() -> None:
 def test_a_misspelt_setting_is_refused_with_those_that_are_there() -> None:
     with pytest.raises(AttributeError, match=r"settings: expected one of cache_dir, .*winograd.*, got 'wingorad'"):
         mg.settings.wingorad = False  # type: ignore[attr-defined]
+
+
+def test_an_unknown_variable_is_reported_with_the_nearest_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MINIGRAD_CACHEDIR", "/scratch")
+    with pytest.warns(UserWarning) as told:
+        report_unknown(DECLARED)
+    assert [str(warning.message) for warning in told] == [
+        "minigrad: expected the environment variables MINIGRAD_<NAME> of settings, got MINIGRAD_CACHEDIR, which has no "
+        "effect; did you mean MINIGRAD_CACHE_DIR? print(mg.settings) lists the names"
+    ]
+
+
+def test_known_variables_are_not_reported(monkeypatch: pytest.MonkeyPatch, recwarn: pytest.WarningsRecorder) -> None:
+    for name in (*DECLARED, "ranks"):
+        monkeypatch.setenv(f"MINIGRAD_{name.upper()}", "1")
+    report_unknown(DECLARED)
+    assert not recwarn.list
+
+
+def test_a_misspelt_variable_is_reported_once_at_the_line_of_the_import(tmp_path: Path) -> None:
+    (tmp_path / "program.py").write_text("import minigrad\nimport minigrad.func\n")
+    environment = {**os.environ, "MINIGRAD_WINGORAD": "0", "PYTHONPATH": str(Path(mg.__file__).parents[1])}
+    done = subprocess.run(
+        [sys.executable, "program.py"], cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stderr.count("did you mean MINIGRAD_WINOGRAD?") == 1 and "program.py:1: UserWarning" in done.stderr
 
 
 def test_an_unknown_setting_is_refused_and_the_others_stay() -> None:

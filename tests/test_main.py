@@ -1,6 +1,7 @@
 """The command line: what `kernel` and `doctor` print, and how they refuse."""
 
 import ast
+import errno
 import importlib.metadata
 import importlib.util
 import os
@@ -267,21 +268,63 @@ def test_an_output_that_cannot_be_written_is_one_sentence(command):
             [sys.executable, "-m", "minigrad", *command], stdout=full, stderr=subprocess.PIPE, text=True
         )
     assert done.returncode == 1
-    assert done.stderr.startswith("python -m minigrad: cannot write the output: No space left on device; free ")
+    assert done.stderr.startswith(
+        "python -m minigrad: cannot write the output: No space left on device; free some space"
+    )
     assert done.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize("name", ["demo", "doctor", "warmup", "pack", "kernel", "tutorial"])
 def test_no_command_ends_in_a_traceback_where_it_cannot_write(name, capsys, monkeypatch):
     def fail(given):
-        raise FileNotFoundError(2, "No such file or directory", "/nowhere/x.svg")
+        raise PermissionError(13, "Permission denied", "/nowhere/x.svg")
 
     monkeypatch.setattr("minigrad.__main__.run", fail)
     more = {"kernel": ["mul"], "pack": ["--cpu", "x86-64-v3"]}.get(name, [])
     assert main([name, *more]) == 1
-    told = "python -m minigrad: cannot write /nowhere/x.svg: No such file or directory; free some space, "
-    told += "or run the command in a folder that you may write to\n"
-    assert capsys.readouterr().err == told
+    told = "python -m minigrad: cannot write /nowhere/x.svg: Permission denied; run the command in a folder that you "
+    assert capsys.readouterr().err == told + "may write to\n"
+
+
+@pytest.mark.parametrize(
+    ("code", "remedy"),
+    [
+        ("ENOSPC", "free some space"),
+        ("EDQUOT", "free some space"),
+        ("EACCES", "run the command in a folder that you may write to"),
+        ("EROFS", "run the command in a folder that you may write to"),
+        ("ENOENT", "create its folder first, or choose another path"),
+        ("EIO", "run the command in another folder"),
+    ],
+)
+def test_the_advice_of_a_failed_write_suits_its_reason(code, remedy, capsys, monkeypatch):
+    def fail(given):
+        raise OSError(getattr(errno, code), "the reason", "x.svg")
+
+    monkeypatch.setattr("minigrad.__main__.run", fail)
+    assert main(["demo"]) == 1
+    assert capsys.readouterr().err == f"python -m minigrad: cannot write x.svg: the reason; {remedy}\n"
+
+
+def test_the_greeting_and_the_readme_list_every_command(capsys):
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    commands = re.search(r"\{([\w,]+)\}", capsys.readouterr().out)[1].split(",")
+    assert len(commands) == 7 and main([]) == 0
+    for text in (capsys.readouterr().out, (ROOT / "README.md").read_text(encoding="utf-8")):
+        assert [name for name in commands if f"    python -m minigrad {name} " not in text] == []
+
+
+def test_the_help_describes_each_command_and_argument_by_a_phrase(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    with pytest.raises(SystemExit):
+        main(["--help"])
+    firsts = re.findall(r"^    \w+ +(\w+)", capsys.readouterr().out, re.MULTILINE)
+    assert firsts == ["run", "open", "print", "compile", "compile", "start", "print"]
+    with pytest.raises(SystemExit):
+        main(["kernel", "--help"])
+    phrases = re.findall(r"^  (?:--)?\w+.*?  +(\S.*)", capsys.readouterr().out, re.MULTILINE)
+    assert "name of an op, such as mul, exp or sum" in phrases and all(text.count(" ") > 1 for text in phrases)
 
 
 def test_warmup_without_a_cache_ends_in_a_sentence(capsys, tmp_path):
@@ -289,6 +332,42 @@ def test_warmup_without_a_cache_ends_in_a_sentence(capsys, tmp_path):
     with mg.override(cache_dir=tmp_path / "a_file"):
         assert main(["warmup"]) == 1
     assert capsys.readouterr().err.startswith(f"python -m minigrad: the kernel cache {tmp_path}/a_file")
+
+
+LIMITED = """
+import resource, sys
+from minigrad.__main__ import main
+if __name__ == "__main__":
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+    sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize("command", ["warmup", "doctor"])
+def test_a_cache_in_which_no_kernel_can_be_stored_is_reported(tmp_path, command):
+    full = tmp_path / "cache"
+    environment = os.environ | {"MINIGRAD_CACHE_DIR": str(full), "PYTHONPATH": str(ROOT)}
+    environment["NUMBA_DISABLE_JIT"] = "1" if command == "doctor" else "0"
+    done = subprocess.run(
+        [sys.executable, "-c", LIMITED, command], env=environment, capture_output=True, text=True, timeout=60
+    )
+    reason = f"the kernel cache {full / 'kernels'} cannot be written: File too large; free some space, or set "
+    reason += "MINIGRAD_CACHE_DIR to a folder of your own on another disk"
+    if command == "warmup":
+        assert (done.returncode, done.stderr) == (1, f"python -m minigrad: {reason}\n")
+    else:
+        assert reason in done.stdout
+
+
+def test_doctor_reports_that_the_cache_can_be_written():
+    assert re.fullmatch(r".*: \d+ kernels, [\d.]+ MB, can be written", doctor.cache_text())
+
+
+def test_warmup_without_a_compiler_ends_in_a_sentence(capsys, monkeypatch):
+    monkeypatch.setattr("minigrad.cli.warmup.without_compiler", lambda: True)
+    assert main(["warmup"]) == 1
+    told = "python -m minigrad: warmup: nothing to compile with NUMBA_DISABLE_JIT=1; unset NUMBA_DISABLE_JIT\n"
+    assert capsys.readouterr().err == told
 
 
 def test_a_pipe_whose_reader_has_gone_ends_a_command_quietly():

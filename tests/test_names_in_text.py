@@ -21,7 +21,10 @@ ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "minigrad"
 NAME = re.compile(r"(?<![\w.])mg(?:\.[A-Za-z_]\w*)+")
 ABSENT = re.compile(r"\b(?:is missing|not there|does not exist)\b")
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md")), *sorted((ROOT / "notebooks").rglob("*.md"))]
+PAGES = [
+    *(ROOT / name for name in ("README.md", "CONTRIBUTING.md")),
+    *(page for folder in ("docs", "notebooks") for page in sorted((ROOT / folder).rglob("*.md"))),
+]
 PROGRAMS = sorted(path for folder in ("notebooks", "examples") for path in (ROOT / folder).rglob("*.py"))
 
 

@@ -54,6 +54,23 @@ def test_a_field_that_is_not_there_is_named_with_those_that_are() -> None:
         Row(operator=mg.tanh)  # type: ignore[call-arg]
 
 
+def test_a_row_of_an_op_along_a_dim_without_shapes_is_named() -> None:
+    from ops import test_forward
+
+    row = Row("spread", lambda x: x.amax(1) - x.amin(1), lambda x: np.ptp(x, 1))
+    with pytest.raises(AssertionError, match=r"Row 'spread': fn refuses operands of shapes \(\); .* shapes="):
+        test_forward.test_scalars_empties_and_five_dims(row, "reference", ())
+
+
+def test_a_refusal_after_an_allocation_names_the_row_and_a_remedy() -> None:
+    row = Row("late", lambda x: mg.amax(x, 0) - mg.amin(x, 0), lambda x: np.ptp(x, 0))
+    sentence = r"Row 'late': with bool, fn raises DTypeError after 2 allocations; check .* first, or pass refuses=False"
+    from ops import test_forward
+
+    with pytest.raises(AssertionError, match=sentence):
+        test_forward.test_other_dtypes_are_refused(row, "reference", "bool")
+
+
 def test_an_op_that_is_not_there_is_named() -> None:
     with pytest.raises(
         ValueError, match=r"Row 'a': there is no op 'tahn'; declare it, or correct ops=; similar: .*tan"

@@ -1,17 +1,20 @@
 """Compiling beforehand, the notice while a user waits, and that nothing is compiled twice."""
 
 import os
+import pickle
 import re
 import subprocess
 import sys
 import textwrap
 import time
+from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
 
 import minigrad as mg
 from minigrad.cli import warmup
+from minigrad.errors import KernelError
 from minigrad.kernels import notice, objects, store
 
 
@@ -123,6 +126,20 @@ def test_warmup_says_what_it_did_and_what_failed(capsys, monkeypatch, names):
     monkeypatch.setattr(warmup, "WORK", {name: warmup.WORK[name] for name in names})
     assert warmup.run(("float32",), jobs=2) == 0
     assert "kernels compiled in" in capsys.readouterr().out
+
+
+def test_warmup_ends_at_the_first_kernel_that_cannot_be_stored(monkeypatch):
+    lost, waiting = Future(), Future()
+    for module, name, value in ((notice, "_required", False), (notice, "_said", False)):
+        monkeypatch.setattr(module, name, value)
+    monkeypatch.setattr(mg.settings, "compile_ahead", mg.settings.compile_ahead)
+    warmup.quiet()
+    with pytest.raises(notice.CacheError, match="the disk is full") as raised:
+        notice.forgo("the disk is full")
+    lost.set_exception(pickle.loads(pickle.dumps(raised.value)))
+    with pytest.raises(KernelError, match="the disk is full"):
+        warmup.watch({lost: ("filling", "float32", (8, 16)), waiting: ("rows", "float32", (8, 16))}, 0)
+    assert waiting.cancelled()
 
 
 ONE_PIECE = """

@@ -67,7 +67,8 @@ def decisions(folder: Path) -> str:
     parts = [
         "# Decisions",
         "",
-        "Each decision states its context, the choice and the consequences. The numbers are in the order of time.",
+        "Each decision states its context, the choice and the consequences. The numbers are in the order of time. No "
+        "decision has a number from 060 to 062.",
         "",
     ]
     for path in sorted(folder.glob("*.md")):

@@ -21,7 +21,7 @@ from minigrad.errors import MinigradError
 from minigrad.kernels.calling import team
 from minigrad.kernels.cpu.processor import features, level
 from minigrad.kernels.objects import settings as settings_of_numba
-from minigrad.kernels.store import cache_folder, loaded, source
+from minigrad.kernels.store import cache_folder, loaded, source, writable_folder
 from minigrad.runtime.recording import definition_of
 from minigrad.viz.explain import kernel_files
 from minigrad.viz.export import PACKAGES
@@ -86,14 +86,23 @@ def vector_text() -> str:
 
 
 def cache_text() -> str:
-    """Return the cache folder, with its number of kernels and its size, as text."""
+    """Return the cache folder, with its number of kernels, its size and whether it can be written, as text."""
     try:
         folder = cache_folder()
     except MinigradError as error:
         return f"none, each process compiles its own kernels: {error}"
     files = [f for f in folder.rglob("*") if f.is_file()]
     kernels = sum(1 for f in files if f.suffix == ".py")
-    return f"{folder}: {kernels} kernels, {sum(f.stat().st_size for f in files) / 1e6:.1f} MB"
+    return f"{folder}: {kernels} kernels, {sum(f.stat().st_size for f in files) / 1e6:.1f} MB, {access_text()}"
+
+
+def access_text() -> str:
+    """Return whether the cache can be written as text, with the reason if it cannot."""
+    try:
+        writable_folder()
+    except MinigradError as error:
+        return f"cannot be written, each process compiles the kernels that are missing: {error}"
+    return "can be written"
 
 
 def pack_text() -> str:

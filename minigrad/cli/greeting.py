@@ -27,7 +27,9 @@ GREETING = """minigrad: an autograd framework to read, to inspect and to train w
     python -m minigrad tutorial    the notebooks, from finite differences to a network, in Jupyter
     python -m minigrad doctor      the features of this machine, and missing packages
     python -m minigrad kernel mul  the loop that is compiled for an op
-    python -m minigrad run -n 2 train.py   a script in two processes, which mg.dist connects
+    python -m minigrad warmup      compile the common kernels now instead of when they are first used
+    python -m minigrad pack --cpu x86-64-v3   compile them into the package, so that a wheel contains them
+    python -m minigrad run -n 2 train.py      a script in two processes that communicate by mg.dist
 
 In Python:
 
@@ -38,7 +40,7 @@ In Python:
     >>> y.backward()
     GradStore(x = tensor([11.,  7., 13.]))
 
-`python -m minigrad --help` lists the commands."""
+`python -m minigrad COMMAND --help` lists the options of a command."""
 
 
 def greet() -> int:

@@ -1,8 +1,9 @@
 """Compile the kernels of most programs before they are needed: `python -m minigrad warmup`.
 
 A process compiles one kernel at a time, so several processes share the list.  The kernel cache stores the results, and
-kernels that it already contains are only loaded.  Each piece of work is a short program with the public API that runs
-ops forward and backward, with small operands (one thread) and large ones (all threads).
+kernels that it already contains are only loaded.  The command ends if the cache cannot store a kernel.  Each piece of
+work is a short program with the public API that runs ops forward and backward, with small operands (one thread) and
+large ones (all threads).
 """
 
 from __future__ import annotations
@@ -18,8 +19,9 @@ from typing import Any
 import minigrad as mg
 from minigrad.cli.progress import progress
 from minigrad.config import settings
-from minigrad.kernels.notice import silence
-from minigrad.kernels.store import cache_folder
+from minigrad.errors import KernelError
+from minigrad.kernels.notice import CacheError, require_cache, silence
+from minigrad.kernels.store import cache_folder, without_compiler, writable_folder
 
 Work = Callable[[Any, tuple[int, int]], Any]
 SIZES = ((8, 16), (512, 640))  # below and above the threshold from which all threads are used
@@ -188,11 +190,18 @@ def one(name: str, dtype: str, shape: tuple[int, int]) -> str:
 def quiet() -> None:
     """Prepare a worker process; it needs no helper, because the others compile at the same time."""
     silence()
+    require_cache()
     settings.compile_ahead = False
 
 
 def run(dtypes: tuple[str, ...] = ("float32",), jobs: int | None = None) -> int:
-    """Compile common kernels for dtypes in `jobs` processes; return 1 if a piece of work fails, otherwise 0."""
+    """Compile common kernels for dtypes in `jobs` processes; return 1 if a piece of work fails, otherwise 0.
+
+    Raises KernelError if nothing can be compiled or stored.
+    """
+    if without_compiler():
+        raise KernelError("warmup: nothing to compile with NUMBA_DISABLE_JIT=1; unset NUMBA_DISABLE_JIT")
+    writable_folder()
     start, before = time.perf_counter(), kernels()
     tasks = [(name, dtype, shape) for dtype in dtypes for shape in SIZES[::-1] for name in WORK]
     # Each process starts a new interpreter, because a forked process would lack the threads of its parent.  Without
@@ -210,7 +219,10 @@ def run(dtypes: tuple[str, ...] = ("float32",), jobs: int | None = None) -> int:
 
 
 def watch(pending: dict[Future[str], tuple[Any, ...]], before: int) -> list[str]:
-    """Wait for the pieces and show progress on a terminal; return the failures, one line each."""
+    """Wait for the pieces and show progress on a terminal; return the failures, one line each.
+
+    Raises CacheError, and cancels the other pieces, if a piece cannot store a kernel.
+    """
     failed, left = [], set(pending)
     with progress(total=len(pending), unit="piece") as bar:
         while left:
@@ -219,7 +231,12 @@ def watch(pending: dict[Future[str], tuple[Any, ...]], before: int) -> list[str]
             bar.update(len(done))
             bar.set_postfix_str(f"{kernels() - before} kernels")
             for piece in done:
-                if (error := piece.exception()) is not None:
+                error = piece.exception()
+                if isinstance(error, CacheError):
+                    for other in left:
+                        other.cancel()
+                    raise error
+                if error is not None:
                     failed.append(f"{pending[piece]}: {type(error).__name__}: {error}")
     return failed
 

@@ -2,7 +2,8 @@
 
 A kernel that is not in the cache takes some tenths of a second to compile, a large one a few seconds.  In a terminal or
 a notebook, the first long compilation prints which kernel it compiles, and that this happens only once.  An unusable
-cache is always reported, because it costs every process this time.
+cache is always reported, because it costs every process this time.  In a process that exists to fill the cache, this is
+an error.
 """
 
 from __future__ import annotations
@@ -13,10 +14,16 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from minigrad.config import settings
+from minigrad.errors import KernelError
 
 PATIENCE = 0.3  # seconds before the notice is printed
 _said = False
 _forgone = False
+_required = False
+
+
+class CacheError(KernelError):
+    """Raised if a kernel cannot be stored, in a process that exists to fill the cache."""
 
 
 def watched() -> bool:
@@ -55,6 +62,12 @@ def silence() -> None:
     _said = True
 
 
+def require_cache() -> None:
+    """Make `forgo` raise CacheError in this process, whose kernels would be lost with its memory."""
+    global _required
+    _required = True
+
+
 def say(name: str) -> None:
     """Print the notice on stderr; in a notebook on stdout, because a notebook shows stderr as an error."""
     global _said
@@ -70,8 +83,13 @@ def say(name: str) -> None:
 
 
 def forgo(reason: str) -> None:
-    """Print why kernels are not stored on disk, once per process, whether or not stderr is a terminal."""
+    """Print why kernels are not stored on disk, once per process, whether or not stderr is a terminal.
+
+    Raises CacheError after `require_cache`.
+    """
     global _forgone
+    if _required:
+        raise CacheError(reason)
     if _forgone or sys.stderr is None:
         return
     _forgone = True

@@ -8,6 +8,7 @@ once.  With NUMBA_DISABLE_JIT=1 the same text runs as plain Python.  `specialize
 
 from __future__ import annotations
 
+import errno
 import gc
 import linecache
 import os
@@ -36,6 +37,9 @@ from minigrad.kernels.notice import forgo, patience
 watchers: list[list[str]] = []  # lists that receive the files of kernels while a plan is prepared: see `watch`
 compiling: list[Callable[[], None]] = []  # functions to call when a compilation begins
 _lock = threading.RLock()
+TRIAL = 1 << 16  # bytes of a trial write, about as many as the largest kernels have
+FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)  # the disk, the user's share of it, or a limit of the process
+FREE = "free some space, or set MINIGRAD_CACHE_DIR to a folder of your own on another disk"
 Text = tuple[str, str, str]  # the name of a kernel, the name of its file, and its text
 
 
@@ -43,7 +47,8 @@ def cache_folder() -> Path:
     """Return the folder of the kernel cache, which is created with mode 0700.
 
     Its content is executed, so a folder that belongs to another user, or whose content other users could have written,
-    is refused.  Raises KernelError with the reason, also if there cannot be a folder.
+    is refused.  The permissions of other users are removed; a folder that its owner made read-only stays read-only, and
+    its kernels are loaded.  Raises KernelError with the reason, also if there cannot be a folder.
     """
     folder = settings.cache_dir / "kernels"
     try:
@@ -54,15 +59,34 @@ def cache_folder() -> Path:
             raise refusal(folder, f"belongs to user {status.st_uid}")
         if stat.S_IMODE(status.st_mode) & 0o022 and any(folder.iterdir()):
             raise refusal(folder, "can be written by other users; empty it and run chmod 700 on it")
-        if stat.S_IMODE(status.st_mode) != 0o700:
-            folder.chmod(0o700)
-        if not os.access(folder, os.R_OK | os.W_OK | os.X_OK):
-            raise refusal(folder, "cannot be written")
+        if stat.S_IMODE(status.st_mode) & 0o077:
+            folder.chmod(stat.S_IMODE(status.st_mode) & 0o700)
+        if not os.access(folder, os.R_OK | os.X_OK):
+            raise refusal(folder, "cannot be read")
     except (OSError, RuntimeError) as error:  # Path.home raises RuntimeError if there is no home folder
         if isinstance(error, KernelError):
             raise
         raise refusal(folder, f"cannot be used: {error}") from error
     return folder
+
+
+def writable_folder() -> Path:
+    """Return the folder of the kernel cache after a trial write; raise KernelError if it can store no kernel."""
+    import tempfile  # imported here, because few commands need it
+
+    folder = cache_folder()
+    try:
+        with tempfile.TemporaryFile(dir=folder) as file:
+            file.write(bytes(TRIAL))
+    except OSError as error:
+        raise KernelError(unwritten(folder, error)) from error
+    return folder
+
+
+def unwritten(folder: Path, error: OSError) -> str:
+    """Return why a kernel cannot be stored in a folder, with a remedy."""
+    remedy = FREE if error.errno in FULL else "set MINIGRAD_CACHE_DIR to a folder of your own"
+    return f"the kernel cache {folder} cannot be written: {error.strerror or error}; {remedy}"
 
 
 def refusal(folder: Path, reason: str) -> KernelError:
@@ -214,7 +238,7 @@ def make(name: str, file: str, text: str) -> Kernel:
         try:
             return from_cache(folder / file, name, text)
         except OSError as error:  # for example, the disk is full
-            forgo(f"the kernel cache {folder} cannot be used: {error}")
+            forgo(unwritten(folder, error))
     location = f"<minigrad {file}>"
     linecache.cache[location] = (len(text), None, text.splitlines(keepends=True), location)
     return from_pack(location, file, text) or fresh(location, name, text, None)
@@ -303,7 +327,7 @@ def fresh(location: str, name: str, text: str, kept: Path | None) -> Kernel:
         try:
             objects.write(kept, objects.packed(code, text))
         except OSError as error:  # for example, the disk is full
-            forgo(f"the kernel cache {kept.parent} cannot be written: {error}")
+            forgo(unwritten(kept.parent, error))
     return Kernel(location, address, "compiled")
 
 

@@ -139,10 +139,9 @@ def useful() -> bool:
     if cores < 2 or not sys.executable or store.fcntl is None or store.without_compiler():
         return False
     try:
-        store.cache_folder()
+        return os.access(store.cache_folder(), os.W_OK)
     except KernelError:
         return False
-    return True
 
 
 def dismiss() -> None:

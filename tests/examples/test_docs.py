@@ -14,13 +14,14 @@ from pathlib import Path
 
 import pytest
 from layouts import LAYOUTS
+from op_rows.row import ALL
 
 import minigrad as mg
 
 ROOT = Path(__file__).resolve().parents[2]
 DECISIONS = sorted((ROOT / "docs" / "decisions").glob("*.md"))
 HOWTO = sorted((ROOT / "docs" / "howto").glob("*.md"))
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *HOWTO, *DECISIONS]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md")), *HOWTO, *DECISIONS]
 # Templates have free names, which specialize fills in; they are imported as text only.
 TEMPLATES = "minigrad.kernels.cpu."
 MODULES = [
@@ -69,6 +70,30 @@ def test_the_tour_runs(tmp_path):
     assert "recorded: 4 ops from 1 Var:" in printed
 
 
+def test_the_tour_counts_the_lines_of_its_files():
+    text = (ROOT / "docs" / "tour.md").read_text(encoding="utf-8")
+    counted = {name: int(lines) for name, lines in re.findall(r"^\| \d+ \| `(.*?)` \| (\d+) \|", text, re.MULTILINE)}
+    assert len(counted) == 12 and counted == {name: lines_of(ROOT / name) for name in counted}
+
+
+def test_the_readme_counts_the_lines_of_the_package_within_two_percent():
+    text = (ROOT / "README.md").read_text(encoding="utf-8")
+    said = int(re.search(r"whole package has about\s+([\d,]+) lines", text)[1].replace(",", ""))
+    counted = sum(map(lines_of, (ROOT / "minigrad").rglob("*.py")))
+    assert abs(said - counted) <= 0.02 * counted, f"the README says {said} lines, and minigrad/**/*.py has {counted}"
+
+
+def test_the_commands_of_the_page_for_contributors_are_targets_of_make():
+    text = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
+    assert {"test", "lint"} <= set(re.findall(r"^    make (\w+)", text, re.MULTILINE)) <= set(targets)
+    assert "(CONTRIBUTING.md)" in (ROOT / "README.md").read_text(encoding="utf-8")
+
+
+def lines_of(path):
+    return len(path.read_text(encoding="utf-8").splitlines())
+
+
 @pytest.mark.parametrize("page", HOWTO, ids=lambda page: page.stem)
 def test_a_page_of_advice_runs(page, tmp_path):
     names, _ = run(page, tmp_path)
@@ -94,6 +119,25 @@ def test_the_op_that_is_added_passes_the_tests_of_every_op(schema, tmp_path, req
         for dtype in row.dtypes if whole else ("float64", "float32", "int32"):
             test_forward.test_dtypes(row, device, dtype)
         test_gradients.test_second_derivative(row, device)
+    for row in (names["spread_row"], names["squares_row"]):
+        assert schema[row.name].public is names[row.name] and row.ops == (row.name,)
+        row.check_ops(schema)
+        for dtype in ALL:
+            test = test_forward.test_dtypes if dtype in row.dtypes else test_forward.test_other_dtypes_are_refused
+            if dtype in row.dtypes or row.refuses:
+                test(row, "reference", dtype)
+        for layout in (*LAYOUTS, "broadcast"):
+            test_forward.test_values_do_not_depend_on_the_layout(row, "reference", layout)
+        if row.smooth:
+            test_gradients.test_gradient(row, "reference", "dense")
+            test_gradients.test_second_derivative(row, "reference")
+
+
+def test_the_docstrings_of_the_page_are_sentences_that_lint_accepts():
+    page = ROOT / "docs" / "add_an_op.md"
+    declared = r'^@(?:mg\.)?(?:elementwise|reduction|composed)\(.*\)\ndef (\w+)\(.*\n    """(\S+)'
+    first = dict(re.findall(declared, "\n".join(blocks(page, "python")), re.MULTILINE))
+    assert len(first) == 6 and {word for word in first.values() if not word.isdecimal()} == {"Return"}, first
 
 
 def blocks(page, language):

@@ -164,7 +164,7 @@ def test_scans_are_cut_only_where_totals_combine(short, name, monkeypatch):
 
 @mg.reduction(dtype=mg.rules.widen, identity="zero", combine=add, vjp=(lambda g, x: 2.0 * x * g,))
 def sum_of_squares(acc, x):
-    """The sum of all squares."""
+    """Return the sum of all squares."""
     return acc + x * x
 
 

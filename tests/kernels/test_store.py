@@ -216,6 +216,18 @@ def test_a_folder_that_others_could_write_to_is_not_trusted(cache, said):
     assert "can be written by other users" in said()
 
 
+def test_a_read_only_folder_stays_read_only_and_its_kernels_are_loaded(cache, said, monkeypatch):
+    def refuse(path, content, over=True):  # the root user may write despite the mode
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(objects, "write", refuse)
+    (cache / "kernels").chmod(0o555)
+    assert run(3)[1].origin == "cache" and said() == ""
+    assert run(11)[1].origin == "compiled" and "Permission denied" in said()
+    assert (cache / "kernels").stat().st_mode & 0o777 == 0o500
+    (cache / "kernels").chmod(0o700)
+
+
 def test_nobody_without_a_home_is_left_without_ops(tmp_path, said, monkeypatch):
     def nobody(uid):
         raise KeyError(uid)

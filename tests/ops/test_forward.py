@@ -51,7 +51,7 @@ def test_values_do_not_depend_on_the_layout(row: Row, device: str, layout: str) 
 def test_scalars_empties_and_five_dims(row: Row, device: str, shape: tuple[int, ...]) -> None:
     dtype = base_dtype(row)
     given = operands(row, arrays(row, (shape,) * len(row.domains)), dtype, device)
-    assert_close(row, row.fn(*given), row.numpy(*[wide(x) for x in given]), dtype)
+    assert_close(row, result_of(row, given, dtype), row.numpy(*[wide(x) for x in given]), dtype)
 
 
 @pytest.mark.parametrize("row", [r for r in ROWS if r.elementwise and len(r.domains) > 1], ids=lambda row: row.name)
@@ -61,7 +61,7 @@ def test_operands_broadcast(row: Row, device: str) -> None:
     dtype = base_dtype(row)
     shapes = [(2, 1, 4), (3, 1), (), (4,)][: len(row.domains)]
     given = operands(row, arrays(row, shapes), dtype, device)
-    assert_close(row, row.fn(*given), row.numpy(*[wide(x) for x in given]), dtype)
+    assert_close(row, result_of(row, given, dtype), row.numpy(*[wide(x) for x in given]), dtype)
 
 
 def result_dtype(row: Row, dtype: str) -> str:
@@ -86,7 +86,11 @@ def test_other_dtypes_are_refused(row: Row, device: str, dtype: str) -> None:
     with pytest.raises(DTypeError, match=r"; "):
         row.fn(*given)
         pytest.fail(f"{row}: dtypes= leaves out {dtype}, and the op accepts it; add it there, or pass refuses=False")
-    assert mg.memory_stats().allocations == before, "a refused call has allocated"
+    made = mg.memory_stats().allocations - before
+    assert made == 0, (
+        f"{row}: with {dtype}, fn raises DTypeError after {made} allocation{'s' * (made > 1)}; check the dtype of the "
+        "operands first, or pass refuses=False"
+    )
 
 
 @by_dtype(lambda row, dtype: dtype in row.dtypes)

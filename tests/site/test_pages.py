@@ -118,6 +118,9 @@ def test_the_page_of_decisions_lists_all_with_their_titles(site: Any) -> None:
     text = generate.decisions(DOCS / "decisions")
     assert text.count("\n* [") == len(list((DOCS / "decisions").glob("*.md")))
     assert "* [001: tqdm is a dependency](../decisions/001-progress-bars.md)\n" in text
+    numbers = sorted(int(path.name[:3]) for path in (DOCS / "decisions").glob("*.md"))
+    assert sorted({*range(1, numbers[-1] + 1)} - {*numbers}) == [60, 61, 62], "the gap that the page mentions"
+    assert "No decision has a number from 060 to 062." in text
 
 
 def test_a_notebook_runs_once_until_it_changes(
