@@ -158,6 +158,36 @@ def test_what_cannot_be_checked_is_refused() -> None:
         gradcheck(lambda x: x.detach(), mg.Var([1.0], dtype="float64"))
 
 
+@pytest.mark.parametrize("checker", [gradcheck, gradgradcheck])
+def test_one_var_at_two_positions_is_two_arguments(checker: Any) -> None:
+    a = mg.Var([0.3, -1.2], dtype="float64", device="reference")
+    assert checker(mg.mul, (a, a)) and checker(lambda x, y: x * y * y, (a, a))
+    assert a.detach().tolist() == [0.3, -1.2] and a.grad is None
+    with pytest.raises(GradcheckError, match="gradient of 'w' .* it is 3 times"):
+        gradcheck(wrong_by(lambda g: g * 3.0), (a, a), names=["x", "w"])
+
+
+@pytest.mark.parametrize("checker", [gradcheck, gradgradcheck])
+def test_a_var_that_the_function_also_reads_by_another_way_is_refused(checker: Any) -> None:
+    a = mg.Var([0.3, -1.2], dtype="float64", device="reference")
+    layer = mg.nn.Linear(2, 1, device="reference").double()
+    other = mg.Var([2.0, 0.5], dtype="float64", device="reference")
+    for function, inputs in (
+        (lambda x: x * a, a),
+        (lambda x: a * a, a),
+        (lambda xs, y: xs[0] * y, ([a], a)),
+        (lambda w: (layer(a) ** 2).sum(), layer.weight),
+    ):
+        with pytest.raises(mg.ArgumentError, match=r"must read '\w+' only as its argument, .*also reads the same Var"):
+            checker(function, inputs)
+    assert checker(lambda x: x * other * a.detach(), a), "other Vars and constants may be captured"
+
+    def of_weight(w: Any) -> Any:
+        return (mg.func.functional_call(layer, {"weight": w}, (a,)) ** 2).sum()
+
+    assert checker(of_weight, layer.weight), "the remedy of the message"
+
+
 # ---- what differs from call to call ---------------------------------------------------------------------------------
 
 
