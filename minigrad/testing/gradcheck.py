@@ -11,9 +11,10 @@ modes, and `report.py` makes the report.
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ParamSpec
 
 import numpy as np
 
@@ -31,9 +32,27 @@ from minigrad.testing.check import Check, coarser
 from minigrad.testing.quotients import CALLS, CHOSEN, Bounds, Function, outputs_of
 from minigrad.testing.report import GradcheckError, Report
 
+P = ParamSpec("P")
 LISTED = 4  # largest number of arguments that a message describes
 
 
+def with_one_tuple(check: Callable[P, Report]) -> Callable[P, Report]:
+    """Return a check that raises ArgumentError for inputs that are separate positional arguments."""
+
+    @functools.wraps(check)
+    def checked(*args: P.args, **options: P.kwargs) -> Report:
+        if len(args) > 2:
+            raise ArgumentError(
+                f"{check.__name__}: the inputs must be one tensor or one tuple, got {len(args) - 1} positional "
+                f"arguments after the function; pass a tuple, {check.__name__}(f, (x, y)), and options by name, for "
+                "example eps=1e-5"
+            )
+        return check(*args, **options)
+
+    return checked
+
+
+@with_one_tuple
 def gradcheck(
     function: Function,
     inputs: Tensor | Sequence[Any],
@@ -131,6 +150,7 @@ def gradcheck(
     return check.report
 
 
+@with_one_tuple
 def gradgradcheck(
     function: Function,
     inputs: Tensor | Sequence[Any],
@@ -236,8 +256,8 @@ def separated(
         if g is not None:
             raise ArgumentError(
                 f"{name}: the function must read {labels[k]!r} only as its argument, but it also reads the same Var "
-                f"{describe(args[k])} by another way, such as a closure or a module; use the argument everywhere, for a "
-                "module with mg.func.functional_call(module, {'weight': w}, inputs)"
+                f"{describe(args[k])} by another way, such as a closure or a module; use the argument everywhere, for "
+                "a module with mg.func.functional_call(module, {'weight': w}, inputs)"
             )
     return own, outputs
 

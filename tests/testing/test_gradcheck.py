@@ -163,7 +163,7 @@ def test_one_var_at_two_positions_is_two_arguments(checker: Any) -> None:
     a = mg.Var([0.3, -1.2], dtype="float64", device="reference")
     assert checker(mg.mul, (a, a)) and checker(lambda x, y: x * y * y, (a, a))
     assert a.detach().tolist() == [0.3, -1.2] and a.grad is None
-    with pytest.raises(GradcheckError, match="gradient of 'w' .* it is 3 times"):
+    with pytest.raises(GradcheckError, match=r"gradient of 'w' .* it is 3 times"):
         gradcheck(wrong_by(lambda g: g * 3.0), (a, a), names=["x", "w"])
 
 
@@ -386,6 +386,18 @@ def test_a_wrong_rule_of_forward_mode_is_told_from_one_of_reverse_mode() -> None
     both = [mg.Var([2.0, 3.0], dtype="float64"), mg.Var([5.0, 7.0], dtype="float64")]
     with pytest.raises(GradcheckError, match=r"the gradient of 'b' is worst at"):
         gradcheck(wrong_product, both, modes=("forward",))
+
+
+@pytest.mark.parametrize("checker", [gradcheck, gradgradcheck])
+def test_inputs_that_are_not_in_a_tuple_are_refused_with_the_call_to_write(checker: Any) -> None:
+    x = mg.Var([1.0], dtype="float64", device="reference")
+    words = rf"{checker.__name__}: the inputs must be one tensor or one tuple, got 2 .*pass a tuple, .*\(f, \(x, y\)\)"
+    with pytest.raises(mg.ArgumentError, match=words):
+        checker(mg.mul, x, x)
+    with pytest.raises(mg.ArgumentError, match="got 3 positional arguments"):
+        checker(mg.mul, x, 1e-6, 1e-5)
+    with pytest.raises(TypeError, match=rf"^{checker.__name__}\(\) missing 1 required positional argument: 'inputs'"):
+        checker(mg.mul)
 
 
 def test_modes_that_do_not_exist_are_refused() -> None:
