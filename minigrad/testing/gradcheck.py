@@ -4,7 +4,8 @@ The cotangents are random, because with ones an error that sums to zero would be
 compared with reverse mode by the transpose identity <u, Jv> = <J'u, v>.  Then gradients are compared with quotients: a
 small argument element by element, a large one along random directions, and element by element if a direction differs.
 Elements that differ are ranked.  The report shows the error at other steps, which distinguishes a wrong rule from a bad
-step, and a guess of the cause.  Kinks are listed, and the gradients are compared a small distance to either side.
+step, and a guess of the cause.  If the gradient at a kink differs, the kink is listed, and the gradients are compared a small
+distance to either side.
 `gradgradcheck` does the same for the gradient itself.  `check.py` compares the gradients, `modes.py` compares the
 modes, and `report.py` makes the report.
 """
@@ -115,8 +116,10 @@ def gradcheck(
 
     Gradient
     --------
-    A kink is a point where the derivative from the left differs from the derivative from the right. At a kink, the
-    gradients a small distance to the left and to the right are compared instead; `report.kinks` lists the kinks.
+    A kink is a point where the derivative from the left differs from the derivative from the right. If the gradient at
+    a kink differs from the central difference, the gradients a small distance to the left and to the right are compared
+    instead, and `report.kinks` lists the kink. At 0, the gradient of `abs` equals the central difference, so this kink
+    is not listed.
 
     Notes
     -----

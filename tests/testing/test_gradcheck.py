@@ -62,6 +62,11 @@ def test_a_kink_is_named_and_both_sides_of_it_are_compared() -> None:
     assert "1 kink at (0,), compared on both sides" in str(report) and report.arguments[0].largest < 1e-9
 
 
+def test_a_kink_at_which_the_gradient_is_the_central_difference_is_not_listed() -> None:
+    x = mg.Var([0.0, 1.0], dtype="float64", device="reference")
+    assert gradcheck(mg.abs, x).kinks == [] and gradcheck(mg.relu, x).kinks == [("x", (0,))]
+
+
 @pytest.mark.parametrize(("left", "right"), [(0.0, 2.0), (3.0, 1.0), (0.0, -1.0)])
 @pytest.mark.parametrize("point", [[0.0], [0.0, -1.0], [0.0, 1.0]])
 def test_a_rule_that_is_wrong_on_one_side_of_a_kink_is_wrong(left: float, right: float, point: list[float]) -> None:
