@@ -4,10 +4,9 @@ The cotangents are random, because with ones an error that sums to zero would be
 compared with reverse mode by the transpose identity <u, Jv> = <J'u, v>.  Then gradients are compared with quotients: a
 small argument element by element, a large one along random directions, and element by element if a direction differs.
 Elements that differ are ranked.  The report shows the error at other steps, which distinguishes a wrong rule from a bad
-step, and a guess of the cause.  If the gradient at a kink differs, the kink is listed, and the gradients are compared a small
-distance to either side.
-`gradgradcheck` does the same for the gradient itself.  `check.py` compares the gradients, `modes.py` compares the
-modes, and `report.py` makes the report.
+step, and a guess of the cause.  If the gradient at a kink differs, the report lists the kink, and the gradients are
+compared a small distance to either side.  `gradgradcheck` does the same for the gradient itself.  `check.py` compares
+the gradients, `modes.py` compares the modes, and `report.py` makes the report.
 """
 
 from __future__ import annotations
