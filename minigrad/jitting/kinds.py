@@ -24,8 +24,8 @@ def shown_kind(tensors: Sequence[Tensor], slots: Sequence[int]) -> str:
     parts = []
     for k, x in enumerate(tensors):
         first = slots.index(slots[k])
-        shared = "" if first == k else f" in the memory of tensor {first}"
-        parts.append(f"tensor {first} again" if shared and x is tensors[first] else f"{describe(x)}{shared}")
+        memory = "" if first == k else f" in the memory of tensor {first}"
+        parts.append(f"tensor {first} again" if memory and x is tensors[first] else f"{describe(x)}{memory}")
     return f"({', '.join(parts)})"
 
 

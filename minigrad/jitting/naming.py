@@ -29,7 +29,7 @@ class Naming:
     items: the parts of each launch, or None for a launch that is not printed as loops.
     used: the slots that the text uses, each with the layouts of its views.
     parameters: the parameters of `run`, each with the slot of its memory, or None for a float.
-    shared: the arguments without a parameter, each with the parameter in whose memory the argument is.
+    inside: the arguments without a parameter, each with the parameter in whose memory the argument is.
     top: the lines of the text before the first loop.
     """
 
@@ -39,7 +39,7 @@ class Naming:
         self.arrays = Arrays()
         self.items = [self.parts_of(item) if isinstance(item, Item) else None for item in self.tape.items]
         self.parameters: dict[str, int | None] = {}
-        self.shared: dict[str, str] = {}
+        self.inside: dict[str, str] = {}
         self.names = self.argument_names()
         self.symbols = {slot: text for text, slot in entry.program.symbols}
         self.top: list[str] = []  # the lines of the text before the first loop
@@ -126,7 +126,7 @@ class Naming:
                     shows = layout if plain else covering([layout], memory)
                     self.parameter(slot, name, shows)
                 else:
-                    self.shared[name] = self.arrays.arrays[slot].name
+                    self.inside[name] = self.arrays.arrays[slot].name
             elif type(x) is float and self.entry.symbolic:
                 self.floats.append(self.arrays.name(name))
                 self.parameters[self.floats[-1]] = None

@@ -112,7 +112,7 @@ class Source(Naming):
         groups = {"arguments": [name for name in self.parameters if name not in apart], "found outside": self.outside,
                   "results, which it writes": self.results, "constants": self.constants}  # fmt: skip
         listed = {title: [self.described(x, self.parameters[x]) for x in names] for title, names in groups.items()}
-        listed["arguments without a parameter"] = [f"{x} (in~the~memory~of~{y})" for x, y in self.shared.items()]
+        listed["arguments without a parameter"] = [f"{x} (in~the~memory~of~{y})" for x, y in self.inside.items()]
         for title, texts in listed.items():
             if texts:
                 lines = textwrap.wrap(

@@ -290,10 +290,11 @@ def traced(
 
 def expect_attribute(error: AttributeError, module: Any) -> None:
     """Raise ArgumentError if an attribute is missing because the module, or its arrays, do not have it."""
+    name = module.__name__
     if error.obj is module:
-        owner = f"the module {module.__name__}"
+        owner = f"the module {name}"
     elif hasattr(error.obj, "__array__"):
-        owner = f"{module.__name__}'s {type(error.obj).__name__}"
+        owner = f"{name}'s {type(error.obj).__name__}"
     else:
         return
     raise ArgumentError(
