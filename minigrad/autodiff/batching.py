@@ -33,7 +33,7 @@ from minigrad.runtime.plans import plan_of
 from minigrad.runtime.tensor import Tensor
 
 KINDS = ("elementwise", "reduction", "view", "product", "along", "rule", "function", "loop")
-_looped: set[Op] = set()
+_looped: set[Any] = set()  # the definitions of which `warn_of_loop` has warned
 
 
 def batch_kind(op: Op) -> str:
@@ -154,14 +154,24 @@ def by_function(call: Batch) -> Any:
 
 
 def by_looping(call: Batch) -> Any:
+    """Call an op without a batching rule once per sample of the batch, after a warning."""
+    warn_of_loop(call.op, call.op.label, "declare the op with batch=...")
+    return each_sample(call)
+
+
+def warn_of_loop(definition: Any, label: str, remedy: str) -> None:
+    """Warn that vmap calls an op in a loop, once for each definition: an op, or the class of a `mg.Function`."""
+    if definition not in _looped:
+        _looped.add(definition)
+        warn(
+            f"{label}: vmap has no batching rule for this op, so it calls the op once per sample of the batch, "
+            f"which is slow; {remedy}"
+        )
+
+
+def each_sample(call: Batch) -> Any:
     """Call the op once per sample of the batch."""
     op = call.op
-    if op not in _looped:
-        _looped.add(op)
-        warn(
-            f"{op.label}: vmap has no batching rule for this op, so it calls the op once per sample of the batch, "
-            "which is slow; declare the op with batch=..."
-        )
     if call.size == 0:
         like = [zeros(shape, dtype=x.dtype, device=x.device) for shape, x in zip(call.shapes, call.operands)]
         plan = plan_of(op, tuple(like), call.params)

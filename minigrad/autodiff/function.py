@@ -37,7 +37,8 @@ class Function:
     not a float tensor).  Without a method `jvp`, forward mode is derived from `backward`.
 
     vmap(info, in_dims, *args) returns (outputs, batch dims of the outputs).  Without a method `vmap`, the samples of a
-    batch are computed one after another.
+    batch are computed one after another.  `generate_vmap_rule` of PyTorch is accepted and has no effect: results are
+    the same, and the samples are still computed one after another.
 
     Gradient: if `backward` is ordinary tensor code and computes with saved inputs and outputs, it can be differentiated
     again.  If `backward` returns plain values (`once_differentiable`, NumPy), or computes with intermediate values of

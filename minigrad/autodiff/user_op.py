@@ -11,7 +11,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from minigrad.autodiff.batching import Batch, by_looping
+from minigrad.autodiff.batching import Batch, each_sample, warn_of_loop
 from minigrad.autodiff.context import (
     Context,
     Hole,
@@ -217,7 +217,9 @@ class UserOp(Op):
                     "define the static method vmap",
                     op=self.name,
                 )
-            return by_looping(call)
+            unused = ", because generate_vmap_rule has no effect" if self.cls.generate_vmap_rule else ""
+            warn_of_loop(self.cls, self.name, f"define the static method vmap(info, in_dims, *args){unused}")
+            return each_sample(call)
         dims = tuple([0 if x.__class__ is Hole and call.flags[x.k] else None for x in self.arguments])
         output, at = self.cls.vmap(VmapInfo(call.size, "error"), dims, *self.filled(call.operands))
         results = self.read(output)

@@ -13,6 +13,7 @@ from minigrad.runtime.tensor import Tensor, describe
 
 Function = Callable[..., Any]
 Argnums = int | Sequence[int]
+OF_ALL = ("vjp", "jvp", "hvp", "linearize")  # the transforms without argnums, which differentiate all primals
 
 
 class Inputs:
@@ -40,9 +41,11 @@ class Inputs:
             )
         for x in self.floats:
             if not x.dtype.is_float:
+                left_out = "leave it out of the primals, lambda x: f(x, n)"
+                other = left_out if name in OF_ALL else "remove its index from argnums"
                 raise DTypeError(
                     f"{name}: only tensors with a floating dtype have a derivative, got {describe(x)}; convert it "
-                    "with .to(mg.float32), or remove its index from argnums",
+                    f"with .to(mg.float32), or {other}",
                     op=name,
                 )
 

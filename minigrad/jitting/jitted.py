@@ -17,7 +17,7 @@ from minigrad.jitting.arena import report_of
 from minigrad.jitting.differentiable import DifferentiableEntry
 from minigrad.jitting.entry import Entry, Unrepeatable
 from minigrad.jitting.guards import modes_now
-from minigrad.jitting.kinds import key_of, name_of
+from minigrad.jitting.kinds import key_of, name_of, shown_kind
 from minigrad.jitting.program import recording
 from minigrad.jitting.recorder import Recording
 from minigrad.jitting.verifying import verified
@@ -201,12 +201,11 @@ class Jitted:
         return held[1]
 
     def kinds(self) -> list[tuple[str, Entry]]:
-        """Return the programs, each with the dtypes and shapes of its arguments."""
-        result = []
-        for entry in [entry for entries in self.programs.values() for entry in entries]:
-            shown = ", ".join([f"{x.dtype}{tuple(x.shape)}" for x in entry.recording.arguments])
-            result.append((f"({shown})", entry))
-        return result
+        """Return the programs, each with the dtypes and shapes of its arguments, and which of them share memory."""
+        entries = [entry for entries in self.programs.values() for entry in entries]
+        made = [entry.recording for entry in entries]
+        kinds = [shown_kind(each.arguments, [slot for slot, _ in each.argument_slots]) for each in made]
+        return list(zip(kinds, entries))
 
     def report(self) -> str:
         """Return the size of each program as text.

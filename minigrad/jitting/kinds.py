@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,6 +17,16 @@ from minigrad.runtime.var import Var
 def name_of(function: Any) -> str:
     """Return the name of a function in texts; for a module or another object, the name of its class."""
     return str(getattr(function, "__name__", type(function).__name__))
+
+
+def shown_kind(tensors: Sequence[Tensor], slots: Sequence[int]) -> str:
+    """Return the dtypes and shapes of the tensors among some arguments; tensors with equal slots share memory."""
+    parts = []
+    for k, x in enumerate(tensors):
+        first = slots.index(slots[k])
+        memory = "" if first == k else f" in the memory of tensor {first}"
+        parts.append(f"tensor {first} again" if memory and x is tensors[first] else f"{describe(x)}{memory}")
+    return f"({', '.join(parts)})"
 
 
 def key_of(leaves: list[Any], tree: str, modes: tuple[Any, ...], symbolic: bool) -> tuple[Any, ...]:

@@ -29,6 +29,7 @@ class Naming:
     items: the parts of each launch, or None for a launch that is not printed as loops.
     used: the slots that the text uses, each with the layouts of its views.
     parameters: the parameters of `run`, each with the slot of its memory, or None for a float.
+    inside: the arguments without a parameter, each with the parameter in whose memory the argument is.
     top: the lines of the text before the first loop.
     """
 
@@ -38,6 +39,7 @@ class Naming:
         self.arrays = Arrays()
         self.items = [self.parts_of(item) if isinstance(item, Item) else None for item in self.tape.items]
         self.parameters: dict[str, int | None] = {}
+        self.inside: dict[str, str] = {}
         self.names = self.argument_names()
         self.symbols = {slot: text for text, slot in entry.program.symbols}
         self.top: list[str] = []  # the lines of the text before the first loop
@@ -123,6 +125,8 @@ class Naming:
                     plain = own and not layout.may_overlap_itself() and all(s >= 0 for s in layout.strides)
                     shows = layout if plain else covering([layout], memory)
                     self.parameter(slot, name, shows)
+                else:
+                    self.inside[name] = self.arrays.arrays[slot].name
             elif type(x) is float and self.entry.symbolic:
                 self.floats.append(self.arrays.name(name))
                 self.parameters[self.floats[-1]] = None

@@ -111,10 +111,13 @@ class Source(Naming):
         apart = {*self.outside, *self.results, *self.constants}
         groups = {"arguments": [name for name in self.parameters if name not in apart], "found outside": self.outside,
                   "results, which it writes": self.results, "constants": self.constants}  # fmt: skip
-        for title, names in groups.items():
-            if names:
-                listed = f"{title}: " + ", ".join([self.described(name, self.parameters[name]) for name in names])
-                lines = textwrap.wrap(listed, 110, initial_indent="  * ", subsequent_indent="    ")
+        listed = {title: [self.described(x, self.parameters[x]) for x in names] for title, names in groups.items()}
+        listed["arguments without a parameter"] = [f"{x} (in~the~memory~of~{y})" for x, y in self.inside.items()]
+        for title, texts in listed.items():
+            if texts:
+                lines = textwrap.wrap(
+                    f"{title}: {', '.join(texts)}", 110, initial_indent="  * ", subsequent_indent="    "
+                )
                 yield from [line.replace("~", " ") for line in lines]
         if calls:
             yield ""

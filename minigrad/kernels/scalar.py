@@ -248,7 +248,7 @@ class _Check:
                     self.fail(node, f"the literal of {len(str(value))} digits is beyond every dtype")
             case ast.Name(id=name):
                 if name not in self.locals:
-                    self.fail(node, f"the name {name!r} is neither an operand nor assigned before")
+                    self.refuse_name(node)
             case ast.BinOp(left=left, op=op, right=right) if isinstance(op, BINARY):
                 self.scalar.cost += SLOW_COST if type(op) in OPERATORS else 0
                 self.expression(left)
@@ -334,6 +334,14 @@ class _Check:
             return ""
         call = function.startswith("math.") or function in BUILTINS
         return f"write {function}({', '.join(map(ast.unparse, args))})" if call else f"write {function}"
+
+    def refuse_name(self, node: ast.Name) -> None:
+        """Raise DeclarationError for a name from outside the function; the remedy shows the value of a number."""
+        value = self.names.get(node.id)
+        remedy = f"make {node.id!r} an operand, or assign it before"
+        if isinstance(value, (bool, int, float)):
+            remedy = f"write the number {value!r}, or make {node.id!r} an operand"
+        self.fail(node, f"the name {node.id!r} is neither an operand nor assigned before", remedy)
 
     def refuse_attribute(self, node: ast.Attribute) -> None:
         """Raise DeclarationError for an attribute, with a remedy."""

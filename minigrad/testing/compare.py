@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from minigrad.errors import ArgumentError, MinigradError
 
 Array = NDArray[Any]
+KNOWN = ("numpy", "torch", "jax")  # the libraries whose packages have their names
 
 
 class CompareError(MinigradError, AssertionError):
@@ -123,14 +124,24 @@ def library_of(other: Any) -> tuple[Library, Any]:
     if isinstance(other, str):
         try:
             other = importlib.import_module("jax.numpy" if other == "jax" else other)
-        except ImportError as error:
-            raise ArgumentError(f"compare: the library {other} is not installed; run pip install {other}") from error
+        except (ImportError, ValueError, TypeError) as error:  # the last two are for "" and ".name"
+            raise not_imported(other) from error
     if not isinstance(other, ModuleType):
         raise ArgumentError(
             f"compare: other must be the name of a library or its module, got {other!r}; pass 'torch', 'jax' or "
             "'numpy', for example"
         )
     return (Torch(other) if hasattr(other, "autograd") else Arrays(other)), other
+
+
+def not_imported(other: str) -> ArgumentError:
+    """Return the error for a name that cannot be imported; only a known library is suggested for installation."""
+    if other in KNOWN:
+        return ArgumentError(f"compare: the library {other} is not installed; run pip install {other}")
+    return ArgumentError(
+        f"compare: other must be the name of a library or its module, got {other!r}, which cannot be imported; pass "
+        "'numpy', 'torch' or 'jax', or a module"
+    )
 
 
 def compare(
@@ -171,7 +182,8 @@ def compare(
         order of the computation; if only gradients differ, it describes the first gradient in the order of the backward
         pass.
     ArgumentError
-        If `other` is not a library or is not installed.
+        If `other` is not a library or is not installed, or if the function reads an attribute that the module or the
+        arrays of the other library lack.
     """
     mine = sys.modules["minigrad"]
     ours = Torch(mine)
@@ -265,6 +277,8 @@ def traced(
         try:
             result = function(*([module] if first == "lib" else []), *leaves)
         except Exception as error:
+            if isinstance(error, AttributeError) and module.__name__ != "minigrad":
+                expect_attribute(error, module)
             if first != "lib":
                 error.add_note(
                     f"compare: the function ran with {module.__name__}; to call functions of both libraries, give it "
@@ -272,6 +286,21 @@ def traced(
                 )
             raise
     return seen, result, leaves
+
+
+def expect_attribute(error: AttributeError, module: Any) -> None:
+    """Raise ArgumentError if an attribute is missing because the module, or its arrays, do not have it."""
+    name = module.__name__
+    if error.obj is module:
+        owner = f"the module {name}"
+    elif hasattr(error.obj, "__array__"):
+        owner = f"{name}'s {type(error.obj).__name__}"
+    else:
+        return
+    raise ArgumentError(
+        f"compare: the function must use only names that both libraries have, but {owner} has no {error.name!r}; call "
+        "a function of both through a first parameter `lib`, for example lambda lib, x: lib.exp(x)"
+    ) from error
 
 
 @contextmanager

@@ -4,16 +4,17 @@ The cotangents are random, because with ones an error that sums to zero would be
 compared with reverse mode by the transpose identity <u, Jv> = <J'u, v>.  Then gradients are compared with quotients: a
 small argument element by element, a large one along random directions, and element by element if a direction differs.
 Elements that differ are ranked.  The report shows the error at other steps, which distinguishes a wrong rule from a bad
-step, and a guess of the cause.  Kinks are listed, and the gradients are compared a small distance to either side.
-`gradgradcheck` does the same for the gradient itself.  `check.py` compares the gradients, `modes.py` compares the
-modes, and `report.py` makes the report.
+step, and a guess of the cause.  If the gradient at a kink differs, the report lists the kink, and the gradients are
+compared a small distance to either side.  `gradgradcheck` does the same for the gradient itself.  `check.py` compares
+the gradients, `modes.py` compares the modes, and `report.py` makes the report.
 """
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ParamSpec
 
 import numpy as np
 
@@ -21,9 +22,9 @@ from minigrad.autodiff.engine import grad
 from minigrad.core.dtype import float64
 from minigrad.errors import ArgumentError, DTypeError, GradientError
 from minigrad.func import vjp
+from minigrad.ops.creation import ones_like
 from minigrad.ops.indexing.gathering import zeros_of
 from minigrad.runtime.data import host_array
-from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.tracers import Tracer
 from minigrad.runtime.var import Var
@@ -31,9 +32,27 @@ from minigrad.testing.check import Check, coarser
 from minigrad.testing.quotients import CALLS, CHOSEN, Bounds, Function, outputs_of
 from minigrad.testing.report import GradcheckError, Report
 
+P = ParamSpec("P")
 LISTED = 4  # largest number of arguments that a message describes
 
 
+def with_one_tuple(check: Callable[P, Report]) -> Callable[P, Report]:
+    """Return a check that raises ArgumentError for inputs that are separate positional arguments."""
+
+    @functools.wraps(check)
+    def checked(*args: P.args, **options: P.kwargs) -> Report:
+        if len(args) > 2:
+            raise ArgumentError(
+                f"{check.__name__}: the inputs must be one tensor or one tuple, got {len(args) - 1} positional "
+                f"arguments after the function; pass a tuple, {check.__name__}(f, (x, y)), and options by name, for "
+                "example eps=1e-5"
+            )
+        return check(*args, **options)
+
+    return checked
+
+
+@with_one_tuple
 def gradcheck(
     function: Function,
     inputs: Tensor | Sequence[Any],
@@ -91,17 +110,22 @@ def gradcheck(
     GradientError
         If no input is a Var, or if a mode in `modes` is not supported.
     ArgumentError
-        If `modes` contains an unknown name.
+        If `modes` contains an unknown name, or if the function also reads a checked Var by another way than its
+        argument, for example from a closure or a module.
 
     Gradient
     --------
-    A kink is a point where the derivative from the left differs from the derivative from the right. At a kink, the
-    gradients a small distance to the left and to the right are compared instead; `report.kinks` lists the kinks.
+    A kink is a point where the derivative from the left differs from the derivative from the right. If the gradient at
+    a kink differs from the central difference, the gradients a small distance to the left and to the right are compared
+    instead, and `report.kinks` lists the kink. At 0, the gradient of `abs` equals the central difference, so this kink
+    is not listed.
 
     Notes
     -----
     For each element, |analytic - numeric| <= atol + rtol * |numeric| + r must hold, where r is the rounding error of
     the function divided by the step.
+
+    If one Var is passed at several positions, each position is checked as an argument of its own.
     """
     args = [inputs] if isinstance(inputs, Tensor) else list(inputs)
     labels = list(names) if names is not None else argument_names(function, len(args))
@@ -120,7 +144,7 @@ def gradcheck(
             "for example"
         )
     rng = np.random.default_rng(seed)
-    outputs = outputs_of(function(*args), name)
+    args, outputs = separated(function, args, labels, checked, name)
     cotangents = [np.asarray(rng.standard_normal(y.shape)) for y in outputs]
     bounds = {k: Bounds.of(coarser(args[k].dtype, outputs), eps, atol, rtol) for k in checked}
     check = Check(function, args, labels, checked, cotangents, bounds, rng, Report(name))
@@ -128,6 +152,7 @@ def gradcheck(
     return check.report
 
 
+@with_one_tuple
 def gradgradcheck(
     function: Function,
     inputs: Tensor | Sequence[Any],
@@ -174,6 +199,8 @@ def gradgradcheck(
         If a second derivative differs, or if a gradient is not the same with and without a recorded graph.
     GradientError
         If no input is a Var.
+    ArgumentError
+        If the function also reads a checked Var by another way than its argument.
     """
     args = [inputs] if isinstance(inputs, Tensor) else list(inputs)
     labels = list(names) if names is not None else argument_names(function, len(args))
@@ -182,9 +209,8 @@ def gradgradcheck(
     usual = [CHOSEN.get(args[k].dtype, CHOSEN[float64]) for k in checked]
     atol = max(10 * chosen[1] for chosen in usual) if atol is None and usual else atol
     rtol = max(10 * chosen[2] for chosen in usual) if rtol is None and usual else rtol
-    with no_grad():
-        shapes = [(y.shape, y.dtype, y.device) for y in outputs_of(function(*args), "gradgradcheck")]
-    cotangents = [Var(rng.standard_normal(shape), kind, device) for shape, kind, device in shapes]
+    args, outputs = separated(function, args, labels, checked, "gradgradcheck")
+    cotangents = [Var(rng.standard_normal(y.shape), y.dtype, y.device) for y in outputs]
 
     def gradients(*arguments: Any, create: bool = True) -> tuple[Tensor, ...]:
         xs, vs = arguments[: len(args)], arguments[len(args) :]
@@ -213,6 +239,29 @@ def variables(args: Sequence[Any], name: str) -> list[int]:
             "mg.Var(data, dtype=mg.float64)"
         )
     return positions
+
+
+def separated(
+    function: Function, args: Sequence[Any], labels: Sequence[str], checked: Sequence[int], name: str
+) -> tuple[list[Any], list[Tensor]]:
+    """Return the arguments, in which each position has a Var of its own, and the outputs of the function for them.
+
+    A quotient moves one argument.  If the function also read the caller's Var, the gradient and the quotients would be
+    derivatives of different functions, so this raises ArgumentError.
+    """
+    own = [Var.placeholder(x.detach()) if isinstance(x, Var) else x for x in args]
+    outputs = outputs_of(function(*own), name)
+    tracked = [y for y in outputs if y.requires_grad]
+    seeds = [ones_like(y) for y in tracked]
+    gradients = grad(tracked, [args[k] for k in checked], seeds, allow_unused=True) if tracked else ()
+    for k, g in zip(checked, gradients):
+        if g is not None:
+            raise ArgumentError(
+                f"{name}: the function must read {labels[k]!r} only as its argument, but it also reads the same Var "
+                f"{describe(args[k])} by another way, such as a closure or a module; use the argument everywhere, for "
+                "a module with mg.func.functional_call(module, {'weight': w}, inputs)"
+            )
+    return own, outputs
 
 
 def pulled_back(

@@ -58,9 +58,9 @@ class Argument:
 
     `compared` is the number of elements that were compared one by one, or 0 if only random directions were compared.
     `largest` is the largest difference at elements without a kink.  `rounding` is the largest difference that rounding
-    errors of the function can cause at this step.  `kinks` contains the elements where the derivatives from the left
-    and from the right differ; there, the gradients on both sides were compared.  `analytic` and `numeric` are the
-    gradients if every element was compared.
+    errors of the function can cause at this step.  `kinks` contains the elements that differ where the derivatives from
+    the left and from the right differ; there, the gradients on both sides were compared.  `analytic` and `numeric` are
+    the gradients if every element was compared.
     """
 
     label: str

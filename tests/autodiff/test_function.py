@@ -12,6 +12,7 @@ from own_functions import Modern, Square, function, keep_input, saving, slope
 from points import leaf, row
 
 import minigrad as mg
+from minigrad.autodiff import batching
 from minigrad.autodiff.batching import batched
 from minigrad.autodiff.calling import Call, FunctionNode
 from minigrad.autodiff.forward import pushforward
@@ -429,6 +430,22 @@ def test_a_batch_by_its_vmap_or_by_a_loop() -> None:
     with pytest.warns(UserWarning, match="Own: vmap has no batching rule"):
         found = batched(Call(Modern, (x[0],)), {}, [x], [True])
     assert found.tolist() == (x * x).tolist()
+
+
+def test_a_function_without_vmap_warns_once_with_its_own_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    looped: set[Any] = set()
+    monkeypatch.setattr(batching, "_looped", looped)
+    own = function(lambda x: x * x, slope, keep_input)
+    x = mg.tensor([[1.0], [3.0]], dtype="float64", device="reference")
+    with pytest.warns(UserWarning, match=r"Own: vmap has no .*; define the static method vmap\(info, in_dims") as found:
+        mg.func.vmap(own.apply)(x)
+        mg.func.vmap(own.apply)(x)
+    assert len(found) == 1 and "batch=" not in str(found[0].message)
+    assert looped == {own}, "a call must not stay alive"
+    own.generate_vmap_rule = True
+    looped.clear()
+    with pytest.warns(UserWarning, match="generate_vmap_rule has no effect"):
+        mg.func.vmap(own.apply)(x)
 
 
 def test_a_kernel_of_ones_own() -> None:

@@ -37,6 +37,22 @@ squares = lambda x: (x * x).sum()
 # ---- reverse mode ---------------------------------------------------------------------------------------------------
 
 
+def test_the_remedy_for_an_integer_argument_is_one_that_the_transform_has() -> None:
+    n = mg.tensor([2, 3], device="reference")
+    ones = mg.ones_like(X)
+    for call in (
+        lambda: f.jvp(lambda x, n: x * n, (X, n), (ones, ones)),
+        lambda: f.vjp(lambda x, n: x * n, X, n),
+        lambda: f.hvp(lambda x, n: (x * n).sum(), (X, n), (ones, ones)),
+        lambda: f.linearize(lambda x, n: x * n, X, n),
+    ):
+        with pytest.raises(DTypeError, match=r"or leave it out of the primals, lambda x: f\(x, n\)") as error:
+            call()
+        assert "argnums" not in str(error.value)
+    with pytest.raises(DTypeError, match="or remove its index from argnums"):
+        f.grad(lambda x, n: (x * n).sum(), argnums=1)(X, n)
+
+
 def test_argnums_say_which_argument() -> None:
     both = lambda x, y: (x * x * y).sum()
     assert f.grad(both)(X, Y).tolist() == [6.0, -4.0]

@@ -122,6 +122,28 @@ def test_one_tensor_twice_is_not_two_tensors() -> None:
     assert results == [4, 3, 6, 3, 8]
 
 
+def test_reports_name_arguments_that_are_one_tensor_or_share_memory() -> None:
+    def f(w, x, v):
+        return w * x + v
+
+    f = mg.jit(f)
+    w, x, both = (mg.tensor([1.0, 2.0, 3.0][:n], device="reference") for n in (2, 2, 3))
+    sources = {}
+    for name, args in {"two": (w, x, w), "three": (w, x, x + 1.0), "parts": (both[:2], both[1:], x)}.items():
+        f(*args)
+        f(*args)
+        sources[name] = f.source()
+    kinds = [line.partition(": ")[0] for line in f.report().splitlines() if line.startswith("(")]
+    one = "float32(2,)"
+    assert kinds == [
+        f"({one}, {one}, tensor 0 again)", f"({one}, {one}, {one})", f"({one}, {one} in the memory of tensor 0, {one})",
+    ]  # fmt: skip
+    assert "def run(w, x, result)" in sources["two"]
+    assert "  * arguments without a parameter: v (in the memory of w)\n" in sources["two"]
+    assert "without a parameter" not in sources["three"]
+    assert "  * arguments without a parameter: x (in the memory of w)\n" in sources["parts"]
+
+
 def test_an_argument_may_be_a_tensor_that_the_function_reads_anyway() -> None:
     w = t(1)
 

@@ -227,3 +227,23 @@ def test_a_call_that_the_dialect_lacks_is_refused_with_its_name_and_a_remedy(exp
     space = {}
     exec(compile(text, file, "exec"), space)
     refused(message, space["f"])
+
+
+SCALE = 2.5
+
+
+def test_a_number_from_outside_is_refused_with_its_value():
+    offset = 3
+
+    def scaled(x):
+        return x * SCALE
+
+    def moved(x):
+        return x + offset
+
+    def unknown(x):
+        return x + absent  # noqa: F821
+
+    refused(r"'SCALE' is neither an operand nor .*; write the number 2\.5, or make 'SCALE' an operand", scaled)
+    refused(r"'offset' is neither .*; write the number 3, or make 'offset' an operand", moved)
+    refused(r"'absent' is neither .*; make 'absent' an operand, or assign it before", unknown)

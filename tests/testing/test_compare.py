@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import types
 from typing import Any
 
@@ -66,10 +67,27 @@ def test_another_way_through_the_function_is_told() -> None:
 
 
 def test_what_is_no_library_is_refused() -> None:
-    with pytest.raises(ArgumentError, match="no_such_library is not installed"):
-        compare(network, "no_such_library", X, W)
+    for typo in ("numppy", "no_such_library", "reference", "", ".numpy"):
+        with pytest.raises(ArgumentError, match=rf"got '{typo}', .*; pass 'numpy', 'torch' or 'jax'") as error:
+            compare(network, typo, X, W)
+        assert "pip" not in str(error.value), "a typo must not lead to the installation of an unknown package"
     with pytest.raises(ArgumentError, match="must be the name of a library or its module, got 3"):
         compare(network, 3, X, W)
+
+
+def test_a_known_library_that_is_missing_is_named_with_its_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "jax.numpy", None)
+    with pytest.raises(ArgumentError, match="the library jax is not installed; run pip install jax"):
+        compare(network, "jax", X, W)
+
+
+def test_a_name_that_the_other_library_lacks_is_told() -> None:
+    with pytest.raises(ArgumentError, match=r"numpy's ndarray has no 'relu'; .*lambda lib, x: lib\.exp\(x\)"):
+        compare(lambda x: x.relu(), "numpy", X)
+    with pytest.raises(ArgumentError, match="module numpy has no 'softmax'"):
+        compare(lambda lib, x: lib.softmax(x, 0), "numpy", X)
+    with pytest.raises(AttributeError, match="'NoneType' object has no attribute 'y'"):
+        compare(lambda x: None.y, "numpy", X)  # type: ignore[attr-defined]
 
 
 @pytest.mark.torch

@@ -62,6 +62,11 @@ def test_a_kink_is_named_and_both_sides_of_it_are_compared() -> None:
     assert "1 kink at (0,), compared on both sides" in str(report) and report.arguments[0].largest < 1e-9
 
 
+def test_a_kink_at_which_the_gradient_is_the_central_difference_is_not_listed() -> None:
+    x = mg.Var([0.0, 1.0], dtype="float64", device="reference")
+    assert gradcheck(mg.abs, x).kinks == [] and gradcheck(mg.relu, x).kinks == [("x", (0,))]
+
+
 @pytest.mark.parametrize(("left", "right"), [(0.0, 2.0), (3.0, 1.0), (0.0, -1.0)])
 @pytest.mark.parametrize("point", [[0.0], [0.0, -1.0], [0.0, 1.0]])
 def test_a_rule_that_is_wrong_on_one_side_of_a_kink_is_wrong(left: float, right: float, point: list[float]) -> None:
@@ -156,6 +161,36 @@ def test_what_cannot_be_checked_is_refused() -> None:
             checker(lambda x: x * 2.0, mg.tensor([1.0, 2.0], dtype="float64", device="reference"))
     with pytest.raises(GradientError, match="an output of the function must require a gradient"):
         gradcheck(lambda x: x.detach(), mg.Var([1.0], dtype="float64"))
+
+
+@pytest.mark.parametrize("checker", [gradcheck, gradgradcheck])
+def test_one_var_at_two_positions_is_two_arguments(checker: Any) -> None:
+    a = mg.Var([0.3, -1.2], dtype="float64", device="reference")
+    assert checker(mg.mul, (a, a)) and checker(lambda x, y: x * y * y, (a, a))
+    assert a.detach().tolist() == [0.3, -1.2] and a.grad is None
+    with pytest.raises(GradcheckError, match=r"gradient of 'w' .* it is 3 times"):
+        gradcheck(wrong_by(lambda g: g * 3.0), (a, a), names=["x", "w"])
+
+
+@pytest.mark.parametrize("checker", [gradcheck, gradgradcheck])
+def test_a_var_that_the_function_also_reads_by_another_way_is_refused(checker: Any) -> None:
+    a = mg.Var([0.3, -1.2], dtype="float64", device="reference")
+    layer = mg.nn.Linear(2, 1, device="reference").double()
+    other = mg.Var([2.0, 0.5], dtype="float64", device="reference")
+    for function, inputs in (
+        (lambda x: x * a, a),
+        (lambda x: a * a, a),
+        (lambda xs, y: xs[0] * y, ([a], a)),
+        (lambda w: (layer(a) ** 2).sum(), layer.weight),
+    ):
+        with pytest.raises(mg.ArgumentError, match=r"must read '\w+' only as its argument, .*also reads the same Var"):
+            checker(function, inputs)
+    assert checker(lambda x: x * other * a.detach(), a), "other Vars and constants may be captured"
+
+    def of_weight(w: Any) -> Any:
+        return (mg.func.functional_call(layer, {"weight": w}, (a,)) ** 2).sum()
+
+    assert checker(of_weight, layer.weight), "the remedy of the message"
 
 
 # ---- what differs from call to call ---------------------------------------------------------------------------------
@@ -356,6 +391,18 @@ def test_a_wrong_rule_of_forward_mode_is_told_from_one_of_reverse_mode() -> None
     both = [mg.Var([2.0, 3.0], dtype="float64"), mg.Var([5.0, 7.0], dtype="float64")]
     with pytest.raises(GradcheckError, match=r"the gradient of 'b' is worst at"):
         gradcheck(wrong_product, both, modes=("forward",))
+
+
+@pytest.mark.parametrize("checker", [gradcheck, gradgradcheck])
+def test_inputs_that_are_not_in_a_tuple_are_refused_with_the_call_to_write(checker: Any) -> None:
+    x = mg.Var([1.0], dtype="float64", device="reference")
+    words = rf"{checker.__name__}: the inputs must be one tensor or one tuple, got 2 .*pass a tuple, .*\(f, \(x, y\)\)"
+    with pytest.raises(mg.ArgumentError, match=words):
+        checker(mg.mul, x, x)
+    with pytest.raises(mg.ArgumentError, match="got 3 positional arguments"):
+        checker(mg.mul, x, 1e-6, 1e-5)
+    with pytest.raises(TypeError, match=rf"^{checker.__name__}\(\) missing 1 required positional argument: 'inputs'"):
+        checker(mg.mul)
 
 
 def test_modes_that_do_not_exist_are_refused() -> None:
