@@ -92,7 +92,7 @@ def test_the_tour_runs_and_shows_what_it_promises(schema, tmp_path):
     assert "6x = [6.0, 12.0]" in text
     assert "z[i] = input * other" in text
     assert "gradcheck: the gradient of 'x' is worst at" in text and "it is 0.5 (1/2) times what it should be" in text
-    assert "clone() it before the change" in text
+    assert "clone() the tensor before the change" in text
     assert float(text.rsplit("loss", 1)[1].split(", ")[1].split("%")[0]) >= 95
     pictures = [value for value in values if isinstance(value, mg.viz.Graph)]
     assert len(pictures) == 2 and all("<svg" in p._repr_mimebundle_()["image/svg+xml"] for p in pictures)
