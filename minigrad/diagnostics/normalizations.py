@@ -40,7 +40,7 @@ def in_groups(node: BackpropOp, a: NDArray[Any]) -> NDArray[Any]:
     return a.reshape(a.shape[0] * node.params["groups"], -1)
 
 
-# For each op, the arrangement of its results in groups, and what is true of each group.
+# For each op, the arrangement of its results in groups, and the property of each group.
 GROUPS: dict[str, tuple[Grouping, str]] = {
     "softmax": (along_dim, "its results sum to 1 along the dim, whatever the operand is"),
     "log_softmax": (along_dim, "the exponentials of its results sum to 1 along the dim, whatever the operand is"),

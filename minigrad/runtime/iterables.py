@@ -35,7 +35,7 @@ def tensors_of(name: str, tensors: Any, what: str = "parameters") -> list[Tensor
 
 
 def expect_some(name: str, parameters: Any, listed: list[Any]) -> None:
-    """Raise ArgumentError for a list without parameters, which an iterator that was used before also gives."""
+    """Raise ArgumentError for a list without parameters; an exhausted iterator has none, too."""
     if not listed:
         used = (
             ", because an earlier loop or list() has used up the iterator" if isinstance(parameters, Iterator) else ""

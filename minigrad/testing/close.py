@@ -48,7 +48,7 @@ def assert_close(
     allow_subclasses : bool, default True
         Whether a subclass of the other's class is allowed, such as a Var next to a Tensor.
     rtol, atol : float, optional
-        Relative and absolute tolerance; give both or neither. The defaults depend on the dtype: 1e-3 and 1e-5 for
+        Relative and absolute tolerance; pass both or neither. The defaults depend on the dtype: 1e-3 and 1e-5 for
         float16, 1.6e-2 and 1e-5 for bfloat16, 1.3e-6 and 1e-5 for float32, 1e-7 and 1e-7 for float64, and 0 for others.
     equal_nan : bool, default False
         Whether two nan are equal.
