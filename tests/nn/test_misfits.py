@@ -62,3 +62,13 @@ def test_a_wrong_number_of_dims_is_told_first() -> None:
 def test_another_error_is_unchanged() -> None:
     with pytest.raises(ShapeError, match=r"conv2d: the weight .* increase padding"):
         nn.Conv2d(3, 4, 9)(mg.zeros(1, 3, 8, 8))
+
+
+def test_a_subclass_with_a_forward_of_its_own_keeps_the_error_of_the_op() -> None:
+    class Rows(mg.nn.Linear):
+        def forward(self, input: Any) -> Any:
+            return super().forward(input.reshape(-1, 4)) @ mg.ones(5, 2, device="reference")
+
+    with pytest.raises(ShapeError) as caught:
+        Rows(4, 3, device="reference")(mg.ones(2, 8, device="reference"))
+    assert "Rows" not in str(caught.value) and str(caught.value).startswith("matmul")

@@ -66,12 +66,12 @@ class Pairs(Family):
         width = -(-n // LINE) * LINE
         matrix, columns = in_order(steps, a, compute), steps.work((*batch, m, width), as_dtype(compute))
         steps.copy(columns.at(len(batch) + 1, 0, n).transposed, b)
-        heads = out.layout.numel // n
-        chunk, tasks = pieces(heads, max(ROWS, CHUNK // (n * max(1, m))))
+        all_rows = out.layout.numel // n
+        chunk, tasks = pieces(all_rows, max(ROWS, CHUNK // (n * max(1, m))))
         kind = kind_of(out.layout.numel * m, tasks, 2)
         kernel = self.kernel(write_distances, pairs.crossed, reducer, compute, out.dtype, kind=kind)
         numbers = pairs.CROSSED.pack(
-            rows=a.shape[-2], others=n, width=width, cols=m, heads=heads, to=out.layout.offset, chunk=chunk,
+            rows=a.shape[-2], others=n, width=width, cols=m, all_rows=all_rows, to=out.layout.offset, chunk=chunk,
             block=min(n, max(BLOCK, NEAR // (max(1, m) * columns.dtype.itemsize) // BLOCK * BLOCK)),
         )  # fmt: skip
         steps.then(kernel, matrix, columns, *steps.outs, numbers=headed(tasks, numbers))
@@ -111,13 +111,13 @@ class Pairs(Family):
         factors = steps.work(y.transposed.shape if flipped else y.shape, as_dtype(compute))
         steps.each(factor, factors, *[x.transposed if flipped else x for x in (g, y)])
         matrix, others = (in_order(steps, x, compute) for x in (a, b))
-        heads = out.layout.numel // m
-        chunk, tasks = pieces(heads, max(ROWS, CHUNK // (n * m)))
+        all_rows = out.layout.numel // m
+        chunk, tasks = pieces(all_rows, max(ROWS, CHUNK // (n * m)))
         kind = kind_of(out.layout.numel * n, tasks, 2)
         kernel = self.kernel(write_gradients, pairs.crossed_gradients, direction, compute, out.dtype, kind=kind)
         rows = a.shape[-2]
         numbers = pairs.CROSSED_GRADIENTS.pack(
-            rows=rows, others=n, cols=m, heads=heads, to=out.layout.offset, chunk=chunk, step=1 if flipped else n,
+            rows=rows, others=n, cols=m, all_rows=all_rows, to=out.layout.offset, chunk=chunk, step=1 if flipped else n,
             next=rows if flipped else 1,
         )  # fmt: skip
         steps.then(kernel, factors, matrix, others, *steps.outs, numbers=headed(tasks, numbers))

@@ -16,10 +16,10 @@ import numpy as np
 from minigrad.kernels.fields import Fields
 
 
-def from_row(heads, at, step, columns, start, width, m, part, acc, y):  # type: ignore[no-untyped-def]
+def from_row(source, at, step, columns, start, width, m, part, acc, y):  # type: ignore[no-untyped-def]
     """Write to `y` the distances of one row from neighbouring rows; `part` and `acc` are memory for as many sums.
 
-    Element k of the row is heads[at + k * step], and element k of neighbour j is columns[start + k * width + j].
+    Element k of the row is source[at + k * step], and element k of neighbour j is columns[start + k * width + j].
     """
     count = len(y)
     for j in range(count):
@@ -30,7 +30,7 @@ def from_row(heads, at, step, columns, start, width, m, part, acc, y):  # type: 
             part[j] = IDENTITY
         k = low
         while k + 8 <= high:
-            a = heads[at + k * step :]
+            a = source[at + k * step :]
             p = columns[start + k * width : start + (k + 7) * width + count]
             for j in range(count):
                 s = part[j]
@@ -39,7 +39,7 @@ def from_row(heads, at, step, columns, start, width, m, part, acc, y):  # type: 
                 part[j] = s
             k += 8
         while k < high:
-            b = heads[at + k * step]
+            b = source[at + k * step]
             x = columns[start + k * width : start + k * width + count]
             for j in range(count):
                 part[j] = T(F(part[j], b - x[j]))
@@ -73,7 +73,7 @@ def pairs(columns, out, N):  # type: ignore[no-untyped-def]
     leave(part)
 
 
-CROSSED = Fields("rows others width cols heads to chunk block")
+CROSSED = Fields("rows others width cols all_rows to chunk block")
 
 
 def crossed(matrix, columns, out, N):  # type: ignore[no-untyped-def]
@@ -86,7 +86,7 @@ def crossed(matrix, columns, out, N):  # type: ignore[no-untyped-def]
     part = workspace(N.block, T)
     for low in range(0, n, N.block):
         high = min(n, low + N.block)
-        for i in range(first * N.chunk, min(N.heads, last * N.chunk)):
+        for i in range(first * N.chunk, min(N.all_rows, last * N.chunk)):
             start = i // N.rows * N.cols * N.width + low
             y = out[N.to + i * n + low : N.to + i * n + high]
             from_row(matrix, i * N.cols, 1, columns, start, N.width, N.cols, part[: high - low], total[: high - low], y)
@@ -152,7 +152,7 @@ def pair_gradients(factors, matrix, out, N):  # type: ignore[no-untyped-def]
     leave(own)
 
 
-CROSSED_GRADIENTS = Fields("rows others cols heads to chunk step next")
+CROSSED_GRADIENTS = Fields("rows others cols all_rows to chunk step next")
 
 
 def crossed_gradients(factors, matrix, others, out, N):  # type: ignore[no-untyped-def]
@@ -164,7 +164,7 @@ def crossed_gradients(factors, matrix, others, out, N):  # type: ignore[no-untyp
     n = N.others
     m = N.cols
     begin = first * N.chunk
-    end = min(N.heads, last * N.chunk)
+    end = min(N.all_rows, last * N.chunk)
     total = workspace(N.chunk * m * max(1, last - first), np.float64)
     part = workspace(m, T)
     own = workspace(32, T)

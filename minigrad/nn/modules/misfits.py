@@ -27,7 +27,13 @@ def located(module: Any, args: tuple[Any, ...], error: MinigradError) -> Minigra
 
 
 def misfit(module: Any, args: tuple[Any, ...]) -> MinigradError | None:
-    """Return an error for the first input with another size than a parameter of the constructor, or None."""
+    """Return an error for the first input with another size than a parameter of the constructor, or None.
+
+    A subclass with another `forward` may expect other inputs, so the cause is left to the op's own error.
+    """
+    owner = next(kind for kind in type(module).__mro__ if "_sizes" in vars(kind))
+    if type(module).forward is not owner.forward:
+        return None
     for k, parameter, dim in module._sizes:
         x, want = args[k] if k < len(args) else None, getattr(module, parameter)
         if isinstance(x, Tensor) and has_rank(module, x) and size_of(x, want, dim) != want:
