@@ -9,7 +9,6 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from minigrad.api import aliases as _aliases
-from minigrad.api import imports as _imports
 from minigrad.api import methods as _methods
 from minigrad.api import missing as _missing
 from minigrad.api.display import printoptions, set_printoptions
@@ -137,7 +136,6 @@ LATER = {
     ), "api.legacy"),
 }  # fmt: skip
 
-_imports.install()
 if "IPython" in sys.modules:  # probably a notebook, where tracebacks omit the frames of this package
     from minigrad.api import tracebacks as _tracebacks
 
