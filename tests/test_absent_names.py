@@ -86,7 +86,7 @@ def test_a_missing_name_is_answered_with_advice(call, advice):
     ("module", "name", "advice"),
     [
         ("utils", "tensorboard", "write mg.viz.Log, which stores"), ("", "profiler", "mg.viz.memory draws"),
-        ("", "multiprocessing", "write Python's multiprocessing"), ("nn.utils", "prune", "write mg.nn.utils.parametrize"),
+        ("", "multiprocessing", "write Python's multiprocessing"), ("nn.utils", "prune", "mg.nn.utils.parametrize"),
         ("nn", "attention", "write mg.nn.functional.scaled_dot"), ("nn", "functionl", "did you mean 'functional'?"),
         ("", "accelerator", "write mg.cuda, whose is_available()"),
     ],
