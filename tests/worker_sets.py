@@ -94,7 +94,7 @@ class Growing(Dataset[Any]):
 
 def started(number: int) -> None:
     """Store the worker's id, as a `worker_init_fn`."""
-    os.environ["MINIGRAD_TEST_WORKER"] = str(number)
+    os.environ["TEST_WORKER_NUMBER"] = str(number)
 
 
 class Initialized(Faulty):
@@ -103,7 +103,7 @@ class Initialized(Faulty):
     def __getitem__(self, i: int) -> Any:
         info = get_worker_info()
         assert info is not None and info.dataset is not None and info.seed >= 0
-        return int(os.environ["MINIGRAD_TEST_WORKER"]), info.id, info.num_workers
+        return int(os.environ["TEST_WORKER_NUMBER"]), info.id, info.num_workers
 
 
 class Mapped(Dataset[Any]):

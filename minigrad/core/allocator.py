@@ -437,7 +437,7 @@ def _last_try(nbytes: int, dtype: DType) -> np.ndarray[Any, Any]:
 def heap_trimmer() -> Any:
     """Return the function malloc_trim of the C library, or None if the library (not glibc) has no such function.
 
-    malloc_trim gives free memory back to the operating system. Without it, the heap gives back only the memory above
+    malloc_trim returns free memory to the operating system. Without it, the heap returns only the memory above
     its last block in use: after tensors of 12,000 sizes, a process with an empty cache still used 452 MB.
     """
     import ctypes  # ctypes is imported at the first use, because few programs empty the cache
