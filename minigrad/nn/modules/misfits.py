@@ -31,7 +31,7 @@ def misfit(module: Any, args: tuple[Any, ...]) -> MinigradError | None:
 
     A subclass with another `forward` may expect other inputs, so the cause is left to the op's own error.
     """
-    owner = next(kind for kind in type(module).__mro__ if "_sizes" in vars(kind))
+    owner: Any = next(kind for kind in type(module).__mro__ if "_sizes" in vars(kind))
     if type(module).forward is not owner.forward:
         return None
     for k, parameter, dim in module._sizes:
