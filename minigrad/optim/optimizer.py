@@ -7,7 +7,6 @@ other.  The steps are in `stepping.py`.
 from __future__ import annotations
 
 import functools
-from collections import defaultdict
 from collections.abc import Callable, Iterable
 from itertools import chain
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 from minigrad.errors import ArgumentError, DTypeError, warn
 from minigrad.optim import lists
 from minigrad.optim.states import loaded, packed
+from minigrad.runtime.changes import CountedDict
 from minigrad.runtime.hooks import HookHandle
 from minigrad.runtime.hosting import hosted
 from minigrad.runtime.iterables import as_list, expect_some
@@ -67,7 +67,7 @@ class Optimizer:
         groups = as_list(type(self).__name__, params, "params")
         expect_some(type(self).__name__, params, groups)
         self.defaults = defaults
-        self.state: defaultdict[Any, Any] = defaultdict(dict)
+        self.state: dict[Any, Any] = CountedDict(CountedDict)
         self.param_groups: list[dict[str, Any]] = []
         self._hooks: dict[str, dict[int, Callable[..., Any]]] = {kind: {} for kind in HOOKS}
         for group in groups if isinstance(groups[0], dict) else [{"params": groups}]:

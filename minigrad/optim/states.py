@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Mapping
 from typing import Any
 
@@ -12,6 +11,7 @@ from minigrad.core.dtype import float32
 from minigrad.core.formats import preserve_format
 from minigrad.declare.names import MG, namespaces
 from minigrad.errors import ArgumentError
+from minigrad.runtime.changes import CountedDict
 from minigrad.runtime.tensor import Tensor
 
 
@@ -50,13 +50,13 @@ def loaded(name: str, groups: list[dict[str, Any]], saved: Mapping[str, Any]) ->
         group["params"] = old["params"]
         if "param_names" in old:
             group.setdefault("param_names", old["param_names"])
-    state: defaultdict[Any, Any] = defaultdict(dict)
+    state = CountedDict(CountedDict)
     for key, value in saved["state"].items():
         p = parameters.get(key)
         if p is None:
             state[key] = value
         else:
-            state[p] = {entry: taken(entry, each, p) for entry, each in value.items()}
+            state[p] = CountedDict(None, {entry: taken(entry, each, p) for entry, each in value.items()})
     return state, new
 
 

@@ -8,7 +8,7 @@ fit.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import chain
 from operator import is_
 from typing import Any, ClassVar
@@ -17,12 +17,13 @@ from minigrad.declare.many import Rule
 from minigrad.optim.optimizer import Optimizer, Params, loss_of
 from minigrad.optim.options import expect_offered
 from minigrad.optim.states import filled, scalar_state
-from minigrad.runtime.changes import changes
+from minigrad.runtime.changes import CountedDict, changes
 from minigrad.runtime.many import ManyPlan, rows_of
 from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor
 
 END = object()  # marks the end of the states, so that a shorter list is detected as a change
+PLAIN = {float, int, bool}  # types of options that are numbers already
 
 
 class RuleOptimizer(Optimizer):
@@ -104,10 +105,11 @@ class Bundle:
     the storages of the counters, which all parameters of the bundle share.  `fresh` is True if the next step is the
     first step.  `plan` is the plan of the launch, `written` contains the storages that the launch writes, and `buffers`
     the buffers of these storages.  `views` contains the dict views `values()` of the state dicts.  `kept` contains the
-    values of the state dicts when the plan was made.
+    values of the state dicts when the plan was made.  `constants` computes the constants of the launch from the options
+    of the group and the numbers of the step; the first step creates it.
     """
 
-    __slots__ = ("buffers", "counters", "fresh", "kept", "plan", "rows", "states", "views", "written")
+    __slots__ = ("buffers", "constants", "counters", "fresh", "kept", "plan", "rows", "states", "views", "written")
 
     def __init__(
         self, rows: list[int], states: list[dict[str, Any]], counters: Sequence[str], again: bool = False
@@ -118,6 +120,7 @@ class Bundle:
             state |= common
         self.counters = {name: counter.storage for name, counter in common.items()}
         self.fresh = False
+        self.constants: Callable[..., tuple[float, ...]] | None = None
         self.plan: ManyPlan
         self.written: list[Any]
         self.buffers: list[Any]
@@ -133,18 +136,32 @@ class Bundle:
             storage.version += 1
         if "first" in rule.numbers:
             more["first"], self.fresh = self.fresh, False
-        numbers = [more[name] if name in more else option(group, name, optimizer.pairs) for name in rule.numbers]
-        return rule.constants(*numbers)
+        if self.constants is None:
+            self.constants = constants_of(rule, more, optimizer.pairs)
+        return self.constants(group, more)
 
 
-def option(group: dict[str, Any], name: str, pairs: dict[str, tuple[str, int]]) -> float:
-    """Return the number that the options of a group contain for an argument of a rule."""
-    if name in pairs:
-        whole, position = pairs[name]
-        value = group[whole][position]
-    else:
-        value = group[name]
-    number: float = value if type(value) is float or not isinstance(value, Tensor) else value.item()
+def constants_of(
+    rule: Rule, more: dict[str, float], pairs: dict[str, tuple[str, int]]
+) -> Callable[[dict[str, Any], dict[str, float]], tuple[float, ...]]:
+    """Return a function that computes the constants of a launch from the options of a group and from other numbers.
+
+    One generated expression is faster than a loop over the arguments of the rule.
+    """
+    texts = []
+    for name in rule.numbers:
+        key, position = pairs.get(name, (name, None))
+        option = f"group[{key!r}]" if position is None else f"group[{key!r}][{position}]"
+        number = f"(x if (x := {option}).__class__ in PLAIN else number_of(x))"
+        texts.append(f"more[{name!r}]" if name in more else number)
+    bound = {"PLAIN": PLAIN, "number_of": number_of, "constants": rule.constants}
+    made: Callable[..., tuple[float, ...]] = eval(f"lambda group, more: constants({', '.join(texts)})", bound)
+    return made
+
+
+def number_of(option: Any) -> float:
+    """Return an option of a group as a number; it may be a tensor."""
+    number: float = option.item() if isinstance(option, Tensor) else option
     return number
 
 
@@ -152,7 +169,8 @@ class GroupPlan:
     """The bundles of a parameter group, and the tensors for which they were made; `serves` compares them.
 
     `tensors` are the parameters and states, and `memory` their storages and layouts.  `count` is the number of calls of
-    `rebind` at the last time when these were compared.
+    `rebind` at the last time when these were compared.  `state` is the optimizer's dict of states, and `states` the
+    number of changes of such dicts at the last comparison; it is -1 if a user has set a dict that does not count.
     """
 
     def __init__(self, optimizer: RuleOptimizer, group: dict[str, Any]) -> None:
@@ -164,7 +182,7 @@ class GroupPlan:
         self.dicts: list[Any] = []
         self.tensors: list[Tensor] = []
         self.memory: list[Any] = []
-        self.count = 0
+        self.count, self.states = 0, -1
 
     def step(self, optimizer: RuleOptimizer) -> None:
         """Take a step with the present gradients."""
@@ -182,7 +200,7 @@ class GroupPlan:
             self.make(optimizer, rule, params, gradients, layouts)
         if not self.changed.isdisjoint(storages):
             return self.step_apart(optimizer, rule, params, gradients)
-        if self.passing or any(bundle.fresh for bundle in self.bundles):
+        if self.passing:
             self.optimizer_rule = None  # the next step may need other launches, so it runs all checks again
         for bundle in self.bundles:
             constants = bundle.numbers(optimizer, self.group, rule)
@@ -194,11 +212,16 @@ class GroupPlan:
         """Return whether the rule, parameters, states and layouts of gradients are those of the bundles."""
         if rule is not self.optimizer_rule or layouts != self.gradients:
             return False
-        if not same(params, self.params) or not same(optimizer.state.values(), self.dicts):
+        if not same(params, self.params):
             return False
         for bundle in self.bundles:
-            if not bundle.plan.current or not same(chain.from_iterable(bundle.views), bundle.kept):
+            if not bundle.plan.current:
                 return False
+        changed = changes.states
+        if changed != self.states or optimizer.state is not self.state:
+            if not self.same_states(optimizer):
+                return False
+            self.note_states(optimizer, changed)
         # `net.double()` and in-place views replace the memory or the layout of a tensor, which stays the same object.
         count = changes.memory
         if count != self.count:
@@ -206,6 +229,18 @@ class GroupPlan:
                 return False
             self.count = count
         return True
+
+    def same_states(self, optimizer: RuleOptimizer) -> bool:
+        """Return whether the state dicts are those of the bundles, with the same tensors."""
+        if len(optimizer.state) != len(self.dicts) or not same(optimizer.state.values(), self.dicts):
+            return False
+        return all(same(chain.from_iterable(bundle.views), bundle.kept) for bundle in self.bundles)
+
+    def note_states(self, optimizer: RuleOptimizer, changed: int) -> None:
+        """Store how often states had changed when they were compared."""
+        self.state = optimizer.state
+        counting = all(isinstance(each, CountedDict) for each in (self.state, *self.state.values()))
+        self.states = changed if counting else -1
 
     def make(
         self, optimizer: RuleOptimizer, rule: Rule, params: list[Any], gradients: list[Any], layouts: list[Any]
@@ -240,12 +275,14 @@ class GroupPlan:
                 chosen = [numbers[k] for k in group], [rows[k] for k in group]
                 self.add(optimizer, rule, *chosen, fresh=key[0], again=again)
         self.dicts = [*optimizer.state.values()]
+        self.passing = self.passing or any(bundle.fresh for bundle in self.bundles)
         for bundle in self.bundles:
             bundle.views = [*[state.values() for state in bundle.states], (END,)]
             bundle.kept = [*chain.from_iterable(bundle.views)]
         kept = chain(params, *[bundle.kept for bundle in self.bundles])
         self.tensors = [x for x in {id(x): x for x in kept}.values() if isinstance(x, Tensor)]
         self.memory = [(x.storage, x.layout) for x in self.tensors]
+        self.note_states(optimizer, changes.states)
         self.optimizer_rule = rule
 
     def add(

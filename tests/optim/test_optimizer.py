@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from collections import defaultdict
 from typing import Any
 
 import numpy as np
@@ -141,6 +142,40 @@ def test_a_state_with_other_memory_or_another_layout_is_noticed(change: str) -> 
         optimizer.step()
         results.append(p.tolist())
     assert results[0] == results[1]
+
+
+NAME = "momentum_buffer"
+REPLACED: dict[str, Any] = {
+    "set": lambda o, p, new: o.state[p].__setitem__(NAME, new),
+    "update": lambda o, p, new: o.state[p].update({NAME: new}),
+    "merge": lambda o, p, new: o.state[p].__ior__({NAME: new}),
+    "delete": lambda o, p, new: (o.state[p].__delitem__(NAME), o.state[p].setdefault(NAME, new)),
+    "plain dict": lambda o, p, new: o.state.__setitem__(p, {NAME: new}),
+    "plain states": lambda o, p, new: setattr(o, "state", defaultdict(dict, {p: {NAME: new}})),
+    "loaded": lambda o, p, new: o.load_state_dict(o.state_dict() | {"state": {0: {NAME: new}}}),
+}
+REMOVED: dict[str, Any] = {
+    "pop": lambda o, p, new: o.state[p].pop(NAME),
+    "popitem": lambda o, p, new: o.state[p].popitem(),
+    "clear": lambda o, p, new: o.state[p].clear(),
+    "clear all": lambda o, p, new: o.state.clear(),
+    "no states": lambda o, p, new: setattr(o, "state", defaultdict(dict)),
+}
+
+
+@pytest.mark.parametrize("change", [*REPLACED, *REMOVED])
+def test_a_step_uses_the_state_that_the_dicts_have_now(change: str) -> None:
+    p = variable(1.0)
+    optimizer = mg.optim.SGD([p], lr=0.5, momentum=0.5)
+    optimizer.step()
+    optimizer.step()
+    for value in (4.0, 6.0):  # the second change is one of dicts that may not count changes
+        (REPLACED | REMOVED)[change](optimizer, p, mg.tensor([value], **REFERENCE))
+        before, expected = p.item(), 1.0 if change in REMOVED else value * 0.5 + 1.0
+        optimizer.step()
+        assert p.item() == before - 0.5 * expected and optimizer.state[p][NAME].item() == expected
+        optimizer.step()
+        assert optimizer.state[p][NAME].item() == expected * 0.5 + 1.0
 
 
 def test_after_an_error_no_step_is_left_out() -> None:
