@@ -224,6 +224,10 @@ class DifferentiableEntry(Entry):
         self.begin = self.call
         self.call = self.apply
 
+    def lines_of_attempt(self, parameters: list[str], lines: list[str]) -> list[str]:
+        self.bound["apply"] = self.apply
+        return [f"return apply({', '.join(parameters)})"]
+
     def results(self) -> Iterator[str]:
         """Write the lines that make the results, the memory that is kept, and all leaves."""
         lines, made, names = self.leaves_of_a_call()

@@ -13,7 +13,7 @@ from typing import Any
 from minigrad.core.storage import Storage
 from minigrad.func.trees import flatten
 from minigrad.jitting.exchange import Exchange
-from minigrad.jitting.guards import write_fits, write_ready
+from minigrad.jitting.guards import write_attempt, write_fits
 from minigrad.jitting.moving import Made
 from minigrad.jitting.program import HostCall, Item, written_by
 from minigrad.jitting.reasons import not_fused
@@ -21,7 +21,6 @@ from minigrad.jitting.recorder import Recording
 from minigrad.jitting.symbols import Symbol, stored
 from minigrad.jitting.tape import Tape
 from minigrad.jitting.writing import BOUND, Lines, indented
-from minigrad.runtime.tensor import Tensor
 
 STREAM = "uint64"  # the dtype in which the state of a generator is read
 
@@ -37,9 +36,8 @@ class Entry(Lines):
     """Store a recorded program of a jitted function, and the generated functions that run it.
 
     call: a function of the tensor arguments that runs the program and returns the result of the jitted function.
-    ready: a function of all arguments that returns whether the program can run on them now.
-    count: the number of arguments of `ready`, or -1 if arguments are nested.
-    picked: the indices of the arguments that `call` receives.
+    attempt: a function of all arguments that returns the same result, or REFUSED if the program cannot run on them now.
+    count: the number of arguments of `attempt`, or -1 if arguments are nested.
     symbolic: whether each call reads the floats among the arguments; otherwise they are constants of the program.
     exchange: the exchange that replaces the program by its fused form; None when this is done, or without fusion.
     fits: a function of the tensors that returns whether their layouts and gradients are unchanged; `Recording.outside`
@@ -48,9 +46,7 @@ class Entry(Lines):
 
     call: Callable[..., Any]
     fits: Callable[..., bool]
-    ready: Callable[..., bool]
-    picked: list[int]
-    whole: bool
+    attempt: Callable[..., Any]
 
     def __init__(self, recording: Recording, fuse: bool) -> None:
         self.recording = made = recording
@@ -75,14 +71,10 @@ class Entry(Lines):
         self.tape = Tape(self.program, [*self.provided, *self.fresh])
         self.fuses = fuse
         self.exchange = Exchange(self.program, self.stays) if fuse else None
+        nested = bool(kwargs) or any(isinstance(x, (list, tuple, dict)) for x in args)
+        self.count = -1 if nested else len(args)
         self.write_call()
         self.fits = write_fits(self, self.numbers())
-        self.count = -1
-        if not kwargs and not any(isinstance(x, (list, tuple, dict)) for x in args):
-            self.ready, self.count = write_ready(self, args), len(args)
-            floats = [k for k, x in enumerate(args) if type(x) is float and self.symbolic]
-            self.picked = [k for k, x in enumerate(args) if isinstance(x, Tensor)] + floats
-            self.whole = self.picked == [*range(len(args))]
 
     def fuse(self) -> None:
         """Switch to the fused form of the program, if its kernels are compiled."""
@@ -108,10 +100,21 @@ class Entry(Lines):
     # ---- the call
 
     def write_call(self) -> None:
-        """Write the function that runs the program."""
-        made, count = self.recording, len(self.recording.argument_slots)
+        """Write the functions that run the program."""
+        parameters = [*[f"x{k}" for k in range(len(self.recording.argument_slots))], *self.numbers()]
+        lines = [*self.lines_of_call()]
+        self.call = self.define("call", parameters, lines)
+        if self.count >= 0:
+            self.attempt = write_attempt(self, self.recording.args, self.lines_of_attempt(parameters, lines))
+
+    def lines_of_attempt(self, parameters: list[str], lines: list[str]) -> list[str]:
+        """Return the lines of `call`, or a call of it, for the function that has compared the arguments."""
+        return lines
+
+    def lines_of_call(self) -> Iterator[str]:
+        """Write the lines that run the program."""
         versions = [*self.versions()]
-        lines = [
+        yield from [
             *self.memory_test(),
             *self.symbols(),
             *self.memory(),
@@ -122,8 +125,8 @@ class Entry(Lines):
             "finally:",
             *indented(versions or ["pass"]),
         ]
-        lines += [*self.gradients(made.final, "g"), *self.results()]
-        self.call = self.define("call", [*[f"x{k}" for k in range(count)], *self.numbers()], lines)
+        yield from self.gradients(self.recording.final, "g")
+        yield from self.results()
 
     def memory_test(self) -> Iterator[str]:
         """Write the test that no two storages share memory that another library, such as NumPy, owns.

@@ -19,6 +19,8 @@ from minigrad.runtime.recording import mode
 from minigrad.runtime.tensor import Tensor
 from minigrad.runtime.var import Var
 
+REFUSED = object()  # returned instead of a result if a program cannot run on the arguments of a call
+
 
 def write_fits(program: Lines, numbers: list[str]) -> Callable[..., bool]:
     """Return the function that compares what `Outside` does not compare: layouts and gradients of outside tensors."""
@@ -40,31 +42,41 @@ def tests_of_tensors(program: Lines) -> list[str]:
     return tests
 
 
-def write_ready(program: Lines, args: tuple[Any, ...]) -> Callable[..., bool]:
-    """Return a function that checks whether the program can run on arguments, none of which is nested.
+def write_attempt(program: Lines, args: tuple[Any, ...], lines: list[str]) -> Callable[..., Any]:
+    """Return a function that runs some lines if the program can run on arguments, and returns REFUSED otherwise.
 
-    The function compares the arguments, the modes, the variables and containers that the jitted function reads, and the
-    outside tensors.  One generated function with all conditions is faster than a function for each kind of condition.
+    None of the arguments is nested.  The function compares the arguments, the modes, the variables and containers that
+    the jitted function reads, and the outside tensors.  In the lines, the tensors are `x0`, `x1`, ..., and floats that
+    each call reads are `n0`, `n1`, ...  One generated function is faster than one for each kind of condition.
     """
     tensors = [k for k, x in enumerate(args) if isinstance(x, Tensor)]
-    names = [f"x{tensors.index(k)}" if k in tensors else f"a{k}" for k in range(len(args))]
-    bound, modes = program.bound, modes_now()
-    bound |= {f"mode_{k}": value for k, value in enumerate(modes)}
-    bound |= {"mode": mode, "default_float": default_float, "default_device": default_device, "epoch": epoch}
+    floats = [k for k, x in enumerate(args) if type(x) is float and program.recording.symbolic]
+    kinds = {**{k: f"x{j}" for j, k in enumerate(tensors)}, **{k: f"n{j}" for j, k in enumerate(floats)}}
+    names = [kinds.get(k, f"a{k}") for k in range(len(args))]
+    program.bound["REFUSED"] = REFUSED
     tests = [
         *tests_of_arguments(program, args, tensors, names),
-        f"bool(mode.enabled) is {modes[0]} and default_float() is mode_1 and default_device() is mode_2",
-        "epoch[0] == mode_3",
-        *program.recording.outside.tests(bound),
+        *tests_of_modes(program.bound),
+        *program.recording.outside.tests(program.bound),
         *tests_of_tensors(program),
     ]
-    lines = [
+    text = [
         "try:",
-        f"    return {' and '.join(tests)}",
-        "except ValueError:",
-        "    return False  # a variable has no value",
+        f"    if not ({' and '.join(tests)}): return REFUSED",
+        "except ValueError: return REFUSED  # a variable has no value",
+        *lines,
     ]
-    return program.define("ready", names, lines)
+    return program.define("attempt", names, text)
+
+
+def tests_of_modes(bound: dict[str, Any]) -> list[str]:
+    """Return the conditions that the modes are the present ones; `modes_now` would be a call."""
+    modes = modes_now()
+    bound |= {f"mode_{k}": value for k, value in enumerate(modes)}
+    bound |= {"is_recording": type(mode).enabled.fget, "mode": mode, "default_float": default_float}
+    bound |= {"default_device": default_device, "epoch": epoch}
+    recording = "is_recording(mode)" if modes[0] else "not is_recording(mode)"
+    return [recording, "default_float() is mode_1", "default_device() is mode_2", "epoch[0] == mode_3"]
 
 
 def modes_now() -> tuple[Any, ...]:

@@ -10,18 +10,16 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from minigrad.api.absent import Advised
-from minigrad.config import settings
 from minigrad.errors import ArgumentError, warn
 from minigrad.func.trees import flatten
 from minigrad.jitting.arena import report_of
 from minigrad.jitting.differentiable import DifferentiableEntry
 from minigrad.jitting.entry import Entry, Unrepeatable
-from minigrad.jitting.guards import modes_now
+from minigrad.jitting.guards import REFUSED, modes_now
 from minigrad.jitting.kinds import key_of, name_of, shown_kind
 from minigrad.jitting.program import recording
 from minigrad.jitting.recorder import Recording
 from minigrad.jitting.verifying import verified
-from minigrad.runtime import casting
 from minigrad.runtime.many import epoch
 from minigrad.runtime.observers import observed
 from minigrad.runtime.operands import CONCRETE
@@ -92,19 +90,18 @@ class Jitted:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the function: as a program if one fits, otherwise eagerly."""
-        if recording.program is not None:
-            return self.function(*args, **kwargs)
-        if stack.transforms or not plainly_called():
-            return self.eagerly(args, kwargs)  # the call is inside a transform or a block that observes ops
+        if not observed.idle or stack.transforms:
+            # The call is inside a recording, a transform, or a block that observes or changes calls.
+            return self.eagerly(args, kwargs) if recording.program is None else self.function(*args, **kwargs)
         last = self.last
         try:
-            if last is not None and last.count == len(args) and not kwargs:
+            if last is not None and last.count == len(args) and not kwargs and not self.verify:
                 with _lock:
-                    if last.ready(*args):
-                        if last.exchange is not None:
-                            last.fuse()
-                        picked = args if last.whole else [args[k] for k in last.picked]
-                        return self.run(last, picked, args, kwargs) if self.verify else last.call(*picked)
+                    if last.exchange is not None:
+                        last.fuse()
+                    result = last.attempt(*args)
+                if result is not REFUSED:
+                    return result
             return self.look_up(args, kwargs)
         except Unrepeatable:
             return self.eagerly(args, kwargs)
@@ -322,14 +319,6 @@ def entry_of(recording: Recording, fuse: bool) -> Entry:
     if recording.split is None:
         return Entry(recording, fuse)
     return DifferentiableEntry(recording, fuse, lambda: _lock)
-
-
-def plainly_called() -> bool:
-    """Return whether nothing observes or changes calls: no debug or anomaly mode, no stepper, no autocast."""
-    each = observed
-    if each.calling or each.called or each.allocated or each.launching or each.recorded or each.writing or each.pulling:
-        return False
-    return not settings.debugging and casting.current() is None
 
 
 def jit(function: Callable[..., Any] | None = None, *, fuse: bool = True, verify: int = 0) -> Any:

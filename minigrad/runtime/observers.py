@@ -64,7 +64,10 @@ class Observer:
 
 
 class Observed:
-    """For each event, the methods that receive it; () if there are none."""
+    """For each event, the methods that receive it; () if there are none.
+
+    idle: whether there are none for all events except `planning`, which no recorded program has.
+    """
 
     calling: tuple[Callable[..., Any], ...]
     planning: tuple[Callable[..., Any], ...]
@@ -74,9 +77,11 @@ class Observed:
     recorded: tuple[Callable[..., Any], ...]
     writing: tuple[Callable[..., Any], ...]
     pulling: tuple[Callable[..., Any], ...]
-    __slots__ = EVENTS  # slots are fast, and calls read some of these attributes
+    idle: bool
+    __slots__ = (*EVENTS, "idle")  # slots are fast, and calls read some of these attributes
 
     def __init__(self) -> None:
+        self.idle = True
         for event in EVENTS:
             setattr(self, event, ())
 
@@ -172,6 +177,7 @@ def refresh() -> None:
     for event in EVENTS:
         methods = [getattr(each, event) for each in _attached if event in each.events]
         setattr(observed, event, tuple(methods))
+    observed.idle = not any(getattr(observed, event) for event in EVENTS if event != "planning")
     settings.watchers = len(observed.recorded)
     watched = observed.called or observed.calling
     if plain and watched:
