@@ -96,17 +96,22 @@ class Backward(Lines):
         self, tensors: Sequence[Tensor], kept: list[Any], numbers: list[Any], gs: list[Tensor | None]
     ) -> list[tuple[int, Tensor]]:
         """Run the program; return its gradients, each with the id of its target."""
-        fusion = self.exchange and self.exchange.fused()
-        if fusion:
-            self.exchange = None
-        if self.pull is None or fusion:
-            self.pull = self.written(fusion.items if fusion else None)
+        pull = self.prepared()
         for slot, value in numbers:
             if slot in self.tape.drawn:
                 self.tape.drawn[slot][:] = value
         pairs = [(gs[k], self.recording.seeds[k]) for k in self.recorded.which]
         dense = [g if g.layout is made.layout else dense_copy(g, made) for g, made in pairs if g is not None]
-        return [*zip(map(id, self.recorded.targets), self.pull(*tensors, *kept, *dense))]
+        return [*zip(map(id, self.recorded.targets), pull(*tensors, *kept, *dense))]
+
+    def prepared(self) -> Callable[..., Any]:
+        """Return the function that runs the program, in its fused form if its kernels are compiled."""
+        fusion = self.exchange and self.exchange.fused()
+        if fusion:
+            self.exchange = None
+        if self.pull is None or fusion:
+            self.pull = self.written(fusion.items if fusion else None)
+        return self.pull
 
     def written(self, items: Sequence[Item | HostCall] | None) -> Callable[..., Any]:
         """Return the function that runs the recorded items, or their fused form."""

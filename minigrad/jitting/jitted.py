@@ -237,7 +237,8 @@ class Jitted:
         str
             Module with a function `run` of NumPy arrays.  `run` computes the same numbers as the program, except for
             rounding errors from another order of sums.  A comment above each loop shows the line of the jitted
-            function.
+            function.  If the results have a graph, the module also has a function `back`, which computes the gradients
+            that a backward pass from all results computes.
 
         Notes
         -----
@@ -245,9 +246,9 @@ class Jitted:
         optimizers are calls of `host`.  Pass `launch=step.launch` and `host=step.host` to such a `run`, where `step` is
         the jitted function.  A module without such calls does not import minigrad.
         """
-        from minigrad.jitting.source import Source
+        from minigrad.jitting.module import module
 
-        return Source(self.last).text if self.last is not None else f"# {NO_PROGRAM}\n"
+        return module(self.last) if self.last is not None else f"# {NO_PROGRAM}\n"
 
     def graph(self) -> Any:
         """Draw the program that ran last: one box per launch, and an arrow for each memory between two launches.

@@ -56,9 +56,8 @@ class Writer:
     symbols: the names of the slots that are numbers.
     """
 
-    def __init__(self, arrays: Arrays, memory: dict[int, Memory], symbols: dict[int, str]) -> None:
-        self.arrays, self.memory, self.symbols = arrays, memory, symbols
-        self.speller = Speller()
+    def __init__(self, arrays: Arrays, memory: dict[int, Memory], symbols: dict[int, str], speller: Speller) -> None:
+        self.arrays, self.memory, self.symbols, self.speller = arrays, memory, symbols, speller
         self.lines: list[str] = []
         self.depth, self.shown, self.fused = 0, "", tuple[Item, ...]()
 

