@@ -16,14 +16,11 @@ ROWS = 128  # rows per task: this part of the left operand fits the second-level
 PIECE = 2048  # minimum number of elements of the inner dim for a separate task
 DEPTH = 256  # maximum length of the inner dim of a block: the operands of the block then stay in the first caches
 TALL = 16  # number of dense rows that `pack` reads together: few enough for the processor to predict each
-PACKED = 1 << 20  # size of a right operand in bytes from which packing saves time
-SPLIT = 3 << 17  # replaces PACKED if rows do not start on a cache line, so that most vectors are on two lines
-# If the left operand has at least MANY_ROWS rows, packing takes less than 2 % of the time of the product.  It then
-# saves time for a right operand of more than PACKED_MANY bytes.
-MANY_ROWS, PACKED_MANY = 1024, 1 << 16
+# Size in bytes from which packing saves time for a right operand that is read for at least 4 * FEW rows: unpacked rows
+# that are a power of two apart share a few sets of the first-level cache.
+PACKED = 1 << 16
 # Size in bytes from which packing saves time for a left operand that is stored by columns and read for many columns.
 PACKED_LEFT = 1 << 18
-LINE = 64  # bytes of a cache line
 WIDE = 1 << 21  # minimum number of bytes of multiply-adds for which two more launches save time
 COPIED = 8 << 20  # bytes of operands that are copied together
 FEW, LONG = 16, 256  # inner products are used for at most FEW columns and for rows of at least LONG elements
@@ -99,10 +96,7 @@ def part_of(k: int) -> int:
 
 def is_packed(p: Problem, dtype: DType) -> bool:
     """Return whether the right operand is packed: its rows are not dense, or it is large and read for many rows."""
-    size = p.n * p.k * dtype.itemsize
-    split = p.bk * dtype.itemsize % LINE != 0
-    large = size > (PACKED_MANY if p.m >= MANY_ROWS else PACKED)
-    return p.bn != 1 or (p.m >= 4 * FEW and large) or (split and p.m >= 12 * FEW and size > SPLIT)
+    return p.bn != 1 or p.m >= 4 * FEW and p.n * p.k * dtype.itemsize >= PACKED
 
 
 def is_packed_left(p: Problem, dtype: DType) -> bool:
@@ -112,7 +106,7 @@ def is_packed_left(p: Problem, dtype: DType) -> bool:
     of each column for every panel of the right operand, and the parts of long columns are on different memory pages.
     """
     size = p.m * p.k * dtype.itemsize
-    large = size > (PACKED_LEFT if p.n >= 12 * FEW else PACKED)
+    large = size > (PACKED_LEFT if p.n >= 12 * FEW else 4 * PACKED_LEFT)
     return p.ak != 1 and p.n >= 4 * FEW and p.m >= 4 * FEW and large
 
 

@@ -91,7 +91,8 @@ def stream_header(itemsize: int) -> str:
 def tile_header(dtype: DType, *functions: Callable[..., Any], width: str = "NR") -> str:
     """Return the lines that define the shape of the tile, and everything else that a kernel's functions read.
 
-    This can be the tile itself in three forms, transposed squares, and the width of the panels that `pack` writes.
+    This can be the tile itself in three forms, transposed squares, and the width and the rows of the panels that `pack`
+    writes.
     """
     read = {name for function in functions for name in function.__code__.co_names}
     lines = {
@@ -101,10 +102,12 @@ def tile_header(dtype: DType, *functions: Callable[..., Any], width: str = "NR")
         "by_depth": f'by_depth = register_tile("{dtype}", LANES, MR, VECTORS, "depth")',
         "by_rows": f'by_rows = register_tile("{dtype}", LANES, MR, VECTORS, "rows")',
         "transpose": f'transpose = transpose_block("{dtype}", LANES)',
+        "copy_row": f'copy_row = copy_of_row("{dtype}", WIDTH)',
     }
     wanted = [line for name, line in lines.items() if name in read]
     tile = ["register_tile"] if read & {"tile", "by_depth", "by_rows"} else []
-    makers = [*tile, *(["transpose_block"] if "transpose" in read else [])]
+    others = {"transpose": "transpose_block", "copy_row": "copy_of_row"}
+    makers = [*tile, *[maker for name, maker in others.items() if name in read]]
     shape = [f'LANES, MR, VECTORS = tile_shape("{dtype}")', "NR = VECTORS * LANES"]
     sizes = imported("processor", "tile_shape", *shape)
     return sizes + (imported("tile", ", ".join(makers), *wanted) if makers else "\n".join([*wanted, ""]))

@@ -138,12 +138,11 @@ def pack(source, panels, N):  # type: ignore[no-untyped-def]
             for left in range(0, cols, WIDTH):
                 w = min(WIDTH, cols - left)
                 for k in range(part * tall, min(length, (part + 1) * tall)):
-                    x = source[at + left + k * deep : at + left + k * deep + w]
-                    z = panels[to + left * length + k * WIDTH : to + left * length + (k + 1) * WIDTH]
                     if w == WIDTH:
-                        for j in range(WIDTH):
-                            z[j] = x[j]
+                        copy_row(source, at + left + k * deep, panels, to + left * length + k * WIDTH)
                     else:
+                        x = source[at + left + k * deep : at + left + k * deep + w]
+                        z = panels[to + left * length + k * WIDTH : to + left * length + (k + 1) * WIDTH]
                         for j in range(w):
                             z[j] = x[j]
                         for j in range(w, WIDTH):

@@ -106,6 +106,31 @@ def transpose_block(dtype: str, lanes: int) -> Callable[..., None]:
     return made
 
 
+def copy_of_row(dtype: str, count: int) -> Callable[..., None]:
+    """Return the function copy_row(x, at, z, to), which stores x[at : at + count] in z[to : to + count].
+
+    It loads and stores whole vectors.  A Python loop over slices takes four times as long, because LLVM does not know
+    that the arrays are separate.
+    """
+    if config.DISABLE_JIT:  # type: ignore[attr-defined, unused-ignore]
+        return python_copy(count)
+
+    @intrinsic  # type: ignore[untyped-decorator, unused-ignore]
+    def copy_row(typingctx, x, at, z, to):  # type: ignore[no-untyped-def]
+        def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
+            source, target = (builder.gep(pointer(context, builder, sig, args, k), [args[k + 1]]) for k in (0, 2))
+            vector = ir.VectorType(element_type(dtype), count).as_pointer()
+            align = np.dtype(dtype).itemsize
+            row = builder.load(builder.bitcast(source, vector), align=align)
+            builder.store(row, builder.bitcast(target, vector), align=align)
+            return context.get_dummy_value()
+
+        return types.void(x, types.intp, z, types.intp), codegen
+
+    made: Callable[..., None] = copy_row
+    return made
+
+
 def turned(builder: Any, lines: list[Any], size: int) -> list[Any]:
     """Return a square of vectors transposed: blocks of 1, 2, 4 ... are exchanged with their mirror images."""
     mask = ir.VectorType(I32, size)
@@ -158,6 +183,15 @@ def python_transpose(size: int) -> Callable[..., None]:
         z[to + i * pitch + j] = x[at + j * step + i]
 
     return transpose
+
+
+def python_copy(count: int) -> Callable[..., None]:
+    """Return the function of `copy_of_row` in NumPy."""
+
+    def copy_row(x, at, z, to):  # type: ignore[no-untyped-def]
+        z[to : to + count] = x[at : at + count]
+
+    return copy_row
 
 
 class _Tile:
