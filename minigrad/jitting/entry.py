@@ -13,7 +13,7 @@ from typing import Any
 from minigrad.core.storage import Storage
 from minigrad.func.trees import flatten
 from minigrad.jitting.exchange import Exchange
-from minigrad.jitting.guards import write_attempt, write_fits
+from minigrad.jitting.guards import conditions_of, names_of_arguments, write_attempt, write_fits
 from minigrad.jitting.moving import Made
 from minigrad.jitting.program import HostCall, Item, written_by
 from minigrad.jitting.reasons import not_fused
@@ -38,6 +38,7 @@ class Entry(Lines):
     call: a function of the tensor arguments that runs the program and returns the result of the jitted function.
     attempt: a function of all arguments that returns the same result, or REFUSED if the program cannot run on them now.
     count: the number of arguments of `attempt`, or -1 if arguments are nested.
+    condition: the condition under which `attempt` runs the program, as text.
     symbolic: whether each call reads the floats among the arguments; otherwise they are constants of the program.
     exchange: the exchange that replaces the program by its fused form; None when this is done, or without fusion.
     fits: a function of the tensors that returns whether their layouts and gradients are unchanged; `Recording.outside`
@@ -73,6 +74,8 @@ class Entry(Lines):
         self.exchange = Exchange(self.program, self.stays) if fuse else None
         nested = bool(kwargs) or any(isinstance(x, (list, tuple, dict)) for x in args)
         self.count = -1 if nested else len(args)
+        # The condition is written once, because modes and tensors may have changed when `fuse` writes the lines again.
+        self.condition = "" if nested else conditions_of(self, args)
         self.write_call()
         self.fits = write_fits(self, self.numbers())
 
@@ -105,7 +108,8 @@ class Entry(Lines):
         lines = [*self.lines_of_call()]
         self.call = self.define("call", parameters, lines)
         if self.count >= 0:
-            self.attempt = write_attempt(self, self.recording.args, self.lines_of_attempt(parameters, lines))
+            names = names_of_arguments(self, self.recording.args)
+            self.attempt = write_attempt(self, names, self.condition, self.lines_of_attempt(parameters, lines))
 
     def lines_of_attempt(self, parameters: list[str], lines: list[str]) -> list[str]:
         """Return the lines of `call`, or a call of it, for the function that has compared the arguments."""

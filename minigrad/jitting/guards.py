@@ -6,6 +6,7 @@ tensors.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -42,27 +43,43 @@ def tests_of_tensors(program: Lines) -> list[str]:
     return tests
 
 
-def write_attempt(program: Lines, args: tuple[Any, ...], lines: list[str]) -> Callable[..., Any]:
-    """Return a function that runs some lines if the program can run on arguments, and returns REFUSED otherwise.
+def names_of_arguments(program: Lines, args: tuple[Any, ...]) -> list[str]:
+    """Return the names of arguments: `x0`, ... of tensors, `n0`, ... of floats that each call reads, `a2` of others."""
+    names, tensors, floats = list[str](), itertools.count(), itertools.count()
+    for k, x in enumerate(args):
+        if isinstance(x, Tensor):
+            names.append(f"x{next(tensors)}")
+        else:
+            names.append(f"n{next(floats)}" if type(x) is float and program.recording.symbolic else f"a{k}")
+    return names
 
-    None of the arguments is nested.  The function compares the arguments, the modes, the variables and containers that
-    the jitted function reads, and the outside tensors.  In the lines, the tensors are `x0`, `x1`, ..., and floats that
-    each call reads are `n0`, `n1`, ...  One generated function is faster than one for each kind of condition.
+
+def conditions_of(program: Lines, args: tuple[Any, ...]) -> str:
+    """Return the condition under which the program can run on arguments, none of which is nested.
+
+    It compares the arguments, the modes, the variables and containers that the jitted function reads, and the outside
+    tensors, all with their state at the recording.
     """
+    names = names_of_arguments(program, args)
     tensors = [k for k, x in enumerate(args) if isinstance(x, Tensor)]
-    floats = [k for k, x in enumerate(args) if type(x) is float and program.recording.symbolic]
-    kinds = {**{k: f"x{j}" for j, k in enumerate(tensors)}, **{k: f"n{j}" for j, k in enumerate(floats)}}
-    names = [kinds.get(k, f"a{k}") for k in range(len(args))]
-    program.bound["REFUSED"] = REFUSED
     tests = [
         *tests_of_arguments(program, args, tensors, names),
         *tests_of_modes(program.bound),
         *program.recording.outside.tests(program.bound),
         *tests_of_tensors(program),
     ]
+    return " and ".join(tests)
+
+
+def write_attempt(program: Lines, names: list[str], condition: str, lines: list[str]) -> Callable[..., Any]:
+    """Return a function of arguments that runs some lines if a condition holds, and returns REFUSED otherwise.
+
+    One generated function is faster than two.
+    """
+    program.bound["REFUSED"] = REFUSED
     text = [
         "try:",
-        f"    if not ({' and '.join(tests)}): return REFUSED",
+        f"    if not ({condition}): return REFUSED",
         "except ValueError: return REFUSED  # a variable has no value",
         *lines,
     ]

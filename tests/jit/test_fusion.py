@@ -246,3 +246,32 @@ def test_a_report_without_fusion_names_no_reasons() -> None:
     for _ in range(2):
         step(mg.ones(3))
     assert "not fused" not in step.report()
+
+
+@pytest.mark.parametrize("changed", ["mode", "dtype", "argument"])
+def test_a_program_that_is_fused_later_has_the_conditions_of_its_recording(
+    changed: str, monkeypatch: pytest.MonkeyPatch, reference: None
+) -> None:
+    fused = exchange.Exchange.fused
+    monkeypatch.setattr(exchange.Exchange, "fused", lambda self: None)
+    w, x, y = mg.Var([1.0, 2.0]), mg.tensor([3.0, 4.0]), mg.tensor([3.0, 4.0])
+    f = mg.jit(lambda x: x * w * 2.0 + mg.ones(2))
+    for _ in range(3):
+        assert f(x).requires_grad and f(x).dtype is mg.float32
+    monkeypatch.setattr(exchange.Exchange, "fused", fused)
+    if changed == "mode":
+        with mg.no_grad():
+            assert not f(x).requires_grad  # the first call after the kernels are compiled
+            assert not f(x).requires_grad
+    elif changed == "dtype":
+        mg.set_default_dtype(mg.float64)
+        try:
+            assert f(x).dtype is f(x).dtype is mg.float64
+        finally:
+            mg.set_default_dtype(mg.float32)
+    else:
+        x.requires_grad_()
+        (g,) = mg.autograd.grad(f(x).sum(), [x])
+        assert g.tolist() == [2.0, 4.0]
+    for each in (y, y):
+        assert f(each).requires_grad and f(each).dtype is mg.float32

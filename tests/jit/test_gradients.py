@@ -6,7 +6,7 @@ import copy
 import gc
 import itertools
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -21,13 +21,7 @@ from tests.programs import generator
 RNG = np.random.default_rng(0)
 
 
-@pytest.fixture(autouse=True)
-def on_reference() -> Iterator[None]:
-    """New tensors are on the reference device, which compiles nothing."""
-    before = mg.default_device()
-    mg.set_default_device("reference")
-    yield
-    mg.set_default_device(before)
+pytestmark = pytest.mark.usefixtures("reference")
 
 
 def normal(*shape: int) -> Any:

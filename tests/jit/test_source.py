@@ -6,7 +6,7 @@ import ast
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -22,13 +22,7 @@ from tests.programs import generator
 X = np.linspace(-2.0, 3.0, 24, dtype=np.float32).reshape(4, 6)
 
 
-@pytest.fixture(autouse=True)
-def on_reference() -> Iterator[None]:
-    """New tensors are on the reference device."""
-    before = mg.default_device()
-    mg.set_default_device("reference")
-    yield
-    mg.set_default_device(before)
+pytestmark = pytest.mark.usefixtures("reference")
 
 
 def memory_of(source: Source, slot: int, storage: Any, offset: int = 0) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +18,7 @@ from minigrad.jitting.module import functions_of
 from minigrad.nn import functional as F
 from tests.programs import generator
 
-
-@pytest.fixture(autouse=True)
-def on_reference() -> Iterator[None]:
-    """New tensors are on the reference device."""
-    before = mg.default_device()
-    mg.set_default_device("reference")
-    yield
-    mg.set_default_device(before)
+pytestmark = pytest.mark.usefixtures("reference")
 
 
 def leaves_of(value: Any) -> list[Any]:
