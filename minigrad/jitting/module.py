@@ -69,13 +69,13 @@ class BackwardSource(Source):
 
     def owner(self, x: Tensor) -> str:
         """Return the name of a tensor in the text of `run`."""
-        made, forward = self.recording, self.forward.arrays.arrays
+        made, arrays = self.recording, self.forward.arrays.arrays | self.arrays.arrays
         position = self.entry.argument_of(x)
         if position is not None:
-            slot = made.argument_slots[position][0]
+            slots = [made.argument_slots[position][0]]
         else:
-            slot = next(s for s, (holder, part) in made.holders.items() if not part and holder.storage is x.storage)
-        return forward[slot].name if slot in forward else "variable"
+            slots = [s for s, (holder, part) in made.holders.items() if not part and holder.storage is x.storage]
+        return next((arrays[slot].name for slot in slots if slot in arrays), "variable")
 
 
 def functions_of(entry: Any) -> dict[str, Any]:

@@ -416,7 +416,8 @@ def test_forward_mode_of_several_results_and_of_one_that_is_differentiable_once(
         pushforward(call, {}, [x], [t], results)
 
 
-def test_a_batch_by_its_vmap_or_by_a_loop() -> None:
+def test_a_batch_by_its_vmap_or_by_a_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batching, "_looped", set())  # each op warns once per process
     seen: list[Any] = []
 
     def vmap(info: Any, in_dims: Any, x: Any, n: int) -> Any:

@@ -9,7 +9,7 @@ from numba import njit
 from minigrad.kernels import objects
 from minigrad.kernels.cpu import processor
 from minigrad.kernels.cpu.processor import tile_shape
-from minigrad.kernels.cpu.tile import register_tile, transpose_block
+from minigrad.kernels.cpu.tile import copy_of_row, register_tile, transpose_block
 
 SHAPES = {"avx512": (64, 8, 2), "avx2": (32, 6, 2), "neon": (16, 8, 2), "sse": (16, 4, 2)}
 DTYPES = ["float32", "float64", "int8", "int32"]
@@ -87,6 +87,16 @@ def test_a_square_is_turned_around_in_registers(machine: str, dtype: str) -> Non
     square = x[1:].reshape(8, 11)[:size, :size]
     np.testing.assert_array_equal(z[2:].reshape(8, 9)[:size, :size], square.T)
     assert np.count_nonzero(z) == size * size
+
+
+@pytest.mark.parametrize("count", [4, 6, 8, 32])
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_a_row_is_copied_to_any_position(count: int, dtype: str) -> None:
+    copy_row = copy_of_row(dtype, count)
+    run = njit(lambda x, z: copy_row(x, 3, z, 5))
+    x, z = np.arange(1, 4 + count).astype(dtype), np.zeros(7 + count, dtype)
+    run(x, z)
+    np.testing.assert_array_equal(z, [0] * 5 + [*x[3:]] + [0, 0])
 
 
 @pytest.mark.parametrize(

@@ -45,13 +45,15 @@ def everything() -> list[Mutant]:
 
 
 def sound(mutants: Sequence[Mutant]) -> list[str]:
-    """The checks that fail although nothing is broken: there should be none, for they would notice everything."""
+    """The checks that fail although nothing is broken: there should be none, for they would notice everything.  Each
+    runs twice, since those of the mutants are later runs in a copy of this process: what happens once, such as a
+    warning, would be missed there."""
     failing = []
     for check, mutant in {key(m.check): m for m in mutants}.items():
         began = time.process_time()
-        if outcome(mutant.check, LONGEST):
+        if outcome(mutant.check, LONGEST) or outcome(mutant.check, LONGEST):
             failing.append(f"{mutant.kind} {mutant.of}")
-        takes[check] = time.process_time() - began
+        takes[check] = (time.process_time() - began) / 2
     return failing
 
 
