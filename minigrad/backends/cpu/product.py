@@ -16,9 +16,10 @@ ROWS = 128  # rows per task: this part of the left operand fits the second-level
 PIECE = 2048  # minimum number of elements of the inner dim for a separate task
 DEPTH = 256  # maximum length of the inner dim of a block: the operands of the block then stay in the first caches
 TALL = 16  # number of dense rows that `pack` reads together: few enough for the processor to predict each
-# Size in bytes from which packing saves time for a right operand that is read for at least 4 * FEW rows: unpacked rows
-# that are a power of two apart share a few sets of the first-level cache.
-PACKED = 1 << 16
+# Sizes in bytes from which packing saves time for a right operand that is read for at least 6 * FEW rows, and for at
+# least 4 * FEW rows: unpacked rows that are a power of two apart share a few sets of the first-level cache (decision
+# 076).
+PACKED, PACKED_FEW = 1 << 16, 1 << 20
 # Size in bytes from which packing saves time for a left operand that is stored by columns and read for many columns.
 PACKED_LEFT = 1 << 18
 WIDE = 1 << 21  # minimum number of bytes of multiply-adds for which two more launches save time
@@ -96,7 +97,8 @@ def part_of(k: int) -> int:
 
 def is_packed(p: Problem, dtype: DType) -> bool:
     """Return whether the right operand is packed: its rows are not dense, or it is large and read for many rows."""
-    return p.bn != 1 or p.m >= 4 * FEW and p.n * p.k * dtype.itemsize >= PACKED
+    size = p.n * p.k * dtype.itemsize
+    return p.bn != 1 or (p.m >= 6 * FEW and size >= PACKED) or (p.m >= 4 * FEW and size > PACKED_FEW)
 
 
 def is_packed_left(p: Problem, dtype: DType) -> bool:
