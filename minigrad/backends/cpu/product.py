@@ -16,10 +16,10 @@ ROWS = 128  # rows per task: this part of the left operand fits the second-level
 PIECE = 2048  # minimum number of elements of the inner dim for a separate task
 DEPTH = 256  # maximum length of the inner dim of a block: the operands of the block then stay in the first caches
 TALL = 16  # number of dense rows that `pack` reads together: few enough for the processor to predict each
-# Sizes in bytes from which packing saves time for a right operand that is read for at least 6 * FEW rows, and for at
-# least 4 * FEW rows: unpacked rows that are a power of two apart share a few sets of the first-level cache (decision
-# 076).
-PACKED, PACKED_FEW = 1 << 16, 1 << 20
+PACKED = 1 << 20  # size of a right operand in bytes from which packing saves time
+# If the left operand has at least MANY_ROWS rows, packing takes some 5 % of the time of the product.  It then saves time
+# for a right operand of PACKED_MANY bytes and more, whose rows otherwise share a few sets of the first-level cache.
+MANY_ROWS, PACKED_MANY = 256, 1 << 16
 # Size in bytes from which packing saves time for a left operand that is stored by columns and read for many columns.
 PACKED_LEFT = 1 << 18
 WIDE = 1 << 21  # minimum number of bytes of multiply-adds for which two more launches save time
@@ -98,7 +98,7 @@ def part_of(k: int) -> int:
 def is_packed(p: Problem, dtype: DType) -> bool:
     """Return whether the right operand is packed: its rows are not dense, or it is large and read for many rows."""
     size = p.n * p.k * dtype.itemsize
-    return p.bn != 1 or (p.m >= 6 * FEW and size >= PACKED) or (p.m >= 4 * FEW and size > PACKED_FEW)
+    return p.bn != 1 or (p.m >= MANY_ROWS and size >= PACKED_MANY) or (p.m >= 4 * FEW and size > PACKED)
 
 
 def is_packed_left(p: Problem, dtype: DType) -> bool:
@@ -108,7 +108,7 @@ def is_packed_left(p: Problem, dtype: DType) -> bool:
     of each column for every panel of the right operand, and the parts of long columns are on different memory pages.
     """
     size = p.m * p.k * dtype.itemsize
-    large = size > (PACKED_LEFT if p.n >= 12 * FEW else 4 * PACKED_LEFT)
+    large = size > (PACKED_LEFT if p.n >= 12 * FEW else PACKED)
     return p.ak != 1 and p.n >= 4 * FEW and p.m >= 4 * FEW and large
 
 
