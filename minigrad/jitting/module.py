@@ -111,7 +111,7 @@ def docstring(run: Source, back: BackwardSource | None = None) -> Iterator[str]:
     text += f"Operations on the same elements share a loop, so {remaining(after)} here. " if fused else ""
     text += "The comments are the lines of your code; loops below a line with `.backward()` compute gradients. "
     if back is not None:
-        text += "`run` computes the results, and `back` the gradients, given those of the results. "
+        text += "`run` computes the results, and `back` computes gradients from the gradients of the results. "
     text += "`t0`, `t1`, ... are intermediate values, `a[()]` is the number in an array without dims, and "
     text += "`np.ndindex(5, 8)` yields all pairs of indices. `run` reads and writes these arrays:"
     yield from textwrap.wrap(text, 110)
@@ -125,10 +125,13 @@ def docstring(run: Source, back: BackwardSource | None = None) -> Iterator[str]:
         yield from listed(back, {"gradients of results": incoming, "kept by `run`": back.kept,
                                  "gradients, which it writes": back.results})  # fmt: skip
     if calls:
+        passed = [
+            f"{' and '.join(f'{call}=step.{call}' for call in source.calls)} to `{name}`"
+            for name, source in zip(("run", "back"), sources) if source.calls
+        ]  # fmt: skip
         yield ""
-        text = f"minigrad runs the calls of {' and '.join(f'`{c}`' for c in calls)}: pass "
-        functions = "`run`" if back is None else "`run` and `back`"
-        yield from textwrap.wrap(text + ", ".join(f"{c}=step.{c}" for c in calls) + f" to {functions}.", 100)
+        text = f"minigrad runs the calls of {' and '.join(f'`{c}`' for c in calls)}: pass {', and '.join(passed)}."
+        yield from textwrap.wrap(text, 100)
 
 
 def listed(source: Source, groups: dict[str, Iterable[str]]) -> Iterator[str]:
