@@ -18,7 +18,7 @@ DEPTH = 256  # maximum length of the inner dim of a block: the operands of the b
 TALL = 16  # number of dense rows that `pack` reads together: few enough for the processor to predict each
 PACKED = 1 << 20  # size of a right operand in bytes from which packing saves time
 # If the left operand has at least MANY_ROWS rows, packing takes some 5 % of the time of the product.  Then it saves
-# time for a right operand of PACKED_MANY bytes and more, whose rows otherwise share a few sets of the first-level cache.
+# time for a right operand of PACKED_MANY bytes and more; unpacked rows may share a few sets of the first-level cache.
 MANY_ROWS, PACKED_MANY = 256, 1 << 16
 # Size in bytes from which packing saves time for a left operand that is stored by columns and read for many columns.
 PACKED_LEFT = 1 << 18
