@@ -83,6 +83,26 @@ def test_blocks_of_every_size_give_the_same(name, monkeypatch):
         check(*CASES[name])
 
 
+@pytest.mark.parametrize("least", [1 << 20, 1])
+@pytest.mark.parametrize("form", ["flat", "rows", "unfolded"])
+@pytest.mark.parametrize("name", CASES)
+def test_each_form_of_covering_the_outputs_gives_the_same(name, form, least, monkeypatch):
+    monkeypatch.setattr(module, "form_of", lambda *given: form)
+    monkeypatch.setattr(module, "BLOCK", least)
+    check(*CASES[name])
+
+
+def test_short_rows_of_few_channels_are_unfolded():
+    def form(image, outputs, taps, runs):
+        sizes = zip(outputs, image, taps, strict=True)
+        fields = [module.Field(o, 1, i, [(t, t) for t in range(k)]) for o, i, k in sizes]
+        return module.form_of(fields, runs, 4, f32)
+
+    assert form((1, 10, 10), (1, 8, 8), (1, 3, 3), 9) == "unfolded"
+    assert form((1, 10, 10), (1, 8, 8), (1, 3, 3), 9 * 1024) != "unfolded", "larger than the cache"
+    assert form((1, 66, 66), (1, 64, 64), (1, 3, 3), 9) == "rows"
+
+
 def test_operands_of_any_strides():
     rest = ((2, 1), (1, 1), (1, 1), 1)
     for name, out, operands, specs in three((2, 3, 7, 6), (4, 3, 3, 2), *rest):

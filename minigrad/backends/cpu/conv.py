@@ -24,6 +24,7 @@ from minigrad.core.dtype import DType, as_dtype
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
 from minigrad.kernels.cpu import conv, depthwise
+from minigrad.kernels.cpu.processor import tile_shape
 from minigrad.kernels.cpu.transposing import transpose_copy
 from minigrad.kernels.specialize import write_kernel
 from minigrad.kernels.store import load
@@ -105,12 +106,13 @@ class Conv(Winograd):
         if m <= FEW:
             self._correlate_few(steps, out, x, w, bias, fields, kind)
             return
-        kernel = self.kernel(write, conv.correlate, dtype, *COPY, kind=kind)
+        kernel = self.kernel(write, conv.correlate, dtype, *COPY, conv.unfold, kind=kind)
         # With few blocks, tasks share the output channels of a block, and each task copies the image again.
         high = max(1, -(-tall * blocks // TASKS)) if kind == "shared" and blocks < TASKS else tall
+        form = form_of(fields, k + (bias is not None), high, dtype)
         numbers = numbers_of(
             fields, out.shape[0], groups, (m, c), x.layout, out.layout, w.layout, share=high,
-            by_row=ends_with_rows(fields, k * mr, nr), **biased(bias, m),
+            by_row=form == "rows", unfolded=form == "unfolded", **biased(bias, m),
         )  # fmt: skip
         panels = steps.work((groups * tall * mr * (k + (bias is not None)),), dtype)
         pack = self.kernel(write, conv.pack_weight, dtype, kind=kind_of(panels.layout.numel, groups * tall))
@@ -274,18 +276,32 @@ def cut(fields: list[Field], units: int, weight: int, least: int) -> None:
             break
 
 
-def ends_with_rows(fields: list[Field], tile: int, nr: int) -> bool:
-    """Return whether tiles that end with each row of outputs cost less than tiles that continue into the next row.
+def form_of(fields: list[Field], runs: int, panels: int, dtype: DType) -> str:
+    """Return how tiles cover the outputs of a block.
 
-    tile: the number of multiply-adds in one column of a tile.  A tile takes about two cycles per multiply-add, and 40
-    additional cycles.  A tile that continues into the next row must be split, which takes about 300 cycles.
+    "flat": a tile continues from row to row, across columns that are dropped.  "rows": it ends with each row of
+    outputs.  "unfolded": the runs are copied without the columns to drop.
+
+    runs: the number of multiply-adds per output.
+    panels: the number of panels of output channels for which a task copies the image.
+
+    A tile takes about two cycles per multiply-add in one of its columns, and 40 additional cycles.  A tile that
+    continues into the next row must be split, which takes about 300 cycles.  A vector is copied in about five cycles.
     """
-    first, middle, last = fields
-    whole = 2 * tile
-    rows = first.block * middle.block * -(-last.block // nr) * (whole + 40)
-    flat = ((first.block - 1) * middle.slots + middle.block - 1) * last.slots + last.block
-    crossing = min(1.0, nr / last.slots)
-    return rows < -(-flat // nr) * (whole + 40 + crossing * 300)
+    first, middle, last = (field.block for field in fields)
+    lanes, mr, vectors = tile_shape(str(dtype))
+    nr, whole = vectors * lanes, 2 * runs * mr + 40
+    flat = ((first - 1) * fields[1].slots + middle - 1) * fields[2].slots + last
+    crossing = min(1.0, nr / fields[2].slots)
+    copied = runs * first * middle * -(-last // lanes)
+    cycles = {
+        "flat": panels * -(-flat // nr) * (whole + crossing * 300),
+        "rows": panels * first * middle * -(-last // nr) * whole,
+        "unfolded": panels * -(-first * middle * last // nr) * whole + 5 * copied,
+    }
+    if copied * lanes * dtype.itemsize > BLOCK:
+        del cycles["unfolded"]
+    return min(cycles, key=cycles.__getitem__)
 
 
 def numbers_of(
@@ -300,13 +316,14 @@ def numbers_of(
     taps = list(product(*(f.taps for f in fields)))
     phases = [p for f in fields for p in f.phases]
     steps = (*extra, *w.strides[3:])
-    values: dict[str, Any] = {"b": 0, "b_group": 0, "b_out": 0, "biased": 0, "by_row": 0} | more
+    unfolded = more.get("unfolded", 0)
+    values: dict[str, Any] = {"b": 0, "b_group": 0, "b_out": 0, "biased": 0, "by_row": 0, "unfolded": 0} | more
     values |= {
         "images": n, "groups": groups, "outs": m, "ins": c,
         "x": x.offset, "x_image": x.strides[0], "x_group": c * x.strides[1], "x_channel": x.strides[1],
         "y": y.offset, "y_image": y.strides[0], "y_group": m * y.strides[1], "y_channel": y.strides[1],
         "w": w.offset, "w_group": w.strides[0], "w_out": w.strides[1], "w_in": w.strides[2],
-        "phase": phases, "runs": offsets(fields, c, values["biased"]),
+        "phase": phases, "runs": offsets(fields, c, values["biased"]), "dense": unfolded and are_dense(fields, y),
         "in_weight": [sum(s * t for s, (_, t) in zip(steps, tap, strict=True)) for tap in taps],
     }  # fmt: skip
     for d, field in enumerate(fields):
@@ -319,9 +336,9 @@ def numbers_of(
 
 
 def offsets(fields: list[Field], channels: int, bias: int) -> list[int]:
-    """Return, for each channel and tap, the offset of its run in a block's copy of the image.
+    """Return, for each channel and tap, the offset of its run in a block's copy of the image, and of its unfolded run.
 
-    The offset of the ones of a bias follows.
+    Each list ends with the offset of the ones of a bias.
     """
     phases, slots = [len(f.phases) for f in fields], [f.slots for f in fields]
     one = slots[0] * slots[1] * slots[2]
@@ -330,7 +347,15 @@ def offsets(fields: list[Field], channels: int, bias: int) -> list[int]:
         ((p0 * phases[1] + p1) * phases[2] + p2) * one + (s0 * slots[1] + s1) * slots[2] + s2
         for (p0, s0), (p1, s1), (p2, s2) in product(*(f.positions() for f in fields))
     ]
-    return [*(c * whole + position for c in range(channels) for position in near), *[channels * whole] * bias]
+    copied = [*(c * whole + position for c in range(channels) for position in near), *[channels * whole] * bias]
+    outputs = math.prod(field.block for field in fields)
+    return [*copied, *(outputs * (bias + k) for k in range(channels * len(near))), *[0] * bias]
+
+
+def are_dense(fields: list[Field], y: Layout) -> bool:
+    """Return whether the outputs of a channel in a block are contiguous."""
+    strides = y.strides[2:]
+    return Layout.make(tuple(field.block for field in fields[-len(strides) :]), strides).is_contiguous
 
 
 # ---- kernels --------------------------------------------------------------------------------------------------------

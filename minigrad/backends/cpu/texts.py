@@ -103,10 +103,11 @@ def tile_header(dtype: DType, *functions: Callable[..., Any], width: str = "NR")
         "by_rows": f'by_rows = register_tile("{dtype}", LANES, MR, VECTORS, "rows")',
         "transpose": f'transpose = transpose_block("{dtype}", LANES)',
         "copy_row": f'copy_row = copy_of_row("{dtype}", WIDTH)',
+        "copy_vector": f'copy_vector = copy_of_row("{dtype}", LANES)',
     }
     wanted = [line for name, line in lines.items() if name in read]
     tile = ["register_tile"] if read & {"tile", "by_depth", "by_rows"} else []
-    others = {"transpose": "transpose_block", "copy_row": "copy_of_row"}
+    others = {"transpose": "transpose_block", "copy_row": "copy_of_row", "copy_vector": "copy_of_row"}
     makers = [*tile, *[maker for name, maker in others.items() if name in read]]
     shape = [f'LANES, MR, VECTORS = tile_shape("{dtype}")', "NR = VECTORS * LANES"]
     sizes = imported("processor", "tile_shape", *shape)

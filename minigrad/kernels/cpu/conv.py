@@ -4,7 +4,8 @@ A task copies the part of the image that its outputs need, with zeros in the pad
 planes) that are one stride apart are neighbours.  So for every tap and channel, the outputs of a block are multiplied
 by one run of the copy, which begins at a fixed offset.  This offset identifies a row of the tile's right operand, for
 any stride, dilation and number of dims.  A run continues from one row of outputs to the next, across a few columns
-whose results are computed and then dropped.
+whose results are computed and then dropped.  If rows of outputs are short and the runs are few, `unfold` first copies
+the runs without these columns.
 
 `pack_weight` copies the weight in the order in which the tile reads it, and `correlate` computes outputs.  The gradient
 of the image runs both, once per phase of the stride.  `correlate_weight` sums over outputs for the gradient of the
@@ -18,8 +19,9 @@ A number for each of three dims ends in 0, 1 and 2.  images, groups: their count
 and of the image in a group.  size, block: of all outputs, and of a block.  low: the lowest position that output 0
 reads.  slots, phases: sizes of the copy.  image: size of the image.  x, y, w, b: offsets and strides of image, output,
 weight and bias.  share: panels of a task, or chunks.  phase: where each phase begins.  in_weight: the offset of each
-tap in the weight.  runs: where the run of each channel and tap begins.  by_row: whether tiles end with each row of
-outputs, which is faster if a tile costs less than separating the dropped columns.
+tap in the weight.  runs: where the run of each channel and tap begins in the copy, and then where the unfolded run
+begins.  by_row: whether tiles end with each row of outputs, which is faster if a tile costs less than separating the
+dropped columns.  unfolded: whether runs are unfolded.  dense: whether the outputs of a block are contiguous.
 """
 
 # ruff: noqa: F821
@@ -30,7 +32,8 @@ from minigrad.kernels.fields import Fields
 CONV = Fields(
     "images groups outs ins taps size0 size1 size2 block0 block1 block2 stride0 stride1 stride2 low0 low1 low2 "
     "slots0 slots1 slots2 phases0 phases1 phases2 image0 image1 image2 x x_image x_group x_channel x0 x1 x2 "
-    "y y_image y_group y_channel y0 y1 y2 w w_group w_out w_in b b_group b_out biased share by_row kinds",
+    "y y_image y_group y_channel y0 y1 y2 w w_group w_out w_in b b_group b_out biased share by_row unfolded dense "
+    "kinds",
     "phase[kinds] in_weight[taps] runs",
 )
 
@@ -110,6 +113,29 @@ def gather(x, image, N, n, g, b0, b1, b2):  # type: ignore[no-untyped-def]
                             to += P2
 
 
+def unfold(image, patches, N, c0, c1, c2):  # type: ignore[no-untyped-def]
+    """Copy each run without the columns between rows of outputs; ones for the bias come first.
+
+    It copies whole vectors: the next row of outputs overwrites what was copied beyond the end of a row.
+    """
+    K = N.ins * N.taps
+    rows = N.slots1
+    pitch = N.slots2
+    size = c0 * c1 * c2
+    for j in range(size * N.biased):
+        patches[np.uint64(j)] = T(1)
+    for k in range(K):
+        at = N.runs[k]
+        to = N.runs[K + N.biased + k]
+        for o0 in range(c0):
+            q = at + o0 * rows * pitch
+            for _ in range(c1):
+                for j in range(0, c2, LANES):
+                    copy_vector(image, q + j, patches, to + j)
+                q += pitch
+                to += c2
+
+
 def pack_weight(w, bias, panels, N):  # type: ignore[no-untyped-def]
     """Copy the weight into panels of MR output channels.  A task is one panel.
 
@@ -150,11 +176,14 @@ def correlate(x, panels, out, N):  # type: ignore[no-untyped-def]
     P2 = N.slots2
     size = C * N.phases0 * N.phases1 * N.phases2 * N.slots0 * P1 * P2
     by_row = N.by_row > 0
+    unfolded = N.unfolded > 0
     step = N.y2
-    runs = (N, RUNS)
+    runs = (N, RUNS + K if unfolded else RUNS)
     # A tile may read uninitialised memory beyond the last output, but it does not store these results.
     ones = size + added * N.slots0 * P1 * P2
     image = workspace(ones + NR, T)
+    patches = workspace(N.unfolded * K * N.block0 * N.block1 * N.block2 + NR, T)
+    source = patches if unfolded else image
     for j in range(size, ones):
         image[np.uint64(j)] = T(1)
     edge = workspace(MR * NR, T)
@@ -163,6 +192,10 @@ def correlate(x, panels, out, N):  # type: ignore[no-untyped-def]
         g = rest % N.groups
         n = rest // N.groups
         gather(x, image, N, n, g, b0, b1, b2)
+        if unfolded:
+            unfold(image, patches, N, c0, c1, c2)
+            P1 = c1
+            P2 = c2
         start = N.y + n * N.y_image + g * N.y_group + b0 * N.y0 + b1 * N.y1 + b2 * step
         flat = ((c0 - 1) * P1 + c1 - 1) * P2 + c2
         across = (c2 + NR - 1) // NR
@@ -181,7 +214,7 @@ def correlate(x, panels, out, N):  # type: ignore[no-untyped-def]
                 o1 = q // P2 % P1
                 o0 = q // P2 // P1
                 width = min(NR, flat - q)
-            straight = step == 1 and o1 < c1 and o2 + width <= c2
+            straight = N.dense > 0 or (step == 1 and o1 < c1 and o2 + width <= c2)
             for panel in range(low, min(tall, low + N.share)):
                 m = panel * MR
                 h = min(MR, M - m)
@@ -191,7 +224,7 @@ def correlate(x, panels, out, N):  # type: ignore[no-untyped-def]
                 position = z + o0 * N.y0 + o1 * N.y1 + o2 if straight else 0
                 pitch = N.y_channel if straight else NR
                 target = out if straight else edge
-                by_depth(panels, left, 1, MR, image, q, runs, NR, target, position, pitch, K, h, width, T(1), False)
+                by_depth(panels, left, 1, MR, source, q, runs, NR, target, position, pitch, K, h, width, T(1), False)
                 if not straight:
                     for i in range(h):
                         j = 0
@@ -202,14 +235,14 @@ def correlate(x, panels, out, N):  # type: ignore[no-untyped-def]
                             run = min(width - j, P2 - y2)
                             kept = min(run, c2 - y2) if y1 < c1 else 0
                             to = z + i * N.y_channel + y0 * N.y0 + y1 * N.y1 + y2 * step
-                            source = edge[i * NR + j : i * NR + j + run]
+                            kept_row = edge[i * NR + j : i * NR + j + run]
                             if step == 1:
                                 row = out[to : to + max(kept, 0)]
                                 for u in range(kept):
-                                    row[u] = source[u]
+                                    row[u] = kept_row[u]
                             else:
                                 for u in range(kept):
-                                    out[to + u * step] = source[u]
+                                    out[to + u * step] = kept_row[u]
                             j += run
                             y2 = 0
                             y1 += 1
@@ -217,6 +250,7 @@ def correlate(x, panels, out, N):  # type: ignore[no-untyped-def]
                                 y1 = 0
                                 y0 += 1
     leave(edge)
+    leave(patches)
     leave(image)
 
 
