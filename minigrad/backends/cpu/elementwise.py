@@ -37,7 +37,7 @@ class Elementwise(Family):
     def elementwise(self, out: Spec, *operands: Spec, scalar: ScalarFn, compute: np.dtype[Any]) -> Launch:
         if out.layout.numel == 0:
             return NO_STEPS
-        plan = plan_elementwise(out.layout, [a.layout for a in operands])
+        plan = plan_elementwise(out.layout, [a.layout for a in operands], scalar.cost)
         if plan.kind not in TEMPLATES:
             return self.nest(plan, (out,), operands, scalar, compute)
         dtypes = tuple(a.dtype for a in operands)
@@ -53,7 +53,7 @@ class Elementwise(Family):
         outs, operands = specs[: scalar.results], specs[scalar.results :]
         if outs[0].layout.numel == 0:
             return NO_STEPS
-        plan = plan_nest([y.layout for y in outs], [a.layout for a in operands])
+        plan = plan_nest([y.layout for y in outs], [a.layout for a in operands], scalar.cost)
         return self.nest(plan, outs, operands, scalar, compute)
 
     def nest(

@@ -16,6 +16,7 @@ from minigrad.core.plan import Strides, pieces, walk
 from minigrad.kernels.cpu.elementwise import DENSE, NEST, TILED
 
 CHUNK = 8192  # elements per chunk: some microseconds of work, compared with 1.1 us for starting the threads
+SMALL = 512  # minimum number of elements per chunk of a function that costs more than an addition
 COLUMNS = 64  # columns per block if threads can share only columns: four cache lines of float32
 UNITS = 16  # with at least this number of tasks in the outer dims, the inner dim is not divided between threads
 STRIP = 8  # rows of a tile; the lines of a transposed operand then stay in the first-level cache
@@ -46,29 +47,37 @@ class LoopPlan:
         return self.kind + ("".join(map(str, self.steps)) if self.kind in ("dense", "rows") else "")
 
 
-def lines(n: int) -> tuple[int, int]:
+def chunk_of(cost: int) -> int:
+    """Return the number of elements per chunk, for a function that costs as much as this number of additions."""
+    return max(SMALL, CHUNK // cost)
+
+
+def lines(n: int, cost: int) -> tuple[int, int]:
     """Cut a dense run into chunks that begin on a cache line; a long run has at most 65 chunks."""
-    chunk, _ = pieces(n, max(CHUNK, n // 64))
+    chunk, _ = pieces(n, max(chunk_of(cost), n // 64))
     chunk = -(-chunk // 64) * 64
     return chunk, max(1, -(-n // chunk))
 
 
-def plan_elementwise(out: Layout, operands: Sequence[Layout]) -> LoopPlan:
-    """Return the plan of an elementwise loop.  Every operand must have the shape of `out`."""
+def plan_elementwise(out: Layout, operands: Sequence[Layout], cost: int) -> LoopPlan:
+    """Return the plan of an elementwise loop.  Every operand must have the shape of `out`.
+
+    cost: the work per element, in additions.
+    """
     dims, strides, offsets = walk([out, *operands])
     inner = tuple(s[-1] if s else 1 for s in strides)
     cols = dims[-1] if dims else 1
     unit_steps = inner[0] == 1 and all(s in (0, 1) for s in inner)
     if len(dims) <= 1 and unit_steps:
-        chunk, chunks = lines(cols)
+        chunk, chunks = lines(cols, cost)
         return LoopPlan("dense", inner[1:], chunks, DENSE.pack(*[(o,) for o in offsets], n=cols, chunk=chunk))
     across = None if unit_steps or out.numel < LARGE else dim_across(dims, strides)
     if across is not None:
-        return plan_tiles(dims, strides, offsets, across)
-    return plan_nest([out], operands)
+        return plan_tiles(dims, strides, offsets, across, cost)
+    return plan_nest([out], operands, cost)
 
 
-def plan_nest(outs: Sequence[Layout], operands: Sequence[Layout]) -> LoopPlan:
+def plan_nest(outs: Sequence[Layout], operands: Sequence[Layout], cost: int) -> LoopPlan:
     """Return the plan of a loop of any rank around runs, for any number of results."""
     dims, strides, offsets = walk([*outs, *operands])
     dims, strides = across_short_rows(dims, strides)
@@ -77,9 +86,10 @@ def plan_nest(outs: Sequence[Layout], operands: Sequence[Layout]) -> LoopPlan:
     numel = outs[0].numel
     cols = dims[-1] if dims else 1
     outer = dims[:-1]
-    block, blocks = pieces(cols, CHUNK)
+    most = chunk_of(cost)
+    block, blocks = pieces(cols, most)
     units = blocks * (numel // cols if cols else 0)
-    chunk, chunks = pieces(units, max(1, CHUNK // block))
+    chunk, chunks = pieces(units, max(1, most // block))
     numbers = NEST.pack(
         *[(offset, s[-1], s[:-1]) if s else (offset, 1, ()) for offset, s in zip(offsets, strides, strict=True)],
         cols=cols, block=block, blocks=blocks, units=units, chunk=chunk, shape=outer,
@@ -110,7 +120,7 @@ def dim_across(dims: Strides, strides: Sequence[Strides]) -> int | None:
     return None
 
 
-def plan_tiles(dims: Strides, strides: Sequence[Strides], offsets: list[int], d: int) -> LoopPlan:
+def plan_tiles(dims: Strides, strides: Sequence[Strides], offsets: list[int], d: int, cost: int) -> LoopPlan:
     """Return the plan of the loop over tiles. d: the dim that strips are cut from."""
     rows, cols = dims[d], dims[-1]
     outer = [k for k in range(len(dims) - 1) if k != d]
@@ -118,7 +128,7 @@ def plan_tiles(dims: Strides, strides: Sequence[Strides], offsets: list[int], d:
     units = strips
     for k in outer:
         units *= dims[k]
-    chunk, chunks = pieces(units, max(1, CHUNK // (STRIP * cols)))
+    chunk, chunks = pieces(units, max(1, chunk_of(cost) // (STRIP * cols)))
     meet = any(s[-1] and s[-1] % MEETING == 0 for s in strides[1:])
     numbers = TILED.pack(
         *[(offset, s[d], s[-1], [s[k] for k in outer]) for offset, s in zip(offsets, strides, strict=True)],
