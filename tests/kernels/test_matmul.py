@@ -216,6 +216,25 @@ def test_large_copies_are_made_part_by_part_with_the_same_bits(m, n, k, turned, 
     assert scratch[0] < 1.1 * part * scratch[1] + m * n, "the parts use the same memory"
 
 
+@pytest.mark.parametrize(("m", "n", "k"), [(128, 1024, 40), (300, 301, 60), (256, 256, 600)])
+@pytest.mark.parametrize("turned", [False, True])
+def test_a_zen_packs_what_it_reads_slowly_and_gives_the_same_bits(m, n, k, turned, monkeypatch):
+    a = Layout.contiguous((k, m)).transpose(0, 1) if turned else Layout.contiguous((m, k))
+    b = Layout.contiguous((k, n))
+    x, y = (rng.standard_normal(size).astype(np.float32) for size in (m * k, k * n))
+    results, copied = [], []
+    for zen in (False, True):
+        monkeypatch.setattr(product, "is_zen", lambda zen=zen: zen)
+        launch = backend_of(as_device("cpu")).prepare(
+            Product(), (Spec(Layout.contiguous((m, n)), f32),), Spec(a, f32), Spec(b, f32)
+        )
+        results.append(np.full(m * n, np.nan, np.float32))
+        copied.append(sum(t.numel for t in launch.temporaries))
+        launch(x, y, results[-1])
+    assert results[0].tobytes() == results[1].tobytes()
+    assert (copied[1] >= k * n) == (n != 256), "rows of 4096 bytes, and rows that begin anywhere"
+
+
 LONG = [(3, 4, 9000), (9, 20, 5000), (1, 5, 40000), (6, 1, 40000), (1, 1, 70000), (1, 5000, 70), (5000, 1, 70)]
 
 

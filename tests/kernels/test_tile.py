@@ -122,6 +122,12 @@ def test_the_features_are_those_that_numba_is_told(
     assert processor.features.__wrapped__() == found
 
 
+def test_a_zen_is_known_by_the_name_that_numba_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("znver3", "znver5", "sapphirerapids"):
+        monkeypatch.setenv("NUMBA_CPU_NAME", name)
+        assert processor.is_zen.__wrapped__() is name.startswith("znver")
+
+
 def test_the_level_of_a_processor_is_the_highest_that_it_has_all_of(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, wanted in processor.LEVELS.items():
         monkeypatch.setattr(processor, "features", lambda wanted=wanted: wanted | {"sse2"})

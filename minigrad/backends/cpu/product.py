@@ -1,7 +1,7 @@
 """The method for a matrix product: its blocks, its panels, and whether it is transposed or divided.
 
-All functions here depend on layouts and dtypes only, so the same product is always computed in the same way, and a
-result does not depend on the number of threads.  `matmul.py` makes launches of these decisions.
+All functions here depend on layouts and dtypes only, so a result does not depend on the number of threads.  Packing,
+which does not change a result, also depends on the processor.  `matmul.py` makes launches of these decisions.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from minigrad.backends.product import Problem
 from minigrad.core.dtype import DType
 from minigrad.core.layout import Layout
 from minigrad.kernels.cpu.matmul import PACK
+from minigrad.kernels.cpu.processor import is_zen
 
 TASKS = 16  # number of blocks into which a result is divided, for any number of threads
 ROWS = 128  # rows per task: this part of the left operand fits the second-level cache
@@ -22,6 +23,9 @@ PACKED = 1 << 20  # size of a right operand in bytes from which packing saves ti
 MANY_ROWS, PACKED_MANY = 256, 1 << 16
 # Size in bytes from which packing saves time for a left operand that is stored by columns and read for many columns.
 PACKED_LEFT = 1 << 18
+# On a Zen, rows this many bytes apart, or a multiple of it, are slow to read in place: they share a few sets of the
+# first-level cache.  Rows that do not begin on a multiple of ALIGNED bytes are slow, too (decision 076).
+COLLIDING, ALIGNED = 4096, 16
 WIDE = 1 << 21  # minimum number of bytes of multiply-adds for which two more launches save time
 COPIED = 8 << 20  # bytes of operands that are copied together
 FEW, LONG = 16, 256  # inner products are used for at most FEW columns and for rows of at least LONG elements
@@ -98,7 +102,11 @@ def part_of(k: int) -> int:
 def is_packed(p: Problem, dtype: DType) -> bool:
     """Return whether the right operand is packed: its rows are not dense, or it is large and read for many rows."""
     size = p.n * p.k * dtype.itemsize
-    return p.bn != 1 or (p.m >= MANY_ROWS and size >= PACKED_MANY) or (p.m >= 4 * FEW and size > PACKED)
+    if p.bn != 1:
+        return True
+    if is_zen():
+        return p.m >= 4 * FEW and size >= PACKED_MANY and is_slow_in_place(p.bk, dtype)
+    return (p.m >= MANY_ROWS and size >= PACKED_MANY) or (p.m >= 4 * FEW and size > PACKED)
 
 
 def is_packed_left(p: Problem, dtype: DType) -> bool:
@@ -108,8 +116,15 @@ def is_packed_left(p: Problem, dtype: DType) -> bool:
     of each column for every panel of the right operand, and the parts of long columns are on different memory pages.
     """
     size = p.m * p.k * dtype.itemsize
-    large = size > (PACKED_LEFT if p.n >= 12 * FEW else PACKED)
-    return p.ak != 1 and p.n >= 4 * FEW and p.m >= 4 * FEW and large
+    large = size > (PACKED_LEFT if p.n >= 12 * FEW or is_zen() else PACKED)
+    worth = p.ak != 1 and p.n >= 4 * FEW and p.m >= 4 * FEW and large
+    return worth and (is_slow_in_place(p.ak, dtype) or not is_zen())
+
+
+def is_slow_in_place(step: int, dtype: DType) -> bool:
+    """Return whether a Zen reads rows with this distance in elements more slowly than packed rows."""
+    distance = abs(step) * dtype.itemsize
+    return distance % COLLIDING == 0 or distance % ALIGNED > 0
 
 
 def is_cut(p: Problem) -> bool:

@@ -33,6 +33,15 @@ def features() -> frozenset[str]:
 
 
 @cache
+def is_zen() -> bool:
+    """Return whether the processor is one of AMD's with the Zen architecture, by LLVM's name."""
+    from llvmlite import binding
+
+    name = os.environ.get("NUMBA_CPU_NAME", "").strip() or binding.get_host_cpu_name()
+    return name.startswith("znver")
+
+
+@cache
 def level() -> str:
     """Return the highest level whose features the processor has, or ""."""
     return next((name for name, wanted in LEVELS.items() if wanted <= features()), "")
