@@ -24,7 +24,7 @@ MANY_ROWS, PACKED_MANY = 256, 1 << 16
 # Size in bytes from which packing saves time for a left operand that is stored by columns and read for many columns.
 PACKED_LEFT = 1 << 18
 # On a Zen, rows this many bytes apart, or a multiple of it, are slow to read in place: they share a few sets of the
-# first-level cache.  Rows that do not begin on a multiple of ALIGNED bytes are slow, too (decision 076).
+# first-level cache.  Rows that do not begin on a multiple of ALIGNED bytes are slow, too (decision 077).
 COLLIDING, ALIGNED = 4096, 16
 WIDE = 1 << 21  # minimum number of bytes of multiply-adds for which two more launches save time
 COPIED = 8 << 20  # bytes of operands that are copied together
