@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 Ints = tuple[int, ...]
 
@@ -32,4 +33,10 @@ class Window:
 
     def to(self, size: Sequence[int], groups: int | None = None) -> Window:
         """Return the same windows with another size of the result, or with another number of groups."""
-        return replace(self, size=tuple(size), groups=self.groups if groups is None else groups)
+        return changed(self, tuple(size), self.groups if groups is None else groups)
+
+
+@lru_cache(1024)
+def changed(window: Window, size: Ints, groups: int) -> Window:
+    """Return windows with this size and number of groups; equal calls return one object, by which plans are found."""
+    return replace(window, size=size, groups=groups)

@@ -77,9 +77,10 @@ class Pool(Family):
             return NO_STEPS
         back = part == "back"
         means, image = (a, out) if back else (out, a)
-        if not back and len(windows["window"]) < 3:
-            a, out = (together(spec, planes_together(means.shape)) for spec in (a, out))
-            means, image, windows = out, a, {name: (int(name in ONES), *sizes) for name, sizes in windows.items()}
+        if len(windows["window"]) < 3:
+            means, image = (together(spec, planes_together(means.shape)) for spec in (means, image))
+            windows = {name: (int(name in ONES), *sizes) for name, sizes in windows.items()}
+            a, out = (means, image) if back else (image, means)
         counts = reciprocals(means.shape, image.shape, **windows, pad_counts=pad_counts, divisor=divisor)
         ones = (1,) * len(windows["window"])
         numbers = numbers_of(means, image, a, out, not back, **windows, dilation=ones)

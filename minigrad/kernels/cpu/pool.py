@@ -144,8 +144,38 @@ def avg_pool_back(g, out, counts, N):  # type: ignore[no-untyped-def]
     step = N.stride2
     pad = N.pad2
     whole = N.size0 * N.size1 * S2
-    size = max(S2 + pad, (O2 - 1) * step + N.window2)
     sums = workspace(whole, T)
+    if N.narrow:
+        outputs = O0 * O1 * O2
+        shares = workspace(outputs, T)
+        where = workspace(outputs, np.int64)
+        starts(N, where)
+        every = T(T(counts[0] * counts[O0]) * counts[O0 + O1])
+        for plane in range(first, last):
+            at = N.y + plane // N.channels * N.y_image + plane % N.channels * N.y_channel
+            o = 0
+            for o0 in range(O0):
+                for o1 in range(O1):
+                    q = at + o0 * N.y0 + o1 * N.y1
+                    for j in range(O2):
+                        shares[np.uint64(o + j)] = T(LOAD_0(g[np.uint64(q + j * N.y2)]) * every)
+                    o += O2
+            for j in range(whole):
+                sums[j] = T(0)
+            for a in range(N.window0):
+                for b in range(N.window1):
+                    for c in range(N.window2):
+                        q = a * N.x0 + b * N.x1 + c * N.x2
+                        for o in range(outputs):
+                            sums[np.uint64(q + where[o])] += shares[o]
+            dense = out[N.to + plane * whole : N.to + (plane + 1) * whole]
+            for j in range(whole):
+                dense[j] = STORE(sums[j])
+        leave(where)
+        leave(shares)
+        leave(sums)
+        return
+    size = max(S2 + pad, (O2 - 1) * step + N.window2)
     line = workspace(size, T)
     spread = workspace(O2, T)
     for plane in range(first, last):
