@@ -56,7 +56,17 @@ COMPILERS = {"numba", "llvmlite"}
 COMPILERS_AT_TOP = {
     *[
         f"minigrad.kernels.cpu.{name}"
-        for name in ("generator", "halves", "moving", "native", "short", "stream", "tile", "winograd_transforms")
+        for name in (
+            "generator",
+            "halves",
+            "moving",
+            "native",
+            "short",
+            "stream",
+            "tile",
+            "vectors",
+            "winograd_transforms",
+        )
     ],
     "minigrad.kernels.cuda.native",
 }
@@ -347,7 +357,17 @@ def test_a_compiler_at_the_top_of_a_module_is_named(tree, text):
     names = ", ".join(
         [
             f"minigrad.kernels.cpu.{name}"
-            for name in ("generator", "halves", "moving", "native", "short", "stream", "tile", "winograd_transforms")
+            for name in (
+                "generator",
+                "halves",
+                "moving",
+                "native",
+                "short",
+                "stream",
+                "tile",
+                "vectors",
+                "winograd_transforms",
+            )
         ]
         + ["minigrad.kernels.cuda.native"]
     )

@@ -9,7 +9,8 @@ from numba import njit
 from minigrad.kernels import objects
 from minigrad.kernels.cpu import processor
 from minigrad.kernels.cpu.processor import tile_shape
-from minigrad.kernels.cpu.tile import copy_of_row, register_tile, transpose_block
+from minigrad.kernels.cpu.tile import register_tile
+from minigrad.kernels.cpu.vectors import copy_of_row, transpose_block
 
 SHAPES = {"avx512": (64, 8, 2), "avx2": (32, 6, 2), "neon": (16, 8, 2), "sse": (16, 4, 2)}
 DTYPES = ["float32", "float64", "int8", "int32"]

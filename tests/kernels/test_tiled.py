@@ -59,7 +59,7 @@ def test_one_and_all_threads_give_the_same_bits():
 
 def test_columns_whose_lines_meet_in_a_cache_are_read_in_narrow_tiles():
     def columns(*shape):
-        plan = plan_elementwise(Layout.contiguous(shape[::-1]), [Layout.contiguous(shape).transpose(0, 1)])
+        plan = plan_elementwise(Layout.contiguous(shape[::-1]), [Layout.contiguous(shape).transpose(0, 1)], 1)
         return plan.numbers[TILED.numbers.index("wide")]
 
     assert (columns(700, 512), columns(700, 1536)) == (8, 8)
@@ -68,7 +68,7 @@ def test_columns_whose_lines_meet_in_a_cache_are_read_in_narrow_tiles():
 
 def test_small_operands_and_dense_ones_take_the_shorter_loops():
     def kind(shape, *operands):
-        return plan_elementwise(Layout.contiguous(shape), operands).kind
+        return plan_elementwise(Layout.contiguous(shape), operands, 1).kind
 
     assert kind((80, 80), Layout.contiguous((80, 80)).transpose(0, 1)) == "tiled"
     assert kind((8, 8), Layout.contiguous((8, 8)).transpose(0, 1)) == "strided"

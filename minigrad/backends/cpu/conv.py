@@ -23,7 +23,7 @@ from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
-from minigrad.kernels.cpu import conv, depthwise
+from minigrad.kernels.cpu import conv, depthwise, patches
 from minigrad.kernels.cpu.processor import tile_shape
 from minigrad.kernels.cpu.transposing import transpose_copy
 from minigrad.kernels.specialize import write_kernel
@@ -32,7 +32,7 @@ from minigrad.kernels.store import load
 BLOCK = 3 << 17  # bytes of an image that a task copies; they fit the second-level cache, next to the weights
 TASKS = 16  # number of blocks of the work; the shape determines their bounds
 FEW = 2  # number of output channels of a group for which a tile would be nearly empty
-COPY = conv.block_of, conv.gather  # the functions that all loops over images call
+COPY = patches.block_of, patches.gather  # the functions that all loops over images call
 
 
 class Field:
@@ -106,7 +106,7 @@ class Conv(Winograd):
         if m <= FEW:
             self._correlate_few(steps, out, x, w, bias, fields, kind)
             return
-        kernel = self.kernel(write, conv.correlate, dtype, *COPY, conv.unfold, kind=kind)
+        kernel = self.kernel(write, conv.correlate, dtype, *COPY, patches.unfold, kind=kind)
         # With few blocks, tasks share the output channels of a block, and each task copies the image again.
         high = max(1, -(-tall * blocks // TASKS)) if kind == "shared" and blocks < TASKS else tall
         form = form_of(fields, k + (bias is not None), high, dtype)
@@ -191,7 +191,7 @@ class Conv(Winograd):
         kind = kind_of(y.layout.numel * k * dtype.itemsize // WORK, groups * chunks)
         loops = (depthwise.correlate_weight, depthwise.dot) if m <= FEW else (conv.correlate_weight, transpose_copy)
         template, helper = loops
-        kernel = self.kernel(write, template, dtype, *COPY, conv.count_blocks, helper, kind=kind)
+        kernel = self.kernel(write, template, dtype, *COPY, patches.count_blocks, helper, kind=kind)
         add = self.kernel(write, conv.add_slabs, dtype, kind=kind_of(slabs.layout.numel, groups * c))
         steps.then(kernel, x, y, slabs, numbers=headed(groups * chunks, numbers))
         steps.then(add, slabs, out, numbers=headed(groups * c, numbers))

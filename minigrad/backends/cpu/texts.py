@@ -95,6 +95,7 @@ def tile_header(dtype: DType, *functions: Callable[..., Any], width: str = "NR")
     writes.
     """
     read = {name for function in functions for name in function.__code__.co_names}
+    shape = [f'LANES, MR, VECTORS = tile_shape("{dtype}")', "NR = VECTORS * LANES"]
     lines = {
         "SIDE": "SIDE = min(LANES, 8)",
         "WIDTH": f"WIDTH = {width}",
@@ -105,13 +106,16 @@ def tile_header(dtype: DType, *functions: Callable[..., Any], width: str = "NR")
         "copy_row": f'copy_row = copy_of_row("{dtype}", WIDTH)',
         "copy_vector": f'copy_vector = copy_of_row("{dtype}", LANES)',
     }
-    wanted = [line for name, line in lines.items() if name in read]
-    tile = ["register_tile"] if read & {"tile", "by_depth", "by_rows"} else []
-    others = {"transpose": "transpose_block", "copy_row": "copy_of_row", "copy_vector": "copy_of_row"}
-    makers = [*tile, *[maker for name, maker in others.items() if name in read]]
-    shape = [f'LANES, MR, VECTORS = tile_shape("{dtype}")', "NR = VECTORS * LANES"]
-    sizes = imported("processor", "tile_shape", *shape)
-    return sizes + (imported("tile", ", ".join(makers), *wanted) if makers else "\n".join([*wanted, ""]))
+    makers = {"transpose": "transpose_block", "copy_row": "copy_of_row", "copy_vector": "copy_of_row"}
+    tiles = [lines[name] for name in ("tile", "by_depth", "by_rows") if name in read]
+    copies = [lines[name] for name in makers if name in read]
+    text = imported("processor", "tile_shape", *shape, *[lines[name] for name in ("SIDE", "WIDTH") if name in read])
+    if tiles:
+        text += imported("tile", "register_tile", *tiles)
+    if copies:
+        used = dict.fromkeys(maker for name, maker in makers.items() if name in read)
+        text += imported("vectors", ", ".join(used), *copies, beside=["tile.py"])
+    return text
 
 
 @cache

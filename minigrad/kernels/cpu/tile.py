@@ -4,9 +4,8 @@
 k it loads a row of B once, broadcasts an element of each row of A to a vector, and issues one multiply-add per
 register.  It reads both operands where they are, with any strides of A and dense rows of B.  With `by`, a table instead
 of a stride has the start of each row of A, or of each row of B; this is how a convolution reads an image.  Tiles at an
-edge load and store with a mask.  `transpose_block` transposes a square of elements in registers, for packing.
-`processor.py` determines the size of the tile.  Only generated modules import this file.  They contain its hash, so a
-change of this file changes the text, and thereby the name, of a kernel.
+edge load and store with a mask.  `processor.py` determines the size of the tile.  Only generated modules import this
+file.  They contain its hash, so a change of this file changes the text, and thereby the name, of a kernel.
 
 Source: Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", ACM TOMS 34(3), 2008; the division
 into panels and a micro-kernel is that of Van Zee and van de Geijn, "BLIS", ACM TOMS 41(3), 2015.
@@ -73,80 +72,6 @@ def register_tile(dtype: str, lanes: int, rows: int, vectors: int, by: str = "")
     return made
 
 
-def transpose_block(dtype: str, lanes: int) -> Callable[..., None]:
-    """Return the function transpose(x, at, step, z, to, pitch), which transposes a square of `min(lanes, 8)` elements.
-
-    It stores x[at + j * step + i] in z[to + i * pitch + j].
-    """
-    size = min(lanes, 8)
-    if config.DISABLE_JIT:  # type: ignore[attr-defined, unused-ignore]
-        return python_transpose(size)
-
-    @intrinsic  # type: ignore[untyped-decorator, unused-ignore]
-    def transpose(typingctx, x, at, step, z, to, pitch):  # type: ignore[no-untyped-def]
-        n = types.intp
-
-        def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
-            source = builder.gep(pointer(context, builder, sig, args, 0), [args[1]])
-            target = builder.gep(pointer(context, builder, sig, args, 3), [args[4]])
-            vector = ir.VectorType(element_type(dtype), size)
-            align = np.dtype(dtype).itemsize
-            lines = []
-            for j in range(size):
-                element = builder.gep(source, [builder.mul(args[2], ir.Constant(I64, j))])
-                lines.append(builder.load(builder.bitcast(element, vector.as_pointer()), align=align))
-            for i, line in enumerate(turned(builder, lines, size)):
-                element = builder.gep(target, [builder.mul(args[5], ir.Constant(I64, i))])
-                builder.store(line, builder.bitcast(element, vector.as_pointer()), align=align)
-            return context.get_dummy_value()
-
-        return types.void(x, n, n, z, n, n), codegen
-
-    made: Callable[..., None] = transpose
-    return made
-
-
-def copy_of_row(dtype: str, count: int) -> Callable[..., None]:
-    """Return the function copy_row(x, at, z, to), which stores x[at : at + count] in z[to : to + count].
-
-    It loads and stores whole vectors.  A loop over the elements of two slices takes two to three times as long, because
-    LLVM does not know that the arrays are separate.
-    """
-    if config.DISABLE_JIT:  # type: ignore[attr-defined, unused-ignore]
-        return python_copy(count)
-
-    @intrinsic  # type: ignore[untyped-decorator, unused-ignore]
-    def copy_row(typingctx, x, at, z, to):  # type: ignore[no-untyped-def]
-        def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
-            source, target = (builder.gep(pointer(context, builder, sig, args, k), [args[k + 1]]) for k in (0, 2))
-            vector = ir.VectorType(element_type(dtype), count).as_pointer()
-            align = np.dtype(dtype).itemsize
-            row = builder.load(builder.bitcast(source, vector), align=align)
-            builder.store(row, builder.bitcast(target, vector), align=align)
-            return context.get_dummy_value()
-
-        return types.void(x, types.intp, z, types.intp), codegen
-
-    made: Callable[..., None] = copy_row
-    return made
-
-
-def turned(builder: Any, lines: list[Any], size: int) -> list[Any]:
-    """Return a square of vectors transposed: blocks of 1, 2, 4 ... are exchanged with their mirror images."""
-    mask = ir.VectorType(I32, size)
-    block = 1
-    while block < size:
-        upper = [c if not c & block else c - block + size for c in range(size)]
-        lower = [c + block if not c & block else c + size for c in range(size)]
-        for i in range(size):
-            if not i & block:
-                x, y = lines[i], lines[i + block]
-                lines[i] = builder.shuffle_vector(x, y, ir.Constant(mask, upper))
-                lines[i + block] = builder.shuffle_vector(x, y, ir.Constant(mask, lower))
-        block *= 2
-    return lines
-
-
 def pointer(context: Any, builder: Any, sig: Any, args: Any, k: int) -> Any:
     """Return the address of the first element of array argument k."""
     return context.make_array(sig.args[k])(context, builder, args[k]).data
@@ -173,25 +98,6 @@ def python_tile(by: str) -> Callable[..., None]:
         c[positions] = c[positions] + product if add else product
 
     return tile
-
-
-def python_transpose(size: int) -> Callable[..., None]:
-    """Return the function of `transpose_block` in NumPy."""
-
-    def transpose(x, at, step, z, to, pitch):  # type: ignore[no-untyped-def]
-        i, j = np.arange(size)[:, None], np.arange(size)
-        z[to + i * pitch + j] = x[at + j * step + i]
-
-    return transpose
-
-
-def python_copy(count: int) -> Callable[..., None]:
-    """Return the function of `copy_of_row` in NumPy."""
-
-    def copy_row(x, at, z, to):  # type: ignore[no-untyped-def]
-        z[to : to + count] = x[at : at + count]
-
-    return copy_row
 
 
 class _Tile:
