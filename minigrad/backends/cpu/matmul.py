@@ -20,6 +20,7 @@ from minigrad.backends.cpu.product import (
     depth_of,
     is_packed,
     is_packed_left,
+    is_paired,
     part_of,
     vector_blocks,
     way_of,
@@ -29,10 +30,11 @@ from minigrad.backends.cpu.texts import bits, from_bits, tile_header, tile_size
 from minigrad.backends.product import Ints, Problem
 from minigrad.backends.steps import Steps, Value, through_dense
 from minigrad.core import requests
-from minigrad.core.dtype import DType, as_dtype, bool_, int32
+from minigrad.core.dtype import DType, as_dtype, bool_, float32, int32
 from minigrad.core.layout import Layout
 from minigrad.core.op import ScalarFn, Spec
 from minigrad.kernels.cpu import matmul
+from minigrad.kernels.cpu.paired import pack_pairs
 from minigrad.kernels.cpu.transposing import transpose_copy
 from minigrad.kernels.pasting import Part
 from minigrad.kernels.specialize import write_kernel
@@ -108,8 +110,13 @@ class Matmul(Family):
         dtype = int32 if out.dtype is bool_ else as_dtype(out.dtype.compute)
         if any(x.dtype is not dtype for x in (out, a, b, *((c,) if c else ()))):
             result = out if out.dtype is dtype else steps.work(out.shape, dtype)
-            left, right = self.cast(steps, a, dtype), self.cast(steps, b, dtype)
-            self.product(steps, result, left, right, c and self.cast(steps, c, dtype), alpha, beta)
+            c = c and self.cast(steps, c, dtype)
+            problem = Problem(result.layout, a.layout, b.layout, c.layout if c else None)
+            if is_paired(problem, a.dtype, b.dtype):
+                factors = self._bits(alpha, beta, dtype)
+                self._tiled_product(steps, problem, (result, a, b, c), factors, 0, paired=True)
+            else:
+                self.product(steps, result, self.cast(steps, a, dtype), self.cast(steps, b, dtype), c, alpha, beta)
             if result is not out:
                 steps.copy(out, result)
             return
@@ -208,26 +215,28 @@ class Matmul(Family):
     # ---- tiles ----
 
     def _tiled_product(
-        self, steps: Steps, p: Problem, values: Values, factors: Ints, part: int, after: After | None = None
-    ) -> None:
+        self, steps: Steps, p: Problem, values: Values, factors: Ints, part: int, after: After | None = None,
+        paired: bool = False,
+    ) -> None:  # fmt: skip
         out, a, b, c = values
         dtype = out.dtype
         mr, nr = tile_size(dtype)
         left = right = None
-        if is_packed(p, dtype):
-            right = Panels(p, nr)
+        if paired or is_packed(p, dtype):
+            right = Panels(p, nr, paired=paired)
             b = self._packed(steps, right, b)
-        if is_packed_left(p, dtype):
-            left = Panels(p, mr, left=True)
+        if paired or is_packed_left(p, dtype):
+            left = Panels(p, mr, left=True, paired=paired)
             a = self._packed(steps, left, a)
         high, wide, deep = blocks_of(p, mr, nr)
-        pieces = -(-p.k // deep)
+        length, deep = (-(-p.k // 2), -(-deep // 2)) if paired else (p.k, deep)
+        pieces = -(-length // deep)
         alpha, beta = factors if pieces == 1 else self._bits(1, 0, dtype)
         a_from, lift, am, ak = (0, left.panel, 1, mr) if left else (p.a, mr * p.am, p.am, p.ak)
         b_from, panel, bk = (0, right.panel, nr) if right else (p.b, nr, p.bk)
         fields, groups = (matmul.MULTIPLY, ()) if after is None else (matmul.FOLLOWED, after.groups(p.n))
         numbers = fields.pack(
-            *groups, rows=p.m, cols=p.n, length=p.k, high=high, wide=wide, deep=deep, part=part or part_of(deep),
+            *groups, rows=p.m, cols=p.n, length=length, high=high, wide=wide, deep=deep, part=part or part_of(deep),
             to=p.out if pieces == 1 else 0, a=a_from, lift=lift, am=am, ak=ak,
             b=b_from, panel=panel, bk=bk, whole=right is not None, c=p.c, cm=p.cm, cn=p.cn,
             mode=MIXED if c is not None and pieces == 1 else PRODUCT, batches=p.batches,
@@ -236,8 +245,10 @@ class Matmul(Family):
         )  # fmt: skip
         tasks = p.batches * -(-p.m // high) * -(-p.n // wide) * pieces
         template = matmul.multiply if after is None else matmul.multiply_followed
-        following = () if after is None else (after.chain, after.steps, after.dtypes)
+        following: tuple[Any, ...] = () if after is None else (after.chain, after.steps, after.dtypes)
         others = [] if after is None else after.operands
+        if paired:
+            following = None, "", (), True
         kernel = self.kernel(write, template, dtype, "", *following, kind=kind_of(work_of(p, dtype) // WORK, tasks))
         sums = out if pieces == 1 else steps.work((pieces * p.batches * p.m * p.n,), dtype)
         steps.then(kernel, a, b, out if c is None else c, *others, sums, numbers=headed(tasks, numbers))
@@ -246,8 +257,9 @@ class Matmul(Family):
 
     def _packed(self, steps: Steps, panels: Panels, x: Value) -> Value:
         """Return an operand in panels."""
-        kernel = self.kernel(write_pack, x.dtype, panels.width, kind=kind_of(panels.capacity, panels.tasks))
-        packed = steps.work((panels.capacity,), x.dtype)
+        writer, dtype = (write_pairs, int32) if panels.paired else (write_pack, x.dtype)
+        kernel = self.kernel(writer, x.dtype, panels.width, kind=kind_of(panels.capacity, panels.tasks))
+        packed = steps.work((panels.capacity,), dtype)
         steps.then(kernel, x, packed, numbers=headed(panels.tasks, panels.numbers))
         return packed
 
@@ -279,15 +291,26 @@ def write_pack(dtype: DType, width: int) -> Any:
     return write(matmul.pack, dtype, "MR" if width == tile_size(dtype)[0] else "NR")
 
 
+def write_pairs(dtype: DType, width: int) -> Any:
+    """Write, compile and import the copy of pairs into panels with the width or the height of a tile."""
+    side = "MR" if width == tile_size(float32)[0] else "NR"
+    text = write_kernel(
+        f"matmul: {dtype}, pairs.", pack_pairs, operands=(dtype,), out=int32, fields=matmul.PACK,
+        imports=tile_header(float32, pack_pairs, width=side), arrays=(dtype, int32),
+    )  # fmt: skip
+    return load(f"matmul_pack_pairs_{dtype.short}", text)
+
+
 def write(
     template: Callable[..., Any], dtype: DType, width: str = "", chain: Chain | None = None, steps: str = "",
-    dtypes: tuple[DType, ...] = (),
+    dtypes: tuple[DType, ...] = (), in_pairs: bool = False,
 ) -> Any:  # fmt: skip
     """Write, compile and import loops whose buffers have one dtype, and whose factors are scalar arguments.
 
     In the product of a matrix and a vector, the terms may be added in any order.
     chain: the scalar function that is applied to the product.  Its other operands have the strides `steps` along a row,
     and the dtypes `dtypes`.
+    in_pairs: whether the elements of both operands are pairs of bfloat16.
     """
     fields, name = FIELDS[template], template.__name__
     more: dict[str, Any] = {}
@@ -298,7 +321,8 @@ def write(
         header = tile_header(dtype, template, transpose_copy, width=width)
         more = {"helpers": (transpose_copy,), "imports": header}
     elif template in (matmul.multiply, matmul.multiply_followed):
-        more = {"imports": tile_header(dtype, matmul.multiply), "macros": {"FOLLOW": []}}
+        more = {"imports": tile_header(dtype, matmul.multiply, paired=in_pairs), "macros": {"FOLLOW": []}}
+        name += "_pairs" if in_pairs else ""
     if chain is not None:
         parts = {"PRODUCT": [Part(matmul.multiply)], "FOLLOW": [Part(matmul.follow)]}
         more["macros"] = {**parts, "H": chain.macro(dtype.compute)}
@@ -316,7 +340,7 @@ def write(
         out=dtype,
         constants=constants,
         fields=fields,
-        arrays=(*(dtype,) * count, *dtypes, dtype),
+        arrays=(int32, int32, dtype, dtype) if in_pairs else (*(dtype,) * count, *dtypes, dtype),
         **more,
     )
     return load(f"matmul_{name}_{dtype.short}", text)

@@ -7,10 +7,10 @@ which does not change a result, also depends on the processor.  `matmul.py` make
 from __future__ import annotations
 
 from minigrad.backends.product import Problem
-from minigrad.core.dtype import DType
+from minigrad.core.dtype import DType, bfloat16
 from minigrad.core.layout import Layout
 from minigrad.kernels.cpu.matmul import PACK
-from minigrad.kernels.cpu.processor import is_zen
+from minigrad.kernels.cpu.processor import is_zen, multiplies_pairs
 
 TASKS = 16  # number of blocks into which a result is divided, for any number of threads
 ROWS = 128  # rows per task: this part of the left operand fits the second-level cache
@@ -28,28 +28,31 @@ PACKED_LEFT = 1 << 18
 COLLIDING, ALIGNED = 4096, 16
 WIDE = 1 << 21  # minimum number of bytes of multiply-adds for which two more launches save time
 COPIED = 8 << 20  # bytes of operands that are copied together
+PAIRED = 32  # minimum number of rows, of columns and of inner elements for products of bfloat16 in pairs
+MANY_PAIRS = 1 << 21  # minimum number of multiply-adds for them
 FEW, LONG = 16, 256  # inner products are used for at most FEW columns and for rows of at least LONG elements
 
 
 class Panels:
     """Describe an operand that is packed into panels: the arguments and tasks of `pack`, the sizes, and the strides.
 
-    A panel has `width` columns, or `width` rows for the left operand.
+    A panel has `width` columns, or `width` rows for the left operand.  With `paired`, an element of a panel is a word
+    with two elements of the operand along the inner dim.
 
     one: the number of elements of one packed matrix.
     capacity: the number of elements of all packed matrices.
     """
 
-    def __init__(self, p: Problem, width: int, left: bool = False) -> None:
+    def __init__(self, p: Problem, width: int, left: bool = False, paired: bool = False) -> None:
         n, offset, across, along = (p.m, p.a, p.am, p.ak) if left else (p.n, p.b, p.bn, p.bk)
         steps = p.steps[0 if left else 1]
         # Matrices that are repeated along a dim of the batch, with stride 0, are packed once.
         sizes = tuple(size if step else 1 for size, step in zip(p.sizes, steps, strict=True))
         positions = Layout.contiguous(sizes)
-        self.width, self.panel = width, width * p.k
+        self.width, self.panel, self.paired = width, width * (-(-p.k // 2) if paired else p.k), paired
         self.one = -(-n // width) * self.panel
         self.capacity = positions.numel * self.one
-        tall = TALL if across == 1 else 0
+        tall = TALL if across == 1 and not paired else 0
         self.tasks = positions.numel * (-(-p.k // tall) if tall else -(-n // width))
         self.steps = tuple(s * self.one if step else 0 for s, step in zip(positions.strides, steps, strict=True))
         self.numbers = PACK.pack(cols=n, length=p.k, tall=tall, b=offset, bn=across, bk=along, sizes=sizes, steps=steps)
@@ -125,6 +128,12 @@ def is_slow_in_place(step: int, dtype: DType) -> bool:
     """Return whether a Zen reads rows with this distance in elements more slowly than packed rows."""
     distance = abs(step) * dtype.itemsize
     return distance % COLLIDING == 0 or distance % ALIGNED > 0
+
+
+def is_paired(p: Problem, *dtypes: DType) -> bool:
+    """Return whether operands of these dtypes are multiplied in pairs; packing both pays for large products only."""
+    large = min(p.m, p.n, p.k) >= PAIRED and p.m * p.n * p.k >= MANY_PAIRS
+    return large and multiplies_pairs() and all(dtype is bfloat16 for dtype in dtypes)
 
 
 def is_cut(p: Problem) -> bool:

@@ -88,18 +88,19 @@ def stream_header(itemsize: int) -> str:
     return imported("stream", "streams", f"stream, settle = streams({itemsize})")
 
 
-def tile_header(dtype: DType, *functions: Callable[..., Any], width: str = "NR") -> str:
+def tile_header(dtype: DType, *functions: Callable[..., Any], width: str = "NR", paired: bool = False) -> str:
     """Return the lines that define the shape of the tile, and everything else that a kernel's functions read.
 
     This can be the tile itself in three forms, transposed squares, and the width and the rows of the panels that `pack`
     writes.
+    paired: whether the elements of operands are pairs of bfloat16.
     """
     read = {name for function in functions for name in function.__code__.co_names}
     shape = [f'LANES, MR, VECTORS = tile_shape("{dtype}")', "NR = VECTORS * LANES"]
     lines = {
         "SIDE": "SIDE = min(LANES, 8)",
         "WIDTH": f"WIDTH = {width}",
-        "tile": f'tile = register_tile("{dtype}", LANES, MR, VECTORS)',
+        "tile": f'tile = register_tile("{dtype}", LANES, MR, VECTORS{", paired=True" if paired else ""})',
         "by_depth": f'by_depth = register_tile("{dtype}", LANES, MR, VECTORS, "depth")',
         "by_rows": f'by_rows = register_tile("{dtype}", LANES, MR, VECTORS, "rows")',
         "transpose": f'transpose = transpose_block("{dtype}", LANES)',

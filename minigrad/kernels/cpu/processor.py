@@ -42,6 +42,12 @@ def is_zen() -> bool:
 
 
 @cache
+def multiplies_pairs() -> bool:
+    """Return whether the processor multiplies pairs of bfloat16, and adds both products to a float32."""
+    return {"avx512f", "avx512bf16"} <= features()
+
+
+@cache
 def level() -> str:
     """Return the highest level whose features the processor has, or ""."""
     return next((name for name, wanted in LEVELS.items() if wanted <= features()), "")

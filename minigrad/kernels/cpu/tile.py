@@ -4,7 +4,8 @@
 k it loads a row of B once, broadcasts an element of each row of A to a vector, and issues one multiply-add per
 register.  It reads both operands where they are, with any strides of A and dense rows of B.  With `by`, a table instead
 of a stride has the start of each row of A, or of each row of B; this is how a convolution reads an image.  Tiles at an
-edge load and store with a mask.  `processor.py` determines the size of the tile.  Only generated modules import this
+edge load and store with a mask.  With `paired`, each element of A and B is a pair of bfloat16, and one instruction adds
+both products to a float32.  `processor.py` determines the size of the tile.  Only generated modules import this
 file.  They contain its hash, so a change of this file changes the text, and thereby the name, of a kernel.
 
 Source: Goto and van de Geijn, "Anatomy of high-performance matrix multiplication", ACM TOMS 34(3), 2008; the division
@@ -26,18 +27,20 @@ I1, I32, I64 = ir.IntType(1), ir.IntType(32), ir.IntType(64)
 Emit = Callable[[Any], Any]
 
 
-def register_tile(dtype: str, lanes: int, rows: int, vectors: int, by: str = "") -> Callable[..., None]:
+def register_tile(
+    dtype: str, lanes: int, rows: int, vectors: int, by: str = "", paired: bool = False
+) -> Callable[..., None]:  # fmt: skip
     """Return the function tile(a, ao, am, ak, b, bo, bk, wide, c, co, ldc, depth, h, w, alpha, add).
 
     It computes c = alpha * a @ b, or c + alpha * a @ b with `add`, on the first `h` rows and `w` columns of a tile.
 
     The elements are a[ao + i * am + k * ak], b[bo + k * bk + j] and c[co + i * ldc + j] of 1-d arrays of this dtype.
     `wide` columns of b may be read, at least w.  With by="rows", am is a pair (table, at), and row i of a starts at ao
-    + table[at + i].  With by="depth", bk is such a pair for the rows of b.  depth is at least 1.  With
-    NUMBA_DISABLE_JIT=1 the function is plain NumPy.
+    + table[at + i].  With by="depth", bk is such a pair for the rows of b.  depth is at least 1.  With `paired`,
+    elements of a and b are int32 with the bits of two bfloat16.  With NUMBA_DISABLE_JIT=1 the function is plain NumPy.
     """
     if config.DISABLE_JIT:  # type: ignore[attr-defined, unused-ignore]
-        return python_tile(by)
+        return python_tile(by, paired)
 
     def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
         a, b, c = (pointer(context, builder, sig, args, k) for k in (0, 4, 8))
@@ -54,7 +57,7 @@ def register_tile(dtype: str, lanes: int, rows: int, vectors: int, by: str = "")
 
         row_start = table(am, 2) if by == "rows" else lambda i: builder.mul(i, am)
         right_start = table(bk, 6) if by == "depth" else lambda k: builder.mul(k, bk)
-        tile = _Tile(builder, dtype, lanes, rows, vectors)
+        tile = _Tile(builder, dtype, lanes, rows, vectors, paired)
         starts = [builder.gep(a, [row_start(tile.row(m, h))]) for m in range(rows)]
         tile.emit(starts, ak, lambda k: builder.gep(b, [right_start(k)]), wide, c, ldc, depth, h, w, alpha, add)
         return context.get_dummy_value()
@@ -85,7 +88,20 @@ def element_type(dtype: str) -> Any:
     return ir.FloatType() if kind.itemsize == 4 else ir.DoubleType()
 
 
-def python_tile(by: str) -> Callable[..., None]:
+class Bfloat(ir.types.Type):
+    """LLVM's type bfloat, which llvmlite does not have."""
+
+    def _to_string(self) -> str:
+        return "bfloat"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Bfloat)
+
+    def __hash__(self) -> int:
+        return hash(Bfloat)
+
+
+def python_tile(by: str, paired: bool) -> Callable[..., None]:
     """Return the same function in NumPy, so that a debugger can step through the generated module."""
 
     def tile(a, ao, am, ak, b, bo, bk, wide, c, co, ldc, depth, h, w, alpha, add):  # type: ignore[no-untyped-def]
@@ -94,17 +110,28 @@ def python_tile(by: str) -> Callable[..., None]:
         left = a[ao + rows[:, None] + np.arange(depth) * ak]
         right = b[bo + depths[:, None] + np.arange(w)]
         positions = co + np.arange(h)[:, None] * ldc + np.arange(w)
-        product = alpha * (left @ right)
+        product = alpha * (sums_of_pairs(left, right) if paired else left @ right)
         c[positions] = c[positions] + product if add else product
 
     return tile
 
 
+def sums_of_pairs(left: Any, right: Any) -> Any:
+    """Return the product of two matrices of pairs of bfloat16, whose bits are the upper half of a float32."""
+
+    def floats(words: Any) -> tuple[Any, Any]:
+        bits = words.astype(np.uint32)
+        return (bits << np.uint32(16)).view(np.float32), (bits & np.uint32(0xFFFF0000)).view(np.float32)
+
+    (a, b), (c, d) = floats(left), floats(right)
+    return a @ c + b @ d
+
+
 class _Tile:
     """Emits the LLVM code of one tile."""
 
-    def __init__(self, builder: Any, dtype: str, lanes: int, rows: int, vectors: int) -> None:
-        self.builder, self.lanes, self.rows, self.vectors = builder, lanes, rows, vectors
+    def __init__(self, builder: Any, dtype: str, lanes: int, rows: int, vectors: int, paired: bool = False) -> None:
+        self.builder, self.lanes, self.rows, self.vectors, self.paired = builder, lanes, rows, vectors, paired
         kind = np.dtype(dtype)
         self.align, self.floats = kind.itemsize, kind.kind == "f"
         self.vector = ir.VectorType(element_type(dtype), lanes)
@@ -156,8 +183,10 @@ class _Tile:
         line.append(self.load(end) if last is None else self.load_masked(end, last))
         added = []
         for m in range(self.rows):
-            x = self.spread(builder.load(builder.gep(starts[m], [at])))
-            added.append([self.muladd(x, line[v], sums[m][v]) for v in range(vectors)])
+            element = builder.load(builder.gep(starts[m], [at]))
+            x = self.spread(builder.bitcast(element, self.vector.element) if self.paired else element)
+            join = self.add_pairs if self.paired else self.muladd
+            added.append([join(x, line[v], sums[m][v]) for v in range(vectors)])
         following, further = builder.add(k, self.number(1)), builder.add(at, ak)
         for phi, start, value in (
             (k, self.number(0), following),
@@ -240,6 +269,13 @@ class _Tile:
         if not self.floats:
             return self.builder.add(self.builder.mul(x, y), z)
         return self.builder.call(self.function(f"llvm.fmuladd.{self.name}", self.vector, [self.vector] * 3), [x, y, z])
+
+    def add_pairs(self, x: Any, y: Any, z: Any) -> Any:
+        """Return the sum of z and the products of both elements of each pair."""
+        pairs = ir.VectorType(Bfloat(), 2 * self.lanes)
+        name = f"llvm.x86.avx512bf16.dpbf16ps.{32 * self.lanes}"
+        add = self.function(name, self.vector, [self.vector, pairs, pairs])
+        return self.builder.call(add, [z, self.builder.bitcast(x, pairs), self.builder.bitcast(y, pairs)])
 
     def function(self, name: str, result: Any, arguments: list[Any]) -> Any:
         return cgutils.get_or_insert_function(self.builder.module, ir.FunctionType(result, arguments), name)
