@@ -17,7 +17,7 @@ needs_pairs = pytest.mark.skipif(not multiplies_pairs(), reason="the processor d
 PLAIN = """
 import minigrad as mg
 from minigrad.backends.cpu import product
-product.multiplies_pairs, product.MANY_PAIRS = lambda: True, 1
+product.multiplies_pairs, product.MANY_PAIRS = (lambda: True), 1
 mg.manual_seed(0)
 a, b = mg.randn(33, 35).bfloat16(), mg.randn(40, 35).bfloat16().mT
 pairs = (a @ b).float()

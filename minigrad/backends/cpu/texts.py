@@ -104,10 +104,14 @@ def tile_header(dtype: DType, *functions: Callable[..., Any], width: str = "NR",
         "by_depth": f'by_depth = register_tile("{dtype}", LANES, MR, VECTORS, "depth")',
         "by_rows": f'by_rows = register_tile("{dtype}", LANES, MR, VECTORS, "rows")',
         "transpose": f'transpose = transpose_block("{dtype}", LANES)',
+        "transpose_pairs": 'transpose_pairs = transpose_block("int32", LANES, paired=True)',
         "copy_row": f'copy_row = copy_of_row("{dtype}", WIDTH)',
         "copy_vector": f'copy_vector = copy_of_row("{dtype}", LANES)',
     }
-    makers = {"transpose": "transpose_block", "copy_row": "copy_of_row", "copy_vector": "copy_of_row"}
+    makers = {
+        "transpose": "transpose_block", "transpose_pairs": "transpose_block", "copy_row": "copy_of_row",
+        "copy_vector": "copy_of_row",
+    }  # fmt: skip
     tiles = [lines[name] for name in ("tile", "by_depth", "by_rows") if name in read]
     copies = [lines[name] for name in makers if name in read]
     text = imported("processor", "tile_shape", *shape, *[lines[name] for name in ("SIDE", "WIDTH") if name in read])

@@ -37,6 +37,13 @@ def pack_pairs(source, panels, N):  # type: ignore[no-untyped-def]
                 z = panels[to + k * WIDTH : to + k * WIDTH + w]
                 for j in range(w):
                     z[j] = np.int32(x[j]) | np.int32(y[j]) << np.int32(16)
+        elif deep == 1 and w >= SIDE and whole >= SIDE:
+            # The last square overlaps the previous one.
+            for p in range(0, whole, SIDE):
+                k = min(p, whole - SIDE)
+                for r in range(0, w, SIDE):
+                    j = min(r, w - SIDE)
+                    transpose_pairs(source, q + j * step + 2 * k, step, panels, to + k * WIDTH + j, WIDTH)
         else:
             for j in range(w):
                 p = q + j * step

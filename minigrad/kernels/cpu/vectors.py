@@ -17,14 +17,15 @@ from numba.extending import intrinsic
 from minigrad.kernels.cpu.tile import I32, I64, element_type, pointer
 
 
-def transpose_block(dtype: str, lanes: int) -> Callable[..., None]:
+def transpose_block(dtype: str, lanes: int, paired: bool = False) -> Callable[..., None]:
     """Return the function transpose(x, at, step, z, to, pitch), which transposes a square of `min(lanes, 8)` elements.
 
-    It stores x[at + j * step + i] in z[to + i * pitch + j].
+    It stores x[at + j * step + i] in z[to + i * pitch + j].  With `paired`, x has 16-bit elements, and the pair that
+    begins with x[at + j * step + 2 * i] is stored.
     """
     size = min(lanes, 8)
     if config.DISABLE_JIT:  # type: ignore[attr-defined, unused-ignore]
-        return python_transpose(size)
+        return python_transpose(size, paired)
 
     @intrinsic  # type: ignore[untyped-decorator, unused-ignore]
     def transpose(typingctx, x, at, step, z, to, pitch):  # type: ignore[no-untyped-def]
@@ -34,14 +35,14 @@ def transpose_block(dtype: str, lanes: int) -> Callable[..., None]:
             source = builder.gep(pointer(context, builder, sig, args, 0), [args[1]])
             target = builder.gep(pointer(context, builder, sig, args, 3), [args[4]])
             vector = ir.VectorType(element_type(dtype), size)
-            align = np.dtype(dtype).itemsize
+            align = np.dtype(dtype).itemsize // (2 if paired else 1)
             lines = []
             for j in range(size):
                 element = builder.gep(source, [builder.mul(args[2], ir.Constant(I64, j))])
                 lines.append(builder.load(builder.bitcast(element, vector.as_pointer()), align=align))
             for i, line in enumerate(turned(builder, lines, size)):
                 element = builder.gep(target, [builder.mul(args[5], ir.Constant(I64, i))])
-                builder.store(line, builder.bitcast(element, vector.as_pointer()), align=align)
+                builder.store(line, builder.bitcast(element, vector.as_pointer()), align=np.dtype(dtype).itemsize)
             return context.get_dummy_value()
 
         return types.void(x, n, n, z, n, n), codegen
@@ -91,12 +92,16 @@ def turned(builder: Any, lines: list[Any], size: int) -> list[Any]:
     return lines
 
 
-def python_transpose(size: int) -> Callable[..., None]:
+def python_transpose(size: int, paired: bool) -> Callable[..., None]:
     """Return the function of `transpose_block` in NumPy."""
 
     def transpose(x, at, step, z, to, pitch):  # type: ignore[no-untyped-def]
         i, j = np.arange(size)[:, None], np.arange(size)
-        z[to + i * pitch + j] = x[at + j * step + i]
+        if paired:
+            words = x[at + j * step + 2 * i].astype(np.uint32) | x[at + j * step + 2 * i + 1].astype(np.uint32) << 16
+            z[to + i * pitch + j] = words.view(np.int32)
+        else:
+            z[to + i * pitch + j] = x[at + j * step + i]
 
     return transpose
 

@@ -1,10 +1,20 @@
 """Matrix products of every size and shape."""
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 
 from tests.benchmarks.case import Table, normal
 
 TABLE = Table("matmul")
+
+
+def of_bfloat16(m: Any, a: Any, b: Any) -> Callable[[], Any]:
+    """A product of matrices that were converted before."""
+    left, right = a.bfloat16(), b.bfloat16()
+    return lambda: left @ right
+
 
 for dtype, short in (("float32", "f32"), ("float64", "f64")):
     rtol = 1e-4 if dtype == "float32" else 1e-11
@@ -61,3 +71,7 @@ for dtype, short in (("float32", "f32"), ("float64", "f64")):
         rtol=rtol,
         goal=0.9,
     )
+
+for n in (128, 512, 1024):
+    square = normal((n, n), (n, n))
+    TABLE.add(f"{n} bf16", square, build=of_bfloat16, flops=2 * n**3, rtol=2e-2, goal=0.9)
