@@ -446,9 +446,10 @@ class SumColumns(Request):
 class Pick(Request):
     """Compute, for each row along the last dim, minus the result of `fn` at the element with the index `target`.
 
-    The operands are x and target.  The value is 0 if the target is `ignore`.  reduction: "none" for one value per row,
-    "sum" for the sum over all rows, or "mean" for the mean over the rows that are not ignored.  The launch fails if a
-    target is neither `ignore` nor a position in its row.
+    The operands are x, target, and optionally weight, a vector with one element per position of a row, by which each
+    value is multiplied.  The value is 0 if the target is `ignore`.  reduction: "none" for one value per row, "sum" for
+    the sum over all rows, or "mean" for the sum divided by the sum of the weights, or the number, of the rows that are
+    not ignored.  The launch fails if a target is neither `ignore` nor a position in its row.
     """
 
     checks = True
@@ -469,6 +470,20 @@ class PickBack(Request):
 
     checks = True
     fn: RowFn
+    ignore: int
+    reduction: str
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Unpick(Request):
+    """Compute the adjoint of a `Pick` whose result is the element itself: out is -dy at the index `target`, 0 elsewhere.
+
+    For a mean, dy is divided by the sum of the weights, or the number, of the rows that are not ignored.  The operands
+    are dy, target, and optionally weight; dy has one value per row, or one value for all rows.  Rows whose target is
+    `ignore` receive 0.
+    """
+
+    checks = True
     ignore: int
     reduction: str
 

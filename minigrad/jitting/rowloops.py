@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.core.dtype import as_dtype
-from minigrad.core.requests import MapRows, Pick, PickBack, SumColumns
+from minigrad.core.requests import MapRows, Pick, PickBack, SumColumns, Unpick
 from minigrad.core.rows import RowFn
 from minigrad.jitting.composing import View
 from minigrad.jitting.loops import Writer, letters, moved, prints
@@ -77,12 +77,13 @@ def map_rows(w: Writer, request: MapRows, outs: list[View], operands: list[View]
 @prints(Pick)
 def pick(w: Writer, request: Pick, outs: list[View], operands: list[View]) -> None:
     """Write a loop over the rows: the totals, and the element that the target names."""
-    (out,), (x, target), compute = outs, operands, outs[0].dtype.storage
+    (out,), (x, target, *weight), compute = outs, operands, outs[0].dtype.storage
     shape = x.layout.shape
     index = letters(shape)
     row = Row(w, request.fn, [x], index, len(shape) - 1, compute)
     single = request.reduction != "none"
     label = w.at(target, index[:-1])
+    share = str(w.load(weight[0], [label], compute)) if weight else "1"
     if single:
         w.write("total, count = np.float64(0), 0")
     with w.over(
@@ -96,10 +97,11 @@ def pick(w: Writer, request: Pick, outs: list[View], operands: list[View]) -> No
         w.depth += deeper
         row.write_totals()
         assert request.fn.result is not None
-        value = row.value(request.fn.result, [*index[:-1], label])
+        value = str(row.value(request.fn.result, [*index[:-1], label]))
+        value = f"({value}) * {share}" if weight else value
         if single:
             w.write(f"total -= {value}")
-            w.write("count += 1")
+            w.write(f"count += {share}")
         else:
             w.write(f"{w.at(out, index[:-1])} = -({value})")
         w.depth -= deeper
@@ -122,12 +124,7 @@ def pick_back(w: Writer, request: PickBack, outs: list[View], operands: list[Vie
     label = w.at(target, index[:-1])
     share = w.load(moved(dy, dy.layout.expand(target.layout.shape)), index[:-1], compute)
     if request.reduction == "mean":
-        outer = [(str(n), i) for n, i in zip(shape, index[:-1]) if i != "0"]
-        kind = "range" if len(outer) == 1 else "np.ndindex"
-        loop = f" for {', '.join([i for _, i in outer])} in {kind}({', '.join([n for n, _ in outer])})"
-        w.write(
-            f"count = sum({label} != {request.ignore}{loop})" if outer else f"count = int({label} != {request.ignore})"
-        )
+        write_count(w, shape, index, f"{label} != {request.ignore}")
     with w.over(shape[:-1], index[:-1], f"the gradient: {request.fn.name}, less 1 at the target"):
         row.write_totals()
         with row.along():
@@ -137,6 +134,32 @@ def pick_back(w: Writer, request: PickBack, outs: list[View], operands: list[Vie
             part += "" if str(share) == "1.0" else f" * {share}"
             part += " / count" if request.reduction == "mean" else ""
             w.write(f"{w.at(out, index)} = {part} if {label} != {request.ignore} else 0.0")
+
+
+def write_count(w: Writer, shape: Sequence[int], index: Sequence[str], counts: str, share: str = "1") -> None:
+    """Write the line that counts the rows for which a condition holds, or adds up their shares."""
+    outer = [(str(n), i) for n, i in zip(shape, index[:-1]) if i != "0"]
+    kind = "range" if len(outer) == 1 else "np.ndindex"
+    loop = f" for {', '.join([i for _, i in outer])} in {kind}({', '.join([n for n, _ in outer])})"
+    term = counts if share == "1" else f"{share} if {counts} else 0.0"
+    w.write(f"count = sum({term}{loop})" if outer else f"count = np.float64({term})")
+
+
+@prints(Unpick)
+def unpick(w: Writer, request: Unpick, outs: list[View], operands: list[View]) -> None:
+    """Write a loop over the elements, which are 0 except at the targets."""
+    (out,), (dy, target, *weight), compute = outs, operands, outs[0].dtype.storage
+    shape = out.layout.shape
+    index = letters(shape)
+    label = w.at(target, index[:-1])
+    counts = f"{label} != {request.ignore}"
+    share = str(w.load(weight[0], [label], compute)) if weight else "1"
+    if request.reduction == "mean":
+        write_count(w, shape, index, counts, share)
+    head = w.load(moved(dy, dy.layout.expand(target.layout.shape)), index[:-1], compute)
+    with w.over(shape, index, f"minus the incoming gradient at the target; none for {request.ignore}"):
+        value = f"-{head}{f' * {share}' if weight else ''}{' / count' if request.reduction == 'mean' else ''}"
+        w.write(f"{w.at(out, index)} = {value} if {index[-1]} == {label} != {request.ignore} else 0.0")
 
 
 @prints(SumColumns)

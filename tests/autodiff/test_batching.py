@@ -22,6 +22,7 @@ from minigrad.autodiff.batching import KINDS, batch_kind, batched
 from minigrad.core.op import Op
 from minigrad.core.roles import WHOLE
 from minigrad.declare.decorators import view
+from minigrad.declare.variants import variant
 from minigrad.ops import casting
 from minigrad.ops.linalg import products as linalg
 from minigrad.ops.nn import softmax
@@ -124,7 +125,10 @@ def test_a_batch_of_scalars_along_a_dim(name: str) -> None:
 def test_the_mean_of_no_row_that_counts_is_that_of_a_batch_too() -> None:
     target, params = mg.tensor(1, device="reference"), {"ignore": 1, "reduction": "mean"}
     assert_batches(mg.schema["cross_entropy"], params, (numbers(3), target), (True, True))
-    assert_batches(mg.schema["minus_named"], params | {"dim": 0}, (numbers(3), target), (True, True))
+    losses = variant(mg.schema["minus_named"], (True, True, False))
+    assert_batches(losses, params | {"dim": 0}, (numbers(3), target), (True, True))
+    weighted = (numbers(3), target, numbers(3) + 3.0)
+    assert_batches(mg.schema["minus_named"], params | {"dim": 0}, weighted, (True, True, False))
 
 
 @pytest.mark.parametrize(("name", "params"), APART, ids=[name for name, _ in APART])

@@ -16,6 +16,7 @@ F = mg.nn.functional
 CLASSES = np.array([[2, 0, 1], [1, 0, 2]])  # class 1 is the ignored one; more rows count than do not
 ONEHOT = np.eye(3)[CLASSES]
 VALID = CLASSES != 1
+WEIGHTS = np.array([0.5, 8.0, 2.0])
 SIGNS = np.where(np.arange(15).reshape(3, 5) % 3, -1.0, 1.0)
 
 
@@ -53,17 +54,24 @@ def _backward(reduction: str, numpy: Any, shape: tuple[int, ...]) -> Row:
                 numpy, shape, S, ops=BACK)  # fmt: skip
 
 
-def _named(reduction: str, numpy: Any) -> list[Row]:
+def _named(reduction: str, numpy: Any, weights: np.ndarray | None = None) -> list[Row]:
     """nll_loss of one reduction, and the adjoint that is its gradient, over the class dim in the middle."""
     op = mg.schema["named_gradient"].public
     given = {"dim": 1, "ignore": 1, "reduction": reduction}
     heads = {"none": lambda g: g[:, None]}.get(reduction, lambda g: g)
-    count = VALID.sum() if reduction == "mean" else 1
-    hot = -(ONEHOT * VALID[..., None]).swapaxes(1, 2)
+    share = VALID if weights is None else VALID * weights[CLASSES]
+    count = share.sum() if reduction == "mean" else 1
+    hot = -(ONEHOT * share[..., None]).swapaxes(1, 2)
+    label = reduction if weights is None else f"{reduction}-weights"
+
+    def factors(x: Any) -> Any:
+        return None if weights is None else mg.tensor(weights, dtype=x.dtype, device=x.device)
+
     return [
-        _row(f"nll_loss-{reduction}", lambda x: F.nll_loss(x, _target(x), ignore_index=1, reduction=reduction),
+        _row(f"nll_loss-{label}",
+             lambda x: F.nll_loss(x, _target(x), factors(x), ignore_index=1, reduction=reduction),
              lambda x: numpy((x * hot).sum(1)) / count, S, ops=("minus_named",), kernels=reduction == "mean"),
-        _row(f"named_gradient-{reduction}", lambda g: op(g, _target(g), shape=S, **given),
+        _row(f"named_gradient-{label}", lambda g: op(g, _target(g), factors(g), shape=S, **given),
              lambda g: heads(g) * hot / count, R if reduction == "none" else (), ops=("named_gradient",),
              kernels=reduction == "mean"),
     ]  # fmt: skip
@@ -106,6 +114,8 @@ ROWS = [
     *_named("none", lambda y: y),
     *_named("sum", np.sum),
     *_named("mean", np.sum),
+    *_named("none", lambda y: y, WEIGHTS),
+    *_named("mean", np.sum, WEIGHTS),
     _row("mse_loss-weights", lambda x, t, w: F.mse_loss(x, t, weight=w), lambda x, t, w: (
         (x - t) ** 2 * w).sum() / w.sum(), R, R, R, domains=("real", "real", "positive"), kernels=False),
     _backward("none", lambda g, x: g[..., None] * _slopes(x), R),

@@ -99,14 +99,16 @@ class Rows(Family):
         return steps.launch
 
     @serves(requests.Pick)
-    def pick(self, out: Spec, x: Spec, target: Spec, *, fn: RowFn, ignore: int, reduction: str) -> Launch:
+    def pick(self, out: Spec, x: Spec, *others: Spec, fn: RowFn, ignore: int, reduction: str) -> Launch:
+        target, *weight = others
         losses = out.layout if reduction == "none" else Layout.contiguous(target.shape, out.layout.offset)
-        numbers, tasks, kind = pick_numbers(losses, 0, x, (target.layout,), ignore, x.shape[-1] if fn.totals else 1)
+        each = x.shape[-1] if fn.totals else 1
+        views = [(losses, 0), along_row(x), (target.layout, 0), *per_class(weight, target.shape)]
+        numbers, tasks, kind = pick_numbers(x.shape[-1], ignore, each, *views)
         direct = not fn.totals or is_direct(x, out)
-        kernel = self.kernel(
-            write_pick, fn, (x.dtype, target.dtype), out.dtype, direct, REDUCTIONS[reduction], kind=kind
-        )
-        steps = Steps(self, (out,), (x, target))
+        dtypes = tuple(spec.dtype for spec in (x, *others))
+        kernel = self.kernel(write_pick, fn, dtypes, out.dtype, direct, REDUCTIONS[reduction], kind=kind)
+        steps = Steps(self, (out,), (x, *others))
         apart = tasks > 1 and reduction != "none"
         work = steps.work((2 * tasks,), float64) if apart else steps.outs[0]
         table = headed(tasks, numbers, end=apart)
@@ -119,15 +121,27 @@ class Rows(Family):
     ) -> Launch:
         if out.layout.numel == 0:
             return NO_STEPS
-        losses = without(out.layout, out.shape, len(out.shape) - 1)
-        others = (target.layout, dy.layout.expand(target.shape))
-        numbers, tasks, kind = pick_numbers(losses, 1, x, others, ignore, x.shape[-1])
+        n, heads = x.shape[-1], dy.layout.expand(target.shape)
+        views = [along_row(out), along_row(x), (target.layout, 0), (heads, 0)]
+        numbers, tasks, kind = pick_numbers(n, ignore, n, *views)
         dtypes = (x.dtype, target.dtype, dy.dtype)
-        kernel = self.kernel(write_pick, fn, dtypes, out.dtype, is_direct(x, out), REDUCTIONS[reduction], kind=kind)
+        direct = is_direct(x, out)
+        kernel = self.kernel(write_pick, fn, dtypes, out.dtype, direct, REDUCTIONS[reduction], True, kind=kind)
         steps = Steps(self, (out,), (dy, x, target))
         head, values, chosen = steps.operands
         steps.then(kernel, values, chosen, head, *steps.outs, numbers=headed(tasks, numbers))
         return steps.launch
+
+    @serves(requests.Unpick)
+    def unpick(self, out: Spec, dy: Spec, target: Spec, *weight: Spec, ignore: int, reduction: str) -> Launch:
+        if out.layout.numel == 0:
+            return NO_STEPS
+        n, heads = out.shape[-1], dy.layout.expand(target.shape)
+        views = [along_row(out), (heads, 0), (target.layout, 0), *per_class(weight, target.shape)]
+        numbers, tasks, kind = pick_numbers(n, ignore, n, *views)
+        dtypes = tuple(x.dtype for x in (dy, target, *weight))
+        kernel = self.kernel(write_unpick, dtypes, out.dtype, reduction == "mean", kind=kind)
+        return bind(kernel, headed(tasks, numbers), len(dtypes))
 
 
 def along_numbers(
@@ -152,24 +166,32 @@ def is_direct(x: Spec, out: Spec, dim: int = -1) -> bool:
     return x.layout.strides[dim] == 1 and x.dtype.storage == out.dtype.compute
 
 
-def pick_numbers(
-    out: Layout, step: int, x: Spec, others: Sequence[Layout], ignore: int, each: int
-) -> tuple[list[int], int, str]:
-    """Return the scalar arguments of `pick` and `pick_backward`, the number of tasks, and their kind.
+def pick_numbers(n: int, ignore: int, each: int, *views: tuple[Layout, int]) -> tuple[list[int], int, str]:
+    """Return the scalar arguments of `pick`, `pick_backward` and `unpick`, the number of tasks, and their kind.
 
-    The rows are in row-major order. each: number of elements of a row that are read.
+    The rows, of n elements, are in row-major order.
+    each: number of elements of a row that are read or written.
+    views: for the result and each operand, a layout with the shape of the rows, and the step along a row.
     """
-    n, shape = x.shape[-1], out.shape
-    dims, strides = merge([out, without(x.layout, x.shape, len(shape)), *others])
-    count = prod(shape)
+    layouts = [layout for layout, _ in views]
+    dims, strides = merge(layouts)
+    count = prod(dims)
     chunk, chunks = pieces(count, CHUNK // max(1, each))
-    steps = (step, x.layout.strides[-1], *(0 for _ in others))
-    offsets = [layout.offset for layout in (out, x.layout, *others)]
     numbers = rows.PICK.pack(
-        *zip(offsets, steps, strides, strict=True), rows=count, chunk=chunk, chunks=chunks, n=n, ignore=ignore,
-        shape=dims,
+        *[(layout.offset, step, moves) for (layout, step), moves in zip(views, strides, strict=True)],
+        rows=count, chunk=chunk, chunks=chunks, n=n, ignore=ignore, shape=dims,
     )  # fmt: skip
     return numbers, chunks, kind_of(count * each, chunks, PICK_COST)
+
+
+def along_row(x: Spec) -> tuple[Layout, int]:
+    """Return the layout of the rows of a tensor, and the step along a row."""
+    return without(x.layout, x.shape, len(x.shape) - 1), x.layout.strides[-1]
+
+
+def per_class(weight: Sequence[Spec], shape: tuple[int, ...]) -> list[tuple[Layout, int]]:
+    """Return a view in which each row of `shape` reads the same weights, or nothing if there are no weights."""
+    return [(Layout.make(shape, (0,) * len(shape), w.layout.offset), w.layout.strides[0]) for w in weight]
 
 
 def is_streamed(out: Spec, n: int) -> bool:
@@ -294,22 +316,34 @@ def write_rows(
     return nest_of(label, rows.rows, fn, dtypes, out, arrays, fields=rows.ROWS, **insertions)
 
 
-def write_pick(fn: RowFn, dtypes: tuple[DType, ...], out: DType, direct: bool, reducer: int) -> Any:
-    """Write the kernel for one result per row, or for the gradient of this result.
-
-    With three dtypes it is the gradient.
-    """
-    back = len(dtypes) == 3
+def write_pick(fn: RowFn, dtypes: tuple[DType, ...], out: DType, direct: bool, reducer: int, back: bool = False) -> Any:
+    """Write the kernel for one result per row, or for the gradient of this result, if `back`."""
+    weighted = len(dtypes) == 3 and not back
     insertions = along(fn, (direct,), out, back)
     insertions["constants"] |= {
         "EACH": reducer == 0,
         "JOINED": reducer > 0,
         "MEAN": reducer == 2,
         "TOTALLED": bool(fn.totals),
+        "WEIGHTED": weighted,
     }
-    label = f"{'pick_backward' if back else 'pick'}{reducer}{'1' if direct else 'x'}"
+    label = f"{'pick_backward' if back else 'pick'}{reducer}{'1' if direct else 'x'}{'w' if weighted else ''}"
     template, arrays = (rows.pick_backward, {}) if back else (rows.pick, {"work": float64})
     return nest_of(label, template, fn, dtypes, out, arrays | {"out": out}, fields=rows.PICK, **insertions)
+
+
+def write_unpick(dtypes: tuple[DType, ...], out: DType, mean: bool) -> Any:
+    """Write the kernel for the gradient of picked elements; a third dtype is that of the weights of the classes."""
+    label = f"unpick{'_mean' if mean else ''}{'_weighted' if len(dtypes) == 3 else ''}"
+    text = write_kernel(
+        f"{label}: {', '.join(map(str, dtypes))} -> {out}.",
+        rows.unpick,
+        operands=dtypes,
+        out=out,
+        constants={"MEAN": mean, "WEIGHTED": len(dtypes) == 3},
+        fields=rows.PICK,
+    )
+    return load(f"{label}_{'_'.join(d.short for d in (*dtypes, out))}", text)
 
 
 def write_columns(fn: RowFn, dtypes: tuple[DType, ...], out: DType, unit: tuple[bool, ...]) -> Any:

@@ -82,7 +82,9 @@ class Rows(Family):
         return steps.launch
 
     @serves(requests.Pick)
-    def pick(self, out: Spec, x: Spec, target: Spec, *, fn: RowFn, ignore: int, reduction: str) -> Loop:
+    def pick(self, out: Spec, x: Spec, target: Spec, *weight: Spec, fn: RowFn, ignore: int, reduction: str) -> Loop:
+        if weight:
+            return self.lower(requests.Pick(fn, ignore, reduction), (out,), (x, target, *weight))
         number, each = prod(target.shape), reduction == "none"
         if not number:
             return NO_STEPS if each else self.lower(requests.Pick(fn, ignore, reduction), (out,), (x, target))

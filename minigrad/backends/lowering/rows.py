@@ -10,6 +10,7 @@ from minigrad.backends.lowering.functions import (
     EQUAL,
     NEGATIVE_UNLESS,
     PICKED_GRADIENT,
+    PRODUCT,
     QUOTIENT,
     SUM,
     TOP,
@@ -17,8 +18,9 @@ from minigrad.backends.lowering.functions import (
 )
 from minigrad.backends.steps import Specs, Steps, Value, lowers, shortened, viewed
 from minigrad.core.dtype import DType, as_dtype, bool_, float64, int64
+from minigrad.core.layout import Layout
 from minigrad.core.op import ScalarFn
-from minigrad.core.requests import Bounds, Gather, MapRows, Pick, PickBack, SumColumns
+from minigrad.core.requests import Bounds, Gather, MapRows, Pick, PickBack, ScatterAdd, SumColumns, Unpick
 from minigrad.core.rows import RowFn
 
 
@@ -76,7 +78,7 @@ def sum_columns(backend: Backend, request: SumColumns, outs: Specs, operands: Sp
 def pick(backend: Backend, request: Pick, outs: Specs, operands: Specs) -> Launch:
     """Gather the element that each target selects, and compute its result; the index of an ignored row is 0."""
     steps = Steps(backend, outs, operands)
-    (out,), (x, target) = steps.outs, steps.operands
+    (out,), (x, target, *weight) = steps.outs, steps.operands
     dtype, last = as_dtype(out.dtype.compute), len(x.shape) - 1
     totals = totals_of(steps, request.fn, [x], last, dtype, 0.0)
     kept = (*x.shape[:-1], 1)
@@ -90,6 +92,9 @@ def pick(backend: Backend, request: Pick, outs: Specs, operands: Specs) -> Launc
     assert request.fn.result is not None
     of_row(steps, request.fn.result, loss, [element, *totals], request.fn)
     steps.each(NEGATIVE_UNLESS, loss, loss, ignored)
+    share = shares_of(steps, weight[0], index, ignored, x.shape, dtype) if weight else None
+    if share is not None:
+        steps.each(PRODUCT, loss, loss, share)
     if request.reduction == "none":
         steps.copy(out, viewed(loss, target.shape))
         return steps.launch
@@ -97,9 +102,50 @@ def pick(backend: Backend, request: Pick, outs: Specs, operands: Specs) -> Launc
     total = steps.work(ones, float64)
     steps.reducer(SUM, total, loss, range(len(kept)))
     if request.reduction == "mean":
-        steps.each(QUOTIENT, total, total, counted(steps, ignored))
+        steps.each(QUOTIENT, total, total, counted(steps, ignored) if share is None else summed(steps, share))
     steps.copy(out, viewed(total, out.shape))
     return steps.launch
+
+
+@lowers(Unpick)
+def unpick(backend: Backend, request: Unpick, outs: Specs, operands: Specs) -> Launch:
+    """Add minus the incoming gradients, times the weights of their classes, into zeros."""
+    steps = Steps(backend, outs, operands)
+    (out,), (dy, target, *weight) = steps.outs, steps.operands
+    dtype, last = as_dtype(out.dtype.compute), len(out.shape) - 1
+    kept = (*out.shape[:-1], 1)
+    ignored, index, value = steps.work(kept, bool_), steps.work(kept, int64), steps.work(kept, dtype)
+    named, zero = target.seen(target.layout.unsqueeze(-1)), steps.constant(0, out.dtype)
+    steps.each(EQUAL, ignored, named, steps.constant(request.ignore, int64), compute=int64.compute)
+    steps.each(CHOSEN, index, ignored, steps.constant(0, int64), named)
+    expect_classes(steps, index, out.shape[-1])
+    share = shares_of(steps, weight[0], index, ignored, out.shape, dtype) if weight else None
+    scale = steps.constant(1.0, float64)
+    if request.reduction == "mean":
+        total = steps.work((1,) * len(kept), float64)
+        steps.each(QUOTIENT, total, scale, counted(steps, ignored) if share is None else summed(steps, share))
+        scale = total
+    heads = dy.seen(dy.layout.expand(target.shape).unsqueeze(-1))
+    steps.each(PICKED_GRADIENT, value, zero, steps.constant(1, dtype), ignored, heads, scale)
+    if share is not None:
+        steps.each(PRODUCT, value, value, share)
+    steps.ask(ScatterAdd(last), out, zero.seen(Layout.contiguous(()).expand(out.shape)), index, value)
+    return steps.launch
+
+
+def shares_of(steps: Steps, weight: Value, index: Value, ignored: Value, shape: tuple[int, ...], dtype: DType) -> Value:
+    """Return the weight of the class of each row, 0 for an ignored class. shape: of the rows, with their elements."""
+    chosen, share = steps.work(index.shape, weight.dtype), steps.work(index.shape, dtype)
+    steps.ask(Gather(len(shape) - 1), chosen, weight.seen(weight.layout.expand(shape)), index)
+    steps.each(UNLESS, share, chosen, ignored)
+    return share
+
+
+def summed(steps: Steps, share: Value) -> Value:
+    """Return the sum of the weights of all rows, as a scalar that broadcasts to any shape."""
+    total = steps.work((1,) * len(share.shape), float64)
+    steps.reducer(SUM, total, share, range(len(share.shape)))
+    return total
 
 
 def expect_classes(steps: Steps, index: Value, classes: int) -> None:

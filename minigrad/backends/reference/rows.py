@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -66,6 +66,18 @@ def rows_of(shape: tuple[int, ...], dim: int) -> Iterator[list[int]]:
     return (positions[i : i + n] for i in range(0, len(positions), n or 1))
 
 
+def shares_of(
+    labels: Sequence[int], buffers: Sequence[Buffer], weight: Sequence[Spec], ignore: int, compute: np.dtype[Any]
+) -> list[Any]:
+    """Return the weight of each row: 0 for an ignored class, otherwise 1 or the element of the weights.
+
+    buffers: the buffer of the weights, if there are any, followed by other buffers.
+    """
+    number = compute_type(compute)
+    weights = read(buffers[0], weight[0], compute) if weight else None
+    return [number(0) if t == ignore else number(1) if weights is None else weights[t] for t in labels]
+
+
 class Rows(HostMemory):
     """The methods that prepare softmax, normalisation and similar requests."""
 
@@ -86,25 +98,46 @@ class Rows(HostMemory):
         return quiet(launch)
 
     @serves(requests.Pick)
-    def pick(self, out: Spec, x: Spec, target: Spec, *, fn: RowFn, ignore: int, reduction: str) -> Loop:
+    def pick(self, out: Spec, x: Spec, target: Spec, *weight: Spec, fn: RowFn, ignore: int, reduction: str) -> Loop:
         compute, n = out.dtype.compute, x.shape[-1]
         find, result = totals_of(fn, compute, 0.0), named_arguments(fn.result, fn, compute)
         number = compute_type(compute)
 
-        def launch(buffer: Buffer, chosen: Buffer, z: Buffer) -> bool:
+        def launch(buffer: Buffer, chosen: Buffer, *more: Buffer) -> bool:
             labels = [int(t) for t in read(chosen, target, INT64)]
             if any(label != ignore and not 0 <= label < n for label in labels):
                 return True
             elements = [(value,) for value in read(buffer, x, compute)]
-            losses, count = [], 0
-            for r, label in enumerate(labels):
+            shares = shares_of(labels, more, weight, ignore, compute)
+            losses = []
+            for r, (label, share) in enumerate(zip(labels, shares, strict=True)):
                 row = elements[r * n : (r + 1) * n]
-                losses.append(number(0) if label == ignore else -result(*row[label], *find(row)))
-                count += label != ignore
+                losses.append(number(0) if label == ignore else number(-result(*row[label], *find(row)) * share))
             if reduction != "none":
                 total = np.sum(np.array(losses, np.float64))
-                losses = [number(total / np.float64(count) if reduction == "mean" else total)]
-            write(z, out, losses, compute)
+                losses = [number(total / np.sum(np.array(shares, np.float64)) if reduction == "mean" else total)]
+            write(more[-1], out, losses, compute)
+            return False
+
+        return quiet(launch)
+
+    @serves(requests.Unpick)
+    def unpick(self, out: Spec, dy: Spec, target: Spec, *weight: Spec, ignore: int, reduction: str) -> Loop:
+        compute, n = out.dtype.compute, out.shape[-1]
+        number = compute_type(compute)
+        wide = Spec(dy.layout.expand(target.shape), dy.dtype)
+
+        def launch(g: Buffer, chosen: Buffer, *more: Buffer) -> bool:
+            labels = [int(t) for t in read(chosen, target, INT64)]
+            if any(label != ignore and not 0 <= label < n for label in labels):
+                return True
+            shares = shares_of(labels, more, weight, ignore, compute)
+            scale = number(1 / np.sum(np.array(shares, np.float64)) if reduction == "mean" else 1)
+            results: list[Any] = []
+            for label, head, share in zip(labels, read(g, wide, compute), shares, strict=True):
+                hit = number(0) if label == ignore else number(-number(head * scale) * share)
+                results += [hit if j == label != ignore else number(0) for j in range(n)]
+            write(more[-1], out, results, compute)
             return False
 
         return quiet(launch)

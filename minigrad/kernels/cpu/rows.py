@@ -1,6 +1,6 @@
 """Rows: a few totals of each row, then each element from its row's totals; memory is read once, then the cache.
 
-The nests are `rows`, `columns`, `pick` and `pick_backward`.  `specialize` fills in their free names.  `ROOMS` allocates
+The nests are `rows`, `columns`, `pick`, `pick_backward` and `unpick`.  `specialize` fills in their free names.  `ROOMS` allocates
 the scratch rows, and `TAKE` makes the operands' rows in the register dtype: x_0 and so on.  `TOTALS` computes the
 totals in the order of `RowFn.passes`: with `sums` and `largest` along memory, with `down` across it.  `ROW` is the
 position of the result, `KEPT` that of the last total's terms, `F` the result, `G_0` a term of a sum down the columns.
@@ -190,8 +190,9 @@ def columns(in_K, out, N):  # type: ignore[no-untyped-def]
 def pick(in_K, out, N):  # type: ignore[no-untyped-def]
     """Compute minus the result at the element of each row with the index in in_1; 0 if this index is `ignore`.
 
-    A kernel stores these values, their sum, or their mean over the rows that are not ignored.  Several tasks store sums
-    and counts in `work`, and the end joins them.  Without totals, only these elements are read.
+    Each value is multiplied by the element of in_2 with this index, if there are weights.  A kernel stores these values,
+    their sum, or their mean over the rows that are not ignored.  Several tasks store sums and counts, or sums of
+    weights, in `work`, and the end joins them.  Without totals, only these elements are read.
     """
     n = N.n
     rank = N.rank
@@ -199,14 +200,14 @@ def pick(in_K, out, N):  # type: ignore[no-untyped-def]
     ROOMS()
     only = N.chunks == 1
     joined = np.float64(0)
-    count = 0
+    count = np.float64(0)
     line = N.shape[rank - 1] if rank > 0 else 1
     move = N.strides[0][rank - 1]
     move_K = N.strides[K + 1][rank - 1]
     for t in range(first, last):
         if not only:
             joined = np.float64(0)
-            count = 0
+            count = np.float64(0)
         r = t * N.chunk
         stop = min(N.rows, r + N.chunk)
         while r < stop:  # a run of rows at equal distances needs no division per row
@@ -229,7 +230,12 @@ def pick(in_K, out, N):  # type: ignore[no-untyped-def]
                         loss = T(-F(x_0[chosen]))
                     else:
                         loss = T(-F(LOAD_0(in_0[np.uint64(at_0 + chosen * N.step[1])])))
-                    count += 1
+                    if WEIGHTED:
+                        share = T(LOAD_2(in_2[np.uint64(at_2 + chosen * N.step[3])]))
+                        loss = T(loss * share)
+                        count += share
+                    else:
+                        count += 1
                 if EACH:
                     out[np.uint64(to)] = STORE(loss)
                 if JOINED:
@@ -246,7 +252,7 @@ def pick(in_K, out, N):  # type: ignore[no-untyped-def]
         if first == last:
             for t in range(N.chunks):
                 joined += work[t]
-                count += np.int64(work[N.chunks + t])
+                count += work[N.chunks + t]
         if only or first == last:
             if MEAN:
                 joined /= count
@@ -300,3 +306,68 @@ def pick_backward(in_K, out, N):  # type: ignore[no-untyped-def]
                 z[chosen] = STORE(there)
     if SCRATCH:
         leave(scratch)
+
+
+def unpick(in_K, out, N):  # type: ignore[no-untyped-def]
+    """Store minus in_0 at the element of each row with the index in in_1, and 0 at all other elements.
+
+    The value is multiplied by the element of in_2 with this index, if there are weights.  For a mean, it is divided by
+    the sum of the weights of all rows, or by the number of rows, that are not ignored.
+    """
+    n = N.n
+    rank = N.rank
+    step = N.step[0]
+    line = N.shape[rank - 1] if rank > 0 else 1
+    move = N.strides[0][rank - 1]
+    move_K = N.strides[K + 1][rank - 1]
+    scale = 1.0
+    if MEAN:
+        count = np.float64(0)
+        for rest in range(N.rows // line):
+            at = N.offset[2]
+            for d in range(rank - 2, -1, -1):
+                at += rest % N.shape[d] * N.strides[2][d]
+                rest //= N.shape[d]
+            for _ in range(line):
+                chosen = np.int64(in_1[np.uint64(at)])
+                if WEIGHTED:
+                    if chosen != N.ignore and chosen >= 0 and chosen < n:
+                        count += T(LOAD_2(in_2[np.uint64(N.offset[3] + chosen * N.step[3])]))
+                else:
+                    count += 1.0 if chosen != N.ignore else 0.0
+                at += move_1
+        scale = np.float64(1) / count
+    # The zeros of neighbouring rows are written along memory, whether the rows lie along it or across it.
+    for t in range(first, last):
+        r = t * N.chunk
+        stop = min(N.rows, r + N.chunk)
+        while r < stop:
+            rest = r
+            to = N.offset[0]
+            at_K = N.offset[K + 1]
+            walk(rest, N.shape, to=N.strides[0], at_K=N.strides[K + 1])
+            run = min(line - r % line, stop - r)
+            r += run
+            lines, length, far, near = (n, run, step, move) if move == 1 else (run, n, move, step)
+            if step == 1 and move == n:
+                lines, length, near = 1, run * n, 1
+            for i in range(lines):
+                if near == 1:
+                    z = out[to + i * far : to + i * far + length]
+                    for j in range(length):
+                        z[j] = STORE(T(0))
+                else:
+                    for j in range(length):
+                        out[np.uint64(to + i * far + j * near)] = STORE(T(0))
+            for _ in range(run):
+                chosen = np.int64(in_1[np.uint64(at_1)])
+                if chosen != N.ignore:
+                    if chosen < 0 or chosen >= n:
+                        flag[0] = 1
+                    else:
+                        value = T(LOAD_0(in_0[np.uint64(at_0)]) * T(scale))
+                        if WEIGHTED:
+                            value = T(value * T(LOAD_2(in_2[np.uint64(at_2 + chosen * N.step[3])])))
+                        out[np.uint64(to + chosen * step)] = STORE(T(-value))
+                to += move
+                at_K += move_K

@@ -8,14 +8,10 @@ from __future__ import annotations
 from typing import Any
 
 from minigrad.backends.launch import as_launch
-from minigrad.backends.limits import ClassLimits, IndexLimits, no_class, wrong_classes
-from minigrad.backends.lowering.functions import CHOSEN, EQUAL, PICKED_GRADIENT, QUOTIENT
-from minigrad.backends.lowering.rows import counted
-from minigrad.backends.steps import Steps, viewed
-from minigrad.core.dtype import DType, bool_, float64, int64
-from minigrad.core.layout import Layout
+from minigrad.backends.limits import ClassLimits, no_class, wrong_classes
+from minigrad.core.dtype import DType, int64
 from minigrad.core.op import Op, Spec
-from minigrad.core.requests import Pick, ScatterAdd
+from minigrad.core.requests import Pick, Unpick
 from minigrad.core.rows import RowFn
 from minigrad.declare.decorators import kernel, scalar
 from minigrad.declare.rules import common, joint, refuse
@@ -28,10 +24,11 @@ from minigrad.runtime.tensor import Tensor
 
 
 def class_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
-    """Return the promoted dtype of the operands except the last, which contains the classes and must be integer."""
-    *floats, target = specs
+    """Return the promoted dtype of the operands except `target`, which contains the classes and must be integer."""
+    at = op.operands.index("target")
+    target, floats = specs[at], (*specs[:at], *specs[at + 1 :])
     if not target.dtype.is_int:
-        refuse_swapped(op.label, floats[-1], target)
+        refuse_swapped(op.label, specs[at - 1], target)
         raise refuse(
             op, specs, "target must contain class indices of an integer dtype; convert target with .to(mg.int64)"
         )
@@ -69,29 +66,48 @@ def wide_classes(target: Tensor) -> Tensor:
 # ---- batches --------------------------------------------------------------------------------------------------------
 
 
-def loss_batch(loss: Tensor, target: Tensor, ignore: int, reduction: str) -> Tensor:
-    """Reduce the losses of rows for each sample of a batch; each sum or mean is over the rows of one sample."""
+def loss_batch(loss: Tensor, target: Tensor, ignore: int, reduction: str, share: Tensor | None = None) -> Tensor:
+    """Reduce the losses of rows for each sample of a batch; each sum or mean is over the rows of one sample.
+
+    share: the weight of each row in a mean, 0 for a row that does not count; None if all other rows count equally.
+    """
     own = tuple(range(1, target.ndim))
     if reduction == "none" or (reduction == "sum" and not own):
         return loss
     if reduction == "sum":
         return sum(loss, own)
-    return (sum(wide(loss), own) / counted_classes(target, ignore, own)).to(loss.dtype)
+    return (sum(wide(loss), own) / counted_classes(target, ignore, own, share)).to(loss.dtype)
 
 
-def gradient_batch(g: Tensor, target: Tensor, ignore: int, reduction: str) -> Tensor:
-    """Return the gradients of the losses of rows, from the gradient of the reduced loss of each sample of a batch."""
+def gradient_batch(g: Tensor, target: Tensor, ignore: int, reduction: str, share: Tensor | None = None) -> Tensor:
+    """Return the gradients of the losses of rows, from the gradient of the reduced loss of each sample of a batch.
+
+    share: as for `loss_batch`.
+    """
     if reduction == "none":
         return g
     own = tuple(range(1, target.ndim))
     if reduction == "mean":
-        g = g / counted_classes(target, ignore, own)
+        g = g / counted_classes(target, ignore, own, share)
     return expand(reshape(g, (g.shape[0], *(1 for _ in own))), shape=target.shape)
 
 
-def counted_classes(target: Tensor, ignore: int, dims: tuple[int, ...]) -> Tensor:
-    """Return the number of rows that count, for each sample of a batch; an integer, since float16 ends at 65504."""
-    return sum(wide_classes(target) != ignore, dims)
+def counted_classes(target: Tensor, ignore: int, dims: tuple[int, ...], share: Tensor | None) -> Tensor:
+    """Return the number of rows that count, or the sum of their weights `share`, for each sample of a batch."""
+    if share is not None:
+        return sum(wide(share), dims)
+    return sum(wide_classes(target) != ignore, dims)  # an integer, since float16 ends at 65504
+
+
+def class_shares(weight: Tensor, target: Tensor, shape: tuple[int, ...], dim: int, ignore: int) -> Tensor:
+    """Return the weight of the class of each row, 0 for an ignored class.
+
+    weight: one element per class, also in front of them the batch dim of `shape`, the shape of the rows.
+    """
+    ones = tuple(1 for _ in shape[dim + 1 :])
+    lead = (shape[0], *(1 for _ in shape[1:dim])) if weight.ndim == 2 else tuple(1 for _ in shape[:dim])
+    spread = expand(reshape(weight, (*lead, shape[dim], *ones)), shape=shape)
+    return -minus_named(spread, target, dim=dim, ignore=ignore, reduction="none")
 
 
 # ---- the elements that classes select -------------------------------------------------------------------------------
@@ -105,7 +121,9 @@ def _itself(input):
 ELEMENT = RowFn("element", ("input",), (), _itself)
 
 
-def named_shape(op: Op, input: Spec, target: Spec, *, dim: int, ignore: int, reduction: str) -> tuple[int, ...]:
+def named_shape(
+    op: Op, input: Spec, target: Spec, weight: Spec | None = None, *, dim: int, ignore: int, reduction: str
+) -> tuple[int, ...]:
     """Return the shape of the result: one value per row, or a single value for all rows."""
     if target.shape != (*input.shape[:dim], *input.shape[dim + 1 :]):
         raise ShapeError(
@@ -115,50 +133,70 @@ def named_shape(op: Op, input: Spec, target: Spec, *, dim: int, ignore: int, red
     return target.shape if reduction == "none" else ()
 
 
+def _named_batch(x: Tensor, target: Tensor, weight: Tensor | None, dim: int, ignore: int, reduction: str) -> Tensor:
+    """Return the loss of each sample of a batch."""
+    loss = minus_named(x, target, dim=dim + 1, ignore=ignore, reduction="none")
+    if weight is None:
+        return loss_batch(loss, target, ignore, reduction)
+    share = class_shares(weight, target, x.shape, dim + 1, ignore)
+    return loss_batch(loss * share, target, ignore, reduction, share)
+
+
+def _gradient_batch(
+    g: Tensor, target: Tensor, weight: Tensor | None, shape: tuple[int, ...], dim: int, ignore: int, reduction: str
+) -> Tensor:
+    """Return the gradient of each sample of a batch. shape: with the batch dim."""
+    share = None if weight is None else class_shares(weight, target, shape, dim + 1, ignore)
+    g = gradient_batch(g, target, ignore, reduction, share)
+    g = g if share is None else g * share
+    return named_gradient(g, target, shape=shape, dim=dim + 1, ignore=ignore, reduction="none")
+
+
 @kernel(
     dtype=class_dtype, shape=named_shape, linear=joint("input"), namespace=(), label="nll_loss",
     vjp=(
-        lambda g, target, *, input_shape, **params: named_gradient(g, target, shape=input_shape, **params),
+        lambda g, target, weight, *, input_shape, **params: named_gradient(
+            g, target, weight, shape=input_shape, **params
+        ),
+        None,
         None,
     ),
-    batch=lambda input, target, *, dim, ignore, reduction, batch: loss_batch(
-        minus_named(input, target, dim=dim + 1, ignore=ignore, reduction="none"), target, ignore, reduction
+    batch=lambda input, target, weight, *, dim, ignore, reduction: _named_batch(
+        input, target, weight, dim, ignore, reduction
     ),
 )  # fmt: skip
-def minus_named(backend, out, input: Tensor, target: Tensor, *, dim, ignore, reduction):
+def minus_named(backend, out, input: Tensor, target: Tensor, weight: Tensor | None = None, *, dim, ignore, reduction):
     """Return minus the element of the class `target` in each row along `dim`, and 0 where the class is `ignore`.
 
-    reduction: "none" for one value per row, "sum", or "mean" over the rows that count.
-    Gradient: -g at the selected elements, and 0 elsewhere; for a mean, divided by the number of rows that count.
+    weight: one factor per class, for the elements of this class; no gradient reaches it.
+    reduction: "none" for one value per row, "sum", or "mean" over the rows that count, weighted by their factors.
+    Gradient: -g at the selected elements, and 0 elsewhere, times the factors; for a mean, divided by their sum, or by
+    the number of rows that count.
     """
-    d = len(input.shape) - 1
-    rows = input.layout.permute((*[k for k in range(d + 1) if k != dim], dim))
-    made = backend.prepare(Pick(ELEMENT, ignore, reduction), out, Spec(rows, input.dtype), target)
-    return as_launch(made, 3, "nll_loss").within(ClassLimits(backend, "nll_loss", 1, target, input.shape[dim], ignore))
+    more = () if weight is None else (weight,)
+    made = backend.prepare(Pick(ELEMENT, ignore, reduction), out, class_last(input, dim), target, *more)
+    launch = as_launch(made, 3 + len(more), "nll_loss")
+    return launch.within(ClassLimits(backend, "nll_loss", 1, target, input.shape[dim], ignore))
 
 
 @kernel(
-    dtype=class_dtype, shape=lambda op, g, target, *, shape, **params: shape, linear=joint("g"), namespace=(),
-    label="nll_loss_backward",
-    vjp=(lambda g0, target, *, shape, **params: minus_named(g0, target, **params), None),
-    batch=lambda g, target, *, shape, dim, ignore, reduction, batch: named_gradient(
-        gradient_batch(g, target, ignore, reduction), target, shape=(batch, *shape), dim=dim + 1, ignore=ignore,
-        reduction="none",
+    dtype=class_dtype, shape=lambda op, g, target, weight=None, *, shape, **params: shape, linear=joint("g"),
+    namespace=(), label="nll_loss_backward",
+    vjp=(lambda g0, target, weight, *, shape, **params: minus_named(g0, target, weight, **params), None, None),
+    batch=lambda g, target, weight, *, shape, dim, ignore, reduction, batch: _gradient_batch(
+        g, target, weight, (batch, *shape), dim, ignore, reduction
     ),
 )  # fmt: skip
-def named_gradient(backend, out, g: Tensor, target: Tensor, *, shape, dim, ignore, reduction):
+def named_gradient(
+    backend, out, g: Tensor, target: Tensor, weight: Tensor | None = None, *, shape, dim, ignore, reduction
+):
     """Return -g at the element of the class `target` in each row along `dim`, 0 elsewhere: minus_named's adjoint."""
-    steps = Steps(backend, (out,), (g, target))
-    (result,), (head, chosen) = steps.outs, steps.operands
-    ignored, index = steps.work(target.shape, bool_), steps.work(target.shape, int64)
-    added, share = steps.work(target.shape, out.dtype), steps.constant(1.0, float64)
-    zero = steps.constant(0, out.dtype)
-    steps.each(EQUAL, ignored, chosen, steps.constant(ignore, int64), compute=int64.compute)
-    steps.each(CHOSEN, index, ignored, steps.constant(0, int64), chosen)
-    if reduction == "mean":
-        share = steps.work((), float64)
-        steps.each(QUOTIENT, share, steps.constant(1.0, float64), viewed(counted(steps, ignored), ()))
-    steps.each(PICKED_GRADIENT, added, zero, steps.constant(1, out.dtype), ignored, head, share)
-    spread = [x.seen(x.layout.unsqueeze(dim)) for x in (index, added)]
-    steps.ask(ScatterAdd(dim), result, zero.seen(Layout.contiguous(()).expand(shape)), *spread)
-    return steps.launch.within(IndexLimits(backend, "nll_loss_backward", 1, target, out, dim))
+    more = () if weight is None else (weight,)
+    made = backend.prepare(Unpick(ignore, reduction), class_last(out, dim), g, target, *more)
+    launch = as_launch(made, 3 + len(more), "nll_loss_backward")
+    return launch.within(ClassLimits(backend, "nll_loss_backward", 1, target, out.shape[dim], ignore))
+
+
+def class_last(x: Spec, dim: int) -> Spec:
+    """Return a Spec of the same memory whose last dim is the class dim."""
+    return Spec(x.layout.permute((*[d for d in range(len(x.shape)) if d != dim], dim)), x.dtype)

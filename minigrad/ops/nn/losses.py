@@ -17,6 +17,7 @@ from minigrad.ops.casting import cast
 from minigrad.ops.indexing.gathering import gather
 from minigrad.ops.nn.classes import (
     class_dtype,
+    class_shares,
     gradient_batch,
     loss_batch,
     minus_named,
@@ -149,23 +150,22 @@ def cross_entropy(
     smooth = float(label_smoothing)
     if target.shape == x.shape and target.dtype.is_float:
         return _probability_loss(x, target, weight, reduction, smooth, dim)
-    if weight is None and smooth == 0.0:
-        _expect_classes("cross_entropy", x, target, dim)
-        # The classes of (N, C, d1, ...) are not neighbours in memory.
-        if abs(x.layout.strides[dim]) > 1 and x.dtype.itemsize >= 4:
-            loss: Tensor = nll_loss(log_softmax(x, dim), target, ignore_index=ignore, reduction=reduction)
-            return loss
+    _expect_classes("cross_entropy", x, target, dim)
+    # The classes of (N, C, d1, ...) are not neighbours in memory.
+    if weight is None and smooth == 0.0 and (abs(x.layout.strides[dim]) <= 1 or x.dtype.itemsize < 4):
         rows = x if dim == x.ndim - 1 else permute(x, dims=(*(d for d in range(x.ndim) if d != dim), dim))
         return cross_entropy_rows(rows, target, ignore=ignore, reduction=reduction)
     logs = log_softmax(x, dim)
+    if smooth == 0.0:
+        loss: Tensor = nll_loss(logs, target, weight, ignore_index=ignore, reduction=reduction)
+        return loss
     if weight is None:
         even = expand(mean(logs, dim, keepdim=True), shape=logs.shape)
         parts = [nll_loss(each, target, ignore_index=ignore, reduction=reduction) for each in (logs, even)]
         return parts[0] * (1.0 - smooth) + parts[1] * smooth
-    loss, share = _class_loss("cross_entropy", logs, target, weight, ignore, dim)
-    if smooth:
-        spread = -mean(logs * _along_classes(weight, logs, dim), dim)
-        loss = loss * (1.0 - smooth) + where(wide_classes(target) == ignore, 0.0, spread) * smooth
+    loss, share = _class_loss(logs, target, weight, ignore, dim)
+    spread = -mean(logs * _along_classes(weight, logs, dim), dim)
+    loss = loss * (1.0 - smooth) + where(wide_classes(target) == ignore, 0.0, spread) * smooth
     return _reduced(loss, share, reduction)
 
 
@@ -186,11 +186,10 @@ def nll_loss(
     reduction = named_reduction("nll_loss", reduction, size_average, reduce)
     x, dim = _expect_loss("nll_loss", input, target, weight)
     ignore = as_int(ignore_index, "ignore_index", "nll_loss")
-    if weight is None:  # without weights, the op itself checks the classes
-        op = minus_named.op  # type: ignore[attr-defined]
-        result: Tensor = apply(op, (x, target), {"dim": dim, "ignore": ignore, "reduction": reduction})
-        return result
-    return _reduced(*_class_loss("nll_loss", x, target, weight, ignore, dim), reduction)
+    if weight is None or not derives(weight, is_grad_enabled()):
+        return minus_named(x, target, weight, dim=dim, ignore=ignore, reduction=reduction)
+    _expect_classes("nll_loss", x, target, dim)
+    return _reduced(*_class_loss(x, target, weight, ignore, dim), reduction)
 
 
 def _expect_loss(name: str, x: Tensor, target: Tensor, weight: Tensor | None) -> tuple[Tensor, int]:
@@ -229,14 +228,10 @@ def _expect_classes(name: str, x: Tensor, target: Tensor, dim: int) -> None:
         )
 
 
-def _class_loss(
-    name: str, logs: Tensor, target: Tensor, weight: Tensor, ignore: int, dim: int
-) -> tuple[Tensor, Tensor]:
+def _class_loss(logs: Tensor, target: Tensor, weight: Tensor, ignore: int, dim: int) -> tuple[Tensor, Tensor]:
     """Return the loss of each row and its weight in a mean; both are 0 for a row that does not count."""
-    _expect_classes(name, logs, target, dim)
-    op, way = minus_named.op, {"dim": dim, "ignore": ignore, "reduction": "none"}  # type: ignore[attr-defined]
-    share = -apply(op, (_along_classes(weight, logs, dim), target), way)
-    return apply(op, (logs, target), way) * share, share
+    share = class_shares(weight, target, logs.shape, dim, ignore)
+    return minus_named(logs, target, dim=dim, ignore=ignore, reduction="none") * share, share
 
 
 def _probability_loss(
