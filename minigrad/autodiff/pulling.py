@@ -111,7 +111,7 @@ def at_once(
         return None
     picked, known = [values.get(name) for name in rule.saves], facts(node, rule, 0)
     if rule.asked:
-        known["asked"] = asked
+        known = {**known, "asked": asked}
     if rule.foreign:
         return watched_joint(node, rule, list(heads), picked, known)
     result: tuple[Any, ...] = rule.fn(*heads, *picked, **known)
@@ -146,9 +146,15 @@ def every_operand(node: BackpropOp) -> list[tuple[int, tuple[int, ...]]]:
 
 
 def facts(node: BackpropOp, rule: Any, operand: int) -> dict[str, Any]:
-    """Return the parameters and static facts that a rule requires."""
+    """Return the parameters and static facts that a rule requires.  The plan caches this dict; do not change it."""
     params, plan, op = node.params, node.plan, node.op
-    return {name: params[name] if name in params else plan.fact(name, op, operand) for name in rule.facts}
+    planned = node.__class__ is BackpropOp  # other nodes have no plan of the op, only facts about their call
+    known: dict[str, Any] | None = plan.facts.get((rule, operand)) if planned else None
+    if known is None:
+        known = {name: params[name] if name in params else plan.fact(name, op, operand) for name in rule.facts}
+        if planned:
+            plan.facts[rule, operand] = known
+    return known
 
 
 def saved_in_graph(node: BackpropOp) -> tuple[Tensor, ...]:

@@ -476,7 +476,7 @@ class PickBack(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Unpick(Request):
-    """Compute the adjoint of a `Pick` whose result is the element itself: out is -dy at the index `target`, 0 elsewhere.
+    """Compute the adjoint of a `Pick` whose result is the element: out is -dy at the index `target`, 0 elsewhere.
 
     For a mean, dy is divided by the sum of the weights, or the number, of the rows that are not ignored.  The operands
     are dy, target, and optionally weight; dy has one value per row, or one value for all rows.  Rows whose target is

@@ -6,12 +6,12 @@ decorators pass.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from minigrad.core.op import Op
 from minigrad.core.roles import AS_IT_COMES, Cast, Format, Front, role_of
-from minigrad.declare.signature import HIDDEN, KEYWORD, plain_test
+from minigrad.declare.signature import HIDDEN, KEYWORD, Signature, plain_test
 
 CAST = role_of(Cast)
 FORMAT = role_of(Format)
@@ -46,6 +46,7 @@ def several_body(op: Op) -> list[str]:
     """Return the lines of the function of a reduction with several operands or several results."""
     operands = f"({', '.join(op.signature.operands)},)"
     return [
+        *planned_lines(op, op.signature, {"dims": "dim", "keepdim": "keepdim"}, True),
         f"if not ({plain_test(op.signature)}):",
         f"    {operands} = {HIDDEN}check({HIDDEN}op, {operands})",
         f"return {HIDDEN}call({HIDDEN}op, {operands}, {PARAMS}, out)",
@@ -73,7 +74,7 @@ def kernel_body(op: Op, out: bool, floats: bool, otherwise: Any) -> list[str]:
 
     out: whether it takes `out=`.  floats, otherwise: as for the decorator `kernel`.
     """
-    signature, lines = op.signature, []
+    signature, lines = op.signature, planned_lines(op, op.signature, {key: key for key in op.params}, out)
     given = [p.name for p in signature.parameters]
     casts = [key for key in given if signature.role(key) is CAST]
     operands = "".join(f"{x}, " for x in op.operands)
@@ -105,6 +106,55 @@ def kernel_body(op: Op, out: bool, floats: bool, otherwise: Any) -> list[str]:
         cast = f"{HIDDEN}in_dtype({HIDDEN}op, {first}, {key}, {params}{target})"
         lines += [f"if {key} is not None:", f"    return {cast}"]
     return [*lines, f"return {HIDDEN}call({HIDDEN}op, ({operands}), {params}{target})"]
+
+
+def planned_lines(op: Op, signature: Signature, params: Mapping[str, str], out: bool) -> list[str]:
+    """Return the first lines of a function that runs an op: if the arguments are the key of a plan, run this plan.
+
+    The arguments are then those of an earlier call, which has checked them.  All operands must be plain tensors, and
+    optional operands must be all present or all absent.
+    params: the variable of each parameter of the op.  out: whether the function has the parameter `out`.
+    """
+    if op.writes or not signature.operands or any(p.kind is p.VAR_POSITIONAL for p in signature.parameters):
+        return []
+    # The plan does not depend on parameters without a role in the op, so these must have their defaults.
+    fronts = [p.name for p in signature.parameters if p.name not in {*signature.operands, *params.values()}]
+    tests = [f"{key} is {HIDDEN}default_{key}" for key in fronts] + (["out is None"] if out else [])
+    if op.along and not signature.many:
+        tests.append(f"{signature.operands[0]}.layout.shape")  # `call` handles a scalar
+    values = "".join(f"{key} if {key}.__class__ in {HIDDEN}keys else {HIDDEN}keyed({key}), " for key in params.values())
+    if signature.many:
+        many = signature.many
+        plain = [f"{many}.__class__ in {HIDDEN}lists and {HIDDEN}plain.issuperset(map(type, {many}))"]
+        return [
+            f"if {' and '.join(plain + tests)}:",
+            *attempt(f"*{HIDDEN}key_of({many}), {values}", f"{HIDDEN}op", f"tuple({many})", "any"),
+        ]
+    forms = [(f"{HIDDEN}op", signature.operands)]
+    if signature.optional and len(signature.optional) < len(signature.operands):
+        forms.append((f"{HIDDEN}bare()", tuple([x for x in signature.operands if x not in signature.optional])))
+    lines = []
+    for form, names in forms:
+        absent = [x for x in signature.operands if x not in names]
+        plain = [f"{x}.__class__ in {HIDDEN}plain" for x in names] + [f"{x} is None" for x in absent]
+        key = "".join(f"{x}.layout, {x}.dtype, {x}.device, " for x in names)
+        kind = {1: "one", 2: "two", 3: "three"}.get(len(names), "any") if op.result is None else "several"
+        operands = ", ".join(names) if kind in ("one", "two", "three") else f"({', '.join(names)},)"
+        lines += [f"if {' and '.join(plain + tests)}:", *attempt(key + values, form, operands, kind)]
+    return lines
+
+
+def attempt(key: str, form: str, operands: str, kind: str) -> list[str]:
+    """Return lines that run the plan with a key if there is one. form: the op; kind: the end of the function's name."""
+    return [
+        "    try:",
+        f"        {HIDDEN}form = {form}",
+        f"        {HIDDEN}plan = {HIDDEN}form.plans.get(({key}))",
+        "    except TypeError:  # a list, for example, which cannot be part of a key",
+        f"        {HIDDEN}plan = None",
+        f"    if {HIDDEN}plan is not None:",
+        f"        return {HIDDEN}run_{kind}({HIDDEN}form, {HIDDEN}plan, {operands})",
+    ]
 
 
 def composed_body(op: Op, out: bool, floats: bool) -> list[str]:

@@ -51,14 +51,15 @@ from minigrad.declare.signature import (
     write_function,
 )
 from minigrad.declare.usage import called_with, check_operators
+from minigrad.declare.variants import variant
 from minigrad.errors import DeclarationError, MinigradError
 from minigrad.kernels.scalar import parse, parse_later
-from minigrad.runtime.dispatch import apply, fast_path, run_one, run_view
+from minigrad.runtime.dispatch import apply, fast_path, run, run_one, run_several, run_three, run_two, run_view
 from minigrad.runtime.fast_paths import parameter_names
 from minigrad.runtime.into import copy_result
 from minigrad.runtime.noting import scope
-from minigrad.runtime.operands import NUMBERS, canonical
-from minigrad.runtime.plans import plan_for
+from minigrad.runtime.operands import NUMBERS, OWN_KEYS, canonical, keyed
+from minigrad.runtime.plans import operands_key, plan_for
 from minigrad.runtime.promises import loop_dtypes, within
 from minigrad.runtime.tensor import PLAIN, Tensor
 
@@ -279,7 +280,7 @@ def reduction_function(op: Op, name: str, wide: bool) -> Function:
         body = reduction_body(wide)
     names = {"op": op, "plain": PLAIN, "plain_dims": PLAIN_DIMS, "plans": op.plans, "plan_for": plan_for,
              "run": run_one, "check": expect_operands, "call": apply, "in_dtype": call_in_dtype, "whole": whole,
-             "numbers": NUMBERS}  # fmt: skip
+             "numbers": NUMBERS, **planned_names(op)}  # fmt: skip
     found: Function = write_function(name, op.signature, body, names, out=True)
     return found
 
@@ -415,12 +416,23 @@ def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | N
             function.__name__, signature, kernel_body(op, takes_out, floats, otherwise),
             {"op": op, "plain": PLAIN, "numbers": NUMBERS, "call": call_present if signature.optional else call,
              "check": expect_operands, "in_dtype": call_in_dtype, "float": as_float, "canonical": canonical,
-             "list": tensor_list, "several": several, "otherwise": otherwise, "format": in_format},
+             "list": tensor_list, "several": several, "otherwise": otherwise, "format": in_format,
+             **planned_names(op)},
             takes_out,
         )  # fmt: skip
         return publish(op, function, public, namespace, method, in_place)
 
     return declare
+
+
+def planned_names(op: Op) -> dict[str, Any]:
+    """Return the values that the lines of `planned_lines` use."""
+    present = tuple([name not in op.signature.optional for name in op.operands]) if op.signature else ()
+    return {
+        "keys": OWN_KEYS, "keyed": keyed, "key_of": operands_key, "lists": (list, tuple),
+        "bare": lambda: variant(op, present), "run_one": run_one, "run_two": run_two, "run_three": run_three,
+        "run_any": run, "run_several": run_several,
+    }  # fmt: skip
 
 
 def has_fast_path(op: Op, floats: bool, out: bool, otherwise: Any) -> bool:

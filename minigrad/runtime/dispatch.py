@@ -69,7 +69,9 @@ def run(op: Op, plan: CallPlan, operands: tuple[Tensor, ...]) -> Any:
         return run_view(op, plan, operands[0])
     if len(operands) == 1:
         return run_one(op, plan, operands[0])
-    return run_two(op, plan, *operands) if len(operands) == 2 else run_single(op, plan, operands)
+    if len(operands) == 2:
+        return run_two(op, plan, *operands)
+    return run_three(op, plan, *operands) if len(operands) == 3 else run_single(op, plan, operands)
 
 
 def run_single(op: Op, plan: CallPlan, operands: tuple[Tensor, ...]) -> Tensor:
@@ -117,12 +119,26 @@ def run_view(op: Op, plan: CallPlan, x: Tensor) -> Tensor:
 def run_several(op: Op, plan: CallPlan, operands: tuple[Tensor, ...]) -> Any:
     """Run an op with several results.  Results that are not floats carry no gradient."""
     storages = tuple([make() for make in plan.makes])
-    plan.run(*[x.storage.buffer for x in operands], *[s.buffer for s in storages])
+    kernel = plan.kernel
+    if kernel is None:
+        plan.run(*[x.storage.buffer for x in operands], *[s.buffer for s in storages])
+    else:
+        kernel(*[x.storage.buffer for x in operands], *[s.buffer for s in storages], plan.numbers)
     node = None
-    if mode.enabled and any(x.storage.tracked for x in operands):
+    if mode.enabled and True in [x.storage.tracked for x in operands]:
         node = record(op, plan, operands, storages)
-    heads = [Output(node, k) if node is not None and out.dtype.is_float else None for k, out in enumerate(plan.outs)]
-    return op.result(*map(Tensor, storages, [out.layout for out in plan.outs], heads))  # type: ignore[misc]
+    results: list[Tensor] = []
+    for storage, out in zip(storages, plan.outs):
+        y: Tensor = new_tensor(Tensor)  # each attribute is set on its own, as in `run_single`
+        y.id = next(ids)
+        y.storage = storage
+        y.layout = out.layout
+        y.dtype = out.dtype
+        y.device = plan.device
+        y.op = None if node is None or not out.dtype.is_float else Output(node, len(results))  # type: ignore[assignment]
+        y.base = None
+        results.append(y)
+    return op.result(*results)  # type: ignore[misc]
 
 
 def record(op: Op, plan: CallPlan, operands: tuple[Tensor, ...], storages: tuple[Storage, ...]) -> BackpropOp | None:
@@ -176,9 +192,10 @@ def record(op: Op, plan: CallPlan, operands: tuple[Tensor, ...], storages: tuple
     return node
 
 
-# Versions of `run` for one operand and for two operands.
+# Versions of `run_single` for one, two and three operands.
 run_one = fast_paths.written_later(run_single, 1, globals())
 run_two = fast_paths.written_later(run_single, 2, globals())
+run_three = fast_paths.written_later(run_single, 3, globals())
 
 
 def fast_path(op: Op, *front: Any) -> Callable[..., Any]:

@@ -6,6 +6,7 @@ its parameters as they were written.  If a setting that plans depend on changes 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from minigrad.config import listeners, settings
@@ -28,14 +29,7 @@ def plan_of(op: Op, operands: tuple[Tensor, ...], params: dict[str, Any] = NO_PA
     fresh: whether the result has new memory; False if the call writes into existing memory, for which a launch is
     prepared for each layout.
     """
-    if len(operands) == 1:
-        x = operands[0]
-        key: tuple[Any, ...] = (x.layout, x.dtype, x.device)
-    elif len(operands) > MANY and of_one_kind(operands):
-        x = operands[0]
-        key = (*[x.layout for x in operands], x.dtype, x.device)
-    else:
-        key = tuple([part for x in operands for part in (x.layout, x.dtype, x.device)])
+    key = operands_key(operands)
     if params:
         try:
             key = (*key, *[v if v.__class__ is int else keyed(v) for v in params.values()])
@@ -47,7 +41,21 @@ def plan_of(op: Op, operands: tuple[Tensor, ...], params: dict[str, Any] = NO_PA
     return op.plans.get(key) or plan_for(op, operands, params, key, fresh)
 
 
-def of_one_kind(operands: tuple[Tensor, ...]) -> bool:
+def operands_key(operands: Sequence[Tensor]) -> tuple[Any, ...]:
+    """Return the part of the key of a call that its operands determine."""
+    if len(operands) == 1:
+        x = operands[0]
+        return (x.layout, x.dtype, x.device)
+    if len(operands) == 2:
+        x, y = operands
+        return (x.layout, x.dtype, x.device, y.layout, y.dtype, y.device)
+    if len(operands) > MANY and of_one_kind(operands):
+        x = operands[0]
+        return (*[x.layout for x in operands], x.dtype, x.device)
+    return tuple([part for x in operands for part in (x.layout, x.dtype, x.device)])
+
+
+def of_one_kind(operands: Sequence[Tensor]) -> bool:
     """Return whether all operands have one dtype and device."""
     dtype, device = operands[0].dtype, operands[0].device
     for x in operands:  # noqa: SIM110  a generator costs twice as much, a set of pairs three times

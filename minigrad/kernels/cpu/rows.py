@@ -1,8 +1,8 @@
 """Rows: a few totals of each row, then each element from its row's totals; memory is read once, then the cache.
 
-The nests are `rows`, `columns`, `pick`, `pick_backward` and `unpick`.  `specialize` fills in their free names.  `ROOMS` allocates
-the scratch rows, and `TAKE` makes the operands' rows in the register dtype: x_0 and so on.  `TOTALS` computes the
-totals in the order of `RowFn.passes`: with `sums` and `largest` along memory, with `down` across it.  `ROW` is the
+The nests are `rows`, `columns`, `pick`, `pick_backward` and `unpick`.  `specialize` fills in their free names.  `ROOMS`
+allocates the scratch rows, and `TAKE` makes the operands' rows in the register dtype: x_0 and so on.  `TOTALS` computes
+the totals in the order of `RowFn.passes`: with `sums` and `largest` along memory, with `down` across it.  `ROW` is the
 position of the result, `KEPT` that of the last total's terms, `F` the result, `G_0` a term of a sum down the columns.
 In the functions, `GIVEN` stands for the parameter, the earlier totals and `kept`, `FOUND` for the positions of the
 totals, `F_0` for a term and `FINISH_0` for the last step.  `H_0` computes an element of an operand that a program
@@ -190,7 +190,7 @@ def columns(in_K, out, N):  # type: ignore[no-untyped-def]
 def pick(in_K, out, N):  # type: ignore[no-untyped-def]
     """Compute minus the result at the element of each row with the index in in_1; 0 if this index is `ignore`.
 
-    Each value is multiplied by the element of in_2 with this index, if there are weights.  A kernel stores these values,
+    If there are weights, each value is multiplied by the element of in_2 with this index.  A kernel stores the values,
     their sum, or their mean over the rows that are not ignored.  Several tasks store sums and counts, or sums of
     weights, in `work`, and the end joins them.  Without totals, only these elements are read.
     """

@@ -29,7 +29,7 @@ from minigrad.ops.nn.softmax import LOG_SOFTMAX, SOFTMAX, log_softmax, softmax, 
 from minigrad.ops.pointwise.compare import where
 from minigrad.ops.reduction.sums import mean, sum, wide
 from minigrad.ops.shape.views import expand, permute, unsqueeze
-from minigrad.runtime.dispatch import apply, number
+from minigrad.runtime.dispatch import number
 from minigrad.runtime.recording import is_grad_enabled
 from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.tracers import derives
