@@ -156,8 +156,11 @@ def as_shape(args: Any, op: str = "shape", *, hole: bool = False) -> tuple[Any, 
         args = (args,)
     elif len(args) == 1 and isinstance(args[0], (tuple, list)):
         args = args[0]
-    if {*map(type, args)} == INTS and min(args) >= 0:  # in most calls, all sizes are ints already
-        return tuple(args)
+    for size in args:
+        if size.__class__ is not int or size < 0:
+            break
+    else:  # in most calls, all sizes are ints already
+        return args if args.__class__ is tuple else tuple(args)
     sizes = tuple(-1 if hole and isinstance(size, tuple) and not size else as_int(size, "a size", op) for size in args)
     lowest = -1 if hole else 0
     for size in sizes:

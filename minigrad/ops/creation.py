@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.registry import backend_of
+from minigrad.config import listeners
 from minigrad.core.device import as_device, default_device
 from minigrad.core.dtype import DType, as_dtype, default_float, fit_number, float64, int64
 from minigrad.core.formats import expect_format
@@ -23,13 +24,21 @@ from minigrad.core.shape import as_shape
 from minigrad.core.storage import Storage
 from minigrad.core.strides import extent
 from minigrad.declare.decorators import kernel, public
-from minigrad.declare.record import schema
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
 from minigrad.ops.casting import same_dtype
-from minigrad.runtime.data import host_numbers, nested_shape, refuse_masked, store
+from minigrad.runtime.data import refuse_masked, store
 from minigrad.runtime.dispatch import SCALAR, number, run_one
+from minigrad.runtime.observers import instrument
+from minigrad.runtime.operands import NUMBERS
 from minigrad.runtime.tensor import PLAIN, Tensor, describe, expect_tensors
 from minigrad.runtime.var import Var
+
+CALLS = 1024  # the number of calls whose plans each cache of this module stores
+_fillings: dict[Any, Any] = {}  # the plan of `fill` and its constant, by shape, value, dtype and device
+_blanks: dict[Any, Any] = {}  # the allocation and the layout of `empty`, by shape, dtype and device
+for _cache in (_fillings, _blanks):
+    listeners.append(_cache.clear)
+    instrument.append(_cache.clear)
 
 
 @public()
@@ -42,10 +51,9 @@ def tensor(data: Any, dtype: Any = None, device: Any = None, requires_grad: bool
     """
     if not requires_grad:
         return Tensor(*store(data, dtype, device))
-    if dtype is None and not isinstance(data, (Tensor, np.ndarray, np.generic)):
-        dtype = host_numbers(data, nested_shape(data))[1]
-    expect_float("tensor", dtype if dtype is not None else data.dtype, requires_grad)
-    return Var(data, dtype, device)
+    x = Tensor(*store(data, dtype, device))
+    expect_float("tensor", x.dtype, True)
+    return Var.of(x)
 
 
 @public()
@@ -100,7 +108,8 @@ def full(
     size: int | Sequence[int], fill_value: float, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
     """Return a tensor filled with one value; the default dtype is that of the value."""
-    expect_numbers("full", fill_value=fill_value)
+    if fill_value.__class__ not in NUMBERS:
+        expect_numbers("full", fill_value=fill_value)
     kind = as_dtype(dtype if dtype is not None else type(fill_value))
     return filled("full", (size,), fill_value, kind, device, requires_grad)
 
@@ -110,17 +119,31 @@ def filled(name: str, size: Sequence[Any], value: float, dtype: DType, device: A
 
     size: a shape in any form that the public functions accept.  name: the public function, for messages.
     """
-    expect_float(name, dtype, requires_grad)
+    if requires_grad:
+        expect_float(name, dtype, True)
     shape, where = as_shape(size, name), default_device() if device is None else as_device(device)
+    # 0, 0.0, -0.0 and False are equal as keys, but their texts differ.
+    key = shape, value or repr(value), value.__class__, dtype, where
+    found = _fillings.get(key) if Tensor in PLAIN else None
+    if found is not None:  # calling a cached plan directly takes half the time of `fill`
+        x = run_one(fill.op, *found)  # type: ignore[attr-defined]
+        return Var.of(x) if requires_grad else x
     try:
         element = number(value, dtype, where)
     except DTypeError as error:
         raise DTypeError(f"{name}: {error}", op=name) from None
-    op = schema["fill"]
-    plan = op.plans.get((SCALAR, dtype, where, shape)) if element.__class__ in PLAIN else None
-    # Calling a cached plan directly takes half the time of `fill`.
-    x = fill(element, shape=shape) if plan is None else run_one(op, plan, element)
+    x = fill(element, shape=shape)
+    plan = fill.op.plans.get((SCALAR, dtype, where, shape))  # type: ignore[attr-defined]
+    if plan is not None:
+        remember(_fillings, key, (plan, element))
     return leaf(x, requires_grad)
+
+
+def remember(cache: dict[Any, Any], key: Any, value: Any) -> None:
+    """Store a value in a cache of this module, which is cleared when it is full."""
+    if len(cache) >= CALLS:
+        cache.clear()
+    cache[key] = value
 
 
 @public()
@@ -188,10 +211,22 @@ def empty(
     """Return a tensor with uninitialized elements, which must be written before they are read."""
     expect_format("empty", memory_format)
     kind = default_float() if dtype is None else as_dtype(dtype)
-    where = default_device() if device is None else as_device(device)
-    layout = Layout.contiguous(as_shape(size, "empty"))
-    expect_float("empty", kind, requires_grad)
-    return leaf(Tensor(backend_of(where).allocate(layout.numel, kind, where), layout), requires_grad)
+    return blank("empty", size, kind, device, requires_grad)
+
+
+def blank(name: str, size: Sequence[Any], dtype: DType, device: Any, requires_grad: bool) -> Tensor:
+    """Return a tensor with uninitialized elements; the parameters are those of `filled`."""
+    if requires_grad:
+        expect_float(name, dtype, True)
+    shape, where = as_shape(size, name), default_device() if device is None else as_device(device)
+    key = shape, dtype, where
+    found = _blanks.get(key)
+    if found is None:
+        layout = Layout.contiguous(shape)
+        found = backend_of(where).maker(layout.numel, dtype, where), layout
+        remember(_blanks, key, found)
+    make, layout = found
+    return leaf(Tensor(make(), layout), requires_grad)
 
 
 @public(out=True)
@@ -215,14 +250,8 @@ def empty_like(
     """Return an uninitialized tensor with the shape, dtype and device of the input."""
     expect_format("empty_like", memory_format)
     expect_tensors("empty_like", input)
-    if requires_grad:
-        expect_float("empty_like", dtype or input.dtype, True)
-    return empty(
-        input.shape,
-        dtype=dtype or input.dtype,
-        device=input.device if device is None else device,
-        requires_grad=requires_grad,
-    )
+    kind = input.dtype if dtype is None else as_dtype(dtype)
+    return blank("empty_like", (input.shape,), kind, input.device if device is None else device, requires_grad)
 
 
 @public()
@@ -230,10 +259,7 @@ def zeros_like(
     input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None
 ) -> Tensor:
     """Return a tensor of zeros with the shape, dtype and device of the input."""
-    expect_format("zeros_like", memory_format)
-    if requires_grad:
-        expect_float("zeros_like", dtype or input.dtype, True)
-    return full_like(input, 0.0, dtype=dtype, device=device, requires_grad=requires_grad)
+    return filled_like("zeros_like", input, 0.0, dtype, device, requires_grad, memory_format)
 
 
 @public()
@@ -241,10 +267,7 @@ def ones_like(
     input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None
 ) -> Tensor:
     """Return a tensor of ones with the shape, dtype and device of the input."""
-    expect_format("ones_like", memory_format)
-    if requires_grad:
-        expect_float("ones_like", dtype or input.dtype, True)
-    return full_like(input, 1.0, dtype=dtype, device=device, requires_grad=requires_grad)
+    return filled_like("ones_like", input, 1.0, dtype, device, requires_grad, memory_format)
 
 
 @public()
@@ -258,12 +281,20 @@ def full_like(
     memory_format: Any = None,
 ) -> Tensor:
     """Return a tensor filled with one value, with the shape, dtype and device of the input."""
-    expect_format("full_like", memory_format)
-    expect_tensors("full_like", input)
-    kind, where = dtype or input.dtype, input.device if device is None else device
-    if requires_grad:
-        expect_float("full_like", kind, True)
-    return full(input.shape, fill_value, dtype=kind, device=where, requires_grad=requires_grad)
+    if fill_value.__class__ not in NUMBERS:
+        expect_numbers("full_like", fill_value=fill_value)
+    return filled_like("full_like", input, fill_value, dtype, device, requires_grad, memory_format)
+
+
+def filled_like(
+    name: str, input: Tensor, value: float, dtype: Any, device: Any, requires_grad: bool, memory_format: Any
+) -> Tensor:
+    """Return a tensor filled with a number, with the shape of the input; name: the public function, for messages."""
+    expect_format(name, memory_format)
+    if input.__class__ not in PLAIN:
+        expect_tensors(name, input)
+    kind = input.dtype if dtype is None else as_dtype(dtype)
+    return filled(name, (input.shape,), value, kind, input.device if device is None else device, requires_grad)
 
 
 # ---- counted --------------------------------------------------------------------------------------------------------
@@ -283,9 +314,12 @@ def arange(
     """
     if end is None:
         start, end = 0, start
-    expect_numbers("arange", start=start, end=end, step=step)
-    # NumPy's narrow integers would wrap in the arithmetic below.
-    start, end, step = (v.item() if isinstance(v, np.generic) else v for v in (start, end, step))
+    whole = start.__class__ is int and end.__class__ is int and step.__class__ is int
+    if not whole:
+        expect_numbers("arange", start=start, end=end, step=step)
+        # NumPy's narrow integers would wrap in the arithmetic below.
+        start, end, step = [v.item() if isinstance(v, np.generic) else v for v in (start, end, step)]
+        whole = isinstance(start, int) and isinstance(end, int) and isinstance(step, int)
     length = (end - start) / step if step else math.nan
     if not math.isfinite(length):
         raise ArgumentError(
@@ -293,17 +327,18 @@ def arange(
             "pass three finite numbers and a step other than 0",
             op="arange",
         )
-    whole = all(isinstance(v, int) for v in (start, end, step))
     dtype = as_dtype(dtype) if dtype is not None else int64 if whole else default_float()
     count = max(0, math.ceil(length))
     if whole and count:
         expect_fit("arange", start, dtype)
         expect_fit("arange", start + (count - 1) * step, dtype)
+    if requires_grad:
+        expect_float("arange", dtype, True)
     where = default_device() if device is None else as_device(device)
-    expect_float("arange", dtype, requires_grad)
     wide = float64 if dtype.is_float else int64
-    # Counting in int64 wraps like uint64, so values of uint64 are passed as int64 with the same bits.
-    first, by = (number(v if dtype.is_float else (int(v) + 2**63) % 2**64 - 2**63, wide, where) for v in (start, step))
+    if not dtype.is_float:  # counting in int64 wraps like uint64, so values of uint64 are passed with the same bits
+        start, step = [int(v) if -(2**63) <= v < 2**63 else (int(v) + 2**63) % 2**64 - 2**63 for v in (start, step)]
+    first, by = number(start, wide, where), number(step, wide, where)
     return leaf(count_up(first, by, count=count, dtype=dtype), requires_grad)
 
 

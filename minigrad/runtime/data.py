@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
 from minigrad.backends.registry import backend_of
 from minigrad.core.device import as_device, default_device
-from minigrad.core.dtype import DType, as_dtype, cast_array, fit_number, uint64
+from minigrad.core.dtype import DType, as_dtype, bool_, cast_array, fit_number, float32, float64, int64, uint64
 from minigrad.core.layout import Layout
 from minigrad.core.storage import Storage
 from minigrad.errors import DTypeError, ShapeError
 from minigrad.runtime.tensor import Tensor, describe
 
+KINDS, LISTS = frozenset({bool, int, float}), frozenset({list, tuple})
+# The type codes of Python's arrays that contain numbers of a kind as they are stored for a dtype.
+CODES = {(float, float32): "f", (float, float64): "d", (int, int64): "q", (bool, bool_): "B"}
 # Functions that receive the data and the name of each call of `store`; the journal is one while debug mode is on.
 watchers: list[Callable[[Any, str], None]] = []
 
@@ -32,6 +37,18 @@ def store(data: Any, dtype: Any = None, device: Any = None, name: str = "tensor"
     for watch in watchers:
         watch(data, name)
     where = default_device() if device is None else as_device(device)
+    found = plain_numbers(data)
+    if found is not None:
+        leaves, shape, kind = found
+        wanted = as_dtype(kind if dtype is None else dtype)
+        code = CODES.get((kind, wanted))
+        if code is not None:
+            try:  # `np.array` takes longer, and warns of numbers that become infinite
+                flat = np.frombuffer(array(code, leaves), wanted.storage)
+            except OverflowError:  # the general path names the number
+                pass
+            else:
+                return backend_of(where).from_host(flat, wanted, where), Layout.contiguous(shape)
     if isinstance(data, Tensor):
         values = host_array(data)
         source = data.dtype
@@ -50,6 +67,28 @@ def store(data: Any, dtype: Any = None, device: Any = None, name: str = "tensor"
     wanted = source if dtype is None else as_dtype(dtype)
     flat = cast_array(values, wanted).reshape(-1)
     return backend_of(where).from_host(flat, wanted, where), Layout.contiguous(tuple(values.shape))
+
+
+def plain_numbers(data: Any) -> tuple[list[Any], tuple[int, ...], type] | None:
+    """Return the numbers of nested lists or tuples of one kind, their shape, and this kind: bool, int or float.
+
+    Ints next to floats count as floats.  The result is None for all other data, also for ragged lists.
+    """
+    if data.__class__ in KINDS:
+        return [data], (), data.__class__
+    if data.__class__ not in LISTS or not data:
+        return None
+    leaves, shape = data, (len(data),)
+    while leaves[0].__class__ in LISTS:
+        n = len(leaves[0])
+        if not n or not LISTS.issuperset(map(type, leaves)) or {*map(len, leaves)} != {n}:
+            return None
+        leaves, shape = [*chain.from_iterable(leaves)], (*shape, n)
+    kinds = {*map(type, leaves)}
+    if len(kinds) == 1:
+        kind = leaves[0].__class__
+        return (leaves, shape, kind) if kind in KINDS else None
+    return (leaves, shape, float) if kinds == {int, float} else None
 
 
 def refuse_masked(name: str, data: Any) -> None:
@@ -102,11 +141,11 @@ def host_numbers(data: Any, shape: tuple[int, ...], wanted: DType | None = None)
     kind = float if float in kinds or not leaves else int if int in kinds else bool
     dtype = uint64 if kind is int and wanted is uint64 else as_dtype(kind)
     try:
-        array = np.array(leaves, np.float64 if kind is float else dtype.numpy)
+        numbers = np.array(leaves, np.float64 if kind is float else dtype.numpy)
     except OverflowError as error:
         widest = describe(min(leaves) if dtype is uint64 and min(leaves) < 0 else max(leaves, key=abs))
         raise DTypeError(f"tensor: {widest} does not fit {dtype}; pass numbers in the range of this dtype") from error
-    return array.reshape(shape), dtype
+    return numbers.reshape(shape), dtype
 
 
 def host_array(x: Tensor) -> Any:

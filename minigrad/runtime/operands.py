@@ -53,7 +53,8 @@ class WeakNumber:
 
 def number(value: float, dtype: DType, device: Device) -> Tensor:
     """Return a Python number as a 0-d tensor of `dtype`.  Such tensors are cached, since literals occur again."""
-    key = (type(value), value, math.copysign(1.0, value) if value == 0 else 1.0, dtype, device)
+    # 0, 0.0, -0.0 and False are equal as keys, but their texts differ.
+    key = (type(value), value or repr(value), dtype, device)
     result = _numbers.get(key)
     if result is None:
         fit_number(value, dtype)
