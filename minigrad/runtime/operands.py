@@ -31,7 +31,7 @@ SCALAR = Layout.contiguous(())
 NUMBERS = frozenset({bool, int, float})
 # Values of these classes are their own keys: equal values are one object, or have the same meaning.
 INTERNED = frozenset({DType, Device, Layout, Op, Entries, Window})
-OWN_KEYS = frozenset({int, str, type(None)})  # a parameter of these classes is its own part of the key of a plan
+OWN_KEYS = INTERNED | {int, str, type(None)}  # a parameter of these classes is its own part of the key of a plan
 NUMBER_LIMIT = 1024
 CONCRETE: set[type] = {Tensor}  # the classes of tensors with memory; values of transforms have other classes
 _numbers: dict[Any, Tensor] = {}
