@@ -15,7 +15,6 @@ from minigrad.core.device import Device
 from minigrad.core.dtype import DType
 from minigrad.core.storage import Storage
 
-
 FEW = 64  # for storages of at most this many elements, the functions that make them are cached
 
 

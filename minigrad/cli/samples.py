@@ -78,6 +78,7 @@ WINDOWS = {"step": (1, 1), "stride": (1, 1)}
 PAIRS = {"order": 2}
 SAMPLED = {"near": False, "beyond": 0, "corners": False}
 CLASSES = {"ignore": -100, "reduction": "none"}
+AROUND = {"counts": ((1, 1), (1, 1)), "mode": "reflect"}
 NAMED = CLASSES | {"dim": 1}
 PARAMS: Mapping[str, Mapping[str, object]] = {
     **dict.fromkeys(("cross_entropy", "cross_entropy_backward"), CLASSES),
@@ -89,7 +90,7 @@ PARAMS: Mapping[str, Mapping[str, object]] = {
     **dict.fromkeys(("pair_distances", "pair_gradients", "row_distances", "row_gradients"), PAIRS),
     "put": {"storage_offset": 0},
     "rolled": {"shifts": (1,)},
-    "surrounded": {"counts": ((1, 1), (1, 1)), "mode": "reflect"},
+    **dict.fromkeys(("surrounded", "taken_back"), AROUND),
 }
 DTYPES = {"condition": "bool", "mask": "bool", "state": "int64", "index": "int64", "starts": "int64", "target": "int64"}
 # Functions that check their arguments and call one op.

@@ -6,6 +6,7 @@ which kernel runs and which scalar arguments it receives; the kernel and these a
 
 from __future__ import annotations
 
+from minigrad.backends.cpu.around import Around
 from minigrad.backends.cpu.chained import Chained
 from minigrad.backends.cpu.conv import Conv
 from minigrad.backends.cpu.elementwise import Elementwise
@@ -29,7 +30,7 @@ from minigrad.backends.cpu.sorting import Sorting
 
 
 class CpuBackend(
-    Chained, Conv, Elementwise, Factors, Filling, Groups, Indexing, Joining, ManyTensors, Masks, Matmul, Pairs, Pool,
-    Reduction, Resampling, Rotations, Rows, Sampling, Scan, Sorting,
+    Around, Chained, Conv, Elementwise, Factors, Filling, Groups, Indexing, Joining, ManyTensors, Masks, Matmul, Pairs,
+    Pool, Reduction, Resampling, Rotations, Rows, Sampling, Scan, Sorting,
 ):  # fmt: skip
     """The functions that `Backend` requires, on the threads of the host."""

@@ -9,6 +9,7 @@ files are families of requests, as in `core/requests.py`.
 
 from minigrad.backends.lowering import (
     along,
+    around,
     elements,
     factors,
     groups,
@@ -24,6 +25,6 @@ from minigrad.backends.lowering import (
 from minigrad.backends.steps import Steps, Value, lowerings, lowers
 
 __all__ = [
-    "Steps", "Value", "along", "elements", "factors", "groups", "indexing", "lowerings", "lowers", "pairs", "pooling",
-    "products", "random", "rotations", "rows", "sampling",
+    "Steps", "Value", "along", "around", "elements", "factors", "groups", "indexing", "lowerings", "lowers", "pairs",
+    "pooling", "products", "random", "rotations", "rows", "sampling",
 ]  # fmt: skip

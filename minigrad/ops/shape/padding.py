@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from minigrad.backends.steps import Steps
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op, Spec
-from minigrad.core.requests import Copy
+from minigrad.core.requests import Surround
 from minigrad.core.roles import Choice, Ints, Scalar
 from minigrad.declare.decorators import composed, kernel
 from minigrad.declare.names import FUNCTIONAL
@@ -19,15 +18,13 @@ from minigrad.declare.rules import joint
 from minigrad.errors import ArgumentError, ShapeError
 from minigrad.ops.casting import clone, same_dtype
 from minigrad.ops.creation import tensor
-from minigrad.ops.indexing.gathering import index_add, index_select
-from minigrad.ops.shape.joining import cat
+from minigrad.ops.indexing.gathering import index_select
 from minigrad.ops.shape.put import put
 from minigrad.ops.shape.views import expand, narrow
 from minigrad.runtime.dispatch import number
 from minigrad.runtime.tensor import Tensor, describe
 
 MODES = ("reflect", "replicate", "circular")
-COLUMNS = 4  # a strip of at most this many columns is copied column by column, which is faster than rows of 4 elements
 Pairs = tuple[tuple[int, int], ...]  # for each dim: the number of elements before and after
 
 
@@ -127,57 +124,31 @@ def filled_shape(op: Op, input: Spec, *, counts: Pairs, mode: str) -> tuple[int,
 
 @kernel(
     dtype=same_dtype, shape=filled_shape, linear=joint("input"), namespace=(), label="pad",
-    vjp=(lambda g, *, counts, mode: taken_back(g, counts, mode),),
+    vjp=(lambda g, *, counts, mode: taken_back(g, counts=counts, mode=mode),),
     batch=lambda input, *, counts, mode, batch: surrounded(input, counts=((0, 0), *counts), mode=mode),
 )  # fmt: skip
 def surrounded(backend, out, input: Tensor, *, counts, mode):
     """Return a copy of the input, surrounded by copies of its elements by one of the modes of `pad`.
 
     counts: the numbers of elements to add before and after each dim.
-    The strips along a dim are copied from the result, which already contains the strips of other dims, so that the
-    corners are filled as well.
     Gradient: each element of g is added to the element of the input that was copied to its position.
     """
-    steps = Steps(backend, (out,), (input,))
-    (result,), (source,) = steps.outs, steps.operands
-    # views[k] is the part of the result without the padding of the last k dims; the last view is the centre.
-    last, views = len(counts) - 1, [result]
-    for d in reversed(range(len(counts))):
-        views.append(views[-1].at(d, counts[d][0], input.shape[d]))
-    steps.copy(views[-1], source)
-    for d in range(len(counts)):
-        for start, length, strip in strips(views[last - d + 1].layout, d, counts[d], mode):
-            wide = 1 if d == last and length <= COLUMNS else length
-            for k in range(0, length, wide):
-                columns = result.seen(strip.narrow(d, k, wide))
-                steps.ask(Copy(), views[last - d].at(d, start + k, wide), columns)
-    return steps.launch
+    return backend.prepare(Surround(counts, mode), out, input)
 
 
-def strips(centre: Layout, d: int, counts: tuple[int, int], mode: str) -> Iterator[tuple[int, int, Layout]]:
-    """Yield the start, the length and the layout of the elements to copy, for each padded side of a dim."""
-    (before, behind), n = counts, centre.shape[d]
-    first, last = {"reflect": (1, n - 1 - behind), "circular": (n - before, 0), "replicate": (0, n - 1)}[mode]
-    for start, count, at in ((0, before, first), (before + n, behind, last)):
-        if count and mode == "replicate":
-            shape = tuple([count if k == d else size for k, size in enumerate(centre.shape)])
-            yield start, count, centre.narrow(d, at, 1).expand(shape)
-        elif count:
-            strip = centre.narrow(d, at, count)
-            yield start, count, strip.flip(d) if mode == "reflect" else strip
+def centre_shape(op: Op, g: Spec, *, counts: Pairs, mode: str) -> tuple[int, ...]:
+    """Return the shape of the tensor before the padding."""
+    return tuple([n - before - behind for n, (before, behind) in zip(g.shape, counts)])
 
 
-def taken_back(g: Tensor, counts: Pairs, mode: str) -> Tensor:
-    """Return the gradient of `surrounded`: the centre of g, plus each strip, added where its elements came from."""
-    for d, (before, behind) in enumerate(counts):
-        if before or behind:
-            n = g.shape[d] - before - behind
-            middle = narrow(g, d, before, n)
-            positions = around(n, (before, behind), mode)
-            source = tensor(np.concatenate([positions[:before], positions[before + n :]]), device=g.device)
-            ends = cat([narrow(g, d, 0, before), narrow(g, d, before + n, behind)], d)
-            g = index_add(middle, d, source, ends)
-    return g
+@kernel(
+    dtype=same_dtype, shape=centre_shape, linear=joint("g"), namespace=(), label="pad_backward",
+    vjp=(lambda g0, *, counts, mode: surrounded(g0, counts=counts, mode=mode),),
+    batch=lambda g, *, counts, mode, batch: taken_back(g, counts=((0, 0), *counts), mode=mode),
+)  # fmt: skip
+def taken_back(backend, out, g: Tensor, *, counts, mode):
+    """Return the centre of g, with each added element added where it came from: the adjoint of `surrounded`."""
+    return backend.prepare(Surround(counts, mode, back=True), out, g)
 
 
 def pairs_of(name: str, x: Tensor, pad: Sequence[int]) -> list[tuple[int, tuple[int, int]]]:

@@ -1,0 +1,96 @@
+"""Surround planes by copies of their elements, and add the copies back; a plane has up to three dims: z, y, x.
+
+`position` returns the position from which an element is copied.  Rows are copied as slices, and only the elements that
+are added to a row are computed one by one.
+"""
+
+# ruff: noqa: F821
+from minigrad.kernels.fields import Fields
+
+# A unit is a chunk of planes.  n: the sizes of a plane; before: the elements added in front; m: the sizes of the
+# surrounded plane.  The groups have the strides of a plane, and those of the other dims.
+AROUND = Fields(
+    "planes chunk mode n_x before_x m_x rank", "shape[rank] n[2] before[2] m[2]", "offset z y x strides[rank]"
+)
+
+
+def position(i, n, mode):  # type: ignore[no-untyped-def]
+    """Return the position among n elements from which the element at i is copied; 0 reflects, 1 clamps, 2 wraps."""
+    if i >= 0 and i < n:
+        return i
+    if mode == 1:
+        return 0 if i < 0 else n - 1
+    if mode == 2:
+        return i + n if i < 0 else i - n
+    return -i if i < 0 else 2 * (n - 1) - i
+
+
+def around(in_0, out, N):  # type: ignore[no-untyped-def]
+    """Copy each row of a plane into the rows of the surrounded plane, and fill their ends."""
+    n = N.n_x
+    m = N.m_x
+    before = N.before_x
+    mode = N.mode
+    step = N.x[1]
+    for unit in range(first, last):
+        for plane in range(unit * N.chunk, min(N.planes, (unit + 1) * N.chunk)):
+            rest = plane
+            to = N.offset[0]
+            at = N.offset[1]
+            walk(rest, N.shape, to=N.strides[0], at=N.strides[1])
+            for z in range(N.m[0]):
+                from_z = at + position(z - N.before[0], N.n[0], mode) * N.z[1]
+                for y in range(N.m[1]):
+                    row = from_z + position(y - N.before[1], N.n[1], mode) * N.y[1]
+                    start = to + z * N.z[0] + y * N.y[0]
+                    line = out[start : start + m]
+                    middle = line[before : before + n]
+                    if step == 1:
+                        source = in_0[row : row + n]
+                        for j in range(n):
+                            middle[j] = source[j]
+                    else:
+                        for j in range(n):
+                            middle[j] = in_0[np.uint64(row + j * step)]
+                    for j in range(before):
+                        line[j] = middle[position(j - before, n, mode)]
+                    for j in range(before + n, m):
+                        line[j] = middle[position(j - before, n, mode)]
+
+
+def around_back(in_0, out, N):  # type: ignore[no-untyped-def]
+    """Add each row of a surrounded plane to the row from which it was copied; the planes begin with 0."""
+    n = N.n_x
+    m = N.m_x
+    before = N.before_x
+    mode = N.mode
+    step = N.x[1]
+    for unit in range(first, last):
+        for plane in range(unit * N.chunk, min(N.planes, (unit + 1) * N.chunk)):
+            rest = plane
+            to = N.offset[0]
+            at = N.offset[1]
+            walk(rest, N.shape, to=N.strides[0], at=N.strides[1])
+            whole = out[to : to + N.n[0] * N.n[1] * n]
+            for j in range(N.n[0] * N.n[1] * n):
+                whole[j] = STORE(T(0))
+            for z in range(N.m[0]):
+                to_z = to + position(z - N.before[0], N.n[0], mode) * N.z[0]
+                for y in range(N.m[1]):
+                    start = to_z + position(y - N.before[1], N.n[1], mode) * N.y[0]
+                    row = at + z * N.z[1] + y * N.y[1]
+                    line = out[start : start + n]
+                    if step == 1:
+                        source = in_0[row + before : row + before + n]
+                        for j in range(n):
+                            line[j] = STORE(T(ADD(LOAD_1(line[j]), LOAD_0(source[j]))))
+                    else:
+                        for j in range(n):
+                            value = LOAD_0(in_0[np.uint64(row + (before + j) * step)])
+                            line[j] = STORE(T(ADD(LOAD_1(line[j]), value)))
+                    for j in range(before):
+                        k = position(j - before, n, mode)
+                        line[k] = STORE(T(ADD(LOAD_1(line[k]), LOAD_0(in_0[np.uint64(row + j * step)]))))
+                    for j in range(before + n, m):
+                        k = position(j - before, n, mode)
+                        line[k] = STORE(T(ADD(LOAD_1(line[k]), LOAD_0(in_0[np.uint64(row + j * step)]))))
