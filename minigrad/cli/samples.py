@@ -78,7 +78,7 @@ WINDOWS = {"step": (1, 1), "stride": (1, 1)}
 PAIRS = {"order": 2}
 SAMPLED = {"near": False, "beyond": 0, "corners": False}
 CLASSES = {"ignore": -100, "reduction": "none"}
-AROUND = {"counts": ((1, 1), (1, 1)), "mode": "reflect"}
+AROUND = {"counts": (1, 1, 1, 1), "mode": "reflect"}
 NAMED = CLASSES | {"dim": 1}
 PARAMS: Mapping[str, Mapping[str, object]] = {
     **dict.fromkeys(("cross_entropy", "cross_entropy_backward"), CLASSES),

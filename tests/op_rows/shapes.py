@@ -113,6 +113,14 @@ PARTS = [
     )
 ]  # fmt: skip
 
+
+def _taken_back(g: np.ndarray, word: str) -> np.ndarray:
+    """The sum of g over the positions to which each element of (2, 2, 3) is copied."""
+    result = np.zeros(12, g.dtype)
+    np.add.at(result, np.pad(np.arange(12).reshape(2, 2, 3), ((0, 0), (0, 1), (2, 1)), mode=word), g)
+    return result.reshape(2, 2, 3)
+
+
 PADDING = (("reflect", "reflect"), ("replicate", "edge"), ("circular", "wrap"))
 JOINS = [
     _row("hstack", lambda a, b: mg.hstack([a, b]), lambda a, b: np.hstack([a, b]), (3, 2), (3, 1)),
@@ -128,6 +136,9 @@ JOINS = [
       for mode, word in PADDING],
     *[_row(f"pad-{mode} of two dims", lambda x, mode=mode: F.pad(x, (2, 1, 0, 1), mode), lambda x, word=word: np.pad(
         x, ((0, 0), (0, 1), (2, 1)), mode=word), (2, 2, 3), ops=("surrounded",)) for mode, word in PADDING],
+    *[_row(f"taken_back-{mode}", lambda g, mode=mode: mg.schema["taken_back"].public(
+        g, counts=(0, 0, 0, 1, 2, 1), mode=mode), lambda g, word=word: _taken_back(g, word), (2, 3, 6),
+        ops=("taken_back",), dtypes=FLOATS) for mode, word in PADDING],
     _row("repeat_interleave", lambda x: x.repeat_interleave(mg.tensor([2, 0, 1], device=x.device), 1),
          lambda x: np.repeat(x, [2, 0, 1], 1), (2, 3)),
     _row("take_along_dim", lambda x: x.take_along_dim(mg.tensor(COLUMNS, device=x.device), 1),

@@ -7,8 +7,8 @@ from typing import Any
 
 from minigrad.backends.base import Launch, serves
 from minigrad.backends.cpu.family import Family, bind, headed, kind_of
-from minigrad.backends.cpu.indexing import sum_text
 from minigrad.backends.cpu.loops import CHUNK
+from minigrad.backends.cpu.texts import sum_text
 from minigrad.backends.launch import NO_STEPS
 from minigrad.core import requests
 from minigrad.core.dtype import DType

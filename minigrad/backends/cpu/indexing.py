@@ -15,7 +15,7 @@ from typing import Any
 from minigrad.backends.base import Launch, serves
 from minigrad.backends.cpu.family import Family, bind, headed, kind_of
 from minigrad.backends.cpu.loops import CHUNK, COLUMNS, UNITS
-from minigrad.backends.cpu.texts import moving_header
+from minigrad.backends.cpu.texts import moving_header, sum_text
 from minigrad.backends.launch import NO_POSITIONS, NO_STEPS
 from minigrad.backends.lowering.functions import SECOND
 from minigrad.backends.steps import Steps
@@ -231,11 +231,6 @@ def write_gather(dtype: DType, index: DType, way: str) -> Any:
         fields=indexing.GATHER,
     )  # fmt: skip
     return load(f"gather_{dtype.short}_{index.short}_{way}", text)
-
-
-def sum_text(dtype: DType) -> str:
-    """Return the text of `ADD`: wrap-around for integers, which Numba would widen; `or` for bools."""
-    return {"bool": "{0} or {1}", "float": "{0} + {1}"}.get(dtype.kind, "T({0} + {1})")
 
 
 def join_macro(dtype: DType, join: ScalarFn | None) -> Any:

@@ -128,3 +128,8 @@ def tile_size(dtype: DType) -> tuple[int, int]:
     """Return the rows and columns of the tile that `tile_header` passes to a kernel."""
     lanes, rows, vectors = tile_shape(str(dtype))
     return rows, vectors * lanes
+
+
+def sum_text(dtype: DType) -> str:
+    """Return the text of `ADD`: wrap-around for integers, which Numba would widen; `or` for bools."""
+    return {"bool": "{0} or {1}", "float": "{0} + {1}"}.get(dtype.kind, "T({0} + {1})")

@@ -43,19 +43,18 @@ def around(in_0, out, N):  # type: ignore[no-untyped-def]
                 for y in range(N.m[1]):
                     row = from_z + position(y - N.before[1], N.n[1], mode) * N.y[1]
                     start = to + z * N.z[0] + y * N.y[0]
-                    line = out[start : start + m]
-                    middle = line[before : before + n]
                     if step == 1:
-                        source = in_0[row : row + n]
-                        for j in range(n):
-                            middle[j] = source[j]
+                        here = np.uint64(start + before)
+                        there = np.uint64(row)
+                        for j in range(np.uint64(n)):
+                            out[here + j] = in_0[there + j]
                     else:
                         for j in range(n):
-                            middle[j] = in_0[np.uint64(row + j * step)]
+                            out[np.uint64(start + before + j)] = in_0[np.uint64(row + j * step)]
                     for j in range(before):
-                        line[j] = middle[position(j - before, n, mode)]
+                        out[np.uint64(start + j)] = in_0[np.uint64(row + position(j - before, n, mode) * step)]
                     for j in range(before + n, m):
-                        line[j] = middle[position(j - before, n, mode)]
+                        out[np.uint64(start + j)] = in_0[np.uint64(row + position(j - before, n, mode) * step)]
 
 
 def around_back(in_0, out, N):  # type: ignore[no-untyped-def]

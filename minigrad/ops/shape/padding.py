@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -95,6 +96,9 @@ def pad(input: Tensor, pad: Ints, mode: Choice = "constant", value: float | None
     """
     if mode == "constant":
         return with_constant("pad", input, pad, 0 if value is None else value)
+    counts = None if value else counts_around(input.layout.shape, pad, mode)
+    if counts is not None:
+        return surrounded(input, counts=counts, mode=mode)
     if mode not in MODES or value:
         wrong = (
             f"value must be None or 0 for mode={mode!r}, got {value}; pass mode='constant'"
@@ -107,48 +111,64 @@ def pad(input: Tensor, pad: Ints, mode: Choice = "constant", value: float | None
             f"pad: mode={mode!r} with {len(pad) // 2} pairs of counts expects an input of {len(pad) // 2 + 1} or "
             f"{len(pad) // 2 + 2} dims, got {describe(input)}; insert dims with unsqueeze"
         )
-    counts = [(0, 0)] * input.ndim
     for d, pair in pairs_of("pad", input, pad):
         expect_fit(input, d, pair, mode)
         if min(pair) < 0:
             input = index_select(input, d, tensor(around(input.shape[d], pair, mode), device=input.device))
-        else:
-            counts[d] = pair
-    return surrounded(input, counts=tuple(counts), mode=mode)
+    pairs = [(0, 0)] * (input.ndim - len(pad) // 2)
+    pairs += [pair if min(pair) >= 0 else (0, 0) for _, pair in reversed(pairs_from(input.ndim, pad))]
+    return surrounded(input, counts=tuple(chain.from_iterable(pairs)), mode=mode)
 
 
-def filled_shape(op: Op, input: Spec, *, counts: Pairs, mode: str) -> tuple[int, ...]:
-    """Return the shape of the padded tensor; `counts` has the numbers of elements before and after each dim."""
-    return tuple([before + n + behind for n, (before, behind) in zip(input.shape, counts)])
+@lru_cache(1024)
+def counts_around(shape: tuple[int, ...], pad: tuple[int, ...], mode: str) -> tuple[int, ...] | None:
+    """Return the `counts` of `surrounded` for the arguments of `pad`; None unless they are valid and not negative."""
+    pairs = pairs_from(len(shape), pad)
+    lead = len(shape) - len(pairs)
+    if mode not in MODES or len(pad) % 2 or lead not in (1, 2):
+        return None
+    if any(min(pair) < 0 or max(pair) > limit_of(shape[d], pair, mode) or not shape[d] for d, pair in pairs):
+        return None
+    return (0,) * 2 * lead + tuple(chain.from_iterable([pair for _, pair in reversed(pairs)]))
+
+
+def filled_shape(op: Op, input: Spec, *, counts: tuple[int, ...], mode: str) -> tuple[int, ...]:
+    """Return the shape of the padded tensor."""
+    return tuple([before + n + behind for n, before, behind in zip(input.shape, counts[::2], counts[1::2])])
 
 
 @kernel(
     dtype=same_dtype, shape=filled_shape, linear=joint("input"), namespace=(), label="pad",
     vjp=(lambda g, *, counts, mode: taken_back(g, counts=counts, mode=mode),),
-    batch=lambda input, *, counts, mode, batch: surrounded(input, counts=((0, 0), *counts), mode=mode),
+    batch=lambda input, *, counts, mode, batch: surrounded(input, counts=(0, 0, *counts), mode=mode),
 )  # fmt: skip
 def surrounded(backend, out, input: Tensor, *, counts, mode):
     """Return a copy of the input, surrounded by copies of its elements by one of the modes of `pad`.
 
-    counts: the numbers of elements to add before and after each dim.
+    counts: the numbers of elements to add before and after the first dim, then those for the second dim, and so on.
     Gradient: each element of g is added to the element of the input that was copied to its position.
     """
-    return backend.prepare(Surround(counts, mode), out, input)
+    return backend.prepare(Surround(in_pairs(counts), mode), out, input)
 
 
-def centre_shape(op: Op, g: Spec, *, counts: Pairs, mode: str) -> tuple[int, ...]:
+def centre_shape(op: Op, g: Spec, *, counts: tuple[int, ...], mode: str) -> tuple[int, ...]:
     """Return the shape of the tensor before the padding."""
-    return tuple([n - before - behind for n, (before, behind) in zip(g.shape, counts)])
+    return tuple([n - before - behind for n, before, behind in zip(g.shape, counts[::2], counts[1::2])])
 
 
 @kernel(
     dtype=same_dtype, shape=centre_shape, linear=joint("g"), namespace=(), label="pad_backward",
     vjp=(lambda g0, *, counts, mode: surrounded(g0, counts=counts, mode=mode),),
-    batch=lambda g, *, counts, mode, batch: taken_back(g, counts=((0, 0), *counts), mode=mode),
+    batch=lambda g, *, counts, mode, batch: taken_back(g, counts=(0, 0, *counts), mode=mode),
 )  # fmt: skip
 def taken_back(backend, out, g: Tensor, *, counts, mode):
     """Return the centre of g, with each added element added where it came from: the adjoint of `surrounded`."""
-    return backend.prepare(Surround(counts, mode, back=True), out, g)
+    return backend.prepare(Surround(in_pairs(counts), mode, back=True), out, g)
+
+
+def in_pairs(counts: tuple[int, ...]) -> Pairs:
+    """Return counts before and after each dim as pairs."""
+    return tuple(zip(counts[::2], counts[1::2]))
 
 
 def pairs_of(name: str, x: Tensor, pad: Sequence[int]) -> list[tuple[int, tuple[int, int]]]:
@@ -176,13 +196,20 @@ def expect_fit(x: Tensor, d: int, counts: tuple[int, int], mode: str) -> None:
     kept = max(0, n + min(before, 0) + min(behind, 0)) if mode == "circular" else n
     if mode == "circular" and n + before + behind == 0 and max(before, behind) <= n > 0:
         return
-    limit = {"reflect": n - 1, "circular": kept}.get(mode, max(before, behind))
+    limit = limit_of(n, counts, mode)
     if max(before, behind) > limit or n + before + behind < 1 or not kept:
         raise ShapeError(
             f"pad: with mode={mode!r}, the counts for dim {d} of {describe(x)} must be at most {limit} and leave at "
             f"least one element, got {counts}; pass smaller counts",
             op="pad",
         )
+
+
+def limit_of(n: int, counts: tuple[int, int], mode: str) -> int:
+    """Return how many elements can be added before or after a dim of n elements."""
+    if mode == "circular":
+        return max(0, n + min(counts[0], 0) + min(counts[1], 0))
+    return n - 1 if mode == "reflect" else max(counts)
 
 
 @lru_cache(1024)
