@@ -14,7 +14,7 @@ from minigrad.ops.creation import fill
 from minigrad.runtime.dispatch import SCALAR, number
 from minigrad.runtime.graph import BackpropOp
 from minigrad.runtime.rebasing import WRITE, current
-from minigrad.runtime.tensor import Tensor, describe, expect_tensors
+from minigrad.runtime.tensor import PLAIN, Tensor, describe, expect_tensors
 
 Node = Any  # BackpropOp, or a Var where a graph ends.  Their ids are unique, and are the keys of tables.
 
@@ -32,7 +32,8 @@ def end_of(y: Tensor) -> Node:
 
 def check_seed(y: Tensor, gradient: Tensor | None, name: str) -> None:
     """Raise an error unless y can be differentiated and the gradient fits it."""
-    expect_tensors(name, y)
+    if y.__class__ not in PLAIN:
+        expect_tensors(name, y)
     if not y.dtype.is_float:
         raise GradientError(
             f"{name}: expected an output with a floating dtype, got {describe(y)}, which has no gradient; convert with "
@@ -48,13 +49,14 @@ def check_seed(y: Tensor, gradient: Tensor | None, name: str) -> None:
         current(y)
     if gradient is None:
         return
-    expect_tensors(f"{name}: the gradient", gradient)
+    if gradient.__class__ not in PLAIN:
+        expect_tensors(f"{name}: the gradient", gradient)
     if gradient.device is not y.device:
         raise DeviceError(
             f"{name}: the gradient must be on the device of the output {describe(y)}, {y.device}, got "
             f"{describe(gradient)} on {gradient.device}; move it with .to({str(y.device)!r})"
         )
-    if gradient.shape != y.shape:
+    if gradient.layout is not y.layout and gradient.shape != y.shape:
         raise ShapeError(
             f"{name}: the gradient must have the shape of the output {describe(y)}, got {describe(gradient)}; pass "
             "mg.ones_like(output), for example"

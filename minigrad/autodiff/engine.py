@@ -92,7 +92,7 @@ def walk(
     """
     for y, g in zip(ys, cotangents, strict=True):
         check_seed(y, g, name)
-    nodes, leaves = reachable(node_of(y) for y in ys)
+    nodes, leaves = reachable([node_of(y) for y in ys])
     targets = {leaf.id: leaf for leaf in leaves}
     wanted = None
     if inputs is not None:

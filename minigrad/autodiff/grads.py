@@ -97,14 +97,14 @@ def collected(pairs: Pairs, inputs: Sequence[Any] | None, create: bool, store: G
     if inputs is not None:
         tensors = {node_of(x).id: x for x in inputs}
         pairs = [(tensors[target.id], g) for target, g in pairs]
-    before, mode.enabled = mode.enabled, create
-    try:
-        add_all(pairs, store, create, inputs is None)
-        if late_hooks:
+    add_all(pairs, store, create, inputs is None)
+    if late_hooks:
+        before, mode.enabled = mode.enabled, create
+        try:
             for x in [x for x, _ in pairs if x in store]:
                 call_late_hooks(x)
-    finally:
-        mode.enabled = before
+        finally:
+            mode.enabled = before
     return store
 
 
@@ -171,10 +171,15 @@ def add_to(x: Tensor, g: Tensor, create: bool) -> None:
     owner, name = (x, "_grad") if x.is_variable else (retain(x), "grad")
     if getattr(owner, name) is None:
         setattr(owner, name, g)
-    elif create or not is_sole_holder(owner, name):
-        setattr(owner, name, add(getattr(owner, name), g))
-    else:
-        add(getattr(owner, name), g, out=getattr(owner, name))
+        return
+    before, mode.enabled = mode.enabled, create
+    try:
+        if create or not is_sole_holder(owner, name):
+            setattr(owner, name, add(getattr(owner, name), g))
+        else:
+            add(getattr(owner, name), g, out=getattr(owner, name))
+    finally:
+        mode.enabled = before
 
 
 def kept_nodes(nodes: list[BackpropOp]) -> dict[int, Any]:

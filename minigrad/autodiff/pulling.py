@@ -106,16 +106,28 @@ def at_once(
     if composed:
         head: Any = heads[0]
         return by_definition(op, node.params, node.plan.outs[0], saved[-len(op.operands) :], head, asked)
-    values = {op.value_name(k): value for k, value in zip(op.saves[node.mask], saved)}
-    if not rule.foreign and not values.keys() >= set(rule.saves):
+    positions = saved_positions(node, rule, len(saved))
+    if None in positions and not rule.foreign:
         return None
-    picked, known = [values.get(name) for name in rule.saves], facts(node, rule, 0)
+    picked, known = [None if k is None else saved[k] for k in positions], facts(node, rule, 0)
     if rule.asked:
         known = {**known, "asked": asked}
     if rule.foreign:
         return watched_joint(node, rule, list(heads), picked, known)
     result: tuple[Any, ...] = rule.fn(*heads, *picked, **known)
     return result
+
+
+def saved_positions(node: BackpropOp, rule: Rule, count: int) -> tuple[int | None, ...]:
+    """Return the positions, among `count` saved values, of those that a joint rule reads; None for a missing one."""
+    planned, key = node.__class__ is BackpropOp, (rule, "saved", node.mask, count)
+    positions: tuple[int | None, ...] | None = node.plan.facts.get(key) if planned else None
+    if positions is None:
+        names = [node.op.value_name(k) for k in node.op.saves[node.mask][:count]]
+        positions = tuple([names.index(name) if name in names else None for name in rule.saves])
+        if planned:
+            node.plan.facts[key] = positions
+    return positions
 
 
 def by_definition(

@@ -29,7 +29,8 @@ class CallPlan:
     run: the launch as a function of the buffers of the operands and results, or None.
     kernel, numbers: the function of the launch's only kernel and its last argument, for the fast path, or None.
     params: the static arguments that the plan was made for.
-    facts: the arguments of derivative rules that follow from the plan, by rule and position of the operand.
+    facts: the arguments of derivative rules that follow from the plan, by rule and position of the operand, and the
+    positions of saved values, by rule and mask.
     make: allocates the storage of the first result, or None for a view; makes: these functions for all results.
     allocators: the same functions without observers.
     source: the device of the operands; `device` is the device of the results.
@@ -59,7 +60,7 @@ class CallPlan:
         fast: tuple[Any, Any] = (None, None) if launch is None else backend.fast(launch)
         self.kernel, self.numbers = fast
         self.params: dict[str, Any] = {}
-        self.facts: dict[Any, dict[str, Any]] = {}
+        self.facts: dict[Any, Any] = {}
         self.into: dict[Any, Any] = {}
         self.writes: dict[Any, Launch] = {}
 

@@ -138,7 +138,7 @@ JOINS = [
         x, ((0, 0), (0, 1), (2, 1)), mode=word), (2, 2, 3), ops=("surrounded",)) for mode, word in PADDING],
     *[_row(f"taken_back-{mode}", lambda g, mode=mode: mg.schema["taken_back"].public(
         g, counts=(0, 0, 0, 1, 2, 1), mode=mode), lambda g, word=word: _taken_back(g, word), (2, 3, 6),
-        ops=("taken_back",), dtypes=FLOATS) for mode, word in PADDING],
+        ops=("taken_back",), dtypes=FLOATS, refuses=False) for mode, word in PADDING],
     _row("repeat_interleave", lambda x: x.repeat_interleave(mg.tensor([2, 0, 1], device=x.device), 1),
          lambda x: np.repeat(x, [2, 0, 1], 1), (2, 3)),
     _row("take_along_dim", lambda x: x.take_along_dim(mg.tensor(COLUMNS, device=x.device), 1),

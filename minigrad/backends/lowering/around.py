@@ -68,7 +68,7 @@ def add_back(steps: Steps, request: Surround, g: Value, result: Value) -> Launch
     return steps.launch
 
 
-def origins(position: np.ndarray, n: int, mode: str) -> np.ndarray:  # type: ignore[type-arg]
+def origins(position: np.ndarray, n: int, mode: str) -> np.ndarray:
     """Return the positions among n elements from which the elements at some positions are copied."""
     if mode == "circular":
         return position % n
