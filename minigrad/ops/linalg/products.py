@@ -88,9 +88,12 @@ def as_rows(x: Tensor) -> Tensor:
 
 
 def left_gradient(g: Tensor, b: Tensor, a_shape: Shape) -> Tensor:
-    """Return g @ b.T, the gradient of the left operand; a vector a counts as a row, and a vector b as a column."""
+    """Return g @ b.T, the gradient of the left operand; a vector a counts as a row, and a vector b as a column.
+
+    An outer product of vectors is computed element by element.
+    """
     if b.ndim == 1:
-        b, g = b.unsqueeze(1), g.unsqueeze(-1)
+        return g * b if len(a_shape) == 1 else g.unsqueeze(-1) * b
     if len(a_shape) == 1:
         g = g.unsqueeze(-2)
     return g @ b.mT
@@ -102,14 +105,13 @@ def right_gradient(g: Tensor, a: Tensor, b_shape: Shape) -> Tensor:
     If b is a single matrix and a has batch dims, the batch becomes additional rows of one product, so that no batch of
     gradients must be summed.
     """
+    if a.ndim == 1:
+        return g * a if len(b_shape) == 1 else a.unsqueeze(-1) * g.unsqueeze(-2)
+    if len(b_shape) == 1:
+        return a.mT @ g if a.ndim == 2 else (a.mT @ g.unsqueeze(-1)).squeeze(-1)
     if len(b_shape) == 2 and a.ndim > 2:
         a, g = as_rows(a), as_rows(g)
-    if len(b_shape) == 1:
-        g = g.unsqueeze(-1)
-    if a.ndim == 1:
-        a, g = a.unsqueeze(0), g.unsqueeze(-2)
-    partial = a.mT @ g
-    return partial.squeeze(-1) if len(b_shape) == 1 else partial
+    return a.mT @ g
 
 
 # ---- products -------------------------------------------------------------------------------------------------------

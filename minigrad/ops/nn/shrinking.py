@@ -50,7 +50,8 @@ def hardtanh(input, min_val=-1.0, max_val=1.0):
     Gradient: for input, g where min_val < input < max_val, and 0 elsewhere. Where the input is at a bound or outside,
     this bound receives g.
     """
-    return min_val if input <= min_val else max_val if input >= max_val else input
+    high = max_val if input >= max_val else input
+    return min_val if input <= min_val else high
 
 
 @elementwise(dtype=to_float, vjp="derived", namespace=(MG, FUNCTIONAL))
