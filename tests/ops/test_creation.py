@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
 import minigrad as mg
+from minigrad.errors import ArgumentError, ShapeError
 
 
 def test_arange_takes_the_integers_of_numpy_for_integers() -> None:
@@ -34,3 +37,50 @@ def test_a_shape_may_be_passed_by_name(make) -> None:
     assert make(size=2, device="reference").shape == (2,)
     with pytest.raises(TypeError, match=f"{make.__name__}\\(\\) got the argument size twice"):
         make(2, size=(2, 3))
+
+
+def test_a_factory_called_again_distinguishes_equal_arguments() -> None:
+    for _ in range(2):
+        assert np.signbit(mg.full((2,), -0.0).numpy()).all() and not np.signbit(mg.full((2,), 0.0).numpy()).any()
+        assert [mg.full((1,), value).dtype for value in (0, 0.0, False)] == [mg.int64, mg.float32, mg.bool]
+        assert np.isnan(mg.full((2,), float("nan")).numpy()).all()
+        with pytest.raises(ArgumentError, match="a size must be an int, got True"):
+            mg.zeros(True)
+        assert mg.zeros(1).shape == (1,) == mg.empty(1).shape
+        with pytest.raises(ShapeError, match="ones: sizes must be 0 or more"):
+            mg.ones(2, -1)
+    first, second = mg.zeros(3), mg.zeros(3)
+    first += 1
+    assert second.tolist() == [0.0, 0.0, 0.0]
+
+
+def test_a_factory_called_again_follows_the_default_dtype() -> None:
+    mg.zeros(2), mg.empty(2)
+    before = mg.get_default_dtype()
+    try:
+        mg.set_default_dtype("float64")
+        assert mg.zeros(2).dtype is mg.empty(2).dtype is mg.tensor([1.0]).dtype is mg.float64
+    finally:
+        mg.set_default_dtype(before)
+
+
+@pytest.mark.parametrize("dtype", [None, "float64", "float16", "int8", "uint8", "bool"])
+@pytest.mark.parametrize(
+    "data",
+    [2.5, 3, True, [1.5, -2.0], [1, 2], [True, False], [1, 2.5], [[1.0], [2.0]], ((0, 1), [1, 0]), [[[True]]], [], [[]],
+     [float("inf"), float("nan"), 1e300, -0.0], [3.4028236e38]],
+    ids=str,
+)  # fmt: skip
+def test_plain_numbers_become_the_same_tensor_as_numbers_of_numpy(data, dtype) -> None:
+    def wrapped(item):
+        if isinstance(item, (list, tuple)):
+            return [wrapped(each) for each in item]
+        return {bool: np.bool_, int: np.int64, float: np.float64}[type(item)](item)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        x = mg.tensor(data, dtype=dtype)
+    y = mg.tensor(wrapped(data), dtype=dtype) if isinstance(data, (list, tuple)) else mg.tensor([data], dtype=dtype)[0]
+    assert (x.dtype, x.shape) == (y.dtype, y.shape)
+    np.testing.assert_array_equal(x.numpy(), y.numpy())
+    assert x.numpy().tobytes() == y.numpy().tobytes()

@@ -60,6 +60,48 @@ def test_the_rows_of_a_large_image_are_read_in_runs_that_tasks_cut(reduction: st
     np.testing.assert_allclose(found.numpy(), expected, rtol=1e-12)
 
 
+@pytest.mark.parametrize("across", [False, True], ids=["along memory", "across memory"])
+@pytest.mark.parametrize("weighted", [False, True], ids=["plain", "weighted"])
+def test_the_gradient_of_many_rows_is_the_same_for_one_task_and_several(weighted: bool, across: bool) -> None:
+    rng = np.random.default_rng(3)
+    values, classes = rng.standard_normal((50, 8, 90)), rng.integers(0, 8, (50, 90))  # 36,000 elements: two tasks
+    weights = rng.random(8) + 0.5
+    x = mg.tensor(values) if across else mg.tensor(values.swapaxes(1, 2).copy()).transpose(1, 2)
+    target, weight = mg.tensor(classes), mg.tensor(weights) if weighted else None
+    share = np.where(classes == 1, 0.0, weights[classes] if weighted else 1.0)
+    hot = np.eye(8)[classes].swapaxes(1, 2) * share[:, None]
+    found = []
+    for threshold in (0, 1 << 40):
+        with mg.override(parallel_threshold=threshold):
+            v = mg.Var(x)
+            v = v if across else mg.Var(x.transpose(1, 2).contiguous())
+            y = F.nll_loss(v if across else v.transpose(1, 2), target, weight, ignore_index=1)
+            y.backward()
+            found.append(v.grad.numpy() if across else v.grad.numpy().swapaxes(1, 2))
+            assert y.item() == pytest.approx(-(values * hot).sum() / share.sum(), rel=1e-12)
+    assert found[0].tobytes() == found[1].tobytes()
+    np.testing.assert_allclose(found[0], -hot / share.sum(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("device", ["cpu", "reference"])
+def test_the_gradient_finds_a_class_that_was_changed_to_one_that_does_not_exist(device: str) -> None:
+    gradient = mg.schema["named_gradient"].public
+    target, given = mg.tensor([0, 7], device=device), {"shape": (2, 3), "dim": 1, "ignore": -1, "reduction": "sum"}
+    for weight in (None, mg.ones(3, device=device)):
+        with pytest.raises(IndexOutOfRange, match=r"^nll_loss_backward: class 7 .* classes are 0 to 2, and -1"):
+            gradient(mg.ones((), device=device), target, weight, **given)
+
+
+def test_weights_of_classes_receive_a_gradient_only_if_they_require_it() -> None:
+    x, target = mg.Var([[1.0, 2.0], [3.0, 5.0]]), mg.tensor([0, 1])
+    loss = F.nll_loss(x, target, mg.tensor([1.0, 3.0]))
+    assert loss.op.op.label == "nll_loss" and loss.item() == -4.0
+    weight = mg.Var([1.0, 3.0])
+    grads = F.nll_loss(x, target, weight).backward()
+    assert grads[x].tolist() == [[-0.25, 0.0], [0.0, -0.75]]
+    assert grads[weight].tolist() == [0.75, -0.25]  # with L = -(w0 + 5*w1)/(w0 + w1): (-1 - L)/4 and (-5 - L)/4
+
+
 def test_class_numbers_of_a_dtype_that_cannot_hold_the_ignored_one() -> None:
     x, narrow, wide = mg.randn(2, 200), mg.tensor([3, 156], dtype="uint8"), mg.tensor([3, 156])  # -100 wraps to 156
     for given in ({"weight": mg.ones(200)}, {"label_smoothing": 0.1}):

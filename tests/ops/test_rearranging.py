@@ -231,6 +231,46 @@ def test_a_circle_closes_over_what_is_left() -> None:
             F.pad(x, counts, "circular")
 
 
+WORDS = {"reflect": "reflect", "replicate": "edge", "circular": "wrap"}
+
+
+@pytest.mark.parametrize("mode", WORDS)
+def test_a_surrounded_volume_has_the_elements_of_numpy_on_every_device(mode: str) -> None:
+    values = np.arange(2 * 3 * 4 * 5, dtype=np.float32).reshape(2, 3, 4, 5)
+    wanted = np.pad(values, ((0, 0), (2, 1), (0, 3), (1, 4)), mode=WORDS[mode])
+    g = np.arange(wanted.size, dtype=np.float32).reshape(wanted.shape)
+    places = np.pad(np.arange(values.size).reshape(values.shape), ((0, 0), (2, 1), (0, 3), (1, 4)), mode=WORDS[mode])
+    back = np.bincount(places.reshape(-1), g.reshape(-1)).reshape(values.shape)
+    for device in ("cpu", "reference"):
+        x = mg.tensor(values, device=device)
+        lying = [x, x.transpose(1, 3).contiguous().transpose(1, 3), x.flip(3).contiguous().flip(3)]
+        for each in lying:
+            v = mg.Var(each)
+            y = F.pad(v, (1, 4, 0, 3, 2, 1), mode)
+            assert y.tolist() == F.pad(each, (1, 4, 0, 3, 2, 1), mode).tolist() == wanted.tolist()
+            y.backward(mg.tensor(g, device=device))
+            assert v.grad.tolist() == back.tolist()
+
+
+@pytest.mark.parametrize("mode", WORDS)
+def test_many_planes_are_surrounded_alike_by_one_task_and_several(mode: str) -> None:
+    x = mg.randn(40, 20, 30, device="cpu")
+    found = []
+    for threshold in (0, 1 << 40):
+        with mg.override(parallel_threshold=threshold):
+            v = mg.Var(x)
+            y = F.pad(v, (2, 3, 1, 0), mode)
+            (y * y).sum().backward()
+            found.append((y.detach().numpy().tobytes(), v.grad.numpy().tobytes()))
+    assert found[0] == found[1]
+
+
+def test_four_dims_are_surrounded_by_copies_of_strips() -> None:
+    values = np.arange(32.0, dtype=np.float32).reshape(1, 2, 2, 2, 2, 2)
+    wanted = np.pad(values, ((0, 0), (0, 0), *[(1, 1)] * 4), mode="reflect")
+    assert F.pad(mg.tensor(values, device="cpu"), (1,) * 8, "reflect").tolist() == wanted.tolist()
+
+
 def test_folding_what_was_unfolded_counts_the_windows_of_each_pixel() -> None:
     x = mg.Var(numbers(1, 2, 4, 5))
     args = ((2, 3), (1, 2), (1, 0), (2, 1))

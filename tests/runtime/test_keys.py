@@ -155,3 +155,36 @@ def test_a_role_is_read_from_the_annotation() -> None:
     y = along(mg.Var(x), dim=-1)
     assert y.op.params == {"dim": 1}
     assert along(mg.Var(7.0, device="reference"), dim=-1).shape == ()
+
+
+def test_a_kernel_runs_a_plan_that_its_arguments_find(monkeypatch: pytest.MonkeyPatch) -> None:
+    x, index = mg.tensor([[3.0, 1.0], [2.0, 4.0]], device="reference"), mg.tensor([[1], [0]], device="reference")
+    calls: list[tuple[Any, list[Any]]] = [
+        (lambda: x.cumsum(1), [[3.0, 4.0], [2.0, 6.0]]),
+        (lambda: x.gather(1, index), [[1.0], [2.0]]),
+        (lambda: mg.cat([x, x], -1), [[3.0, 1.0, 3.0, 1.0], [2.0, 4.0, 2.0, 4.0]]),
+        (lambda: mg.stack((x[0], x[1])), [[3.0, 1.0], [2.0, 4.0]]),
+        (lambda: mg.nn.functional.linear(x, x), [[10.0, 10.0], [10.0, 20.0]]),
+        (lambda: mg.nn.functional.linear(x, x, x[0]), [[13.0, 11.0], [13.0, 21.0]]),
+        (lambda: x.max(1).values, [3.0, 4.0]),
+    ]
+    for call, wanted in calls:
+        assert call().tolist() == wanted
+    monkeypatch.setattr(mg.declare.forms, "apply", None)  # the general path
+    for call, wanted in calls:
+        assert call().tolist() == wanted
+
+
+def test_a_plan_is_not_found_by_arguments_that_are_not_its_own() -> None:
+    x, index = mg.tensor([3.0, 1.0], device="reference"), mg.tensor([1, 0], device="reference")
+    assert x.cumsum(0).tolist() == [3.0, 4.0]
+    for wrong in (False, 0.0):  # they equal 0
+        with pytest.raises(ArgumentError, match="dim must be an int"):
+            x.cumsum(wrong)
+    assert x.index_add(0, index, x).tolist() == [4.0, 4.0]
+    assert x.index_add(0, index, x, alpha=2).tolist() == [5.0, 7.0]
+    scalar = mg.tensor(2.0, device="reference")
+    assert scalar.cumsum(0).shape == () and scalar.cumsum(0).item() == 2.0
+    assert mg.cat([x, mg.zeros(0, device="reference")]).tolist() == [3.0, 1.0]
+    out = mg.zeros(2, device="reference")
+    assert x.cumsum(0, out=out) is out and out.tolist() == [3.0, 4.0]
