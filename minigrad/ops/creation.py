@@ -127,9 +127,9 @@ def filled(name: str, size: Sequence[Any], value: float, dtype: DType, device: A
     shape, where = as_shape(size, name), default_device() if device is None else as_device(device)
     # 0, 0.0, -0.0 and False are equal as keys, but their texts differ.
     key = shape, value or repr(value), value.__class__, dtype, where
-    found = _fillings.get(key) if Tensor in PLAIN else None
-    if found is not None:  # calling a cached plan directly takes half the time of `fill`
-        x = run_one(fill.op, *found)  # type: ignore[attr-defined]
+    entry = _fillings.get(key) if Tensor in PLAIN else None
+    if entry is not None:  # calling a cached plan directly takes half the time of `fill`
+        x = run_one(fill.op, *entry)  # type: ignore[attr-defined]
         return Var.of(x) if requires_grad else x
     try:
         element = number(value, dtype, where)
@@ -223,12 +223,12 @@ def blank(name: str, size: Sequence[Any], dtype: DType, device: Any, requires_gr
         expect_float(name, dtype, True)
     shape, where = as_shape(size, name), default_device() if device is None else as_device(device)
     key = shape, dtype, where
-    found = _blanks.get(key)
-    if found is None:
+    entry = _blanks.get(key)
+    if entry is None:
         layout = Layout.contiguous(shape)
-        found = backend_of(where).maker(layout.numel, dtype, where), layout
-        remember(_blanks, key, found)
-    make, layout = found
+        entry = backend_of(where).maker(layout.numel, dtype, where), layout
+        remember(_blanks, key, entry)
+    make, layout = entry
     return leaf(Tensor(make(), layout), requires_grad)
 
 

@@ -37,9 +37,9 @@ def store(data: Any, dtype: Any = None, device: Any = None, name: str = "tensor"
     for watch in watchers:
         watch(data, name)
     where = default_device() if device is None else as_device(device)
-    found = plain_numbers(data)
-    if found is not None:
-        leaves, shape, kind = found
+    plain = plain_numbers(data)
+    if plain is not None:
+        leaves, shape, kind = plain
         wanted = as_dtype(kind if dtype is None else dtype)
         code = CODES.get((kind, wanted))
         if code is not None:
