@@ -10,8 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from minigrad.autodiff.arguments import facts
 from minigrad.autodiff.holding import values_of
-from minigrad.autodiff.pulling import facts
 from minigrad.core.op import Op
 from minigrad.diagnostics.bodies import body_of
 from minigrad.diagnostics.flow import Annotated, Annotating, Step, values

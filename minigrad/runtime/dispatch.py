@@ -69,9 +69,8 @@ def run(op: Op, plan: CallPlan, operands: tuple[Tensor, ...]) -> Any:
         return run_view(op, plan, operands[0])
     if len(operands) == 1:
         return run_one(op, plan, operands[0])
-    if len(operands) == 2:
-        return run_two(op, plan, *operands)
-    return run_three(op, plan, *operands) if len(operands) == 3 else run_single(op, plan, operands)
+    unrolled = {2: run_two, 3: run_three}.get(len(operands))
+    return run_single(op, plan, operands) if unrolled is None else unrolled(op, plan, *operands)
 
 
 def run_single(op: Op, plan: CallPlan, operands: tuple[Tensor, ...]) -> Tensor:
