@@ -70,10 +70,10 @@ def _named(reduction: str, numpy: Any, weights: np.ndarray | None = None) -> lis
     return [
         _row(f"nll_loss-{label}",
              lambda x: F.nll_loss(x, _target(x), factors(x), ignore_index=1, reduction=reduction),
-             lambda x: numpy((x * hot).sum(1)) / count, S, ops=("minus_named",), kernels=reduction == "mean"),
+             lambda x: numpy((x * hot).sum(1)) / count, S, ops=("minus_named",), kernels=label == "mean"),
         _row(f"named_gradient-{label}", lambda g: op(g, _target(g), factors(g), shape=S, **given),
              lambda g: heads(g) * hot / count, R if reduction == "none" else (), ops=("named_gradient",),
-             kernels=reduction == "mean"),
+             kernels=label == "mean"),
     ]  # fmt: skip
 
 
