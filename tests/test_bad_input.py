@@ -95,7 +95,7 @@ CREATION: list[Row] = [
     ("full-None", lambda o: mg.full((2,), None), DTypeError, "full: fill_value must be a number"),
     ("full-tensor", lambda o: mg.full((2,), o.x), DTypeError, f"full: fill_value must be a number {F}"),
     ("full-fit", lambda o: mg.full((2,), 300, dtype="uint8"), DTypeError, "full: 300 uint8 0 to 255"),
-    ("zeros-like-list", lambda o: mg.zeros_like([1, 2]), DTypeError, f"full_like: list [1, 2] {LISTED}"),
+    ("zeros-like-list", lambda o: mg.zeros_like([1, 2]), DTypeError, f"zeros_like: list [1, 2] {LISTED}"),
     ("empty-like-list", lambda o: mg.empty_like([1, 2]), DTypeError, f"empty_like: list {LISTED}"),
     ("arange-step", lambda o: mg.arange(0, 3, 0), ArgumentError, "arange: the step cannot be zero 0, 3 and 0"),
     ("arange-fit", lambda o: mg.arange(300, dtype="uint8"), DTypeError, "arange: 299 does not fit uint8"),

@@ -30,6 +30,9 @@ TYPICAL = (
     "sorting/sort 1e6",
     "transforms/jacrev, 200 to 200",
     "training/step of 784-512-512-10, batch 64",
+    "networks/step of a CNN, 64 digits of 8x8",
+    "networks/step of a LSTM language model, 32 of 64 characters",
+    "networks/step of a GPT, 32 of 64 characters",
     "programs/step of a GRU with attention, 16x12 words",
 )  # one of each kind, slower ones included
 MARKS = (0.5, 1, 2, 4, 8)  # of the axis: ratios
@@ -47,7 +50,7 @@ def comparison(folder: Path) -> list[str]:
     """Return the table of the README: typical rows by kind of processor, then the means."""
     found = [json.loads(path.read_text(encoding="utf-8")) for path in sorted(folder.glob("*.json"), reverse=True)]
     lines = [
-        f"| PyTorch's time / minigrad's time | {' | '.join(kind['processor'].partition(', ')[2] for kind in found)} |",
+        f"| PyTorch's time / minigrad's time | {' | '.join(kind['processor'] for kind in found)} |",
         f"|---|{'--:|' * len(found)}",
     ]
     ratios = [{row["row"]: row["ratio"] for row in kind["rows"]} for kind in found]

@@ -26,7 +26,7 @@ from minigrad.core.strides import extent
 from minigrad.declare.decorators import kernel, public
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
 from minigrad.ops.casting import same_dtype
-from minigrad.runtime.data import refuse_masked, store
+from minigrad.runtime.data import host_numbers, nested_shape, plain_numbers, refuse_masked, store
 from minigrad.runtime.dispatch import SCALAR, number, run_one
 from minigrad.runtime.observers import instrument
 from minigrad.runtime.operands import NUMBERS
@@ -51,9 +51,16 @@ def tensor(data: Any, dtype: Any = None, device: Any = None, requires_grad: bool
     """
     if not requires_grad:
         return Tensor(*store(data, dtype, device))
-    x = Tensor(*store(data, dtype, device))
-    expect_float("tensor", x.dtype, True)
-    return Var.of(x)
+    expect_float("tensor", kind_of(data) if dtype is None else dtype, True)
+    return Var.of(Tensor(*store(data, dtype, device)))
+
+
+def kind_of(data: Any) -> Any:
+    """Return the dtype of a tensor, an array or numbers, before memory is allocated for them."""
+    if isinstance(data, (Tensor, np.ndarray, np.generic)):
+        return data.dtype
+    plain = plain_numbers(data)
+    return host_numbers(data, nested_shape(data))[1] if plain is None else plain[2]
 
 
 @public()

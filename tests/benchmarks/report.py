@@ -112,8 +112,17 @@ def machine() -> str:
 
 
 def processor() -> str:
-    """The kind of processor, and the vectors that kernels are compiled for."""
-    return vector_text().rpartition("CPU ")[2] + ", vectors of " + vector_text().partition(",")[0]
+    """The processor's name, its kind as LLVM calls it, and the vectors that kernels are compiled for."""
+    kind, vectors = vector_text().rpartition("CPU ")[2], vector_text().partition(",")[0]
+    return f"{model()} ({kind}), vectors of {vectors}"
+
+
+def model() -> str:
+    """The processor's name as the system tells it, without what describes its speed."""
+    file = Path("/proc/cpuinfo")
+    lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
+    names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return (names[0] if names else platform.processor() or platform.machine()).partition(" @")[0]
 
 
 def save(results: Sequence[Result], path: Path) -> None:
