@@ -19,18 +19,20 @@ import minigrad as mg
 from tests.benchmarks.libraries import installed
 from tests.benchmarks.report import machine
 
-EXAMPLE = Path(__file__).resolve().parents[2] / "examples" / "char_transformer.py"
+EXAMPLES = Path(__file__).resolve().parents[2] / "examples"
+EXAMPLE = "char_transformer"
 STEPS, BATCH, SEED = 2500, 32, 0  # those of the example
 
 
-def program(library: str) -> dict[str, Any]:
-    """Return the names of the example, which imports a library; the data are minigrad's."""
-    text = EXAMPLE.read_text(encoding="utf-8")
+def program(library: str, example: str = EXAMPLE) -> dict[str, Any]:
+    """Return the names of an example, which imports a library; the data are minigrad's."""
+    text = (EXAMPLES / f"{example}.py").read_text(encoding="utf-8")
     if library == "torch":
         text = text.replace("import minigrad as mg\n", "import torch as mg\n")
         text = text.replace("from minigrad import nn\n", "from torch import nn\n")
-    names: dict[str, Any] = {"__name__": "char_transformer"}
-    exec(compile(text, f"{EXAMPLE.name} with {library}", "exec"), names)
+        text = text.replace("from minigrad.nn.", "from torch.nn.")
+    names: dict[str, Any] = {"__name__": example}
+    exec(compile(text, f"{example}.py with {library}", "exec"), names)
     return names
 
 
@@ -100,7 +102,7 @@ def trained(steps: int) -> tuple[list[Run], list[tuple[Any, Any]]]:
 def report() -> None:
     """Print the figure on held-out text and the time of a step, for each library."""
     runs, held_out = trained(STEPS)
-    print(machine(), f"{EXAMPLE.name}, {STEPS} steps with seed {SEED}, in turns:", sep="\n")
+    print(machine(), f"{EXAMPLE}.py, {STEPS} steps with seed {SEED}, in turns:", sep="\n")
     for run in runs:
         low, median = np.min(run.times) * 1e3, np.median(run.times) * 1e3
         print(f"{run.lib.__name__:<9} {run.bits(held_out):.3f} bits per character on held-out text, "

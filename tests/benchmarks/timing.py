@@ -52,7 +52,7 @@ def measure(runs: Sequence[Callable[[], Any]], seconds: float) -> list[Times]:
     return in_turns([partial(one_batch, run) for run in runs], seconds)
 
 
-def in_turns(batches: Sequence[Batch], seconds: float) -> list[Times]:
+def in_turns(batches: Sequence[Batch], seconds: float, rounds: tuple[int, int] = ROUNDS) -> list[Times]:
     """Times of each, taken in turns until `seconds` have gone, with rests that do not count."""
     counts = [calls_a_batch(batch) for batch in batches]
     samples: list[list[float]] = [[] for _ in batches]
@@ -61,13 +61,13 @@ def in_turns(batches: Sequence[Batch], seconds: float) -> list[Times]:
     running = gc.isenabled()
     gc.disable()
     try:
-        for turn in range(ROUNDS[1]):
+        for turn in range(rounds[1]):
             for k in sorted(range(len(batches)), key=lambda k: (k + turn) % len(batches)):
                 time.sleep(REST)
                 start = time.perf_counter()
                 samples[k].append(batches[k](counts[k]))
                 spent += time.perf_counter() - start
-            if turn + 1 >= ROUNDS[0] and spent > seconds:
+            if turn + 1 >= rounds[0] and spent > seconds:
                 break
     finally:
         if running:
