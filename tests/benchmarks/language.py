@@ -8,9 +8,11 @@ loss, the gradients, clipping, AdamW and the schedule.
 from __future__ import annotations
 
 import math
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -31,9 +33,10 @@ def program(library: str, example: str = EXAMPLE) -> dict[str, Any]:
         text = text.replace("import minigrad as mg\n", "import torch as mg\n")
         text = text.replace("from minigrad import nn\n", "from torch import nn\n")
         text = text.replace("from minigrad.nn.", "from torch.nn.")
-    names: dict[str, Any] = {"__name__": example}
-    exec(compile(text, f"{example}.py with {library}", "exec"), names)
-    return names
+    module = ModuleType(f"{example}_with_{library}")
+    sys.modules[module.__name__] = module  # torch.compile imports the modules of the classes that it compiles
+    exec(compile(text, f"{example}.py with {library}", "exec"), vars(module))
+    return vars(module)
 
 
 class Run:

@@ -81,11 +81,11 @@ def summary(values: list[float]) -> Times:
     return Times(median, (high - low) / median)
 
 
-def one_batch(run: Callable[[], Any], count: int) -> float:
-    """Seconds a call, over `count` calls after some that are not timed."""
-    warm = time.perf_counter() + WARM
+def one_batch(run: Callable[[], Any], count: int, warm: float = WARM) -> float:
+    """Seconds a call, over `count` calls after `warm` seconds of calls that are not timed."""
+    end = time.perf_counter() + warm
     run()
-    while time.perf_counter() < warm:
+    while time.perf_counter() < end:
         run()
     start = time.perf_counter()
     for _ in range(count):

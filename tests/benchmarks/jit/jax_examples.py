@@ -52,8 +52,9 @@ def block(p: State, statistics: State, name: str, x: Any) -> Any:
 
 
 def pool(x: Any) -> Any:
-    """Return the maximum of each square of four pixels."""
-    return lax.reduce_window(x, -jnp.inf, lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "VALID")
+    """Return the maximum of each square of four pixels; on the CPU, `lax.reduce_window` would take longer."""
+    n, height, width, channels = x.shape
+    return x.reshape(n, height // 2, 2, width // 2, 2, channels).max((2, 4))
 
 
 def classifier(p: State, statistics: State, x: Any) -> tuple[Any, State]:

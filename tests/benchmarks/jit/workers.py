@@ -26,9 +26,12 @@ from typing import Any
 import numpy as np
 
 from tests.benchmarks.jit.rows import step_of
-from tests.benchmarks.timing import one_batch
+from tests.benchmarks.timing import WARM, one_batch
 
 CALLS = 5  # whose results are compared: minigrad runs the first eagerly and records the second
+# Seconds of calls before a batch on several threads.  If threads wake up late after a pause, minigrad runs kernels on
+# one thread for 50 ms, but a training has no such pauses.
+WARM_THREADS = 0.1
 PATIENCE = 60.0  # seconds until a step has to be ready
 
 
@@ -127,7 +130,7 @@ def main(library: str, row: str, threads: str, file: str) -> None:
     gc.disable()
     say.write("null\n")
     for text in sys.stdin:
-        say.write(f"{one_batch(step, int(text))}\n")
+        say.write(f"{one_batch(step, int(text), WARM if threads == '1' else WARM_THREADS)}\n")
 
 
 def pin(threads: int) -> None:
