@@ -5,6 +5,7 @@ Every row's results are compared before they are timed: a library that computes 
 `--only compile` says what kernels cost to compile instead, `--only regions` what it costs to share them,
 `--only files` what it takes to write and read 100 MB, `--only memory` how much memory a step of training takes.
 `--only transformer` trains `examples/char_transformer.py` with both libraries.
+`--only jit` also compares programs of `mg.jit` with eager mode, `jax.jit` and `torch.compile`, each in its own process.
 `--profile ROW` shows what each launch of a row takes.
 `--device cuda` has rows of its own, beside PyTorch and CuPy on the GPU; with MINIGRAD_CUDA=simulator they are run and
 compared at tiny sizes, and not timed.
@@ -25,6 +26,7 @@ from tests.benchmarks.case import Case
 from tests.benchmarks.cases import CASES
 from tests.benchmarks.cases.device import LARGE, TINY, rows
 from tests.benchmarks.checks import check, values
+from tests.benchmarks.jit import report as jitted
 from tests.benchmarks.libraries import Minigrad, installed
 from tests.benchmarks.report import HEADER, Result, line, machine, means, save
 from tests.benchmarks.timing import measure
@@ -36,6 +38,7 @@ REPORTS = {
     "memory": memory.report,
     "transformer": language.report,
 }
+AFTER = {"jit": jitted.report}  # reports that follow the rows of a group
 
 
 def main(given: list[str] | None = None) -> int:
@@ -61,7 +64,11 @@ def main(given: list[str] | None = None) -> int:
         return 0
     if options.device == "cuda":
         return device.report(cases, there[0], options.seconds, options.json)
-    return on_the_cpu(cases, options.seconds, options.json)
+    code = on_the_cpu(cases, options.seconds, options.json)
+    for name in options.only or ():
+        if name in AFTER:
+            AFTER[name]()
+    return code
 
 
 def asked(given: list[str] | None) -> tuple[argparse.Namespace, argparse.ArgumentParser]:

@@ -102,22 +102,33 @@ def chain_alone(ops: int) -> Callable[..., Step]:
     return build
 
 
-def perceptron(record: Record, *arrays: NDArray[Any]) -> Step:
+def perceptron_of(record: Record, parameters: Sequence[NDArray[Any]]) -> Callable[..., Any]:
     """Return a training step of linear layers: cross entropy, gradients, and momentum written by hand."""
-    *parameters, x, labels = arrays
-    leaves, data = [mg.Var(array) for array in parameters], [mg.tensor(x), mg.tensor(labels)]
+    leaves = [mg.Var(array) for array in parameters]
     velocities = [mg.zeros_like(leaf.as_tensor()) for leaf in leaves]
 
     @record
     def step(x: Any, labels: Any) -> Any:
-        h = x
-        for k in range(0, len(leaves), 2):
-            h = F.linear(F.relu(h) if k else h, leaves[k], leaves[k + 1])
-        loss = F.cross_entropy(h, labels)
+        loss = loss_of_layers(leaves, x, labels)
         update(leaves, velocities, mg.grad(loss, leaves))
         return (loss.detach(),)
 
+    return step
+
+
+def perceptron(record: Record, *arrays: NDArray[Any]) -> Step:
+    """Return a training step of linear layers with its batch."""
+    *parameters, x, labels = arrays
+    step, data = perceptron_of(record, parameters), [mg.tensor(x), mg.tensor(labels)]
     return lambda: step(*data)
+
+
+def loss_of_layers(leaves: Sequence[Any], x: Any, labels: Any) -> Any:
+    """Return the cross entropy of linear layers with ReLU between them."""
+    h = x
+    for k in range(0, len(leaves), 2):
+        h = F.linear(F.relu(h) if k else h, leaves[k], leaves[k + 1])
+    return F.cross_entropy(h, labels)
 
 
 def perceptron_with_optimizer(record: Record, *arrays: NDArray[Any]) -> Step:
@@ -129,10 +140,7 @@ def perceptron_with_optimizer(record: Record, *arrays: NDArray[Any]) -> Step:
     @record
     def step(x: Any, labels: Any) -> Any:
         optimizer.zero_grad()
-        h = x
-        for k in range(0, len(leaves), 2):
-            h = F.linear(F.relu(h) if k else h, leaves[k], leaves[k + 1])
-        loss = F.cross_entropy(h, labels)
+        loss = loss_of_layers(leaves, x, labels)
         loss.backward()
         optimizer.step()
         return (loss.detach(),)
