@@ -107,7 +107,7 @@ def test_results_that_differ_are_an_error() -> None:
     workers: Any = {"jit": Ready(1.0), "jax": Ready(1.0 + 5e-5)}
     report.check("simple_grad", ROWS["simple_grad"], workers)
     workers["jax"] = Ready(1.1)
-    with pytest.raises(AssertionError, match="simple_grad: result 0 of jax.jit is not that of mg.jit"):
+    with pytest.raises(AssertionError, match=r"simple_grad: result 0 of jax\.jit is not that of mg\.jit"):
         report.check("simple_grad", ROWS["simple_grad"], workers)
 
 

@@ -13,7 +13,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from numpy.typing import NDArray
 
 from tests.benchmarks.jit.examples import EXAMPLES, started
 from tests.benchmarks.jit.jax_steps import cross_entropy, training

@@ -1,4 +1,4 @@
-"""The table of `python -m tests.benchmarks --only jit` below PyTorch's: programs, eager mode, jax.jit and torch.compile."""
+"""The second table of `python -m tests.benchmarks --only jit`: programs, eager mode, jax.jit and torch.compile."""
 
 from __future__ import annotations
 
@@ -58,7 +58,9 @@ def line(name: str, row: Row, times: dict[str, Times]) -> str:
     """Return the line of a row: the median time of each library, and its ratio to the program's, with the goal."""
     ours = times["jit"].median
     cells = "".join(f"{duration(times[key].median) if key in times else '-':>14}" for key in NAMES)
-    ratios = [ratio(key, times[key].median / ours, row.goals.get(key)) for key in NAMES if key in times and key != "jit"]
+    ratios = [
+        ratio(key, times[key].median / ours, row.goals.get(key)) for key in NAMES if key in times and key != "jit"
+    ]
     spread = max(each.spread for each in times.values())
     return f"{name:<32}{row.threads:>8}{cells}   {', '.join(ratios)}; spread {spread:.0%}"
 
