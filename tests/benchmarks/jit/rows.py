@@ -70,17 +70,18 @@ def step_of(library: str, name: str) -> Step:
     """Return the step of a row for a library.  Only that of JAX imports JAX."""
     row = ROWS[name]
     example = row.step in examples.EXAMPLES
-    if library == "jax":
-        if example:
-            made: Step = importlib.import_module("tests.benchmarks.jit.jax_examples").step_of(row.step)
-            return made
-        build = getattr(importlib.import_module("tests.benchmarks.jit.jax_steps"), row.step)
-        return build(*row.arrays())  # type: ignore[no-any-return]
-    if library == "compile":
+    if library == "jax" and example:
+        made: Step = importlib.import_module("tests.benchmarks.jit.jax_examples").step_of(row.step)
+    elif library == "jax":
+        made = getattr(importlib.import_module("tests.benchmarks.jit.jax_steps"), row.step)(*row.arrays())
+    elif library == "compile":
         torch = importlib.import_module("torch")
         torch.set_num_threads(row.threads)
-        return examples.step_of(row.step, "torch", eager, torch.compile)
-    record = mg.jit if library == "jit" else eager
-    if example:
-        return examples.step_of(row.step, "minigrad", record, eager)
-    return getattr(steps, row.step)(record, *row.arrays())  # type: ignore[no-any-return]
+        made = examples.step_of(row.step, "torch", eager, torch.compile)
+    else:
+        record = mg.jit if library == "jit" else eager
+        if example:
+            made = examples.step_of(row.step, "minigrad", record, eager)
+        else:
+            made = getattr(steps, row.step)(record, *row.arrays())
+    return made
