@@ -107,7 +107,7 @@ def memory() -> Iterator[str]:
         eager, _ = used(step_of("eager", name))
         peak, results = used(step_of("jit", name))
         most = f"eager peak {eager / 1e3:.0f} KB{'!' if peak - results > eager else ''}"
-        own = f"{(peak - results) / 1e3:>7.0f} KB ({most}); {results / 1e3:.0f} KB of results"
+        own = f"{(peak - results) / 1e3:>7.0f} KB ({most}); {peak / 1e3:.0f} KB with the results"
         yield f"{f'temporaries of {name}':<64}{own}"
 
 
