@@ -229,7 +229,10 @@ class DifferentiableEntry(Entry):
         self.begin = self.call
         self.call = self.apply
 
-    def lines_of_attempt(self, parameters: list[str], lines: list[str]) -> list[str]:
+    def is_atomic(self) -> bool:
+        return False
+
+    def lines_of_attempt(self, parameters: list[str]) -> list[str]:
         self.bound["apply"] = self.apply
         return [f"return apply({', '.join(parameters)})"]
 

@@ -6,7 +6,7 @@ results would cost more than the kernels of a small step.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from itertools import pairwise
 from typing import Any
 
@@ -19,7 +19,7 @@ from minigrad.jitting.program import HostCall, Item, written_by
 from minigrad.jitting.reasons import not_fused
 from minigrad.jitting.recorder import Recording
 from minigrad.jitting.symbols import Symbol, stored
-from minigrad.jitting.tape import Tape
+from minigrad.jitting.tape import Rows, Tape
 from minigrad.jitting.writing import BOUND, Lines, indented
 
 STREAM = "uint64"  # the dtype in which the state of a generator is read
@@ -105,29 +105,37 @@ class Entry(Lines):
     def write_call(self) -> None:
         """Write the functions that run the program."""
         parameters = [*[f"x{k}" for k in range(len(self.recording.argument_slots))], *self.numbers()]
-        lines = [*self.lines_of_call()]
-        self.call = self.define("call", parameters, lines)
+        self.call = self.define("call", parameters, self.lines_of_call())
         if self.count >= 0:
             names = names_of_arguments(self, self.recording.args)
-            self.attempt = write_attempt(self, names, self.condition, self.lines_of_attempt(parameters, lines))
+            lines = self.lines_of_attempt(parameters)
+            self.attempt = write_attempt(self, names, self.condition, lines, not self.is_atomic())
 
-    def lines_of_attempt(self, parameters: list[str], lines: list[str]) -> list[str]:
-        """Return the lines of `call`, or a call of it, for the function that has compared the arguments."""
-        return lines
+    def lines_of_attempt(self, parameters: list[str]) -> list[str]:
+        """Return the lines that run the program, for the function that has compared the arguments."""
+        return [*self.lines_of_call(["if turn.recording: return REFUSED"])]
 
-    def lines_of_call(self) -> Iterator[str]:
-        """Write the lines that run the program."""
-        versions = [*self.versions()]
+    def is_atomic(self) -> bool:
+        """Return whether no other thread can run between the first access to memory that calls share and the last.
+
+        Such memory are the arrays of offsets and the tables of addresses.  CPython switches threads at calls and at
+        backward jumps only, and there is one call between these accesses, which holds the GIL.
+        """
+        steps, program = self.tape.steps, self.program
+        rows = [step for step in steps if isinstance(step, Rows) and step.own is None and step.holds_gil]
+        return len(rows) == len(steps) == 1 and not (program.draws or program.symbols or program.arithmetic)
+
+    def lines_of_call(self, before: Iterable[str] = ()) -> Iterator[str]:
+        """Write the lines that run the program, with the lines `before` after the last allocation."""
+        run, versions = [*self.run()], [*self.versions()]
         yield from [
             *self.memory_test(),
             *self.symbols(),
             *self.memory(),
+            *before,
             *self.draws(),
             *self.buffers(),
-            "try:",
-            *indented(self.run()),
-            "finally:",
-            *indented(versions or ["pass"]),
+            *(["try:", *indented(run), "finally:", *indented(versions)] if versions else run),
         ]
         yield from self.gradients(self.recording.final, "g")
         yield from self.results()

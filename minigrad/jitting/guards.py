@@ -14,10 +14,13 @@ from minigrad.core.device import CPU, default_device
 from minigrad.core.dtype import default_float
 from minigrad.jitting.moving import Moved, fixed_offset
 from minigrad.jitting.outside import PLAIN
-from minigrad.jitting.writing import Lines
+from minigrad.jitting.turns import turn
+from minigrad.jitting.writing import Lines, indented
 from minigrad.runtime.many import epoch
+from minigrad.runtime.observers import observed
 from minigrad.runtime.recording import mode
 from minigrad.runtime.tensor import Tensor
+from minigrad.runtime.tracers import stack
 from minigrad.runtime.var import Var
 
 REFUSED = object()  # returned instead of a result if a program cannot run on the arguments of a call
@@ -65,35 +68,43 @@ def conditions_of(program: Lines, args: tuple[Any, ...]) -> str:
     tests = [
         *tests_of_arguments(program, args, tensors, names),
         *tests_of_modes(program.bound),
+        "observed.idle and not stack.transforms",
         *program.recording.outside.tests(program.bound),
         *tests_of_tensors(program),
     ]
     return " and ".join(tests)
 
 
-def write_attempt(program: Lines, names: list[str], condition: str, lines: list[str]) -> Callable[..., Any]:
+def write_attempt(
+    program: Lines, names: list[str], condition: str, lines: list[str], locked: bool = True
+) -> Callable[..., Any]:
     """Return a function of arguments that runs some lines if a condition holds, and returns REFUSED otherwise.
 
-    One generated function is faster than two.
+    One generated function is faster than several.  It takes any number of arguments: REFUSED in the place of a missing
+    argument fits no program.
+    locked: whether other threads wait until the lines have run.
     """
-    program.bound["REFUSED"] = REFUSED
+    program.bound |= {"REFUSED": REFUSED, "turn": turn, "observed": observed, "stack": stack}
     text = [
         "try:",
-        f"    if not ({condition}): return REFUSED",
-        "except ValueError: return REFUSED  # a variable has no value",
+        f"    if more or not ({condition}): return REFUSED",
+        "except (ValueError, KeyError): return REFUSED  # a variable has no value",
         *lines,
     ]
-    return program.define("attempt", names, text)
+    text = ["with turn.lock:", *indented(text)] if locked else text
+    return program.define("attempt", [*[f"{name}=REFUSED" for name in names], "*more"], text)
 
 
 def tests_of_modes(bound: dict[str, Any]) -> list[str]:
-    """Return the conditions that the modes are the present ones; `modes_now` would be a call."""
-    modes = modes_now()
-    bound |= {f"mode_{k}": value for k, value in enumerate(modes)}
-    bound |= {"is_recording": type(mode).enabled.fget, "mode": mode, "default_float": default_float}
-    bound |= {"default_device": default_device, "epoch": epoch}
-    recording = "is_recording(mode)" if modes[0] else "not is_recording(mode)"
-    return [recording, "default_float() is mode_1", "default_device() is mode_2", "epoch[0] == mode_3"]
+    """Return the conditions that the modes are the present ones; `modes_now` would be a call.
+
+    A change of the default dtype begins an epoch.
+    """
+    enabled, _, device, number = modes_now()
+    bound |= {"is_recording": type(mode).enabled.fget, "mode": mode, "default_device": default_device}
+    bound |= {"mode_device": device, "epoch": epoch}
+    recording = "is_recording(mode)" if enabled else "not is_recording(mode)"
+    return [recording, "default_device() is mode_device", f"epoch[0] == {number}"]
 
 
 def modes_now() -> tuple[Any, ...]:
@@ -126,7 +137,7 @@ def tests_of_arguments(program: Lines, args: tuple[Any, ...], tensors: list[int]
         tests.append(f"({name}.layout is a{k}_layout{like})")
         tests.append(f"{name}.dtype is a{k}_dtype and {name}.device is a{k}_device")
         tracked = x.requires_grad and not x.is_variable
-        tests.append("True" if x.is_variable else f"{name}.requires_grad is {tracked}")
+        tests += [] if x.is_variable else [f"{name}.requires_grad is {tracked}"]
         tests += [f"{name}.storage {'is' if args[j].storage is x.storage else 'is not'} {names[j]}.storage"
                   for j in tensors if j < k]  # fmt: skip
     return tests
@@ -142,7 +153,7 @@ def tests_of(program: Lines, moved: Moved, name: str) -> Iterator[str]:
         yield f"{name}.layout is {name}_layout and {name}.dtype is {name}_dtype"
         yield f"{name}.__class__ is {name}_class"
     if isinstance(x, Var):
-        yield f"({shown}._grad is None) is {moved.grad is None}"
+        yield f"{shown}._grad is {'None' if moved.grad is None else 'not None'}"
     if moved.grad is not None:
         program.bound[f"{name}_grad"] = moved.grad.layout
         yield f"{shown}._grad.layout is {name}_grad"

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import functools
-import os
-import threading
-import time
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +16,7 @@ from minigrad.jitting.guards import REFUSED, modes_now
 from minigrad.jitting.kinds import key_of, name_of, shown_kind
 from minigrad.jitting.program import recording
 from minigrad.jitting.recorder import Recording
+from minigrad.jitting.turns import eagerly, sole_caller, turn
 from minigrad.jitting.verifying import verified
 from minigrad.runtime.many import epoch
 from minigrad.runtime.observers import observed
@@ -29,20 +27,6 @@ from minigrad.runtime.tracers import stack
 NO_PROGRAM = "no program yet: the second call with arguments of a kind is recorded"
 MANY = 8  # number of programs of one function after which a warning names the argument that changes
 LIMIT = 64  # maximum number of programs that a function stores; at this number, the older half is dropped
-PATIENCE = 0.1  # seconds for which a recording waits for threads that run functions eagerly
-_lock = threading.RLock()  # only one thread records or runs programs, because their tables of addresses are shared
-_eager: dict[int, int] = {}  # maps the id of a thread to the number of functions that it runs eagerly
-
-
-def _after_fork_in_child() -> None:
-    global _lock
-    _lock = threading.RLock()  # the old lock may be held by a thread that does not exist in this process
-    for thread in _eager.keys() - {threading.get_ident()}:
-        del _eager[thread]
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork_in_child)
 
 
 class Jitted:
@@ -67,6 +51,8 @@ class Jitted:
         For each kind of arguments, the list of recorded entries, with the newest last.
     last : Entry or None
         The program that ran last.
+    ready : callable
+        Function of the arguments of a call that runs the program that ran last, or returns REFUSED.
     modes : tuple
         Values of the settings on which the programs depend.
     methods : dict
@@ -83,6 +69,7 @@ class Jitted:
         self.by_value: set[Any] = set()
         self.again: list[str] = []
         self.last: Entry | None = None
+        self.ready: Callable[..., Any] = refuse
         self.modes: tuple[Any, ...] = ()
         self.epoch = epoch[0]
         self.methods: dict[int, tuple[Any, Jitted]] = {}
@@ -90,33 +77,38 @@ class Jitted:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the function: as a program if one fits, otherwise eagerly."""
-        if not observed.idle or stack.transforms:
-            # The call is inside a recording, a transform, or a block that observes or changes calls.
-            return self.eagerly(args, kwargs) if recording.program is None else self.function(*args, **kwargs)
-        last = self.last
         try:
-            if last is not None and last.count == len(args) and not kwargs and not self.verify:
-                with _lock:
-                    if last.exchange is not None:
-                        last.fuse()
-                    result = last.attempt(*args)
+            if not kwargs:
+                result = self.ready(*args)
                 if result is not REFUSED:
                     return result
-            return self.look_up(args, kwargs)
+            if observed.idle and not stack.transforms:
+                return self.look_up(args, kwargs)
         except Unrepeatable:
-            return self.eagerly(args, kwargs)
+            return eagerly(self.function, args, kwargs)
+        # The call is inside a recording, a transform, or a block that observes or changes calls.
+        return eagerly(self.function, args, kwargs) if recording.program is None else self.function(*args, **kwargs)
 
-    def eagerly(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Run the function itself, but not while another thread records a function: both may use the same tensors."""
-        me = threading.get_ident()
-        with _lock:
-            _eager[me] = _eager.get(me, 0) + 1
-        try:
-            return self.function(*args, **kwargs)
-        finally:
-            _eager[me] -= 1
-            if not _eager[me]:
-                del _eager[me]
+    def expect(self, entry: Entry | None) -> None:
+        """Let the next calls run an entry, if its conditions hold then."""
+        self.last = entry
+        self.ready = refuse if entry is None or entry.count < 0 or self.verify else self.trial(entry)
+
+    def trial(self, entry: Entry) -> Callable[..., Any]:
+        """Return the function that runs an entry on arguments, or returns REFUSED."""
+        if entry.exchange is None:
+            return entry.attempt
+
+        def run(*args: Any) -> Any:
+            if not observed.idle or stack.transforms:
+                return REFUSED
+            with turn.lock:
+                entry.fuse()
+                if entry.exchange is None:
+                    self.expect(entry)
+                return entry.attempt(*args)
+
+        return run
 
     def look_up(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run the program for the kind of the arguments, or record it; the first call of a kind runs eagerly."""
@@ -124,8 +116,8 @@ class Jitted:
         tensors = [x for x in leaves if isinstance(x, Tensor)]
         for x in tensors:
             if x.__class__ not in CONCRETE:
-                return self.eagerly(args, kwargs)
-        with _lock:
+                return eagerly(self.function, args, kwargs)
+        with turn.lock:
             modes = modes_now()
             if self.modes != modes:
                 self.last, self.modes = None, modes
@@ -143,7 +135,7 @@ class Jitted:
                 entry = next((e for e in reversed(entries) if e.outside.unchanged() and e.fits(*picked)), None)
                 if entry is None:
                     if not sole_caller():
-                        return self.eagerly(args, kwargs)
+                        return eagerly(self.function, args, kwargs)
                     try:
                         entry = entry_of(Recording(self.function, args, kwargs, bool(floats)), self.fuse)
                     except Exception:
@@ -156,12 +148,12 @@ class Jitted:
                         causes = [*entries[-1].outside.changed(), "a layout, a gradient or a hook of a tensor outside"]
                         self.again = [*self.again[1 - MANY :], causes[0]]
                     entries[:] = [*entries[1 - MANY :], entry]
-                self.last = entry
                 if entry.exchange is not None:
                     entry.fuse()
+                self.expect(entry)
                 return self.run(entry, picked, args, kwargs) if self.verify else entry.call(*picked)
             self.first(key)
-        return self.eagerly(args, kwargs)
+        return eagerly(self.function, args, kwargs)
 
     def run(self, entry: Entry, picked: Sequence[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Run a program, and compare every nth run with the function."""
@@ -305,21 +297,16 @@ class Jitted:
         return f"<jit {self.__name__}: {count} program{'s' * (count != 1)}>"
 
 
-def sole_caller() -> bool:
-    """Wait until no other thread runs a function eagerly; return False if one still does after PATIENCE seconds."""
-    me, end = threading.get_ident(), time.monotonic() + PATIENCE
-    while any(thread != me for thread in list(_eager)):
-        if time.monotonic() > end:
-            return False
-        time.sleep(0.001)
-    return True
+def refuse(*args: Any) -> Any:
+    """Refuse a call: there is no program yet."""
+    return REFUSED
 
 
 def entry_of(recording: Recording, fuse: bool) -> Entry:
     """Return the entry of a recording."""
     if recording.split is None:
         return Entry(recording, fuse)
-    return DifferentiableEntry(recording, fuse, lambda: _lock)
+    return DifferentiableEntry(recording, fuse, lambda: turn.lock)
 
 
 def jit(function: Callable[..., Any] | None = None, *, fuse: bool = True, verify: int = 0) -> Any:

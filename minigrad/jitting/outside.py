@@ -282,7 +282,7 @@ class Outside:
     def tests(self, bound: dict[str, Any]) -> list[str]:
         """Return the conditions of `unchanged` as text, whose names are added to `bound`.
 
-        A ValueError means that a variable of an enclosing function has no value any more.
+        A ValueError or a KeyError means that a variable has no value any more.
         """
         bound |= {"outside_now": self, "changes": changes}
         counted = ["(outside_now.count == changes.count or outside_now.unchanged())"] if self.modules else []
@@ -298,7 +298,7 @@ class Outside:
                          f"(cell{k}.cell_contents is held{k} or same(cell{k}.cell_contents, held{k}))")  # fmt: skip
         for k, (scope, key, value) in enumerate(self.names):
             bound |= {f"scope{k}": scope, f"value{k}": value}
-            tests.append(f"((now := scope{k}.get({key!r}, MISSING)) is value{k} or same(now, value{k}))")
+            tests.append(f"((now := scope{k}[{key!r}]) is value{k} or same(now, value{k}))")
         for k, part in enumerate(self.parts):
             bound[f"part{k}"] = part.unchanged
             tests.append(f"part{k}()")
@@ -312,7 +312,7 @@ class Outside:
         text = f"""def same_objects():
     try:
         return {" and ".join(self.tests_of_objects(bound)) or True}
-    except ValueError:  # a variable of an enclosing function has no value any more
+    except (ValueError, KeyError):  # a variable has no value any more
         return False"""
         exec(compile(text, "<minigrad outside>", "exec"), bound)
         self.same_objects = bound["same_objects"]

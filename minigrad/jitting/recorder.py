@@ -35,6 +35,7 @@ from minigrad.jitting.moving import (
 from minigrad.jitting.outside import Outside
 from minigrad.jitting.program import NO_ALLOCATOR, HostCall, Program, Slot, real_of, recording, refusal, twin_of
 from minigrad.jitting.symbols import Symbol
+from minigrad.jitting.turns import turn
 from minigrad.ops import random
 from minigrad.runtime.changes import rebind
 from minigrad.runtime.hooks import leaf_hooks
@@ -133,6 +134,7 @@ class Recording:
         self.counted: dict[Storage, int] = {}  # the number of writes into a storage that host calls count themselves
         interval = sys.getswitchinterval()
         try:
+            turn.recording += 1
             # Prevent thread switches: no other thread can then use the tensors while they are replaced.
             sys.setswitchinterval(ATOMIC)
             self.move()
@@ -161,6 +163,7 @@ class Recording:
         finally:
             for each in self.moved.values():
                 each.back()
+            turn.recording -= 1
             sys.setswitchinterval(interval)
 
     def substituted(self, args: tuple[Any, ...], kwargs: dict[str, Any], symbolic: bool) -> Any:

@@ -193,6 +193,7 @@ class Table:
     call: a function of the arrays of a call, which runs all rows.  It returns 0, or NO_MEMORY, or the number of the
     row, counted from 1, whose kernel has found an index out of range.
     serial: the same function, which uses one thread.
+    holds_gil: whether these functions hold the GIL all the time, because each kernel takes a few microseconds at most.
     """
 
     def __init__(self, rows: Sequence[Row]) -> None:
@@ -213,8 +214,8 @@ class Table:
             self.kept += [table, row.numbers, row.buffers]
         self.rows, self.patches = np.array(words, np.int64), np.array(patches, np.int64)
         self.parallel = any(row.kind == "shared" for row in rows)
-        holds_gil = all(row.kind == "brief" for row in rows)
-        self.serial = self.function(len(rows), 0, holds_gil)
+        self.holds_gil = all(row.kind == "brief" for row in rows)
+        self.serial = self.function(len(rows), 0, self.holds_gil)
         self.call = self.function(len(rows), team().address, False) if self.parallel else self.serial
 
     def function(self, rows: int, team_code: int, holds_gil: bool) -> Callable[..., int]:

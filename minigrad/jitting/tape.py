@@ -22,6 +22,33 @@ from minigrad.jitting.runner import NO_MEMORY, Row, Table
 Run = Callable[[Sequence[Any]], None]  # a step of a tape is a function of the buffers of a call
 
 
+class Rows:
+    """A step that runs some rows, and raises the error of eager mode for an index that is out of range.
+
+    call: a function of the buffers of a call, or of those on the CPU; see `Table.call`.
+    own: the positions of the buffers that are on the CPU, or None if all of them are.
+    holds_gil: whether `call` holds the GIL all the time.
+    """
+
+    def __init__(
+        self, table: Table, owners: Sequence[Item], error: Callable[..., Exception], own: Sequence[int] | None
+    ) -> None:
+        self.call = guarded_program(table.call, table.serial) if table.parallel else table.call
+        self.owners, self.error, self.own, self.holds_gil = owners, error, own, table.holds_gil
+
+    def __call__(self, buffers: Sequence[Any]) -> None:
+        """Run the rows on the buffers of a call."""
+        row = self.call(*(buffers if self.own is None else [buffers[k] for k in self.own]))
+        if row:
+            raise self.failure(row, buffers)
+
+    def failure(self, row: int, buffers: Sequence[Any]) -> Exception:
+        """Return the error of a call of the rows that returned a number other than 0."""
+        if row == NO_MEMORY:
+            return MemoryError("a kernel cannot allocate the memory of its scratch buffer; use smaller tensors")
+        return self.error(self.owners[row - 1], buffers)
+
+
 class Tape(TapeLists):
     """The steps of a call, on a list of buffers: `arguments`, followed by the buffers of `blocks`.
 
@@ -106,25 +133,16 @@ class Tape(TapeLists):
                 owners.append(self.items[k])  # type: ignore[arg-type]
         return [self.run_rows(rows, owners)] if rows else []
 
-    def run_rows(self, rows: list[Row], owners: list[Item]) -> Run:
-        """Return a step that runs some rows, and raises the error of eager mode for an index that is out of range."""
+    def run_rows(self, rows: list[Row], owners: list[Item]) -> Rows:
+        """Return a step that runs some rows."""
         own = [k for k, device in enumerate(self.devices()) if device is CPU]
         at = {position: k for k, position in enumerate(own)}
         table = Table([
             row._replace(buffers=[(at[x[0]], x[1]) if isinstance(x, tuple) else x for x in row.buffers]) for row in rows
         ])  # fmt: skip
         self.tables.append(table)
-        call = guarded_program(table.call, table.serial) if table.parallel else table.call
         whole = len(own) == len(self.arguments) + len(self.blocks)
-
-        def run(buffers: Sequence[Any]) -> None:
-            row = call(*buffers) if whole else call(*[buffers[k] for k in own])
-            if row == NO_MEMORY:
-                raise MemoryError("a kernel cannot allocate the memory of its scratch buffer; use smaller tensors")
-            if row:
-                raise self.error(owners[row - 1], buffers)
-
-        return run
+        return Rows(table, owners, self.error, None if whole else own)
 
     def run_launch(self, item: Item) -> Run:
         """Return a step that calls a launch as eager mode does."""

@@ -17,7 +17,7 @@ from minigrad.jitting.exchange import Exchange
 from minigrad.jitting.moving import Made, fixed_offset
 from minigrad.jitting.program import HostCall, Item, Program
 from minigrad.jitting.recorder import Recording
-from minigrad.jitting.tape import Tape
+from minigrad.jitting.tape import Rows, Tape
 from minigrad.runtime.graph import ids
 from minigrad.runtime.tensor import Tensor
 from minigrad.runtime.var import Var
@@ -91,6 +91,10 @@ class Lines:
                 yield from self.gradients(step.gradients, f"h{k}_")
                 self.bound[f"step{k}"] = step.function
                 yield f"step{k}()"
+            elif isinstance(step, Rows) and step.own is None:
+                self.bound |= {f"step{k}": step.call, f"failure{k}": step.failure}
+                yield f"row = step{k}(*buffers)"
+                yield f"if row: raise failure{k}(row, buffers)"
             else:
                 self.bound[f"step{k}"] = step
                 yield f"step{k}(buffers)"
@@ -109,9 +113,10 @@ class Lines:
     def tensor(self, name: str, made: Made) -> Iterator[str]:
         """Write the lines that make a tensor on the memory of a slot."""
         slot, layout, dtype = made
-        self.bound |= {f"{name}_layout": layout, f"{name}_dtype": dtype}
+        device = self.program.memory[slot].device
+        self.bound |= {f"{name}_layout": layout, f"{name}_dtype": dtype, f"{name}_device": device}
         yield f"{name} = new(Tensor); {name}.id = next(ids); {name}.storage = {self.names[slot]}"
-        yield f"{name}.layout = {name}_layout; {name}.dtype = {name}_dtype; {name}.device = {name}.storage.device"
+        yield f"{name}.layout = {name}_layout; {name}.dtype = {name}_dtype; {name}.device = {name}_device"
         yield f"{name}.op = {name}.base = None"
         own = [k for k, (each, sole) in enumerate(self.recording.argument_slots) if sole and each == slot]
         if own:  # a view of an argument that may begin anywhere in its memory

@@ -12,6 +12,8 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+from minigrad.jitting.guards import REFUSED
+from minigrad.jitting.turns import turn
 from minigrad.runtime.observers import Observer, attach, detach
 
 pytestmark = pytest.mark.usefixtures("reference")
@@ -338,6 +340,49 @@ def test_threads_may_share_a_function() -> None:
     for thread in threads:
         thread.join()
     assert wrong == []
+
+
+def test_a_program_without_a_lock_does_not_run_while_another_thread_records() -> None:
+    w = mg.ones(3, device="cpu")
+    f = mg.jit(lambda x: x * w)
+    x = mg.ones(3, device="cpu")
+    for _ in range(3):
+        f(x)
+    entry = f.last
+    assert entry.is_atomic()
+    make = entry.bound["make0"]
+
+    def interrupted() -> Any:
+        # Threads may be switched here: another one begins to record, and `w` refers to a twin.
+        turn.recording += 1
+        return make()
+
+    entry.bound["make0"] = interrupted
+    try:
+        assert entry.attempt(x) is REFUSED
+    finally:
+        turn.recording = 0
+    assert f(x).tolist() == [1.0, 1.0, 1.0]
+    turn.recording = 0
+
+
+def test_a_program_with_random_numbers_holds_the_lock() -> None:
+    f = mg.jit(lambda x: x * mg.rand(3, device="cpu"))
+    for _ in range(3):
+        f(mg.ones(3, device="cpu"))
+    assert not f.last.is_atomic()
+
+
+@pytest.mark.parametrize("wrong", [(), (None,), (mg.ones(3), mg.ones(3)), (mg.ones(4),)])
+def test_other_arguments_are_refused_and_then_looked_up(wrong: Any) -> None:
+    def size(x: Any = (), *more: Any) -> Any:
+        return x is not None and len(x) + len(more)
+
+    f = mg.jit(size)
+    for _ in range(4):
+        f(mg.ones(3))
+    assert f.last.attempt(*wrong) is REFUSED
+    assert f(*wrong) == size(*wrong)
 
 
 def test_a_report_counts_kernels_and_memory() -> None:
