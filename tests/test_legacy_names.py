@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import pytest
@@ -140,6 +142,32 @@ def test_a_resize_counts_as_a_write(shape: tuple[int, ...]) -> None:
     x.resize_(*shape)
     with pytest.raises(mg.StorageError, match=r"saved its operand 'other'.* changed in place"):
         y.backward()
+
+
+@pytest.mark.parametrize(
+    ("view", "size", "wanted"),
+    [
+        (lambda x: x.t(), (2,), [1.0, 2.0]),
+        (lambda x: x[:, 1:], (3,), [2.0, 3.0, 4.0]),
+        (lambda x: x[1], (1, 2), [[4.0, 5.0]]),
+        (lambda x: x[:, 0], (2, 3), [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]),
+        (lambda x: x.flip(0), (4,), [4.0, 5.0, 6.0, 1.0]),
+        (lambda x: x[0, 0].expand(4), (2,), [1.0, 2.0]),
+    ],
+)
+def test_a_resize_shows_the_memory_in_its_order(
+    view: Callable[[mg.Tensor], mg.Tensor], size: tuple[int, ...], wanted: list[Any]
+) -> None:
+    """The values are those of PyTorch 2.13."""
+    x = view(mg.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]))
+    assert x.resize_(*size).tolist() == wanted
+
+
+def test_a_resize_moves_what_the_memory_has_to_larger_memory() -> None:
+    x = mg.tensor([[1.0, 2.0], [3.0, 4.0]])
+    y = x[1].resize_(3)
+    assert y[:2].tolist() == [3.0, 4.0] and y.base is None
+    assert y.resize_(1).resize_(2).tolist() == [3.0, 4.0]  # the memory keeps its elements
 
 
 def test_the_constructor_takes_any_number_of_lengths() -> None:

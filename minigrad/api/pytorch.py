@@ -266,9 +266,9 @@ def constructed(args: Sequence[Any]) -> tuple[Layout, Storage]:
 
 
 def resize_(x: Tensor, *size: int | Sequence[int], memory_format: Any = None) -> Tensor:
-    """Change the shape of x, in place, and return x; the elements keep their order.
+    """Change the shape of x, in place, and return x, whose elements are then those of its memory, in order.
 
-    If the new shape has more elements, x moves to new memory, its further elements are undefined, and its views stay on
+    If the memory has too few elements, x moves to new memory, its further elements are undefined, and its views stay on
     the old memory.  This counts as a write, so a graph that saved x detects it.
     Raises GradientError if x requires a gradient.
     """
@@ -279,15 +279,20 @@ def resize_(x: Tensor, *size: int | Sequence[int], memory_format: Any = None) ->
             op="resize_",
         )
     expect_format("resize_", memory_format)
-    layout = Layout.contiguous(as_shape(size, "resize_"))
-    if layout.shape == x.shape:
+    shape = as_shape(size, "resize_")
+    if shape == x.shape:
         return x
-    storage = x.storage
-    if layout.numel > x.numel() or not x.is_contiguous() or x.offset:
-        larger = creation.empty(max(layout.numel, x.numel()), dtype=x.dtype, device=x.device)
-        larger[: x.numel()] = x.reshape(-1)
-        x.base, storage = None, larger.storage
-    rebind(x, storage, layout)
+    # PyTorch has no negative strides: its `flip` is a copy.
+    memory = x.reshape(-1) if min(x.strides, default=0) < 0 else x
+    first, kept = memory.offset, memory.storage.numel - memory.offset
+    layout = Layout.contiguous(shape, first)
+    if layout.numel > kept:
+        larger = creation.empty(layout.numel, dtype=x.dtype, device=x.device)
+        larger[:kept] = Tensor(memory.storage, Layout.contiguous((kept,), first))
+        memory, layout = larger, Layout.contiguous(shape)
+    if memory is not x:
+        x.base = None
+    rebind(x, memory.storage, layout)
     x.storage.version += 1
     return x
 

@@ -16,6 +16,7 @@ from minigrad.jitting.moving import Moved, fixed_offset
 from minigrad.jitting.outside import PLAIN
 from minigrad.jitting.turns import turn
 from minigrad.jitting.writing import Lines, indented
+from minigrad.runtime.changes import changes
 from minigrad.runtime.many import epoch
 from minigrad.runtime.observers import observed
 from minigrad.runtime.recording import mode
@@ -41,8 +42,14 @@ def tests_of_tensors(program: Lines) -> list[str]:
         real, among = made.moved[id(x)], f"x{k}.storage in outside"
         bound[f"x{k}_layout"] = real.layout
         tests.append(f"not {among}" if real.storage in made.own else f"{among} and x{k}.layout is x{k}_layout")
-    for k, moved_tensor in enumerate(made.moved.values()):
-        tests += tests_of(program, moved_tensor, f"w{k}")
+    shapes: list[str] = []
+    for k, moved in enumerate(made.moved.values()):
+        shapes += tests_of_shape(program, moved, f"w{k}")
+        tests += tests_of_gradient(program, moved, f"w{k}")
+    if shapes:
+        bound |= {"outside_now": made.outside, "changes": changes}
+        again = f"(count := changes.memory) >= 0 and {' and '.join(shapes)} and outside_now.remember(count)"
+        tests.append(f"(outside_now.memory == changes.memory or {again})")
     return tests
 
 
@@ -88,7 +95,7 @@ def write_attempt(
     text = [
         "try:",
         f"    if more or not ({condition}): return REFUSED",
-        "except (ValueError, KeyError): return REFUSED  # a variable has no value",
+        "except (ValueError, LookupError): return REFUSED  # a variable has no value",
         *lines,
     ]
     text = ["with turn.lock:", *indented(text)] if locked else text
@@ -143,16 +150,20 @@ def tests_of_arguments(program: Lines, args: tuple[Any, ...], tensors: list[int]
     return tests
 
 
-def tests_of(program: Lines, moved: Moved, name: str) -> Iterator[str]:
-    """Yield the conditions on one tensor, and on its gradient if it is a Var."""
-    x = moved.x
-    shown = program.holder(x, name)
-    if shown == name:
+def tests_of_shape(program: Lines, moved: Moved, name: str) -> Iterator[str]:
+    """Yield the conditions on an outside tensor, except arguments, that hold until `rebind` changes a tensor."""
+    if program.holder(moved.x, name) == name:
         program.bound |= {f"{name}_layout": moved.layout, f"{name}_dtype": moved.storage.dtype}
-        program.bound[f"{name}_class"] = x.__class__
         yield f"{name}.layout is {name}_layout and {name}.dtype is {name}_dtype"
+
+
+def tests_of_gradient(program: Lines, moved: Moved, name: str) -> Iterator[str]:
+    """Yield the conditions on the class and the gradient of an outside tensor; the class of an argument is known."""
+    shown = program.holder(moved.x, name)
+    if shown == name:
+        program.bound[f"{name}_class"] = moved.x.__class__
         yield f"{name}.__class__ is {name}_class"
-    if isinstance(x, Var):
+    if isinstance(moved.x, Var):
         yield f"{shown}._grad is {'None' if moved.grad is None else 'not None'}"
     if moved.grad is not None:
         program.bound[f"{name}_grad"] = moved.grad.layout

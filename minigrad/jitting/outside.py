@@ -30,6 +30,7 @@ PLAIN = (bool, int, float, complex, str, bytes, type(None))
 DEPTH = 8  # maximum number of containers and attributes between the function and a tensor
 COUNTED = (PARAMETERS, BUFFERS, CHILDREN, CONTAINERS)  # dicts of a module whose changes `changes.count` counts
 ITERABLE = (list, tuple, set, frozenset, deque)
+SHORT = 16  # maximum length of a list whose items are compared in generated text, which is faster than a loop
 MISSING = object()
 ITEM, ATTRIBUTE = "[{!r}]".format, ".{}".format
 OWN = (
@@ -118,6 +119,7 @@ class Outside:
     options: the options of optimizers, which may change between calls, but which the function must not change.
     same_objects: a function that returns whether the variables and parts still refer to the same objects.
     function: the function at which the traversal starts.
+    memory: the value of `changes.memory` with which the layouts and classes of the tensors were compared.
     """
 
     same_objects: Callable[[], bool]
@@ -135,6 +137,7 @@ class Outside:
         for k, each in enumerate(more):
             self.visit(each, f"argument {k}", 0)
         self.count, self.hooks = changes.count, changes.hooks
+        self.memory = -1
 
     # ---- the traversal
 
@@ -279,10 +282,15 @@ class Outside:
             self.count = changes.count
         return True
 
+    def remember(self, count: int) -> bool:
+        """Store the value of `changes.memory` with which the tensors were compared, and return True."""
+        self.memory = count
+        return True
+
     def tests(self, bound: dict[str, Any]) -> list[str]:
         """Return the conditions of `unchanged` as text, whose names are added to `bound`.
 
-        A ValueError or a KeyError means that a variable has no value any more.
+        A ValueError or a LookupError means that a variable has no value any more, or that a list has become shorter.
         """
         bound |= {"outside_now": self, "changes": changes}
         counted = ["(outside_now.count == changes.count or outside_now.unchanged())"] if self.modules else []
@@ -301,7 +309,12 @@ class Outside:
             tests.append(f"((now := scope{k}[{key!r}]) is value{k} or same(now, value{k}))")
         for k, part in enumerate(self.parts):
             bound[f"part{k}"] = part.unchanged
-            tests.append(f"part{k}()")
+            if isinstance(part.container, list) and len(part.held) <= SHORT:
+                bound |= {f"list{k}": part.container, **{f"list{k}_{i}": x for i, x in enumerate(part.held)}}
+                items = "".join([f" and list{k}[{i}] is list{k}_{i}" for i in range(len(part.held))])
+                tests.append(f"(len(list{k}) == {len(part.held)}{items} or part{k}())")
+            else:
+                tests.append(f"part{k}()")
         return tests
 
     def __getattr__(self, name: str) -> Any:
@@ -312,7 +325,7 @@ class Outside:
         text = f"""def same_objects():
     try:
         return {" and ".join(self.tests_of_objects(bound)) or True}
-    except (ValueError, KeyError):  # a variable has no value any more
+    except (ValueError, LookupError):  # a variable has no value any more
         return False"""
         exec(compile(text, "<minigrad outside>", "exec"), bound)
         self.same_objects = bound["same_objects"]

@@ -385,6 +385,36 @@ def test_other_arguments_are_refused_and_then_looked_up(wrong: Any) -> None:
     assert f(*wrong) == size(*wrong)
 
 
+@pytest.mark.parametrize("scale", [2.0, [3.0, 4.0]])
+def test_an_item_of_a_list_may_be_replaced(scale: Any) -> None:
+    items = [t(1, 1), 1.0, t(0, 0)]
+    f = mg.jit(lambda x: x * items[0] * items[1] + items[-1])
+    assert [f(t(1, 2)).tolist() for _ in range(4)] == [[1.0, 2.0]] * 4
+    items[1] = float("1.0")  # an equal number that is another object
+    assert f(t(1, 2)).tolist() == [1.0, 2.0]
+    items[0] = mg.tensor(scale) if isinstance(scale, list) else scale
+    wanted = (t(1, 2) * items[0]).tolist()
+    assert [f(t(1, 2)).tolist() for _ in range(4)] == [wanted] * 4
+    items.append(t(10, 10))
+    assert f(t(1, 2)).tolist() == [y + 10 for y in wanted]
+    del items[2:]
+    items[1] = 0.0
+    assert [f(t(1, 2)).tolist() for _ in range(4)] == [[0.0, 0.0]] * 4
+
+
+def test_the_layout_and_the_class_of_an_outside_tensor_may_change() -> None:
+    w = mg.tensor([[1.0, 2.0], [3.0, 4.0]])
+    f = mg.jit(lambda x: (x * w).sum(0))
+    x = mg.tensor([[1.0, 1.0], [10.0, 10.0]])
+    assert [f(x).tolist() for _ in range(4)] == [[31.0, 42.0]] * 4
+    w.transpose_(0, 1)
+    assert [f(x).tolist() for _ in range(4)] == [[21.0, 43.0]] * 4
+    w.resize_(1, 2)
+    assert [f(x).tolist() for _ in range(4)] == [[11.0, 22.0]] * 4
+    w.requires_grad_(True)
+    assert [f(x).requires_grad for _ in range(4)] == [True] * 4
+
+
 def test_a_report_counts_kernels_and_memory() -> None:
     w = mg.Var(np.ones(4), dtype="float32", device="cpu")
     optimizer = mg.optim.SGD([w], lr=0.5)
