@@ -1,7 +1,9 @@
 """The runner: one compiled function that runs the kernels of any program.
 
-Every kernel is `kernel(first, last, table)` (`kernels/calling.py`), so a row of a program consists of three words: the
-code, its table of addresses, and whether threads share its tasks.  A call passes the arrays of its arguments.  A patch
+Every kernel is `kernel(first, last, table)` (`kernels/calling.py`), so a row of a program consists of four words: the
+code, its table of addresses, whether threads share its tasks, and the shortest time in nanoseconds in which they did.
+If a thread has to wait for its core, a shared row takes some milliseconds longer; the runner notices this and runs the
+rest of the program on one thread.  A call passes the arrays of its arguments.  A patch
 specifies the array, the byte offset after its beginning, and the table entry that receives this address.  Nothing is
 compiled for an individual program.
 """
@@ -9,19 +11,23 @@ compiled for an individual program.
 from __future__ import annotations
 
 import ctypes
+import time
 from collections.abc import Callable, Sequence
 from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from minigrad.backends.parallel import STALL
+from minigrad.config import settings
 from minigrad.kernels.calling import METH_FASTCALL, Method, linked, maker, team
 
+NEVER = 2**62  # nanoseconds
 NO_MEMORY = -1  # the runner returns this if a kernel had no memory for its work
 
 # TYPE_AT and DATA_AT are offsets in an array object.  The head of a program contains the number of rows and their
-# address, the number of patches and their address, the address of the flag, the code of the team (0: one thread), and
-# whether the GIL is held.
+# address, the number of patches and their address, the address of the flag, the code of the team (0: one thread),
+# whether the GIL is held, and the nanoseconds beyond the shortest time of a row that count as a stall.
 RUNNER = """
 @ARRAY = external global i8
 @TYPE_ERROR = external global i8
@@ -31,6 +37,8 @@ declare i64 @PyLong_AsLongLong(ptr)
 declare ptr @PyLong_FromLongLong(i64)
 declare ptr @PyEval_SaveThread()
 declare void @PyEval_RestoreThread(ptr)
+
+NOW
 
 define ptr @run_program(ptr %self, ptr %args, i64 %n) {
 entry:
@@ -51,6 +59,8 @@ entry:
   %team = load ptr, ptr %p5
   %p6 = getelementptr i64, ptr %p, i64 6
   %brief = load i64, ptr %p6
+  %p7 = getelementptr i64, ptr %p, i64 7
+  %stall = load i64, ptr %p7
   %has_team = icmp ne ptr %team, null
   store i64 0, ptr %flag
   br label %check
@@ -103,11 +113,12 @@ ready:
   br label %row
 row:
   %r = phi i64 [ 0, %ready ], [ %r1, %asked ]
+  %shares = phi i1 [ %has_team, %ready ], [ %still, %asked ]
   %more_rows = icmp slt i64 %r, %rows
   br i1 %more_rows, label %run, label %done
 run:
-  %r3 = mul i64 %r, 3
-  %w = getelementptr i64, ptr %rows_at, i64 %r3
+  %r4 = mul i64 %r, 4
+  %w = getelementptr i64, ptr %rows_at, i64 %r4
   %kernel = load ptr, ptr %w
   %code = ptrtoint ptr %kernel to i64
   %w1 = getelementptr i64, ptr %w, i64 1
@@ -121,16 +132,27 @@ run:
   %ends_at = getelementptr i64, ptr %numbers, i64 1
   %ends = load i64, ptr %ends_at
   %wanted = icmp ne i64 %shared, 0
-  %is_shared = and i1 %wanted, %has_team
+  %is_shared = and i1 %wanted, %shares
   br i1 %is_shared, label %together, label %alone
 together:
+  %began = call i64 @now()
   %s0 = call i32 %team(ptr %result, ptr %error, i64 %code, i64 %tasks, i64 %table)
+  %ended = call i64 @now()
+  %took = sub i64 %ended, %began
+  %w3 = getelementptr i64, ptr %w, i64 3
+  %least = load i64, ptr %w3
+  %is_least = icmp slt i64 %took, %least
+  %less = select i1 %is_least, i64 %took, i64 %least
+  store i64 %less, ptr %w3
+  %beyond = sub i64 %took, %least
+  %in_time = icmp slt i64 %beyond, %stall
   br label %ran
 alone:
   %s1 = call i32 %kernel(ptr %result, ptr %error, i64 0, i64 %tasks, i64 %table)
   br label %ran
 ran:
   %s = phi i32 [ %s0, %together ], [ %s1, %alone ]
+  %still = phi i1 [ %in_time, %together ], [ %shares, %alone ]
   %failed = icmp ne i32 %s, 0
   br i1 %failed, label %empty, label %worked
 worked:
@@ -164,10 +186,30 @@ tell:
 """
 
 
+# The time in nanoseconds.  Without this function of POSIX, no row takes any time, so none is a stall.
+NOW = """
+declare i32 @clock_gettime(i32, ptr)
+
+define internal i64 @now() {
+  %time = alloca [2 x i64]
+  %status = call i32 @clock_gettime(i32 CLOCK, ptr %time)
+  %seconds = load i64, ptr %time
+  %part_at = getelementptr i64, ptr %time, i64 1
+  %part = load i64, ptr %part_at
+  %scaled = mul i64 %seconds, 1000000000
+  %sum = add i64 %scaled, %part
+  ret i64 %sum
+}
+"""
+NO_CLOCK = "define internal i64 @now() {\n  ret i64 0\n}"
+
+
 @cache
 def runner() -> Method:
     """Return the compiled runner in CPython's description of a function; it is made once per process."""
-    addresses = linked("runner", RUNNER, ["run_program"])
+    has_clock = hasattr(time, "CLOCK_MONOTONIC") and ctypes.sizeof(ctypes.c_long) == 8
+    now = NOW.replace("CLOCK", str(time.CLOCK_MONOTONIC)) if has_clock else NO_CLOCK
+    addresses = linked("runner", RUNNER.replace("NOW", now), ["run_program"])
     return Method(b"run_program", addresses["run_program"], METH_FASTCALL, b"")
 
 
@@ -190,6 +232,7 @@ class Row(NamedTuple):
 class Table:
     """Store the kernels of a program in one table in memory, and the functions that run the table.
 
+    count: the number of rows.
     call: a function of the arrays of a call, which runs all rows.  It returns 0, or NO_MEMORY, or the number of the
     row, counted from 1, whose kernel has found an index out of range.
     serial: the same function, which uses one thread.
@@ -210,9 +253,10 @@ class Table:
                 else:
                     position, after = buffer
                     patches += [position, after.ctypes.data, table.ctypes.data + 8 * (k + 2)]
-            words += [row.address, table.ctypes.data, int(row.kind == "shared")]
+            words += [row.address, table.ctypes.data, int(row.kind == "shared"), NEVER]
             self.kept += [table, row.numbers, row.buffers]
         self.rows, self.patches = np.array(words, np.int64), np.array(patches, np.int64)
+        self.count = len(rows)
         self.parallel = any(row.kind == "shared" for row in rows)
         self.holds_gil = all(row.kind == "brief" for row in rows)
         self.serial = self.function(len(rows), 0, self.holds_gil)
@@ -222,7 +266,7 @@ class Table:
         """Return a function that runs the rows."""
         head = np.array(
             [rows, self.rows.ctypes.data, len(self.patches) // 3, self.patches.ctypes.data, self.flag.ctypes.data,
-             team_code, holds_gil], np.int64,
+             team_code, holds_gil, round(STALL * 1e9) if settings.parallel_threshold else NEVER], np.int64,
         )  # fmt: skip
         self.kept.append(head)
         made: Callable[..., int] = maker()(ctypes.addressof(runner()), head.ctypes.data, None)

@@ -134,7 +134,7 @@ class Lines:
     def size(self) -> str:
         """Return the size of the program as text."""
         tape, items, exchange = self.tape, self.tape.items, self.exchange
-        rows = sum(len(table.rows) // 3 for table in tape.tables)
+        rows = sum(table.count for table in tape.tables)
         calls = sum(isinstance(item, HostCall) for item in items)
         python = sum(callable(step) for step in tape.steps) - len(tape.tables) - len(tape.lists)
         listed = sum(each.kernels for each in tape.lists)
