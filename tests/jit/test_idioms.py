@@ -352,3 +352,9 @@ def test_a_member_that_is_added_or_replaced_by_its_name_is_used(reference: None)
     assert [step(x).tolist() for _ in range(3)] == [[7.0, 7.0]] * 3
     del model._modules["1"]
     assert [step(x).tolist() for _ in range(3)] == [[1.0, 1.0]] * 3
+
+
+def test_quantiles_of_a_number_need_no_value_of_a_tensor() -> None:
+    f = mg.jit(lambda x: mg.quantile(x, 0.25) + mg.nanquantile(x, 0.5))
+    x = mg.tensor([4.0, 0.0, 2.0, 1.0, 3.0])
+    assert [f(x).item() for _ in range(4)] == [3.0] * 4

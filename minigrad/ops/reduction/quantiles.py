@@ -72,7 +72,8 @@ def at_shares(name: str, x: Tensor, q: Any, dim: int | None, keepdim: bool, how:
             f"{describe(x)}; flatten q with .reshape(-1)",
             op=name,
         )
-    if how not in INTERPOLATIONS or any(not 0 <= share <= 1 for share in shares.reshape(-1).tolist()):
+    numbers = shares.reshape(-1).tolist() if isinstance(q, Tensor) else [q]
+    if how not in INTERPOLATIONS or any(not 0 <= share <= 1 for share in numbers):
         raise ArgumentError(
             f"{name}: q must be from 0 to 1, and interpolation one of {INTERPOLATIONS}, got q={q} and "
             f"interpolation={how!r}; divide percentages by 100"
