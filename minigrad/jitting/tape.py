@@ -99,7 +99,7 @@ class Tape(TapeLists):
         if isinstance(item, HostCall):
             return "host"
         device = device_of(item, self.program)
-        if device is CPU and not python_runs(item):
+        if device is CPU and not python_runs(item) and all(self.memory(slot).device is CPU for slot in item.slots):
             return "table"
         return "list" if device is not CPU and can_be_listed(item) else "python"
 

@@ -358,3 +358,12 @@ def test_quantiles_of_a_number_need_no_value_of_a_tensor() -> None:
     f = mg.jit(lambda x: mg.quantile(x, 0.25) + mg.nanquantile(x, 0.5))
     x = mg.tensor([4.0, 0.0, 2.0, 1.0, 3.0])
     assert [f(x).item() for _ in range(4)] == [3.0] * 4
+
+
+@pytest.mark.parametrize(("first", "second"), [("reference", "cpu"), ("cpu", "reference")])
+def test_a_copy_to_another_device_of_the_host(first: str, second: str) -> None:
+    f = mg.jit(lambda x: (x * x).to(second).clone().to(first) * x)
+    x = mg.tensor([1.0, 2.0], device=first)
+    for _ in range(4):
+        y = f(x)
+        assert y.tolist() == [1.0, 8.0] and str(y.device) == first
