@@ -12,12 +12,13 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
-from minigrad.backends.limits import ClassLimits, IndexLimits
+from minigrad.backends.limits import ClassLimits, FirstLimits, IndexLimits
 from minigrad.core.dtype import DType
 from minigrad.core.op import Spec
 from minigrad.core.storage import Storage
 
 Slots = tuple[int, ...]
+Limits = IndexLimits | ClassLimits | FirstLimits
 
 
 class Executable:
@@ -120,7 +121,8 @@ class Flag(NamedTuple):
 
     def excludes(self, numbers: Any) -> bool:
         """Return whether one of the numbers that the host has read is outside the range."""
-        return any(not self.low <= k <= self.high for k in numbers[: self.length].tolist())
+        found = numbers[: self.length].tolist()
+        return min(found) < self.low or max(found) > self.high
 
 
 class Part(NamedTuple):
@@ -160,7 +162,7 @@ class Launch:
         self.arguments, self.always_fails = arguments, always_fails
         self.steps, self.temporaries, self.flags = tuple(steps), tuple(temporaries), tuple(flags)
         self.parts = tuple(parts)
-        self.limits: IndexLimits | ClassLimits | None = None
+        self.limits: Limits | None = None
 
     def __call__(self, *buffers: Any) -> Any:
         return self.call(*buffers)
@@ -238,7 +240,7 @@ class Launch:
             [Part(request, tuple(range(arguments)), specs, results)],
         )  # fmt: skip
 
-    def within(self, limits: IndexLimits | ClassLimits | None) -> Launch:
+    def within(self, limits: Limits | None) -> Launch:
         """Return the launch with the index, or the classes, that its errors refer to."""
         made = Launch(self.arguments, self.steps, self.temporaries, self.flags, self.always_fails, self.parts)
         made.limits = limits
@@ -321,7 +323,7 @@ def written(launch: Launch) -> Callable[..., Any]:
     return function
 
 
-def checked(launch: Launch, limits: IndexLimits | ClassLimits) -> Callable[..., None]:
+def checked(launch: Launch, limits: Limits) -> Callable[..., None]:
     """Return the function of a launch that raises IndexOutOfRange for a wrong index."""
     run = written(launch)
 

@@ -5,7 +5,7 @@ A kernel checks each position as it uses it; the message is made afterwards, fro
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from numpy.typing import NDArray
@@ -26,16 +26,40 @@ class IndexLimits:
     backend: the backend of the index's memory.
     """
 
-    __slots__ = ("backend", "dim", "index", "label", "slot", "x")
+    __slots__ = ("backend", "dim", "index", "label", "slot", "slots", "x")
 
     def __init__(self, backend: Any, label: str, slot: int, index: Spec, x: Spec, dim: int) -> None:
-        self.backend, self.label, self.slot = backend, label, slot
+        self.backend, self.label, self.slot, self.slots = backend, label, slot, (slot,)
         self.index, self.x, self.dim = index, x, dim
 
     def error(self, buffers: tuple[Any, ...]) -> IndexOutOfRange:
         """Return the error for a check that failed in a call on these buffers."""
+        return out_of_range(self.label, self.farthest(buffers), self.x, self.dim)
+
+    def farthest(self, buffers: tuple[Any, ...]) -> int:
+        """Return the lowest position if it is too low, otherwise the highest."""
         low, high = bounds_of(self.backend, self.index)(buffers[self.slot])
-        return out_of_range(self.label, low if low < -self.x.shape[self.dim] else high, self.x, self.dim)
+        return low if low < -self.x.shape[self.dim] else high
+
+    def is_wrong(self, buffers: tuple[Any, ...]) -> bool:
+        """Return whether a position is outside the dim."""
+        size = self.x.shape[self.dim]
+        return not -size <= self.farthest(buffers) < size
+
+
+class FirstLimits:
+    """Several indices of one launch; an error refers to the first of them that has a position outside its dim."""
+
+    __slots__ = ("each", "slots")
+
+    def __init__(self, each: Sequence[IndexLimits]) -> None:
+        self.each = tuple(each)
+        self.slots = tuple([limits.slot for limits in each])
+
+    def error(self, buffers: tuple[Any, ...]) -> IndexOutOfRange:
+        """Return the error for a check that failed in a call on these buffers."""
+        wrong = [each for each in self.each if each.is_wrong(buffers)]
+        return (wrong or self.each)[0].error(buffers)
 
 
 class ClassLimits:
@@ -46,10 +70,10 @@ class ClassLimits:
     ignore: the index that stands for no class.
     """
 
-    __slots__ = ("backend", "classes", "ignore", "label", "slot", "target")
+    __slots__ = ("backend", "classes", "ignore", "label", "slot", "slots", "target")
 
     def __init__(self, backend: Any, label: str, slot: int, target: Spec, classes: int, ignore: int) -> None:
-        self.backend, self.label, self.slot = backend, label, slot
+        self.backend, self.label, self.slot, self.slots = backend, label, slot, (slot,)
         self.target, self.classes, self.ignore = target, classes, ignore
 
     def error(self, buffers: tuple[Any, ...]) -> IndexOutOfRange:

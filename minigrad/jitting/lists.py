@@ -70,7 +70,8 @@ class TapeLists(TapeMemory):
                 continue
             whole = self.scratches.new(APART * len(checks), uint8, device_of(checks[0].item, self.program))
             self.inside |= {check.slot: (whole, APART * k) for k, check in enumerate(checks)}
-            indices = [check.item.slots[limits.slot] for check in checks if (limits := check.item.launch.limits)]
+            limited = [(check.item.slots, limits) for check in checks if (limits := check.item.launch.limits)]
+            indices = [slots[slot] for slots, limits in limited for slot in limits.slots]
             read[run[-1]] = [whole, *indices]
         return read
 

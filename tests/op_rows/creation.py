@@ -55,9 +55,8 @@ def _kept(x: Any) -> Any:
 
 
 def _row_major(x: Any) -> Any:
-    like = {"shape": (3, 4), "dtype": mg.float32}
-    index = positions.first_position(x.remainder(3).to(mg.int64) - 3, dim=0, **like)
-    return positions.next_position(index, x.remainder(4).to(mg.int64), dim=1, **like)
+    indices = [x.remainder(3).to(mg.int64) - 3, x.remainder(4).to(mg.int64)]
+    return positions.joined_positions(indices, shape=(3, 4), dtype=mg.float32, dims=(0, 1))
 
 
 ROWS = [
@@ -71,7 +70,7 @@ ROWS = [
         dtypes=("float32",), smooth=False, refuses=False, kernels=False),
     Row("tally", _tally, lambda x: np.array([0, *np.cumsum([part.sum() for part in np.split(x.ravel(), 3)])]),
         ("bool",), ("tally",), ((3, 4),), **PLACES),
-    Row("positions", _row_major, lambda x: x % 3 * 4 + x % 4, ("whole",), ("first_position", "next_position"),
+    Row("positions", _row_major, lambda x: x % 3 * 4 + x % 4, ("whole",), ("joined_positions",),
         ((2, 5),), dtypes=("int64",), result="int64", smooth=False, refuses=False, kernels=False),
     Row("locate", _locate, lambda x: np.flatnonzero(x), ("bool",), ("locate",), ((3, 5),), **PLACES),
 ]  # fmt: skip

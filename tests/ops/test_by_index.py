@@ -205,6 +205,17 @@ def test_errors_of_scatter_reduce_name_what_the_caller_gave() -> None:
         mg.scatter_reduce(mg.ones(2), 0, mg.tensor([0.5]), mg.ones(1), "amax")
 
 
+def test_of_several_index_tensors_the_error_names_the_wrong_one_in_each_call() -> None:
+    x = mg.ones(3, 4, 5)
+    first, last = mg.tensor([0, 2]), mg.tensor([4, -5])
+    for _ in range(2):  # the second call finds the plan of the first
+        assert x[first, :, last].shape == (2, 4)
+        with pytest.raises(IndexOutOfRange, match=r"^index: index -6 is out of range for dim 2 of size 5"):
+            x[first, :, last - 1]
+        with pytest.raises(IndexOutOfRange, match=r"^index: index 3 is out of range for dim 0 of size 3"):
+            x[first + 1, :, last]
+
+
 def test_padding_sees_the_elements_that_it_takes_away() -> None:
     x = mg.arange(4.0).reshape(1, 1, 4)
     assert F.pad(x, (-2, 2), "reflect").tolist() == [[[2, 3, 2, 1]]]

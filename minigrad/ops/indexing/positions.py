@@ -7,15 +7,17 @@ NumPy and PyTorch have the same rule.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import lru_cache, partial, reduce
 from typing import Any
 
 from minigrad.backends.launch import Launch
-from minigrad.backends.limits import IndexLimits
+from minigrad.backends.limits import FirstLimits, IndexLimits
 from minigrad.backends.lowering.functions import BEHIND, FROM_FRONT
 from minigrad.backends.steps import Steps
 from minigrad.core.dtype import bool_, int64
 from minigrad.core.layout import Layout
-from minigrad.core.op import Spec
+from minigrad.core.op import Op, Spec
 from minigrad.core.shape import broadcast_shapes, numel
 from minigrad.declare.decorators import kernel
 from minigrad.errors import MinigradError, ShapeError
@@ -24,7 +26,9 @@ from minigrad.ops.indexing.gathering import check_positions, check_within
 from minigrad.ops.indexing.masks import nonzero
 from minigrad.ops.pointwise.arithmetic import remainder
 from minigrad.ops.shape.views import expand, permute
+from minigrad.runtime.dispatch import run
 from minigrad.runtime.operands import are_plain
+from minigrad.runtime.plans import operands_key, plan_for
 from minigrad.runtime.tensor import Tensor, describe
 
 Gathers = list[tuple[int, Tensor]]
@@ -38,62 +42,70 @@ def side_by_side(y: Tensor, gathers: Gathers) -> tuple[Tensor, int, int, Tensor]
     Raises IndexOutOfRange for a position outside its dim, and ShapeError for index tensors that do not broadcast.
     """
     each = [one for dim, index in gathers for one in columns(dim, index)]
-    dims = [dim for dim, _ in each]
-    shape = joint_shape(y, [index for _, index in each])
+    dims, indices = tuple([dim for dim, _ in each]), [index for _, index in each]
+    positions = (joined if are_plain(*indices) else traced_positions)(y, dims, indices)
+    order, dim = arranged(y.ndim, dims)
+    return y if order is None else permute(y, dims=order), dim, len(dims), positions
+
+
+@lru_cache(maxsize=256)
+def arranged(ndim: int, dims: tuple[int, ...]) -> tuple[tuple[int, ...] | None, int]:
+    """Return the permutation that brings indexed dims next to each other, None if they are, and the first of them."""
+    if dims == tuple(range(dims[0], dims[0] + len(dims))):
+        return None, dims[0]
+    return (*dims, *[d for d in range(ndim) if d not in dims]), 0
+
+
+def joined(y: Tensor, dims: tuple[int, ...], indices: Sequence[Tensor]) -> Tensor:
+    """Return row-major positions in some dims of y from one index tensor per dim."""
+    shape, dtype = y.layout.shape, y.dtype
+    key = (*operands_key(indices), shape, dtype, dims)
+    plan = JOINED.plans.get(key)
+    if plan is None:
+        joint_shape(y, indices)
+        plan = plan_for(JOINED, tuple(indices), {"shape": shape, "dtype": dtype, "dims": dims}, key)
+    positions: Tensor = run(JOINED, plan, tuple(indices))
+    return positions
+
+
+def traced_positions(y: Tensor, dims: tuple[int, ...], indices: Sequence[Tensor]) -> Tensor:
+    """Return the result of `joined` for indices inside a transform; the positions of all samples are checked now."""
     positions: Any = None
-    plain = are_plain(*[index for _, index in each])
-    for dim, index in each:
-        positions = (behind if plain else traced_behind)(positions, index, y, dim)
-    positions = positions if positions.shape == shape else expand(positions, shape=shape)
-    if dims == list(range(dims[0], dims[0] + len(dims))):
-        return y, dims[0], len(dims), positions
-    front = permute(y, dims=(*dims, *[d for d in range(y.ndim) if d not in dims]))
-    return front, 0, len(dims), positions
-
-
-def behind(before: Tensor | None, index: Tensor, y: Tensor, dim: int) -> Tensor:
-    """Return row-major positions from the positions in the dims before, or None, and the index along `dim`."""
-    x = {"shape": y.shape, "dtype": y.dtype, "dim": dim}
-    result: Tensor = first_position(index, **x) if before is None else next_position(before, index, **x)
-    return result
-
-
-def traced_behind(before: Tensor | None, index: Tensor, y: Tensor, dim: int) -> Tensor:
-    """Return the result of `behind` for an index inside a transform; the positions of all samples are checked now."""
-    check_positions("index", index, Spec(y.layout, y.dtype), dim)
-    position: Tensor = remainder(cast(index, dtype="int64"), y.shape[dim])
-    return position if before is None else before * y.shape[dim] + position
-
-
-@kernel(dtype=lambda op, specs, **x: int64, shape=lambda op, index, **x: index.shape, namespace=(), label="index")
-def first_position(backend: Any, out: Spec, index: Tensor, *, shape, dtype, dim) -> Launch:
-    """Return the positions along `dim`, with negative positions counted from the front.
-
-    The launch raises IndexOutOfRange for a position outside the dim.
-    """
-    steps = Steps(backend, (out,), (index,))
-    (position,) = steps.operands
-    check_within(steps, position, shape[dim])
-    steps.each(FROM_FRONT, steps.outs[0], position, steps.constant(shape[dim], int64))
-    limits = IndexLimits(backend, "index", 0, position.spec, Spec(Layout.contiguous(shape), dtype), dim)
-    return steps.launch.within(limits)
+    for dim, index in zip(dims, indices, strict=True):
+        check_positions("index", index, Spec(y.layout, y.dtype), dim)
+        position = remainder(cast(index, dtype="int64"), y.shape[dim])
+        positions = position if positions is None else positions * y.shape[dim] + position
+    return expand(positions, shape=joint_shape(y, indices))
 
 
 @kernel(
     dtype=lambda op, specs, **x: int64, namespace=(), label="index",
-    shape=lambda op, before, index, **x: broadcast_shapes("index", before.shape, index.shape),
+    shape=lambda op, *indices, **x: reduce(partial(broadcast_shapes, "index"), [each.shape for each in indices]),
 )  # fmt: skip
-def next_position(backend: Any, out: Spec, before: Tensor, index: Tensor, *, shape, dtype, dim) -> Launch:
-    """Return row-major positions from the positions in the dims before and an index along `dim`.
+def joined_positions(backend: Any, out: Spec, indices: Sequence[Tensor], *, shape, dtype, dims) -> Launch:
+    """Return row-major positions in the dims `dims` of a tensor of this shape from one index tensor per dim.
 
-    The launch raises IndexOutOfRange for a position outside the dim.
+    Negative positions count from the end.  The launch raises IndexOutOfRange for a position outside its dim.
     """
-    steps = Steps(backend, (out,), (before, index))
-    start, position = steps.operands
-    check_within(steps, position, shape[dim])
-    steps.each(BEHIND, steps.outs[0], start, position, steps.constant(shape[dim], int64))
-    limits = IndexLimits(backend, "index", 1, position.spec, Spec(Layout.contiguous(shape), dtype), dim)
-    return steps.launch.within(limits)
+    steps = Steps(backend, (out,), indices)
+    whole: Any = Spec(Layout.contiguous(shape), dtype)
+    before: Any = None
+    for k, (dim, index) in enumerate(zip(dims, steps.operands, strict=True)):
+        check_within(steps, index, shape[dim])
+        size = steps.constant(shape[dim], int64)
+        reach = index.shape if before is None else broadcast_shapes("index", before.shape, index.shape)
+        result = steps.outs[0] if k == len(dims) - 1 else steps.work(reach, int64)
+        if before is None:
+            steps.each(FROM_FRONT, result, index, size)
+        else:
+            steps.each(BEHIND, result, before, index, size)
+        before = result
+    pairs = enumerate(zip(dims, steps.operands, strict=True))
+    limits = [IndexLimits(backend, "index", k, index.spec, whole, dim) for k, (dim, index) in pairs]
+    return steps.launch.within(FirstLimits(limits))
+
+
+JOINED: Op = joined_positions.op  # type: ignore[attr-defined]
 
 
 def columns(dim: int, index: Tensor) -> Gathers:
@@ -103,7 +115,7 @@ def columns(dim: int, index: Tensor) -> Gathers:
     return [(dim + k, column) for k, column in enumerate(nonzero(index, as_tuple=True))]
 
 
-def joint_shape(y: Tensor, indices: list[Tensor]) -> tuple[int, ...]:
+def joint_shape(y: Tensor, indices: Sequence[Tensor]) -> tuple[int, ...]:
     """Return the shape to which the index tensors broadcast.  Raises ShapeError if they do not broadcast."""
     shape = indices[0].shape
     try:

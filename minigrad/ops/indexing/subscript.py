@@ -22,8 +22,8 @@ from minigrad.errors import (
 from minigrad.ops.creation import tensor
 from minigrad.ops.indexing.gathering import index_select
 from minigrad.ops.indexing.masks import choose
-from minigrad.ops.indexing.positions import as_one, side_by_side
-from minigrad.ops.shape.views import basic_index
+from minigrad.ops.indexing.positions import arranged, as_one, joined, side_by_side
+from minigrad.ops.shape.views import basic_index, permute
 from minigrad.runtime.data import host_numbers, nested_shape, refuse_masked
 from minigrad.runtime.dispatch import run_view
 from minigrad.runtime.plans import plan_for
@@ -32,6 +32,9 @@ from minigrad.runtime.tracers import Tracer, transform_of
 
 FULL_LIMIT = 1024
 _full: dict[Any, Entries] = {}  # complete indices for tensors inside transforms, by number of dims and index
+# For a layout and an index with index tensors: the basic entries, the dims of the index tensors in the view of these
+# entries, and whether this view differs from the tensor.
+_gathers: dict[Any, tuple[Entries, tuple[int, ...], bool]] = {}
 INDEX: Op = basic_index.op  # type: ignore[attr-defined]
 
 
@@ -44,11 +47,10 @@ def get_item(x: Tensor, index: Any) -> Tensor:
     ShapeError for index tensors that do not broadcast.
     """
     if x.__class__ in PLAIN:
-        view = plain_view(x, index)
-        if view is not None:
-            return view
-        if isinstance(index, Tensor) and index.dtype.is_int and index.layout.shape and x.layout.shape:
-            return take(x, 0, index)
+        indices: list[Tensor] = []
+        written = as_written(index, indices)
+        if written is not None:
+            return gathered(x, index, written, indices) if indices else viewed(x, written)
     elif isinstance(x, Tracer):
         written = as_written(index)
         if written is not None:
@@ -72,11 +74,27 @@ def get_item(x: Tensor, index: Any) -> Tensor:
     return choose(y, dim, positions) if positions.dtype is bool_ else take(y, dim, positions)
 
 
-def plain_view(x: Tensor, index: Any) -> Tensor | None:
-    """Return x[index] of a plain tensor for a basic index, from a cached plan; None for any other index."""
-    written = as_written(index)
-    if written is None:
-        return None
+def gathered(x: Tensor, index: Any, written: tuple[Any, ...], indices: list[Tensor]) -> Tensor:
+    """Return x[index] for basic entries and index tensors; `written` is the index as a key."""
+    key = (x.layout, written)
+    found = _gathers.get(key)
+    if found is None:
+        entries, gathers = entries_of(x, index)
+        if len(_gathers) >= FULL_LIMIT:
+            _gathers.clear()
+        found = _gathers[key] = entries, tuple([dim for dim, _ in gathers]), entries.count(WHOLE) < len(entries)
+    entries, dims, changes = found
+    y: Tensor = basic_index(x, index=entries) if changes else x
+    if len(dims) == 1:
+        return take(y, dims[0], indices[0])
+    positions = joined(y, dims, indices)
+    order, dim = arranged(y.ndim, dims)
+    y = y if order is None else permute(y, dims=order)
+    return take(y.reshape(as_one(y.shape, dim, len(dims))), dim, positions)
+
+
+def viewed(x: Tensor, written: tuple[Any, ...]) -> Tensor:
+    """Return the view of a basic index, given as a key, from a cached plan."""
     key = (x.layout, x.dtype, x.device, written)
     plan = INDEX.plans.get(key)
     if plan is None:
@@ -84,12 +102,20 @@ def plain_view(x: Tensor, index: Any) -> Tensor | None:
     return run_view(INDEX, plan, x)
 
 
-def as_written(index: Any) -> tuple[Any, ...] | None:
-    """Return a basic index as a hashable key, with each slice as a tuple of its three numbers.
+def plain_view(x: Tensor, index: Any) -> Tensor | None:
+    """Return x[index] of a plain tensor for a basic index; None for any other index."""
+    written = as_written(index)
+    return None if written is None else viewed(x, written)
 
-    Returns None unless all numbers are plain ints.
+
+def as_written(index: Any, indices: list[Tensor] | None = None) -> tuple[Any, ...] | None:
+    """Return an index as a hashable key, with each slice as a tuple of its three numbers.
+
+    indices: a list that receives the integer tensors of an index; they are in the key as their layouts.
+    Returns None unless all numbers are plain ints and all tensors are in `indices`.
     """
-    entries = []
+    entries: list[Any] = []
+    item: Any
     for item in index if index.__class__ is tuple else (index,):
         if item.__class__ is slice:
             item = (item.start, item.stop, item.step)
@@ -97,7 +123,10 @@ def as_written(index: Any) -> tuple[Any, ...] | None:
                 if v is not None and v.__class__ is not int:
                     return None
         elif item.__class__ is not int and item is not None and item is not Ellipsis:
-            return None
+            if indices is None or item.__class__ not in PLAIN or not item.dtype.is_int or not item.layout.shape:
+                return None
+            indices.append(item)
+            item = item.layout
         entries.append(item)
     return tuple(entries)
 
@@ -125,8 +154,10 @@ def in_full(x: Tensor, items: list[Any]) -> Entries:
 
 def take(x: Tensor, dim: int, positions: Tensor) -> Tensor:
     """Return x[..., positions, ...], in which the dims of the index tensor replace `dim`."""
+    if positions.ndim == 1:
+        return index_select(x, dim, positions)
     flat = index_select(x, dim, positions.reshape(-1))
-    return flat if positions.ndim == 1 else flat.reshape(*x.shape[:dim], *positions.shape, *x.shape[dim + 1 :])
+    return flat.reshape(*x.shape[:dim], *positions.shape, *x.shape[dim + 1 :])
 
 
 def read_index(x: Tensor, index: Any) -> tuple[Tensor, list[tuple[int, Tensor]]]:
