@@ -115,7 +115,6 @@ def as_written(index: Any, indices: list[Tensor] | None = None) -> tuple[Any, ..
     Returns None unless all numbers are plain ints and all tensors are in `indices`.
     """
     entries: list[Any] = []
-    item: Any
     for item in index if index.__class__ is tuple else (index,):
         if item.__class__ is slice:
             item = (item.start, item.stop, item.step)
@@ -123,12 +122,17 @@ def as_written(index: Any, indices: list[Tensor] | None = None) -> tuple[Any, ..
                 if v is not None and v.__class__ is not int:
                     return None
         elif item.__class__ is not int and item is not None and item is not Ellipsis:
-            if indices is None or item.__class__ not in PLAIN or not item.dtype.is_int or not item.layout.shape:
+            if indices is None or not selects(item):
                 return None
             indices.append(item)
-            item = item.layout
+            item = indices[-1].layout
         entries.append(item)
     return tuple(entries)
+
+
+def selects(item: Any) -> bool:
+    """Return whether an entry of an index is an index tensor outside transforms: integers with at least one dim."""
+    return item.__class__ in PLAIN and item.dtype.is_int and bool(item.layout.shape)
 
 
 def in_full(x: Tensor, items: list[Any]) -> Entries:

@@ -8,6 +8,7 @@ into zeros, so that repeated elements are summed.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 from minigrad.core.layout import Layout
@@ -26,9 +27,9 @@ from minigrad.core.roles import (
     ViewDims,
     ViewShape,
 )
-from minigrad.core.shape import as_int, as_shape, normalize_dim, numel
+from minigrad.core.shape import as_int, as_shape, infer_hole, normalize_dim, numel
 from minigrad.declare.decorators import composed, kernel, public, view
-from minigrad.declare.forms import handed_on
+from minigrad.declare.forms import handed_on, whole
 from minigrad.errors import ArgumentError, GradientError, ShapeError, StorageError
 from minigrad.ops.casting import clone, same_dtype
 from minigrad.runtime.dispatch import apply, run_view
@@ -308,16 +309,21 @@ def reshape(input: Tensor, *sizes: int | Sequence[int], shape: Sequence[int] | N
     result = seen(x, lengths)
     if result is not None:
         return x if result.layout is x.layout else result  # a `view` with another layout is a separate tensor
-    wanted = as_shape(lengths, "reshape", hole=True)
+    wanted = lengths if whole(lengths) else as_shape(lengths, "reshape", hole=True)  # 2.0 would be the same key as 2
     try:
-        layout = x.layout.reshape(wanted)
+        shape, layout = reshaped(x.layout, wanted)
     except ShapeError as error:
         raise with_dtypes(error, (Spec(x.layout, x.dtype),)) from None
     if layout is x.layout:
         return x
-    if layout is None:
-        return as_view(clone(x), shape=wanted)
-    return remembered(x, lengths, wanted)
+    return as_view(clone(x), shape=shape) if layout is None else remembered(x, lengths, shape)
+
+
+@lru_cache(maxsize=4096)
+def reshaped(layout: Layout, sizes: tuple[Any, ...]) -> tuple[tuple[int, ...], Layout | None]:
+    """Return the shape of `reshape`, and the layout of a view with this shape, or None if a copy is necessary."""
+    wanted = infer_hole(as_shape(sizes, "reshape", hole=True), layout.numel, "reshape", layout.shape)
+    return wanted, layout.reshape(wanted)
 
 
 # `public` is called instead of used as a decorator, so that type checkers see the type of `reshape` in the rules above.
