@@ -132,7 +132,7 @@ def as_written(index: Any, indices: list[Tensor] | None = None) -> tuple[Any, ..
 
 def selects(item: Any) -> bool:
     """Return whether an entry of an index is an index tensor outside transforms: integers with at least one dim."""
-    return item.__class__ in PLAIN and item.dtype.is_int and bool(item.layout.shape)
+    return item.__class__ in PLAIN and item.dtype.is_int and bool(item.layout.shape)  # type: ignore[attr-defined]
 
 
 def in_full(x: Tensor, items: list[Any]) -> Entries:
