@@ -89,6 +89,7 @@ PARAMS: Mapping[str, Mapping[str, object]] = {
     **dict.fromkeys(("grid_gradient", "image_gradient", "sampled"), SAMPLED),
     **dict.fromkeys(("pair_distances", "pair_gradients", "row_distances", "row_gradients"), PAIRS),
     "put": {"storage_offset": 0},
+    "rearranged": {"order": (1, 0), "spread": ()},
     "rolled": {"shifts": (1,)},
     **dict.fromkeys(("surrounded", "taken_back"), AROUND),
 }
@@ -127,7 +128,7 @@ def params_of(op: Op, device: Device, large: bool) -> dict[str, object]:
     sizes = LARGE if large else SMALL
     matrix = (sizes["r"], sizes["c"])
     known = {"dims": (1,), "keepdim": False, "dim": 0, "dtype": mg.float64, "device": device, "shape": matrix,
-             "view": schema["permute"], "params": (("dims", (0, 1)),)}  # fmt: skip
+             "sizes": matrix, "view": schema["permute"], "params": (("dims", (0, 1)),)}  # fmt: skip
     needed = {"alpha": 1, "beta": 1, "count": 8, "parts": 1, "k": 2, "how": "amax", "size": sizes["r"],
               "scale": 1.0, "causal": False, "dropout": 0.5}  # fmt: skip
     params = {}

@@ -10,9 +10,9 @@ from minigrad.core.roles import OneDim
 from minigrad.core.shape import as_int, broadcast_shapes
 from minigrad.declare.decorators import composed
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
-from minigrad.ops.casting import clone
 from minigrad.ops.creation import tensor
 from minigrad.ops.indexing.gathering import gather, index_select
+from minigrad.ops.shape.moves import rearrange
 from minigrad.ops.shape.views import expand, reshape
 from minigrad.runtime.tensor import Tensor, describe
 
@@ -82,8 +82,8 @@ def repeat_interleave(
 
 def repeated(x: Tensor, d: int, count: int) -> Tensor:
     """Return a tensor with each element repeated `count` times along a dim."""
-    spread = expand(x.unsqueeze(d + 1), shape=(*x.shape[: d + 1], count, *x.shape[d + 1 :]))
-    return reshape(clone(spread), (*x.shape[:d], x.shape[d] * count, *x.shape[d + 1 :]))
+    front, n, rest = x.shape[:d], x.shape[d], x.shape[d + 1 :]
+    return rearrange(x, (*front, n, count, *rest), tuple(range(x.ndim + 1)), (*front, n * count, *rest), (d + 1,))
 
 
 def counts_of(x: Tensor, repeats: Any) -> Any:

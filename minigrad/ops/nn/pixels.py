@@ -1,4 +1,4 @@
-"""Move elements between the channels and the pixels of images, and permute channels; each op is a view and a copy."""
+"""Move elements between the channels and the pixels of images, and permute channels; each op is one copy."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from minigrad.core.roles import Int
 from minigrad.declare.decorators import composed
 from minigrad.declare.names import FUNCTIONAL, MG
 from minigrad.errors import ShapeError
-from minigrad.ops.casting import clone
-from minigrad.ops.shape.views import permute, reshape, transpose
+from minigrad.ops.shape.moves import rearrange
 from minigrad.runtime.tensor import Tensor, describe
 
 BOTH = (MG, FUNCTIONAL)
@@ -27,9 +26,8 @@ def pixel_shuffle(input: Tensor, upscale_factor: Int) -> Tensor:
             f"{describe(input)}; change upscale_factor"
         )
     k, c = len(front), channels // (r * r)
-    squares = reshape(input, (*front, c, r, r, height, width))
     order = (*range(k), k, k + 3, k + 1, k + 4, k + 2)
-    return reshape(clone(permute(squares, dims=order)), (*front, c, height * r, width * r))
+    return rearrange(input, (*front, c, r, r, height, width), order, (*front, c, height * r, width * r))
 
 
 @composed(namespace=BOTH, out=False, method=False)
@@ -46,9 +44,8 @@ def pixel_unshuffle(input: Tensor, downscale_factor: Int) -> Tensor:
             f"{describe(input)}; change downscale_factor or pad the image"
         )
     k, h, w = len(front), height // r, width // r
-    squares = reshape(input, (*front, c, h, r, w, r))
     order = (*range(k), k, k + 2, k + 4, k + 1, k + 3)
-    return reshape(clone(permute(squares, dims=order)), (*front, c * r * r, h, w))
+    return rearrange(input, (*front, c, h, r, w, r), order, (*front, c * r * r, h, w))
 
 
 @composed(namespace=BOTH, out=False, method=False)
@@ -60,8 +57,8 @@ def channel_shuffle(input: Tensor, groups: Int) -> Tensor:
             f"{describe(input)}; change groups"
         )
     n, c, *rest = input.shape
-    grouped = reshape(input, (n, groups, c // groups, *rest))
-    return reshape(clone(transpose(grouped, 1, 2)), input.shape)
+    sizes = n, groups, c // groups, *rest
+    return rearrange(input, sizes, (0, 2, 1, *range(3, len(sizes))), (n, c, *rest))
 
 
 def image(name: str, x: Tensor, factor: int) -> tuple[tuple[int, ...], int, int, int]:

@@ -14,7 +14,8 @@ from minigrad.core.shape import as_int, as_shape, normalize_dim
 from minigrad.declare.decorators import composed, kernel
 from minigrad.declare.rules import common
 from minigrad.errors import ArgumentError, ShapeError
-from minigrad.ops.casting import cast, clone
+from minigrad.ops.casting import cast
+from minigrad.ops.shape.moves import rearrange
 from minigrad.ops.shape.views import narrow, select
 from minigrad.runtime.tensor import Tensor, describe
 
@@ -155,6 +156,7 @@ def repeat(input: Tensor, repeats: ViewShape) -> Tensor:
             "counts, for example",
             op="repeat",
         )
-    shape = (1,) * (len(counts) - x.ndim) + x.shape
-    spread = x.reshape([n for m in shape for n in (1, m)]).expand([n for c, m in zip(counts, shape) for n in (c, m)])
-    return clone(spread).reshape([c * m for c, m in zip(counts, shape, strict=True)])
+    pairs = tuple(zip(counts, (1,) * (len(counts) - x.ndim) + x.shape, strict=True))
+    sizes = tuple([n for pair in pairs for n in pair])
+    dims = tuple(range(len(sizes)))
+    return rearrange(x, sizes, dims, tuple([count * n for count, n in pairs]), dims[::2])

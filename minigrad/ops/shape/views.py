@@ -32,6 +32,7 @@ from minigrad.declare.decorators import composed, kernel, public, view
 from minigrad.declare.forms import handed_on, whole
 from minigrad.errors import ArgumentError, GradientError, ShapeError, StorageError
 from minigrad.ops.casting import clone, same_dtype
+from minigrad.ops.shape.moves import rearrange
 from minigrad.runtime.dispatch import apply, run_view
 from minigrad.runtime.planning import with_dtypes
 from minigrad.runtime.plans import plan_for
@@ -316,7 +317,9 @@ def reshape(input: Tensor, *sizes: int | Sequence[int], shape: Sequence[int] | N
         raise with_dtypes(error, (Spec(x.layout, x.dtype),)) from None
     if layout is x.layout:
         return x
-    return as_view(clone(x), shape=shape) if layout is None else remembered(x, lengths, shape)
+    if layout is None:
+        return rearrange(x, x.layout.shape, tuple(range(x.layout.ndim)), shape)
+    return remembered(x, lengths, shape)
 
 
 @lru_cache(maxsize=4096)
