@@ -9,6 +9,7 @@ sentence; the facts in it (op, shapes, dim, ...) are also attributes, so that a 
 from __future__ import annotations
 
 import sys
+import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -106,8 +107,19 @@ def check(condition: object, error_type: type[MinigradError], *parts: object, **
         raise error_type("".join(str(part) for part in parts), **facts)
 
 
+class _Unsteady(threading.local):
+    """error: the class of an error to raise instead of a warning, while `runtime/compositions.py` collects calls."""
+
+    error: type[Exception] | None = None
+
+
+unsteady = _Unsteady()
+
+
 def warn(message: str) -> None:
     """Warn with the line of the nearest caller outside this package."""
+    if unsteady.error is not None:
+        raise unsteady.error
     depth, frame = 2, sys._getframe(1)
     while frame.f_back is not None:
         name = frame.f_globals.get("__name__", "")

@@ -1,6 +1,7 @@
 """The arguments of derivative rules: the incoming gradients, the positions of saved values, and static facts.
 
-Facts and positions follow from the plan of a call, which caches them.  `pulling.py` calls the rules.
+Facts and positions follow from the plan of a call, which caches them.  `pulling.py` calls the rules, with `by_plans`
+where the plans of an earlier call can be run again.
 """
 
 from __future__ import annotations
@@ -10,8 +11,10 @@ from typing import Any
 
 from minigrad.core.op import Rule
 from minigrad.ops.creation import zeros
+from minigrad.runtime.compositions import Composition
 from minigrad.runtime.graph import BackpropOp
-from minigrad.runtime.tensor import Tensor
+from minigrad.runtime.plans import operands_key
+from minigrad.runtime.tensor import PLAIN, Tensor
 
 
 def heads_for(node: BackpropOp, rule: Rule, gradients: Sequence[Tensor | None]) -> list[Tensor | None] | None:
@@ -48,3 +51,23 @@ def facts(node: BackpropOp, rule: Any, operand: int) -> dict[str, Any]:
         if planned:
             plan.facts[rule, operand] = known
     return known
+
+
+def by_plans(node: BackpropOp, fn: Any, values: Sequence[Any], known: dict[str, Any], mark: Any) -> Any:
+    """Return the result of a rule, `fn(*values, **known)`, in a backward pass that is not recorded.
+
+    The plan of the node and the layouts of the values determine the calls of a rule, so they are collected once.
+    mark: distinguishes the rules of a node, and their calls with other facts.
+    """
+    if node.__class__ is not BackpropOp or not PLAIN.issuperset(map(type, values)):
+        return fn(*values, **known)
+    key = (fn, mark, *operands_key(values))
+    entry: Composition | None = node.plan.facts.get(key)
+    if entry is None:
+        entry = node.plan.facts[key] = Composition()
+    elif entry.plain is not None:
+        return entry.plain(*values)
+    result = fn(*values, **known)
+    if entry.waits > 0:
+        entry.learn(fn, values, known)
+    return result

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from minigrad.autodiff.arguments import facts, heads_for, saved_positions
+from minigrad.autodiff.arguments import by_plans, facts, heads_for, saved_positions
 from minigrad.autodiff.checks import Node, node_of
 from minigrad.autodiff.definition import by_definition_over, defined, fitted
 from minigrad.autodiff.engine import Gradients, leading_to, pull_back, reachable
@@ -55,9 +55,16 @@ def pull(
             if heads is None:
                 continue
             picked, known = [saved[i] for i in pick], facts(node, rule, k)
-            partial = watched(node, rule, k, fn, heads, picked, known) if rule.foreign else fn(*heads, *picked, **known)
-        elif rule.facts:
+            if rule.foreign:
+                partial = watched(node, rule, k, fn, heads, picked, known)
+            elif create:
+                partial = fn(*heads, *picked, **known)
+            else:
+                partial = by_plans(node, fn, (*heads, *picked), known, k)
+        elif rule.facts and create:
             partial = fn(gradients[0], *[saved[i] for i in pick], **facts(node, rule, k))
+        elif rule.facts:
+            partial = by_plans(node, fn, (gradients[0], *[saved[i] for i in pick]), facts(node, rule, k), k)
         else:
             try:
                 if not pick:
@@ -102,8 +109,11 @@ def at_once(
         known = {**known, "asked": asked}
     if rule.foreign:
         return watched_joint(node, rule, list(heads), picked, known)
-    result: tuple[Any, ...] = rule.fn(*heads, *picked, **known)
-    return result
+    if create:
+        result: tuple[Any, ...] = rule.fn(*heads, *picked, **known)
+        return result
+    # With the node's mask, `asked` distinguishes the calls: it depends on the wanted parents.
+    return by_plans(node, rule.fn, (*heads, *picked), known, asked)
 
 
 def by_definition(

@@ -101,6 +101,7 @@ def instrument_plans() -> None:
 def forget_plans() -> None:
     """Drop all plans, because a setting that they depend on has changed."""
     forget_numbers()
+    instrument_plans()  # graphs keep some of the plans
     while planned:
         planned.pop().plans.clear()
 

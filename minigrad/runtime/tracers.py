@@ -103,10 +103,17 @@ class Transform(ABC):
         return x
 
 
-class Tracer(Tensor):
-    """A value of a transform.  An op sees its layout, dtype and device; there is no memory behind it."""
+class Carrier(Tensor):
+    """A tensor whose calls its `transform` runs."""
 
     __slots__ = ("transform",)
+    transform: Transform
+
+
+class Tracer(Carrier):
+    """A value of a transform.  An op sees its layout, dtype and device; there is no memory behind it."""
+
+    __slots__ = ()
 
     def __init__(self, transform: Transform, layout: Any, dtype: Any, device: Any) -> None:
         self.id = next(ids)
@@ -166,7 +173,7 @@ def transform_of(op: Op, operands: tuple[Tensor, ...]) -> Transform | None:
     """Return the deepest transform among the operands, or None.  Raise GradientError if a transform has ended."""
     result: Transform | None = None
     for x in operands:
-        if isinstance(x, Tracer):
+        if isinstance(x, Carrier):
             transform = x.transform
             if transform is result:
                 continue

@@ -77,13 +77,13 @@ def get_item(x: Tensor, index: Any) -> Tensor:
 def gathered(x: Tensor, index: Any, written: tuple[Any, ...], indices: list[Tensor]) -> Tensor:
     """Return x[index] for basic entries and index tensors; `written` is the index as a key."""
     key = (x.layout, written)
-    found = _gathers.get(key)
-    if found is None:
+    entry = _gathers.get(key)
+    if entry is None:
         entries, gathers = entries_of(x, index)
         if len(_gathers) >= FULL_LIMIT:
             _gathers.clear()
-        found = _gathers[key] = entries, tuple([dim for dim, _ in gathers]), entries.count(WHOLE) < len(entries)
-    entries, dims, changes = found
+        entry = _gathers[key] = entries, tuple([dim for dim, _ in gathers]), entries.count(WHOLE) < len(entries)
+    entries, dims, changes = entry
     y: Tensor = basic_index(x, index=entries) if changes else x
     if len(dims) == 1:
         return take(y, dims[0], indices[0])

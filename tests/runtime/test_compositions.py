@@ -1,0 +1,113 @@
+"""Collected calls: the same results as the function, and no repetition of a function that depends on more."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import minigrad as mg
+from minigrad.errors import warn
+from minigrad.runtime.compositions import Composition
+from minigrad.runtime.observers import Observer, attach, detach
+
+X = mg.tensor([[1.0, -2.0, 3.0], [4.0, 0.5, -6.0]])
+Y = mg.tensor([[0.5, 1.0, -1.0], [2.0, 2.0, 2.0]])
+
+
+def learnt(function: Any, *operands: Any, **named: Any) -> Composition:
+    found = Composition()
+    for _ in range(2):
+        found.learn(function, operands, named)
+    return found
+
+
+def test_calls_are_collected_at_the_second_call_of_a_kind() -> None:
+    found = Composition()
+    found.learn(mg.exp, (X,), {})
+    assert found.plain is None
+    found.learn(mg.exp, (X,), {})
+    assert found.plain(X).tolist() == mg.exp(X).tolist()
+
+
+def test_a_composition_returns_the_results_of_its_function() -> None:
+    def function(x: Any, y: Any, *, factor: float) -> Any:
+        rows = (x * factor).reshape(3, 2).mT
+        return rows, None, mg.aminmax(rows + y), x, mg.max(y, 0)[1]
+
+    with mg.no_grad():
+        found = learnt(function, X, Y, factor=3.0)
+    for x, y in ((X, Y), (-Y, X * 2.0)):
+        rows, nothing, bounds, first, best = found.plain(x, y)
+        expected = function(x, y, factor=3.0)
+        assert nothing is None and first is x
+        assert rows.layout is expected[0].layout and rows.base is not None
+        assert type(bounds) is type(expected[2])
+        for result, right in ((rows, expected[0]), (best, expected[4]), *zip(bounds, expected[2])):
+            assert result.dtype is right.dtype and result.tolist() == right.tolist()
+
+
+def test_a_recorded_composition_carries_the_gradient() -> None:
+    found = learnt(lambda x, y: (x * y).sum(1).exp(), X, Y)
+    v = mg.Var(X)
+    found.recorded(v, Y).sum().backward()
+    np.testing.assert_allclose(v.grad.numpy(), (Y * (X * Y).sum(1, True).exp()).numpy(), rtol=1e-6)
+    assert found.plain(v.detach(), Y).op is None
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x * x.sum().item(),
+        lambda x: x if x.requires_grad else x * 2.0,
+        lambda x: x + mg.tensor([1.0, 2.0, 3.0]),
+        lambda x: x + mg.randn(3),
+        lambda x: x.detach() * 2.0,
+        lambda x: mg.exp(x, out=mg.empty(2, 3)),
+        lambda x: (warn("beware"), x * 2.0)[1],
+        lambda x: without_record(x),
+        lambda x: 3.0,
+    ],
+)
+def test_a_function_that_depends_on_more_than_layouts_is_not_repeated(function: Any) -> None:
+    before = mg.get_rng_state()
+    found = learnt(function, X)
+    assert found.plain is None and found.recorded is None
+    assert mg.get_rng_state().tolist() == before.tolist()
+
+
+def without_record(x: Any) -> Any:
+    with mg.no_grad():
+        return x * 2.0
+
+
+def test_rules_give_the_same_gradient_in_each_backward_pass() -> None:
+    # amax: ties share the gradient, so the rule has comparisons and sums of values.
+    for data in ([3.0, 1.0, 3.0], [1.0, 2.0, 0.0], [5.0, 5.0, 5.0], [0.0, 0.0, 7.0]):
+        v = mg.Var(mg.tensor(data))
+        (v * 2.0).amax().backward()
+        share = np.equal(data, max(data))
+        assert v.grad.tolist() == (2.0 * share / share.sum()).astype(np.float32).tolist()
+
+
+def test_an_observer_sees_the_calls_of_rules_that_were_collected_before() -> None:
+    class Count(Observer):
+        launches = 0
+
+        def launching(self, plan: Any, launch: Any, buffers: Any) -> None:
+            self.launches += 1
+
+    v, watch = mg.Var(X), Count()
+    counts = []
+    for _ in range(3):
+        v.amax().backward()
+    for _ in range(4):
+        attach(watch)
+        try:
+            v.amax().backward()
+        finally:
+            detach(watch)
+        counts.append(watch.launches)
+        watch.launches = 0
+    assert counts[0] > 4 and len(set(counts)) == 1
