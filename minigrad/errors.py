@@ -108,9 +108,14 @@ def check(condition: object, error_type: type[MinigradError], *parts: object, **
 
 
 class _Unsteady(threading.local):
-    """error: the class of an error to raise instead of a warning, while `runtime/compositions.py` collects calls."""
+    """error: the class of an error to raise for effects, while `runtime/compositions.py` collects calls; or None."""
 
     error: type[Exception] | None = None
+
+    def check(self) -> None:
+        """Raise the error if calls are collected: an effect would be missing when the calls are repeated."""
+        if self.error is not None:
+            raise self.error
 
 
 unsteady = _Unsteady()
@@ -118,8 +123,7 @@ unsteady = _Unsteady()
 
 def warn(message: str) -> None:
     """Warn with the line of the nearest caller outside this package."""
-    if unsteady.error is not None:
-        raise unsteady.error
+    unsteady.check()
     depth, frame = 2, sys._getframe(1)
     while frame.f_back is not None:
         name = frame.f_globals.get("__name__", "")

@@ -59,15 +59,25 @@ def by_plans(node: BackpropOp, fn: Any, values: Sequence[Any], known: dict[str, 
     The plan of the node and the layouts of the values determine the calls of a rule, so they are collected once.
     mark: distinguishes the rules of a node, and their calls with other facts.
     """
-    if node.__class__ is not BackpropOp or not PLAIN.issuperset(map(type, values)):
+    operands: Sequence[Any] = values
+    definition: Any = fn
+    if not PLAIN.issuperset(map(type, values)):
+        operands, absent = [x for x in values if x is not None], tuple([x is None for x in values])
+        mark = (mark, absent)
+
+        def definition(*present: Any, **facts: Any) -> Any:
+            rest = iter(present)
+            return fn(*[None if missing else next(rest) for missing in absent], **facts)
+
+    if node.__class__ is not BackpropOp or not PLAIN.issuperset(map(type, operands)):
         return fn(*values, **known)
-    key = (fn, mark, *operands_key(values))
+    key = (fn, mark, *operands_key(operands))
     entry: Composition | None = node.plan.facts.get(key)
     if entry is None:
         entry = node.plan.facts[key] = Composition()
-    elif entry.plain is not None:
-        return entry.plain(*values)
+    elif entry.function is not None:
+        return entry.function(*operands)
     result = fn(*values, **known)
     if entry.waits > 0:
-        entry.learn(fn, values, known)
+        entry.learn(definition, operands, known)
     return result

@@ -121,8 +121,8 @@ class Flag(NamedTuple):
 
     def excludes(self, numbers: Any) -> bool:
         """Return whether one of the numbers that the host has read is outside the range."""
-        found = numbers[: self.length].tolist()
-        return min(found) < self.low or max(found) > self.high
+        read = numbers[: self.length].tolist()
+        return min(read) < self.low or max(read) > self.high
 
 
 class Part(NamedTuple):

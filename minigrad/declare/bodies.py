@@ -157,8 +157,53 @@ def attempt(key: str, form: str, operands: str, kind: str) -> list[str]:
     ]
 
 
-def composed_body(op: Op, out: bool, floats: bool) -> list[str]:
-    """Return the lines of a composed op's function; out, floats: as for the decorator `composed`."""
+def repeated_lines(op: Op, out: bool) -> list[str]:
+    """Return the lines of a composed op's function that make the calls of an earlier call of the same kind.
+
+    The operands must be plain tensors; some may be None or numbers, if the declaration allows this.  The names that
+    the lines define are the entry of the kind, and the arguments of a call whose calls may be collected.
+    """
+    signature, many = op.signature, op.signature.many
+    names = [x for x in op.operands if x != many]
+    varied = [x for x in names if x in signature.optional or x in signature.numbers]
+    plain = [f"{x}.__class__ in {HIDDEN}plain" for x in names if x not in varied]
+    plain += [f"{HIDDEN}plain.issuperset(map(type, {many}))"] * bool(many) + ["out is None"] * out
+    key = "".join(f"{x}.layout, {x}.dtype, {x}.device, " for x in names if x not in varied)
+    key += f"*{HIDDEN}key_of({many}), " if many else ""
+    params = [p.name for p in signature.parameters if p.name not in op.operands]
+    value = f"{{0}} if {{0}}.__class__ in {HIDDEN}keys else {HIDDEN}steady({{0}}), "
+    tensor = f"({{0}}.layout, {{0}}.dtype, {{0}}.device) if {{0}}.__class__ in {HIDDEN}plain else "
+    key += "".join([value.format(x) for x in params] + [(tensor + value).format(x) for x in varied])
+    tensors = f"({', '.join(names + [f'*{many}'] * bool(many))},)"
+    if varied:
+        tensors = f"[x for x in {tensors} if x.__class__ in {HIDDEN}plain]"
+    named = ", ".join(f"{x!r}: {x}" for x in [*params, *varied])
+    return [
+        f"{HIDDEN}entry = None",
+        f"if {' and '.join([f'{HIDDEN}known.steady', *plain])} and not {HIDDEN}settings.noting:",
+        f"    {HIDDEN}operands = {tensors}",
+        f"    {HIDDEN}records = {HIDDEN}mode.enabled and True in [x.storage.tracked for x in {HIDDEN}operands]",
+        "    try:",
+        f"        {HIDDEN}entry = {HIDDEN}known[{key}{HIDDEN}mode.enabled, {HIDDEN}records]",
+        "    except TypeError:  # an array, for example, which cannot be part of a key",
+        "        pass",
+        "    else:",
+        f"        if {HIDDEN}entry.function is not None:",
+        "            try:",
+        f"                return {HIDDEN}entry.function(*{HIDDEN}operands)",
+        f"            except {HIDDEN}error as {HIDDEN}wrong:",
+        f"                {HIDDEN}blame({HIDDEN}op, {HIDDEN}wrong)",
+        "                raise",
+        f"        if {HIDDEN}entry.waits > 0:",
+        f"            {HIDDEN}named = {{{named}}}",
+    ]
+
+
+def composed_body(op: Op, out: bool, floats: bool, repeats: bool) -> list[str]:
+    """Return the lines of a composed op's function; out, floats: as for the decorator `composed`.
+
+    repeats: whether later calls repeat the calls of the definition.
+    """
     signature, lines = op.signature, []
     operands = "".join(f"*{x}, " if x == signature.many else f"{x}, " for x in op.operands)
     # Callers pass the tensors as several arguments, or as one sequence.
@@ -167,6 +212,8 @@ def composed_body(op: Op, out: bool, floats: bool) -> list[str]:
         lines.append(f"{signature.many} = {signature.many}[0] if {test} else {signature.many}")
     if signature.many:
         lines.append(f"{signature.many} = {HIDDEN}list({HIDDEN}op, {signature.many})")
+    if repeats:
+        lines += repeated_lines(op, out)
     if test := plain_test(signature):
         named = operands.replace("*", "")
         lines += [f"if not ({test}):", f"    {named}= {HIDDEN}check({HIDDEN}op, ({named}))"]
@@ -193,6 +240,11 @@ def composed_body(op: Op, out: bool, floats: bool) -> list[str]:
         f"    {HIDDEN}blame({HIDDEN}op, {HIDDEN}wrong)",
         "    raise",
     ]
+    if repeats:
+        lines += [
+            f"if {HIDDEN}entry is not None and {HIDDEN}entry.waits > 0:",
+            f"    {HIDDEN}known.learn({HIDDEN}entry, {HIDDEN}by_operands, {HIDDEN}operands, {HIDDEN}named)",
+        ]
     return [
         *lines,
         f"return {y} if out is None else {HIDDEN}copy({HIDDEN}op.label, {y}, out)" if out else f"return {y}",

@@ -26,6 +26,7 @@ from minigrad.declare.forms import (
     as_float,
     blame,
     by_name,
+    by_operands,
     call,
     call_in_dtype,
     call_present,
@@ -43,6 +44,7 @@ from minigrad.declare.partials import average, declared
 from minigrad.declare.record import DERIVED, Function, Vjp, check_rule, check_writes, new_op, publish, read_joint
 from minigrad.declare.signature import (
     EMPTY,
+    HIDDEN,
     Signature,
     fast_signature,
     read_signature,
@@ -54,13 +56,15 @@ from minigrad.declare.usage import called_with, check_operators
 from minigrad.declare.variants import variant
 from minigrad.errors import DeclarationError, MinigradError
 from minigrad.kernels.scalar import parse, parse_later
+from minigrad.runtime.compositions import Compositions
 from minigrad.runtime.dispatch import apply, fast_path, run, run_one, run_several, run_three, run_two, run_view
 from minigrad.runtime.fast_paths import parameter_names
 from minigrad.runtime.into import copy_result
 from minigrad.runtime.noting import scope
-from minigrad.runtime.operands import NUMBERS, OWN_KEYS, canonical, keyed
+from minigrad.runtime.operands import NUMBERS, OWN_KEYS, canonical, keyed, steady
 from minigrad.runtime.plans import operands_key, plan_for
 from minigrad.runtime.promises import loop_dtypes, within
+from minigrad.runtime.recording import mode
 from minigrad.runtime.tensor import PLAIN, Tensor
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -474,10 +478,17 @@ def composed(
                  "copy": copy_result, "float": as_float, "apart": apart,
                  "error": MinigradError, "blame": blame}  # fmt: skip
         names |= {f"read_{key}": role.read for key, role in op.roles.items()}
-        body = composed_body(op, out and not passes, floats)
+        # A definition of this package has no effects, except random draws, writes and warnings.
+        repeats = (
+            not (passes or op.writes) and bool(op.operands) and (function.__module__ or "").startswith("minigrad.")
+        )
+        if repeats:
+            names |= planned_names(op) | {"known": Compositions(), "mode": mode, "steady": steady}
+        body = composed_body(op, out and not passes, floats, repeats)
         public = write_function(
             function.__name__, signature, body, names, out and not passes, function.__annotations__.get("return", EMPTY)
         )
+        public.__globals__[f"{HIDDEN}by_operands"] = by_operands(op, public)
         public = publish(op, function, public, namespace, method, in_place, listed=of is None)
         if of is not None:
             public.op = of.op  # type: ignore[attr-defined]

@@ -225,6 +225,31 @@ def by_name(function: FunctionType, signature: Signature, head: int) -> Callable
     return lambda *specs, **params: function(*specs[:head], **dict(zip(operands, specs[head:])), **params)
 
 
+def by_operands(op: Op, public: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the public function of a composed op as a function of its tensors, and of all other arguments by name.
+
+    An operand that may be None or a number is among the arguments by name; if it is a tensor, the next of the tensors
+    replaces it.
+    """
+    signature = op.signature
+    names = [x for x in op.operands if x != signature.many]
+
+    def definition(*tensors: Tensor, **named: Any) -> Any:
+        rest = list(tensors)
+        operands = {x: rest.pop(0) if x not in named or isinstance(named[x], Tensor) else named[x] for x in names}
+        arguments: list[Any] = []
+        by_name = {**named, **operands, **({signature.many: rest} if signature.many else {})}
+        if any(p.kind is p.VAR_POSITIONAL for p in signature.parameters):
+            for p in signature.parameters:
+                if p.kind is p.VAR_POSITIONAL:
+                    arguments += by_name.pop(p.name)
+                elif p.kind is not KEYWORD:
+                    arguments.append(by_name.pop(p.name))
+        return public(*arguments, **by_name)
+
+    return definition
+
+
 def in_format(name: str, x: Tensor, memory_format: Any) -> Tensor:
     """Return x with its elements in the order of a memory format: x itself if it has this order, otherwise a copy.
 

@@ -29,7 +29,7 @@ from minigrad.core.roles import Shape
 from minigrad.core.shape import as_int, as_shape, broadcast_shapes, numel
 from minigrad.core.storage import Storage
 from minigrad.declare.decorators import kernel, public
-from minigrad.errors import ArgumentError, DTypeError
+from minigrad.errors import ArgumentError, DTypeError, unsteady
 from minigrad.kernels import philox
 from minigrad.ops.casting import cast
 from minigrad.ops.creation import expect_fit, expect_float, expect_numbers, from_numpy, leaf
@@ -207,6 +207,7 @@ listeners.append(limits.cache_clear)
 
 def state_of(source: Generator, blocks: int, device: Device) -> Tensor:
     """Return the key and the counter of a generator as a tensor, and reserve `blocks` counter blocks."""
+    unsteady.check()
     return Tensor(source.state(blocks, device), STATE)
 
 

@@ -13,11 +13,13 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from minigrad.config import listeners, settings
 from minigrad.core.op import Op
 from minigrad.core.storage import ConstantStorage
 from minigrad.errors import unsteady
 from minigrad.runtime.dispatch import run, run_view
 from minigrad.runtime.graph import ids
+from minigrad.runtime.observers import instrument
 from minigrad.runtime.operands import CONCRETE
 from minigrad.runtime.planning import CallPlan
 from minigrad.runtime.plans import plan_of
@@ -25,6 +27,8 @@ from minigrad.runtime.recording import mode
 from minigrad.runtime.tensor import Tensor
 from minigrad.runtime.tracers import Carrier, Transform
 
+SMALL = 4096  # largest number of elements of a tensor that is kept with a composition, which takes 32 kB
+FAILURES = 4  # kinds in succession whose calls cannot be repeated, after which an op is not tried again
 KINDS = ("elementwise", "reduction", "view", "kernel")
 Slots = list[int]
 
@@ -37,6 +41,7 @@ class Placeholder(Carrier):
     """A tensor without elements, for an operand or for the result of a collected call."""
 
     __slots__ = ("slot",)
+    transform: Collected
 
     def __init__(self, calls: Collected, slot: int, layout: Any, dtype: Any, device: Any) -> None:
         self.id = next(ids)
@@ -49,14 +54,16 @@ class Placeholder(Carrier):
 
     @property
     def requires_grad(self) -> bool:
-        raise Unsteady
+        if self.transform.records or not self.transform.enabled:
+            raise Unsteady
+        return False
 
     @property
     def is_variable(self) -> bool:  # type: ignore[override]
-        raise Unsteady
+        return self.requires_grad
 
     def detach(self) -> Tensor:
-        raise Unsteady
+        return self.transform.detached(self)
 
 
 # A definition takes the same path for placeholders as for tensors with memory, unlike for values of transforms.
@@ -64,10 +71,10 @@ CONCRETE.add(Placeholder)
 
 
 class Call(NamedTuple):
-    """A collected call: its op and plan, and the slots of its operands and results."""
+    """A collected call: its op and plan, and the slots of its operands and results; `detach` has no op and no plan."""
 
-    op: Op
-    plan: CallPlan
+    op: Op | None
+    plan: CallPlan | None
     reads: Slots
     writes: Slots
 
@@ -75,15 +82,18 @@ class Call(NamedTuple):
 class Collected(Transform):
     """The calls of a function on placeholders.  A slot is the index of a value: operands, constants and results.
 
-    constants: the tensors among the values that are numbers, by slot.
+    constants: the tensors among the values that never change, by slot.
+    first: an id that is smaller than those of all tensors that the function makes.
+    records: whether an operand is tracked and calls are recorded.
     """
 
     def __init__(self, operands: Sequence[Tensor]) -> None:
         super().__init__()
-        self.count = len(operands)
+        self.count, self.first = len(operands), next(ids)
         self.calls: list[Call] = []
         self.constants: dict[int, Tensor] = {}
-        self.recording = bool(mode.enabled)
+        self.enabled = bool(mode.enabled)
+        self.records = self.enabled and True in [x.storage.tracked for x in operands]
         self.inputs = [Placeholder(self, k, x.layout, x.dtype, x.device) for k, x in enumerate(operands)]
 
     def new_slot(self) -> int:
@@ -91,7 +101,7 @@ class Collected(Transform):
         return self.count - 1
 
     def call(self, op: Op, operands: tuple[Tensor, ...], params: dict[str, Any]) -> Any:
-        if op.kind not in KINDS or op.writes or bool(mode.enabled) is not self.recording:
+        if op.kind not in KINDS or op.writes or bool(mode.enabled) is not self.enabled:
             raise Unsteady
         reads = [self.slot_of(x) for x in operands]
         plan = plan_of(op, operands, params)
@@ -100,11 +110,17 @@ class Collected(Transform):
         return results[0] if op.result is None else op.result(*results)
 
     def slot_of(self, x: Any) -> int:
-        """Return the slot of an operand, which is a placeholder or a number."""
+        """Return the slot of an operand: a placeholder, a constant, or a small tensor that the function has made.
+
+        The function has computed such a tensor without operands, so it is the same in each call.
+        """
         if x.__class__ is Placeholder and x.transform is self:
             slot: int = x.slot
             return slot
-        if x.__class__ is not Tensor or x.storage.__class__ is not ConstantStorage:
+        if x.__class__ is not Tensor or x.op is not None:
+            raise Unsteady
+        made = x.id > self.first and x.layout.numel <= SMALL
+        if not made and x.storage.__class__ is not ConstantStorage:
             raise Unsteady
         slot = self.new_slot()
         self.constants[slot] = x
@@ -117,7 +133,9 @@ class Collected(Transform):
         raise Unsteady
 
     def detached(self, x: Any) -> Tensor:
-        raise Unsteady
+        result = Placeholder(self, self.new_slot(), x.layout, x.dtype, x.device)
+        self.calls.append(Call(None, None, [x.slot], [result.slot]))
+        return result
 
 
 # ---- from the calls to a function -----------------------------------------------------------------------------------
@@ -152,14 +170,19 @@ class Writer:
             return f"made({parts})"
         if result is None:
             return "None"
-        self.kept.append(self.collected.slot_of(result))
-        return self.name(self.kept[-1])
+        if result.__class__ is not Placeholder:  # each call must return tensors of its own
+            raise Unsteady
+        self.kept.append(result.slot)
+        return self.name(result.slot)
 
     def recorded(self) -> Callable[..., Any]:
         """Return the function that records the calls for a backward pass, as the original function does."""
         for k, (op, plan, reads, writes) in reversed(list(enumerate(self.collected.calls))):
-            self.bound |= {f"op{k}": op, f"plan{k}": plan}
             self.release([*reads, *writes], {slot: f"t{slot}" for slot in (*reads, *writes)})
+            if op is None:
+                self.lines.append(f"    t{writes[0]} = {self.name(reads[0])}.detach()")
+                continue
+            self.bound |= {f"op{k}": op, f"plan{k}": plan}
             operands = "".join([f"{self.name(slot)}, " for slot in reads])
             results = "".join([f"t{slot}, " for slot in writes]) if op.result is not None else f"t{writes[0]}"
             self.lines.append(f"    {results} = run(op{k}, plan{k}, ({operands}))")
@@ -167,14 +190,17 @@ class Writer:
 
     def plain(self) -> Callable[..., Any]:
         """Return the function that only launches: values that are not results are storages, and views take no time."""
-        views = {call.writes[0]: call.reads[0] for call in self.collected.calls if call.plan.launch is None}
+        views = {writes[0]: reads[0] for _, plan, reads, writes in self.collected.calls
+                 if plan is None or plan.launch is None}  # fmt: skip
         tensors = set(self.kept)
         for slot in reversed(range(self.collected.count)):
             if slot in tensors and slot in views:
                 tensors.add(views[slot])
         for k, (op, plan, reads, writes) in reversed(list(enumerate(self.collected.calls))):
-            if plan.launch is not None:
+            if plan is not None and plan.launch is not None:
                 self.launch(k, plan, [self.origin(slot, views) for slot in reads], writes, tensors)
+            elif writes[0] in tensors and op is None:
+                self.lines.append(f"    t{writes[0]} = {self.name(reads[0])}.detach()")
             elif writes[0] in tensors:
                 self.bound |= {f"op{k}": op, f"plan{k}": plan}
                 self.lines.append(f"    t{writes[0]} = run_view(op{k}, plan{k}, {self.name(reads[0])})")
@@ -229,19 +255,58 @@ def code_of(text: str) -> Any:
     return compile(text, "<minigrad composition>", "exec")
 
 
+class Compositions(dict[Any, "Composition"]):
+    """The compositions of one op, by the kind of a call.
+
+    steady: whether later kinds are stored; False if the calls of the first kinds could not be repeated.
+    """
+
+    __slots__ = ("failures", "steady")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.failures, self.steady = 0, True
+        every.append(self)
+
+    def __missing__(self, key: Any) -> Composition:
+        if len(self) >= settings.plan_limit:
+            for old in list(self)[: settings.plan_limit // 2]:
+                self.pop(old, None)
+        entry = self[key] = Composition()
+        return entry
+
+    def learn(self, entry: Composition, definition: Callable[..., Any], operands: Sequence[Tensor], named: Any) -> None:
+        """Collect the calls of a kind, and count failures."""
+        entry.learn(definition, operands, named)
+        if not entry.waits:
+            self.failures = 0 if entry.function is not None else self.failures + 1
+            self.steady = self.failures < FAILURES
+
+
+every: list[Compositions] = []  # of all composed ops
+
+
+def forget() -> None:
+    """Forget all compositions, because plans may have changed."""
+    for compositions in every:
+        compositions.clear()
+
+
+listeners.append(forget)
+instrument.append(forget)
+
+
 class Composition:
     """The calls of a function for one kind of operands.
 
-    plain, recorded: make the calls, without records and with them; None before the calls are collected, and if they
-    cannot be repeated.
+    function: makes the calls; None before they are collected, and if they cannot be repeated.
     waits: the number of calls until the calls are collected; a kind that does not occur again takes no time.
     """
 
-    __slots__ = ("plain", "recorded", "waits")
+    __slots__ = ("function", "waits")
 
     def __init__(self) -> None:
-        self.plain: Callable[..., Any] | None = None
-        self.recorded: Callable[..., Any] | None = None
+        self.function: Callable[..., Any] | None = None
         self.waits = 2
 
     def learn(self, definition: Callable[..., Any], operands: Sequence[Tensor], named: dict[str, Any]) -> None:
@@ -252,12 +317,9 @@ class Composition:
         unsteady.error = Unsteady
         try:
             with Collected(operands) as calls:
-                result = definition(*calls.inputs, **named)
-                plain = Writer(calls, len(operands), result).plain()
-                if calls.recording:
-                    self.recorded = Writer(calls, len(operands), result).recorded()
-                self.plain = plain
+                writer = Writer(calls, len(operands), definition(*calls.inputs, **named))
+                self.function = writer.recorded() if calls.records else writer.plain()
         except Exception:  # the function reads a value, for example; errors for users have been raised before
-            self.plain = self.recorded = None
+            self.function = None
         finally:
             unsteady.error = None

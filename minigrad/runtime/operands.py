@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from minigrad.backends.registry import backend_of
 from minigrad.core.device import Device
@@ -32,6 +33,7 @@ NUMBERS = frozenset({bool, int, float})
 # Values of these classes are their own keys: equal values are one object, or have the same meaning.
 INTERNED = frozenset({DType, Device, Layout, Op, Entries, Window})
 OWN_KEYS = INTERNED | {int, str, type(None)}  # a parameter of these classes is its own part of the key of a plan
+STEADY = frozenset({bool, float})  # further classes of values that may be arguments of a repeated call
 NUMBER_LIMIT = 1024
 CONCRETE: set[type] = {Tensor}  # the classes of tensors with memory; values of transforms have other classes
 _numbers: dict[Any, Tensor] = {}
@@ -58,13 +60,18 @@ def number(value: float, dtype: DType, device: Device) -> Tensor:
     result = _numbers.get(key)
     if result is None:
         fit_number(value, dtype)
-        flat = cast_array(np.asarray(value), dtype).reshape(-1)
-        result = Tensor(backend_of(device).constant(flat, dtype, device), SCALAR)
-        result.storage.__class__ = ConstantStorage
+        result = constant(cast_array(np.asarray(value), dtype), dtype, device)
         if len(_numbers) >= NUMBER_LIMIT:
             _numbers.clear()
         _numbers[key] = result
     return result
+
+
+def constant(values: NDArray[Any], dtype: DType, device: Device) -> Tensor:
+    """Return an array as a tensor that no op may write into; any number of calls may share it."""
+    storage = backend_of(device).constant(values.reshape(-1), dtype, device)
+    storage.__class__ = ConstantStorage
+    return Tensor(storage, Layout.contiguous(values.shape))
 
 
 def as_operands(op: Op, operands: tuple[Any, ...]) -> tuple[Tensor, ...]:
@@ -175,6 +182,20 @@ def keyed(value: Any) -> Any:
         return kind, *[keyed(getattr(value, field.name)) for field in dataclasses.fields(value)]
     hash(value)
     return kind, value
+
+
+def steady(value: Any) -> Any:
+    """Return an argument of a composed op, other than a tensor, as a part of a key.
+
+    Raises TypeError for a tensor, whose values may matter, and for functions and other objects, which the key would
+    keep alive.
+    """
+    kind = value.__class__
+    if kind is tuple or kind is list or kind is Size:
+        return (kind, *[each if each.__class__ is int else steady(each) for each in value])
+    if kind not in STEADY and kind not in OWN_KEYS:
+        raise TypeError
+    return keyed(value)
 
 
 def canonical(op: Op, operands: tuple[Tensor, ...], params: Mapping[str, Any]) -> dict[str, Any]:

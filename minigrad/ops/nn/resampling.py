@@ -13,17 +13,18 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.core.dtype import int64
 from minigrad.core.roles import Choice, Flag
 from minigrad.core.shape import as_int
 from minigrad.declare.decorators import composed, public
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
 from minigrad.ops.casting import clone
-from minigrad.ops.creation import tensor
 from minigrad.ops.indexing.gathering import index_select
 from minigrad.ops.nn.adaptive import adaptive_mean
 from minigrad.ops.nn.grids import far, near
 from minigrad.ops.nn.windows import weighted
 from minigrad.ops.reduction.sums import wide
+from minigrad.runtime.operands import constant
 from minigrad.runtime.tensor import Tensor, describe
 
 WEIGHTED = {"linear": 3, "bilinear": 4, "bicubic": 4, "trilinear": 5}  # mode -> the number of dims that it requires
@@ -140,7 +141,7 @@ def resampled(
         if mode == "nearest" and x.ndim == 4 and m in (n, 2 * n):
             scale = m / n  # PyTorch ignores the factor in this case for images, but not for signals and volumes
         if mode not in WEIGHTED:
-            y = index_select(y, d, tensor(nearest(n, m, scale, mode), device=x.device))
+            y = index_select(y, d, constant(nearest(n, m, scale, mode), int64, x.device))
         elif n != m or mode == "bicubic" or antialias:  # in all other cases the result equals the input
             tables = (smoothed if antialias else cubic if mode == "bicubic" else linear)(
                 n, m, scale, align, y.dtype.name, mode

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from minigrad.core.dtype import DType, int64
+from minigrad.core.dtype import DType, cast_array, int64
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import AvgPool, MaxPool, Resample
 from minigrad.core.roles import Dim, Flag, Size
@@ -22,10 +22,11 @@ from minigrad.declare.decorators import kernel
 from minigrad.declare.rules import joint, twice
 from minigrad.errors import DTypeError
 from minigrad.ops.batch_rules import Flags, batch_merged, stretched
-from minigrad.ops.creation import arange, tensor
+from minigrad.ops.creation import arange
 from minigrad.ops.pointwise.compare import where
 from minigrad.ops.shape.rearranging import movedim
 from minigrad.ops.shape.views import reshape
+from minigrad.runtime.operands import constant
 from minigrad.runtime.tensor import Tensor
 
 Ints = tuple[int, ...]
@@ -164,7 +165,7 @@ def avg_pool_back(backend, out, output: Tensor, window):
 
 def weighted(x: Tensor, d: int, index: Any, weight: Any) -> Tensor:
     """Return weighted sums of elements along a dim; `index` and `weight` are tables (terms, outputs)."""
-    tables = tensor(index, device=x.device), tensor(weight, dtype=x.dtype, device=x.device)
+    tables = constant(index, int64, x.device), constant(cast_array(weight, x.dtype), x.dtype, x.device)
     result: Tensor = resample(x, *tables, dim=d, size=index.shape[1])
     return result
 

@@ -6,17 +6,15 @@ from functools import lru_cache
 
 import numpy as np
 
-from minigrad.backends.registry import backend_of
 from minigrad.config import listeners
 from minigrad.core.device import Device
 from minigrad.core.dtype import int64
-from minigrad.core.layout import Layout
 from minigrad.core.roles import Int
 from minigrad.declare.decorators import composed
 from minigrad.errors import ShapeError
 from minigrad.ops.creation import arange
 from minigrad.ops.pointwise.compare import ge, le, where
-from minigrad.runtime.dispatch import number
+from minigrad.runtime.operands import constant, number
 from minigrad.runtime.tensor import Tensor, describe
 
 KEPT = 4096  # longest dim whose positions are cached between calls, which takes 32 kB
@@ -51,15 +49,14 @@ def positions(name: str, x: Tensor, diagonal: int) -> tuple[Tensor, Tensor]:
     rows, columns = x.shape[-2:]
     start = max(-rows, min(columns, diagonal))  # all diagonals outside the matrix are equivalent
     if max(rows, columns) <= KEPT:
-        return constant(start, rows, x.device, 1), constant(0, columns, x.device, 0)
+        return counted(start, rows, x.device, 1), counted(0, columns, x.device, 0)
     return arange(start, start + rows, device=x.device).unsqueeze(1), arange(columns, device=x.device)
 
 
 @lru_cache(maxsize=128)
-def constant(start: int, count: int, device: Device, trailing: int) -> Tensor:
+def counted(start: int, count: int, device: Device, trailing: int) -> Tensor:
     """Return the constant start, start + 1, ... with `trailing` dims of length 1; it is cached for many calls."""
-    numbers = np.arange(start, start + count)
-    return Tensor(backend_of(device).constant(numbers, int64, device), Layout.contiguous((count, *(1,) * trailing)))
+    return constant(np.arange(start, start + count).reshape(count, *(1,) * trailing), int64, device)
 
 
-listeners.append(constant.cache_clear)
+listeners.append(counted.cache_clear)
