@@ -184,7 +184,8 @@ def repeated_lines(op: Op, out: bool) -> list[str]:
         f"    {HIDDEN}operands = {tensors}",
         f"    {HIDDEN}records = {HIDDEN}mode.enabled and True in [x.storage.tracked for x in {HIDDEN}operands]",
         "    try:",
-        f"        {HIDDEN}entry = {HIDDEN}known[{key}{HIDDEN}mode.enabled, {HIDDEN}records]",
+        f"        {HIDDEN}entry = {HIDDEN}known[{key}{HIDDEN}mode.enabled, "
+        f"{HIDDEN}records and tuple([x.requires_grad for x in {HIDDEN}operands])]",
         "    except TypeError:  # an array, for example, which cannot be part of a key",
         "        pass",
         "    else:",
@@ -196,6 +197,8 @@ def repeated_lines(op: Op, out: bool) -> list[str]:
         "                raise",
         f"        if {HIDDEN}entry.waits > 0:",
         f"            {HIDDEN}named = {{{named}}}",
+        "        else:",
+        f"            {HIDDEN}known.fail()",
     ]
 
 

@@ -28,7 +28,7 @@ from minigrad.runtime.tensor import Tensor
 from minigrad.runtime.tracers import Carrier, Transform
 
 SMALL = 4096  # largest number of elements of a tensor that is kept with a composition, which takes 32 kB
-FAILURES = 4  # kinds in succession whose calls cannot be repeated, after which an op is not tried again
+FAILURES = 50  # calls that cannot be repeated, without a new kind that can, after which an op is not tried again
 KINDS = ("elementwise", "reduction", "view", "kernel")
 Slots = list[int]
 
@@ -54,13 +54,14 @@ class Placeholder(Carrier):
 
     @property
     def requires_grad(self) -> bool:
-        if self.transform.records or not self.transform.enabled:
+        tracked = self.transform.tracked
+        if tracked is None or (True in tracked and self.slot >= len(tracked)):
             raise Unsteady
-        return False
+        return self.slot < len(tracked) and tracked[self.slot]
 
     @property
     def is_variable(self) -> bool:  # type: ignore[override]
-        return self.requires_grad
+        raise Unsteady
 
     def detach(self) -> Tensor:
         return self.transform.detached(self)
@@ -85,6 +86,7 @@ class Collected(Transform):
     constants: the tensors among the values that never change, by slot.
     first: an id that is smaller than those of all tensors that the function makes.
     records: whether an operand is tracked and calls are recorded.
+    tracked: which operands require a gradient, if calls are recorded; otherwise None.
     """
 
     def __init__(self, operands: Sequence[Tensor]) -> None:
@@ -94,6 +96,7 @@ class Collected(Transform):
         self.constants: dict[int, Tensor] = {}
         self.enabled = bool(mode.enabled)
         self.records = self.enabled and True in [x.storage.tracked for x in operands]
+        self.tracked = [x.requires_grad for x in operands] if self.enabled else None
         self.inputs = [Placeholder(self, k, x.layout, x.dtype, x.device) for k, x in enumerate(operands)]
 
     def new_slot(self) -> int:
@@ -258,7 +261,7 @@ def code_of(text: str) -> Any:
 class Compositions(dict[Any, "Composition"]):
     """The compositions of one op, by the kind of a call.
 
-    steady: whether later kinds are stored; False if the calls of the first kinds could not be repeated.
+    steady: whether kinds are looked up; False after many calls that cannot be repeated.
     """
 
     __slots__ = ("failures", "steady")
@@ -276,11 +279,15 @@ class Compositions(dict[Any, "Composition"]):
         return entry
 
     def learn(self, entry: Composition, definition: Callable[..., Any], operands: Sequence[Tensor], named: Any) -> None:
-        """Collect the calls of a kind, and count failures."""
+        """Collect the calls of a kind, if this is its second call."""
         entry.learn(definition, operands, named)
-        if not entry.waits:
-            self.failures = 0 if entry.function is not None else self.failures + 1
-            self.steady = self.failures < FAILURES
+        if entry.function is not None:
+            self.failures = 0
+
+    def fail(self) -> None:
+        """Count a call whose calls cannot be repeated."""
+        self.failures += 1
+        self.steady = self.failures < FAILURES
 
 
 every: list[Compositions] = []  # of all composed ops

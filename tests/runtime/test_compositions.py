@@ -81,12 +81,21 @@ def test_a_function_that_depends_on_more_than_layouts_is_not_repeated(function: 
     assert mg.get_rng_state().tolist() == before.tolist()
 
 
-def test_a_function_that_asks_for_tracked_operands_is_not_repeated_for_these() -> None:
-    def function(x: Any) -> Any:
-        return x * 2.0 if x.requires_grad else x * 3.0
+def test_a_function_may_ask_which_operands_require_a_gradient() -> None:
+    def function(x: Any, y: Any) -> Any:
+        return x * 2.0 if x.requires_grad else y * 3.0
 
-    assert learnt(function, mg.Var(X)).function is None
-    assert learnt(function, X).function(X).tolist() == (X * 3.0).tolist()
+    v = mg.Var(X)
+    assert learnt(function, v, X).function(v, X).tolist() == (X * 2.0).tolist()
+    assert learnt(function, X, v).function(X, v).tolist() == (X * 3.0).tolist()
+    assert learnt(lambda x: x if (x * 2.0).requires_grad else -x, v).function is None
+
+
+def test_an_op_that_cannot_be_repeated_is_not_tried_forever() -> None:
+    known = mg.nn.functional.dropout.__globals__["_mg_known"]
+    for _ in range(60):
+        mg.nn.functional.dropout(X, 0.5)
+    assert not known.steady
 
 
 def without_record(x: Any) -> Any:
