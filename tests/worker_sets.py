@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 import random
 import signal
+import socket
 import time
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -128,3 +129,111 @@ class Mapped(Dataset[Any]):
             float(self.tensor.numpy().astype(np.float32).sum()),
             shared,
         )
+
+
+class Numbered(Dataset[Any]):
+    """Samples with their index in an int and in each element of a large array, whose memory is used again each time."""
+
+    def __init__(self, n: int = 320) -> None:
+        self.n, self.buffer = n, np.empty((128, 64), np.float32)
+
+    def __len__(self) -> int:
+        return self.n
+
+    def __getitem__(self, i: int) -> Any:
+        self.buffer.fill(i)
+        return i, {"x": mg.from_numpy(self.buffer[::-1].copy()), "half": np.full((64, 64), i % 2).astype(WORD)}
+
+
+batches: list[Any] = []
+
+
+def remembered(samples: Any) -> Any:
+    """Return a batch and the one before it, which a function for `collate_fn` has kept and changes."""
+    batches.append(mg.data.default_collate([x for _, x in samples])["x"])
+    batches[-2 % len(batches)].numpy()[...] += 1.0
+    return batches[-1], batches[-2 % len(batches)]
+
+
+def doubled(samples: Any) -> Any:
+    """Return three tensors in the memory of one batch, the last one with a part of it."""
+    x = mg.data.default_collate([x for _, x in samples])["x"]
+    return x, x.detach(), mg.from_numpy(x.numpy()[1:3])
+
+
+class Copied(Dataset[Any]):
+    """Rows of `width` integers, which are all the index."""
+
+    def __init__(self, width: int) -> None:
+        self.width = width
+
+    def __len__(self) -> int:
+        return 1 << 30
+
+    def __getitem__(self, i: int) -> Any:
+        return np.full(self.width, i)
+
+
+class Pair(NamedTuple):
+    """A sample with names."""
+
+    image: Any
+    label: int
+
+
+class Varied(Dataset[Any]):
+    """Samples with every kind of structure, whose arrays make batches too large for the pipe."""
+
+    def __init__(self, n: int = 50) -> None:
+        self.n = n
+
+    def __len__(self) -> int:
+        return self.n
+
+    def __getitem__(self, i: int) -> Any:
+        image = np.full((8, 64, 32), i, np.float32) + np.float32(random.random())
+        return {
+            "pair": Pair(mg.from_numpy(image), i), "turned": image.T[:3], "half": image[0].astype(WORD), "name": f"{i}",
+            "few": [np.float16(i), float(i), i % 2 == 0, (b"x", np.arange(i, i + 3))], "none": np.zeros((0, 2)),
+            "ragged": np.arange(5000 + i) if i % 3 else None,
+        }  # fmt: skip
+
+
+def lengths(samples: Any) -> Any:
+    """Return the samples of `Varied` as a batch with a list of the arrays that differ in length."""
+    ragged = [sample.pop("ragged") for sample in samples]
+    return mg.data.default_collate(samples), [x for x in ragged if x is not None], sum(x is None for x in ragged)
+
+
+class Wide(Stream):
+    """A stream of large arrays, which are all the integer of a stream."""
+
+    def __iter__(self) -> Iterator[Any]:
+        for i, drawn in super().__iter__():
+            yield np.full((64, 128), i, np.float32), drawn
+
+
+class Large(Faulty):
+    """The samples of `Faulty` as large arrays."""
+
+    def __getitem__(self, i: int) -> Any:
+        return np.full((64, 128), super().__getitem__(i), np.float32)
+
+
+def recalled(samples: Any) -> Any:
+    """Return a batch of two arrays, of which every third is longer, and one of the arrays that were stored before."""
+    x = mg.data.default_collate(samples)
+    batches.append(x)
+    number = len(batches)
+    longer = mg.data.default_collate([np.full(200_000 if number % 3 == 0 else 10_000, number, np.int32)])
+    return x, longer, batches[number // 2]
+
+
+def hurried(number: int) -> None:
+    """Set a default timeout in a worker, as a `worker_init_fn`."""
+    socket.setdefaulttimeout(20.0)
+
+
+def refused(number: int) -> None:
+    """Raise an error in a worker that starts, as a `worker_init_fn`."""
+    raise LookupError(f"no file for worker {number}")

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.data import arena
 from minigrad.errors import ArgumentError, MinigradError
 from minigrad.ops.creation import from_numpy, tensor
 from minigrad.ops.shape.joining import stack
@@ -95,8 +96,14 @@ def joined(arrays: list[Any]) -> Any:
             f"pass a collate_fn that pads them"
         )
     (shape,) = shapes
+    out = arena.empty((len(arrays), *shape), arrays)
     # np.stack first makes a view of each array, which takes longer than copying small arrays.
-    return np.concatenate(arrays).reshape(len(arrays), *shape) if shape else np.stack(arrays)
+    if not shape:
+        return np.stack(arrays, out=out)
+    if out is None:
+        return np.concatenate(arrays).reshape(len(arrays), *shape)
+    np.concatenate(arrays, out=out.reshape(-1, *shape[1:]))
+    return out
 
 
 def default_convert(data: Any) -> Any:

@@ -12,7 +12,7 @@ from minigrad.data.fetching import Exhausted, Fetcher
 from minigrad.data.pool import Pool
 from minigrad.data.streams import Key, planted, seed_of
 from minigrad.data.worker import ENDED
-from minigrad.errors import ArgumentError
+from minigrad.errors import ArgumentError, WorkerError
 
 
 @dataclass
@@ -102,8 +102,7 @@ class WorkerEpoch(Epoch):
     ) -> None:  # fmt: skip
         super().__init__(*arguments)
         self.pool, self.ahead, self.ordered, self.last, self.timeout = pool, ahead, ordered, last, timeout
-        self.pending: deque[tuple[int, int]] = deque()  # (worker, slot) in the order of the batches
-        self.asked = [0] * pool.count
+        self.pending: deque[int] = deque()  # workers in the order of the batches
         self.running = False
         self.turn = pool.start_epoch(self.key)
 
@@ -122,16 +121,16 @@ class WorkerEpoch(Epoch):
             indices = None if self.indices is None else next(self.indices)
         except StopIteration:
             return
-        slot = self.asked[worker] % self.ahead
-        self.asked[worker] += 1
-        self.pending.append((worker, slot))
-        self.pool.ask(worker, self.number, slot, indices)
+        self.pending.append(worker)
+        self.pool.ask(worker, self.number, indices)
         self.number += 1
 
     def following(self) -> Any:
         """Return the next batch; close the pool on an error or after the last epoch."""
         if self.pool.turn != self.turn:
             raise ArgumentError("DataLoader: a newer iterator uses the persistent workers; use one iterator at a time")
+        if not self.pool.close.alive:
+            raise WorkerError("DataLoader: the workers of this iterator have ended after an error; make a new iterator")
         try:
             return self.received()
         except BaseException as error:
@@ -143,16 +142,12 @@ class WorkerEpoch(Epoch):
         """Return the next message of a worker as a batch; a worker whose stream has ended receives no more requests."""
         self.begin()
         while self.pending:
-            if not self.ordered:
-                worker = self.pool.await_any(sorted({worker for worker, _ in self.pending}), self.timeout)
-                position = next(k for k, (each, _) in enumerate(self.pending) if each == worker)
-                self.pending.rotate(-position)
-                turned = self.pending.popleft()
-                self.pending.rotate(position)
-                worker, slot = turned
+            if self.ordered:
+                worker = self.pending.popleft()
             else:
-                worker, slot = self.pending.popleft()
-            message = self.pool.receive(worker, self.timeout)
+                worker = self.pool.await_any(sorted(set(self.pending)), self.timeout)
+                self.pending.remove(worker)
+            message, slot = self.pool.receive(worker, self.timeout)
             if message[0] == ENDED:
                 continue
             batch = self.pool.taken(worker, slot, message)

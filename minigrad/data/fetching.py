@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.data.arena import Arena
 from minigrad.data.collate import default_collate, default_convert
 from minigrad.data.datasets import IterableDataset, defined, draws, gatherer, index_array
 
@@ -40,29 +41,39 @@ class Fetcher:
         """Start an epoch at the beginning of a stream."""
         self.samples = None
 
-    def fetch(self, indices: Any) -> Any:
-        """Return the batch with the given indices, or the next batch of a stream; raise Exhausted at its end."""
-        if self.stream:
-            return self.following()
+    def fetch(self, indices: Any, arena: Arena | None = None) -> Any:
+        """Return the batch with the given indices, or the next batch of a stream; raise Exhausted at its end.
+
+        If there is an arena, the function that combines the samples makes its arrays there.
+        """
         if self.gather is not None:
-            return self.gather(index_array(indices))
+            combine, samples = self.gather, index_array(indices)
+        else:
+            combine, samples = self.collate, self.following() if self.stream else self.chosen(indices)
+        if arena is None:
+            return combine(samples)
+        with arena:
+            return combine(samples)
+
+    def chosen(self, indices: Any) -> Any:
+        """Return the samples with the given indices, or the sample with one index if there are no batches."""
         if isinstance(indices, np.ndarray):
             indices = indices.tolist()
         if not self.batched:
-            return self.collate(self.dataset[indices])
+            return self.dataset[indices]
         if self.several is not None:
-            return self.collate(self.several(indices))
-        return self.collate([self.dataset[index] for index in indices])
+            return self.several(indices)
+        return [self.dataset[index] for index in indices]
 
     def following(self) -> Any:
-        """Return the next batch of a stream."""
+        """Return the next samples of a stream, or the next sample if there are no batches."""
         if self.samples is None:
             self.samples = iter(self.dataset)
         if self.batch_size is None:
             for sample in self.samples:
-                return self.collate(sample)
+                return sample
             raise Exhausted
         batch = list(itertools.islice(self.samples, self.batch_size))
         if not batch or (self.drop_last and len(batch) < self.batch_size):
             raise Exhausted
-        return self.collate(batch)
+        return batch

@@ -1,8 +1,9 @@
 """Anonymous shared memory, and batches in it.
 
-A segment is an open file without a path that two processes map.  The system frees the segment when both processes have
-ended, also after a crash.  It is not in /dev/shm, so the limit that containers set for /dev/shm does not apply.
-A batch is pickled with out-of-band buffers (protocol 5), and these buffers are written to the segment.
+A segment is an open file without a path that two processes map.  The system frees the segment when neither process
+maps it anymore, also after a crash.  It is not in /dev/shm, so the limit that containers set for /dev/shm does not
+apply.  A batch is pickled with out-of-band buffers (protocol 5), and these buffers are in the segment.  The program
+receives a copy, or the arrays in the segment themselves: then the segment is lent until the last array is freed.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import itertools
 import mmap
 import os
 import pickle
+import weakref
 from multiprocessing import reduction
 from typing import Any, Final
 
@@ -46,6 +48,7 @@ class Segment:
     def __init__(self, number: int, size: int) -> None:
         self.map = mmap.mmap(number, size)
         self.size = size
+        self.loan: weakref.ref[Any] | None = None
 
     def write(self, buffers: list[Any]) -> list[tuple[int, int]]:
         """Write buffers one after another; return the offset and the length of each."""
@@ -57,20 +60,55 @@ class Segment:
 
     def read(self, spans: list[tuple[int, int]]) -> list[Any]:
         """Return copies of the buffers, which are writable and share one allocation."""
-        end = sum(spans[-1]) if spans else 0
+        end = end_of(spans)
         copy = np.empty(end, np.uint8)
         copy[:] = np.frombuffer(self.map, np.uint8, end)
         return [copy[at : at + length] for at, length in spans]
+
+    def lend(self, spans: list[tuple[int, int]]) -> list[Any]:
+        """Return the buffers without a copy; the segment is lent until nothing refers to them anymore."""
+        whole = np.frombuffer(self.map, np.uint8)  # each array on the segment refers to this array
+        self.loan = weakref.ref(whole, returned)
+        loans[id(self.loan)] = self
+        return [whole[at : at + length] for at, length in spans]
+
+    @property
+    def lent(self) -> bool:
+        """Return whether an array of the program is in this memory."""
+        return self.loan is not None and self.loan() is not None
 
     def close(self) -> None:
         """Unmap the memory."""
         self.map.close()
 
 
+def new_segment(size: int) -> tuple[int, Segment]:
+    """Return the descriptor of a new file, and the file as a segment; raise OSError if there is not enough memory."""
+    number = new_file(size)
+    try:
+        return number, Segment(number, size)
+    except OSError:
+        os.close(number)
+        raise
+
+
+loans: dict[int, Segment] = {}  # the lent segments by the id of their loan
+
+
+def returned(loan: weakref.ref[Any]) -> None:
+    """Forget a loan whose last array was freed."""
+    loans.pop(id(loan), None)
+
+
 def spans_of(buffers: list[memoryview]) -> list[tuple[int, int]]:
     """Return the offset and the length of each buffer, if buffers are written one after another."""
     ends = itertools.accumulate((padded(raw.nbytes) for raw in buffers), initial=0)
     return [(at, raw.nbytes) for at, raw in zip(ends, buffers)]
+
+
+def end_of(spans: list[tuple[int, int]]) -> int:
+    """Return the offset behind the last byte of buffers with the given offsets and lengths, in any order."""
+    return max((at + length for at, length in spans), default=0)
 
 
 def padded(size: int) -> int:
@@ -124,8 +162,8 @@ class Parcel:
     def fill(self, buffers: list[memoryview]) -> None:
         """Write the arrays to shared memory."""
         size = sum(padded(buffer.nbytes) for buffer in buffers)
-        self.number, self.size = new_file(size), size
-        segment = Segment(self.number, size)
+        self.number, segment = new_segment(size)
+        self.size = size
         segment.write(buffers)
         segment.close()
 

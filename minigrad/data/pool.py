@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import pickle
 import signal
 import time
 import weakref
-from multiprocessing import connection, get_all_start_methods, get_context, reduction
+from collections import deque
+from multiprocessing import get_all_start_methods, get_context
 from typing import Any, Final, NoReturn
 
+from minigrad.data import forks  # noqa: F401 - it registers functions
 from minigrad.data import worker as process
+from minigrad.data.channel import Channel, waiter
 from minigrad.data.fetching import Fetcher
-from minigrad.data.memory import SEGMENTS, Parcel, Segment, new_file, unpacked
+from minigrad.data.memory import SEGMENTS, Parcel, Segment, end_of, loans, new_segment, unpacked
 from minigrad.errors import ArgumentError, WorkerError, warn
 
+LOANS: Final = 8  # segments that the program may use at a time, each of which is an open file; more batches are copied
+SMALL: Final = 1 << 16  # size in bytes below which a batch is copied, which takes a few microseconds
 GROWTH: Final = 1.25  # ratio of a new segment to the batch that did not fit, because batches differ in size
 PATIENCE: Final = 1.0  # seconds to wait before workers that do not end are killed
 METHODS: Final = ("forkserver", "spawn")
@@ -47,21 +53,27 @@ def preload(context: Any) -> None:
 
 
 class Pool:
-    """Worker processes, each with a pipe and with a memory segment for each batch that it can make in advance."""
+    """Worker processes, each with a pipe and with memory segments in numbered slots.
+
+    A worker needs a slot for each requested batch, and for its batches that the program uses without a copy.
+    """
 
     def __init__(self, fetcher: Fetcher, count: int, initialize: Any, wanted: Any) -> None:
         context = chosen_context(wanted)
         self.count = count
-        self.pipes: list[Any] = []
+        self.requested: list[deque[int]] = [deque() for _ in range(count)]  # slots in the order of the requests
+        self.sizes = [0] * count  # for each worker, the size of a new segment
+        self.channels: list[Channel] = []
         self.processes: list[Any] = []
         self.segments: dict[tuple[int, int], Segment] = {}
+        # For each worker, and for all (-1): a function that waits, and the workers by the descriptors it waits for.
+        self.waiters: dict[int, tuple[Any, dict[int, int], dict[int, int]]] = {}
         self.full = False
         self.ready = False
-        self.outstanding = [0] * count  # for each worker, the number of messages that it has not answered
         # Number of epochs so far.  The pool stores no reference to an epoch, so that the workers end when the epoch is
         # freed.
         self.turn = 0
-        self.close = weakref.finalize(self, shutdown, os.getpid(), self.pipes, self.processes, self.segments)
+        self.close = weakref.finalize(self, shutdown, os.getpid(), self.channels, self.processes, self.segments)
         try:
             with contextlib.closing(Parcel(fetcher)) as parcel:
                 for number in range(count):
@@ -73,7 +85,7 @@ class Pool:
     def launch(self, context: Any, number: int, parcel: Parcel, initialize: Any) -> None:
         """Start a process; raise ArgumentError if the dataset cannot be pickled."""
         ours, theirs = context.Pipe()
-        self.pipes.append(ours)
+        self.channels.append(Channel(ours))
         arguments = theirs, number, self.count, parcel, initialize
         started = context.Process(
             target=process.work, args=arguments, name=f"DataLoader worker {number}", daemon=True
@@ -89,33 +101,35 @@ class Pool:
             theirs.close()
         self.processes.append(started)
 
-    def send(self, worker: int, *message: Any) -> None:
-        """Send a message to a worker."""
+    def request(self, worker: int, *message: Any) -> None:
+        """Send a message that a worker answers."""
         try:
-            self.pipes[worker].send(message)
+            self.channels[worker].request(*message)
         except OSError:
             self.dead(worker)
-        self.outstanding[worker] += 1
 
-    def receive(self, worker: int, timeout: float = 0) -> Any:
-        """Return the next message from a worker."""
-        if not self.pipes[worker].poll():
-            self.await_any([worker], timeout)
+    def receive(self, worker: int, timeout: float = 0) -> tuple[Any, int]:
+        """Return the next message from a worker, and the slot of the batch, which is -1 for the start of an epoch."""
+        self.await_any([worker], timeout)
         try:
-            message = self.pipes[worker].recv()
+            message = self.channels[worker].receive()
         except (EOFError, OSError):  # a worker that dies while it sends a message also raises these errors
             self.dead(worker)
-        self.outstanding[worker] -= 1
-        return message
+        return message, self.requested[worker].popleft() if message[1] >= 0 else -1
 
     def await_any(self, workers: list[int], timeout: float) -> int:
         """Return the first of the given workers that has sent a message.
 
         Raises WorkerError if a worker dies, or if no message arrives within `timeout` seconds (0: no limit).
         """
-        pipes = {self.pipes[worker]: worker for worker in workers}
-        sentinels = {each.sentinel: worker for worker, each in enumerate(self.processes)}
-        ready = connection.wait([*pipes, *sentinels], timeout or None)
+        chosen = workers[0] if len(workers) == 1 else -1
+        if chosen not in self.waiters:
+            pipes = {each.pipe.fileno(): worker for worker, each in enumerate(self.channels)}
+            watched = [each for each, worker in pipes.items() if chosen in (worker, -1)]
+            sentinels = {each.sentinel: worker for worker, each in enumerate(self.processes)}
+            self.waiters[chosen] = waiter([*watched, *sentinels]), pipes, sentinels
+        wait, pipes, sentinels = self.waiters[chosen]
+        ready = wait(timeout or None)
         for each in ready:
             if each in pipes:
                 return pipes[each]
@@ -149,20 +163,41 @@ class Pool:
     def start_epoch(self, key: tuple[int, int]) -> int:
         """Start an epoch and return its index; batches of the previous epoch that were not received are dropped."""
         self.turn += 1
-        for worker in range(self.count):
-            while self.outstanding[worker]:
-                self.receive(worker)
-            self.send(worker, process.START, key)
-        for worker in range(self.count):
-            message = self.receive(worker)
-            if message[0] == process.FAILED:
-                self.failed(worker, message)
+        try:
+            for worker in range(self.count):
+                while self.channels[worker].requests:
+                    self.receive(worker)
+                self.request(worker, process.START, key)
+            for worker in range(self.count):
+                message, _ = self.receive(worker)
+                if message[0] == process.FAILED:
+                    self.failed(worker, message)
+        except BaseException:  # a part of a message may be lost, for example after Ctrl-C
+            self.close()
+            raise
         self.ready = True
         return self.turn
 
-    def ask(self, worker: int, batch: int, slot: int, indices: Any) -> None:
-        """Send the indices of a batch to a worker; the slot must be free."""
-        self.send(worker, process.FETCH, batch, slot, indices)
+    def ask(self, worker: int, batch: int, indices: Any) -> None:
+        """Send the indices of a batch to a worker."""
+        slot = self.free_slot(worker)
+        self.requested[worker].append(slot)
+        self.request(worker, process.FETCH, batch, slot, indices)
+
+    def free_slot(self, worker: int) -> int:
+        """Return a slot whose segment neither a request nor the program uses, or a slot that has no segment yet."""
+        used = set(self.requested[worker])
+        for owner, slot in list(self.segments):
+            if owner != worker or slot in used:
+                continue
+            segment = self.segments[worker, slot]
+            if not segment.lent:
+                return slot
+            used.add(slot)
+        vacant = next(slot for slot in itertools.count() if slot not in used)
+        if self.sizes[worker]:
+            self.enlarge(worker, vacant, self.sizes[worker])
+        return vacant
 
     def taken(self, worker: int, slot: int, message: Any) -> Any:
         """Return the batch in a message, or raise the error that a worker sent."""
@@ -171,9 +206,12 @@ class Pool:
             self.failed(worker, message)
         data, parts = rest[:2]
         if kind == process.MAPPED:
-            return unpacked(data, self.segments[worker, slot].read(parts))
+            segment = self.segments[worker, slot]
+            copied = end_of(parts) < SMALL or self.full or len(loans) >= LOANS
+            return unpacked(data, segment.read(parts) if copied else segment.lend(parts))
         if rest[2]:
-            self.enlarge(worker, slot, int(rest[2] * GROWTH))
+            self.sizes[worker] = int(rest[2] * GROWTH)
+            self.enlarge(worker, slot, self.sizes[worker])
         return unpacked(data, parts)
 
     def enlarge(self, worker: int, slot: int, size: int) -> None:
@@ -181,26 +219,22 @@ class Pool:
         if self.full or not SEGMENTS:
             return
         try:
-            number = new_file(size)
+            number, segment = new_segment(size)
         except OSError as error:
             self.full = True
             warn(
                 f"DataLoader: there is no shared memory for a batch of {size / 1e6:.1f} MB ({error.strerror}), so "
-                "batches are sent through pipes, which is slower; set fewer workers or smaller batches, or start the "
-                "container with docker run --shm-size=1g"
+                "batches are sent through pipes, which is slower; set fewer workers or smaller batches"
             )
             return
+        old = self.segments.pop((worker, slot), None)
+        if old is not None:
+            old.close()
+        self.segments[worker, slot] = segment
         try:
-            old = self.segments.pop((worker, slot), None)
-            if old is not None:
-                old.close()
-            self.segments[worker, slot] = Segment(number, size)
-            self.pipes[worker].send((process.SEGMENT, slot, size))
-            reduction.send_handle(self.pipes[worker], number, self.processes[worker].pid)
+            self.channels[worker].send((process.SEGMENT, slot, size), number)
         except OSError:
             self.dead(worker)
-        finally:
-            os.close(number)
 
     def failed(self, worker: int, message: Any) -> NoReturn:
         """Raise the error that a worker sent, with its traceback as a note."""
@@ -211,13 +245,13 @@ class Pool:
         raise error
 
 
-def shutdown(owner: int, pipes: list[Any], processes: list[Any], segments: dict[Any, Segment]) -> None:
+def shutdown(owner: int, channels: list[Channel], processes: list[Any], segments: dict[Any, Segment]) -> None:
     """End the workers with a message, and after a second with a signal; do nothing in a fork of the owner."""
     if os.getpid() != owner:
         return
-    for pipe in pipes:
+    for channel in channels:
         with contextlib.suppress(OSError):  # this error means that the worker has ended already
-            pipe.send((process.STOP,))
+            channel.stop((process.STOP,))
     end = time.monotonic() + PATIENCE
     for each in processes:
         each.join(max(0.0, end - time.monotonic()))
@@ -229,9 +263,7 @@ def shutdown(owner: int, pipes: list[Any], processes: list[Any], segments: dict[
     for each in processes:
         if not each.is_alive():
             each.close()
-    for pipe in pipes:
-        pipe.close()
-    for segment in segments.values():
-        segment.close()
-    for held in (pipes, processes, segments):
+    for channel in channels:
+        channel.close(PATIENCE)
+    for held in (channels, processes, segments):
         held.clear()
