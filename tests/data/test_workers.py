@@ -210,25 +210,29 @@ def test_many_batches_leave_memory_and_files_as_they_were() -> None:
 SCRIPT = """
 import os, sys, time
 import minigrad as mg
-from worker_sets import Drawn
+from worker_sets import Drawn, Faulty
 if __name__ == "__main__":
-    iterator = iter(mg.data.DataLoader(Drawn(), 4, num_workers=2))
+    # The workers of Drawn wait for the loader; those of Faulty sleep while they make the batches with sample 20.
+    data, size = (Drawn(), 4) if sys.argv[1] == "waits" else (Faulty("sleeps"), 10)
+    iterator = iter(mg.data.DataLoader(data, size, num_workers=2))
     next(iterator)
     print(*[each.pid for each in iterator.pool.processes], flush=True)
     time.sleep(60)
 """
 
 
-def test_workers_end_with_the_process_of_the_loader(tmp_path: Path) -> None:
+@pytest.mark.parametrize("activity", ["waits", "works"])
+def test_workers_end_with_the_process_of_the_loader(activity: str, tmp_path: Path) -> None:
     script = tmp_path / "script.py"
     script.write_text(SCRIPT)
     path = os.pathsep.join((str(ROOT), str(ROOT / "tests")))
-    started = subprocess.Popen([sys.executable, str(script)], stdout=subprocess.PIPE, text=True,
+    started = subprocess.Popen([sys.executable, str(script), activity], stdout=subprocess.PIPE, text=True,
                                env={**os.environ, "PYTHONPATH": path})  # fmt: skip
     assert started.stdout is not None
     pids = started.stdout.readline().split()
+    started.stdout.close()  # the workers also write to it, so its end would come after theirs
     started.kill()
-    started.communicate()
+    started.wait()
     end = time.monotonic() + 10
     while any(running(pid) for pid in pids) and time.monotonic() < end:
         time.sleep(0.02)
