@@ -59,6 +59,7 @@ COMPILERS_AT_TOP = {
         for name in (
             "generator",
             "halves",
+            "lanes",
             "moving",
             "native",
             "short",
@@ -86,8 +87,9 @@ FAMILIES = {
 }
 STANDS_ON = {
     "chained": {"reduction", "reduction_plans", "rows"},
-    "conv": {"matmul", "product", "tiles", "winograd"},
-    "winograd": {"matmul"},
+    "channels": {"matmul", "taps", "weighing"},
+    "conv": {"channels", "matmul", "product", "taps", "tiles", "weighing", "winograd"},
+    "winograd": {"matmul", "taps"},
     "matmul": {"blas", "product", "tiles"},
     "tiles": {"product"},
     "blas": {"product"},
@@ -360,6 +362,7 @@ def test_a_compiler_at_the_top_of_a_module_is_named(tree, text):
             for name in (
                 "generator",
                 "halves",
+                "lanes",
                 "moving",
                 "native",
                 "short",

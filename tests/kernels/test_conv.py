@@ -6,6 +6,7 @@ import pytest
 from asking import Asking
 from numpy.lib.stride_tricks import as_strided
 
+import minigrad.backends.cpu.channels as channels
 import minigrad.backends.cpu.conv as module
 from minigrad.backends.registry import backend_of
 from minigrad.config import override
@@ -13,6 +14,7 @@ from minigrad.core.device import as_device
 from minigrad.core.dtype import bf16, f16, f32, f64, i32, to_logical
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
+from minigrad.kernels.store import watchers
 
 backend, reference = (Asking(backend_of(as_device(name))) for name in ("cpu", "reference"))
 
@@ -69,6 +71,54 @@ CASES = {
 def test_shapes_at_the_edges(name, threshold):
     with override(parallel_threshold=threshold):
         check(*CASES[name])
+
+
+@pytest.fixture
+def loaded():
+    """The files of the kernels that a test asks for."""
+    seen = []
+    watchers.append(seen)
+    yield seen
+    watchers.remove(seen)
+
+
+CHANNELS = {
+    "one group": ((2, 13, 6, 19), (35, 13, 3, 2), (2, 3), (1, 2), (1, 1), 1),
+    "short rows": ((2, 14, 5, 7), (12, 14, 3, 3), (1, 2), (2, 1), (1, 1), 1),
+    "phases without taps": ((1, 12, 5, 6), (12, 12, 1, 2), (2, 3), (0, 0), (1, 1), 1),
+    "dilated groups": ((1, 26, 5, 21), (30, 13, 2, 3), (1, 1), (0, 2), (1, 2), 2),
+    "depthwise": ((2, 19, 6, 17), (19, 1, 3, 4), (2, 1), (1, 2), (1, 1), 19),
+    "depthwise, short rows": ((2, 16, 4, 7), (16, 1, 3, 3), (1, 1), (1, 1), (1, 1), 16),
+    "depthwise, dilated": ((1, 17, 40), (17, 1, 3), (2,), (3,), (3,), 17),
+    "depthwise, three dims": ((1, 16, 3, 5, 4), (16, 1, 2, 3, 2), (2, 1, 2), (1, 0, 1), (1, 2, 1), 16),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("threshold", [0, 1 << 40])
+@pytest.mark.parametrize("block", [1, 1 << 20])
+@pytest.mark.parametrize("name", CHANNELS)
+def test_many_channels_are_copied_to_be_neighbours(name, block, threshold, loaded, monkeypatch):
+    monkeypatch.setattr(channels, "BLOCK", block)
+    monkeypatch.setattr(channels, "LEAST", 1 if block == 1 else 64)
+    with override(parallel_threshold=threshold):
+        check(*CHANNELS[name])
+    assert any("channels_convolve_f32" in path for path in loaded)
+    assert any("channels_convolve_weight_f32" in path for path in loaded)
+
+
+def test_many_channels_on_more_threads_give_the_same_bits():
+    rng = np.random.default_rng(0)
+    for case in ("one group", "depthwise"):
+        image, weight, *rest = CHANNELS[case]
+        for name, out, operands, specs in three(image, weight, *rest):
+            buffers = [rng.standard_normal(specs[k].layout.numel).astype(np.float32) for k in operands]
+            seen = []
+            for threads, threshold in ((1, 0), (2, 0), (1, 1 << 40)):
+                numba.set_num_threads(min(threads, numba.config.NUMBA_NUM_THREADS))
+                with override(parallel_threshold=threshold):
+                    found = run(backend, name, specs[out], [specs[k] for k in operands], buffers, rest)
+                seen.append(found.tobytes())
+            assert seen[0] == seen[1] == seen[2], (case, name)
 
 
 @pytest.mark.parametrize("dtype", [f64, f16, bf16, i32], ids=str)

@@ -8,6 +8,7 @@ from numba import njit
 
 from minigrad.kernels import objects
 from minigrad.kernels.cpu import processor
+from minigrad.kernels.cpu.lanes import python_lanes, sums_of_lanes
 from minigrad.kernels.cpu.processor import tile_shape
 from minigrad.kernels.cpu.tile import register_tile
 from minigrad.kernels.cpu.vectors import copy_of_row, transpose_block
@@ -150,3 +151,33 @@ def test_object_code_records_the_tuning(monkeypatch: pytest.MonkeyPatch) -> None
     for tuning in ("", "-prefer-256-bit"):
         monkeypatch.setattr(objects, "tuning", lambda tuning=tuning: tuning)
         assert ("-prefer-256-bit" in objects.fits.__wrapped__().split("; ")) == bool(tuning)
+
+
+@pytest.mark.parametrize("machine", SHAPES)
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_vectors_of_channels_are_multiplied_and_summed(machine: str, dtype: str) -> None:
+    lanes, _, _ = sizes(machine, dtype)
+    tile, plain_tile = sums_of_lanes(dtype, lanes, 8), python_lanes(lanes)
+    rng, depth, ldc = np.random.default_rng(0), 5, lanes + 3
+    image, weights = (rng.integers(-2, 3, n).astype(dtype) for n in (99 + lanes, 1 + depth * (lanes + 1)))
+    places, depths = (np.array(table, np.int64) for table in ([80, 7, 0, 31, 5, 12, 40, 41, 33], [90, 3, 0, 18, 2, 9]))
+    lane = np.arange(lanes)
+    pixels = image[places[1:, None, None] + depths[None, 1:, None] + lane]
+    right = (pixels * weights[1 + np.arange(depth)[:, None] * (lanes + 1) + lane]).sum(1).astype(dtype)
+
+    @njit
+    def compiled(a, p, d, b, c, h, add):
+        tile(a, (p, 1), (d, 1), b, 1, lanes + 1, c, 3, ldc, depth, h, add)
+
+    def plain(a, p, d, b, c, h, add):
+        plain_tile(a, (p, 1), (d, 1), b, 1, lanes + 1, c, 3, ldc, depth, h, add)
+
+    for run in (compiled, plain):
+        for h in (8, 3):
+            c = np.full(3 + 8 * ldc, 7, dtype)
+            run(image, places, depths, weights, c, h, False)
+            run(image, places, depths, weights, c, h, True)
+            inside = c[3:].reshape(8, ldc)
+            np.testing.assert_array_equal(inside[:h, :lanes], (right + right)[:h])
+            inside[:h, :lanes] = 7
+            assert (c == 7).all(), "the tile wrote beside itself"

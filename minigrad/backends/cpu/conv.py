@@ -13,10 +13,13 @@ from itertools import product
 from typing import Any
 
 from minigrad.backends.base import Ints, Launch, serves
+from minigrad.backends.cpu.channels import ChannelsLast, lines_of, phased
 from minigrad.backends.cpu.family import headed, kind_of
 from minigrad.backends.cpu.matmul import WORK, Matmul
+from minigrad.backends.cpu.taps import Taps, forward_taps, grouped, phase_taps, taps_in_weight
 from minigrad.backends.cpu.texts import tile_header, tile_size
-from minigrad.backends.cpu.winograd import SLABS, Taps, Winograd
+from minigrad.backends.cpu.weighing import add_slabs, pack_weight
+from minigrad.backends.cpu.winograd import SLABS, Winograd
 from minigrad.backends.launch import NO_STEPS
 from minigrad.backends.steps import Steps, Value
 from minigrad.core import requests
@@ -58,7 +61,7 @@ class Field:
         return [(self.phases.index((e - self.low) % self.stride), (e - self.low) // self.stride) for e, _ in self.taps]
 
 
-class Conv(Winograd):
+class Conv(Winograd, ChannelsLast):
     """The method that prepares convolutions."""
 
     @serves(requests.Convolve)
@@ -94,6 +97,8 @@ class Conv(Winograd):
             return
         if self.winograd(steps, out, x, w, bias, taps, stride):
             return
+        if self.channels_last(steps, out, x, w, bias, lines_of(out.shape, stride, x.shape, taps)):
+            return
         dtype, (groups, m, c) = out.dtype, w.shape[:3]
         k = c * math.prod(map(len, taps))
         mr, nr = tile_size(dtype)
@@ -114,9 +119,7 @@ class Conv(Winograd):
             fields, out.shape[0], groups, (m, c), x.layout, out.layout, w.layout, share=high,
             by_row=form == "rows", unfolded=form == "unfolded", **biased(bias, m),
         )  # fmt: skip
-        panels = steps.work((groups * tall * mr * (k + (bias is not None)),), dtype)
-        pack = self.kernel(write, conv.pack_weight, dtype, kind=kind_of(panels.layout.numel, groups * tall))
-        steps.then(pack, w, bias or w, panels, numbers=headed(groups * tall, numbers))
+        panels = pack_weight(self, steps, w, mr, taps_in_weight(w, taps), bias)
         tasks = blocks * -(-tall // high)
         steps.then(kernel, x, panels, out, numbers=headed(tasks, numbers))
 
@@ -138,6 +141,9 @@ class Conv(Winograd):
         """Add the steps that compute an image from outputs y, one phase of the stride at a time."""
         # The image and the output exchange their roles, so the two dims of channels of the weight are transposed.
         turned = w.seen(w.layout.transpose(1, 2))
+        lines = phased(out.shape, y.shape, w.shape[3:], stride, padding, dilation)
+        if max(stride) > 1 and self.channels_last(steps, out, y, turned, None, lines):
+            return
         phases = []
         for phase in product(*(range(min(s, n)) for s, n in zip(stride, out.shape[2:], strict=True))):
             taps = [phase_taps(*d) for d in zip(phase, w.shape[3:], stride, padding, dilation, strict=True)]
@@ -177,6 +183,8 @@ class Conv(Winograd):
         """Add the steps that sum over outputs y; out, the weight's gradient, has dims (group, M, C, taps)."""
         if self.winograd_weight(steps, out, y, x, taps, stride):
             return
+        if self.channels_last_weight(steps, out, y, x, lines_of(y.shape, stride, x.shape, taps)):
+            return
         dtype, (groups, m, c) = out.dtype, out.shape[:3]
         k = c * math.prod(map(len, taps))
         _, nr = tile_size(dtype)
@@ -192,9 +200,8 @@ class Conv(Winograd):
         loops = (depthwise.correlate_weight, depthwise.dot) if m <= FEW else (conv.correlate_weight, transpose_copy)
         template, helper = loops
         kernel = self.kernel(write, template, dtype, *COPY, patches.count_blocks, helper, kind=kind)
-        add = self.kernel(write, conv.add_slabs, dtype, kind=kind_of(slabs.layout.numel, groups * c))
         steps.then(kernel, x, y, slabs, numbers=headed(groups * chunks, numbers))
-        steps.then(add, slabs, out, numbers=headed(groups * c, numbers))
+        add_slabs(self, steps, slabs, out, chunks, pitch=pitch)
 
 
 # ---- values ---------------------------------------------------------------------------------------------------------
@@ -232,23 +239,6 @@ def biased(bias: Value | None, channels: int) -> dict[str, int]:
 def blocks_of(fields: list[Field]) -> int:
     """Return the number of blocks that the outputs are cut into."""
     return math.prod(field.blocks for field in fields)
-
-
-def forward_taps(kernel: Ints, padding: Ints, dilation: Ints) -> list[Taps]:
-    """Return, per dim, the positions that taps read, relative to output * stride."""
-    return [[(t * d - p, t) for t in range(k)] for k, p, d in zip(kernel, padding, dilation, strict=True)]
-
-
-def phase_taps(phase: int, kernel: int, stride: int, padding: int, dilation: int) -> Taps:
-    """Return the taps that connect elements phase, phase + stride, ... of an image to outputs, with these outputs."""
-    meets = [(phase + padding - t * dilation, t) for t in range(kernel)]
-    return [(e // stride, t) for e, t in meets if e % stride == 0]
-
-
-def grouped(w: Layout, groups: int) -> Layout:
-    """Return a weight (groups * M, C, taps...) as (groups, M, C, taps...)."""
-    m = w.shape[0] // groups
-    return Layout.make((groups, m, *w.shape[1:]), (m * w.strides[0], *w.strides), w.offset)
 
 
 def cut(fields: list[Field], units: int, weight: int, least: int) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 from minigrad.backends.base import Ints
 from minigrad.backends.cpu.family import headed, kind_of
 from minigrad.backends.cpu.matmul import WORK, Matmul
+from minigrad.backends.cpu.taps import Taps
 from minigrad.backends.cpu.texts import tile_header, tile_size
 from minigrad.backends.steps import Steps, Value
 from minigrad.config import settings
@@ -24,7 +25,6 @@ from minigrad.kernels.cpu.transposing import transpose_copy
 from minigrad.kernels.specialize import write_kernel
 from minigrad.kernels.store import load
 
-Taps = list[tuple[int, int]]  # (position relative to the output, index in the kernel), along one dim
 TILE = 4  # number of outputs of a tile along one dim
 POINTS = 36  # number of values of a transformed tile, 6 * 6
 FILLED = 0.4  # minimum fraction of the tiles' outputs that must be inside the image

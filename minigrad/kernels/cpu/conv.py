@@ -7,10 +7,10 @@ any stride, dilation and number of dims.  A run continues from one row of output
 whose results are computed and then dropped.  If rows of outputs are short and the runs are few, `unfold` first copies
 the runs without these columns.
 
-`pack_weight` copies the weight in the order in which the tile reads it, and `correlate` computes outputs.  The gradient
-of the image runs both, once per phase of the stride.  `correlate_weight` sums over outputs for the gradient of the
-weight; the image is the left operand of the tile then.  `add_slabs` adds the sums of its tasks.  `depthwise.py` has the
-loops for groups of few output channels, `patches.py` the functions that divide and copy the image.
+`correlate` computes outputs, from a weight that `weights.py` packed.  The gradient of the image runs it once per phase
+of the stride.  `correlate_weight` sums over outputs for the gradient of the weight; the image is the left operand of
+the tile then.  `channels.py` has the loops for many channels, `depthwise.py` those for groups of few output channels,
+and `patches.py` the functions that divide and copy the image.
 
 The free names are those of `matmul.py`, the tiles `by_depth` and `by_rows`, which take tables, and `RUNS`, the index of
 `runs` among the numbers.
@@ -36,31 +36,6 @@ CONV = Fields(
     "kinds",
     "phase[kinds] in_weight[taps] runs",
 )
-
-
-def pack_weight(w, bias, panels, N):  # type: ignore[no-untyped-def]
-    """Copy the weight into panels of MR output channels.  A task is one panel.
-
-    For each channel of the image and tap, a panel has the weights of its output channels side by side, and zeros beyond
-    the last output channel.  The bias is one more row, which is multiplied by the row of ones behind the image.
-    """
-    M = N.outs
-    C = N.ins
-    taps = N.taps
-    K = C * taps + N.biased
-    tall = (M + MR - 1) // MR
-    for panel in range(first, last):
-        g = panel // tall
-        for i in range(MR):
-            m = panel % tall * MR + i
-            to = panel * K * MR + i
-            for c in range(C):
-                q = N.w + g * N.w_group + m * N.w_out + c * N.w_in
-                for t in range(taps):
-                    panels[to] = w[q + N.in_weight[t]] if m < M else T(0)
-                    to += MR
-            if N.biased > 0:
-                panels[to] = bias[N.b + g * N.b_group + m * N.b_out] if m < M else T(0)
 
 
 def correlate(x, panels, out, N):  # type: ignore[no-untyped-def]
@@ -207,25 +182,3 @@ def correlate_weight(x, y, slabs, N):  # type: ignore[no-untyped-def]
                             by_rows(image, q, runs, 1, turned, to, NR, read, slabs, z, pitch, c2, h, read, T(1), more)
     leave(turned)
     leave(image)
-
-
-def add_slabs(slabs, out, N):  # type: ignore[no-untyped-def]
-    """out[m, c, tap] = the sum of the slabs in their order.  A task is one channel c of a group."""
-    M = N.outs
-    C = N.ins
-    taps = N.taps
-    pitch = (M + NR - 1) // NR * NR
-    size = taps * pitch
-    for task in range(first, last):
-        g = task // C
-        c = task % C
-        at = (g * N.share * C + c) * size
-        total = slabs[at : at + size]
-        for chunk in range(1, N.share):
-            slab = slabs[at + chunk * C * size : at + chunk * C * size + size]
-            for q in range(size):
-                total[q] = T(total[q] + slab[q])
-        to = N.w + g * N.w_group + c * N.w_in
-        for m in range(M):
-            for t in range(taps):
-                out[to + m * N.w_out + N.in_weight[t]] = total[t * pitch + m]

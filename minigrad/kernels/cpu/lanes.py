@@ -1,0 +1,93 @@
+"""The register tile of depthwise convolutions: sums of products of vectors, whose lanes are channels.
+
+In a depthwise convolution no element is shared between channels, so the tile of `tile.py` does not apply.  This tile
+sums products of vectors; the elements of both operands are found through tables of offsets.  For the outputs, rows are
+outputs and the sum is over taps; for the gradient of the weight, rows are taps and the sum is over outputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import config, types
+from numba.extending import intrinsic
+
+from minigrad.kernels.cpu.tile import I64, _Tile, pointer
+
+
+def sums_of_lanes(dtype: str, lanes: int, rows: int) -> Callable[..., None]:
+    """Return the function lane_tile(a, places, depths, b, bo, bk, c, co, ldc, depth, h, add).
+
+    It computes c[co + i * ldc + j] = the sum over k of a[places[i] + depths[k] + j] * b[bo + k * bk + j] for all lanes
+    j and the first `h` rows i, and adds c with `add`.  `places` and `depths` are pairs (table, index of the first
+    entry), depth is at least 1, and h at most `rows`.
+    """
+    if config.DISABLE_JIT:  # type: ignore[attr-defined, unused-ignore]
+        return python_lanes(lanes)
+
+    def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
+        a, b, c = (pointer(context, builder, sig, args, k) for k in (0, 3, 6))
+        bo, bk, co, ldc, depth, h, add = (args[k] for k in (4, 5, 7, 8, 9, 10, 11))
+        b, c = builder.gep(b, [bo]), builder.gep(c, [co])
+
+        def entry(where: int, k: Any) -> Any:
+            data = context.make_array(sig.args[where][0])(context, builder, builder.extract_value(args[where], 0)).data
+            return builder.load(builder.gep(data, [builder.add(builder.extract_value(args[where], 1), k)]))
+
+        tile = _Tile(builder, dtype, lanes, rows, 1)
+        starts = [builder.gep(a, [entry(1, tile.row(m, h))]) for m in range(rows)]
+        sums = loop(tile, starts, lambda k: entry(2, k), lambda k: builder.gep(b, [builder.mul(k, bk)]), depth)
+        one, full = tile.spread(ir.Constant(tile.vector.element, 1.0 if tile.floats else 1)), I64(lanes)
+        with builder.if_else(builder.icmp_signed(">=", h, I64(rows)), likely=True) as (whole, part):
+            with whole:
+                tile.store(sums, c, ldc, one, add)
+            with part:
+                tile.store_part(sums, c, ldc, one, add, h, full)
+        return context.get_dummy_value()
+
+    @intrinsic  # type: ignore[untyped-decorator, unused-ignore]
+    def lane_tile(typingctx, a, places, depths, b, bo, bk, c, co, ldc, depth, h, add):  # type: ignore[no-untyped-def]
+        n, pair = types.intp, types.Tuple((types.int64[::1], types.intp))
+        return types.void(a, pair, pair, b, n, n, c, n, n, n, n, types.boolean), codegen
+
+    made: Callable[..., None] = lane_tile
+    return made
+
+
+def loop(
+    tile: _Tile, starts: list[Any], offset: Callable[[Any], Any], right: Callable[[Any], Any], depth: Any
+) -> list[list[Any]]:
+    """Emit the loop over k, and return the sum of each row."""
+    builder, entry = tile.builder, tile.builder.block
+    body, done = builder.append_basic_block("k"), builder.append_basic_block("done")
+    builder.branch(body)
+    builder.position_at_end(body)
+    k = builder.phi(I64)
+    sums = [builder.phi(tile.vector) for _ in starts]
+    line, at = tile.load(right(k)), offset(k)
+    added = [
+        tile.muladd(tile.load(builder.gep(start, [at])), line, old) for start, old in zip(starts, sums, strict=True)
+    ]
+    following = builder.add(k, I64(1))
+    for phi, start, value in ((k, I64(0), following), *((p, tile.zero, n) for p, n in zip(sums, added, strict=True))):
+        phi.add_incoming(start, entry)
+        phi.add_incoming(value, body)
+    builder.cbranch(builder.icmp_signed("<", following, depth), body, done)
+    builder.position_at_end(done)
+    return [[value] for value in added]
+
+
+def python_lanes(lanes: int) -> Callable[..., None]:
+    """Return the same function in NumPy, so that a debugger can step through the generated module."""
+
+    def lane_tile(a, places, depths, b, bo, bk, c, co, ldc, depth, h, add):  # type: ignore[no-untyped-def]
+        j, (table, begin), (offsets, start) = np.arange(lanes), places, depths
+        left = a[table[begin : begin + h, None, None] + offsets[start : start + depth, None] + j]
+        total = (left * b[bo + np.arange(depth)[:, None] * bk + j]).sum(1, dtype=c.dtype)
+        positions = co + np.arange(h)[:, None] * ldc + j
+        c[positions] = c[positions] + total if add else total
+
+    return lane_tile
