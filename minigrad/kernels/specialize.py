@@ -113,6 +113,7 @@ def write_kernel(
     imports: str = "",
     helpers: Sequence[Callable[..., Any]] = (),
     fastmath: Sequence[str] = (),
+    inlined: bool = False,
     fields: Fields | None = None,
     results: str = "out",
     accumulators: int = 1,
@@ -126,7 +127,8 @@ def write_kernel(
 
     `compute` is the dtype of registers, by default that of the (first) result.  `helpers` are functions that the loop
     nest calls; they are expanded like the loop nest, and pasted above it in this order.  `fastmath` names the
-    relaxations of float arithmetic in the helpers ("reassoc"); an op that uses them documents this.
+    relaxations of float arithmetic in the helpers ("reassoc"); an op that uses them documents this.  `inlined`: whether
+    the compiler must inline the helpers.
 
     `fields` names the numbers.  `results` are the names of the results if a template's `out` stands for several.
     `accumulators` is their count in a reduction.  `arrays` are the dtypes of the template's arguments except the
@@ -174,6 +176,6 @@ def write_kernel(
     ]
     parts += target.functions(pasted)
     above = [helper_text(name, dtypes) for name in conversions if name not in HALVES] + above
-    parts += [target.helper(fastmath) + text for text in above]
+    parts += [target.helper(fastmath, inlined) + text for text in above]
     parts.append(target.kernel + body)
     return "\n".join(parts)

@@ -27,7 +27,8 @@ class Target:
     header: the first lines of every module.
     natives: returns the lines that define a kernel's operands and memory.
     kernel: the line above a kernel.
-    helper: returns the line above a function that kernels call, from the relaxations of its float arithmetic.
+    helper: returns the line above a function that kernels call, from the relaxations of its float arithmetic and
+    whether the compiler must inline it.
     calls: returns the replacement of each function of `math` for a compute dtype.
     functions: returns the texts of the functions that a text calls, with their decorators and constants.
     guarded: returns a kernel's body, with its innermost loops in the forms that those functions need.
@@ -41,7 +42,7 @@ class Target:
     header: str
     natives: Callable[[], str]
     kernel: str
-    helper: Callable[[Sequence[str]], str]
+    helper: Callable[[Sequence[str], bool], str]
     calls: Callable[[np.dtype[Any]], dict[str, str]]
     functions: Callable[[str], list[str]]
     guarded: Callable[[str], str]

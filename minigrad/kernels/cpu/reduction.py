@@ -117,21 +117,27 @@ def rows_whole(in_K, out, N):  # type: ignore[no-untyped-def]
     """Reduce one stretch of neighbours per output, with `stretch`."""
     kept = N.kept
     rows = N.rows
+    # What a row reads is read once here: the compiler cannot know that a store to `out` does not change it.
+    one = ONE
+    count = N.count
+    step = N.steps[0] if kept > 0 else 0
+    to_step = N.to_steps[0] if kept > 0 else 0
     for t in range(first, last):
+        begin = N.offset
+        begin_to = N.to
         for g in range(t * N.chunk, min(N.groups, (t + 1) * N.chunk)):
             position = g
-            base = N.offset
-            to = N.to
+            base = begin
+            to = begin_to
             # The outermost dim needs no division; a dense operand has no other dim.
             for d in range(kept - 1, 0, -1):
                 index = position % N.sizes[d]
                 position //= N.sizes[d]
                 base += index * N.steps[d]
                 to += index * N.to_steps[d]
-            if kept > 0:
-                base += position * N.steps[0]
-                to += position * N.to_steps[0]
-            out[to] = STORE(FINISH(stretch(in_0[base : base + rows], IDENTITY, ONE), N.count))
+            base += position * step
+            to += position * to_step
+            out[np.uint64(to)] = STORE(FINISH(stretch(in_0[base : base + rows], IDENTITY, one), count))
 
 
 def along_whole(in_K, out, N):  # type: ignore[no-untyped-def]

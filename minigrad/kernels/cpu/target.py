@@ -49,12 +49,14 @@ def halves() -> str:
     )
 
 
-def helper(liberties: Sequence[str]) -> str:
+def helper(liberties: Sequence[str], inlined: bool = False) -> str:
     """Return the decorator of a helper.
 
     It has no wrappers, because Python does not call helpers; without wrappers, a helper compiles twice as fast.
+    inlined: whether the compiler must inline its calls, also if the helper is long.
     """
     taken = ", fastmath={" + ", ".join(map(repr, sorted(liberties))) + "}" if liberties else ""
+    taken += ", forceinline=True" if inlined else ""
     return f'@njit(error_model="numpy", no_cpython_wrapper=True, no_cfunc_wrapper=True{taken})\n'
 
 
