@@ -117,7 +117,7 @@ def rows_whole(in_K, out, N):  # type: ignore[no-untyped-def]
     """Reduce one stretch of neighbours per output, with `stretch`."""
     kept = N.kept
     rows = N.rows
-    # What a row reads is read once here: the compiler cannot know that a store to `out` does not change it.
+    # Numbers that each row needs are read once: the compiler cannot know that a store to `out` does not change them.
     one = ONE
     count = N.count
     step = N.steps[0] if kept > 0 else 0
