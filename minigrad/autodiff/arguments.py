@@ -53,12 +53,15 @@ def facts(node: BackpropOp, rule: Any, operand: int) -> dict[str, Any]:
     return known
 
 
-def by_plans(node: BackpropOp, fn: Any, values: Sequence[Any], known: dict[str, Any], mark: Any) -> Any:
-    """Return the result of a rule, `fn(*values, **known)`, in a backward pass that is not recorded.
+def by_plans(node: BackpropOp, fn: Any, values: Sequence[Any], known: dict[str, Any], mark: Any, create: bool) -> Any:
+    """Return the result of a rule, `fn(*values, **known)`.
 
-    The plan of the node and the layouts of the values determine the calls of a rule, so they are collected once.
+    The plan of the node and the layouts of the values determine the calls of a rule.  In a backward pass that is not
+    recorded (`create` is False), they are collected once.
     mark: distinguishes the rules of a node, and their calls with other facts.
     """
+    if create:
+        return fn(*values, **known)
     operands: Sequence[Any] = values
     definition: Any = fn
     if not PLAIN.issuperset(map(type, values)):

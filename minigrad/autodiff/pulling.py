@@ -47,24 +47,18 @@ def pull(
         # A fused rule is one kernel, which cannot be differentiated again.
         fn = rule.fn if create or joint is not None else rule.fused or fuse(op, at)
         if joint is not None:
-            partial = joint[k]
-            if partial is None:
+            if (partial := joint[k]) is None:
                 continue
         elif op.result is not None or rule.foreign:
-            heads = heads_for(node, rule, gradients)
-            if heads is None:
+            if (heads := heads_for(node, rule, gradients)) is None:
                 continue
             picked, known = [saved[i] for i in pick], facts(node, rule, k)
             if rule.foreign:
                 partial = watched(node, rule, k, fn, heads, picked, known)
-            elif create:
-                partial = fn(*heads, *picked, **known)
             else:
-                partial = by_plans(node, fn, (*heads, *picked), known, k)
-        elif rule.facts and create:
-            partial = fn(gradients[0], *[saved[i] for i in pick], **facts(node, rule, k))
+                partial = by_plans(node, fn, (*heads, *picked), known, k, create)
         elif rule.facts:
-            partial = by_plans(node, fn, (gradients[0], *[saved[i] for i in pick]), facts(node, rule, k), k)
+            partial = by_plans(node, fn, (gradients[0], *[saved[i] for i in pick]), facts(node, rule, k), k, create)
         else:
             try:
                 if not pick:
@@ -95,8 +89,7 @@ def at_once(
     composed = create and op.composed is not None and not rule.smooth
     if False in asked and not (rule.asked or composed):
         return None
-    heads = gradients if op.result is None else heads_for(node, rule, gradients)
-    if heads is None:
+    if (heads := gradients if op.result is None else heads_for(node, rule, gradients)) is None:
         return None
     if composed:
         head: Any = heads[0]
@@ -104,16 +97,12 @@ def at_once(
     positions = saved_positions(node, rule, len(saved))
     if None in positions and not rule.foreign:
         return None
-    picked, known = [None if k is None else saved[k] for k in positions], facts(node, rule, 0)
-    if rule.asked:
-        known = {**known, "asked": asked}
+    picked = [None if k is None else saved[k] for k in positions]
+    known = facts(node, rule, 0) | ({"asked": asked} if rule.asked else {})
     if rule.foreign:
         return watched_joint(node, rule, list(heads), picked, known)
-    if create:
-        result: tuple[Any, ...] = rule.fn(*heads, *picked, **known)
-        return result
     # With the node's mask, `asked` distinguishes the calls: it depends on the wanted parents.
-    return by_plans(node, rule.fn, (*heads, *picked), known, asked)
+    return by_plans(node, rule.fn, (*heads, *picked), known, asked, create)
 
 
 def by_definition(

@@ -73,7 +73,7 @@ class Arena:
         self.made.add(self.address + at)
         return np.ndarray(shape, dtype, self.whole, at)
 
-    def place(self, buffers: list[memoryview]) -> list[tuple[int, int]] | None:
+    def arrange(self, buffers: list[memoryview]) -> list[tuple[int, int]] | None:
         """Return the offset and the length of each buffer; copy those that are not yet in the segment.
 
         Each array of the arena is used for one buffer, so that no two arrays of the batch share memory.  Returns None

@@ -30,7 +30,9 @@ class Channel:
     def __init__(self, pipe: Any) -> None:
         self.pipe = pipe
         self.socket = socket_of(pipe)
-        self.room = 0 if self.socket is None else self.socket.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) // SHARE
+        self.capacity = (
+            0 if self.socket is None else self.socket.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) // SHARE
+        )
         self.unread = 0  # bytes in the buffer that the worker may not have read
         self.since = 0  # bytes of these that were sent since the last request
         self.requests: deque[int] = deque()  # for each request without an answer, the bytes up to its end
@@ -49,7 +51,7 @@ class Channel:
         size = len(data) + OVERHEAD * (1 + (file is not None))
         self.unread += size
         self.since += size
-        if self.tasks is None and self.unread > self.room:
+        if self.tasks is None and self.unread > self.capacity:
             self.tasks = queue.SimpleQueue()
             self.thread = threading.Thread(target=feed, args=(self.pipe, self.socket, self.tasks), daemon=True)
             self.thread.start()

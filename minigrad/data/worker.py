@@ -122,7 +122,7 @@ class Worker:
             return PIPED, batch, data, [bytearray(buffer) for buffer in buffers], need
         arena = Arena(segment)
         data, buffers = packed(self.fetcher.fetch(indices, arena if self.direct else None))
-        spans = arena.place(buffers)
+        spans = arena.arrange(buffers)
         copies = [bytearray(buffer) for buffer in buffers] if spans is None else []
         buffers.clear()
         if not arena.release():

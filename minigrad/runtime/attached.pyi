@@ -1763,7 +1763,7 @@ class Attached:
         """Return x in the shape of `other`; see `reshape`."""
 
     def resize_(self, *size: builtins.int | Sequence[builtins.int], memory_format: Any = ...) -> Tensor:
-        """Change the shape of x, in place, and return x; the elements keep their order."""
+        """Change the shape of x, in place, and return x, whose elements are then those of its memory, in order."""
 
     def resize_as_(self, other: Tensor, *, memory_format: Any = ...) -> Tensor:
         """Change the shape of x to that of `other`, in place; see `resize_`."""

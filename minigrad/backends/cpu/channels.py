@@ -48,9 +48,9 @@ class Line:
     def __init__(self, outputs: int, step: int, stride: int, image: int, taps: list[Taps]) -> None:
         self.outputs, self.step, self.stride, self.image, self.taps = outputs, step, stride, image, taps
         self.size = self.block = -(-outputs // step)
-        places = [e for phase in taps for e, _ in phase]
-        self.low = min(places)
-        self.reach = max(places) - self.low
+        positions = [e for phase in taps for e, _ in phase]
+        self.low = min(positions)
+        self.reach = max(positions) - self.low
 
     @property
     def slots(self) -> int:
@@ -194,14 +194,14 @@ def runs_of(lines: list[Line], kernel: Ints, c: int) -> list[list[Ints]]:
             index = 0
             for (_, t), k in zip(tap[-len(kernel) :], kernel, strict=True):
                 index = index * k + t
-            place = tuple(e for e, _ in tap)
+            position = tuple(e for e, _ in tap)
             if runs and c > 1:
                 *before, last, first, length = runs[-1]
                 count = length // c
-                if (*before, last + count) == place and first + count == index:
+                if (*before, last + count) == position and first + count == index:
                     runs[-1] = (*before, last, first, length + c)
                     continue
-            runs.append((*place, index, c))
+            runs.append((*position, index, c))
         phases.append(runs)
     return phases
 
@@ -218,7 +218,7 @@ def numbers_of(
     extra = (0,) * (5 - len(x.shape))
     runs = [run for phase in phases for run in phase]
     (s1, s2), low = (line.slots for line in lines[1:]), [line.low for line in lines]
-    places = [((e0 - low[0]) * s1 + e1 - low[1]) * s2 + e2 - low[2] for e0, e1, e2, *_ in runs]
+    pixels = [((e0 - low[0]) * s1 + e1 - low[1]) * s2 + e2 - low[2] for e0, e1, e2, *_ in runs]
     begins = [sum(map(len, phases[:k])) for k in range(len(phases) + 1)]
     taps = list(product(*map(range, w.shape[3:])))
     values: dict[str, Any] = {
@@ -230,7 +230,7 @@ def numbers_of(
         "y_unit": per * m * y.layout.strides[1],
         "w": w.offset, "w_unit": per * w.strides[0], "w_out": w.strides[0] if deep else w.strides[1],
         "b": 0, "b_unit": 0, "b_out": 0, "biased": bias is not None, "share": share, "taps": len(taps),
-        "begins": begins, "from_pixel": [place * pitch for place in places],
+        "begins": begins, "from_pixel": [pixel * pitch for pixel in pixels],
         "from_row": [index if deep else index * c for *_, index, _ in runs], "length": [length for *_, length in runs],
         "in_weight": [sum(s * t for s, t in zip(w.strides[3:], tap, strict=True)) for tap in taps],
     }  # fmt: skip
@@ -263,7 +263,7 @@ def are_short(line: Line, x: Layout) -> bool:
 def write(template: Callable[..., Any], dtype: DType) -> Any:
     """Write, compile and import one of the loops, with the functions that it calls."""
     name, arrays = template.__name__, template.__code__.co_argcount - 1
-    helpers: tuple[Callable[..., Any], ...] = (channels.clear, channels.place, transpose_copy, channels.gather_last)
+    helpers: tuple[Callable[..., Any], ...] = (channels.clear, channels.locate, transpose_copy, channels.gather_last)
     if template is channels.convolve:
         helpers += (channels.scatter_last, channels.multiply_panels, channels.multiply_lanes)
     else:

@@ -48,7 +48,7 @@ def clear(x, at, n):  # type: ignore[no-untyped-def]
         x[np.uint64(k)] = T(0)
 
 
-def place(table, N, pitch):  # type: ignore[no-untyped-def]
+def locate(table, N, pitch):  # type: ignore[no-untyped-def]
     """Set table[i] to the offset of the pixel that position i of a block reads."""
     i = 0
     for o0 in range(N.block0):
@@ -162,7 +162,7 @@ def convolve(x, panels, w, bias, out, N):  # type: ignore[no-untyped-def]
     results = workspace(N.block0 * N.block1 * N.block2 * N.step0 * N.step1 * step * wide, T)
     added = workspace(wide, T)
     weights = workspace(N.depthwise * N.runs * LANES, T)
-    place(table, N, pitch)
+    locate(table, N, pitch)
     clear(added, 0, wide)
     for task in range(first, last):
         b0, b1, b2, c0, c1, c2, rest = block_of(task // parts, N)
@@ -237,7 +237,7 @@ def convolve_weight(x, y, slabs, N):  # type: ignore[no-untyped-def]
     image = workspace(size + NR, T)
     lines = workspace(N.merged * size + LANES, T)
     turned = workspace(N.depthwise * N.block0 * N.block1 * N.block2 * LANES, T)
-    place(table, N, pitch)
+    locate(table, N, pitch)
     for task in range(first, last):
         g = task // chunks
         start = task % chunks * share
