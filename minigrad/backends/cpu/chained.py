@@ -175,7 +175,7 @@ def write_chained(
     text = short_header() if form == "short sum" else ""
     for function in (*helpers, together.stretch):
         pasted = paste(function, 1, macros, constants, fields)
-        text += "\n\n" + CPU.helper(LIBERTIES.get(form, ())) + pasted
+        text += "\n\n" + CPU.helper(LIBERTIES.get(form, ()), form == "short sum") + pasted
     loads = {f"LOAD_{k}": expression_macro(load_text(each, element.compute)[0]) for k, each in enumerate(dtypes)}
     fill = paste(chained.fill, len(dtypes), {"H": chain.macro(element.compute), **loads}, elements_of(steps))
     text += helper(re.sub(r"\bT\(", f"np.{element.compute}(", fill), chained.fill, "fill")

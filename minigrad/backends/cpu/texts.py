@@ -68,7 +68,7 @@ def from_bits(position: str) -> str:
 
 def helper(text: str, template: Callable[..., Any], name: str, liberty: str = "") -> str:
     """Return a pasted function under another name, for the module of a kernel."""
-    head = "\n\n" + CPU.helper((liberty,) if liberty else ())
+    head = "\n\n" + CPU.helper((liberty,) if liberty else (), False)
     return head + text.replace(f"def {template.__name__}(", f"def {name}(", 1)
 
 

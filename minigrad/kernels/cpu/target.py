@@ -49,7 +49,7 @@ def halves() -> str:
     )
 
 
-def helper(liberties: Sequence[str], inlined: bool = False) -> str:
+def helper(liberties: Sequence[str], inlined: bool) -> str:
     """Return the decorator of a helper.
 
     It has no wrappers, because Python does not call helpers; without wrappers, a helper compiles twice as fast.
