@@ -30,9 +30,8 @@ class Channel:
     def __init__(self, pipe: Any) -> None:
         self.pipe = pipe
         self.socket = socket_of(pipe)
-        self.capacity = (
-            0 if self.socket is None else self.socket.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) // SHARE
-        )
+        buffer = self.socket.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF) if self.socket is not None else 0
+        self.capacity = buffer // SHARE
         self.unread = 0  # bytes in the buffer that the worker may not have read
         self.since = 0  # bytes of these that were sent since the last request
         self.requests: deque[int] = deque()  # for each request without an answer, the bytes up to its end

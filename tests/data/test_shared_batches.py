@@ -172,7 +172,7 @@ def test_long_messages_in_both_directions_do_not_block(full: bool, monkeypatch: 
 def test_the_message_to_stop_needs_no_thread() -> None:
     ours, theirs = multiprocessing.Pipe()
     stopped = channel.Channel(ours)
-    stopped.unread = stopped.room
+    stopped.unread = stopped.capacity
     stopped.stop(("stop",))
     assert stopped.thread is None and theirs.recv() == ("stop",)
     stopped.close(1.0)

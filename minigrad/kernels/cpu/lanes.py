@@ -19,10 +19,10 @@ from minigrad.kernels.cpu.tile import I64, _Tile, pointer
 
 
 def sums_of_lanes(dtype: str, lanes: int, rows: int) -> Callable[..., None]:
-    """Return the function lane_tile(a, places, depths, b, bo, bk, c, co, ldc, depth, h, add).
+    """Return the function lane_tile(a, pixels, depths, b, bo, bk, c, co, ldc, depth, h, add).
 
-    It computes c[co + i * ldc + j] = the sum over k of a[places[i] + depths[k] + j] * b[bo + k * bk + j] for all lanes
-    j and the first `h` rows i, and adds c with `add`.  `places` and `depths` are pairs (table, index of the first
+    It computes c[co + i * ldc + j] = the sum over k of a[pixels[i] + depths[k] + j] * b[bo + k * bk + j] for all lanes
+    j and the first `h` rows i, and adds c with `add`.  `pixels` and `depths` are pairs (table, index of the first
     entry), depth is at least 1, and h at most `rows`.
     """
     if config.DISABLE_JIT:  # type: ignore[attr-defined, unused-ignore]
@@ -49,7 +49,7 @@ def sums_of_lanes(dtype: str, lanes: int, rows: int) -> Callable[..., None]:
         return context.get_dummy_value()
 
     @intrinsic  # type: ignore[untyped-decorator, unused-ignore]
-    def lane_tile(typingctx, a, places, depths, b, bo, bk, c, co, ldc, depth, h, add):  # type: ignore[no-untyped-def]
+    def lane_tile(typingctx, a, pixels, depths, b, bo, bk, c, co, ldc, depth, h, add):  # type: ignore[no-untyped-def]
         n, pair = types.intp, types.Tuple((types.int64[::1], types.intp))
         return types.void(a, pair, pair, b, n, n, c, n, n, n, n, types.boolean), codegen
 
@@ -83,8 +83,8 @@ def loop(
 def python_lanes(lanes: int) -> Callable[..., None]:
     """Return the same function in NumPy, so that a debugger can step through the generated module."""
 
-    def lane_tile(a, places, depths, b, bo, bk, c, co, ldc, depth, h, add):  # type: ignore[no-untyped-def]
-        j, (table, begin), (offsets, start) = np.arange(lanes), places, depths
+    def lane_tile(a, pixels, depths, b, bo, bk, c, co, ldc, depth, h, add):  # type: ignore[no-untyped-def]
+        j, (table, begin), (offsets, start) = np.arange(lanes), pixels, depths
         left = a[table[begin : begin + h, None, None] + offsets[start : start + depth, None] + j]
         total = (left * b[bo + np.arange(depth)[:, None] * bk + j]).sum(1, dtype=c.dtype)
         positions = co + np.arange(h)[:, None] * ldc + j
