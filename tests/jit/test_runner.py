@@ -19,7 +19,7 @@ class Cubes:
         if mg.get_num_threads() < 2:
             pytest.skip("one thread: no row is shared")
         self.f = mg.jit(lambda x: (x * x) * x, fuse=False)
-        self.x = mg.arange(N, device="cpu").float()
+        self.x = mg.tensor(np.arange(N, dtype=np.float32), device="cpu")
         for _ in range(3):
             self.result = self.f(self.x)
         (self.table,) = self.f.last.tape.tables

@@ -10,7 +10,7 @@ from typing import Any
 
 import minigrad as mg
 from minigrad.autodiff import forward
-from minigrad.runtime.plans import forget_plans
+from minigrad.config import announce
 from tests.mutation.trees import Make, code_of
 
 Broken = Callable[[], AbstractContextManager[Any]]
@@ -98,12 +98,12 @@ def noticed(mutant: Mutant, limit: float = LIMIT) -> str:
 
     Plans are made anew: what is broken may matter to the first of some calls only, and must not serve later ones.
     """
-    forget_plans()
+    announce()
     try:
         with mutant.broken():
             return outcome(mutant.check, limit)
     finally:
-        forget_plans()
+        announce()
 
 
 class Endless(BaseException):
