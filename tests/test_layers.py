@@ -89,6 +89,7 @@ STANDS_ON = {
     "chained": {"reduction", "reduction_plans", "rows"},
     "channels": {"matmul", "taps", "weighing"},
     "conv": {"channels", "matmul", "product", "taps", "tiles", "weighing", "winograd"},
+    "weighing": {"taps"},
     "winograd": {"matmul", "taps"},
     "matmul": {"blas", "product", "tiles"},
     "tiles": {"product"},

@@ -1,6 +1,6 @@
 """Turns of threads: one at a time records or runs programs, and none records while another one runs functions eagerly.
 
-Programs share their tables of addresses, and a recording gives the tensors of its function to twins for a while.
+Programs share their tables of addresses, and during a recording, the tensors of its function refer to twins.
 """
 
 from __future__ import annotations

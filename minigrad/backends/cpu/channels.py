@@ -15,8 +15,8 @@ from typing import Any
 from minigrad.backends.base import Ints
 from minigrad.backends.cpu.family import headed, kind_of
 from minigrad.backends.cpu.matmul import WORK, Matmul
-from minigrad.backends.cpu.taps import Taps, phase_taps
-from minigrad.backends.cpu.texts import tile_header
+from minigrad.backends.cpu.taps import Taps, are_dense, offsets_of_taps, phase_taps
+from minigrad.backends.cpu.texts import load_loops
 from minigrad.backends.cpu.weighing import add_slabs, pack_weight
 from minigrad.backends.steps import Steps, Value
 from minigrad.core.dtype import DType
@@ -24,9 +24,7 @@ from minigrad.core.layout import Layout
 from minigrad.kernels.cpu import channels, patches
 from minigrad.kernels.cpu.processor import tile_shape
 from minigrad.kernels.cpu.target import imported
-from minigrad.kernels.cpu.transposing import transpose_copy
-from minigrad.kernels.specialize import write_kernel
-from minigrad.kernels.store import load
+from minigrad.kernels.cpu.transposing import clear, transpose_copy
 
 BLOCK = 3 << 15  # bytes of a task's image and results; they fit the second-level cache, next to the weights
 TASKS = 16  # number of blocks of the work; the shape determines their bounds
@@ -39,7 +37,7 @@ SHORT = 16  # rows of an image with fewer elements are transposed together
 
 
 class Line:
-    """One spatial dim: positions, and what they read and write.
+    """The positions along one spatial dim, and what they read and write.
 
     step: the number of outputs between two positions, which is the number of phases.
     taps: of each phase.
@@ -220,7 +218,7 @@ def numbers_of(
     (s1, s2), low = (line.slots for line in lines[1:]), [line.low for line in lines]
     pixels = [((e0 - low[0]) * s1 + e1 - low[1]) * s2 + e2 - low[2] for e0, e1, e2, *_ in runs]
     begins = [sum(map(len, phases[:k])) for k in range(len(phases) + 1)]
-    taps = list(product(*map(range, w.shape[3:])))
+    taps = offsets_of_taps(w)
     values: dict[str, Any] = {
         "images": x.shape[0], "units": units, "channels": c, "outs": 1 if deep else m, "depthwise": deep,
         "total": groups * c,
@@ -232,7 +230,7 @@ def numbers_of(
         "b": 0, "b_unit": 0, "b_out": 0, "biased": bias is not None, "share": share, "taps": len(taps),
         "begins": begins, "from_pixel": [pixel * pitch for pixel in pixels],
         "from_row": [index if deep else index * c for *_, index, _ in runs], "length": [length for *_, length in runs],
-        "in_weight": [sum(s * t for s, t in zip(w.strides[3:], tap, strict=True)) for tap in taps],
+        "in_weight": taps,
     }  # fmt: skip
     if bias:
         step = bias.layout.strides[0]
@@ -243,15 +241,9 @@ def numbers_of(
             f"slots{d}": line.slots, f"image{d}": line.image, f"step{d}": line.step, f"outputs{d}": line.outputs,
             f"x{d}": (*extra, *x.layout.strides[2:])[d], f"y{d}": (*extra, *y.layout.strides[2:])[d],
         }  # fmt: skip
-    values["whole"] = all(line.step == 1 for line in lines) and are_dense(lines, y.layout)
+    values["whole"] = all(line.step == 1 for line in lines) and are_dense([line.block for line in lines], y.layout)
     values["merged"] = are_short(lines[2], x.layout)
     return channels.CHANNELS.pack(**values)
-
-
-def are_dense(lines: list[Line], y: Layout) -> bool:
-    """Return whether the outputs of a channel in a block are contiguous."""
-    strides = y.strides[2:]
-    return Layout.make(tuple(line.block for line in lines[-len(strides) :]), strides).is_contiguous
 
 
 def are_short(line: Line, x: Layout) -> bool:
@@ -262,8 +254,7 @@ def are_short(line: Line, x: Layout) -> bool:
 
 def write(template: Callable[..., Any], dtype: DType) -> Any:
     """Write, compile and import one of the loops, with the functions that it calls."""
-    name, arrays = template.__name__, template.__code__.co_argcount - 1
-    helpers: tuple[Callable[..., Any], ...] = (channels.clear, channels.locate, transpose_copy, channels.gather_last)
+    helpers: tuple[Callable[..., Any], ...] = (clear, channels.locate, transpose_copy, channels.gather_last)
     if template is channels.convolve:
         helpers += (channels.scatter_last, channels.multiply_panels, channels.multiply_lanes)
     else:
@@ -272,15 +263,5 @@ def write(template: Callable[..., Any], dtype: DType) -> Any:
     lanes = imported(
         "lanes", "sums_of_lanes", f'lane_tile = sums_of_lanes("{dtype}", LANES, {ROWS})', beside=("tile.py",)
     )  # fmt: skip
-    text = write_kernel(
-        f"Convolution, channels last: {dtype}, {name}.",
-        template,
-        operands=(dtype,),
-        out=dtype,
-        arrays=(dtype,) * arrays,
-        imports=tile_header(dtype, template, *helpers) + lanes,
-        constants={"ROWS": str(ROWS), "DEEP": str(DEEP), "FROM_PIXEL": channels.CHANNELS.position("from_pixel")},
-        helpers=helpers,
-        fields=channels.CHANNELS,
-    )
-    return load(f"channels_{name}_{dtype.short}", text)
+    constants = {"ROWS": str(ROWS), "DEEP": str(DEEP), "FROM_PIXEL": channels.CHANNELS.position("from_pixel")}
+    return load_loops(template, dtype, channels.CHANNELS, helpers, lanes, constants=constants)

@@ -16,8 +16,8 @@ from minigrad.backends.base import Ints, Launch, serves
 from minigrad.backends.cpu.channels import ChannelsLast, lines_of, phased
 from minigrad.backends.cpu.family import headed, kind_of
 from minigrad.backends.cpu.matmul import WORK, Matmul
-from minigrad.backends.cpu.taps import Taps, forward_taps, grouped, phase_taps, taps_in_weight
-from minigrad.backends.cpu.texts import tile_header, tile_size
+from minigrad.backends.cpu.taps import Taps, are_dense, forward_taps, grouped, phase_taps, taps_in_weight
+from minigrad.backends.cpu.texts import load_loops, tile_size
 from minigrad.backends.cpu.weighing import add_slabs, pack_weight
 from minigrad.backends.cpu.winograd import SLABS, Winograd
 from minigrad.backends.launch import NO_STEPS
@@ -29,8 +29,6 @@ from minigrad.core.op import Spec
 from minigrad.kernels.cpu import conv, depthwise, patches
 from minigrad.kernels.cpu.processor import tile_shape
 from minigrad.kernels.cpu.transposing import transpose_copy
-from minigrad.kernels.specialize import write_kernel
-from minigrad.kernels.store import load
 
 BLOCK = 3 << 17  # bytes of an image that a task copies; they fit the second-level cache, next to the weights
 TASKS = 16  # number of blocks of the work; the shape determines their bounds
@@ -313,7 +311,8 @@ def numbers_of(
         "x": x.offset, "x_image": x.strides[0], "x_group": c * x.strides[1], "x_channel": x.strides[1],
         "y": y.offset, "y_image": y.strides[0], "y_group": m * y.strides[1], "y_channel": y.strides[1],
         "w": w.offset, "w_group": w.strides[0], "w_out": w.strides[1], "w_in": w.strides[2],
-        "phase": phases, "runs": offsets(fields, c, values["biased"]), "dense": unfolded and are_dense(fields, y),
+        "phase": phases, "runs": offsets(fields, c, values["biased"]),
+        "dense": unfolded and are_dense([field.block for field in fields], y),
         "in_weight": [sum(s * t for s, (_, t) in zip(steps, tap, strict=True)) for tap in taps],
     }  # fmt: skip
     for d, field in enumerate(fields):
@@ -342,29 +341,12 @@ def offsets(fields: list[Field], channels: int, bias: int) -> list[int]:
     return [*copied, *(outputs * (bias + k) for k in range(channels * len(near))), *[0] * bias]
 
 
-def are_dense(fields: list[Field], y: Layout) -> bool:
-    """Return whether the outputs of a channel in a block are contiguous."""
-    strides = y.strides[2:]
-    return Layout.make(tuple(field.block for field in fields[-len(strides) :]), strides).is_contiguous
-
-
 # ---- kernels --------------------------------------------------------------------------------------------------------
 
 
 def write(template: Callable[..., Any], dtype: DType, *helpers: Callable[..., Any]) -> Any:
-    """Write, compile and import loops whose buffers all have one dtype, with the functions that they call."""
-    name, arrays = template.__name__, template.__code__.co_argcount - 1
-    family = template.__module__.rpartition(".")[2]
-    text = write_kernel(
-        f"{family}: {dtype}, {name}.",
-        template,
-        operands=(dtype,),
-        out=dtype,
-        arrays=(dtype,) * arrays,
-        imports=tile_header(dtype, template, *helpers),
+    """Write, compile and import one of the loops, with the functions that it calls."""
+    return load_loops(
+        template, dtype, conv.CONV, helpers, constants={"RUNS": conv.CONV.position("runs")},
         fastmath=("reassoc", "contract") if template is depthwise.correlate_weight else (),
-        constants={"RUNS": conv.CONV.position("runs")},
-        helpers=helpers,
-        fields=conv.CONV,
-    )
-    return load(f"{family}_{name}_{dtype.short}", text)
+    )  # fmt: skip

@@ -32,3 +32,14 @@ def taps_in_weight(w: Value, taps: list[Taps]) -> list[int]:
     """Return the offset of each tap in a weight (group, M, C, taps)."""
     steps = w.layout.strides[3:]
     return [sum(s * t for s, (_, t) in zip(steps, tap, strict=True)) for tap in product(*taps)]
+
+
+def offsets_of_taps(w: Layout) -> list[int]:
+    """Return the offsets of all taps of a weight (group, M, C, taps), in their order."""
+    return [sum(s * t for s, t in zip(w.strides[3:], tap, strict=True)) for tap in product(*map(range, w.shape[3:]))]
+
+
+def are_dense(block: list[int], y: Layout) -> bool:
+    """Return whether the outputs of a channel in a block of these sizes are contiguous."""
+    strides = y.strides[2:]
+    return Layout.make(tuple(block[-len(strides) :]), strides).is_contiguous

@@ -14,8 +14,11 @@ import numpy as np
 from minigrad.core.dtype import DType
 from minigrad.kernels.cpu.processor import tile_shape
 from minigrad.kernels.cpu.target import CPU, imported
+from minigrad.kernels.fields import Fields
 from minigrad.kernels.orders import keep_macro as keep_macro
 from minigrad.kernels.pasting import LEFT_OUT
+from minigrad.kernels.specialize import write_kernel
+from minigrad.kernels.store import load
 
 
 def column_views(dense: Sequence[bool]) -> dict[str, str]:
@@ -133,3 +136,28 @@ def tile_size(dtype: DType) -> tuple[int, int]:
 def sum_text(dtype: DType) -> str:
     """Return the text of `ADD`: wrap-around for integers, which Numba would widen; `or` for bools."""
     return {"bool": "{0} or {1}", "float": "{0} + {1}"}.get(dtype.kind, "T({0} + {1})")
+
+
+def load_loops(
+    template: Callable[..., Any], dtype: DType, fields: Fields, helpers: tuple[Callable[..., Any], ...] = (),
+    imports: str = "", **options: Any,
+) -> Any:  # fmt: skip
+    """Write, compile and import loops on the register tile whose buffers all have one dtype.
+
+    fields: the names of their scalar arguments.  helpers: the functions that they call.  imports: further lines of the
+    header.  options: other arguments of `write_kernel`.
+    """
+    name, arrays = template.__name__, template.__code__.co_argcount - 1
+    family = template.__module__.rpartition(".")[2]
+    text = write_kernel(
+        f"{family}: {dtype}, {name}.",
+        template,
+        operands=(dtype,),
+        out=dtype,
+        arrays=(dtype,) * arrays,
+        imports=tile_header(dtype, template, *helpers) + imports,
+        helpers=helpers,
+        fields=fields,
+        **options,
+    )
+    return load(f"{family}_{name}_{dtype.short}", text)

@@ -6,17 +6,16 @@ The loops are in `kernels/cpu/weights.py`.
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import pairwise, product
+from itertools import pairwise
 from typing import Any
 
 from minigrad.backends.cpu.family import Family, headed, kind_of
-from minigrad.backends.cpu.texts import tile_header
+from minigrad.backends.cpu.taps import offsets_of_taps
+from minigrad.backends.cpu.texts import load_loops
 from minigrad.backends.steps import Steps, Value
 from minigrad.core.dtype import DType
 from minigrad.kernels.cpu import weights
 from minigrad.kernels.cpu.transposing import transpose_copy
-from minigrad.kernels.specialize import write_kernel
-from minigrad.kernels.store import load
 
 NONE = dict.fromkeys(
     "outs ins b b_group b_out biased width near far tap share lines wide pitch line each".split(), 0
@@ -34,7 +33,7 @@ def pack_weight(
     by_taps: whether a panel has all channels of a tap together, instead of all taps of a channel.
     """
     groups, m, c = w.shape[:3]
-    taps = offsets_of_taps(w) if taps is None else taps
+    taps = offsets_of_taps(w.layout) if taps is None else taps
     strides = {b - a for a, b in pairwise(taps)}
     tap = 1 if len(taps) == 1 else strides.pop() if len(strides) == 1 else 0
     even = tap > 0 and taps[0] == 0
@@ -61,7 +60,7 @@ def add_slabs(
     lanes: the number of channels of a depthwise convolution, rounded up; its slabs have one line for all groups.
     """
     (groups, m, c), layout = out.shape[:3], out.layout
-    values = described(out, offsets_of_taps(out)) | {"share": share}
+    values = described(out, offsets_of_taps(out.layout)) | {"share": share}
     if lanes:
         groups = 1
         values |= {"groups": 1, "lines": 1, "wide": out.shape[0], "pitch": lanes, "each": layout.strides[0]}
@@ -83,24 +82,6 @@ def described(w: Value, taps: list[int]) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def offsets_of_taps(w: Value) -> list[int]:
-    """Return the offset of each tap of a weight (group, M, C, taps)."""
-    indices = product(*map(range, w.shape[3:]))
-    return [sum(s * t for s, t in zip(w.layout.strides[3:], tap, strict=True)) for tap in indices]
-
-
 def write(template: Callable[..., Any], dtype: DType) -> Any:
     """Write, compile and import one of the loops."""
-    name, arrays = template.__name__, template.__code__.co_argcount - 1
-    helpers = (transpose_copy,) if template is weights.pack_weight else ()
-    text = write_kernel(
-        f"Weights of convolutions: {dtype}, {name}.",
-        template,
-        operands=(dtype,),
-        out=dtype,
-        arrays=(dtype,) * arrays,
-        imports=tile_header(dtype, template, *helpers),
-        helpers=helpers,
-        fields=weights.WEIGHT,
-    )
-    return load(f"weights_{name}_{dtype.short}", text)
+    return load_loops(template, dtype, weights.WEIGHT, (transpose_copy,) if template is weights.pack_weight else ())

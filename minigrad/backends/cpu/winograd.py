@@ -14,16 +14,14 @@ from minigrad.backends.base import Ints
 from minigrad.backends.cpu.family import headed, kind_of
 from minigrad.backends.cpu.matmul import WORK, Matmul
 from minigrad.backends.cpu.taps import Taps
-from minigrad.backends.cpu.texts import tile_header, tile_size
+from minigrad.backends.cpu.texts import load_loops, tile_size
 from minigrad.backends.steps import Steps, Value
 from minigrad.config import settings
 from minigrad.core.dtype import DType, float32
 from minigrad.kernels.cpu import winograd
 from minigrad.kernels.cpu.processor import tile_shape
 from minigrad.kernels.cpu.target import imported
-from minigrad.kernels.cpu.transposing import transpose_copy
-from minigrad.kernels.specialize import write_kernel
-from minigrad.kernels.store import load
+from minigrad.kernels.cpu.transposing import clear, transpose_copy
 
 TILE = 4  # number of outputs of a tile along one dim
 POINTS = 36  # number of values of a transformed tile, 6 * 6
@@ -163,21 +161,10 @@ def layout_of(name: str, x: Value) -> dict[str, int]:
 
 def write(template: Callable[..., Any], dtype: DType) -> Any:
     """Write, compile and import one of the loops, with the functions that it calls."""
-    name, arrays = template.__name__, template.__code__.co_argcount - 1
-    helpers: tuple[Callable[..., Any], ...] = (winograd.multiples, winograd.clear)
+    helpers: tuple[Callable[..., Any], ...] = (winograd.multiples, clear)
     if "tile" in template.__code__.co_names:
         helpers += (transpose_copy, winograd.channels_last, winograd.positions, winograd.transform_row)
     read = {word for function in (template, *helpers) for word in function.__code__.co_names}
     lines = [f'{word} = winograd_transform("{word}", "{dtype}", LANES)' for word in TRANSFORMS if word in read]
     transforms = imported("winograd_transforms", "winograd_transform", *lines, beside=("tile.py",))
-    text = write_kernel(
-        f"Winograd's convolution: {dtype}, {name}.",
-        template,
-        operands=(dtype,),
-        out=dtype,
-        arrays=(dtype,) * arrays,
-        imports=tile_header(dtype, template, *helpers) + transforms,
-        helpers=helpers,
-        fields=winograd.WINOGRAD,
-    )
-    return load(f"winograd_{name}_{dtype.short}", text)
+    return load_loops(template, dtype, winograd.WINOGRAD, helpers, transforms)

@@ -42,12 +42,6 @@ CHANNELS = Fields(
 )
 
 
-def clear(x, at, n):  # type: ignore[no-untyped-def]
-    """Set n elements to zero, from x[at] on."""
-    for k in range(at, at + n):
-        x[np.uint64(k)] = T(0)
-
-
 def locate(table, N, pitch):  # type: ignore[no-untyped-def]
     """Set table[i] to the offset of the pixel that position i of a block reads."""
     i = 0

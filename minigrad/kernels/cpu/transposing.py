@@ -1,7 +1,13 @@
-"""A copy that exchanges rows and columns, pasted into other kernels: packing, patches, channels last."""
+"""Copies pasted into other kernels: one that exchanges rows and columns, for packing, patches and channels last."""
 
 # ruff: noqa: F821
 import numpy as np
+
+
+def clear(x, at, n):  # type: ignore[no-untyped-def]
+    """Set n elements to zero, from x[at] on."""
+    for k in range(at, at + n):
+        x[np.uint64(k)] = T(0)
 
 
 def transpose_copy(x, at, step, deep, z, to, pitch, one, wide, long):  # type: ignore[no-untyped-def]

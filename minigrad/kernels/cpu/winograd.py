@@ -39,12 +39,6 @@ def multiples(table, step):  # type: ignore[no-untyped-def]
         table[k] = k * step
 
 
-def clear(x, at, n):  # type: ignore[no-untyped-def]
-    """Set n elements to zero, from x[at] on."""
-    for k in range(at, at + n):
-        x[np.uint64(k)] = T(0)
-
-
 def channels_last(x, at, channel, row, deep, rows, cols, channels, z, pitch):  # type: ignore[no-untyped-def]
     """z[(i * cols + j) * pitch + c] = x[at + c * channel + i * row + j * deep].
 
