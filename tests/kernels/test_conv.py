@@ -102,8 +102,9 @@ def test_many_channels_are_copied_to_be_neighbours(name, block, threshold, loade
     monkeypatch.setattr(channels, "LEAST", 1 if block == 1 else 64)
     with override(parallel_threshold=threshold):
         check(*CHANNELS[name])
-    assert any("channels_convolve_f32" in path for path in loaded)
-    assert any("channels_convolve_weight_f32" in path for path in loaded)
+    form = "depthwise_" if name.startswith("depthwise") else ""
+    for kernel in ("convolve", "convolve_weight"):
+        assert any(f"channels_{form}{kernel}_f32" in path for path in loaded)
 
 
 def test_many_channels_on_more_threads_give_the_same_bits():

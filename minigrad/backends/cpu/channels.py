@@ -84,7 +84,7 @@ class ChannelsLast(Matmul):
         panels = w
         if not deep:
             panels = pack_weight(self, steps, w, nr, by_taps=True)
-        kernel = self.kernel(write, channels.convolve, dtype, kind=kind)
+        kernel = self.kernel(write, channels.convolve, dtype, deep, kind=kind)
         tasks = blocks * -(-tall // high)
         steps.then(kernel, x, panels, w, bias or w, out, numbers=headed(tasks, numbers))
         return True
@@ -109,7 +109,7 @@ class ChannelsLast(Matmul):
         numbers = numbers_of(lines, runs, out.layout, groups, x, y, None, chunks, deep)
         slabs = steps.work((chunks * units * size,), dtype)
         work = y.layout.numel * c * taps // max(1, WORK // dtype.itemsize)
-        kernel = self.kernel(write, channels.convolve_weight, dtype, kind=kind_of(work, units * chunks))
+        kernel = self.kernel(write, channels.convolve_weight, dtype, deep, kind=kind_of(work, units * chunks))
         steps.then(kernel, x, y, slabs, numbers=headed(units * chunks, numbers))
         add_slabs(self, steps, slabs, out, chunks, units * lanes if deep else 0)
         return True
@@ -220,7 +220,7 @@ def numbers_of(
     begins = [sum(map(len, phases[:k])) for k in range(len(phases) + 1)]
     taps = offsets_of_taps(w)
     values: dict[str, Any] = {
-        "images": x.shape[0], "units": units, "channels": c, "outs": 1 if deep else m, "depthwise": deep,
+        "images": x.shape[0], "units": units, "channels": c, "outs": 1 if deep else m,
         "total": groups * c,
         "x": x.layout.offset, "x_image": x.layout.strides[0], "x_channel": x.layout.strides[1],
         "x_unit": per * c * x.layout.strides[1],
@@ -252,16 +252,22 @@ def are_short(line: Line, x: Layout) -> bool:
     return whole and line.image < SHORT and x.strides[-1] == 1 and (len(x.shape) < 4 or x.strides[-2] == line.image)
 
 
-def write(template: Callable[..., Any], dtype: DType) -> Any:
+def write(template: Callable[..., Any], dtype: DType, depthwise: bool) -> Any:
     """Write, compile and import one of the loops, with the functions that it calls."""
     helpers: tuple[Callable[..., Any], ...] = (clear, channels.locate, transpose_copy, channels.gather_last)
     if template is channels.convolve:
-        helpers += (channels.scatter_last, channels.multiply_panels, channels.multiply_lanes)
+        helpers += (channels.scatter_last, channels.multiply_lanes if depthwise else channels.multiply_panels)
     else:
-        helpers += (patches.count_blocks, channels.multiply_outputs)
+        helpers += (patches.count_blocks, *(() if depthwise else (channels.multiply_outputs,)))
     helpers += (patches.block_of,)
     lanes = imported(
         "lanes", "sums_of_lanes", f'lane_tile = sums_of_lanes("{dtype}", LANES, {ROWS})', beside=("tile.py",)
     )  # fmt: skip
-    constants = {"ROWS": str(ROWS), "DEEP": str(DEEP), "FROM_PIXEL": channels.CHANNELS.position("from_pixel")}
-    return load_loops(template, dtype, channels.CHANNELS, helpers, lanes, constants=constants)
+    constants = {
+        "ROWS": str(ROWS), "DEEP": str(DEEP), "FROM_PIXEL": channels.CHANNELS.position("from_pixel"),
+        "DEPTHWISE": str(int(depthwise)),
+    }  # fmt: skip
+    return load_loops(
+        template, dtype, channels.CHANNELS, helpers, lanes if depthwise else "", "depthwise" if depthwise else "",
+        constants=constants,
+    )  # fmt: skip

@@ -140,14 +140,15 @@ def sum_text(dtype: DType) -> str:
 
 def load_loops(
     template: Callable[..., Any], dtype: DType, fields: Fields, helpers: tuple[Callable[..., Any], ...] = (),
-    imports: str = "", **options: Any,
+    imports: str = "", form: str = "", **options: Any,
 ) -> Any:  # fmt: skip
     """Write, compile and import loops on the register tile whose buffers all have one dtype.
 
     fields: the names of their scalar arguments.  helpers: the functions that they call.  imports: further lines of the
-    header.  options: other arguments of `write_kernel`.
+    header.  form: a word for the name of the kernel, if a template has several forms.  options: other arguments of
+    `write_kernel`.
     """
-    name, arrays = template.__name__, template.__code__.co_argcount - 1
+    arrays, name = template.__code__.co_argcount - 1, "_".join(filter(None, (form, template.__name__)))
     family = template.__module__.rpartition(".")[2]
     text = write_kernel(
         f"{family}: {dtype}, {name}.",

@@ -12,12 +12,12 @@ The gradient of the image is a convolution of the outputs for each phase of the 
 each writes its pixels.  For the gradient of the weight, the tile multiplies outputs by pixels and sums over outputs.
 
 Free names: those of `matmul.py`, the tiles `by_rows` and `by_depth`, which take tables, ROWS, the rows of `lane_tile`,
-FROM_PIXEL, the index of `from_pixel` among the numbers, and DEEP, the number of outputs that the gradient of the weight
-sums at a time, so that their pixels stay in the first-level cache.
+FROM_PIXEL, the index of `from_pixel` among the numbers, DEPTHWISE, 1 if each channel has its own weight, and DEEP, the
+number of outputs that the gradient of the weight sums at a time, so that their pixels stay in the first-level cache.
 
 Positions are the outputs of a phase, in a block of which a task computes the outputs.  units, channels: the number of
 groups, or of vectors of the channels; the number of channels of the image in a unit.  outs: output channels in a unit.
-depthwise: whether each channel has its own weight.  total: all channels; the last unit may have fewer than LANES,
+total: all channels; the last unit may have fewer than LANES,
 and the other lanes compute values that are not stored.  images: their count.  size, block: positions,
 and those of a block.  stride: pixels between positions.  low: the lowest pixel that position 0 reads.  slots: size of
 the copy.  image: size of the image.  step: outputs between positions, which are as many phases.  outputs: size of the
@@ -34,7 +34,7 @@ import numpy as np
 from minigrad.kernels.fields import Fields
 
 CHANNELS = Fields(
-    "images units channels outs depthwise total size0 size1 size2 block0 block1 block2 stride0 stride1 stride2 "
+    "images units channels outs total size0 size1 size2 block0 block1 block2 stride0 stride1 stride2 "
     "low0 low1 low2 slots0 slots1 slots2 image0 image1 image2 step0 step1 step2 outputs0 outputs1 outputs2 "
     "x x_image x_unit x_channel x0 x1 x2 y y_image y_unit y_channel y0 y1 y2 w w_unit w_out b b_unit b_out biased "
     "share whole merged taps kinds runs",
@@ -144,8 +144,10 @@ def convolve(x, panels, w, bias, out, N):  # type: ignore[no-untyped-def]
 
     A task is one block of outputs, or some panels of its output channels.
     """
-    deep = N.depthwise > 0
-    pitch = LANES if deep else N.channels
+    if DEPTHWISE:
+        pitch = LANES
+    else:
+        pitch = N.channels
     parts = ((N.outs + NR - 1) // NR + N.share - 1) // N.share
     wide = (min(N.outs, N.share * NR) + LANES - 1) // LANES * LANES
     step = N.step2
@@ -155,7 +157,8 @@ def convolve(x, panels, w, bias, out, N):  # type: ignore[no-untyped-def]
     lines = workspace(N.merged * size + LANES, T)
     results = workspace(N.block0 * N.block1 * N.block2 * N.step0 * N.step1 * step * wide, T)
     added = workspace(wide, T)
-    weights = workspace(N.depthwise * N.runs * LANES, T)
+    if DEPTHWISE:
+        weights = workspace(N.runs * LANES, T)
     locate(table, N, pitch)
     clear(added, 0, wide)
     for task in range(first, last):
@@ -163,13 +166,16 @@ def convolve(x, panels, w, bias, out, N):  # type: ignore[no-untyped-def]
         g = rest % N.units
         low = task % parts * N.share * NR
         high = min(N.outs, low + N.share * NR)
-        if deep:
+        if DEPTHWISE:
             high = min(LANES, N.total - g * LANES)
+            count = high
             for k in range(N.runs):
                 q = N.w + g * N.w_unit + N.in_weight[N.from_row[k]]
                 for j in range(high):
                     weights[k * LANES + j] = w[q + j * N.w_out]
-        gather_last(x, image, lines, N, rest // N.units, g, b0, b1, b2, high if deep else N.channels, pitch)
+        else:
+            count = N.channels
+        gather_last(x, image, lines, N, rest // N.units, g, b0, b1, b2, count, pitch)
         for m in range(low, high if N.biased > 0 else low):
             added[m - low] = bias[N.b + g * N.b_unit + m * N.b_out]
         n = c0 * c1 * c2
@@ -179,13 +185,14 @@ def convolve(x, panels, w, bias, out, N):  # type: ignore[no-untyped-def]
             for i in range(n if more else 0):
                 for j in range(0, wide, LANES):
                     copy_vector(added, j, results, begin + i * step * wide + j)
-            if deep:
+            if DEPTHWISE:
                 multiply_lanes(image, weights, table, n, results, begin, step * wide, N, phase, more)
             else:
                 multiply_panels(image, panels, table, n, results, begin, step * wide, N, g, phase, low, high, more)
         z = N.y + rest // N.units * N.y_image + g * N.y_unit + low * N.y_channel
         scatter_last(results, wide, out, N, z, b0, b1, b2, c0, c1, c2, high - low)
-    leave(weights)
+    if DEPTHWISE:
+        leave(weights)
     leave(added)
     leave(results)
     leave(lines)
@@ -221,8 +228,10 @@ def convolve_weight(x, y, slabs, N):  # type: ignore[no-untyped-def]
     A slab has a line of taps and channels of the image for each output channel, or a line of channels for each tap of a
     depthwise convolution.  A task is a chunk of the images and blocks of a unit; it sums into its own slab.
     """
-    deep = N.depthwise > 0
-    pitch = LANES if deep else N.channels
+    if DEPTHWISE:
+        pitch = LANES
+    else:
+        pitch = N.channels
     parts = N.images * count_blocks(N)
     chunks = N.share
     share = (parts + chunks - 1) // chunks
@@ -230,18 +239,22 @@ def convolve_weight(x, y, slabs, N):  # type: ignore[no-untyped-def]
     table = workspace(N.block0 * N.block1 * N.block2, np.int64)
     image = workspace(size + NR, T)
     lines = workspace(N.merged * size + LANES, T)
-    turned = workspace(N.depthwise * N.block0 * N.block1 * N.block2 * LANES, T)
+    if DEPTHWISE:
+        turned = workspace(N.block0 * N.block1 * N.block2 * LANES, T)
     locate(table, N, pitch)
     for task in range(first, last):
         g = task // chunks
         start = task % chunks * share
         for part in range(start, min(parts, start + share)):
             b0, b1, b2, c0, c1, c2, n = block_of(part, N)
-            count = min(LANES, N.total - g * LANES) if deep else N.channels
+            if DEPTHWISE:
+                count = min(LANES, N.total - g * LANES)
+            else:
+                count = N.channels
             gather_last(x, image, lines, N, n, g, b0, b1, b2, count, pitch)
             at = N.y + n * N.y_image + g * N.y_unit + b0 * N.y0 + b1 * N.y1 + b2 * N.y2
             n = c0 * c1 * c2
-            if deep:
+            if DEPTHWISE:
                 line = N.units * LANES
                 slab = task % chunks * N.taps * line + g * LANES
                 transpose_copy(y, at, N.y_channel, 1, turned, 0, LANES, 1, count, n)
@@ -252,7 +265,8 @@ def convolve_weight(x, y, slabs, N):  # type: ignore[no-untyped-def]
                     lane_tile(image, taps, (table, 0), turned, 0, LANES, slabs, z, line, n, h, part > start)
             else:
                 multiply_outputs(y, at, image, table, n, slabs, task * N.outs * N.channels * N.taps, N, part > start)
-    leave(turned)
+    if DEPTHWISE:
+        leave(turned)
     leave(lines)
     leave(image)
     leave(table)
