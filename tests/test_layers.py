@@ -86,7 +86,7 @@ FAMILIES = {
     "minigrad.backends.cuda": {"family", "loops", "texts", "runtime"},
 }
 STANDS_ON = {
-    "chained": {"reduction", "reduction_plans", "rows"},
+    "chained": {"reduction", "reduction_plans", "rows", "rowtexts"},
     "channels": {"matmul", "taps", "weighing"},
     "conv": {"channels", "matmul", "product", "taps", "tiles", "weighing", "winograd"},
     "weighing": {"taps"},
@@ -95,6 +95,7 @@ STANDS_ON = {
     "tiles": {"product"},
     "blas": {"product"},
     "indexing": {"grouping"},
+    "picks": {"rowtexts"},
     "mapped": {"reduction_plans"},
     "reduction": {"reduction_plans", "mapped"},
     "rows": {"reduction_plans", "rowtexts"},

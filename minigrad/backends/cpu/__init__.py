@@ -19,6 +19,7 @@ from minigrad.backends.cpu.many import ManyTensors
 from minigrad.backends.cpu.masks import Masks
 from minigrad.backends.cpu.matmul import Matmul
 from minigrad.backends.cpu.pairs import Pairs
+from minigrad.backends.cpu.picks import Picks
 from minigrad.backends.cpu.pool import Pool
 from minigrad.backends.cpu.reduction import Reduction
 from minigrad.backends.cpu.resampling import Resampling
@@ -31,6 +32,6 @@ from minigrad.backends.cpu.sorting import Sorting
 
 class CpuBackend(
     Around, Chained, Conv, Elementwise, Factors, Filling, Groups, Indexing, Joining, ManyTensors, Masks, Matmul, Pairs,
-    Pool, Reduction, Resampling, Rotations, Rows, Sampling, Scan, Sorting,
+    Picks, Pool, Reduction, Resampling, Rotations, Rows, Sampling, Scan, Sorting,
 ):  # fmt: skip
     """The functions that `Backend` requires, on the threads of the host."""

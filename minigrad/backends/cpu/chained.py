@@ -20,7 +20,8 @@ from minigrad.backends.cpu.family import Family, headed, kind_of
 from minigrad.backends.cpu.loops import CHUNK
 from minigrad.backends.cpu.reduction import LIBERTIES, WHOLE, accumulators, form_of, words_of
 from minigrad.backends.cpu.reduction_plans import ReductionPlan, plan_reduction
-from minigrad.backends.cpu.rows import along_numbers, cost, is_streamed, write_rows
+from minigrad.backends.cpu.rows import along_numbers, is_streamed, write_rows
+from minigrad.backends.cpu.rowtexts import cost
 from minigrad.backends.cpu.texts import helper, short_header, step_words
 from minigrad.backends.steps import Steps
 from minigrad.core import requests

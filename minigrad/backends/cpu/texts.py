@@ -69,9 +69,9 @@ def from_bits(position: str) -> str:
     return f"np.int64(numbers[{position}]).view(np.float64)"
 
 
-def helper(text: str, template: Callable[..., Any], name: str, liberty: str = "") -> str:
+def helper(text: str, template: Callable[..., Any], name: str, liberty: str = "", inlined: bool = False) -> str:
     """Return a pasted function under another name, for the module of a kernel."""
-    head = "\n\n" + CPU.helper((liberty,) if liberty else (), False)
+    head = "\n\n" + CPU.helper((liberty,) if liberty else (), inlined)
     return head + text.replace(f"def {template.__name__}(", f"def {name}(", 1)
 
 
