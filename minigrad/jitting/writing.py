@@ -85,9 +85,22 @@ class Lines:
         return fixed_offset(x.layout, x.dtype, x.device)
 
     def run(self) -> Iterator[str]:
-        """Write the lines that run the steps."""
-        for k, step in enumerate(self.tape.steps):
+        """Write the lines that run the steps.
+
+        An allocator keeps only memory that nothing else refers to.  So gradients are not replaced while `buffers` may
+        be the second reference to their memory.
+        """
+        steps = self.tape.steps
+        last = max([k for k, step in enumerate(steps) if not isinstance(step, HostCall)], default=-1)
+        replaced: list[str] = []
+        for k, step in enumerate(steps):
             if isinstance(step, HostCall):
+                if k > last:
+                    yield from deleted(["buffers", *replaced] if k == last + 1 else [])
+                else:
+                    for j, (x, _) in enumerate(step.gradients):
+                        replaced.append(f"old{k}_{j}")
+                        yield f"{replaced[-1]} = {self.holder(x, f'vh{k}_{j}')}._grad"
                 yield from self.gradients(step.gradients, f"h{k}_")
                 self.bound[f"step{k}"] = step.function
                 yield f"step{k}()"
@@ -98,7 +111,7 @@ class Lines:
             else:
                 self.bound[f"step{k}"] = step
                 yield f"step{k}(buffers)"
-        yield "del buffers  # an allocator keeps only memory that nothing else refers to"
+        yield from deleted(["buffers", *replaced] if last + 1 == len(steps) else [])
 
     def gradients(self, pairs: tuple[tuple[Var, Made | None], ...], prefix: str) -> Iterator[str]:
         """Write the lines that set the gradients of Vars."""
@@ -149,6 +162,12 @@ class Lines:
         parts += [f"{fused} launches fused into {quantity(loops, 'loop')}"] if fused else []
         apart = sum(tape.size(slot) for slot in tape.offsets)
         return f"{', '.join(parts)}; temporaries in {tape.arena} bytes, {apart} without sharing"
+
+
+def deleted(names: list[str]) -> Iterator[str]:
+    """Write the line that deletes variables; the memory behind `buffers` first."""
+    if names:
+        yield f"del {', '.join(names)}"
 
 
 def indented(lines: Iterable[str]) -> list[str]:

@@ -678,3 +678,26 @@ def test_classes_with_weights_are_checked_by_the_program() -> None:
         assert mg.equal(step(x, good), loss(x, good))
     with pytest.raises(IndexError, match="class 3 of int64"):
         step(x, bad)
+
+
+@pytest.mark.parametrize("later", [False, True], ids=["a step at the end", "launches after the step"])
+def test_the_memory_of_replaced_gradients_is_used_again(later: bool) -> None:
+    """While a program refers to the memory of a gradient that it replaces, the allocator must not take it back."""
+    w = mg.Var(np.ones(1000, np.float32), device="cpu")
+    optimizer = mg.optim.SGD([w], lr=0.5)
+
+    @mg.jit
+    def step(x: mg.Tensor) -> mg.Tensor:
+        optimizer.zero_grad()
+        loss = (w * x).sum()
+        loss.backward()
+        optimizer.step()
+        return (w.detach() * x).sum() if later else loss.detach()
+
+    x = mg.tensor(np.ones(1000, np.float32), device="cpu")
+    for _ in range(4):
+        step(x)
+    before = mg.memory_stats().misses
+    for _ in range(10):
+        step(x)
+    assert step.last is not None and mg.memory_stats().misses == before
