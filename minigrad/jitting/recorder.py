@@ -130,6 +130,7 @@ class Recording:
         self.originals: dict[int, tuple[Tensor, Var]] = {}
         self.inner: list[tuple[Tensor, Any]] = []  # the tensors of the recording that have a graph outside, with the op
         self.moved: dict[int, Moved] = {}
+        self.latest: dict[int, Tensor | None] = {}  # maps the id of a Var to the last gradient that the program sets
         draws = Draws(self.program)
         self.counted: dict[Storage, int] = {}  # the number of writes into a storage that host calls count themselves
         interval = sys.getswitchinterval()
@@ -343,12 +344,15 @@ class Recording:
     # ---- after the call
 
     def gradients(self) -> tuple[tuple[Var, Any], ...]:
-        """Return the Vars whose gradient has changed, each with the slot, layout and dtype of the gradient, or None."""
+        """Return the Vars whose gradient has changed, each with the slot, layout and dtype of the gradient, or None.
+
+        Changes are counted from the start of the call, or from the last host call.
+        """
         result = []
-        for moved in self.moved.values():
+        for key, moved in self.moved.items():
             x = moved.x
-            if isinstance(x, Var) and x._grad is not moved.now:
-                g = x._grad
+            if isinstance(x, Var) and x._grad is not self.latest.get(key, moved.now):
+                self.latest[key] = g = x._grad
                 if g is not None:
                     expect_recorded("grad", g)
                 result.append((x, None if g is None else Made(g.storage.buffer.number, g.layout, g.dtype)))

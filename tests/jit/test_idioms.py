@@ -283,12 +283,43 @@ def optimizer_schedule_and_clipping() -> Idiom:
     return step, [mg.tensor(X), mg.tensor(CLASSES)], states
 
 
+def gradients_reset_after_the_step() -> Idiom:
+    model = mg.nn.Linear(4, 8)
+    optimizer = mg.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
+
+    def step(x, t):
+        F.cross_entropy(model(x), t).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        return model(x).detach()
+
+    gradients = [lambda: [p.grad for p in model.parameters()]]
+    return step, [mg.tensor(X), mg.tensor(CLASSES)], [*model.parameters(), *gradients]
+
+
+def two_optimizers_in_turns() -> Idiom:
+    model, critic = mg.nn.Linear(4, 8), mg.nn.Linear(8, 1)
+    optimizers = [mg.optim.Adam(each.parameters(), lr=0.1) for each in (model, critic)]
+
+    def step(x):
+        critic(model(x)).sum().backward()
+        optimizers[1].step()
+        optimizers[1].zero_grad()
+        critic(model(x)).square().sum().backward()
+        optimizers[0].step()
+        optimizers[0].zero_grad(set_to_none=False)
+        return model(x).detach()
+
+    parameters = [*model.parameters(), *critic.parameters()]
+    return step, [mg.tensor(X)], [*parameters, lambda: [p.grad for p in parameters]]
+
+
 IDIOMS = [
     backward_and_update, gradients_add_up, gradient_set_to_zero, set_a_var, dropout, views, writes_through_views,
     item_assignment, recorded_assignment, masked_assignment, indices, elements_at_pairs_of_indices, losses,
     moments_by_hand, second_order, transforms,
     checkpoints, convolution, order_and_scans, one_tensor_twice, arguments_returned, a_literal_is_written,
-    optimizer_schedule_and_clipping,
+    optimizer_schedule_and_clipping, gradients_reset_after_the_step, two_optimizers_in_turns,
 ]  # fmt: skip
 KERNELS = [
     backward_and_update, gradients_add_up, views, indices, one_tensor_twice, a_literal_is_written,
