@@ -135,6 +135,7 @@ class Entry(Lines):
             *before,
             *self.draws(),
             *self.buffers(),
+            *self.counted(),
             *(["try:", *indented(run), "finally:", *indented(versions)] if versions else run),
         ]
         yield from self.gradients(self.recording.final, "g")
@@ -191,11 +192,18 @@ class Entry(Lines):
         for generator, blocks in self.program.taken.items():
             yield f"stream_{generators[generator]}.offset += {blocks}"
 
+    def counted(self) -> Iterator[str]:
+        """Write the lines that name the memory of gradients that the program writes, before it replaces gradients."""
+        for slot in self.recording.versions:
+            if self.names.get(slot, "").endswith("._grad.storage"):
+                yield f"memory{slot} = {self.names[slot]}"
+
     def versions(self) -> Iterator[str]:
         """Write the lines that count writes into memory that the caller has."""
         for slot, count in self.recording.versions.items():
             if slot in self.names and slot not in self.fresh:
-                yield f"{self.names[slot]}.version += {count}"
+                name = self.names[slot]
+                yield f"{f'memory{slot}' if name.endswith('._grad.storage') else name}.version += {count}"
 
     def results(self) -> Iterator[str]:
         """Write the lines that make the results."""

@@ -44,11 +44,16 @@ class Lines:
     exchange: Exchange | None
 
     def holder(self, x: Tensor, name: str) -> str:
-        """Return the name of a tensor in the call: the name of an argument, or `name`, which is bound to the tensor."""
+        """Return the name of a tensor in the call: the name of an argument, or `name`, which is bound to the tensor.
+
+        The fused form of a program has other steps, so a name may already be bound to another tensor; then it is
+        extended.
+        """
         for k, each in enumerate(self.recording.arguments):
             if each is x:
                 return f"x{k}"
-        self.bound.setdefault(name, x)
+        while self.bound.setdefault(name, x) is not x:
+            name += "_"
         return name
 
     def memory(self) -> Iterator[str]:

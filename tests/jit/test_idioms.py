@@ -314,12 +314,45 @@ def two_optimizers_in_turns() -> Idiom:
     return step, [mg.tensor(X)], [*parameters, lambda: [p.grad for p in parameters]]
 
 
+def a_gradient_reset_between_two_steps() -> Idiom:
+    model, w = mg.nn.Linear(4, 4), mg.Var(np.full((4, 4), 0.5, np.float32))
+    optimizer = mg.optim.SGD(model.parameters(), lr=0.1)
+
+    def step(x):
+        model(x @ w).square().mean().backward()
+        optimizer.step()
+        y = w.detach() * 2.0 + 1.0  # a fused loop, so the steps of the program are renumbered
+        w.grad = None
+        optimizer.step()
+        return y
+
+    return step, [mg.tensor(X)], [*model.parameters(), lambda: [p.grad for p in (*model.parameters(), w)]]
+
+
+def a_gradient_is_written_and_then_reset() -> Idiom:
+    w, v = mg.Var(np.full((4, 4), 0.5, np.float32)), mg.Var(np.ones(4, np.float32))
+    optimizer = mg.optim.SGD([v], lr=0.1)
+    w.grad = mg.ones(4, 4)
+
+    def step(x):
+        with mg.no_grad():
+            w.grad.mul_(0.5)
+            v.sub_(w.grad.sum(0))
+        w.grad = None
+        optimizer.step()
+        (x @ w).sum().backward()
+        return v.detach() * 1.0
+
+    return step, [mg.tensor(X)], [v, lambda: [w.grad, v.grad]]
+
+
 IDIOMS = [
     backward_and_update, gradients_add_up, gradient_set_to_zero, set_a_var, dropout, views, writes_through_views,
     item_assignment, recorded_assignment, masked_assignment, indices, elements_at_pairs_of_indices, losses,
     moments_by_hand, second_order, transforms,
     checkpoints, convolution, order_and_scans, one_tensor_twice, arguments_returned, a_literal_is_written,
     optimizer_schedule_and_clipping, gradients_reset_after_the_step, two_optimizers_in_turns,
+    a_gradient_reset_between_two_steps, a_gradient_is_written_and_then_reset,
 ]  # fmt: skip
 KERNELS = [
     backward_and_update, gradients_add_up, views, indices, one_tensor_twice, a_literal_is_written,
