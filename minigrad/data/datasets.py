@@ -33,6 +33,8 @@ Gather = Callable[[Indices], Any]
 class Dataset(Generic[T_co]):
     """The base class of datasets with `ds[i]` and, for most samplers, `len(ds)`."""
 
+    stores_tensors = True  # `mg.jit` looks for tensors among the attributes
+
     def __getitem__(self, index: Any) -> T_co:
         """Return the sample with an index."""
         raise NotImplementedError(

@@ -30,6 +30,7 @@ class Distribution:
     """
 
     has_rsample = False
+    stores_tensors = True  # `mg.jit` looks for tensors among the attributes
     batch_shape: tuple[int, ...]
     event_shape: tuple[int, ...]
 

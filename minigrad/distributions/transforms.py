@@ -29,6 +29,7 @@ class Transform:
     """
 
     bijective = True
+    stores_tensors = True  # `mg.jit` looks for tensors among the attributes
     sign = 1
     event_dim = 0
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from minigrad.core.device import CPU, default_device
 from minigrad.core.dtype import default_float
-from minigrad.jitting.moving import Moved, fixed_offset
+from minigrad.jitting.moving import Moved, fixed_offset, stores_gradient
 from minigrad.jitting.outside import PLAIN
 from minigrad.jitting.turns import turn
 from minigrad.jitting.writing import Lines, indented
@@ -22,7 +22,6 @@ from minigrad.runtime.observers import observed
 from minigrad.runtime.recording import mode
 from minigrad.runtime.tensor import Tensor
 from minigrad.runtime.tracers import stack
-from minigrad.runtime.var import Var
 
 REFUSED = object()  # returned instead of a result if a program cannot run on the arguments of a call
 
@@ -163,7 +162,7 @@ def tests_of_gradient(program: Lines, moved: Moved, name: str) -> Iterator[str]:
     if shown == name:
         program.bound[f"{name}_class"] = moved.x.__class__
         yield f"{name}.__class__ is {name}_class"
-    if isinstance(moved.x, Var):
+    if stores_gradient(moved.x):
         yield f"{shown}._grad is {'None' if moved.grad is None else 'not None'}"
     if moved.grad is not None:
         program.bound[f"{name}_grad"] = moved.grad.layout

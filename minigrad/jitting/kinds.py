@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 
 from minigrad.errors import ArgumentError
-from minigrad.jitting.moving import fixed_offset
+from minigrad.jitting.moving import fixed_offset, stores_gradient
 from minigrad.jitting.outside import PLAIN
 from minigrad.runtime.tensor import Tensor, describe
-from minigrad.runtime.var import Var
 
 
 def name_of(function: Any) -> str:
@@ -45,7 +44,7 @@ def key_of(leaves: list[Any], tree: str, modes: tuple[Any, ...], symbolic: bool)
             layout = x.layout
             first = storages.index(x.storage)
             sole = storages.count(x.storage) == 1
-            held = x.grad if isinstance(x, Var) else None
+            held = x._grad if stores_gradient(x) else None
             grad = None if held is None else held.layout
             parts.append((
                 layout.shape, None if layout.is_contiguous else layout.strides, x.dtype, x.device, x.__class__,

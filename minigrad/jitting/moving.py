@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 from minigrad.backends.registry import backend_of
 from minigrad.core.device import Device
@@ -40,7 +40,7 @@ class Pass(NamedTuple):
 class Moved:
     """A tensor that is on a twin during a recording, and its earlier state.
 
-    grad: the earlier gradient of a Var.
+    grad: the earlier gradient of a Var, or of a frozen Var.
     now: the gradient that replaces it during the recording.
     """
 
@@ -48,7 +48,7 @@ class Moved:
 
     def __init__(self, x: Tensor) -> None:
         self.x, self.storage, self.layout, self.op, self.base = x, x.storage, x.layout, x.op, x.base
-        self.grad: Tensor | None = x._grad if isinstance(x, Var) else None
+        self.grad: Tensor | None = x._grad if stores_gradient(x) else None
         self.now: Tensor | None = None
 
     def back(self) -> None:
@@ -56,8 +56,13 @@ class Moved:
         x: Any = self.x
         rebind(x, self.storage, self.layout)
         x.op, x.base = self.op, self.base
-        if isinstance(x, Var):
+        if stores_gradient(x):
             x._grad = self.grad
+
+
+def stores_gradient(x: Any) -> TypeGuard[Var]:
+    """Return whether a tensor is a Var, or was one before `requires_grad_(False)`: optimizers read its `.grad`."""
+    return hasattr(x, "_grad")
 
 
 def fixed_offset(layout: Layout, dtype: DType, device: Device) -> int:

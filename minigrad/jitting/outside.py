@@ -185,6 +185,8 @@ class Outside:
         elif of_user(type(x)):
             yield from self.attributes(x, way)
             yield "", type(x)
+        elif getattr(type(x), "stores_tensors", False):  # a class of the library, such as a distribution
+            yield from self.attributes(x, way)
 
     def items(self, x: Any, way: str) -> Iterator[tuple[str, Any]]:
         """Yield the items of a list, tuple, set or deque."""

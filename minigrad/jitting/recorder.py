@@ -30,6 +30,7 @@ from minigrad.jitting.moving import (
     ends_of,
     fixed_offset,
     stand_in,
+    stores_gradient,
     walkable,
 )
 from minigrad.jitting.outside import Outside
@@ -351,7 +352,7 @@ class Recording:
         result = []
         for key, moved in self.moved.items():
             x = moved.x
-            if isinstance(x, Var) and x._grad is not self.latest.get(key, moved.now):
+            if stores_gradient(x) and x._grad is not self.latest.get(key, moved.now):
                 self.latest[key] = g = x._grad
                 if g is not None:
                     expect_recorded("grad", g)

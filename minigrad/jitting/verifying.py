@@ -15,9 +15,9 @@ from minigrad.errors import RecordingError
 from minigrad.func.trees import flatten
 from minigrad.jitting.elements import elements_of, store_elements
 from minigrad.jitting.entry import Entry
+from minigrad.jitting.moving import stores_gradient
 from minigrad.jitting.program import HostCall, defined_at
 from minigrad.runtime.tensor import Tensor, describe
-from minigrad.runtime.var import Var
 
 DEPTH = 5  # maximum number of containers between an optimizer and a tensor of its state
 
@@ -36,7 +36,7 @@ class Snapshot:
         self.containers: list[tuple[Any, Any]] = []
         self.seen: set[int] = set()
         outside = [moved.x for moved in entry.recording.moved.values()]
-        self.variables = [x for x in dict.fromkeys([*tensors, *outside]) if isinstance(x, Var)]
+        self.variables = [x for x in dict.fromkeys([*tensors, *outside]) if stores_gradient(x)]
         self.gradients = [x._grad for x in self.variables]
         for x in (*tensors, *outside, *self.gradients):
             self.visit(x, 0)

@@ -18,6 +18,7 @@ from minigrad.errors import ArgumentError
 from minigrad.optim import lists
 from minigrad.optim.lr_scheduler.base import LRScheduler, Rates, per_group
 from minigrad.optim.optimizer import Optimizer
+from minigrad.runtime.hosting import hosted
 from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor
 
@@ -145,6 +146,8 @@ class AveragedModel:
         Number of calls of `update_parameters`, an int64 scalar.
     """
 
+    stores_tensors = True  # `mg.jit` looks for tensors among the attributes
+
     def __init__(
         self, model: Any, device: Any = None, avg_fn: Update | None = None, multi_avg_fn: MultiUpdate | None = None,
         use_buffers: bool = False,
@@ -194,6 +197,12 @@ class AveragedModel:
                 pairs = list(zip(buffers_of(self.module), buffers_of(model), strict=True))
                 lists.copy_([a for a, _ in pairs], [b.to(a.device, a.dtype) for a, b in pairs])
             self.n_averaged += 1
+
+    def _written(self) -> list[Any]:
+        """Return the tensors that `update_parameters` writes."""
+        return [*tensors_of(self.module, True), self.n_averaged]
+
+    update_parameters = hosted(update_parameters, _written, objects=True)
 
     def _average(self, averages: list[Any], current: list[Any]) -> None:
         """Update averages with current values, which may be on another device."""

@@ -22,10 +22,13 @@ class _Host(threading.local):
 host = _Host()
 
 
-def hosted(step: Callable[..., Any], written: Callable[[Any], Iterable[Any]] = lambda owner: ()) -> Callable[..., Any]:
+def hosted(
+    step: Callable[..., Any], written: Callable[[Any], Iterable[Any]] = lambda owner: (), objects: bool = False
+) -> Callable[..., Any]:
     """Return a method that a recorded program calls again, instead of recording its ops.
 
     written: returns the tensors that the method writes.
+    objects: whether a recorded call may pass arguments, such as a model, which all later calls pass too.
     """
 
     @functools.wraps(step)
@@ -33,11 +36,11 @@ def hosted(step: Callable[..., Any], written: Callable[[Any], Iterable[Any]] = l
         defer = host.defer
         if defer is None:
             return step(self, *args, **kwargs)
-        if args or kwargs:
+        if (args or kwargs) and not objects:
             raise RecordingError(
                 f"jit: {type(self).__name__}.{step.__name__} must be called without arguments in a recorded function; "
                 "call it with arguments outside this function"
             )
-        return defer(functools.partial(step, self), written(self))
+        return defer(functools.partial(step, self, *args, **kwargs), written(self))
 
     return run

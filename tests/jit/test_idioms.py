@@ -346,13 +346,47 @@ def a_gradient_is_written_and_then_reset() -> Idiom:
     return step, [mg.tensor(X)], [v, lambda: [w.grad, v.grad]]
 
 
+def an_average_of_a_model() -> Idiom:
+    model = mg.nn.Sequential(mg.nn.Linear(4, 4), mg.nn.BatchNorm1d(4))
+    optimizer, average = mg.optim.SGD(model.parameters(), lr=0.1), mg.optim.swa_utils.AveragedModel(model)
+
+    def step(x):
+        optimizer.zero_grad()
+        model(x).square().sum().backward()
+        optimizer.step()
+        average.update_parameters(model)
+        return average(x).detach()
+
+    return step, [mg.tensor(X)], [*average.parameters(), *average.buffers(), lambda: average.n_averaged]
+
+
+def a_frozen_parameter_with_a_gradient() -> Idiom:
+    model = mg.nn.Linear(4, 4)
+    optimizer = mg.optim.SGD(model.parameters(), lr=0.1)
+    model.bias.requires_grad_(False)
+
+    def step(x):
+        optimizer.zero_grad()
+        model(x).square().sum().backward()
+        optimizer.step()
+        return model.bias * 1.0
+
+    def restored() -> Any:
+        model.bias.grad = mg.ones(4)  # the next call resets it
+        return model.bias
+
+    model.bias.grad = mg.ones(4)
+    return step, [mg.tensor(X)], [model.weight, lambda: model.bias.grad, restored]
+
+
 IDIOMS = [
     backward_and_update, gradients_add_up, gradient_set_to_zero, set_a_var, dropout, views, writes_through_views,
     item_assignment, recorded_assignment, masked_assignment, indices, elements_at_pairs_of_indices, losses,
     moments_by_hand, second_order, transforms,
     checkpoints, convolution, order_and_scans, one_tensor_twice, arguments_returned, a_literal_is_written,
     optimizer_schedule_and_clipping, gradients_reset_after_the_step, two_optimizers_in_turns,
-    a_gradient_reset_between_two_steps, a_gradient_is_written_and_then_reset,
+    a_gradient_reset_between_two_steps, a_gradient_is_written_and_then_reset, an_average_of_a_model,
+    a_frozen_parameter_with_a_gradient,
 ]  # fmt: skip
 KERNELS = [
     backward_and_update, gradients_add_up, views, indices, one_tensor_twice, a_literal_is_written,

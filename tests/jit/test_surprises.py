@@ -701,3 +701,24 @@ def test_the_memory_of_replaced_gradients_is_used_again(later: bool) -> None:
     for _ in range(10):
         step(x)
     assert step.last is not None and mg.memory_stats().misses == before
+
+
+@pytest.mark.parametrize(
+    ("make", "use"),
+    [
+        (lambda w: mg.distributions.Normal(w, mg.ones(2, device="cpu")), lambda d, x: d.log_prob(x)),
+        (lambda w: mg.distributions.Independent(mg.distributions.Categorical(logits=w), 0), lambda d, x: d.entropy()),
+        (lambda w: mg.data.TensorDataset(w.detach()), lambda d, x: d.tensors[0] * x),
+    ],
+    ids=["distribution", "nested distribution", "dataset"],
+)
+def test_tensors_in_objects_of_the_library_are_found(make: Any, use: Any) -> None:
+    w = mg.Var(np.array([0.5, 1.0], np.float32), device="cpu")
+    made = make(w)
+    f = mg.jit(lambda x: use(made, x).detach())
+    x = mg.tensor([1.0, 2.0], device="cpu")
+    for _ in range(3):
+        assert np.array_equal(f(x).numpy(), use(made, x).detach().numpy())
+    with mg.no_grad():
+        w.mul_(2.0)
+    assert f.last is not None and np.array_equal(f(x).numpy(), use(made, x).detach().numpy())
