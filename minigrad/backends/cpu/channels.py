@@ -260,9 +260,8 @@ def write(template: Callable[..., Any], dtype: DType, depthwise: bool) -> Any:
     else:
         helpers += (patches.count_blocks, *(() if depthwise else (channels.multiply_outputs,)))
     helpers += (patches.block_of,)
-    lanes = imported(
-        "lanes", "sums_of_lanes", f'lane_tile = sums_of_lanes("{dtype}", LANES, {ROWS})', beside=("tile.py",)
-    )  # fmt: skip
+    made = f'lane_tile = sums_of_lanes("{dtype}", LANES, {ROWS})'
+    lanes = imported("lanes", "sums_of_lanes", made, beside=("tile.py", "emitting.py"))
     constants = {
         "ROWS": str(ROWS), "DEEP": str(DEEP), "FROM_PIXEL": channels.CHANNELS.position("from_pixel"),
         "DEPTHWISE": str(int(depthwise)),

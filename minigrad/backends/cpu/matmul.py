@@ -15,6 +15,7 @@ from minigrad.backends.base import Launch, serves
 from minigrad.backends.cpu.chains import After, Chain, after_of, elements_of
 from minigrad.backends.cpu.family import Family, headed, kind_of
 from minigrad.backends.cpu.product import (
+    AHEAD,
     Panels,
     blocks_of,
     depth_of,
@@ -235,9 +236,10 @@ class Matmul(Family):
         a_from, lift, am, ak = (0, left.panel, 1, mr) if left else (p.a, mr * p.am, p.am, p.ak)
         b_from, panel, bk = (0, right.panel, nr) if right else (p.b, nr, p.bk)
         fields, groups = (matmul.MULTIPLY, ()) if after is None else (matmul.FOLLOWED, after.groups(p.n))
+        ahead = lift if am == 1 and p.m * p.k * dtype.itemsize > AHEAD else 0
         numbers = fields.pack(
             *groups, rows=p.m, cols=p.n, length=length, high=high, wide=wide, deep=deep, part=part or part_of(deep),
-            to=p.out if pieces == 1 else 0, a=a_from, lift=lift, am=am, ak=ak,
+            to=p.out if pieces == 1 else 0, a=a_from, lift=lift, am=am, ak=ak, ahead=ahead,
             b=b_from, panel=panel, bk=bk, whole=right is not None, c=p.c, cm=p.cm, cn=p.cn,
             mode=MIXED if c is not None and pieces == 1 else PRODUCT, batches=p.batches,
             alpha=alpha, beta=beta, sizes=p.sizes, c_steps=p.steps[2],

@@ -26,6 +26,8 @@ PACKED_LEFT = 1 << 18
 # On a Zen, rows this many bytes apart, or a multiple of it, are slow to read in place: they share a few sets of the
 # first-level cache.  Rows that do not begin on a multiple of ALIGNED bytes are slow, too (decision 077).
 COLLIDING, ALIGNED = 4096, 16
+# Size in bytes from which a tile requests the next tile of a left operand that is stored by columns (decision 084).
+AHEAD = 3 << 20
 WIDE = 1 << 21  # minimum number of bytes of multiply-adds for which two more launches save time
 COPIED = 8 << 20  # bytes of operands that are copied together
 PAIRED = 32  # minimum number of rows, of columns and of inner elements for products of bfloat16 in pairs

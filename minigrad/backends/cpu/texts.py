@@ -119,10 +119,10 @@ def tile_header(dtype: DType, *functions: Callable[..., Any], width: str = "NR",
     copies = [lines[name] for name in makers if name in read]
     text = imported("processor", "tile_shape", *shape, *[lines[name] for name in ("SIDE", "WIDTH") if name in read])
     if tiles:
-        text += imported("tile", "register_tile", *tiles)
+        text += imported("tile", "register_tile", *tiles, beside=["emitting.py"])
     if copies:
         used = dict.fromkeys(maker for name, maker in makers.items() if name in read)
-        text += imported("vectors", ", ".join(used), *copies, beside=["tile.py"])
+        text += imported("vectors", ", ".join(used), *copies, beside=["emitting.py"])
     return text
 
 

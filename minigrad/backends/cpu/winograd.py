@@ -166,5 +166,5 @@ def write(template: Callable[..., Any], dtype: DType) -> Any:
         helpers += (transpose_copy, winograd.channels_last, winograd.positions, winograd.transform_row)
     read = {word for function in (template, *helpers) for word in function.__code__.co_names}
     lines = [f'{word} = winograd_transform("{word}", "{dtype}", LANES)' for word in TRANSFORMS if word in read]
-    transforms = imported("winograd_transforms", "winograd_transform", *lines, beside=("tile.py",))
+    transforms = imported("winograd_transforms", "winograd_transform", *lines, beside=("emitting.py",))
     return load_loops(template, dtype, winograd.WINOGRAD, helpers, transforms)

@@ -15,7 +15,8 @@ from llvmlite import ir
 from numba import config, types
 from numba.extending import intrinsic
 
-from minigrad.kernels.cpu.tile import I64, _Tile, pointer
+from minigrad.kernels.cpu.emitting import I64, pointer
+from minigrad.kernels.cpu.tile import Tile
 
 
 def sums_of_lanes(dtype: str, lanes: int, rows: int) -> Callable[..., None]:
@@ -37,7 +38,7 @@ def sums_of_lanes(dtype: str, lanes: int, rows: int) -> Callable[..., None]:
             data = context.make_array(sig.args[where][0])(context, builder, builder.extract_value(args[where], 0)).data
             return builder.load(builder.gep(data, [builder.add(builder.extract_value(args[where], 1), k)]))
 
-        tile = _Tile(builder, dtype, lanes, rows, 1)
+        tile = Tile(builder, dtype, lanes, rows, 1)
         starts = [builder.gep(a, [entry(1, tile.row(m, h))]) for m in range(rows)]
         sums = loop(tile, starts, lambda k: entry(2, k), lambda k: builder.gep(b, [builder.mul(k, bk)]), depth)
         one, full = tile.spread(ir.Constant(tile.vector.element, 1.0 if tile.floats else 1)), I64(lanes)
@@ -58,7 +59,7 @@ def sums_of_lanes(dtype: str, lanes: int, rows: int) -> Callable[..., None]:
 
 
 def loop(
-    tile: _Tile, starts: list[Any], offset: Callable[[Any], Any], right: Callable[[Any], Any], depth: Any
+    tile: Tile, starts: list[Any], offset: Callable[[Any], Any], right: Callable[[Any], Any], depth: Any
 ) -> list[list[Any]]:
     """Emit the loop over k, and return the sum of each row."""
     builder, entry = tile.builder, tile.builder.block

@@ -15,7 +15,9 @@ All numbers are in elements; `sizes` and the steps after it are those of the bat
 
 from minigrad.kernels.fields import Fields
 
-NUMBERS = "rows cols length high wide deep part to a lift am ak b panel bk whole c cm cn mode batches rank alpha beta"
+NUMBERS = (
+    "rows cols length high wide deep part to a lift am ak ahead b panel bk whole c cm cn mode batches rank alpha beta"
+)
 LISTS = "sizes[rank] a_steps[rank] b_steps[rank] c_steps[rank]"
 MULTIPLY = Fields(NUMBERS, LISTS)
 FOLLOWED = Fields(NUMBERS, LISTS, "offset down", results=False)  # the groups are those of the function's other operands
@@ -25,9 +27,10 @@ def multiply(a, b, c, out, N):  # type: ignore[no-untyped-def]
     """Multiply matrices.  A task is one block of one result, or one piece of its inner dim.
 
     The matrices are rows x length and length x cols.  high, wide, deep: the size of a task.  part: the depth of a tile.
-    to: offset of out.  a, lift, am, ak: offset of a, its steps from tile to tile, along rows and along the depth.  b,
-    panel, bk: offset of b, its steps from panel to panel and along the depth.  whole: whether a whole panel may be
-    read, because b is packed.  c, cm, cn: offset of c, its steps along rows and columns.
+    to: offset of out.  a, lift, am, ak: offset of a, its steps from tile to tile, along rows and along the depth.
+    ahead: lift, or 0 if the tile should not request the next tile of a.  b, panel, bk: offset of b, its steps from
+    panel to panel and along the depth.  whole: whether a whole panel may be read, because b is packed.  c, cm, cn:
+    offset of c, its steps along rows and columns.
 
     mode: 0 for out = alpha * product, 1 to add the product to out, 2 to add beta * c.  If the inner dim is divided, out
     has a matrix for each piece, and `add_pieces` combines them.
@@ -46,6 +49,7 @@ def multiply(a, b, c, out, N):  # type: ignore[no-untyped-def]
     mode = N.mode
     alpha = ALPHA
     beta = BETA
+    ahead = N.ahead
     down = (rows + high - 1) // high
     across = (cols + wide - 1) // wide
     pieces = (length + deep - 1) // deep
@@ -86,7 +90,7 @@ def multiply(a, b, c, out, N):  # type: ignore[no-untyped-def]
                     left = pa + i // MR * lift + k0 * ak
                     to = z + i * cols + j
                     h = min(MR, rows - i)
-                    tile(a, left, am, ak, b, right, bk, read, out, to, cols, depth, h, w, alpha, more)
+                    tile(a, left, am, ak, b, right, bk, read, out, to, cols, depth, h, w, alpha, more, ahead)
         FOLLOW()
 
 

@@ -14,7 +14,7 @@ from llvmlite import ir
 from numba import config, types
 from numba.extending import intrinsic
 
-from minigrad.kernels.cpu.tile import I32, I64, element_type, pointer
+from minigrad.kernels.cpu.emitting import I32, I64, element_type, pointer
 
 
 def transpose_block(dtype: str, lanes: int, paired: bool = False) -> Callable[..., None]:

@@ -24,7 +24,7 @@ from numba import config, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from minigrad.kernels.cpu.tile import element_type, pointer
+from minigrad.kernels.cpu.emitting import element_type, pointer
 
 I32 = ir.IntType(32)
 P, Q = 0.75, 1.5  # the other points are 0 and infinity; these two have both signs
