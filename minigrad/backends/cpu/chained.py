@@ -173,7 +173,7 @@ def write_chained(
     template, fields = (chained.run_whole, chained.RUN) if kind == "run" else (chained.rows_whole, chained.ROWS)
     macros, constants, helpers = words_of(reducer, compute, form, fields)
     macros["LOAD_0"] = expression_macro(load_text(element, compute)[0])
-    text = short_header() if form == "short sum" else ""
+    text = short_header(form)
     for function in (*helpers, together.stretch):
         pasted = paste(function, 1, macros, constants, fields)
         text += "\n\n" + CPU.helper(LIBERTIES.get(form, ()), form == "short sum") + pasted

@@ -175,7 +175,7 @@ def write_reduction(reducer: Reducer, compute: np.dtype[Any], a: DType, out: DTy
         macros=macros,
         constants=constants,
         arrays=(a, accumulators(form, compute), out) if kind == "run" else (a, out),
-        imports=short_header() if form == "short sum" else "",
+        imports=short_header(form),
         helpers=(*helpers, together.stretch) if whole else helpers,
         fastmath=LIBERTIES.get(form, ()),
         inlined=form == "short sum",  # a call for each row takes 2 ns
@@ -198,7 +198,7 @@ def words_of(
     constants["PLAIN"] = str(int(not (short or fours)))
     helpers: tuple[Any, ...] = ()
     if form == "eights":
-        helpers = (together.add_eight, together.all_finite)
+        helpers = (together.all_finite,)
     if fours:
         helpers = (together.best_of_four,)
         macros["BETTER"] = better(neutral)

@@ -80,10 +80,14 @@ def moving_header() -> str:
     return imported("moving", "movers", "move, fetch = movers()")
 
 
-def short_header() -> str:
-    """Return the lines that define short sums in the vectors of the processor."""
-    lanes = imported("processor", "tile_shape")
-    return lanes + imported("short", "short_sums", 'short_sum = short_sums(tile_shape("float32")[0])')
+def short_header(form: str) -> str:
+    """Return the lines that define the sums of a reduction's form in the vectors of the processor, or ""."""
+    names = {"short sum": ("short_sum", "short_sums"), "eights": ("add_eight", "eight_rows")}
+    if form not in names:
+        return ""
+    name, maker = names[form]
+    line = f'{name} = {maker}(tile_shape("float32")[0])'
+    return imported("processor", "tile_shape") + imported("short", maker, line, beside=["emitting.py"])
 
 
 def stream_header(itemsize: int) -> str:

@@ -33,7 +33,7 @@ def run_whole(in_K, work, out, N):  # type: ignore[no-untyped-def]
         length = min(N.n - start, N.piece)
         at_K = N.offset[K] + start * step_K
         G(in_K, at_K, step_K, computed, length)
-        total = stretch(computed[:length], IDENTITY, ONE)
+        total = stretch(computed, 0, length, IDENTITY, ONE)
         if N.pieces > 1:
             work[p] = total
     leave(computed)
@@ -51,5 +51,5 @@ def rows_whole(in_K, out, N):  # type: ignore[no-untyped-def]
             at_K = N.offset[K]
             walk(position, N.sizes, to=N.to_steps, at_K=N.strides[K])
             G(in_K, at_K, step_K, computed, N.rows)
-            out[to] = STORE(FINISH(stretch(computed[: N.rows], IDENTITY, ONE), N.count))
+            out[to] = STORE(FINISH(stretch(computed, 0, N.rows, IDENTITY, ONE), N.count))
     leave(computed)

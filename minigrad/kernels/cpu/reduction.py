@@ -55,8 +55,6 @@ def run(in_K, work, out, N):  # type: ignore[no-untyped-def]
     width = N.width
     alone = N.pieces == 1
     lanes = workspace(width, T) if alone else work
-    if SHORT:
-        part = workspace(width, np.float32)
     for p in range(first, last):
         acc = lanes[p * width : (p + 1) * width]
         stop = N.offset + min(n, (p + 1) * N.piece)
@@ -66,7 +64,7 @@ def run(in_K, work, out, N):  # type: ignore[no-untyped-def]
             at = N.offset + p * N.piece
             if SHORT:
                 for _ in range(0 if again else (stop - at) // (8 * width)):
-                    add_eight(acc, part, in_0, at, width)
+                    add_eight(acc, in_0, at, width)
                     at += 8 * width
             if EXTREME:
                 for _ in range((stop - at) // (4 * width)):
@@ -79,8 +77,6 @@ def run(in_K, work, out, N):  # type: ignore[no-untyped-def]
             if SHORT:
                 if all_finite(acc):
                     break
-    if SHORT:
-        leave(part)
     if alone or first == last:
         for k in range(cols, N.pieces * width, cols):
             for j in range(cols):
@@ -97,7 +93,7 @@ def run_whole(in_K, work, out, N):  # type: ignore[no-untyped-def]
     total = IDENTITY
     for p in range(first, last):
         start = N.offset + p * N.piece
-        total = stretch(in_0[start : N.offset + min(n, (p + 1) * N.piece)], IDENTITY, ONE)
+        total = stretch(in_0, start, min(n - p * N.piece, N.piece), IDENTITY, ONE)
         if N.pieces > 1:
             work[p] = total
     JOIN_PIECES()
@@ -137,7 +133,7 @@ def rows_whole(in_K, out, N):  # type: ignore[no-untyped-def]
                 to += index * N.to_steps[d]
             base += position * step
             to += position * to_step
-            out[np.uint64(to)] = STORE(FINISH(stretch(in_0[base : base + rows], IDENTITY, one), count))
+            out[np.uint64(to)] = STORE(FINISH(stretch(in_0, base, rows, IDENTITY, one), count))
 
 
 def along_whole(in_K, out, N):  # type: ignore[no-untyped-def]
@@ -158,7 +154,7 @@ def along_whole(in_K, out, N):  # type: ignore[no-untyped-def]
                 start = (u - position * N.blocks) * block
                 at = base + start
                 walk(position, N.reduced_sizes, at=N.reduced_steps)
-                total = stretch(in_0[at : at + min(block, rows - start)], total, ONE)
+                total = stretch(in_0, at, min(block, rows - start), total, ONE)
             out[to] = STORE(FINISH(total, N.count))
 
 
@@ -210,8 +206,6 @@ def across(in_K, out, N):  # type: ignore[no-untyped-def]
     cols = N.col_block
     step = N.col_step
     acc = workspace(cols, ACC)
-    if SHORT:
-        part = workspace(cols, np.float32)
     for t in range(first, last):
         c = t // N.pieces
         p = t - c * N.pieces
@@ -234,7 +228,7 @@ def across(in_K, out, N):  # type: ignore[no-untyped-def]
                     rows = min(N.block, N.rows - start)
                     if SHORT:
                         for _ in range(0 if again else rows // 8):
-                            add_eight(row, part, in_0, at, N.row_step)
+                            add_eight(row, in_0, at, N.row_step)
                             at += 8 * N.row_step
                             rows -= 8
                     if EXTREME:
@@ -267,8 +261,6 @@ def across(in_K, out, N):  # type: ignore[no-untyped-def]
             for j in range(count):
                 out[to + j * N.to_step] = STORE(FINISH(row[j], N.count))
     leave(acc)
-    if SHORT:
-        leave(part)
 
 
 def arg_along(in_K, values, out, N):  # type: ignore[no-untyped-def]

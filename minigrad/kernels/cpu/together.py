@@ -1,4 +1,4 @@
-"""Helpers that reduce several elements together: neighbours in registers, and rows four or eight at a time.
+"""Helpers that reduce several elements together: neighbours in registers, and four rows at a time.
 
 They belong to `reduction.py`, and are pasted above a kernel that needs them.  The free names are those of that file.
 `BETTER` is the larger or the smaller of two values; it returns the second one if the comparison is false.
@@ -9,8 +9,8 @@ import math
 import numpy as np
 
 
-def stretch(x, acc, one):  # type: ignore[no-untyped-def]
-    """Reduce neighbours into one accumulator.
+def stretch(x, at, n, acc, one):  # type: ignore[no-untyped-def]
+    """Reduce the n neighbours from x[at] on into one accumulator.
 
     The compiler may re-order the additions, so the loop vectorises in registers.  The order depends only on the number
     of elements.
@@ -21,11 +21,12 @@ def stretch(x, acc, one):  # type: ignore[no-untyped-def]
     without it.
     """
     if SHORT:
-        total = short_sum(x)
+        total = short_sum(x, at, n)
         if math.isfinite(total):
             return ACC(acc + total)
-    for j in range(len(x)):
-        acc = ACC(F(acc, LOAD_0(x[j])))
+    y = x[at : at + n]
+    for j in range(len(y)):
+        acc = ACC(F(acc, LOAD_0(y[j])))
     return acc
 
 
@@ -68,28 +69,6 @@ def best_of_four(acc, x, at, step):  # type: ignore[no-untyped-def]
         a = BETTER(a, b)
         a = BETTER(a, acc[j])
         acc[j] = T(np.nan) if lost else a
-
-
-def add_eight(acc, part, x, at, step):  # type: ignore[no-untyped-def]
-    """Add eight rows of float32 to a row of `acc`, widening their sum only once.
-
-    Each element takes part in three float32 additions, so the error is at most 3 * 2**-24 of the sum of magnitudes.  If
-    a sum overflows, its element of `acc` is not finite from then on.  There are two loops, because the first one has
-    only float32, and so twice as many elements in a vector.
-    """
-    x0 = x[at:]
-    x1 = x[at + step :]
-    x2 = x[at + 2 * step :]
-    x3 = x[at + 3 * step :]
-    for j in range(len(acc)):
-        part[j] = (x0[j] + x1[j]) + (x2[j] + x3[j])
-    x0 = x[at + 4 * step :]
-    x1 = x[at + 5 * step :]
-    x2 = x[at + 6 * step :]
-    x3 = x[at + 7 * step :]
-    for j in range(len(acc)):
-        four = (x0[j] + x1[j]) + (x2[j] + x3[j])
-        acc[j] += T(part[j] + four)
 
 
 def all_finite(acc):  # type: ignore[no-untyped-def]
