@@ -36,7 +36,7 @@ def test_these_are_the_kernels_that_are_meant() -> None:
         return open(seen[0]).read()
 
     for columns in (100, 600):
-        assert "add_eight(" in text("sum", columns) and "best_of_four(" in text("amax", columns)
+        assert "add_rows(" in text("sum", columns) and "best_of_four(" in text("amax", columns)
 
 
 @pytest.mark.parametrize("seen", [few_rows, every_other])

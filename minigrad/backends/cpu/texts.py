@@ -82,7 +82,7 @@ def moving_header() -> str:
 
 def short_header(form: str) -> str:
     """Return the lines that define the sums of a reduction's form in the vectors of the processor, or ""."""
-    names = {"short sum": ("short_sum", "short_sums"), "eights": ("add_eight", "eight_rows")}
+    names = {"short sum": ("short_sum", "short_sums"), "eights": ("add_rows", "sums_of_rows")}
     if form not in names:
         return ""
     name, maker = names[form]

@@ -8,7 +8,7 @@ the last step of a result before `STORE`.  `LOAD_0` and `STORE` are the conversi
 `IDENTITY` and have reduced different elements.  `F` always receives an element, never an accumulator.
 
 Accumulators form a row that is combined at the end, so the loops vectorise although the compiler does not re-order
-additions.  Rows are added eight at a time if SHORT, four at a time if EXTREME, otherwise as PLAIN rows.  The forms
+additions.  Rows are added by `add_rows` if SHORT, four at a time if EXTREME, otherwise as PLAIN rows.  The forms
 named `_whole` reduce neighbours in registers: sums and products in an order that the compiler chooses, min/max as
 integers, for which the order does not matter.  The order is the same for any number of threads.
 """
@@ -63,9 +63,9 @@ def run(in_K, work, out, N):  # type: ignore[no-untyped-def]
                 acc[j] = IDENTITY
             at = N.offset + p * N.piece
             if SHORT:
-                for _ in range(0 if again else (stop - at) // (8 * width)):
-                    add_eight(acc, in_0, at, width)
-                    at += 8 * width
+                if again == 0:
+                    add_rows(acc, in_0, at, width, (stop - at) // width)
+                    at += (stop - at) // width * width
             if EXTREME:
                 for _ in range((stop - at) // (4 * width)):
                     best_of_four(acc, in_0, at, width)
@@ -205,6 +205,7 @@ def across(in_K, out, N):  # type: ignore[no-untyped-def]
     """
     cols = N.col_block
     step = N.col_step
+    members = N.count
     acc = workspace(cols, ACC)
     for t in range(first, last):
         c = t // N.pieces
@@ -227,10 +228,9 @@ def across(in_K, out, N):  # type: ignore[no-untyped-def]
                     walk(position, N.reduced_sizes, at=N.reduced_steps)
                     rows = min(N.block, N.rows - start)
                     if SHORT:
-                        for _ in range(0 if again else rows // 8):
-                            add_eight(row, in_0, at, N.row_step)
-                            at += 8 * N.row_step
-                            rows -= 8
+                        if again == 0:
+                            add_rows(row, in_0, at, N.row_step, rows)
+                            rows = 0
                     if EXTREME:
                         for _ in range(rows // 4):
                             best_of_four(row, in_0, at, N.row_step)
@@ -258,8 +258,14 @@ def across(in_K, out, N):  # type: ignore[no-untyped-def]
                 if SHORT:
                     if all_finite(row):
                         break
-            for j in range(count):
-                out[to + j * N.to_step] = STORE(FINISH(row[j], N.count))
+            # A dense row of outputs is stored by whole vectors.
+            if N.to_step == 1:
+                line = out[to : to + count]
+                for j in range(count):
+                    line[j] = STORE(FINISH(row[j], members))
+            else:
+                for j in range(count):
+                    out[to + j * N.to_step] = STORE(FINISH(row[j], members))
     leave(acc)
 
 

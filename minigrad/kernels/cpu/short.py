@@ -51,29 +51,29 @@ def short_sums(lanes: int) -> Callable[..., Any]:
     return made
 
 
-def eight_rows(lanes: int) -> Callable[..., None]:
-    """Return the function add_eight(acc, x, at, step), which adds eight rows of float32 to a row of float64.
+def sums_of_rows(lanes: int) -> Callable[..., None]:
+    """Return the function add_rows(acc, x, at, step, count), which adds rows of float32 to a row of float64.
 
-    The rows begin at x[at], x[at + step] and so on, and are as long as acc.  Their sum is widened only once: each
-    element takes part in three float32 additions, so the error is at most 3 * 2**-24 of the sum of magnitudes.  If a
-    sum overflows, its element of acc is not finite from then on.
+    The rows begin at x[at], x[at + step] and so on, and are as long as acc.  The sum of eight rows is widened only
+    once: each element takes part in three float32 additions, so the error is at most 3 * 2**-24 of the sum of
+    magnitudes.  If a sum overflows, its element of acc is not finite from then on.
     """
     lanes = min(8, lanes)
     if config.DISABLE_JIT:  # type: ignore[attr-defined, unused-ignore]
-        return python_add_eight
+        return python_add_rows
 
     @intrinsic  # type: ignore[untyped-decorator, unused-ignore]
-    def add_eight(typingctx, acc, x, at, step):  # type: ignore[no-untyped-def]
+    def add_rows(typingctx, acc, x, at, step, count):  # type: ignore[no-untyped-def]
         def codegen(context, builder, sig, args):  # type: ignore[no-untyped-def]
             array = context.make_array(sig.args[0])(context, builder, args[0])
             data = builder.gep(pointer(context, builder, sig, args, 1), [args[2]])
-            rows = [builder.gep(data, [builder.mul(args[3], I64(k))]) for k in range(RUN)]
-            Sum(builder, lanes).add_rows(array.data, rows, builder.extract_value(array.shape, 0))
+            Sum(builder, lanes).add_rows(array.data, builder.extract_value(array.shape, 0), data, *args[3:])
             return context.get_dummy_value()
 
-        return types.void(acc, x, types.intp, types.intp), codegen
+        n = types.intp
+        return types.void(acc, x, n, n, n), codegen
 
-    made: Callable[..., None] = add_eight
+    made: Callable[..., None] = add_rows
     return made
 
 
@@ -103,8 +103,23 @@ class Sum:
             self.widen(total, builder.fadd(builder.load(few), self.load_some(data, builder.load(at), odd)))
         return self.joined(builder.load(total))
 
-    def add_rows(self, acc: Any, rows: list[Any], n: Any) -> None:
-        """Emit the loops that add rows of n elements to n sums.
+    def add_rows(self, acc: Any, n: Any, data: Any, step: Any, count: Any) -> None:
+        """Emit the loops that add rows of n elements to n sums: eight together, and the rest as 4, 2 and 1."""
+        builder = self.builder
+
+        def together(size: int, first: Any) -> None:
+            starts = [builder.mul(step, builder.add(first, I64(k))) for k in range(size)]
+            self.add_together(acc, n, [builder.gep(data, [start]) for start in starts])
+
+        rest = builder.urem(count, I64(RUN))
+        with cgutils.for_range_slice(builder, I64(0), builder.sub(count, rest), I64(RUN), inc=True) as (i, _):
+            together(RUN, i)
+        for size in (4, 2, 1):
+            with builder.if_then(builder.icmp_signed("!=", builder.and_(rest, I64(size)), I64(0))):
+                together(size, builder.and_(count, I64(-2 * size)))
+
+    def add_together(self, acc: Any, n: Any, rows: list[Any]) -> None:
+        """Emit the loops that add a few rows of n elements to n sums.
 
         The last vector of a row overlaps the one before it, and its first lanes add zero.  It comes first, so that the
         vector before it is not loaded while it is being stored.  Rows shorter than a vector are added one by one.
@@ -186,12 +201,15 @@ class Sum:
         return builder.extract_element(value, I32(0))
 
 
-def python_add_eight(acc: Any, x: Any, at: int, step: int) -> None:
-    """Add eight rows to acc, in NumPy."""
-    line = np.lib.stride_tricks.as_strided(x[at:], (RUN, len(acc)), (step * x.itemsize, x.itemsize))
-    while len(line) > 1:
-        line = line[::2] + line[1::2]
-    acc += line[0]
+def python_add_rows(acc: Any, x: Any, at: int, step: int, count: int) -> None:
+    """Add rows to acc, in NumPy."""
+    rows = np.lib.stride_tricks.as_strided(x[at:], (count, len(acc)), (step * x.itemsize, x.itemsize))
+    for start in range(0, count, RUN):
+        line = np.zeros((RUN, len(acc)), np.float32)
+        line[: count - start] = rows[start : start + RUN]
+        while len(line) > 1:
+            line = line[::2] + line[1::2]
+        acc += line[0]
 
 
 def python_short_sum(x: Any, lanes: int) -> Any:
