@@ -24,7 +24,7 @@ from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype, int64
 from minigrad.core.op import ScalarFn, Spec
 from minigrad.core.reducer import Reducer
-from minigrad.kernels.cpu import reduction, together
+from minigrad.kernels.cpu import positions, reduction, together
 from minigrad.kernels.fields import Fields
 from minigrad.kernels.pasting import Expand, Part, expression_macro, finish_macro, scalar_macro
 from minigrad.kernels.rendering import fresh
@@ -270,7 +270,7 @@ def write_search(better: ScalarFn, operands: tuple[DType, ...], label: str, kept
     unit_step = label.endswith("1")
     text = write_kernel(
         f"{'Value and position' if kept else 'Position'} of the first {better.name} of {a}; {label}.",
-        getattr(reduction, f"arg_{kind}"),
+        getattr(positions, kind),
         operands=operands,
         out=int64,
         compute=a.compute,

@@ -17,7 +17,7 @@ from minigrad.backends.cpu.loops import CHUNK
 from minigrad.core.layout import Layout
 from minigrad.core.plan import pieces
 from minigrad.core.reducer import Axes, axes, goes_along, kept_axes
-from minigrad.kernels.cpu import reduction
+from minigrad.kernels.cpu import positions, reduction
 from minigrad.kernels.fields import Fields
 
 TINY = 512  # maximum number of elements for a loop over a list of positions, which compiles quickly
@@ -29,7 +29,7 @@ ROWS = 128
 FEW = 16  # with fewer groups of outputs than this, a long reduction is cut into pieces, so that all threads have work
 
 FIELDS: dict[str, Fields] = {
-    "tiny": reduction.TINY, "run": reduction.RUN, "choose": reduction.CHOOSE,
+    "tiny": reduction.TINY, "run": reduction.RUN, "choose": positions.CHOOSE,
     "along": reduction.WALK, "rows": reduction.WALK, "across": reduction.WALK,
 }  # fmt: skip
 
@@ -93,7 +93,7 @@ def plan_search(out: Layout, a: Layout, dim: int) -> tuple[ReductionPlan, list[i
         "piece_steps": kept.strides[1], "to_steps": kept.strides[2],
     }  # fmt: skip
     plan = plan_walk(kept, reduced, out, a, a.shape[dim], by_row=False)
-    return plan, reduction.CHOOSE.pack(pieces=plan.partial // out.numel, **choice)
+    return plan, positions.CHOOSE.pack(pieces=plan.partial // out.numel, **choice)
 
 
 def plan_tiny(out: Layout, a: Layout, dims: Sequence[int]) -> ReductionPlan:

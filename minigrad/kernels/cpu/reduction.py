@@ -1,6 +1,7 @@
-"""Reductions of one operand: few elements, a whole run of memory, along memory, and across it; positions of min/max.
+"""Reductions of one operand: few elements, a whole run of memory, along memory, and across it.
 
-`mapped.py` has the reductions of several operands, and those of elements in sequence.
+`mapped.py` has the reductions of several operands, and those of elements in sequence, `positions.py` the positions of
+min/max.
 
 Free names, filled in by `specialize`: `F` is the op's scalar function and `IDENTITY` its neutral element.  `FINISH` is
 the last step of a result before `STORE`.  `LOAD_0` and `STORE` are the conversions between memory and registers.
@@ -27,7 +28,6 @@ WALK = Fields(
     "to_step offset to copy count one",
     "sizes[kept] steps[kept] to_steps[kept] reduced_sizes[reduced] reduced_steps[reduced]",
 )
-CHOOSE = Fields("rank outputs pieces step offset piece to", "sizes[rank] steps[rank] piece_steps[rank] to_steps[rank]")
 
 
 def tiny(in_K, out, N):  # type: ignore[no-untyped-def]
@@ -267,104 +267,3 @@ def across(in_K, out, N):  # type: ignore[no-untyped-def]
                 for j in range(count):
                     out[to + j * N.to_step] = STORE(FINISH(row[j], members))
     leave(acc)
-
-
-def arg_along(in_K, values, out, N):  # type: ignore[no-untyped-def]
-    """Find the position of the min or max along memory.
-
-    Most elements do not beat the best one so far.  So a vectorised loop first tests whether any element of a block
-    does; only then the elements of the block are visited one by one.
-    """
-    step = N.row_step
-    size = N.piece * N.block
-    for t in range(first, last):
-        c = t // N.pieces
-        p = t - c * N.pieces
-        for g in range(c * N.chunk, min(N.groups, (c + 1) * N.chunk)):
-            rest = g
-            base = N.offset
-            to = N.to + p * N.copy
-            walk(rest, N.sizes, base=N.steps, to=N.to_steps)
-            start = p * size
-            stop = min(N.rows, start + size)
-            best = LOAD_0(in_0[base + start * step])
-            winner = start
-            for i in range(start, stop, 64):
-                at = base + i * step  # noqa: F841
-                x = VIEW
-                count = min(64, stop - i)
-                hits = 0
-                for j in range(count):
-                    hits += 1 if F(best, LOAD_0(x[PLACE])) else 0
-                if hits > 0:
-                    for j in range(count):
-                        value = LOAD_0(x[PLACE])
-                        if F(best, value):
-                            best = value
-                            winner = i + j
-            out[to] = winner
-            KEEP(to, in_0[base + winner * step])
-
-
-def arg_across(in_K, values, out, N):  # type: ignore[no-untyped-def]
-    """Find the positions of the min or max across memory.
-
-    A row of outputs has its best values and their positions side by side.
-    """
-    cols = N.col_block
-    step = N.col_step
-    size = N.piece * N.block
-    best = workspace(cols, T)
-    winner = workspace(cols, np.int64)
-    for t in range(first, last):
-        c = t // N.pieces
-        p = t - c * N.pieces
-        for g in range(c * N.chunk, min(N.groups, (c + 1) * N.chunk)):
-            rest = g // N.col_blocks
-            col = (g - rest * N.col_blocks) * cols
-            count = min(cols, N.cols - col)
-            base = N.offset + col * step
-            to = N.to + p * N.copy + col * N.to_step
-            walk(rest, N.sizes, base=N.steps, to=N.to_steps)
-            at = base + p * size * N.row_step
-            x = VIEW
-            for j in range(count):
-                best[j] = LOAD_0(x[PLACE])
-                winner[j] = p * size
-            for i in range(p * size + 1, min(N.rows, (p + 1) * size)):
-                at += N.row_step
-                x = VIEW
-                for j in range(count):
-                    held = best[j]
-                    value = LOAD_0(x[PLACE])
-                    wins = F(held, value)
-                    best[j] = value if wins else held
-                    winner[j] = i if wins else winner[j]
-            for j in range(count):
-                out[to + j * N.to_step] = winner[j]
-                KEEP(to + j * N.to_step, in_0[base + winner[j] * N.row_step + j * step])
-    leave(best)
-    leave(winner)
-
-
-def arg_choose(in_K, values, out, N):  # type: ignore[no-untyped-def]
-    """Find the position of the min or max of all pieces, in one task.
-
-    in_1 has the position in every piece; if several values are equal, the first position is the result.  step: the step
-    along the reduced dim.  offset, piece, to: the offsets of in_0, in_1 and out.
-    """
-    for o in range(N.outputs):
-        rest = o
-        at = N.offset
-        piece = N.piece
-        to = N.to
-        walk(rest, N.sizes, at=N.steps, piece=N.piece_steps, to=N.to_steps)
-        winner = in_1[piece]
-        for p in range(1, N.pieces):
-            other = in_1[piece + p * N.outputs]
-            held = LOAD_0(in_0[at + winner * N.step])
-            value = LOAD_0(in_0[at + other * N.step])
-            if F(held, value):
-                winner = other
-        out[to] = winner
-        KEEP(to, in_0[at + winner * N.step])
