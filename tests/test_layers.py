@@ -89,7 +89,8 @@ FAMILIES = {
 STANDS_ON = {
     "chained": {"reduction", "reduction_plans", "rows", "rowtexts"},
     "channels": {"matmul", "taps", "weighing"},
-    "conv": {"channels", "matmul", "product", "taps", "tiles", "weighing", "winograd"},
+    "conv": {"channels", "fields", "matmul", "product", "taps", "tiles", "weighing", "winograd"},
+    "fields": {"taps"},
     "weighing": {"taps"},
     "winograd": {"matmul", "taps"},
     "matmul": {"blas", "product", "tiles"},

@@ -8,6 +8,7 @@ from numpy.lib.stride_tricks import as_strided
 
 import minigrad.backends.cpu.channels as channels
 import minigrad.backends.cpu.conv as module
+import minigrad.backends.cpu.fields as dims
 from minigrad.backends.registry import backend_of
 from minigrad.config import override
 from minigrad.core.device import as_device
@@ -122,6 +123,28 @@ def test_many_channels_on_more_threads_give_the_same_bits():
             assert seen[0] == seen[1] == seen[2], (case, name)
 
 
+PATCHES = {
+    "one dim": ((2, 3, 40), (5, 3, 4), (4,), (0,), (1,), 1),
+    "two dims": ((2, 3, 8, 6), (35, 3, 4, 2), (4, 2), (0, 0), (1, 1), 1),
+    "three dims": ((1, 2, 4, 3, 2), (3, 2, 2, 1, 2), (2, 1, 2), (0, 0, 0), (1, 1, 1), 1),
+}  # fmt: skip
+OVERLAPS = {
+    "rest of the image": ((2, 3, 9, 6), (5, 3, 4, 2), (4, 2), (0, 0), (1, 1), 1),
+    "padding": ((2, 3, 8, 6), (5, 3, 4, 2), (4, 2), (1, 0), (1, 1), 1),
+    "groups": ((2, 6, 8, 6), (4, 3, 4, 2), (4, 2), (0, 0), (1, 1), 2),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [*PATCHES, *OVERLAPS])
+def test_the_image_of_patches_without_overlap_is_a_product(name, loaded):
+    image, weight, *rest = (PATCHES | OVERLAPS)[name]
+    check(image, weight, *rest)
+    loaded.clear()
+    _, (call, out, operands, specs), _ = three(image, weight, *rest)
+    getattr(backend, call)(specs[out], *[specs[k] for k in operands], *rest)
+    assert any("matmul_" in path for path in loaded) == (name in PATCHES)
+
+
 @pytest.mark.parametrize("dtype", [f64, f16, bf16, i32], ids=str)
 def test_dtypes(dtype):
     check(*CASES["groups"], dtype)
@@ -130,7 +153,7 @@ def test_dtypes(dtype):
 @pytest.mark.parametrize("name", ["longer than a tile", "strides beyond the kernel", "many rows", "three dims"])
 def test_blocks_of_every_size_give_the_same(name, monkeypatch):
     for least in (1, 400):
-        monkeypatch.setattr(module, "BLOCK", least)
+        monkeypatch.setattr(dims, "BLOCK", least)
         check(*CASES[name])
 
 
@@ -139,15 +162,15 @@ def test_blocks_of_every_size_give_the_same(name, monkeypatch):
 @pytest.mark.parametrize("name", CASES)
 def test_each_form_of_covering_the_outputs_gives_the_same(name, form, least, monkeypatch):
     monkeypatch.setattr(module, "form_of", lambda *given: form)
-    monkeypatch.setattr(module, "BLOCK", least)
+    monkeypatch.setattr(dims, "BLOCK", least)
     check(*CASES[name])
 
 
 def test_short_rows_of_few_channels_are_unfolded():
     def form(image, outputs, taps, runs):
         sizes = zip(outputs, image, taps, strict=True)
-        fields = [module.Field(o, 1, i, [(t, t) for t in range(k)]) for o, i, k in sizes]
-        return module.form_of(fields, runs, 4, f32)
+        fields = [dims.Field(o, 1, i, [(t, t) for t in range(k)]) for o, i, k in sizes]
+        return dims.form_of(fields, runs, 4, f32)
 
     assert form((1, 10, 10), (1, 8, 8), (1, 3, 3), 9) == "unfolded"
     assert form((1, 10, 10), (1, 8, 8), (1, 3, 3), 9 * 1024) != "unfolded", "larger than the cache"

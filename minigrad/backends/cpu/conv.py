@@ -1,4 +1,4 @@
-"""Convolution on the CPU: the positions of a kernel's taps in a block of the image, and the scalar arguments of loops.
+"""Convolution on the CPU: the choice of a method for each shape and each gradient.
 
 The loops are in `kernels/cpu/conv.py`, on the register tile of `kernels/cpu/tile.py`.  A gradient of the image is a
 convolution for each phase of the stride: outputs that are one stride apart have the same taps.  All shapes are made 3-d
@@ -15,8 +15,9 @@ from typing import Any
 from minigrad.backends.base import Ints, Launch, serves
 from minigrad.backends.cpu.channels import ChannelsLast, lines_of, phased
 from minigrad.backends.cpu.family import headed, kind_of
+from minigrad.backends.cpu.fields import TASKS, Field, blocks_of, cut, fields_of, form_of, numbers_of
 from minigrad.backends.cpu.matmul import WORK, Matmul
-from minigrad.backends.cpu.taps import Taps, are_dense, forward_taps, grouped, phase_taps, taps_in_weight
+from minigrad.backends.cpu.taps import Taps, forward_taps, grouped, phase_taps, taps_in_weight
 from minigrad.backends.cpu.texts import load_loops, tile_size
 from minigrad.backends.cpu.weighing import add_slabs, pack_weight
 from minigrad.backends.cpu.winograd import SLABS, Winograd
@@ -27,36 +28,10 @@ from minigrad.core.dtype import DType, as_dtype
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
 from minigrad.kernels.cpu import conv, depthwise, patches
-from minigrad.kernels.cpu.processor import tile_shape
 from minigrad.kernels.cpu.transposing import transpose_copy
 
-BLOCK = 3 << 17  # bytes of an image that a task copies; they fit the second-level cache, next to the weights
-TASKS = 16  # number of blocks of the work; the shape determines their bounds
 FEW = 2  # number of output channels of a group for which a tile would be nearly empty
 COPY = patches.block_of, patches.gather  # the functions that all loops over images call
-
-
-class Field:
-    """One spatial dim: outputs, stride, image size, taps, and the part of the image that a block of outputs reads."""
-
-    def __init__(self, outputs: int, stride: int, image: int, taps: Taps) -> None:
-        self.outputs, self.stride, self.image, self.taps = outputs, stride, image, taps
-        self.block = outputs
-        self.low = min(e for e, _ in taps)
-        self.phases = sorted({(e - self.low) % stride for e, _ in taps})
-        self.reach = max((e - self.low) // stride for e, _ in taps)
-
-    @property
-    def slots(self) -> int:
-        return self.block + self.reach
-
-    @property
-    def blocks(self) -> int:
-        return -(-self.outputs // self.block)
-
-    def positions(self) -> list[tuple[int, int]]:
-        """Return (phase, slot) of each tap in a block's copy of the image."""
-        return [(self.phases.index((e - self.low) % self.stride), (e - self.low) // self.stride) for e, _ in self.taps]
 
 
 class Conv(Winograd, ChannelsLast):
@@ -142,6 +117,8 @@ class Conv(Winograd, ChannelsLast):
         lines = phased(out.shape, y.shape, w.shape[3:], stride, padding, dilation)
         if max(stride) > 1 and self.channels_last(steps, out, y, turned, None, lines):
             return
+        if self._product_of_patches(steps, out, y, w, stride, padding):
+            return
         phases = []
         for phase in product(*(range(min(s, n)) for s, n in zip(stride, out.shape[2:], strict=True))):
             taps = [phase_taps(*d) for d in zip(phase, w.shape[3:], stride, padding, dilation, strict=True)]
@@ -175,6 +152,32 @@ class Conv(Winograd, ChannelsLast):
         if bias:
             added = bias.seen(Layout.make((n, m, points), (0, bias.layout.strides[0], 0), bias.layout.offset))
         self.product(steps, results, left, x.seen(matrix), added)
+        return True
+
+    def _product_of_patches(self, steps: Steps, out: Value, y: Value, w: Value, stride: Ints, padding: Ints) -> bool:
+        """Compute an image from outputs y as one product per image and a copy, or return False.
+
+        The result is False if outputs do not read patches that cover the image without an overlap.  The product of the
+        transposed weight and the outputs has a row for each channel and tap, and a column for each patch.
+        """
+        n, c, *image = out.shape
+        m, points, size = y.shape[1], y.shape[2:], w.shape[3:]
+        covered = size == stride and not any(padding) and image == [p * s for p, s in zip(points, size, strict=True)]
+        if w.shape[0] > 1 or not covered or max(size) == 1:
+            return False
+        rows, cols = c * math.prod(size), math.prod(points)
+        outputs, weight = y.layout.reshape((n, m, cols)), w.layout.reshape((m, rows))
+        if outputs is None or weight is None:
+            return False
+        left = w.seen(Layout.make((n, rows, m), (0, *weight.strides[::-1]), weight.offset))
+        patches = steps.work((n, rows, cols), out.dtype)
+        self.product(steps, patches, left, y.seen(outputs), None)
+        # Both are seen with the dims (image, channel, patch, tap, patch, tap ...).
+        split = Layout.contiguous((n, c, *size, *points))
+        order = (0, 1, *(2 + d + half for d in range(len(size)) for half in (len(size), 0)))
+        target = out.layout.reshape((n, c, *(x for pair in zip(points, size, strict=True) for x in pair)))
+        assert target is not None  # a dim can always be split
+        steps.copy(out.seen(target), patches.seen(split.permute(order)))
         return True
 
     def _correlate_weight(self, steps: Steps, out: Value, y: Value, x: Value, taps: list[Taps], stride: Ints) -> None:
@@ -214,15 +217,6 @@ def in_registers(steps: Steps) -> tuple[Value, ...]:
     return tuple(values)
 
 
-# ---- the positions of taps and blocks -------------------------------------------------------------------------------
-
-
-def fields_of(outputs: Ints, stride: Ints, image: Ints, taps: list[Taps]) -> list[Field]:
-    """Return three dims, for shapes of whole tensors."""
-    fields = [Field(*d) for d in zip(outputs[2:], stride, image[2:], taps, strict=True)]
-    return [Field(1, 1, 1, [(0, 0)])] * (3 - len(stride)) + fields
-
-
 def biased(bias: Value | None, channels: int) -> dict[str, int]:
     """Return the scalar arguments of a bias.
 
@@ -232,113 +226,6 @@ def biased(bias: Value | None, channels: int) -> dict[str, int]:
         return {}
     step = bias.layout.strides[0]
     return {"b": bias.layout.offset, "b_group": channels * step, "b_out": step, "biased": 1}
-
-
-def blocks_of(fields: list[Field]) -> int:
-    """Return the number of blocks that the outputs are cut into."""
-    return math.prod(field.blocks for field in fields)
-
-
-def cut(fields: list[Field], units: int, weight: int, least: int) -> None:
-    """Divide the first dims into blocks until the image of a block fits the cache, and there are blocks for all cores.
-
-    units: the number of independent parts of the work before it is divided into blocks.
-    weight: the number of bytes of the image per position.
-    least: the smallest number of outputs for which a separate block saves time.
-    """
-
-    def too_much() -> bool:
-        phases = [f.slots * len(f.phases) for f in fields]
-        return phases[0] * phases[1] * phases[2] * weight > BLOCK
-
-    def too_few() -> bool:
-        outputs = fields[0].block * fields[1].block * fields[2].block
-        return units * blocks_of(fields) < TASKS and outputs >= 2 * least
-
-    for field in fields:
-        pieces = 1
-        while field.block > 1 and (too_much() or too_few()):
-            pieces += 1
-            field.block = -(-field.outputs // pieces)
-        if not too_much():
-            break
-
-
-def form_of(fields: list[Field], runs: int, panels: int, dtype: DType) -> str:
-    """Return how tiles cover the outputs of a block.
-
-    "flat": a tile continues from row to row, across columns that are dropped.  "rows": it ends with each row of
-    outputs.  "unfolded": the runs are copied without the columns to drop.
-
-    runs: the number of multiply-adds per output.
-    panels: the number of panels of output channels for which a task copies the image.
-
-    A tile takes about two cycles per multiply-add in one of its columns, and 40 additional cycles.  A tile that
-    continues into the next row must be split, which takes about 300 cycles.  A vector is copied in about five cycles.
-    """
-    first, middle, last = (field.block for field in fields)
-    lanes, mr, vectors = tile_shape(str(dtype))
-    nr, whole = vectors * lanes, 2 * runs * mr + 40
-    flat = ((first - 1) * fields[1].slots + middle - 1) * fields[2].slots + last
-    crossing = min(1.0, nr / fields[2].slots)
-    copied = runs * first * middle * -(-last // lanes)
-    cycles = {
-        "flat": panels * -(-flat // nr) * (whole + crossing * 300),
-        "rows": panels * first * middle * -(-last // nr) * whole,
-        "unfolded": panels * -(-first * middle * last // nr) * whole + 5 * copied,
-    }
-    if copied * lanes * dtype.itemsize > BLOCK:
-        del cycles["unfolded"]
-    return min(cycles, key=cycles.__getitem__)
-
-
-def numbers_of(
-    fields: list[Field], n: int, groups: int, channels: tuple[int, int], x: Layout, y: Layout, w: Layout, **more: int
-) -> list[int]:
-    """Return the scalar arguments of the templates, in the order of their docstring.
-
-    more: the bias, and the division into tasks.
-    """
-    m, c = channels
-    extra = (0,) * (3 - (len(x.shape) - 2))
-    taps = list(product(*(f.taps for f in fields)))
-    phases = [p for f in fields for p in f.phases]
-    steps = (*extra, *w.strides[3:])
-    unfolded = more.get("unfolded", 0)
-    values: dict[str, Any] = {"b": 0, "b_group": 0, "b_out": 0, "biased": 0, "by_row": 0, "unfolded": 0} | more
-    values |= {
-        "images": n, "groups": groups, "outs": m, "ins": c,
-        "x": x.offset, "x_image": x.strides[0], "x_group": c * x.strides[1], "x_channel": x.strides[1],
-        "y": y.offset, "y_image": y.strides[0], "y_group": m * y.strides[1], "y_channel": y.strides[1],
-        "w": w.offset, "w_group": w.strides[0], "w_out": w.strides[1], "w_in": w.strides[2],
-        "phase": phases, "runs": offsets(fields, c, values["biased"]),
-        "dense": unfolded and are_dense([field.block for field in fields], y),
-        "in_weight": [sum(s * t for s, (_, t) in zip(steps, tap, strict=True)) for tap in taps],
-    }  # fmt: skip
-    for d, field in enumerate(fields):
-        values |= {
-            f"size{d}": field.outputs, f"block{d}": field.block, f"stride{d}": field.stride, f"low{d}": field.low,
-            f"slots{d}": field.slots, f"phases{d}": len(field.phases), f"image{d}": field.image,
-            f"x{d}": (*extra, *x.strides[2:])[d], f"y{d}": (*extra, *y.strides[2:])[d],
-        }  # fmt: skip
-    return conv.CONV.pack(**values)
-
-
-def offsets(fields: list[Field], channels: int, bias: int) -> list[int]:
-    """Return, for each channel and tap, the offset of its run in a block's copy of the image, and of its unfolded run.
-
-    Each list ends with the offset of the ones of a bias.
-    """
-    phases, slots = [len(f.phases) for f in fields], [f.slots for f in fields]
-    one = slots[0] * slots[1] * slots[2]
-    whole = one * phases[0] * phases[1] * phases[2]
-    near = [
-        ((p0 * phases[1] + p1) * phases[2] + p2) * one + (s0 * slots[1] + s1) * slots[2] + s2
-        for (p0, s0), (p1, s1), (p2, s2) in product(*(f.positions() for f in fields))
-    ]
-    copied = [*(c * whole + position for c in range(channels) for position in near), *[channels * whole] * bias]
-    outputs = math.prod(field.block for field in fields)
-    return [*copied, *(outputs * (bias + k) for k in range(channels * len(near))), *[0] * bias]
 
 
 # ---- kernels --------------------------------------------------------------------------------------------------------
