@@ -93,7 +93,7 @@ STANDS_ON = {
     "fields": {"taps"},
     "weighing": {"taps"},
     "winograd": {"matmul", "taps"},
-    "matmul": {"blas", "product", "tiles"},
+    "matmul": {"blas", "product", "producttexts", "tiles"},
     "tiles": {"product"},
     "blas": {"product"},
     "indexing": {"grouping"},
