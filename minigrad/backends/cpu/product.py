@@ -26,7 +26,7 @@ PACKED_LEFT = 1 << 18
 # On a Zen, rows this many bytes apart, or a multiple of it, are slow to read in place: they share a few sets of the
 # first-level cache.  Rows that do not begin on a multiple of ALIGNED bytes are slow, too (decision 077).
 COLLIDING, ALIGNED = 4096, 16
-# Size in bytes from which a tile requests the next tile of a left operand that is stored by columns (decision 084).
+# Size in bytes from which a tile requests the next tile of a left operand that is stored by columns (decision 086).
 AHEAD = 3 << 20
 WIDE = 1 << 21  # minimum number of bytes of multiply-adds for which two more launches save time
 COPIED = 8 << 20  # bytes of operands that are copied together

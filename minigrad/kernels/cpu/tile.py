@@ -145,7 +145,7 @@ class Tile(Vectors):
         """Emit the loop over k for whole rows of B: with requests for the next tile of A, and without.
 
         The requests save 3 to 11 % if A is in panels, because the processor does not foresee where the next panel
-        begins.  They cost 2 % otherwise (decision 084).
+        begins.  They cost 2 % otherwise (decision 086).
         """
         if isinstance(ahead, ir.Constant):  # the caller does not pass a distance
             return self.loop(starts, ak, right, depth, self.vectors, None)

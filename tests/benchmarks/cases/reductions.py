@@ -1,5 +1,7 @@
 """Reductions over everything, the first dim, the last one and one in the middle."""
 
+import math
+
 import numpy as np
 
 from tests.benchmarks.case import Table, normal
@@ -24,3 +26,11 @@ for name in ("sum", "mean", "amax", "argmax", "var"):
             TABLE.add(f"{name}, {where}", normal(SHAPE), fn, **row)
         else:
             TABLE.both(f"{name}, {where}", normal(SHAPE), fn, goal2=1.0, rtol=1e-4, **row)
+
+# Rows that are no whole number of vectors.
+for shape, name in (((100, 100, 100), "sum"), ((100, 100, 100), "mean"), ((60, 500, 70), "sum"), ((60, 500, 70), "mean")):
+    for where, dim in (("middle dim", 1), ("last dim", 2)):
+        TABLE.add(
+            f"{name}, {where} of {shape}", normal(shape), lambda m, x, name=name, d=dim: getattr(m, name)(x, dim=d),
+            numpy=lambda x, name=name, d=dim: NUMPY[name](x, axis=d), nbytes=4 * math.prod(shape), goal=1.0, rtol=1e-4,
+        )  # fmt: skip
