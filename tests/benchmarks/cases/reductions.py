@@ -1,5 +1,6 @@
 """Reductions over everything, the first dim, the last one and one in the middle."""
 
+import itertools
 import math
 
 import numpy as np
@@ -28,7 +29,7 @@ for name in ("sum", "mean", "amax", "argmax", "var"):
             TABLE.both(f"{name}, {where}", normal(SHAPE), fn, goal2=1.0, rtol=1e-4, **row)
 
 # Rows that are no whole number of vectors.
-for shape, name in (((100, 100, 100), "sum"), ((100, 100, 100), "mean"), ((60, 500, 70), "sum"), ((60, 500, 70), "mean")):
+for shape, name in itertools.product([(100, 100, 100), (60, 500, 70)], ("sum", "mean")):
     for where, dim in (("middle dim", 1), ("last dim", 2)):
         TABLE.add(
             f"{name}, {where} of {shape}", normal(shape), lambda m, x, name=name, d=dim: getattr(m, name)(x, dim=d),
