@@ -12,12 +12,15 @@ import numpy as np
 import minigrad as mg
 from minigrad.kernels import philox
 from minigrad.ops import creation
-from minigrad.ops.indexing import masks, positions
+from minigrad.ops.indexing import checks, masks, positions
 from minigrad.ops.nn.attention_blocks import attention_kept
+from minigrad.ops.nn.classes import existing_classes
 from minigrad.ops.random import draw, shares
 
 from .row import ALL, FLOATS, Row
 
+NEVER = checks.Refusal(ValueError, "checked", "")
+COUNTS = {"result": "int64", "smooth": False, "dtypes": ("int64",), "refuses": False, "kernels": False}
 PLACES = {"result": "int64", "smooth": False, "dtypes": ("bool",), "refuses": False}
 
 
@@ -72,5 +75,9 @@ ROWS = [
         ("bool",), ("tally",), ((3, 4),), **PLACES),
     Row("positions", _row_major, lambda x: x % 3 * 4 + x % 4, ("whole",), ("joined_positions",),
         ((2, 5),), dtypes=("int64",), result="int64", smooth=False, refuses=False, kernels=False),
+    Row("existing_classes", lambda x: existing_classes(x, name="a loss", low=-1, classes=9), lambda x: x, ("whole",),
+        ("existing_classes",), ((2, 5),), **COUNTS),
+    Row("checked", lambda x: checks.checked(x.cumsum(-1) - x, low=0, high=9, ascending=True, refusal=NEVER),
+        lambda x: x.cumsum(-1) - x, ("whole",), ("checked",), ((2, 3),), **COUNTS),
     Row("locate", _locate, lambda x: np.flatnonzero(x), ("bool",), ("locate",), ((3, 5),), **PLACES),
 ]  # fmt: skip

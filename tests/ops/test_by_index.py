@@ -253,6 +253,58 @@ def test_functions_take_a_batch() -> None:
         assert np.allclose(mg.func.vmap(fn)(*given).numpy(), wanted.numpy())
 
 
+def own(data: Any) -> Any:
+    """Return a tensor on the device of these tests, for constants, which are made before the fixture is active."""
+    return mg.tensor(data, device="reference")
+
+
+SCORES, SINES = own([[0.5, -1.0, 2.0], [0.0, 1.0, -0.5]]), own(np.sin(np.arange(24.0)).reshape(4, 2, 3))
+LOGS, LABELS = mg.log_softmax(SINES, -1), own([[1, 2], [2, 2]])
+ROWS, STARTS = own([0, 2, 2, 1]), own([0, 1, 3])
+# Each function with valid integers, and with integers that it must refuse, without a read on the host in between.
+CHECKED = [
+    (lambda t: F.multi_margin_loss(SCORES, t), own([2, 0]), own([2, -1]), IndexOutOfRange),
+    (lambda t: F.multilabel_margin_loss(SCORES, t), own([[0, 2, -1]] * 2), own([[0, 3, -1]] * 2),
+     IndexOutOfRange),
+    (lambda t: F.embedding_bag(ROWS, SCORES.T, t, include_last_offset=True), STARTS, STARTS.flip(0), ArgumentError),
+    (lambda t: F.embedding_bag(ROWS, SCORES.T, t, mode="max"), STARTS, STARTS + 2, ArgumentError),
+    (lambda t: F.ctc_loss(LOGS, LABELS, t, (2, 1)), own([4, 3]), own([4, 5]), ShapeError),
+    (lambda t: F.ctc_loss(LOGS, t, (4, 4), own([2, 1])), LABELS, LABELS + 1, ArgumentError),
+    (lambda w: mg.cov(SCORES, fweights=w), own([1, 2, 1]), None, None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("fn", "valid", "invalid", "error"), CHECKED)
+def test_integers_are_checked_in_programs_and_batches(fn: Any, valid: Any, invalid: Any, error: Any) -> None:
+    program, wanted = mg.jit(fn), fn(valid)
+    assert [program(valid).tolist() for _ in range(3)] == [wanted.tolist()] * 3
+    batch = mg.func.vmap(fn)(mg.stack([valid, valid]))
+    assert np.allclose(batch.numpy(), wanted.numpy(), equal_nan=True)
+    for call in () if invalid is None else (fn, program):
+        with pytest.raises(error):
+            call(invalid)
+
+
+@pytest.mark.parametrize("reduction", ["none", "sum", "mean"])
+def test_both_forms_of_multi_margin_loss_agree(reduction: str) -> None:
+    target, weight = mg.tensor([2, 1]), mg.tensor([1.0, 0.5, 2.0])
+    for w in (None, weight):
+        x = mg.Var(SCORES)
+        y = F.multi_margin_loss(x, target, 2, 1.5, w, reduction=reduction)
+        composed = mg.func.vmap(lambda x: F.multi_margin_loss(x, target, 2, 1.5, w, reduction=reduction))
+        assert np.allclose(composed(SCORES[None])[0].numpy(), y.detach().numpy())
+        g = mg.arange(1.0, 1 + y.numel()).reshape(y.shape)
+        (graph,) = mg.grad(y, (x,), g, create_graph=True)
+        (kernel,) = mg.grad(F.multi_margin_loss(x, target, 2, 1.5, w, reduction=reduction), (x,), g)
+        assert np.allclose(kernel.numpy(), graph.detach().numpy()) and kernel.any()
+
+
+def test_a_loss_of_no_rows() -> None:
+    nothing, target = mg.zeros(0, 3), mg.zeros(0, dtype=mg.int64)
+    assert math.isnan(F.multi_margin_loss(nothing, target).item())
+    assert F.multi_margin_loss(nothing, target, reduction="sum").item() == 0
+
+
 @pytest.mark.parametrize(("call", "error", "words"), [
     (lambda: F.ctc_loss(mg.zeros(2, 1, 3), mg.tensor([[3]]), (2,), (1,)), ArgumentError, "targets and blank=0"),
     (lambda: F.ctc_loss(mg.zeros(2, 1, 3), mg.tensor([[1]]), (3,), (1,)), ShapeError, "input_lengths must be .* to 2"),
@@ -270,8 +322,10 @@ def test_functions_take_a_batch() -> None:
     (lambda: F.grid_sample(RAMP, grid((0.0, 0.0)).float()), DTypeError, "same floating dtype"),
     (lambda: F.affine_grid(mg.zeros(1, 2, 2), (1, 1, 2, 2)), ShapeError, "theta"),
     (lambda: mg.unravel_index(mg.tensor([1.0]), (2,)), DTypeError, "integer"),
-    (lambda: mg.func.vmap(lambda t: F.ctc_loss(mg.zeros(2, 1, 3), t, (2,), (1,)))(mg.ones(2, 1, 1, dtype=mg.int64)),
-     GradientError, r"^ctc_loss: int64\(1, 1\) belongs to a transform"),
+    (lambda: F.ctc_loss(mg.zeros(2, 2, 3), mg.tensor([1, 2]), (2, 2), (2, 1)), ShapeError, r"lengths \[2, 3\]"),
+    (lambda: F.multi_margin_loss(mg.zeros(2, 3), mg.tensor([0, 3])), IndexOutOfRange, "class 3 of .*; classes are 0 to 2"),
+    (lambda: F.multi_margin_loss(mg.zeros(2, 3), mg.tensor([0, 1]), weight=mg.ones(2)), ShapeError, "weight must have"),
+    (lambda: F.multilabel_margin_loss(mg.zeros(3), mg.tensor([0, 3, -1])), IndexOutOfRange, "and -1 is ignored"),
 ])  # fmt: skip
 def test_errors(call: Any, error: Any, words: str) -> None:
     with pytest.raises(error, match=words):
