@@ -1,6 +1,7 @@
 """Sorting on the CPU: keys for each dtype, rows divided among threads, a faster loop for the first few elements.
 
-The loops are in `kernels/cpu/sorting.py`.  They return positions, and on request the sorted values.
+The loops are in `kernels/cpu/sorting.py`; the loop for one element of the order is in `selecting.py`.  They return
+positions, and on request the sorted values.
 """
 
 from __future__ import annotations
@@ -9,13 +10,17 @@ from collections.abc import Callable
 from math import prod
 from typing import Any
 
+from minigrad.backends.base import Launch, serves
 from minigrad.backends.cpu.family import Family, headed, kind_of
 from minigrad.backends.cpu.loops import CHUNK
+from minigrad.backends.launch import NO_STEPS
 from minigrad.backends.ordering import Ordering
 from minigrad.backends.steps import Steps, Value
+from minigrad.core import requests
 from minigrad.core.dtype import DType, int64
+from minigrad.core.op import Spec
 from minigrad.core.plan import pieces, walk, without
-from minigrad.kernels.cpu import sorting
+from minigrad.kernels.cpu import selecting, sorting
 from minigrad.kernels.orders import keep_macro, key_of
 from minigrad.kernels.pasting import expression_macro
 from minigrad.kernels.specialize import write_kernel
@@ -45,7 +50,29 @@ class Sorting(Family, Ordering):
         # The kernel does not write a result that is not requested, so any memory may replace it.
         steps.then(kernel, a, values or out, out, numbers=headed(chunks, numbers))
 
+    @serves(requests.Place)
+    def select(self, values: Spec, positions: Spec, a: Spec, *, dim: int, place: int, missing: str) -> Launch:
+        if values.layout is not positions.layout:
+            return self.lower(requests.Place(dim, place, missing), (values, positions), (a,))
+        if positions.layout.numel == 0:
+            return NO_STEPS
+        n = a.shape[dim]
+        dims, strides, offsets = walk([without(x.layout, a.shape, dim) for x in (positions, a)])
+        rows = prod(dims)
+        chunk, chunks = pieces(rows, CHUNK // n)
+        groups = [(offset, x.layout.strides[dim], s)
+                  for x, offset, s in zip((positions, a), offsets, strides, strict=True)]  # fmt: skip
+        numbers = selecting.SELECT.pack(
+            *groups, rows=rows, chunk=chunk, n=n, place=place, missing=MISSING[missing] if a.dtype.is_float else 0,
+            sizes=dims,
+        )  # fmt: skip
+        kernel = self.kernel(write_select, a.dtype, kind=kind_of(rows * n, chunks, COST))
+        steps = Steps(self, (values, positions), (a,))
+        steps.then(kernel, *steps.operands, *steps.outs, numbers=headed(chunks, numbers))
+        return steps.launch
 
+
+MISSING = {"last": 0, "first": 1, "skip": 2}
 CALLED = {
     sorting.order: (sorting.radix, sorting.insert),
     sorting.first_few: (sorting.radix, sorting.pick_some, sorting.sift, sorting.pick_many),
@@ -71,3 +98,20 @@ def write_order(template: Callable[..., Any], dtype: DType, descending: bool, ke
         fields=sorting.ORDER,
     )  # fmt: skip
     return load(f"{template.__name__}_{dtype.short}_{way}{'_kept' if kept else ''}", text)
+
+
+def write_select(dtype: DType) -> Any:
+    """Write, compile and import the kernel that selects one element of each row."""
+    key, constants = key_of(dtype, False)
+    text = write_kernel(
+        f"select of {dtype}.",
+        selecting.select,
+        operands=(dtype,),
+        out=int64,
+        macros={"KEY": expression_macro(f"{key.__name__}({{}})")},
+        constants={"BITS": str(8 * dtype.itemsize), "NAN": constants["TOP"], **constants},
+        arrays=(dtype, dtype, int64),
+        helpers=(key, selecting.place_by_pairs, selecting.place_by_digits),
+        fields=selecting.SELECT,
+    )
+    return load(f"select_{dtype.short}", text)

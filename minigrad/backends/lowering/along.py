@@ -11,7 +11,18 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.base import Backend, Launch
-from minigrad.backends.lowering.functions import CHOSEN, GREATER, LARGEST, LESSER, SHIFTED_EXP, SHIFTED_LOG, SUM
+from minigrad.backends.lowering.functions import (
+    CHOSEN,
+    GREATER,
+    IS_NUMBER,
+    LARGEST,
+    LESSER,
+    LOWER_MIDDLE,
+    PLACE_OR_NAN,
+    SHIFTED_EXP,
+    SHIFTED_LOG,
+    SUM,
+)
 from minigrad.backends.steps import Specs, Steps, Value, lowers, shortened
 from minigrad.core.dtype import as_dtype, bool_, int64
 from minigrad.core.layout import Layout
@@ -24,6 +35,7 @@ from minigrad.core.requests import (
     Gather,
     LogSum,
     Ordered,
+    Place,
     ReduceTuple,
     Request,
     RunningExtreme,
@@ -246,3 +258,31 @@ def read_at(backend: Backend, search: Request, outs: Specs, a: Spec, dim: int) -
     steps.ask(search, positions, x)
     steps.ask(Gather(dim), values, x, positions)
     return steps.launch
+
+
+@lowers(Place)
+def place(backend: Backend, request: Place, outs: Specs, operands: Specs) -> Launch:
+    """Sort each row, and read the order at one place, which depends on the number of nan."""
+    steps, dim = Steps(backend, outs, operands), request.dim
+    (values, positions), (x,), n = steps.outs, steps.operands, operands[0].shape[dim]
+    order = steps.work(x.shape if request.missing != "last" else with_length(x.shape, dim, request.place + 1), int64)
+    steps.ask(Sort(dim, False), order, x)
+    if request.missing == "last":
+        steps.copy(positions, order.at(dim, request.place))
+    else:
+        present, at = (steps.work(positions.shape, int64) for _ in range(2))
+        numbers = steps.work(x.shape, int64)
+        steps.each(IS_NUMBER, numbers, x, compute=x.dtype.compute)
+        steps.reducer(SUM, present, numbers, (dim,))
+        if request.missing == "skip":
+            steps.each(LOWER_MIDDLE, at, present)
+        else:
+            steps.each(PLACE_OR_NAN, at, steps.constant(request.place, int64), present, steps.constant(n, int64))
+        steps.ask(Gather(dim), positions, order, at)
+    steps.ask(Gather(dim), values, x, positions)
+    return steps.launch
+
+
+def with_length(shape: tuple[int, ...], dim: int, length: int) -> tuple[int, ...]:
+    """Return a shape with another length of one dim."""
+    return (*shape[:dim], length, *shape[dim + 1 :])

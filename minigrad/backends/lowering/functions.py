@@ -231,6 +231,21 @@ def turned(x, y, c, s):
     return c * x - s * y, s * x + c * y
 
 
+def is_number(x):
+    """Return 1 for a number, and 0 for nan."""
+    return 1 if x == x else 0
+
+
+def place_or_nan(place, present, n):
+    """Return a place in the order of n elements, or that of the first nan if not all of them are numbers."""
+    return place if present == n else present
+
+
+def lower_middle(present):
+    """Return the place of the lower middle of some elements, or 0 if there are none."""
+    return (present - 1) // 2 if present > 0 else 0
+
+
 def scaled_root(x, size):
     """Return the square root of a number, times a scale."""
     return math.sqrt(x) * size
@@ -312,6 +327,7 @@ UPPER = parse(upper)
 SYMMETRIC = parse(symmetric)
 ANGLE = parse(angle, results=2)
 TURNED = parse(turned, results=2)
+IS_NUMBER, PLACE_OR_NAN, LOWER_MIDDLE = parse(is_number), parse(place_or_nan), parse(lower_middle)
 SCALED_ROOT = parse(scaled_root)
 SIGNED = parse(signed)
 TOTAL = parse(total)

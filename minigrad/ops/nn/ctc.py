@@ -184,7 +184,7 @@ def lengths_of(lengths: Tensor | Sequence[int], n: int, top: int, logs: Tensor, 
 
 
 def largest_of(lengths: Tensor | Sequence[int]) -> int:
-    """Return the largest of the lengths, which the host reads, because the shape of the rows of labels depends on it."""
+    """Return the largest of the lengths; the host reads it, because the shape of the rows of labels depends on it."""
     values = host_array(lengths) if isinstance(lengths, Tensor) else np.array(lengths, np.int64)
     return int(values.max(initial=0))
 
