@@ -249,6 +249,18 @@ class Place(Request):
     missing: str
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class Insert(Request):
+    """Find the places (int64) at which the elements of x would be inserted into sorted lines, along the last dim.
+
+    The operands are lines (..., n) and x (..., m), which have one dtype and the same leading dims; out has the shape of
+    x.  A place is the number of elements of the line that come before the element in the order of `Sort`; with `after`,
+    also of those that are equal to it.
+    """
+
+    after: bool
+
+
 # ---- products -------------------------------------------------------------------------------------------------------
 
 

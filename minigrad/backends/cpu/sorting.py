@@ -20,7 +20,7 @@ from minigrad.core import requests
 from minigrad.core.dtype import DType, int64
 from minigrad.core.op import Spec
 from minigrad.core.plan import pieces, walk, without
-from minigrad.kernels.cpu import selecting, sorting
+from minigrad.kernels.cpu import inserting, selecting, sorting
 from minigrad.kernels.orders import keep_macro, key_of
 from minigrad.kernels.pasting import expression_macro
 from minigrad.kernels.specialize import write_kernel
@@ -71,6 +71,25 @@ class Sorting(Family, Ordering):
         steps.then(kernel, *steps.operands, *steps.outs, numbers=headed(chunks, numbers))
         return steps.launch
 
+    @serves(requests.Insert)
+    def insert(self, out: Spec, lines: Spec, x: Spec, *, after: bool) -> Launch:
+        if out.layout.numel == 0:
+            return NO_STEPS
+        last, cols = len(x.shape) - 1, x.shape[-1]
+        specs = (out, lines, x)
+        dims, strides, offsets = walk([without(each.layout, each.shape, last) for each in specs])
+        block, blocks = pieces(cols, CHUNK // COST)
+        groups = [(offset, each.layout.strides[last], s)
+                  for each, offset, s in zip(specs, offsets, strides, strict=True)]  # fmt: skip
+        numbers = inserting.INSERT.pack(
+            *groups, blocks=blocks, block=block, cols=cols, n=lines.shape[-1], after=after, sizes=dims
+        )
+        tasks = blocks * prod(dims)
+        kernel = self.kernel(write_insert, x.dtype, kind=kind_of(out.layout.numel, tasks, COST))
+        steps = Steps(self, (out,), (lines, x))
+        steps.then(kernel, *steps.operands, *steps.outs, numbers=headed(tasks, numbers))
+        return steps.launch
+
 
 MISSING = {"last": 0, "first": 1, "skip": 2}
 CALLED = {
@@ -115,3 +134,20 @@ def write_select(dtype: DType) -> Any:
         fields=selecting.SELECT,
     )
     return load(f"select_{dtype.short}", text)
+
+
+def write_insert(dtype: DType) -> Any:
+    """Write, compile and import the binary search."""
+    key, constants = key_of(dtype, False)
+    text = write_kernel(
+        f"insert of {dtype}.",
+        inserting.insert,
+        operands=(dtype, dtype),
+        out=int64,
+        macros={"KEY": expression_macro(f"{key.__name__}({{}})")},
+        constants=constants,
+        arrays=(dtype, dtype, int64),
+        helpers=(key,),
+        fields=inserting.INSERT,
+    )
+    return load(f"insert_{dtype.short}", text)

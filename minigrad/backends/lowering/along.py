@@ -14,6 +14,7 @@ from minigrad.backends.base import Backend, Launch
 from minigrad.backends.lowering.functions import (
     CHOSEN,
     GREATER,
+    INSIDE,
     IS_NUMBER,
     LARGEST,
     LESSER,
@@ -33,6 +34,7 @@ from minigrad.core.requests import (
     ArgScan,
     Extreme,
     Gather,
+    Insert,
     LogSum,
     Ordered,
     Place,
@@ -224,6 +226,33 @@ def sort(backend: Backend, request: Sort, outs: Specs, operands: Specs) -> Launc
     spread = [value.seen(value.layout.expand(shape)) for value in (zeros, positions)]
     steps.ask(ScatterAdd(last - 1), indices, spread[0], rank.seen(Layout.contiguous(shape)), spread[1])
     steps.copy(out.seen(out.layout.permute(order)), indices.at(-1, 0, out.shape[dim]))
+    return steps.launch
+
+
+@lowers(Insert)
+def insert(backend: Backend, request: Insert, outs: Specs, operands: Specs) -> Launch:
+    """Sort both operands together, and count the elements of the lines before each position of this order.
+
+    The sort is stable, so the order of joining decides on which side of equal elements an element is.
+    """
+    steps = Steps(backend, outs, operands)
+    (out,), (lines, x) = steps.outs, steps.operands
+    if not out.layout.numel:
+        return steps.launch
+    last, n, m = len(x.shape) - 1, lines.shape[-1], x.shape[-1]
+    whole = with_length(x.shape, last, n + m)
+    joined, order, before = steps.work(whole, x.dtype), steps.work(whole, int64), steps.work(whole, int64)
+    places, own = steps.work(whole, int64), steps.work(whole, bool_)
+    from_lines, from_x = (0, n) if request.after else (m, 0)
+    if n:
+        steps.copy(joined.at(last, from_lines, n), lines)
+    steps.copy(joined.at(last, from_x, m), x)
+    steps.ask(Sort(last, False), order, joined)
+    steps.each(INSIDE, own, order, steps.constant(from_lines, int64), steps.constant(n, int64), compute=int64.compute)
+    steps.ask(Scan(SUM, int64.compute, last), before, own)
+    zero = steps.constant(0, int64)
+    steps.ask(ScatterAdd(last), places, zero.seen(zero.layout.expand(whole)), order, before)
+    steps.copy(out, places.at(last, from_x, m))
     return steps.launch
 
 

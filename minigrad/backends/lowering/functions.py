@@ -231,6 +231,11 @@ def turned(x, y, c, s):
     return c * x - s * y, s * x + c * y
 
 
+def inside(i, start, length):
+    """Return whether an index is in a range."""
+    return i >= start and i < start + length
+
+
 def is_number(x):
     """Return 1 for a number, and 0 for nan."""
     return 1 if x == x else 0
@@ -327,6 +332,7 @@ UPPER = parse(upper)
 SYMMETRIC = parse(symmetric)
 ANGLE = parse(angle, results=2)
 TURNED = parse(turned, results=2)
+INSIDE = parse(inside)
 IS_NUMBER, PLACE_OR_NAN, LOWER_MIDDLE = parse(is_number), parse(place_or_nan), parse(lower_middle)
 SCALED_ROOT = parse(scaled_root)
 SIGNED = parse(signed)

@@ -22,6 +22,8 @@ from minigrad.ops.reduction.sums import sum, wide
 from minigrad.ops.shape.views import expand, reshape
 from minigrad.runtime.tensor import Tensor
 
+NO_CLASS = -(2**63)  # the ignored index of a `Pick` or `Unpick` that ignores no row: the lowest int64
+
 
 def class_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
     """Return the promoted dtype of the operands except `target`, which contains the classes and must be integer."""

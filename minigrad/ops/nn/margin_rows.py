@@ -26,15 +26,13 @@ from minigrad.declare.rules import joint
 from minigrad.kernels.scalar import parse
 from minigrad.ops.creation import arange
 from minigrad.ops.indexing.gathering import gather, index_select
-from minigrad.ops.nn.classes import ELEMENT, class_dtype, existing_classes
+from minigrad.ops.nn.classes import ELEMENT, NO_CLASS, class_dtype, existing_classes
 from minigrad.ops.pointwise.compare import where
 from minigrad.ops.reduction.sums import sum
 from minigrad.ops.shape.views import reshape, unsqueeze
 from minigrad.runtime.operands import are_plain
 from minigrad.runtime.recording import is_grad_enabled
 from minigrad.runtime.tensor import Tensor
-
-NO_CLASS = -(2**63)  # the ignored index of a `Pick` that ignores no row: the lowest int64
 
 
 def excess(score, below, named, share, margin, power):
@@ -169,9 +167,7 @@ def gradient(
     return where(named, -sum(slopes, 1, True), slopes)
 
 
-def gaps(
-    x: Tensor, target: Tensor, weight: Tensor | None, margin: float
-) -> tuple[Tensor, Tensor | float, Tensor]:
+def gaps(x: Tensor, target: Tensor, weight: Tensor | None, margin: float) -> tuple[Tensor, Tensor | float, Tensor]:
     """Return, in tensor code, the margin + each score - the named score, the weight of each row, and a mask.
 
     The mask is True at the named class of each row.
