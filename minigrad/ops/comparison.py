@@ -16,7 +16,8 @@ from minigrad.errors import ArgumentError, DTypeError
 from minigrad.ops.casting import to
 from minigrad.ops.creation import from_numpy, tensor
 from minigrad.ops.reduction.sums import all, both
-from minigrad.runtime.tensor import Tensor, describe, expect_tensors
+from minigrad.runtime.data import host_element
+from minigrad.runtime.tensor import PLAIN, Tensor, describe, expect_tensors
 
 
 @composed(out=False)
@@ -59,10 +60,10 @@ def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e
 def equal(input: Tensor, other: Tensor) -> bool:
     """Return whether two tensors have the same shape and equal elements; nan is not equal to nan."""
     expect_tensors("equal", input, other)
-    if input.shape != other.shape:
+    if input.layout.shape != other.layout.shape:
         return False
-    found: Tensor = all_equal(input, other) if input.dtype is other.dtype else all(input.detach() == other.detach())
-    return bool(found.item())
+    found = all_equal(input, other) if input.dtype is other.dtype else all(input.detach() == other.detach())
+    return bool(host_element(found) if found.__class__ in PLAIN else found.item())
 
 
 def alike(a, b):

@@ -330,3 +330,16 @@ def test_a_loss_of_no_rows() -> None:
 def test_errors(call: Any, error: Any, words: str) -> None:
     with pytest.raises(error, match=words):
         call()
+
+
+@pytest.mark.parametrize("right", [False, True])
+def test_places_in_sorted_rows_are_those_of_numpy(right: bool) -> None:
+    rng = np.random.default_rng(0)
+    for device, n, m in (("cpu", 300, 20_000), ("cpu", 0, 3), ("reference", 5, 7), ("reference", 0, 3)):
+        rows, x = np.sort(rng.random((2, n)).astype(np.float32), 1), rng.random((2, m)).astype(np.float32)
+        x[:, : min(n, 2)] = rows[:, : min(n, 2)]
+        found = mg.searchsorted(mg.tensor(rows, device=device), mg.tensor(x, device=device), right=right)
+        wanted = [np.searchsorted(*each, "right" if right else "left") for each in zip(rows, x)]
+        assert np.array_equal(found.numpy(), wanted)
+    halves = mg.tensor([-1.5, 0.25, 0.5], device="cpu").half()
+    assert mg.searchsorted(halves, halves.flip(0), right=right).tolist() == [2 + right, 1 + right, int(right)]

@@ -12,11 +12,12 @@ from math import isfinite
 from typing import Any
 
 from minigrad.backends.limits import IndexLimits
-from minigrad.backends.lowering.functions import LARGEST, NOT_FINITE, SMALLEST
+from minigrad.backends.lowering.functions import NOT_FINITE
+from minigrad.backends.registry import backend_of
 from minigrad.backends.steps import Steps, viewed
 from minigrad.core.device import CPU
 from minigrad.core.dtype import as_dtype, int32, int64, promote
-from minigrad.core.requests import Bounds, Insert, ScatterAdd
+from minigrad.core.requests import Bounds, Insert, ScatterAdd, reducing
 from minigrad.core.roles import Flag, Int, Scalar, Size
 from minigrad.core.storage import Storage
 from minigrad.declare.decorators import composed, kernel
@@ -27,8 +28,8 @@ from minigrad.ops.casting import cast
 from minigrad.ops.creation import full, tensor
 from minigrad.ops.indexing.gathering import gather, index_select, scatter_add, zeros_of
 from minigrad.ops.indexing.sorting import argsort
+from minigrad.ops.reduction.sums import aminmax
 from minigrad.ops.shape.views import reshape
-from minigrad.runtime.data import host_array
 from minigrad.runtime.tensor import Tensor, describe
 
 
@@ -148,7 +149,9 @@ def ends(backend, out, input: Tensor):
 
 def ends_of(input: Tensor) -> tuple[int, int]:
     """Return the lowest and the highest of some integers, which the host reads; 0 and -1 without integers."""
-    low, high = host_array(ends(input)).tolist()
+    found = ends(input)
+    # The result is contiguous from the start of its buffer, so its elements are read without its layout.
+    low, high = backend_of(found.device).to_host(found.storage)[:2].tolist()
     return low, high
 
 
@@ -184,7 +187,7 @@ def histc(input: Tensor, bins: Int = 100, min: Scalar = 0, max: Scalar = 0) -> T
         raise range_error(low, high)
     if not given and not input.numel():
         low, high = low - 1.0, high + 1.0
-    return binned(input, bins=bins, low=low, high=high, widens=low == high)
+    return binned(input.detach(), bins=bins, low=low, high=high, widens=low == high)
 
 
 def range_error(low: float, high: float) -> ArgumentError:
@@ -222,13 +225,12 @@ def binned(backend, out, input: Tensor, *, bins: Size, low, high, widens):
     if widens:
         least, most, start, stop, width = (steps.work((), real) for _ in range(5))
         ones = (1,) * len(x.shape)
-        steps.reducer(SMALLEST, viewed(least, ones), x, range(len(ones)))
-        steps.reducer(LARGEST, viewed(most, ones), x, range(len(ones)))
+        ends = (viewed(least, ones), viewed(most, ones))
+        steps.ask(reducing(aminmax.op.reducer, real.compute, tuple(range(len(ones)))), ends, x)  # type: ignore[attr-defined]
         steps.each(WIDENED, (start, stop, width), least, most)
-        finite, bounds = steps.work((1,), int64), steps.work((2,), int64)
-        steps.each(NOT_FINITE, finite, width, compute=real.compute)
-        steps.ask(Bounds(), bounds, finite)
-        steps.check(bounds, 0, 0)
+        infinite = steps.work((1,), int64)
+        steps.each(NOT_FINITE, infinite, width, compute=real.compute)
+        steps.check(infinite, 0, 0)
     places, counts = steps.work(x.shape, int64), steps.work((bins + 1,), int64)
     steps.each(BIN, places, x, start, stop, width, steps.constant(float(bins), real), compute=real.compute)
     zero, one = (steps.constant(number, int64) for number in (0, 1))
