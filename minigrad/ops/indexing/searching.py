@@ -187,7 +187,7 @@ def histc(input: Tensor, bins: Int = 100, min: Scalar = 0, max: Scalar = 0) -> T
         raise range_error(low, high)
     if not given and not input.numel():
         low, high = low - 1.0, high + 1.0
-    return binned(input.detach(), bins=bins, low=low, high=high, widens=low == high)
+    return cast(binned(input, bins=bins, low=low, high=high, widens=low == high), dtype=input.dtype)
 
 
 def range_error(low: float, high: float) -> ArgumentError:
@@ -208,10 +208,7 @@ class RangeLimits(IndexLimits):
         return range_error(float(values.min()), float(values.max()))
 
 
-@kernel(
-    dtype=lambda op, specs, **params: specs[0].dtype, shape=lambda op, input, *, bins, **params: (bins,), namespace=(),
-    label="histc",
-)  # fmt: skip
+@kernel(dtype=index_dtype, shape=lambda op, input, *, bins, **params: (bins,), namespace=(), label="histc")
 def binned(backend, out, input: Tensor, *, bins: Size, low, high, widens):
     """Return the number of elements in each bin from low to high; see `histc`.
 
