@@ -12,7 +12,7 @@ import numpy as np
 import minigrad as mg
 from minigrad.kernels import philox
 from minigrad.ops import comparison, creation
-from minigrad.ops.indexing import checks, masks, positions, searching
+from minigrad.ops.indexing import checks, masks, positions, searching, uniqueness
 from minigrad.ops.nn import embedding
 from minigrad.ops.nn.attention_blocks import attention_kept
 from minigrad.ops.nn.classes import existing_classes
@@ -51,6 +51,12 @@ def _tally(x: Any) -> Any:
 def _locate(x: Any) -> Any:
     starts = masks.tally(x, parts=2)
     return masks.locate(x, starts, count=int(starts[-1].item()))
+
+
+def _run_values(x: Any) -> Any:
+    values = x.sort().values
+    mask, starts = uniqueness.runs(values, parts=1)
+    return uniqueness.run_values(values, mask, starts, count=int(starts[-1].item()))
 
 
 def _kept(x: Any) -> Any:
@@ -93,5 +99,10 @@ ROWS = [
         result="int64", smooth=False, refuses=False, kernels=False),
     Row("all_equal", comparison.all_equal, lambda a, b: (a == b).all(), ("whole", "whole"), ("all_equal",),
         ((2,), (2,)), dtypes=ALL, result="bool", smooth=False, refuses=False, kernels=False),
+    Row("runs", lambda x: uniqueness.runs(x.sort().values, parts=1).mask,
+        lambda x: np.diff(np.sort(x), prepend=-1) != 0, ("whole",), ("runs",), ((7,),), dtypes=NUMBERS, result="bool",
+        smooth=False, refuses=False, kernels=False),
+    Row("run_values", _run_values, np.unique, ("distinct",), ("run_values",), ((7,),), dtypes=FLOATS, smooth=False,
+        slope=True, refuses=False, kernels=False),
     Row("locate", _locate, lambda x: np.flatnonzero(x), ("bool",), ("locate",), ((3, 5),), **PLACES),
 ]  # fmt: skip

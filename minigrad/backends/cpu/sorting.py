@@ -138,12 +138,16 @@ def write_select(dtype: DType) -> Any:
 
 def write_insert(dtype: DType) -> Any:
     """Write, compile and import the binary search."""
+    key, constants = key_of(dtype, False)
     text = write_kernel(
         f"insert of {dtype}.",
         inserting.insert,
         operands=(dtype, dtype),
-        out=dtype,  # elements are compared in the compute dtype of the operands
+        out=int64,
+        macros={"KEY": expression_macro(f"{key.__name__}({{}})")},
+        constants=constants,
         arrays=(dtype, dtype, int64),
+        helpers=(key,),
         fields=inserting.INSERT,
     )
     return load(f"insert_{dtype.short}", text)

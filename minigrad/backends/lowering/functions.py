@@ -26,6 +26,11 @@ def equal(a, b):
     return a == b
 
 
+def different(a, b):
+    """Return whether two numbers differ; nan differs from every number."""
+    return a != b
+
+
 def chosen(condition, a, b):
     """Return a if a condition holds, otherwise b."""
     return a if condition != 0 else b
@@ -298,7 +303,7 @@ IDENTITY = parse(identity)
 SHIFTED_EXP = parse(shifted_exp)
 SHIFTED_LOG = parse(shifted_log)
 NONZERO = parse(nonzero)
-EQUAL = parse(equal)
+EQUAL, DIFFERENT = parse(equal), parse(different)
 CHOSEN = parse(chosen)
 PRODUCT, NEGATIVE = parse(product), parse(negative)
 SECOND = parse(second)

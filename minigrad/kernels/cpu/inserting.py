@@ -1,6 +1,7 @@
 """Binary search: the places at which elements would be inserted into sorted rows.
 
-Free names, filled in by `specialize`: `LOAD_0` and `LOAD_1`.  nan is the largest element.
+Free names, filled in by `specialize`: `KEY` is the key of `kernels/orders.py`, so nan is the largest element and
+the two zeros are equal.
 """
 
 # ruff: noqa: F821
@@ -26,16 +27,15 @@ def insert(lines, x, out, N):  # type: ignore[no-untyped-def]
         at = N.offset[2]
         walk(rest, N.sizes, to=N.strides[0], line=N.strides[1], at=N.strides[2])
         for c in range(left, min(left + N.block, N.cols)):
-            key = LOAD_1(x[at + c * N.step[2]])
-            missing = key != key
-            # The loop has no branch that the values decide, which the processor would predict wrongly.
+            key = KEY(x[at + c * N.step[2]])
             low = 0
             size = N.n
             while size > 0:
-                half = (size + 1) // 2
-                other = LOAD_0(lines[np.uint64(line + (low + half - 1) * step)])
-                before = (other < key) | (missing & (other == other))
-                equal = (other == key) | (missing & (other != other))
-                low += half if before | (equal & after) else 0
-                size -= half
+                half = size // 2
+                other = KEY(lines[np.uint64(line + (low + half) * step)])
+                if (other < key) | ((other == key) & after):
+                    low += half + 1
+                    size -= half + 1
+                else:
+                    size = half
             out[to + c * N.step[0]] = low

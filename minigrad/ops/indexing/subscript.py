@@ -51,6 +51,8 @@ def get_item(x: Tensor, index: Any) -> Tensor:
         written = as_written(index, indices)
         if written is not None:
             return gathered(x, index, written, indices) if indices else viewed(x, written)
+        if index.__class__ in PLAIN and index.dtype is bool_ and covers(index, x):
+            return choose(x, 0, index)
     elif isinstance(x, Tracer):
         written = as_written(index)
         if written is not None:
@@ -72,6 +74,12 @@ def get_item(x: Tensor, index: Any) -> Tensor:
         y, dim, count, positions = side_by_side(y, gathers)
         y = y.reshape(as_one(y.shape, dim, count))
     return choose(y, dim, positions) if positions.dtype is bool_ else take(y, dim, positions)
+
+
+def covers(mask: Tensor, x: Tensor) -> bool:
+    """Return whether a mask has dims, which are the first dims of x, and is on the device of x."""
+    shape = mask.layout.shape
+    return bool(shape) and shape == x.layout.shape[: len(shape)] and mask.device is x.device
 
 
 def gathered(x: Tensor, index: Any, written: tuple[Any, ...], indices: list[Tensor]) -> Tensor:
