@@ -53,12 +53,6 @@ def _locate(x: Any) -> Any:
     return masks.locate(x, starts, count=int(starts[-1].item()))
 
 
-def _run_values(x: Any) -> Any:
-    values = x.sort().values
-    mask, starts = uniqueness.runs(values, parts=1)
-    return uniqueness.run_values(values, mask, starts, count=int(starts[-1].item()))
-
-
 def _kept(x: Any) -> Any:
     draws = shares(9, x.dtype, x.device)
     return attention_kept(x, x, x, None, *draws, scale=1.0, causal=False, dropout=0.0)
@@ -102,7 +96,5 @@ ROWS = [
     Row("runs", lambda x: uniqueness.runs(x.sort().values, parts=1).mask,
         lambda x: np.diff(np.sort(x), prepend=-1) != 0, ("whole",), ("runs",), ((7,),), dtypes=NUMBERS, result="bool",
         smooth=False, refuses=False, kernels=False),
-    Row("run_values", _run_values, np.unique, ("distinct",), ("run_values",), ((7,),), dtypes=FLOATS, smooth=False,
-        slope=True, refuses=False, kernels=False),
     Row("locate", _locate, lambda x: np.flatnonzero(x), ("bool",), ("locate",), ((3, 5),), **PLACES),
 ]  # fmt: skip

@@ -37,7 +37,8 @@ ROWS = [
     Row("nonzero", lambda x: mg.nonzero(mg.floor(x)), lambda x: np.argwhere(np.floor(x)), ("high",),
         ("tally_nonzero", "coordinates"), ((2, 3),), dtypes=FLOATS, result="int64", smooth=False, refuses=False),
     Row("unique", lambda x: mg.unique(x, return_inverse=True)[1],
-        lambda x: np.unique(x, return_inverse=True)[1].reshape(x.shape), ("whole",), ("unique",), ((2, 3),), dtypes=ALL,
+        lambda x: np.unique(x, return_inverse=True)[1].reshape(x.shape), ("whole",), ("unique", "run_values"),
+        ((2, 3),), dtypes=ALL,
         result="int64", smooth=False, refuses=False, kernels=False),
     _row("masked_scatter", lambda x, s: mg.masked_scatter(x, _on(x, MASK), s), _scattered, (2, 2, 3), (7,)),
 ]  # fmt: skip

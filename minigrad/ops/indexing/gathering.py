@@ -220,7 +220,7 @@ def scatter_put(backend, out, input: Tensor, dim: Dim, index: Tensor, src: Tenso
     shape=_select_shape,
     vjp=(lambda g, index, *, in_shape, dim: index_add(zeros_of(in_shape, g), dim, index, g), None),
     linear=joint("input"),
-    batch=lambda input, index, *, dim, batch, flags: _select_batch(input, index, dim, flags),
+    batch=lambda input, index, *, dim, batch, flags: select_batch(input, index, dim, flags),
     method=True,
 )
 def index_select(backend, out, input: Tensor, dim: Dim, index: Tensor):
@@ -305,7 +305,7 @@ def _last(g: Tensor, index: Tensor, shape: tuple[int, ...], dim: int) -> Tensor:
 # ---- batches --------------------------------------------------------------------------------------------------------
 
 
-def _select_batch(x: Tensor, index: Tensor, dim: int, flags: Flags) -> Tensor:
+def select_batch(x: Tensor, index: Tensor, dim: int, flags: Flags) -> Tensor:
     """Return `index_select` for a batch.
 
     With one index for all samples, the dim is moved by one.  With one index per sample, a single tensor takes all

@@ -26,13 +26,15 @@ from minigrad.declare.names import MG
 from minigrad.declare.rules import index_dtype, joint
 from minigrad.errors import DTypeError, GradientError, MinigradError, ShapeError
 from minigrad.kernels.scalar import parse
+from minigrad.ops.batch_rules import Flags, stretched
 from minigrad.ops.casting import cast, clone
-from minigrad.ops.indexing.gathering import index_add, index_select, zeros_of
+from minigrad.ops.indexing.gathering import index_add, index_select, select_batch, zeros_of
+from minigrad.ops.indexing.sorting import argsort
 from minigrad.ops.pointwise.clamping import clamp_between
 from minigrad.ops.pointwise.compare import ne, where
 from minigrad.ops.reduction.scan import cumsum
 from minigrad.ops.reduction.sums import sum
-from minigrad.ops.shape.views import expand, reshape, select
+from minigrad.ops.shape.views import expand, narrow, reshape, select
 from minigrad.runtime.dispatch import number
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 from minigrad.runtime.tracers import Tracer
@@ -111,7 +113,9 @@ COORDINATE = parse(coordinate)
         None,
     ),
     linear=joint("x"), namespace=(), label="index",
-    batch=lambda x, mask, starts, *, dim, count, batch, flags: chosen(x, mask, starts, dim=dim + 1, count=count),
+    batch=lambda x, mask, starts, *, dim, count, batch, flags: _chosen_batch(
+        stretched(x, flags[0], batch), mask, starts, dim, count, flags
+    ),
 )  # fmt: skip
 def chosen(backend, out, x, mask, starts, *, dim: Size, count: Size):
     """Return the slices along `dim` where a mask of the dim's length, in row-major order, is True.
@@ -119,6 +123,14 @@ def chosen(backend, out, x, mask, starts, *, dim: Size, count: Size):
     starts: the tally of the mask.  Gradient: g in these slices, and 0 elsewhere.
     """
     return select_where(Steps(backend, (out,), (x, mask, starts)), dim)
+
+
+def _chosen_batch(x: Tensor, mask: Tensor, starts: Tensor, dim: int, count: int, flags: Flags) -> Tensor:
+    """Return `chosen` for a batch of x.  Masks that differ between samples have equal numbers of True elements."""
+    if not flags[1]:
+        return chosen(x, mask, select(starts, 0, 0) if flags[2] else starts, dim=dim + 1, count=count)
+    positions = narrow(argsort(reshape(mask, (mask.shape[0], -1)), 1, True), 1, 0, count)
+    return select_batch(x, positions, dim, (True, True))
 
 
 def select_where(steps: Steps, dim: int) -> Launch:
