@@ -343,3 +343,37 @@ def test_places_in_sorted_rows_are_those_of_numpy(right: bool) -> None:
         assert np.array_equal(found.numpy(), wanted)
     halves = mg.tensor([-1.5, 0.25, 0.5], device="cpu").half()
     assert mg.searchsorted(halves, halves.flip(0), right=right).tolist() == [2 + right, 1 + right, int(right)]
+
+
+@pytest.mark.parametrize("device", ["cpu", "reference"])
+def test_two_index_tensors_are_checked_by_the_read(device: str) -> None:
+    x = mg.arange(24.0, device=device).reshape(2, 3, 4)
+    i, j = mg.tensor([[2], [-3]], device=device), mg.tensor([0, -1], device=device)
+    read = lambda x, i, j: x[:, i, j]
+    assert read(x, i, j).tolist() == [[[8, 11], [0, 3]], [[20, 23], [12, 15]]]
+    wanted = "index: index {} is out of range for dim {} of size {} of float32"
+    for call in (read, mg.jit(read)):
+        for rows, columns, words in (
+            (i + 1, j, (3, 1, 3)),
+            (i - 1, j, (-4, 1, 3)),
+            (i, j + 4, (4, 2, 4)),
+            (i, j - 4, (-5, 2, 4)),
+        ):
+            with pytest.raises(IndexOutOfRange, match=wanted.format(*words)):
+                call(x, rows, columns)
+    # Dims that cannot be merged, and dims that are not neighbours, are read by other ops.
+    assert x.transpose(1, 2)[:, j, i].tolist() == read(x, i, j).tolist()
+    assert x[mg.tensor([0, 1], device=device), :, j].tolist() == [[0, 4, 8], [15, 19, 23]]
+
+
+def test_pairs_of_indices_in_batches() -> None:
+    x, i, j = own(np.arange(24.0).reshape(2, 3, 4)), own([[0, 2], [1, 1]]), own([[3, 0], [-1, 2]])
+    read = mg.func.vmap(lambda x, i, j: x[i, j])(x, i, j)
+    assert read.tolist() == [x[k][i[k], j[k]].tolist() for k in range(2)]
+    gradient = mg.func.vmap(mg.func.grad(lambda x, i, j: (x[i, j] ** 2).sum()))(x, i, j)
+    assert gradient.tolist() == (2 * x * mg.stack([one_at(3, 4, i[k], j[k]) for k in range(2)])).tolist()
+
+
+def one_at(n: int, m: int, i: Any, j: Any) -> Any:
+    """Return a matrix with 1 at pairs of indices, and 0 elsewhere."""
+    return F.one_hot(i, n).T.double() @ F.one_hot(j % m, m).double()
