@@ -235,17 +235,17 @@ class Ordered(Request):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Place(Request):
+class Nth(Request):
     """Select one element of each row along `dim`: the results are these elements and their positions (int64).
 
-    Both results have length 1 along `dim`.  The row is ordered as by `Sort`, and `place` counts from 0.
-    missing: the effect of nan. "last": nan has its place in the order. "first": if a row has a nan, its first nan is
-    selected. "skip": the element in the lower middle of the elements that are not nan is selected, and `place` has no
+    Both results have length 1 along `dim`.  The row is ordered as by `Sort`, and `rank` counts from 0.
+    missing: the effect of nan. "last": nan has its rank in the order. "first": if a row has a nan, its first nan is
+    selected. "skip": the element in the lower middle of the elements that are not nan is selected, and `rank` has no
     effect; without such elements, the first nan is selected.
     """
 
     dim: int
-    place: int
+    rank: int
     missing: str
 
 

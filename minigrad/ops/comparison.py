@@ -62,8 +62,8 @@ def equal(input: Tensor, other: Tensor) -> bool:
     expect_tensors("equal", input, other)
     if input.layout.shape != other.layout.shape:
         return False
-    found = all_equal(input, other) if input.dtype is other.dtype else all(input.detach() == other.detach())
-    return bool(host_element(found) if found.__class__ in PLAIN else found.item())
+    result = all_equal(input, other) if input.dtype is other.dtype else all(input.detach() == other.detach())
+    return bool(host_element(result) if result.__class__ in PLAIN else result.item())
 
 
 def alike(a, b):

@@ -50,10 +50,10 @@ class Sorting(Family, Ordering):
         # The kernel does not write a result that is not requested, so any memory may replace it.
         steps.then(kernel, a, values or out, out, numbers=headed(chunks, numbers))
 
-    @serves(requests.Place)
-    def select(self, values: Spec, positions: Spec, a: Spec, *, dim: int, place: int, missing: str) -> Launch:
+    @serves(requests.Nth)
+    def select(self, values: Spec, positions: Spec, a: Spec, *, dim: int, rank: int, missing: str) -> Launch:
         if values.layout is not positions.layout:
-            return self.lower(requests.Place(dim, place, missing), (values, positions), (a,))
+            return self.lower(requests.Nth(dim, rank, missing), (values, positions), (a,))
         if positions.layout.numel == 0:
             return NO_STEPS
         n = a.shape[dim]
@@ -63,7 +63,7 @@ class Sorting(Family, Ordering):
         groups = [(offset, x.layout.strides[dim], s)
                   for x, offset, s in zip((positions, a), offsets, strides, strict=True)]  # fmt: skip
         numbers = selecting.SELECT.pack(
-            *groups, rows=rows, chunk=chunk, n=n, place=place, missing=MISSING[missing] if a.dtype.is_float else 0,
+            *groups, rows=rows, chunk=chunk, n=n, wanted=rank, missing=MISSING[missing] if a.dtype.is_float else 0,
             sizes=dims,
         )  # fmt: skip
         kernel = self.kernel(write_select, a.dtype, kind=kind_of(rows * n, chunks, COST))
@@ -130,7 +130,7 @@ def write_select(dtype: DType) -> Any:
         macros={"KEY": expression_macro(f"{key.__name__}({{}})")},
         constants={"BITS": str(8 * dtype.itemsize), "NAN": constants["TOP"], **constants},
         arrays=(dtype, dtype, int64),
-        helpers=(key, selecting.place_by_pairs, selecting.place_by_digits),
+        helpers=(key, selecting.position_by_pairs, selecting.position_by_digits),
         fields=selecting.SELECT,
     )
     return load(f"select_{dtype.short}", text)

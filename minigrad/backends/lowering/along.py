@@ -19,7 +19,7 @@ from minigrad.backends.lowering.functions import (
     LARGEST,
     LESSER,
     LOWER_MIDDLE,
-    PLACE_OR_NAN,
+    RANK_OR_NAN,
     SHIFTED_EXP,
     SHIFTED_LOG,
     SUM,
@@ -36,8 +36,8 @@ from minigrad.core.requests import (
     Gather,
     Insert,
     LogSum,
+    Nth,
     Ordered,
-    Place,
     ReduceTuple,
     Request,
     RunningExtreme,
@@ -242,7 +242,7 @@ def insert(backend: Backend, request: Insert, outs: Specs, operands: Specs) -> L
     last, n, m = len(x.shape) - 1, lines.shape[-1], x.shape[-1]
     whole = with_length(x.shape, last, n + m)
     joined, order, before = steps.work(whole, x.dtype), steps.work(whole, int64), steps.work(whole, int64)
-    places, own = steps.work(whole, int64), steps.work(whole, bool_)
+    positions, own = steps.work(whole, int64), steps.work(whole, bool_)
     from_lines, from_x = (0, n) if request.after else (m, 0)
     if n:
         steps.copy(joined.at(last, from_lines, n), lines)
@@ -251,8 +251,8 @@ def insert(backend: Backend, request: Insert, outs: Specs, operands: Specs) -> L
     steps.each(INSIDE, own, order, steps.constant(from_lines, int64), steps.constant(n, int64), compute=int64.compute)
     steps.ask(Scan(SUM, int64.compute, last), before, own)
     zero = steps.constant(0, int64)
-    steps.ask(ScatterAdd(last), places, zero.seen(zero.layout.expand(whole)), order, before)
-    steps.copy(out, places.at(last, from_x, m))
+    steps.ask(ScatterAdd(last), positions, zero.seen(zero.layout.expand(whole)), order, before)
+    steps.copy(out, positions.at(last, from_x, m))
     return steps.launch
 
 
@@ -289,15 +289,15 @@ def read_at(backend: Backend, search: Request, outs: Specs, a: Spec, dim: int) -
     return steps.launch
 
 
-@lowers(Place)
-def place(backend: Backend, request: Place, outs: Specs, operands: Specs) -> Launch:
-    """Sort each row, and read the order at one place, which depends on the number of nan."""
+@lowers(Nth)
+def nth(backend: Backend, request: Nth, outs: Specs, operands: Specs) -> Launch:
+    """Sort each row, and read the order at one rank, which depends on the number of nan."""
     steps, dim = Steps(backend, outs, operands), request.dim
     (values, positions), (x,), n = steps.outs, steps.operands, operands[0].shape[dim]
-    order = steps.work(x.shape if request.missing != "last" else with_length(x.shape, dim, request.place + 1), int64)
+    order = steps.work(x.shape if request.missing != "last" else with_length(x.shape, dim, request.rank + 1), int64)
     steps.ask(Sort(dim, False), order, x)
     if request.missing == "last":
-        steps.copy(positions, order.at(dim, request.place))
+        steps.copy(positions, order.at(dim, request.rank))
     else:
         present, at = (steps.work(positions.shape, int64) for _ in range(2))
         numbers = steps.work(x.shape, int64)
@@ -306,7 +306,7 @@ def place(backend: Backend, request: Place, outs: Specs, operands: Specs) -> Lau
         if request.missing == "skip":
             steps.each(LOWER_MIDDLE, at, present)
         else:
-            steps.each(PLACE_OR_NAN, at, steps.constant(request.place, int64), present, steps.constant(n, int64))
+            steps.each(RANK_OR_NAN, at, steps.constant(request.rank, int64), present, steps.constant(n, int64))
         steps.ask(Gather(dim), positions, order, at)
     steps.ask(Gather(dim), values, x, positions)
     return steps.launch

@@ -246,13 +246,13 @@ def is_number(x):
     return 1 if x == x else 0
 
 
-def place_or_nan(place, present, n):
-    """Return a place in the order of n elements, or that of the first nan if not all of them are numbers."""
-    return place if present == n else present
+def rank_or_nan(rank, present, n):
+    """Return a rank in the order of n elements, or that of the first nan if not all of them are numbers."""
+    return rank if present == n else present
 
 
 def lower_middle(present):
-    """Return the place of the lower middle of some elements, or 0 if there are none."""
+    """Return the rank of the lower middle of some elements, or 0 if there are none."""
     return (present - 1) // 2 if present > 0 else 0
 
 
@@ -338,7 +338,7 @@ SYMMETRIC = parse(symmetric)
 ANGLE = parse(angle, results=2)
 TURNED = parse(turned, results=2)
 INSIDE = parse(inside)
-IS_NUMBER, PLACE_OR_NAN, LOWER_MIDDLE = parse(is_number), parse(place_or_nan), parse(lower_middle)
+IS_NUMBER, RANK_OR_NAN, LOWER_MIDDLE = parse(is_number), parse(rank_or_nan), parse(lower_middle)
 SCALED_ROOT = parse(scaled_root)
 SIGNED = parse(signed)
 TOTAL = parse(total)

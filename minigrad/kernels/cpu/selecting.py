@@ -1,6 +1,6 @@
-"""Selection: the element at one place of the sorted order of a row, without sorting the row.
+"""Selection: the element at one rank of the sorted order of a row, without sorting the row.
 
-Keys are those of `kernels/orders.py`.  Equal keys are ordered by position.  In a row of a few elements, the place of an
+Keys are those of `kernels/orders.py`.  Equal keys are ordered by position.  In a row of a few elements, the rank of an
 element is found by comparing it with all others.  In a longer row, the keys are divided by their digits, from the
 highest on, and only the keys with the digit of the wanted key remain (Knuth, The Art of Computer Programming, vol. 3,
 sections 5.2.5 and 5.3.3).
@@ -15,8 +15,8 @@ import numpy as np
 from minigrad.kernels.fields import Fields
 
 
-def place_by_pairs(keys, n, k):  # type: ignore[no-untyped-def]
-    """Return the position of the key at place k of the order, by comparisons of all pairs."""
+def position_by_pairs(keys, n, k):  # type: ignore[no-untyped-def]
+    """Return the position of the key of rank k, by comparisons of all pairs."""
     for i in range(n):
         key = keys[i]
         before = 0
@@ -29,8 +29,8 @@ def place_by_pairs(keys, n, k):  # type: ignore[no-untyped-def]
     return np.int64(0)
 
 
-def place_by_digits(keys, n, k, left, counts):  # type: ignore[no-untyped-def]
-    """Return the position of the key at place k of the order, digit by digit.
+def position_by_digits(keys, n, k, left, counts):  # type: ignore[no-untyped-def]
+    """Return the position of the key of rank k, digit by digit.
 
     left: scratch memory for the positions of the keys that remain, which stay in their order.
     """
@@ -66,13 +66,13 @@ def place_by_digits(keys, n, k, left, counts):  # type: ignore[no-untyped-def]
     return np.int64(left[k])
 
 
-SELECT = Fields("rows chunk n place missing rank", "sizes[rank]", "offset step strides[rank]")
+SELECT = Fields("rows chunk n wanted missing rank", "sizes[rank]", "offset step strides[rank]")
 
 
 def select(in_0, values, out, N):  # type: ignore[no-untyped-def]
     """Write one element of each row, and its position.  A task is a chunk of rows.
 
-    place: the place in the order.  missing: 1 if a row with nan selects its first nan; 2 if the place is the lower
+    wanted: the rank in the order.  missing: with 1, rows with nan select their first nan; with 2, the rank is the lower
     middle of the elements that are not nan.  The groups are those of out and in_0; step is along the row.
     """
     n = N.n
@@ -96,15 +96,15 @@ def select(in_0, values, out, N):  # type: ignore[no-untyped-def]
                     keys[i] = KEY(in_0[at + i * s])
             for i in range(n):
                 present += 1 if keys[i] != NAN else 0
-            place = N.place
+            wanted = N.wanted
             if N.missing == 1 and present < n:
-                place = present
+                wanted = present
             if N.missing == 2:
-                place = max(present - 1, 0) // 2
+                wanted = max(present - 1, 0) // 2
             if n <= 32:
-                position = place_by_pairs(keys, n, place)
+                position = position_by_pairs(keys, n, wanted)
             else:
-                position = place_by_digits(keys, n, place, left, counts)
+                position = position_by_digits(keys, n, wanted, left, counts)
             out[to] = position
             values[to] = in_0[at + position * s]
     leave(keys)

@@ -63,14 +63,14 @@ def checked(backend: Any, out: Spec, input: Tensor, *, low, high, ascending, ref
     ascending: whether the values along the last dim must also ascend, and the first one must be `low`.
     """
     steps = Steps(backend, (out,), (input,))
-    (result,), (given,) = steps.outs, steps.operands
-    steps.copy(result, given)
-    if given.layout.numel:
-        bounds, last = steps.work((2,), int64), len(given.shape) - 1
+    (result,), (values,) = steps.outs, steps.operands
+    steps.copy(result, values)
+    if values.layout.numel:
+        bounds, last = steps.work((2,), int64), len(values.shape) - 1
         steps.ask(Bounds(), bounds, result)
         steps.check(bounds, low, high)
         if ascending:
-            n = given.shape[last]
+            n = values.shape[last]
             steps.ask(Bounds(), bounds, result.at(last, 0))
             steps.check(bounds, low, low)
             growth = steps.work(result.at(last, 1, n - 1).shape, int64)

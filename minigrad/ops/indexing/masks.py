@@ -73,15 +73,15 @@ def tally_nonzero(backend, out, x, *, parts: Size):
 def coordinates(backend, out, x, starts, *, count: Size):
     """Return the position of each nonzero element along each dim, as a matrix; `starts` is their tally."""
     steps = Steps(backend, (out,), (x, starts))
-    (result,), (given, counts) = steps.outs, steps.operands
+    (result,), (x_value, counts) = steps.outs, steps.operands
     if not out.layout.numel:
         return steps.launch
-    shape = given.shape
-    places = result.select(1, 0) if len(shape) == 1 else steps.work((count,), int64)
-    steps.ask(Locate(), places, holding(steps, given), counts)
+    shape = x_value.shape
+    positions = result.select(1, 0) if len(shape) == 1 else steps.work((count,), int64)
+    steps.ask(Locate(), positions, holding(steps, x_value), counts)
     for d in range(len(shape) if len(shape) > 1 else 0):
         sizes = [steps.constant(n, int64) for n in (shape[d], numel(shape[d + 1 :]))]
-        steps.each(COORDINATE, result.select(1, d), places, *sizes)
+        steps.each(COORDINATE, result.select(1, d), positions, *sizes)
     return steps.launch
 
 
@@ -94,9 +94,9 @@ def holding(steps: Steps, x: Value) -> Value:
     return mask
 
 
-def coordinate(place, size, step):
+def coordinate(position, size, step):
     """Return the position along a dim, from a row-major position; `step` is the number of elements per entry."""
-    return place // step % size
+    return position // step % size
 
 
 COORDINATE = parse(coordinate)

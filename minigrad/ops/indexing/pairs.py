@@ -34,13 +34,13 @@ from minigrad.runtime.tensor import Tensor
 Ints = tuple[int, ...]
 
 
-def place_of_pair(i, j, n, m):
+def position_of_pair(i, j, n, m):
     """Return the row-major position of a pair of indices in dims of the sizes n and m; n*m if one is outside."""
     within = i >= -n and i < n and j >= -m and j < m
     return (i + n if i < 0 else i) * m + (j + m if j < 0 else j) if within else n * m
 
 
-PLACE_OF_PAIR = parse(place_of_pair)
+POSITION_OF_PAIR = parse(position_of_pair)
 
 
 def are_pair(x: Tensor, dims: Ints, indices: Sequence[Tensor]) -> bool:
@@ -72,10 +72,10 @@ def pair_select(backend: Any, out: Spec, x: Tensor, i: Tensor, j: Tensor, *, dim
     """
     steps = Steps(backend, (out,), (x, i, j))
     (result,), (whole, *indices) = steps.outs, steps.operands
-    places = places_of(steps, indices, x.shape, dim)
+    positions = positions_of(steps, indices, x.shape, dim)
     count = len(out.shape) - len(x.shape) + 2
     result = result.seen(result.layout.view(merged(out.shape, dim, count)))
-    steps.ask(Select(dim), result, in_shape(steps, whole, merged(x.shape, dim)), places)
+    steps.ask(Select(dim), result, in_shape(steps, whole, merged(x.shape, dim)), positions)
     return steps.launch.within(limits_of(backend, x, (i, j), 1, dim))
 
 
@@ -89,11 +89,11 @@ def pair_add(backend: Any, out: Spec, g: Tensor, i: Tensor, j: Tensor, *, shape:
     """Return zeros of a shape, to which the slices of g are added at pairs of indices: the adjoint of `pair_select`."""
     steps = Steps(backend, (out,), (g, i, j))
     (result,), (slices, *indices) = steps.outs, steps.operands
-    places = places_of(steps, indices, shape, dim)
+    positions = positions_of(steps, indices, shape, dim)
     count = len(g.shape) - len(shape) + 2
     zero, whole = steps.constant(0, out.dtype), merged(shape, dim)
     steps.ask(
-        SelectAdd(dim), result.seen(result.layout.view(whole)), zero.seen(zero.layout.expand(whole)), places,
+        SelectAdd(dim), result.seen(result.layout.view(whole)), zero.seen(zero.layout.expand(whole)), positions,
         in_shape(steps, slices, merged(g.shape, dim, count)),
     )  # fmt: skip
     return steps.launch.within(limits_of(backend, Spec(out.layout, out.dtype), (i, j), 1, dim))
@@ -105,13 +105,13 @@ def in_shape(steps: Steps, x: Value, shape: Ints) -> Value:
     return viewed(steps.dense(x), shape) if seen is None else x.seen(seen)
 
 
-def places_of(steps: Steps, indices: list[Value], shape: Ints, dim: int) -> Value:
+def positions_of(steps: Steps, indices: list[Value], shape: Ints, dim: int) -> Value:
     """Add the step that computes the position of each pair in the merged dims."""
     i, j = indices
-    places = steps.work(broadcast_shapes("index", i.shape, j.shape), int64)
+    positions = steps.work(broadcast_shapes("index", i.shape, j.shape), int64)
     sizes = [steps.constant(n, int64) for n in shape[dim : dim + 2]]
-    steps.each(PLACE_OF_PAIR, places, i, j, *sizes)
-    return places.seen(places.layout.view((places.layout.numel,)))
+    steps.each(POSITION_OF_PAIR, positions, i, j, *sizes)
+    return positions.seen(positions.layout.view((positions.layout.numel,)))
 
 
 def limits_of(backend: Any, x: Spec, indices: tuple[Spec, Spec], first: int, dim: int) -> FirstLimits:
@@ -122,7 +122,7 @@ def limits_of(backend: Any, x: Spec, indices: tuple[Spec, Spec], first: int, dim
 # ---- batches --------------------------------------------------------------------------------------------------------
 
 
-def places_in(shape: Ints, dim: int, i: Tensor, j: Tensor, like: Tensor, flags: Flags, batch: int) -> Tensor:
+def positions_in(shape: Ints, dim: int, i: Tensor, j: Tensor, like: Tensor, flags: Flags, batch: int) -> Tensor:
     """Return the positions of the pairs of each sample in the merged dims, one row per sample.
 
     shape: of the indexed tensor of one sample.  like: a tensor with its dtype.
@@ -141,10 +141,10 @@ def _select_batch(x: Tensor, i: Tensor, j: Tensor, dim: int, batch: int, flags: 
     if not (flags[1] or flags[2]):
         return pair_select(x, i, j, dim=dim + 1)
     lead, shape = (x.shape[:1], x.shape[1:]) if flags[0] else ((), x.shape)
-    places = places_in(shape, dim, i, j, x, flags, batch)
+    positions = positions_in(shape, dim, i, j, x, flags, batch)
     flat = reshape(x, (*lead, *merged(shape, dim)))
-    y = select_batch(flat, reshape(places, (batch, -1)), dim, (flags[0], True))
-    return reshape(y, (batch, *shape[:dim], *places.shape[1:], *shape[dim + 2 :]))
+    y = select_batch(flat, reshape(positions, (batch, -1)), dim, (flags[0], True))
+    return reshape(y, (batch, *shape[:dim], *positions.shape[1:], *shape[dim + 2 :]))
 
 
 def _add_batch(g: Tensor, i: Tensor, j: Tensor, shape: Ints, dim: int, batch: int, flags: Flags) -> Tensor:
@@ -152,8 +152,8 @@ def _add_batch(g: Tensor, i: Tensor, j: Tensor, shape: Ints, dim: int, batch: in
     g = stretched(g, flags[0], batch)
     if not (flags[1] or flags[2]):
         return pair_add(g, i, j, shape=(batch, *shape), dim=dim + 1)
-    places = places_in(shape, dim, i, j, g, flags, batch)
+    positions = positions_in(shape, dim, i, j, g, flags, batch)
     whole = merged(shape, dim)
-    flat = reshape(g, (batch, *merged(g.shape[1:], dim, places.ndim - 1)))
-    y = add_batch(zeros_of(whole, g), reshape(places, (batch, -1)), flat, dim, (False, True, True), batch)
+    flat = reshape(g, (batch, *merged(g.shape[1:], dim, positions.ndim - 1)))
+    y = add_batch(zeros_of(whole, g), reshape(positions, (batch, -1)), flat, dim, (False, True, True), batch)
     return reshape(y, (batch, *shape))

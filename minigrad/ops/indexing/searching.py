@@ -149,9 +149,9 @@ def ends(backend, out, input: Tensor):
 
 def ends_of(input: Tensor) -> tuple[int, int]:
     """Return the lowest and the highest of some integers, which the host reads; 0 and -1 without integers."""
-    found = ends(input)
+    result = ends(input)
     # The result is contiguous from the start of its buffer, so its elements are read without its layout.
-    low, high = backend_of(found.device).to_host(found.storage)[:2].tolist()
+    low, high = backend_of(result.device).to_host(result.storage)[:2].tolist()
     return low, high
 
 
@@ -182,10 +182,10 @@ def histc(input: Tensor, bins: Int = 100, min: Scalar = 0, max: Scalar = 0) -> T
             f"bins={bins}; convert with .float(), or pass bins=100",
             op="histc",
         )
-    given = low != high
-    if given and not (low < high and isfinite(high - low)):
+    fixed = low != high
+    if fixed and not (low < high and isfinite(high - low)):
         raise range_error(low, high)
-    if not given and not input.numel():
+    if not fixed and not input.numel():
         low, high = low - 1.0, high + 1.0
     return cast(binned(input, bins=bins, low=low, high=high, widens=low == high), dtype=input.dtype)
 
@@ -228,12 +228,12 @@ def binned(backend, out, input: Tensor, *, bins: Size, low, high, widens):
         infinite = steps.work((1,), int64)
         steps.each(NOT_FINITE, infinite, width, compute=real.compute)
         steps.check(infinite, 0, 0)
-    places, counts = steps.work(x.shape, int64), steps.work((bins + 1,), int64)
-    steps.each(BIN, places, x, start, stop, width, steps.constant(float(bins), real), compute=real.compute)
+    positions, counts = steps.work(x.shape, int64), steps.work((bins + 1,), int64)
+    steps.each(BIN, positions, x, start, stop, width, steps.constant(float(bins), real), compute=real.compute)
     zero, one = (steps.constant(number, int64) for number in (0, 1))
     n = x.layout.numel
     steps.ask(
-        ScatterAdd(0), counts, zero.seen(zero.layout.expand((bins + 1,))), viewed(places, (n,)),
+        ScatterAdd(0), counts, zero.seen(zero.layout.expand((bins + 1,))), viewed(positions, (n,)),
         one.seen(one.layout.expand((n,))),
     )  # fmt: skip
     steps.copy(result, counts.at(0, 0, bins))
@@ -249,8 +249,8 @@ def widened(low, high):
 
 def bin_of(x, low, high, width, bins):
     """Return the number of the bin of an element; `bins` for an element outside the range."""
-    place = (x - low) * bins / width
-    last = bins - 1 if place > bins - 1 else place
+    index = (x - low) * bins / width
+    last = bins - 1 if index > bins - 1 else index
     return last if x >= low and x <= high else bins
 
 

@@ -52,7 +52,7 @@ def get_item(x: Tensor, index: Any) -> Tensor:
         written = as_written(index, indices)
         if written is not None:
             return gathered(x, index, written, indices) if indices else viewed(x, written)
-        if index.__class__ in PLAIN and index.dtype is bool_ and covers(index, x):
+        if index.__class__ in PLAIN and index.dtype is bool_ and covers(index, x):  # type: ignore[attr-defined]
             return choose(x, 0, index)
     elif isinstance(x, Tracer):
         written = as_written(index)

@@ -66,12 +66,12 @@ def existing_classes(backend, out, target: Tensor, *, name, low, classes):
     low: 0, or -1 if the index -1 is allowed and stands for no class.
     """
     steps = Steps(backend, (out,), (target,))
-    (result,), (given,) = steps.outs, steps.operands
-    if given.layout.numel:
+    (result,), (indices,) = steps.outs, steps.operands
+    if indices.layout.numel:
         bounds = steps.work((2,), int64)
-        steps.ask(Bounds(), bounds, given)
+        steps.ask(Bounds(), bounds, indices)
         steps.check(bounds, low, classes - 1)
-    steps.copy(result, given)
+    steps.copy(result, indices)
     return steps.launch.within(ClassLimits(backend, name, 0, target, classes, low if low < 0 else None))
 
 

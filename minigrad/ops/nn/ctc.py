@@ -106,15 +106,15 @@ def forward(logs: Tensor, steps: Tensor, longest: int, lengths: Tensor, labels: 
     allowed = between(cat([expand(no, shape=(n, min(size, 1))), differs], 1), no)
     states = between(labels, number(blank, int64, labels.device))
     emitted = gather(where(logs > NEVER, logs, NEVER), 2, expand(states, shape=(logs.shape[0], n, width)))
-    places = arange(width, device=logs.device)
-    alpha = where(places < 2, select(emitted, 0, 0), NEVER)
+    columns = arange(width, device=logs.device)
+    alpha = where(columns < 2, select(emitted, 0, 0), NEVER)
     runs = reshape(arange(longest, device=logs.device), (longest, 1, 1)) < reshape(steps, (n, 1))
     for t in range(1, longest):
         earlier = constant_pad_nd(alpha, (2, 0), NEVER)
         skipped = where(allowed, earlier[:, :-2], NEVER)
         following = logsumexp(stack([alpha, earlier[:, 1:-1], skipped]), 0) + select(emitted, 0, t)
         alpha = where(select(runs, 0, t), following, alpha)
-    last = places - 2 * reshape(lengths, (n, 1))
+    last = columns - 2 * reshape(lengths, (n, 1))
     total = logsumexp(where((last == 0) | (last == -1), alpha, NEVER), 1)
     # Without steps, only the empty sequence is possible.
     return where(steps > 0, total, cast(where(lengths > 0, NEVER, 0.0), dtype=total.dtype))
@@ -155,8 +155,8 @@ def expect_sequences(
     largest = longest if isinstance(steps, Tensor) else max((1, *steps))
     size = targets.shape[-1] if targets.ndim == 2 or n == 1 else largest_of(lengths)
     steps, lengths = (lengths_of(x, n, top, logs, wrong) for x, top in ((steps, longest), (lengths, size)))
-    places = arange(size, device=logs.device)
-    rows = targets if targets.ndim == 2 else rows_of(targets, lengths, places, wrong)
+    columns = arange(size, device=logs.device)
+    rows = targets if targets.ndim == 2 else rows_of(targets, lengths, columns, wrong)
     wrong = Refusal(
         ArgumentError, "ctc_loss",
         f"ctc_loss: targets and blank={blank} must be from 0 to {classes - 1}, {shown}; pass another blank, or "
@@ -164,7 +164,7 @@ def expect_sequences(
     )  # fmt: skip
     if rows.numel() and not 0 <= blank < classes:
         raise wrong.error(blank)
-    rows = where(places < reshape(lengths, (n, 1)), cast(rows, dtype=int64), blank)
+    rows = where(columns < reshape(lengths, (n, 1)), cast(rows, dtype=int64), blank)
     return steps, largest, lengths, checked(rows, low=0, high=classes - 1, ascending=False, refusal=wrong)
 
 
@@ -189,10 +189,10 @@ def largest_of(lengths: Tensor | Sequence[int]) -> int:
     return int(values.max(initial=0))
 
 
-def rows_of(targets: Tensor, lengths: Tensor, places: Tensor, wrong: Refusal) -> Tensor:
+def rows_of(targets: Tensor, lengths: Tensor, columns: Tensor, wrong: Refusal) -> Tensor:
     """Return the labels of a vector as rows; the labels behind the end of a row have any values."""
     n, count = lengths.shape[0], targets.shape[0]
     ends = checked(cumsum(lengths, 0), low=0, high=count, ascending=False, refusal=wrong)
-    if not count or not places.shape[0]:
-        return expand(number(0, targets.dtype, targets.device), shape=(n, places.shape[0]))
-    return targets[clamp(places + reshape(ends - lengths, (n, 1)), 0, count - 1)]
+    if not count or not columns.shape[0]:
+        return expand(number(0, targets.dtype, targets.device), shape=(n, columns.shape[0]))
+    return targets[clamp(columns + reshape(ends - lengths, (n, 1)), 0, count - 1)]

@@ -173,9 +173,9 @@ def one_hot(tensor: Tensor, num_classes: Int = -1) -> Tensor:
 def marked_classes(backend, out, target: Tensor, *, classes: Int):
     """Return vectors with 1 at the position of each class.  The launch raises IndexOutOfRange for another class."""
     steps = Steps(backend, (out,), (target,))
-    (result,), (given,) = steps.outs, steps.operands
+    (result,), (indices,) = steps.outs, steps.operands
     minus = steps.constant(-1, int64)
-    steps.ask(Unpick(NO_CLASS, "none"), result, minus.seen(minus.layout.expand(given.shape)), given)
+    steps.ask(Unpick(NO_CLASS, "none"), result, minus.seen(minus.layout.expand(indices.shape)), indices)
     return steps.launch.within(ClassLimits(backend, "one_hot", 0, target, classes, None))
 
 

@@ -45,15 +45,15 @@ def excess(score, below, named, share, margin, power):
     return 0 if named != 0 or gap <= 0 else -share * (gap if power == 1 else gap * gap)
 
 
-def excess_slope(g, score, below, named, share, margin, power):
+def excess_derivative(g, score, below, named, share, margin, power):
     """Return g times the derivative of `excess` with respect to the score of a class that is not the named class."""
     gap = margin + below + score
     return 0 if named != 0 or gap <= 0 else -share * g * (1 if power == 1 else 2 * gap)
 
 
-def balanced(slope, total, named):
+def balanced(derivative, total, named):
     """Return the gradient of a score, from the derivative of its own term and the sum of these over the row."""
-    return -total if named != 0 else slope
+    return -total if named != 0 else derivative
 
 
 def added(acc, x):
@@ -62,7 +62,7 @@ def added(acc, x):
 
 
 EXCESSES = declared(added, "zero", order="sum", map=excess)
-EXCESS_SLOPE, BALANCED = parse(excess_slope), parse(balanced)
+EXCESS_DERIVATIVE, BALANCED = parse(excess_derivative), parse(balanced)
 
 
 def loss_shape(op: Op, input: Spec, target: Spec, weight: Spec | None = None, *, reduction: str, **params: Any) -> Any:
@@ -146,11 +146,11 @@ def margin_gradients(
     named, arguments = terms_of(steps, steps.operands[1:], wide, power, margin)
     heads = steps.work(head.shape, wide)
     steps.each(PRODUCT, heads, head, steps.constant(scale_of(rows.shape, reduction), wide))
-    slopes, total = steps.work(rows.shape, wide), steps.work((rows.shape[0], 1), wide)
+    derivatives, total = steps.work(rows.shape, wide), steps.work((rows.shape[0], 1), wide)
     spread = column(heads) if head.shape else heads
-    steps.each(EXCESS_SLOPE, slopes, spread, rows, *arguments)
-    steps.reducer(SUM, total, slopes, (1,))
-    steps.each(BALANCED, result, slopes, total, named)
+    steps.each(EXCESS_DERIVATIVE, derivatives, spread, rows, *arguments)
+    steps.reducer(SUM, total, derivatives, (1,))
+    steps.each(BALANCED, result, derivatives, total, named)
     return steps.launch.within(ClassLimits(backend, "multi_margin_loss", 2, target, rows.shape[1], None))
 
 
@@ -162,9 +162,9 @@ def gradient(
         result: Tensor = margin_gradients(g, x, target, weight, power=power, margin=margin, reduction=reduction)
         return result
     gap, share, named = gaps(x, target, weight, margin)
-    slopes = share * where(gap > 0, 1.0 if power == 1 else 2.0 * gap, 0.0)
-    slopes = where(named, 0.0, slopes * (unsqueeze(g, dim=1) if g.ndim else g) * scale_of(x.shape, reduction))
-    return where(named, -sum(slopes, 1, True), slopes)
+    derivatives = share * where(gap > 0, 1.0 if power == 1 else 2.0 * gap, 0.0)
+    derivatives = where(named, 0.0, derivatives * (unsqueeze(g, dim=1) if g.ndim else g) * scale_of(x.shape, reduction))
+    return where(named, -sum(derivatives, 1, True), derivatives)
 
 
 def gaps(x: Tensor, target: Tensor, weight: Tensor | None, margin: float) -> tuple[Tensor, Tensor | float, Tensor]:
@@ -175,9 +175,9 @@ def gaps(x: Tensor, target: Tensor, weight: Tensor | None, margin: float) -> tup
     classes = existing_classes(target, name="multi_margin_loss", low=0, classes=x.shape[1])
     named = unsqueeze(classes, dim=1)
     share = 1.0 if weight is None else unsqueeze(index_select(weight, 0, classes), dim=1)
-    return margin - gather(x, 1, named) + x, share, places(x) == named
+    return margin - gather(x, 1, named) + x, share, class_numbers(x) == named
 
 
-def places(x: Tensor) -> Tensor:
+def class_numbers(x: Tensor) -> Tensor:
     """Return the numbers of the classes of a matrix of scores, as a row."""
     return reshape(arange(x.shape[1], device=x.device), (1, x.shape[1]))

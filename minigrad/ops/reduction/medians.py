@@ -13,7 +13,7 @@ from typing import Any
 from minigrad.backends.steps import Steps
 from minigrad.core.dtype import float64, int64
 from minigrad.core.op import Op, Spec
-from minigrad.core.requests import Gather, Ordered, Place, reducing
+from minigrad.core.requests import Gather, Nth, Ordered, reducing
 from minigrad.core.roles import Dim, DimOrAll, Flag, Int
 from minigrad.declare.decorators import kernel
 from minigrad.declare.partials import declared
@@ -44,7 +44,7 @@ def kthvalue(backend, values, indices, input: Tensor, k: Int, dim: Dim = -1, kee
     k: the rank, which is 1 for the smallest element.
     Gradient: g at the position of the value.
     """
-    return backend.prepare(Place(dim, k - 1, "last"), (kept(values, input, dim), kept(indices, input, dim)), input)
+    return backend.prepare(Nth(dim, k - 1, "last"), (kept(values, input, dim), kept(indices, input, dim)), input)
 
 
 def _last_shape(op: Op, input: Spec, *, skip: bool) -> tuple[int, ...]:
@@ -66,7 +66,7 @@ def middle(backend, out, input: Tensor, *, skip: Flag):
     values, positions = (steps.work(shape, dtype) for dtype in (out.dtype, int64))
     if out.layout.is_contiguous:
         values = result.seen(positions.layout)
-    steps.ask(Place(dim, (x.shape[dim] - 1) // 2, "skip" if skip else "first"), (values, positions), x)
+    steps.ask(Nth(dim, (x.shape[dim] - 1) // 2, "skip" if skip else "first"), (values, positions), x)
     if values.slot != result.slot:
         steps.copy(result, values.seen(values.layout.squeeze(dim)))
     return steps.launch
@@ -76,8 +76,8 @@ def _of_all(input: Tensor, dim: int | None, keepdim: bool, out: Any, skip: bool)
     """Return the median of all elements if `dim` is None, otherwise None."""
     if dim is not None or not isinstance(input, Tensor):
         return None
-    found = middle(input if input.layout.ndim == 1 else reshape(input, (-1,)), skip=skip)
-    return found if out is None else copy_result("nanmedian" if skip else "median", found, out)
+    result = middle(input if input.layout.ndim == 1 else reshape(input, (-1,)), skip=skip)
+    return result if out is None else copy_result("nanmedian" if skip else "median", result, out)
 
 
 @kernel(**EXTREME, otherwise=lambda input, dim, keepdim, out: _of_all(input, dim, keepdim, out, False))
@@ -89,7 +89,7 @@ def median(backend, values, indices, input: Tensor, dim: DimOrAll = None, keepdi
     Gradient: with `dim`, g at the position of the value; without it, g is divided evenly among tied elements.
     Raises ShapeError if there are no elements.
     """
-    return _placed(backend, values, indices, input, dim, "first")
+    return _nth(backend, values, indices, input, dim, "first")
 
 
 @kernel(**EXTREME, otherwise=lambda input, dim, keepdim, out: _of_all(input, dim, keepdim, out, True))
@@ -98,30 +98,30 @@ def nanmedian(backend, values, indices, input: Tensor, dim: DimOrAll = None, kee
 
     Gradient: the same as for `median`.
     """
-    return _placed(backend, values, indices, input, dim, "skip")
+    return _nth(backend, values, indices, input, dim, "skip")
 
 
-def _placed(backend: Any, values: Spec, indices: Spec, input: Spec, dim: int, missing: str) -> Any:
-    place = Place(dim, (input.shape[dim] - 1) // 2, missing)
-    return backend.prepare(place, (kept(values, input, dim), kept(indices, input, dim)), input)
+def _nth(backend: Any, values: Spec, indices: Spec, input: Spec, dim: int, missing: str) -> Any:
+    request = Nth(dim, (input.shape[dim] - 1) // 2, missing)
+    return backend.prepare(request, (kept(values, input, dim), kept(indices, input, dim)), input)
 
 
 # ---- the most frequent element --------------------------------------------------------------------------------------
 
 
-def longer(place, most, current, count, index, x):
-    """Return the place of the end of the longest run so far and its length, the current run, and the next place.
+def longer(end, most, current, count, index, x):
+    """Return the index of the end of the longest run so far and its length, the current run, and the next index.
 
     The elements are sorted, so equal elements are a run, and the first of runs of one length has the smallest elements.
     """
     length = count + 1 if x == current else 1
     longest = length > most
-    return index if longest else place, length if longest else most, x, length, index + 1
+    return index if longest else end, length if longest else most, x, length, index + 1
 
 
-def end_of_longest(place, most, current, count, index):
-    """Return the place of the end of the longest run."""
-    return place
+def end_of_longest(end, most, current, count, index):
+    """Return the index of the end of the longest run."""
+    return end
 
 
 LONGEST_RUN = declared(longer, ("zero",) * 5, order="sequential", finish=end_of_longest)
@@ -135,13 +135,13 @@ def mode(backend, values, indices, input: Tensor, dim: Dim = -1, keepdim: Flag =
     Gradient: g at the position of the value.
     """
     steps = Steps(backend, (kept(values, input, dim), kept(indices, input, dim)), (input,))
-    (found, positions), (x,) = steps.outs, steps.operands
+    (result, positions), (x,) = steps.outs, steps.operands
     elements, order = steps.work(x.shape, x.dtype), steps.work(x.shape, int64)
     steps.ask(Ordered(dim, False), (elements, order), x)
-    # Both dtypes contain the elements and the places exactly.
+    # Both dtypes contain the elements and the indices exactly.
     compute = float64.compute if x.dtype.is_float else int64.compute
-    place = steps.work(positions.shape, int64)
-    steps.ask(reducing(LONGEST_RUN, compute, (dim,)), place, elements)
-    steps.ask(Gather(dim), positions, order, place)
-    steps.ask(Gather(dim), found, x, positions)
+    ends = steps.work(positions.shape, int64)
+    steps.ask(reducing(LONGEST_RUN, compute, (dim,)), ends, elements)
+    steps.ask(Gather(dim), positions, order, ends)
+    steps.ask(Gather(dim), result, x, positions)
     return steps.launch
