@@ -85,7 +85,7 @@ ROWS = [
         lambda x: np.bincount(x.astype(int) % 4, minlength=4), ("whole",), ("occurrences",), ((7,),), **COUNTS),
     Row("insertions", lambda x: searching.insertions(x.sort(-1).values, x, after=True),
         lambda x: np.stack([np.searchsorted(np.sort(row), row, "right") for row in x]), ("whole",), ("insertions",),
-        ((2, 5),), dtypes=NUMBERS, result="int64", smooth=False, refuses=False),
+        ((2, 5),), dtypes=NUMBERS, result="int64", smooth=False, refuses=False, kernels=False),
     Row("marked_classes", lambda x: embedding.marked_classes(x % 4, classes=4),
         lambda x: np.eye(4)[x.astype(int) % 4], ("whole",), ("marked_classes",), ((2, 5),), **COUNTS),
     Row("binned", lambda x: searching.binned(x, bins=3, low=0.0, high=0.0, widens=True),

@@ -158,7 +158,7 @@ ROWS = [
          ("real", R), ("real", (4,))),
     _row("fill-like", lambda x, v: mg.fill(x, v), lambda x, v: 0 * x + v, ("real", R), ("real", ()), order2=False),
     _row("pair", lambda x: x[:, _index(x, ROWS_OF_PAIRS), _index(x, COLUMNS_OF_PAIRS)],
-         lambda x: x[:, ROWS_OF_PAIRS, COLUMNS_OF_PAIRS], ("real", (2, 3, 4)), ops=("pair_select",), kernels=True),
+         lambda x: x[:, ROWS_OF_PAIRS, COLUMNS_OF_PAIRS], ("real", (2, 3, 4)), ops=("pair_select",)),
     _row("pair_add", lambda g: pair_add(g, _index(g, ROWS_OF_PAIRS), _index(g, COLUMNS_OF_PAIRS), shape=(3, 4), dim=0),
          _pairs_added, ("real", (2, 3)), ops=("pair_add",)),
     _row("index_reduce", lambda x, v: mg.index_reduce(x, 0, _index(x, NAMED), v, "prod"), _index_reduce,

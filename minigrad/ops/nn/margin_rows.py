@@ -15,9 +15,9 @@ from typing import Any
 
 from minigrad.backends.launch import Launch
 from minigrad.backends.limits import ClassLimits
-from minigrad.backends.lowering.functions import EQUAL, PRODUCT, SUM
-from minigrad.backends.steps import Steps, Value, viewed
-from minigrad.core.dtype import DType, as_dtype, bool_, int64
+from minigrad.backends.lowering.functions import SUM
+from minigrad.backends.steps import Steps, Value
+from minigrad.core.dtype import DType, as_dtype
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Pick, Reduce
 from minigrad.declare.decorators import kernel
@@ -35,25 +35,25 @@ from minigrad.runtime.recording import is_grad_enabled
 from minigrad.runtime.tensor import Tensor
 
 
-def excess(score, below, named, share, margin, power):
+def excess(score, below, index, named, share, scale, margin, power):
     """Return the loss of a class: the power 1 or 2 of the part of its score above the named class's minus the margin.
 
-    below: minus the score of the named class.  named: whether this class is the named class, whose loss is 0.
-    share: minus the weight of the named class.
+    below: minus the score of the named class.  index, named: the class, and the named class, whose loss is 0.
+    share: minus the weight of the named class.  scale: a further factor.
     """
     gap = margin + below + score
-    return 0 if named != 0 or gap <= 0 else -share * (gap if power == 1 else gap * gap)
+    return 0 if index == named or gap <= 0 else -share * scale * (gap if power == 1 else gap * gap)
 
 
-def excess_derivative(g, score, below, named, share, margin, power):
+def excess_derivative(g, score, below, index, named, share, scale, margin, power):
     """Return g times the derivative of `excess` with respect to the score of a class that is not the named class."""
     gap = margin + below + score
-    return 0 if named != 0 or gap <= 0 else -share * g * (1 if power == 1 else 2 * gap)
+    return 0 if index == named or gap <= 0 else -share * scale * g * (1 if power == 1 else 2 * gap)
 
 
-def balanced(derivative, total, named):
+def balanced(derivative, total, index, named):
     """Return the gradient of a score, from the derivative of its own term and the sum of these over the row."""
-    return -total if named != 0 else derivative
+    return -total if index == named else derivative
 
 
 def added(acc, x):
@@ -77,22 +77,21 @@ def scale_of(shape: Sequence[int], reduction: str) -> float:
 
 
 def terms_of(
-    steps: Steps, operands: Sequence[Value], dtype: DType, power: int, margin: float
-) -> tuple[Value, list[Value]]:
-    """Add the steps that compute the arguments of `excess` after the score; return `named` and all of them."""
+    steps: Steps, operands: Sequence[Value], dtype: DType, power: int, margin: float, reduction: str
+) -> list[Value]:
+    """Add the steps that compute the arguments of `excess` after the score, and return these arguments."""
     rows, target, *weight = operands
     shape = rows.shape
     below = steps.work((shape[0],), rows.dtype)
     steps.ask(Pick(ELEMENT, NO_CLASS, "none"), below, rows, target)
-    named = steps.work(shape, bool_)
-    steps.each(EQUAL, named, steps.positions(shape[1], 2, 1), column(target), compute=int64.compute)
     share = steps.constant(-1.0, dtype)
     if weight:
         share = steps.work((shape[0],), weight[0].dtype)
         steps.ask(Pick(ELEMENT, NO_CLASS, "none"), share, weight[0].seen(weight[0].layout.expand(shape)), target)
         share = column(share)
-    numbers = [steps.constant(float(number), dtype) for number in (margin, power)]
-    return named, [x.seen(x.layout.expand(shape)) for x in (column(below), named, share, *numbers)]
+    numbers = [steps.constant(float(number), dtype) for number in (scale_of(shape, reduction), margin, power)]
+    arguments = (column(below), steps.positions(shape[1], 2, 1), column(target), share, *numbers)
+    return [x.seen(x.layout.expand(shape)) for x in arguments]
 
 
 def column(x: Value) -> Value:
@@ -121,12 +120,12 @@ def margin_losses(
     steps = Steps(backend, (out,), (input, target, *more))
     (result,), (rows, *_) = steps.outs, steps.operands
     wide = as_dtype(out.dtype.accumulator)
-    _, arguments = terms_of(steps, steps.operands, wide, power, margin)
+    arguments = terms_of(steps, steps.operands, wide, power, margin, reduction)
     dims, kept = ((1,), (rows.shape[0], 1)) if reduction == "none" else ((0, 1), (1, 1))
-    total = steps.work(kept, wide)
-    steps.ask(Reduce(EXCESSES, wide.compute, dims), total, rows, *arguments)
-    share = steps.constant(scale_of(rows.shape, reduction), wide)
-    steps.each(PRODUCT, result, viewed(total, out.shape), share, compute=wide.compute)
+    if reduction == "mean" and not rows.layout.numel:
+        steps.fill(result, math.nan)
+        return steps.launch
+    steps.ask(Reduce(EXCESSES, wide.compute, dims), result.seen(result.layout.view(kept)), rows, *arguments)
     return steps.launch.within(ClassLimits(backend, "multi_margin_loss", 1, target, rows.shape[1], None))
 
 
@@ -143,14 +142,12 @@ def margin_gradients(
     steps = Steps(backend, (out,), (g, input, target, *more))
     (result,), (head, rows, *_) = steps.outs, steps.operands
     wide = as_dtype(out.dtype.compute)
-    named, arguments = terms_of(steps, steps.operands[1:], wide, power, margin)
-    heads = steps.work(head.shape, wide)
-    steps.each(PRODUCT, heads, head, steps.constant(scale_of(rows.shape, reduction), wide))
+    arguments = terms_of(steps, steps.operands[1:], wide, power, margin, reduction)
     derivatives, total = steps.work(rows.shape, wide), steps.work((rows.shape[0], 1), wide)
-    spread = column(heads) if head.shape else heads
-    steps.each(EXCESS_DERIVATIVE, derivatives, spread, rows, *arguments)
+    heads = column(head) if head.shape else head
+    steps.each(EXCESS_DERIVATIVE, derivatives, heads, rows, *arguments)
     steps.reducer(SUM, total, derivatives, (1,))
-    steps.each(BALANCED, result, derivatives, total, named)
+    steps.each(BALANCED, result, derivatives, total, *arguments[1:3])
     return steps.launch.within(ClassLimits(backend, "multi_margin_loss", 2, target, rows.shape[1], None))
 
 
