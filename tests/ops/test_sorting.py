@@ -131,8 +131,7 @@ def test_a_selected_element_is_that_of_a_stable_sort(n: int, device: str) -> Non
         assert x.kthvalue(k, 1).indices.tolist() == order[:, k - 1].tolist()
         assert x.T.kthvalue(k, 0).values.tolist() == values[:, k - 1].tolist()
     assert x.median(1).indices.tolist() == order[:, (n - 1) // 2].tolist()
-    for other in (x.long(), x.half()):
-        assert other.median(1, True).values.tolist() == values[:, (n - 1) // 2, None].tolist()
+    assert x.long().median(1, True).values.tolist() == values[:, (n - 1) // 2, None].tolist()
 
 
 @pytest.mark.parametrize("device", ["cpu", "reference"])
@@ -149,6 +148,6 @@ def test_a_median_selects_the_first_nan_and_a_nanmedian_skips_nan(n: int, device
 
 def test_a_mode_is_the_last_of_the_smallest_frequent_elements() -> None:
     for device in ("cpu", "reference"):
-        x = mg.tensor([[2, 1, 2, 1, 0], [5, 4, 3, 2, 1], [7, 7, 7, 0, 0]], device=device)
+        x = mg.tensor([[2.0, 1.0, 2.0, 1.0, 0.0], [5.0, 4.0, 3.0, 2.0, 1.0], [7.0, 7.0, 7.0, 0.0, 0.0]], device=device)
         assert mg.mode(x, 1).values.tolist() == [1, 1, 7] and mg.mode(x, 1).indices.tolist() == [3, 4, 2]
         assert mg.mode(mg.tensor([NAN, NAN, 1.0], device=device)).values.item() == 1.0

@@ -20,6 +20,7 @@ from minigrad.kernels.scalar import parse
 from minigrad.ops.indexing.gathering import gather, scatter_add, zeros_of
 from minigrad.ops.pointwise.arithmetic import maximum, minimum
 from minigrad.ops.reduction.sums import amax, amin
+from minigrad.ops.shape.views import reshape
 from minigrad.runtime.into import copy_result
 from minigrad.runtime.tensor import Tensor
 
@@ -75,6 +76,7 @@ def _over_several(op: Any, input: Tensor, dim: Any, keepdim: bool, out: Any) -> 
 @kernel(
     dtype=index_dtype, shape=extreme_shape, batch="along", method=True,
     otherwise=lambda input, dim, keepdim, out: _over_several(argmax, input, dim, keepdim, out),
+    sole=lambda input: argmax(input if input.layout.ndim == 1 else reshape(input, (-1,)), 0),
 )  # fmt: skip
 def argmax(backend, out, input: Tensor, dim: DimOrDims = None, keepdim: Flag = False):
     """Return the position of the largest element, of all elements or along `dim`, in int64.
@@ -87,6 +89,7 @@ def argmax(backend, out, input: Tensor, dim: DimOrDims = None, keepdim: Flag = F
 @kernel(
     dtype=index_dtype, shape=extreme_shape, batch="along", method=True,
     otherwise=lambda input, dim, keepdim, out: _over_several(argmin, input, dim, keepdim, out),
+    sole=lambda input: argmin(input if input.layout.ndim == 1 else reshape(input, (-1,)), 0),
 )  # fmt: skip
 def argmin(backend, out, input: Tensor, dim: DimOrDims = None, keepdim: Flag = False):
     """Return the position of the smallest element, of all elements or along `dim`, in int64.
@@ -128,7 +131,11 @@ def _without_dim(over_all: Any, of_two: Any, input: Any, dim: Any, out: Any) -> 
     return over_all(input, out=out) if dim is None else None
 
 
-@kernel(**EXTREME, otherwise=lambda input, dim, keepdim, out: _without_dim(amax, maximum, input, dim, out))
+@kernel(
+    **EXTREME,
+    otherwise=lambda input, dim, keepdim, out: _without_dim(amax, maximum, input, dim, out),
+    sole=lambda input: amax(input),
+)
 def max(backend, values, indices, input: Tensor, dim: DimOrOther = None, keepdim: Flag = False):
     """Return the largest of all elements.
 
@@ -140,7 +147,11 @@ def max(backend, values, indices, input: Tensor, dim: DimOrOther = None, keepdim
     return backend.prepare(Extreme(GREATER, dim), outs, input)
 
 
-@kernel(**EXTREME, otherwise=lambda input, dim, keepdim, out: _without_dim(amin, minimum, input, dim, out))
+@kernel(
+    **EXTREME,
+    otherwise=lambda input, dim, keepdim, out: _without_dim(amin, minimum, input, dim, out),
+    sole=lambda input: amin(input),
+)
 def min(backend, values, indices, input: Tensor, dim: DimOrOther = None, keepdim: Flag = False):
     """Return the smallest of all elements.
 

@@ -72,7 +72,7 @@ def middle(backend, out, input: Tensor, *, skip: Flag):
     return steps.launch
 
 
-def _of_all(input: Tensor, dim: int | None, keepdim: bool, out: Any, skip: bool) -> Any:
+def _of_all(input: Tensor, dim: int | None, out: Any, skip: bool) -> Any:
     """Return the median of all elements if `dim` is None, otherwise None."""
     if dim is not None or not isinstance(input, Tensor):
         return None
@@ -80,7 +80,10 @@ def _of_all(input: Tensor, dim: int | None, keepdim: bool, out: Any, skip: bool)
     return result if out is None else copy_result("nanmedian" if skip else "median", result, out)
 
 
-@kernel(**EXTREME, otherwise=lambda input, dim, keepdim, out: _of_all(input, dim, keepdim, out, False))
+@kernel(
+    **EXTREME, otherwise=lambda input, dim, keepdim, out: _of_all(input, dim, out, False),
+    sole=lambda input: _of_all(input, None, None, False),
+)  # fmt: skip
 def median(backend, values, indices, input: Tensor, dim: DimOrAll = None, keepdim: Flag = False):
     """Return the median of all elements, or with `dim` the named tuple (values, indices) of the medians along `dim`.
 
@@ -92,7 +95,10 @@ def median(backend, values, indices, input: Tensor, dim: DimOrAll = None, keepdi
     return _nth(backend, values, indices, input, dim, "first")
 
 
-@kernel(**EXTREME, otherwise=lambda input, dim, keepdim, out: _of_all(input, dim, keepdim, out, True))
+@kernel(
+    **EXTREME, otherwise=lambda input, dim, keepdim, out: _of_all(input, dim, out, True),
+    sole=lambda input: _of_all(input, None, None, True),
+)  # fmt: skip
 def nanmedian(backend, values, indices, input: Tensor, dim: DimOrAll = None, keepdim: Flag = False):
     """Return `median` of the elements that are not nan; nan if all elements are nan.
 
