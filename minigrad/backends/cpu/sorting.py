@@ -28,6 +28,7 @@ from minigrad.kernels.store import load
 
 COST = 16  # cost of sorting one element, in additions
 FEW = 32  # maximum k for which the best elements are kept in a sorted list while the row is read
+JOINED = 1024  # elements of a line and a row of x from which both are sorted together, if a search takes more steps
 PART = 4  # `first_few`, which counts digits instead of sorting, is faster if at most 1/4 of a row is requested
 
 
@@ -57,6 +58,8 @@ class Sorting(Family, Ordering):
         if positions.layout.numel == 0:
             return NO_STEPS
         n = a.shape[dim]
+        if missing == "last" and rank < FEW and n >= FEW * PART and a.dtype.itemsize <= 4:  # `first_few` is faster
+            return self.lower(requests.Nth(dim, rank, missing), (values, positions), (a,))
         dims, strides, offsets = walk([without(x.layout, a.shape, dim) for x in (positions, a)])
         rows = prod(dims)
         chunk, chunks = pieces(rows, CHUNK // n)
@@ -75,15 +78,16 @@ class Sorting(Family, Ordering):
     def insert(self, out: Spec, lines: Spec, x: Spec, *, after: bool) -> Launch:
         if out.layout.numel == 0:
             return NO_STEPS
-        last, cols = len(x.shape) - 1, x.shape[-1]
+        last, cols, n = len(x.shape) - 1, x.shape[-1], lines.shape[-1]
+        # In a long line, the processor cannot predict the steps of a search, and waits for memory.
+        if n + cols >= JOINED and n.bit_length() * cols > 2 * (n + cols):
+            return self.lower(requests.Insert(after), (out,), (lines, x))
         specs = (out, lines, x)
         dims, strides, offsets = walk([without(each.layout, each.shape, last) for each in specs])
         block, blocks = pieces(cols, CHUNK // COST)
         groups = [(offset, each.layout.strides[last], s)
                   for each, offset, s in zip(specs, offsets, strides, strict=True)]  # fmt: skip
-        numbers = inserting.INSERT.pack(
-            *groups, blocks=blocks, block=block, cols=cols, n=lines.shape[-1], after=after, sizes=dims
-        )
+        numbers = inserting.INSERT.pack(*groups, blocks=blocks, block=block, cols=cols, n=n, after=after, sizes=dims)
         tasks = blocks * prod(dims)
         kernel = self.kernel(write_insert, x.dtype, kind=kind_of(out.layout.numel, tasks, COST))
         steps = Steps(self, (out,), (lines, x))
