@@ -264,7 +264,7 @@ ROWS, STARTS = own([0, 2, 2, 1]), own([0, 1, 3])
 # Each function with valid integers, and with integers that it must refuse, without a read on the host in between.
 CHECKED = [
     (lambda t: F.multi_margin_loss(SCORES, t), own([2, 0]), own([2, -1]), IndexOutOfRange),
-    (lambda t: F.multilabel_margin_loss(SCORES, t), own([[0, 2, -1]] * 2), own([[0, 3, -1]] * 2),
+    (lambda t: F.multilabel_margin_loss(SCORES, t), own([[0, 2, -1]] * 2), own([[0, -2, -1]] * 2),
      IndexOutOfRange),
     (lambda t: F.embedding_bag(ROWS, SCORES.T, t, include_last_offset=True), STARTS, STARTS.flip(0), ArgumentError),
     (lambda t: F.embedding_bag(ROWS, SCORES.T, t, mode="max"), STARTS, STARTS + 2, ArgumentError),
