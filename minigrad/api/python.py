@@ -14,7 +14,7 @@ from minigrad.errors import DTypeError, ShapeError
 from minigrad.ops.pointwise import compare
 from minigrad.ops.reduction import sums as reduce
 from minigrad.ops.shape import views
-from minigrad.runtime.data import host_array
+from minigrad.runtime.data import host_array, host_element
 from minigrad.runtime.journal import note_left
 from minigrad.runtime.operands import WeakNumber
 from minigrad.runtime.tensor import PLAIN, Tensor, describe
@@ -26,13 +26,13 @@ def only(x: Tensor, name: str) -> Any:
 
     name: the calling function, for messages.  Raises ShapeError unless x has exactly one element.
     """
-    if x.numel() != 1:
+    if x.layout.numel != 1:
         raise ShapeError(
             f"{name}: expected a tensor of one element, got {describe(x)} of {x.numel()} elements; use tolist()"
             f"{', or x.cos() instead of math.cos(x)' if name == 'float' else ''}",
             op=name,
         )
-    value = host_array(x if x.__class__ in PLAIN else handed_out(x, name)).reshape(()).item()
+    value = host_element(x if x.__class__ in PLAIN else handed_out(x, name))
     return float(value) if x.dtype.is_float else value
 
 
@@ -91,7 +91,7 @@ def truth(x: Tensor) -> bool:
 
     Raises ShapeError for another number of elements, for which the meaning is ambiguous.
     """
-    if x.numel() != 1:
+    if x.layout.numel != 1:
         raise ShapeError(
             f"bool: expected a tensor of one element, got {describe(x)}, whose truth is ambiguous; use .any() "
             "or .all()",
@@ -152,7 +152,7 @@ def formatted(x: Tensor, spec: str) -> str:
     """
     if not spec:
         return str(x)
-    if x.numel() != 1:
+    if x.layout.numel != 1:
         raise TypeError(
             f"format: the format {spec!r} requires a tensor of one element, got {describe(x)} of {x.numel()} elements; "
             "format the items of tolist(), or print under mg.printoptions(precision=...)"

@@ -67,12 +67,12 @@ class ClassLimits:
 
     slot, target: their slot and Spec.
     classes: the number of classes.
-    ignore: the index that stands for no class.
+    ignore: the index that stands for no class, or None.
     """
 
     __slots__ = ("backend", "classes", "ignore", "label", "slot", "slots", "target")
 
-    def __init__(self, backend: Any, label: str, slot: int, target: Spec, classes: int, ignore: int) -> None:
+    def __init__(self, backend: Any, label: str, slot: int, target: Spec, classes: int, ignore: int | None) -> None:
         self.backend, self.label, self.slot, self.slots = backend, label, slot, (slot,)
         self.target, self.classes, self.ignore = target, classes, ignore
 

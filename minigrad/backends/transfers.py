@@ -55,6 +55,13 @@ class Transfers:
         """Return host memory with at least the elements of a view, and the layout of the view in this memory."""
         return self.to_host(storage), layout
 
+    def element(self, storage: Storage, layout: Layout) -> Any:
+        """Return the only element that a layout shows, as a Python number."""
+        stored, layout = self.seen(storage, layout)
+        if storage.dtype.storage is not storage.dtype.numpy:
+            stored = to_logical(stored, storage.dtype)
+        return stored.item(layout.offset)
+
     def array(self, storage: Storage, layout: Layout) -> NDArray[Any]:
         """Return the elements that a layout shows, as an array in the logical dtype; host memory is shared."""
         stored, layout = self.seen(storage, layout)

@@ -234,6 +234,33 @@ class Ordered(Request):
     descending: bool
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class Nth(Request):
+    """Select one element of each row along `dim`: the results are these elements and their positions (int64).
+
+    Both results have length 1 along `dim`.  The row is ordered as by `Sort`, and `rank` counts from 0.
+    missing: the effect of nan. "last": nan has its rank in the order. "first": if a row has a nan, its first nan is
+    selected. "skip": the element in the lower middle of the elements that are not nan is selected, and `rank` has no
+    effect; without such elements, the first nan is selected.
+    """
+
+    dim: int
+    rank: int
+    missing: str
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Insert(Request):
+    """Find the places (int64) at which the elements of x would be inserted into sorted lines, along the last dim.
+
+    The operands are lines (..., n) and x (..., m), which have one dtype and the same leading dims; out has the shape of
+    x.  A place is the number of elements of the line that come before the element in the order of `Sort`; with `after`,
+    also of those that are equal to it.
+    """
+
+    after: bool
+
+
 # ---- products -------------------------------------------------------------------------------------------------------
 
 

@@ -187,6 +187,7 @@ DimOrDims = Annotated[
 DimOrOther = Annotated[
     Any, Role("Dim", "a dim, None for all, or another operand", "int | Tensor | None", _dim, _shift_dim)
 ]
+DimOrAll = Annotated[Any, Role("Dim", "a dim, or None for all", "int | None", _dim, _shift_dim)]
 OneDim = Annotated[Any, Role("OneDim", "a dim of the first operand, or None", "int | None", _one_dim, _shift_one_dim)]
 NewDim = Annotated[
     int, Role("NewDim", "where a new dim goes; negative values count from the end", "int", _new_dim, _shift_dim)

@@ -69,12 +69,20 @@ def view_body(op: Op) -> list[str]:
     ]
 
 
-def kernel_body(op: Op, out: bool, floats: bool, otherwise: Any) -> list[str]:
+def kernel_body(op: Op, out: bool, floats: bool, otherwise: Any, sole: Any = None) -> list[str]:
     """Return the lines of the function of an op with a kernel.
 
-    out: whether it takes `out=`.  floats, otherwise: as for the decorator `kernel`.
+    out: whether it takes `out=`.  floats, otherwise, sole: as for the decorator `kernel`.
     """
     signature, lines = op.signature, planned_lines(op, op.signature, {key: key for key in op.params}, out)
+    if sole is not None:
+        x, *others = [p.name for p in signature.parameters]
+        tests = [f"{key} is {HIDDEN}default_{key}" for key in others] + ["out is None"] * out
+        lines = [
+            f"if {' and '.join(tests)} and {x}.__class__ in {HIDDEN}plain:",
+            f"    return {HIDDEN}sole({x})",
+            *lines,
+        ]
     given = [p.name for p in signature.parameters]
     casts = [key for key in given if signature.role(key) is CAST]
     operands = "".join(f"{x}, " for x in op.operands)

@@ -343,7 +343,8 @@ def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | N
            joint: Callable[..., Any] | None = None, outputs: tuple[str, ...] = ("y",), zeros: bool = False,
            name: str = "", label: str = "", namespace: Namespace = None, method: bool = False, in_place: bool = False,
            out: bool = True, floats: bool = False, writes: tuple[str, ...] = (),
-           otherwise: Callable[..., Any] | None = None) -> Callable[..., Function]:  # fmt: skip
+           otherwise: Callable[..., Any] | None = None,
+           sole: Callable[..., Any] | None = None) -> Callable[..., Function]:  # fmt: skip
     """Declare an op that has its own kernels.
 
     The body receives the backend, a Spec for each result, and then the public arguments, with Specs instead of the
@@ -385,6 +386,8 @@ def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | N
     otherwise : function, optional
         Function of the public arguments that computes the calls which the kernel does not support, from other ops. It
         returns None for all other calls.
+    sole : function, optional
+        Function that computes a call with only the first operand, a plain tensor, as `otherwise` does, but sooner.
     """
 
     def declare(function: FunctionType) -> Function:
@@ -417,11 +420,11 @@ def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | N
             quick.__signature__ = shown(signature, out=True)
             return publish(op, function, quick, namespace, method, in_place)
         public = write_function(
-            function.__name__, signature, kernel_body(op, takes_out, floats, otherwise),
+            function.__name__, signature, kernel_body(op, takes_out, floats, otherwise, sole),
             {"op": op, "plain": PLAIN, "numbers": NUMBERS, "call": call_present if signature.optional else call,
              "check": expect_operands, "in_dtype": call_in_dtype, "float": as_float, "canonical": canonical,
              "list": tensor_list, "several": several, "otherwise": otherwise, "format": in_format,
-             **planned_names(op)},
+             "sole": sole, **planned_names(op)},
             takes_out,
         )  # fmt: skip
         return publish(op, function, public, namespace, method, in_place)

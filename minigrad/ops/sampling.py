@@ -71,7 +71,7 @@ def multinomial(input: Tensor, num_samples: Size, replacement: Flag = False, *, 
     if replacement:
         steps = cumsum(weights, -1)
         drawn = rand(weights.shape[0], num_samples, dtype=float64, device=input.device, generator=generator)
-        result = insertions(steps, drawn * steps[:, -1:], True)
+        result = insertions(steps, drawn * steps[:, -1:], after=True)
     else:
         if int(amin(sum(weights > 0, -1)).item() if input.numel() else num_samples) < num_samples:
             raise ArgumentError(

@@ -152,3 +152,8 @@ def host_array(x: Tensor) -> Any:
     """Return the elements as a NumPy array in the logical dtype; for a host device, it shares their memory."""
     values: Any = backend_of(x.device).array(x.storage, x.layout)
     return values
+
+
+def host_element(x: Tensor) -> Any:
+    """Return the only element of a tensor as a Python number; an array of one element would take longer to make."""
+    return backend_of(x.device).element(x.storage, x.layout)

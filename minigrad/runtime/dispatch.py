@@ -67,10 +67,13 @@ def run(op: Op, plan: CallPlan, operands: tuple[Tensor, ...]) -> Any:
         return run_several(op, plan, operands)
     if plan.launch is None:
         return run_view(op, plan, operands[0])
-    if len(operands) == 1:
-        return run_one(op, plan, operands[0])
-    unrolled = {2: run_two, 3: run_three}.get(len(operands))
-    return run_single(op, plan, operands) if unrolled is None else unrolled(op, plan, *operands)
+    count = len(operands)
+    unrolled = UNROLLED.get(count)
+    if unrolled is None:
+        if not 0 < count <= LONGEST:
+            return run_single(op, plan, operands)
+        unrolled = UNROLLED[count] = fast_paths.written_later(run_single, count, globals())
+    return unrolled(op, plan, *operands)
 
 
 def run_single(op: Op, plan: CallPlan, operands: tuple[Tensor, ...]) -> Tensor:
@@ -191,10 +194,12 @@ def record(op: Op, plan: CallPlan, operands: tuple[Tensor, ...], storages: tuple
     return node
 
 
-# Versions of `run_single` for one, two and three operands.
+# Versions of `run_single` for one, two and three operands; those for more operands are made when they are needed.
 run_one = fast_paths.written_later(run_single, 1, globals())
 run_two = fast_paths.written_later(run_single, 2, globals())
 run_three = fast_paths.written_later(run_single, 3, globals())
+UNROLLED = {1: run_one, 2: run_two, 3: run_three}
+LONGEST = 16  # operands for which a version is made; for more of them, the loops take less time than the other parts
 
 
 def fast_path(op: Op, *front: Any) -> Callable[..., Any]:

@@ -10,6 +10,7 @@ import numpy as np
 import minigrad as mg
 from minigrad.ops.nn.gru_sequence import gru_sequence
 from minigrad.ops.nn.likelihood import poisson
+from minigrad.ops.nn.margin_rows import margin_gradients
 from minigrad.ops.nn.recurrence import gru_step, lstm_step
 from minigrad.ops.nn.sequences import lstm_sequence
 
@@ -48,6 +49,11 @@ def _cosine(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 def _length(x: np.ndarray) -> np.ndarray:
     return np.sqrt((x * x).sum(-1))
+
+
+def _margins(x: np.ndarray) -> np.ndarray:
+    """The parts of the scores above the margin 5, and 0 for the named class; all of them are positive."""
+    return (5 + x - np.take_along_axis(x, CLASSES[:, None], 1)) * (np.arange(3) != CLASSES[:, None])
 
 
 def _multi_margin(x: np.ndarray) -> np.ndarray:
@@ -98,7 +104,12 @@ LOSSES = [
          a, p, n, distance_function=lambda x, y: (x * y).sum(1), margin=20.0),
          lambda a, p, n: ((a * p - a * n).sum(1) + 20).mean(), REAL, REAL, REAL),
     _row("multi_margin_loss", lambda x: F.multi_margin_loss(x, _index(x, CLASSES), 2, 5.0, **NONE), _multi_margin,
-         REAL),
+         REAL, ops=("margin_losses",)),
+    _row("multi_margin_loss-weights", lambda x: F.multi_margin_loss(x, _index(x, CLASSES), 1, 5.0,
+         x.new_tensor([3.0, 1.0, 2.0])), lambda x: (_margins(x) * [[2], [3]]).sum() / 6, REAL),
+    _row("margin_gradients", lambda g, x: margin_gradients(g, x, _index(x, CLASSES), power=1, margin=5.0,
+         reduction="none"), lambda g, x: g[:, None] * np.array([[1, 1, -2], [-2, 1, 1]]) / 3, ("real", (2,)), REAL,
+         ops=("margin_gradients",), smooth=False, slope=True),
     _row("multilabel_margin_loss", lambda x: F.multilabel_margin_loss(x, _index(x, LABELS), reduction="sum"),
          _multilabel, ("distinct", R)),
     _row("multilabel_soft_margin_loss", F.multilabel_soft_margin_loss,
@@ -301,8 +312,9 @@ STATISTICS = [
     _row("quantile", lambda x: mg.quantile(x, 0.4, 1), lambda x: np.quantile(x, 0.4, 1), ("distinct", A[1]),
          dtypes=WIDE),
     _row("nanquantile", lambda x: mg.nanquantile(x, 0.3), lambda x: np.quantile(x, 0.3), ("distinct", R), dtypes=WIDE),
-    _row("nanmedian", lambda x: mg.nanmedian(x, 1).values, lambda x: np.median(x, 1), ("distinct", R)),
-    _row("mode", lambda x: mg.mode(x, 1).values, lambda x: x.min(1), ("distinct", R)),
+    _row("nanmedian", lambda x: mg.nanmedian(x, 1).values, lambda x: np.median(x, 1), ("distinct", R),
+         ops=("nanmedian",)),
+    _row("mode", lambda x: mg.mode(x, 1).values, lambda x: x.min(1), ("distinct", R), ops=("mode",)),
     _row("trapezoid", lambda y, x: mg.trapezoid(y, x), lambda y, x: np.trapezoid(y, x), REAL, ("real", (3,)),
          ops=("trapz",)),
     _row("cumulative_trapezoid", lambda y: mg.cumulative_trapezoid(y, dx=0.5, dim=1),

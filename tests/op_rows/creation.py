@@ -11,13 +11,17 @@ import numpy as np
 
 import minigrad as mg
 from minigrad.kernels import philox
-from minigrad.ops import creation
-from minigrad.ops.indexing import masks, positions
+from minigrad.ops import comparison, creation
+from minigrad.ops.indexing import checks, masks, positions, searching, uniqueness
+from minigrad.ops.nn import embedding
 from minigrad.ops.nn.attention_blocks import attention_kept
+from minigrad.ops.nn.classes import existing_classes
 from minigrad.ops.random import draw, shares
 
-from .row import ALL, FLOATS, Row
+from .row import ALL, FLOATS, NUMBERS, Row
 
+NEVER = checks.Refusal(ValueError, "checked", "")
+COUNTS = {"result": "int64", "smooth": False, "dtypes": ("int64",), "refuses": False, "kernels": False}
 PLACES = {"result": "int64", "smooth": False, "dtypes": ("bool",), "refuses": False}
 
 
@@ -72,5 +76,25 @@ ROWS = [
         ("bool",), ("tally",), ((3, 4),), **PLACES),
     Row("positions", _row_major, lambda x: x % 3 * 4 + x % 4, ("whole",), ("joined_positions",),
         ((2, 5),), dtypes=("int64",), result="int64", smooth=False, refuses=False, kernels=False),
+    Row("existing_classes", lambda x: existing_classes(x, name="a loss", low=-1, classes=9), lambda x: x, ("whole",),
+        ("existing_classes",), ((2, 5),), **COUNTS),
+    Row("checked", lambda x: checks.checked(x.cumsum(-1) - x, low=0, high=9, ascending=True, refusal=NEVER),
+        lambda x: x.cumsum(-1) - x, ("whole",), ("checked",), ((2, 3),), **COUNTS),
+    Row("ends", searching.ends, lambda x: np.array([x.min(), x.max()]), ("whole",), ("ends",), ((2, 3),), **COUNTS),
+    Row("occurrences", lambda x: searching.occurrences(x % 4, size=4),
+        lambda x: np.bincount(x.astype(int) % 4, minlength=4), ("whole",), ("occurrences",), ((7,),), **COUNTS),
+    Row("insertions", lambda x: searching.insertions(x.sort(-1).values, x, after=True),
+        lambda x: np.stack([np.searchsorted(np.sort(row), row, "right") for row in x]), ("whole",), ("insertions",),
+        ((2, 5),), dtypes=NUMBERS, result="int64", smooth=False, refuses=False, kernels=False),
+    Row("marked_classes", lambda x: embedding.marked_classes(x % 4, classes=4),
+        lambda x: np.eye(4)[x.astype(int) % 4], ("whole",), ("marked_classes",), ((2, 5),), **COUNTS),
+    Row("binned", lambda x: searching.binned(x, bins=3, low=0.0, high=0.0, widens=True),
+        lambda x: np.histogram(x, 3)[0], ("distinct",), ("binned",), ((2, 5),), dtypes=FLOATS,
+        result="int64", smooth=False, refuses=False, kernels=False),
+    Row("all_equal", comparison.all_equal, lambda a, b: (a == b).all(), ("whole", "whole"), ("all_equal",),
+        ((2,), (2,)), dtypes=ALL, result="bool", smooth=False, refuses=False, kernels=False),
+    Row("runs", lambda x: uniqueness.runs(x.sort().values, parts=1).mask,
+        lambda x: np.diff(np.sort(x), prepend=-1) != 0, ("whole",), ("runs",), ((7,),), dtypes=NUMBERS, result="bool",
+        smooth=False, refuses=False, kernels=False),
     Row("locate", _locate, lambda x: np.flatnonzero(x), ("bool",), ("locate",), ((3, 5),), **PLACES),
 ]  # fmt: skip

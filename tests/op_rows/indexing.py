@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import minigrad as mg
+from minigrad.ops.indexing.pairs import pair_add
 from minigrad.ops.nn import sampled, taps
 
 from .compositions import _index, _row
@@ -19,6 +20,7 @@ CELLS, NAMED = np.array([[0, 5], [3, 0]]), np.array([2, 0, 2, 2])
 LABELS = np.array([[1, 1], [2, 0]])
 WAYS: dict[str, Any] = {"near": False, "beyond": 0, "corners": True}
 TAPS = np.array([[[0, 2, -1], [2, 2, 1]], [[1, -1, -1], [0, 1, 1]]])
+ROWS_OF_PAIRS, COLUMNS_OF_PAIRS = np.array([[0], [2]]), np.array([3, -1, 1])  # two pairs are the same element
 BAGS = np.array([[0, 2, 2, 1], [3, 1, 0, 2]])
 
 
@@ -27,6 +29,12 @@ def _put(x: np.ndarray, v: np.ndarray, accumulate: bool = False) -> np.ndarray:
     for k, value in zip(CELLS.reshape(-1), v.reshape(-1)):
         y[k] = y[k] + value if accumulate else value
     return y.reshape(x.shape)
+
+
+def _pairs_added(g: np.ndarray) -> np.ndarray:
+    y = np.zeros((3, 4), g.dtype)
+    np.add.at(y, (ROWS_OF_PAIRS, COLUMNS_OF_PAIRS), g)
+    return y
 
 
 def _scattered(x: np.ndarray, v: np.ndarray) -> np.ndarray:
@@ -149,6 +157,10 @@ ROWS = [
     _row("put-accumulate", lambda x, v: mg.put(x, _index(x, CELLS), v, True), lambda x, v: _put(x, v, True),
          ("real", R), ("real", (4,))),
     _row("fill-like", lambda x, v: mg.fill(x, v), lambda x, v: 0 * x + v, ("real", R), ("real", ()), order2=False),
+    _row("pair", lambda x: x[:, _index(x, ROWS_OF_PAIRS), _index(x, COLUMNS_OF_PAIRS)],
+         lambda x: x[:, ROWS_OF_PAIRS, COLUMNS_OF_PAIRS], ("real", (2, 3, 4)), ops=("pair_select",)),
+    _row("pair_add", lambda g: pair_add(g, _index(g, ROWS_OF_PAIRS), _index(g, COLUMNS_OF_PAIRS), shape=(3, 4), dim=0),
+         _pairs_added, ("real", (2, 3)), ops=("pair_add",)),
     _row("index_reduce", lambda x, v: mg.index_reduce(x, 0, _index(x, NAMED), v, "prod"), _index_reduce,
          ("real", X), ("real", (4, 4)), dtypes=NUMBERS, ops=("scatter_product",)),
     _row("scatter_add-larger", lambda x, v: mg.scatter_add(x, 0, _index(x, np.array([[2, 0]])), v), _scattered,

@@ -28,16 +28,17 @@ def _row(name: str, fn: Any, numpy: Any, *shapes: tuple[int, ...], ops: Any = ("
 
 
 ROWS = [
-    _row("mask", lambda x: x[_on(x, MASK)], lambda x: x[MASK], (2, 3, 2)),
+    _row("mask", lambda x: x[_on(x, MASK)], lambda x: x[MASK], (2, 3, 2), ops=("chosen",)),
     _row("mask-inside", lambda x: x[1:, _on(x, MASK), 0], lambda x: x[1:][:, MASK, 0], (3, 2, 3, 2)),
     _row("masked_select", lambda x: mg.masked_select(x, _on(x, MASK[:1])), lambda x: x[np.repeat(MASK[:1], 2, 0)],
          (2, 3)),
     _row("masked_fill", lambda x: mg.masked_fill(x, _on(x, MASK), 2), lambda x: np.where(MASK, x.dtype.type(1 if x.dtype
          == bool else 2), x), (2, 2, 3), ops=()),
     Row("nonzero", lambda x: mg.nonzero(mg.floor(x)), lambda x: np.argwhere(np.floor(x)), ("high",),
-        ("tally", "locate"), ((2, 3),), dtypes=FLOATS, result="int64", smooth=False, refuses=False),
+        ("tally_nonzero", "coordinates"), ((2, 3),), dtypes=FLOATS, result="int64", smooth=False, refuses=False),
     Row("unique", lambda x: mg.unique(x, return_inverse=True)[1],
-        lambda x: np.unique(x, return_inverse=True)[1].reshape(x.shape), ("whole",), ("unique",), ((2, 3),), dtypes=ALL,
+        lambda x: np.unique(x, return_inverse=True)[1].reshape(x.shape), ("whole",), ("unique", "run_values"),
+        ((2, 3),), dtypes=ALL,
         result="int64", smooth=False, refuses=False, kernels=False),
     _row("masked_scatter", lambda x, s: mg.masked_scatter(x, _on(x, MASK), s), _scattered, (2, 2, 3), (7,)),
 ]  # fmt: skip

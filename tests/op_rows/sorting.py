@@ -33,6 +33,11 @@ ROWS = [
          ops=("topk",)),
     _row("topk-places", lambda x: mg.topk(x, 3, 1, False).indices, lambda x: np.argsort(x, 1, stable=True)[:, :3],
          "whole", ops=("topk",), **PLACES),
-    _row("kthvalue", lambda x: mg.kthvalue(x, 2, 1).values, lambda x: np.sort(x, 1)[:, 1], ops=()),
-    _row("median", lambda x: mg.median(x, 1, True).values, lambda x: np.sort(x, 1)[:, 2:3], ops=()),
+    _row("kthvalue", lambda x: mg.kthvalue(x, 2, 1).values, lambda x: np.sort(x, 1)[:, 1], ops=("kthvalue",),
+         kernels=False),
+    _row("median", lambda x: mg.median(x, 1, True).values, lambda x: np.sort(x, 1)[:, 2:3], ops=("median",),
+         kernels=False),
+    _row("median-of-all", lambda x: mg.median(x[0, 0]), lambda x: np.sort(x[0, 0])[1], ops=("middle",), kernels=False),
+    _row("median-places", lambda x: mg.median(x, 1).indices, lambda x: np.argsort(x, 1, stable=True)[:, 2], "whole",
+         ops=("median",), kernels=False, **PLACES),
 ]  # fmt: skip

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.errors import ArgumentError, DTypeError, GradientError, IndexOutOfRange, ShapeError
+from minigrad.errors import ArgumentError, DTypeError, IndexOutOfRange, ShapeError
 from minigrad.testing import gradcheck
 
 pytestmark = pytest.mark.usefixtures("reference")
@@ -253,6 +253,58 @@ def test_functions_take_a_batch() -> None:
         assert np.allclose(mg.func.vmap(fn)(*given).numpy(), wanted.numpy())
 
 
+def own(data: Any) -> Any:
+    """Return a tensor on the device of these tests, for constants, which are made before the fixture is active."""
+    return mg.tensor(data, device="reference")
+
+
+SCORES, SINES = own([[0.5, -1.0, 2.0], [0.0, 1.0, -0.5]]), own(np.sin(np.arange(24.0)).reshape(4, 2, 3))
+LOGS, LABELS = mg.log_softmax(SINES, -1), own([[1, 2], [2, 2]])
+ROWS, STARTS = own([0, 2, 2, 1]), own([0, 1, 3])
+# Each function with valid integers, and with integers that it must refuse, without a read on the host in between.
+CHECKED = [
+    (lambda t: F.multi_margin_loss(SCORES, t), own([2, 0]), own([2, -1]), IndexOutOfRange),
+    (lambda t: F.multilabel_margin_loss(SCORES, t), own([[0, 2, -1]] * 2), own([[0, -2, -1]] * 2),
+     IndexOutOfRange),
+    (lambda t: F.embedding_bag(ROWS, SCORES.T, t, include_last_offset=True), STARTS, STARTS.flip(0), ArgumentError),
+    (lambda t: F.embedding_bag(ROWS, SCORES.T, t, mode="max"), STARTS, STARTS + 2, ArgumentError),
+    (lambda t: F.ctc_loss(LOGS, LABELS, t, (2, 1)), own([4, 3]), own([4, 5]), ShapeError),
+    (lambda t: F.ctc_loss(LOGS, t, (4, 4), own([2, 1])), LABELS, LABELS + 1, ArgumentError),
+    (lambda w: mg.cov(SCORES, fweights=w), own([1, 2, 1]), None, None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("fn", "valid", "invalid", "error"), CHECKED)
+def test_integers_are_checked_in_programs_and_batches(fn: Any, valid: Any, invalid: Any, error: Any) -> None:
+    program, wanted = mg.jit(fn), fn(valid)
+    assert [program(valid).tolist() for _ in range(3)] == [wanted.tolist()] * 3
+    batch = mg.func.vmap(fn)(mg.stack([valid, valid]))
+    assert np.allclose(batch.numpy(), wanted.numpy(), equal_nan=True)
+    for call in () if invalid is None else (fn, program):
+        with pytest.raises(error):
+            call(invalid)
+
+
+@pytest.mark.parametrize("reduction", ["none", "sum", "mean"])
+def test_both_forms_of_multi_margin_loss_agree(reduction: str) -> None:
+    target, weight = mg.tensor([2, 1]), mg.tensor([1.0, 0.5, 2.0])
+    for w in (None, weight):
+        x = mg.Var(SCORES)
+        y = F.multi_margin_loss(x, target, 2, 1.5, w, reduction=reduction)
+        composed = mg.func.vmap(lambda x, w=w: F.multi_margin_loss(x, target, 2, 1.5, w, reduction=reduction))
+        assert np.allclose(composed(SCORES[None])[0].numpy(), y.detach().numpy())
+        g = mg.arange(1.0, 1 + y.numel()).reshape(y.shape)
+        (graph,) = mg.grad(y, (x,), g, create_graph=True)
+        (kernel,) = mg.grad(F.multi_margin_loss(x, target, 2, 1.5, w, reduction=reduction), (x,), g)
+        assert np.allclose(kernel.numpy(), graph.detach().numpy()) and kernel.any()
+
+
+def test_a_loss_of_no_rows() -> None:
+    nothing, target = mg.zeros(0, 3), mg.zeros(0, dtype=mg.int64)
+    assert math.isnan(F.multi_margin_loss(nothing, target).item())
+    assert F.multi_margin_loss(nothing, target, reduction="sum").item() == 0
+
+
 @pytest.mark.parametrize(("call", "error", "words"), [
     (lambda: F.ctc_loss(mg.zeros(2, 1, 3), mg.tensor([[3]]), (2,), (1,)), ArgumentError, "targets and blank=0"),
     (lambda: F.ctc_loss(mg.zeros(2, 1, 3), mg.tensor([[1]]), (3,), (1,)), ShapeError, "input_lengths must be .* to 2"),
@@ -270,9 +322,61 @@ def test_functions_take_a_batch() -> None:
     (lambda: F.grid_sample(RAMP, grid((0.0, 0.0)).float()), DTypeError, "same floating dtype"),
     (lambda: F.affine_grid(mg.zeros(1, 2, 2), (1, 1, 2, 2)), ShapeError, "theta"),
     (lambda: mg.unravel_index(mg.tensor([1.0]), (2,)), DTypeError, "integer"),
-    (lambda: mg.func.vmap(lambda t: F.ctc_loss(mg.zeros(2, 1, 3), t, (2,), (1,)))(mg.ones(2, 1, 1, dtype=mg.int64)),
-     GradientError, r"^ctc_loss: int64\(1, 1\) belongs to a transform"),
+    (lambda: F.ctc_loss(mg.zeros(2, 2, 3), mg.tensor([1, 2]), (2, 2), (2, 1)), ShapeError, r"lengths \[2, 3\]"),
+    (lambda: F.multi_margin_loss(mg.zeros(2, 3), mg.tensor([0, 3])), IndexOutOfRange, "class 3 of .* are 0 to 2"),
+    (lambda: F.multi_margin_loss(mg.zeros(2, 3), mg.tensor([0, 1]), weight=mg.ones(2)), ShapeError, "weight must have"),
+    (lambda: F.multilabel_margin_loss(mg.zeros(3), mg.tensor([0, 3, -1])), IndexOutOfRange, "and -1 is ignored"),
 ])  # fmt: skip
 def test_errors(call: Any, error: Any, words: str) -> None:
     with pytest.raises(error, match=words):
         call()
+
+
+@pytest.mark.parametrize("right", [False, True])
+def test_places_in_sorted_rows_are_those_of_numpy(right: bool) -> None:
+    rng = np.random.default_rng(0)
+    for device, n, m in (("cpu", 300, 100), ("cpu", 0, 3), ("reference", 5, 7), ("reference", 0, 3)):
+        rows, x = np.sort(rng.random((2, n)).astype(np.float32), 1), rng.random((2, m)).astype(np.float32)
+        x[:, : min(n, 2)] = rows[:, : min(n, 2)]
+        found = mg.searchsorted(mg.tensor(rows, device=device), mg.tensor(x, device=device), right=right)
+        wanted = [np.searchsorted(*each, "right" if right else "left") for each in zip(rows, x)]
+        assert np.array_equal(found.numpy(), wanted)
+    halves = mg.tensor([-1.5, 0.25, 0.5]).half()
+    assert mg.searchsorted(halves, halves.flip(0), right=right).tolist() == [2 + right, 1 + right, int(right)]
+
+
+@pytest.mark.parametrize("device", ["cpu", "reference"])
+def test_two_index_tensors_are_checked_by_the_read(device: str) -> None:
+    x = mg.arange(24.0, device=device).reshape(2, 3, 4)
+    i, j = mg.tensor([[2], [-3]], device=device), mg.tensor([0, -1], device=device)
+    read = lambda x, i, j: x[:, i, j]
+    assert read(x, i, j).tolist() == [[[8, 11], [0, 3]], [[20, 23], [12, 15]]]
+    wanted = "index: index {} is out of range for dim {} of size {} of float32"
+    for call in (read, mg.jit(read)):
+        for rows, columns, words in (
+            (i + 1, j, (3, 1, 3)),
+            (i - 1, j, (-4, 1, 3)),
+            (i, j + 4, (4, 2, 4)),
+            (i, j - 4, (-5, 2, 4)),
+        ):
+            with pytest.raises(IndexOutOfRange, match=wanted.format(*words)):
+                call(x, rows, columns)
+
+
+def test_other_dims_are_read_by_other_ops() -> None:
+    x, i, j = own(np.arange(24.0)).reshape(2, 3, 4), own([[2], [-3]]), own([0, -1])
+    assert x.transpose(1, 2)[:, j, i].tolist() == x[:, i, j].tolist()  # these dims cannot be merged
+    assert x[own([0, 1]), :, j].tolist() == [[0, 4, 8], [15, 19, 23]]
+
+
+def test_pairs_of_indices_in_batches() -> None:
+    x, i, j = own(np.arange(24.0).reshape(2, 3, 4)), own([[0, 2], [1, 1]]), own([[3, 0], [-1, 2]])
+    read = mg.func.vmap(lambda x, i, j: x[i, j])(x, i, j)
+    assert read.tolist() == [x[k][i[k], j[k]].tolist() for k in range(2)]
+    gradient = mg.func.vmap(mg.func.grad(lambda x, i, j: (x[i, j] ** 2).sum()))(x, i, j)
+    assert gradient.tolist() == (2 * x * mg.stack([one_at(3, 4, i[k], j[k]) for k in range(2)])).tolist()
+
+
+def one_at(n: int, m: int, i: Any, j: Any) -> Any:
+    """Return a matrix with 1 at pairs of indices, and 0 elsewhere."""
+    return F.one_hot(i, n).T.double() @ F.one_hot(j % m, m).double()

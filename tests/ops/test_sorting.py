@@ -120,3 +120,34 @@ def test_the_median_of_nan_is_nan_and_its_gradient_that_of_amax() -> None:
         assert np.isnan(y.item())
         gradients.append(x.grad.tolist())
     assert gradients[0] == gradients[1]
+
+
+@pytest.mark.parametrize("device", ["cpu", "reference"])
+@pytest.mark.parametrize("n", [1, 32, 33, 300])
+def test_a_selected_element_is_that_of_a_stable_sort(n: int, device: str) -> None:
+    x = mg.tensor(np.random.default_rng(n).integers(0, 9, (3, n)).astype(np.float32), device=device)
+    values, order = x.sort(1)
+    for k in {1, (n + 1) // 2, n}:
+        assert x.kthvalue(k, 1).indices.tolist() == order[:, k - 1].tolist()
+        assert x.T.kthvalue(k, 0).values.tolist() == values[:, k - 1].tolist()
+    assert x.median(1).indices.tolist() == order[:, (n - 1) // 2].tolist()
+    assert x.long().median(1, True).values.tolist() == values[:, (n - 1) // 2, None].tolist()
+
+
+@pytest.mark.parametrize("device", ["cpu", "reference"])
+@pytest.mark.parametrize("n", [6, 60])
+def test_a_median_selects_the_first_nan_and_a_nanmedian_skips_nan(n: int, device: str) -> None:
+    row = np.arange(n, 0.0, -1.0, dtype=np.float32)
+    row[[1, 3, 4]] = NAN
+    x = mg.tensor(np.stack([row, np.full(n, NAN, np.float32)]), device=device)
+    assert x.median(1).indices.tolist() == [1, 0] and x.kthvalue(n, 1).indices.tolist() == [4, n - 1]
+    values, places = x.nanmedian(1)
+    assert values[0].item() == np.sort(row)[(n - 4) // 2] and places[1].item() == 0
+    assert places[0].item() == np.argsort(row, stable=True)[(n - 4) // 2]
+
+
+def test_a_mode_is_the_last_of_the_smallest_frequent_elements() -> None:
+    for device in ("cpu", "reference"):
+        x = mg.tensor([[2.0, 1.0, 2.0, 1.0, 0.0], [5.0, 4.0, 3.0, 2.0, 1.0], [7.0, 7.0, 7.0, 0.0, 0.0]], device=device)
+        assert mg.mode(x, 1).values.tolist() == [1, 1, 7] and mg.mode(x, 1).indices.tolist() == [3, 4, 2]
+        assert mg.mode(mg.tensor([NAN, NAN, 1.0], device=device)).values.item() == 1.0

@@ -11,7 +11,19 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.base import Backend, Launch
-from minigrad.backends.lowering.functions import CHOSEN, GREATER, LARGEST, LESSER, SHIFTED_EXP, SHIFTED_LOG, SUM
+from minigrad.backends.lowering.functions import (
+    CHOSEN,
+    GREATER,
+    INSIDE,
+    IS_NUMBER,
+    LARGEST,
+    LESSER,
+    LOWER_MIDDLE,
+    RANK_OR_NAN,
+    SHIFTED_EXP,
+    SHIFTED_LOG,
+    SUM,
+)
 from minigrad.backends.steps import Specs, Steps, Value, lowers, shortened
 from minigrad.core.dtype import as_dtype, bool_, int64
 from minigrad.core.layout import Layout
@@ -22,7 +34,9 @@ from minigrad.core.requests import (
     ArgScan,
     Extreme,
     Gather,
+    Insert,
     LogSum,
+    Nth,
     Ordered,
     ReduceTuple,
     Request,
@@ -215,6 +229,33 @@ def sort(backend: Backend, request: Sort, outs: Specs, operands: Specs) -> Launc
     return steps.launch
 
 
+@lowers(Insert)
+def insert(backend: Backend, request: Insert, outs: Specs, operands: Specs) -> Launch:
+    """Sort both operands together, and count the elements of the lines before each position of this order.
+
+    The sort is stable, so the order of joining decides on which side of equal elements an element is.
+    """
+    steps = Steps(backend, outs, operands)
+    (out,), (lines, x) = steps.outs, steps.operands
+    if not out.layout.numel:
+        return steps.launch
+    last, n, m = len(x.shape) - 1, lines.shape[-1], x.shape[-1]
+    whole = with_length(x.shape, last, n + m)
+    joined, order, before = steps.work(whole, x.dtype), steps.work(whole, int64), steps.work(whole, int64)
+    positions, own = steps.work(whole, int64), steps.work(whole, bool_)
+    from_lines, from_x = (0, n) if request.after else (m, 0)
+    if n:
+        steps.copy(joined.at(last, from_lines, n), lines)
+    steps.copy(joined.at(last, from_x, m), x)
+    steps.ask(Sort(last, False), order, joined)
+    steps.each(INSIDE, own, order, steps.constant(from_lines, int64), steps.constant(n, int64), compute=int64.compute)
+    steps.ask(Scan(SUM, int64.compute, last), before, own)
+    zero = steps.constant(0, int64)
+    steps.ask(ScatterAdd(last), positions, zero.seen(zero.layout.expand(whole)), order, before)
+    steps.copy(out, positions.at(last, from_x, m))
+    return steps.launch
+
+
 # ---- two results ----------------------------------------------------------------------------------------------------
 
 
@@ -246,3 +287,31 @@ def read_at(backend: Backend, search: Request, outs: Specs, a: Spec, dim: int) -
     steps.ask(search, positions, x)
     steps.ask(Gather(dim), values, x, positions)
     return steps.launch
+
+
+@lowers(Nth)
+def nth(backend: Backend, request: Nth, outs: Specs, operands: Specs) -> Launch:
+    """Sort each row, and read the order at one rank, which depends on the number of nan."""
+    steps, dim = Steps(backend, outs, operands), request.dim
+    (values, positions), (x,), n = steps.outs, steps.operands, operands[0].shape[dim]
+    order = steps.work(x.shape if request.missing != "last" else with_length(x.shape, dim, request.rank + 1), int64)
+    steps.ask(Sort(dim, False), order, x)
+    if request.missing == "last":
+        steps.copy(positions, order.at(dim, request.rank))
+    else:
+        present, at = (steps.work(positions.shape, int64) for _ in range(2))
+        numbers = steps.work(x.shape, int64)
+        steps.each(IS_NUMBER, numbers, x, compute=x.dtype.compute)
+        steps.reducer(SUM, present, numbers, (dim,))
+        if request.missing == "skip":
+            steps.each(LOWER_MIDDLE, at, present)
+        else:
+            steps.each(RANK_OR_NAN, at, steps.constant(request.rank, int64), present, steps.constant(n, int64))
+        steps.ask(Gather(dim), positions, order, at)
+    steps.ask(Gather(dim), values, x, positions)
+    return steps.launch
+
+
+def with_length(shape: tuple[int, ...], dim: int, length: int) -> tuple[int, ...]:
+    """Return a shape with another length of one dim."""
+    return (*shape[:dim], length, *shape[dim + 1 :])

@@ -26,6 +26,11 @@ def equal(a, b):
     return a == b
 
 
+def different(a, b):
+    """Return whether two numbers differ; nan differs from every number."""
+    return a != b
+
+
 def chosen(condition, a, b):
     """Return a if a condition holds, otherwise b."""
     return a if condition != 0 else b
@@ -231,6 +236,26 @@ def turned(x, y, c, s):
     return c * x - s * y, s * x + c * y
 
 
+def inside(i, start, length):
+    """Return whether an index is in a range."""
+    return i >= start and i < start + length
+
+
+def is_number(x):
+    """Return 1 for a number, and 0 for nan."""
+    return 1 if x == x else 0
+
+
+def rank_or_nan(rank, present, n):
+    """Return a rank in the order of n elements, or that of the first nan if not all of them are numbers."""
+    return rank if present == n else present
+
+
+def lower_middle(present):
+    """Return the rank of the lower middle of some elements, or 0 if there are none."""
+    return (present - 1) // 2 if present > 0 else 0
+
+
 def scaled_root(x, size):
     """Return the square root of a number, times a scale."""
     return math.sqrt(x) * size
@@ -278,7 +303,7 @@ IDENTITY = parse(identity)
 SHIFTED_EXP = parse(shifted_exp)
 SHIFTED_LOG = parse(shifted_log)
 NONZERO = parse(nonzero)
-EQUAL = parse(equal)
+EQUAL, DIFFERENT = parse(equal), parse(different)
 CHOSEN = parse(chosen)
 PRODUCT, NEGATIVE = parse(product), parse(negative)
 SECOND = parse(second)
@@ -312,6 +337,8 @@ UPPER = parse(upper)
 SYMMETRIC = parse(symmetric)
 ANGLE = parse(angle, results=2)
 TURNED = parse(turned, results=2)
+INSIDE = parse(inside)
+IS_NUMBER, RANK_OR_NAN, LOWER_MIDDLE = parse(is_number), parse(rank_or_nan), parse(lower_middle)
 SCALED_ROOT = parse(scaled_root)
 SIGNED = parse(signed)
 TOTAL = parse(total)

@@ -31,13 +31,16 @@ def radix(a, b, n, counts):  # type: ignore[no-untyped-def]
     """Sort words by the key in their upper half, and return the array that contains the result."""
     bits = np.uint64(8 if n < 8192 else 11)
     mask = np.uint64((np.uint64(1) << bits) - np.uint64(1))
+    differing = np.uint64(0)
+    for i in range(n):
+        differing |= a[i] ^ a[0]
     shift = np.uint64(32)
     while shift < np.uint64(32 + BITS):
-        for d in range(mask + np.uint64(1)):
-            counts[d] = 0
-        for i in range(n):
-            counts[(a[i] >> shift) & mask] += 1
-        if counts[(a[0] >> shift) & mask] < n:
+        if (differing >> shift) & mask != np.uint64(0):  # not all keys have the same digit
+            for d in range(mask + np.uint64(1)):
+                counts[d] = 0
+            for i in range(n):
+                counts[(a[i] >> shift) & mask] += 1
             position = 0
             for d in range(mask + np.uint64(1)):
                 count = counts[d]

@@ -220,7 +220,7 @@ def scatter_put(backend, out, input: Tensor, dim: Dim, index: Tensor, src: Tenso
     shape=_select_shape,
     vjp=(lambda g, index, *, in_shape, dim: index_add(zeros_of(in_shape, g), dim, index, g), None),
     linear=joint("input"),
-    batch=lambda input, index, *, dim, batch, flags: _select_batch(input, index, dim, flags),
+    batch=lambda input, index, *, dim, batch, flags: select_batch(input, index, dim, flags),
     method=True,
 )
 def index_select(backend, out, input: Tensor, dim: Dim, index: Tensor):
@@ -236,7 +236,7 @@ def index_select(backend, out, input: Tensor, dim: Dim, index: Tensor):
     shape=_add_shape,
     vjp=(lambda g: g, None, lambda g, index, *, dim: index_select(g, dim, index)),
     linear=joint("input", "source"),
-    batch=lambda input, index, source, *, dim, batch, flags: _add_batch(input, index, source, dim, flags, batch),
+    batch=lambda input, index, source, *, dim, batch, flags: add_batch(input, index, source, dim, flags, batch),
     method=True,
     in_place=True,
     otherwise=lambda input, dim, index, source, alpha, out: (
@@ -305,7 +305,7 @@ def _last(g: Tensor, index: Tensor, shape: tuple[int, ...], dim: int) -> Tensor:
 # ---- batches --------------------------------------------------------------------------------------------------------
 
 
-def _select_batch(x: Tensor, index: Tensor, dim: int, flags: Flags) -> Tensor:
+def select_batch(x: Tensor, index: Tensor, dim: int, flags: Flags) -> Tensor:
     """Return `index_select` for a batch.
 
     With one index for all samples, the dim is moved by one.  With one index per sample, a single tensor takes all
@@ -326,7 +326,7 @@ def _spread(index: Tensor, dim: int, shape: tuple[int, ...]) -> Tensor:
     return expand(reshape(index, at), shape=shape)
 
 
-def _add_batch(x: Tensor, index: Tensor, src: Tensor, dim: int, flags: Flags, size: int) -> Tensor:
+def add_batch(x: Tensor, index: Tensor, src: Tensor, dim: int, flags: Flags, size: int) -> Tensor:
     """Return `index_add` for a batch; with one index per sample, it is a `scatter_add`."""
     x, src = stretched(x, flags[0], size), stretched(src, flags[2], size)
     if flags[1]:

@@ -5,29 +5,36 @@ the True elements of the mask, and a second pass writes their positions.  These 
 `gathering.py` implements the reads with an index and their gradients.
 """
 
+# The bodies of scalar functions are data, which the specialiser reads; they carry no types.
+# mypy: disable-error-code="no-untyped-def"
+
 from __future__ import annotations
 
 from typing import Any
 
+from minigrad.backends.launch import Launch
+from minigrad.backends.lowering.functions import NONZERO
 from minigrad.backends.registry import backend_of
-from minigrad.core.dtype import bool_
+from minigrad.backends.steps import Steps, Value
+from minigrad.core.dtype import bool_, int64
 from minigrad.core.plan import pieces
-from minigrad.core.requests import Locate, Tally
+from minigrad.core.requests import Locate, Select, Tally
 from minigrad.core.roles import Flag, Size
 from minigrad.core.shape import broadcast_shapes, numel
 from minigrad.declare.decorators import composed, kernel, public
 from minigrad.declare.names import MG
-from minigrad.declare.rules import index_dtype
+from minigrad.declare.rules import index_dtype, joint
 from minigrad.errors import DTypeError, GradientError, MinigradError, ShapeError
+from minigrad.kernels.scalar import parse
+from minigrad.ops.batch_rules import Flags, stretched
 from minigrad.ops.casting import cast, clone
-from minigrad.ops.indexing.gathering import index_select
-from minigrad.ops.pointwise.arithmetic import floor_divide
+from minigrad.ops.indexing.gathering import index_add, index_select, select_batch, zeros_of
+from minigrad.ops.indexing.sorting import argsort
 from minigrad.ops.pointwise.clamping import clamp_between
 from minigrad.ops.pointwise.compare import ne, where
 from minigrad.ops.reduction.scan import cumsum
 from minigrad.ops.reduction.sums import sum
-from minigrad.ops.shape.joining import stack
-from minigrad.ops.shape.views import expand
+from minigrad.ops.shape.views import expand, narrow, reshape, select
 from minigrad.runtime.dispatch import number
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 from minigrad.runtime.tracers import Tracer
@@ -35,7 +42,7 @@ from minigrad.runtime.tracers import Tracer
 PART = 8192  # number of elements of a mask that are counted as one part
 
 
-def _parts(mask: Tensor) -> int:
+def parts_of(mask: Tensor) -> int:
     """Return the number of parts in which threads count a mask; it depends only on the shape of the mask."""
     return pieces(mask.numel(), PART)[1]
 
@@ -52,6 +59,93 @@ def locate(backend, out, mask, starts, *, count: Size):
     return backend.prepare(Locate(), out, mask, starts)
 
 
+@kernel(dtype=index_dtype, shape=lambda op, x, *, parts: (parts + 1,), namespace=(), label="nonzero")
+def tally_nonzero(backend, out, x, *, parts: Size):
+    """Return the tally of the nonzero elements."""
+    steps = Steps(backend, (out,), (x,))
+    steps.ask(Tally(parts), steps.outs[0], holding(steps, steps.operands[0]))
+    return steps.launch
+
+
+@kernel(
+    dtype=index_dtype, shape=lambda op, x, starts, *, count: (count, len(x.shape)), namespace=(), label="nonzero"
+)  # fmt: skip
+def coordinates(backend, out, x, starts, *, count: Size):
+    """Return the position of each nonzero element along each dim, as a matrix; `starts` is their tally."""
+    steps = Steps(backend, (out,), (x, starts))
+    (result,), (x_value, counts) = steps.outs, steps.operands
+    if not out.layout.numel:
+        return steps.launch
+    shape = x_value.shape
+    positions = result.select(1, 0) if len(shape) == 1 else steps.work((count,), int64)
+    steps.ask(Locate(), positions, holding(steps, x_value), counts)
+    for d in range(len(shape) if len(shape) > 1 else 0):
+        sizes = [steps.constant(n, int64) for n in (shape[d], numel(shape[d + 1 :]))]
+        steps.each(COORDINATE, result.select(1, d), positions, *sizes)
+    return steps.launch
+
+
+def holding(steps: Steps, x: Value) -> Value:
+    """Return a mask of the nonzero elements: a mask itself, or a temporary."""
+    if x.dtype is bool_:
+        return x
+    mask = steps.work(x.shape, bool_)
+    steps.each(NONZERO, mask, x, compute=x.dtype.compute)
+    return mask
+
+
+def coordinate(position, size, step):
+    """Return the position along a dim, from a row-major position; `step` is the number of elements per entry."""
+    return position // step % size
+
+
+COORDINATE = parse(coordinate)
+
+
+@kernel(
+    dtype=lambda op, specs, **params: specs[0].dtype,
+    shape=lambda op, x, mask, starts, *, dim, count: (*x.shape[:dim], count, *x.shape[dim + 1 :]),
+    vjp=(
+        lambda g, mask, starts, *, in_shape, dim, count: index_add(
+            zeros_of(in_shape, g), dim, locate(mask, starts, count=count), g
+        ),
+        None,
+        None,
+    ),
+    linear=joint("x"), namespace=(), label="index",
+    batch=lambda x, mask, starts, *, dim, count, batch, flags: _chosen_batch(
+        stretched(x, flags[0], batch), mask, starts, dim, count, flags
+    ),
+)  # fmt: skip
+def chosen(backend, out, x, mask, starts, *, dim: Size, count: Size):
+    """Return the slices along `dim` where a mask of the dim's length, in row-major order, is True.
+
+    starts: the tally of the mask.  Gradient: g in these slices, and 0 elsewhere.
+    """
+    return select_where(Steps(backend, (out,), (x, mask, starts)), dim)
+
+
+def _chosen_batch(x: Tensor, mask: Tensor, starts: Tensor, dim: int, count: int, flags: Flags) -> Tensor:
+    """Return `chosen` for a batch of x.  Masks that differ between samples have equal numbers of True elements."""
+    if not flags[1]:
+        return chosen(x, mask, select(starts, 0, 0) if flags[2] else starts, dim=dim + 1, count=count)
+    positions = narrow(argsort(reshape(mask, (mask.shape[0], -1)), 1, True), 1, 0, count)
+    return select_batch(x, positions, dim, (True, True))
+
+
+def select_where(steps: Steps, dim: int) -> Launch:
+    """Return the launch that writes the slices of an operand along a dim where a mask is True.
+
+    The operands are x, the mask and its tally.
+    """
+    (out,), (x, mask, starts) = steps.outs, steps.operands
+    if out.layout.numel:
+        positions = steps.work((out.shape[dim],), int64)
+        steps.ask(Locate(), positions, mask, starts)
+        steps.ask(Select(dim), out, x, positions)
+    return steps.launch
+
+
 def tallied(mask: Tensor) -> tuple[Tensor, int]:
     """Return the tally of a mask, and the number of True elements.  Raises GradientError inside a transform."""
     if isinstance(mask, Tracer):
@@ -59,10 +153,14 @@ def tallied(mask: Tensor) -> tuple[Tensor, int]:
             f"the mask {describe(mask)} belongs to a transform, so the number of its True elements cannot determine a "
             "shape; use mg.where"
         )
-    parts = _parts(mask)
-    starts = tally(mask, parts=parts)
+    starts = tally(mask, parts=parts_of(mask))
+    return starts, total_of(starts)
+
+
+def total_of(starts: Tensor) -> int:
+    """Return the number of True elements, from a tally, which the host reads."""
     # A tally is contiguous from the start of its buffer, so its last element is read without its layout.
-    return starts, int(backend_of(starts.device).to_host(starts.storage)[parts])
+    return int(backend_of(starts.device).to_host(starts.storage)[starts.layout.numel - 1])
 
 
 def count_true(mask: Tensor) -> int:
@@ -80,7 +178,9 @@ def choose(x: Tensor, dim: int, mask: Tensor) -> Tensor:
     """Return x[..., mask, ...], in which one dim of selected elements replaces the dims of the mask, from `dim` on."""
     rest = x.shape[dim + mask.ndim :]
     flat = x if mask.ndim == 1 else x.reshape(*x.shape[:dim], mask.numel(), *rest)
-    return index_select(flat, dim, positions_of(mask))
+    starts, count = tallied(mask)
+    result: Tensor = chosen(flat, mask, starts, dim=dim, count=count)
+    return result
 
 
 def _ranks(mask: Tensor) -> Tensor:
@@ -129,17 +229,12 @@ def nonzero(input: Tensor, *, as_tuple: Flag = False) -> Any:
 
     as_tuple: whether to return a tuple with one vector of indices per dim instead.
     """
-    mask = input if input.dtype is bool_ else ne(input, 0)
-    positions = positions_of(mask.reshape(1) if mask.ndim == 0 else mask)
-    columns, rest = [], positions
-    for d in range(input.ndim - 1):
-        steps = numel(input.shape[d + 1 :])
-        columns.append(floor_divide(rest, steps))
-        rest = rest - columns[-1] * steps  # computes the remainder without a second division
-    columns += [rest] * bool(input.ndim)
-    if as_tuple:
-        return tuple(columns) if input.ndim else (positions,)
-    return stack(columns, 1) if columns else positions.reshape(positions.shape[0], 1)[:, :0]
+    x = input if input.layout.shape else reshape(input, (1,))
+    starts = tallied(ne(x, 0))[0] if isinstance(x, Tracer) else tally_nonzero(x, parts=parts_of(x))
+    matrix = coordinates(x, starts, count=total_of(starts))
+    if not input.layout.shape and not as_tuple:
+        return matrix[:, :0]
+    return tuple([select(matrix, 1, d) for d in range(x.ndim)]) if as_tuple else matrix
 
 
 @composed()

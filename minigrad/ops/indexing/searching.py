@@ -1,24 +1,35 @@
-"""Search in sorted values: searchsorted and bucketize, which sort both operands together; isin, bincount and histc.
+"""Search in sorted values: searchsorted, bucketize and isin; and counts of values: bincount and histc.
 
-A stable sort keeps equal elements in the order in which they were joined.  So the order of joining determines on which
-side of equal elements a position is.  These ops are not differentiable.
+These ops are not differentiable.
 """
+
+# The bodies of scalar functions are data, which the specialiser reads; they carry no types.
+# mypy: disable-error-code="no-untyped-def"
 
 from __future__ import annotations
 
-from minigrad.core.dtype import int32, int64
+from math import isfinite
+from typing import Any
+
+from minigrad.backends.limits import IndexLimits
+from minigrad.backends.lowering.functions import NOT_FINITE
+from minigrad.backends.registry import backend_of
+from minigrad.backends.steps import Steps, viewed
+from minigrad.core.device import CPU
+from minigrad.core.dtype import as_dtype, int32, int64, promote
+from minigrad.core.requests import Bounds, Insert, ScatterAdd, reducing
 from minigrad.core.roles import Flag, Int, Scalar, Size
-from minigrad.declare.decorators import composed
+from minigrad.core.storage import Storage
+from minigrad.declare.decorators import composed, kernel
+from minigrad.declare.rules import index_dtype
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.kernels.scalar import parse
 from minigrad.ops.casting import cast
-from minigrad.ops.creation import full, ones_like, tensor, zeros
+from minigrad.ops.creation import full, tensor
 from minigrad.ops.indexing.gathering import gather, index_select, scatter_add, zeros_of
 from minigrad.ops.indexing.sorting import argsort
-from minigrad.ops.pointwise.compare import where
-from minigrad.ops.reduction.scan import cumsum
-from minigrad.ops.reduction.sums import amax, amin
-from minigrad.ops.shape.joining import cat
-from minigrad.ops.shape.views import narrow, reshape
+from minigrad.ops.reduction.sums import aminmax
+from minigrad.ops.shape.views import reshape
 from minigrad.runtime.tensor import Tensor, describe
 
 
@@ -52,18 +63,22 @@ def searchsorted(
         )
     if sorter is not None:
         rows = gather(rows, -1, sorter)
-    values = reshape(x, (x.numel(),)) if rows.ndim == 1 else x
-    result = reshape(insertions(rows.detach(), values.detach(), right or side == "right"), x.shape)
+    dtype = promote(rows.dtype, x.dtype)
+    rows, values = (y if y.dtype is dtype else cast(y, dtype=dtype) for y in (rows, x))
+    if rows.ndim == 1 and x.ndim != 1:
+        values = reshape(values, (x.numel(),))
+    result = insertions(rows, values, after=right or side == "right")
+    result = result if result.shape == x.shape else reshape(result, x.shape)
     return cast(result, dtype=int32) if out_int32 else result
 
 
-def insertions(rows: Tensor, values: Tensor, right: bool) -> Tensor:
-    """Return the number of elements of each sorted row that are less than each value; with `right`, not greater."""
-    n, m = rows.shape[-1], values.shape[-1]
-    order = argsort(cat([rows, values] if right else [values, rows], -1), -1)
-    first, from_rows = (n, 0) if right else (0, m)
-    before = cumsum(cast((order >= from_rows) & (order < from_rows + n), dtype=int64), -1)
-    return narrow(scatter_add(zeros_of(order.shape, before), -1, order, before), -1, first, m)
+@kernel(
+    dtype=index_dtype, shape=lambda op, lines, x, *, after: x.shape, namespace=(), label="searchsorted",
+    batch=lambda lines, x, *, after: insertions(lines, x, after=after),
+)  # fmt: skip
+def insertions(backend, out, lines: Tensor, x: Tensor, *, after: Flag):
+    """Return the number of elements of each sorted line that are less than each element of x; `after`: not greater."""
+    return backend.prepare(Insert(after), out, lines, x)
 
 
 @composed(method=False)
@@ -111,19 +126,44 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: Size = 0) 
             "weight per element",
             op="bincount",
         )
-    n = input.numel()
-    if n and amin(input).item() < 0:
+    low, high = ends_of(input)
+    if low < 0:
         raise ArgumentError(
             f"bincount: input must not contain negative numbers, got {describe(input)} with a negative number; "
             "subtract the minimum first",
             op="bincount",
         )
-    size = max(int(amax(input).item()) + 1 if n else 0, minlength)
-    if weights is None or not n:  # without elements the counts are int64, also with weights
-        shares = ones_like(input, dtype=int64)
-    else:  # PyTorch converts weights other than float32 to float64
-        shares = weights if weights.dtype.name == "float32" else cast(weights, dtype="float64")
+    size = max(high + 1, minlength)
+    if weights is None or not input.numel():  # without elements the counts are int64, also with weights
+        return occurrences(input, size=size)
+    # PyTorch converts weights other than float32 to float64.
+    shares = weights if weights.dtype.name == "float32" else cast(weights, dtype="float64")
     return scatter_add(zeros_of((size,), shares), 0, input, shares.detach())
+
+
+@kernel(dtype=index_dtype, shape=lambda op, input: (2,), namespace=(), label="the ends of integers")
+def ends(backend, out, input: Tensor):
+    """Return the lowest and the highest of some integers in int64; 0 and -1 without integers."""
+    return backend.prepare(Bounds(), out, input)
+
+
+def ends_of(input: Tensor) -> tuple[int, int]:
+    """Return the lowest and the highest of some integers, which the host reads; 0 and -1 without integers."""
+    result = ends(input)
+    # The result is contiguous from the start of its buffer, so its elements are read without its layout.
+    low, high = backend_of(result.device).to_host(result.storage)[:2].tolist()
+    return low, high
+
+
+@kernel(dtype=index_dtype, shape=lambda op, input, *, size: (size,), namespace=(), label="bincount")
+def occurrences(backend, out, input: Tensor, *, size: Size):
+    """Return the number of occurrences of each integer from 0 to size - 1 in a vector of such integers."""
+    steps = Steps(backend, (out,), (input,))
+    zero, one = (steps.constant(number, int64) for number in (0, 1))
+    (result,), (index,) = steps.outs, steps.operands
+    spread = zero.seen(zero.layout.expand(out.shape)), one.seen(one.layout.expand(index.shape))
+    steps.ask(ScatterAdd(0), result, spread[0], index, spread[1])
+    return steps.launch
 
 
 @composed()
@@ -135,23 +175,83 @@ def histc(input: Tensor, bins: Int = 100, min: Scalar = 0, max: Scalar = 0) -> T
     Raises DTypeError if the input is not a float tensor or `bins` is not positive, ArgumentError if min > max or if an
     end of the range is not finite.
     """
-    low, high, x = float(min), float(max), input.detach().reshape(input.numel())
-    if not x.dtype.is_float or bins <= 0:
+    low, high = float(min), float(max)
+    if not input.dtype.is_float or bins <= 0:
         raise DTypeError(
             f"histc: input must have a floating dtype and bins must be positive, got {describe(input)} and "
             f"bins={bins}; convert with .float(), or pass bins=100",
             op="histc",
         )
-    if low == high and x.numel():
-        low, high = float(amin(x).item()), float(amax(x).item())
-    low, high = (low - 1, high + 1) if low == high else (low, high)
-    if not low < high or not high - low < float("inf"):
-        raise ArgumentError(
-            f"histc: min and max must be finite with min < max, got min={low} and max={high}; pass min=0, max=1, for "
-            "example",
-            op="histc",
-        )
-    inside = (x >= low) & (x <= high)
-    position = cast(where(inside, (x - low) * bins / (high - low), 0.0), dtype=int64).clamp(0, bins - 1)
-    count = scatter_add(zeros(bins, dtype=int64, device=x.device), 0, position, cast(inside, dtype=int64))
-    return cast(count, dtype=input.dtype)
+    fixed = low != high
+    if fixed and not (low < high and isfinite(high - low)):
+        raise range_error(low, high)
+    if not fixed and not input.numel():
+        low, high = low - 1.0, high + 1.0
+    return cast(binned(input, bins=bins, low=low, high=high, widens=low == high), dtype=input.dtype)
+
+
+def range_error(low: float, high: float) -> ArgumentError:
+    """Return the error for a range of a histogram that is not finite or not ascending."""
+    return ArgumentError(
+        f"histc: min and max must be finite with min < max, got min={low} and max={high}; pass min=0, max=1, for "
+        "example",
+        op="histc",
+    )
+
+
+class RangeLimits(IndexLimits):
+    """The elements whose range the error of a launch refers to."""
+
+    def error(self, buffers: tuple[Any, ...]) -> Any:
+        """Return the error for a call on these buffers."""
+        values = self.backend.array(Storage(buffers[0], self.index.dtype, CPU), self.index.layout)
+        return range_error(float(values.min()), float(values.max()))
+
+
+@kernel(dtype=index_dtype, shape=lambda op, input, *, bins, **params: (bins,), namespace=(), label="histc")
+def binned(backend, out, input: Tensor, *, bins: Size, low, high, widens):
+    """Return the number of elements in each bin from low to high; see `histc`.
+
+    widens: whether low and high are those of the elements instead.
+    """
+    steps = Steps(backend, (out,), (input,))
+    (result,), (x,) = steps.outs, steps.operands
+    real = as_dtype(input.dtype.compute)
+    start, stop = (steps.constant(number, real) for number in (low, high))
+    width = steps.constant(high - low, real)
+    if widens:
+        least, most, start, stop, width = (steps.work((), real) for _ in range(5))
+        ones = (1,) * len(x.shape)
+        ends = (viewed(least, ones), viewed(most, ones))
+        steps.ask(reducing(aminmax.op.reducer, real.compute, tuple(range(len(ones)))), ends, x)  # type: ignore[attr-defined]
+        steps.each(WIDENED, (start, stop, width), least, most)
+        infinite = steps.work((1,), int64)
+        steps.each(NOT_FINITE, infinite, width, compute=real.compute)
+        steps.check(infinite, 0, 0)
+    positions, counts = steps.work(x.shape, int64), steps.work((bins + 1,), int64)
+    steps.each(BIN, positions, x, start, stop, width, steps.constant(float(bins), real), compute=real.compute)
+    zero, one = (steps.constant(number, int64) for number in (0, 1))
+    n = x.layout.numel
+    steps.ask(
+        ScatterAdd(0), counts, zero.seen(zero.layout.expand((bins + 1,))), viewed(positions, (n,)),
+        one.seen(one.layout.expand((n,))),
+    )  # fmt: skip
+    steps.copy(result, counts.at(0, 0, bins))
+    return steps.launch.within(RangeLimits(backend, "histc", 0, input, input, -1)) if widens else steps.launch
+
+
+def widened(low, high):
+    """Return the ends of a range, which is extended by 1 to both sides if it is empty, and its width."""
+    start = low - 1 if low == high else low
+    stop = high + 1 if low == high else high
+    return start, stop, stop - start
+
+
+def bin_of(x, low, high, width, bins):
+    """Return the number of the bin of an element; `bins` for an element outside the range."""
+    index = (x - low) * bins / width
+    last = bins - 1 if index > bins - 1 else index
+    return last if x >= low and x <= high else bins
+
+
+WIDENED, BIN = parse(widened, results=3), parse(bin_of)

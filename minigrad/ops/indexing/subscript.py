@@ -22,6 +22,7 @@ from minigrad.errors import (
 from minigrad.ops.creation import tensor
 from minigrad.ops.indexing.gathering import index_select
 from minigrad.ops.indexing.masks import choose
+from minigrad.ops.indexing.pairs import are_pair, pair_select
 from minigrad.ops.indexing.positions import arranged, as_one, joined, side_by_side
 from minigrad.ops.shape.views import basic_index, permute
 from minigrad.runtime.data import host_numbers, nested_shape, refuse_masked
@@ -33,8 +34,8 @@ from minigrad.runtime.tracers import Tracer, transform_of
 FULL_LIMIT = 1024
 _full: dict[Any, Entries] = {}  # complete indices for tensors inside transforms, by number of dims and index
 # For a layout and an index with index tensors: the basic entries, the dims of the index tensors in the view of these
-# entries, and whether this view differs from the tensor.
-_gathers: dict[Any, tuple[Entries, tuple[int, ...], bool]] = {}
+# entries, whether this view differs from the tensor, and whether `pair_select` reads it.
+_gathers: dict[Any, tuple[Entries, tuple[int, ...], bool, bool]] = {}
 INDEX: Op = basic_index.op  # type: ignore[attr-defined]
 
 
@@ -51,6 +52,8 @@ def get_item(x: Tensor, index: Any) -> Tensor:
         written = as_written(index, indices)
         if written is not None:
             return gathered(x, index, written, indices) if indices else viewed(x, written)
+        if index.__class__ in PLAIN and index.dtype is bool_ and covers(index, x):  # type: ignore[attr-defined]
+            return choose(x, 0, index)
     elif isinstance(x, Tracer):
         written = as_written(index)
         if written is not None:
@@ -74,6 +77,12 @@ def get_item(x: Tensor, index: Any) -> Tensor:
     return choose(y, dim, positions) if positions.dtype is bool_ else take(y, dim, positions)
 
 
+def covers(mask: Tensor, x: Tensor) -> bool:
+    """Return whether a mask has dims, which are the first dims of x, and is on the device of x."""
+    shape = mask.layout.shape
+    return bool(shape) and shape == x.layout.shape[: len(shape)] and mask.device is x.device
+
+
 def gathered(x: Tensor, index: Any, written: tuple[Any, ...], indices: list[Tensor]) -> Tensor:
     """Return x[index] for basic entries and index tensors; `written` is the index as a key."""
     key = (x.layout, written)
@@ -82,9 +91,13 @@ def gathered(x: Tensor, index: Any, written: tuple[Any, ...], indices: list[Tens
         entries, gathers = entries_of(x, index)
         if len(_gathers) >= FULL_LIMIT:
             _gathers.clear()
-        entry = _gathers[key] = entries, tuple([dim for dim, _ in gathers]), entries.count(WHOLE) < len(entries)
-    entries, dims, changes = entry
-    y: Tensor = basic_index(x, index=entries) if changes else x
+        dims, changes = tuple([dim for dim, _ in gathers]), entries.count(WHOLE) < len(entries)
+        y = basic_index(x, index=entries) if changes else x
+        entry = _gathers[key] = entries, dims, changes, are_pair(y, dims, indices)
+    entries, dims, changes, pair = entry
+    y = basic_index(x, index=entries) if changes else x
+    if pair:
+        return pair_select(y, indices[0], indices[1], dim=dims[0])
     if len(dims) == 1:
         return take(y, dims[0], indices[0])
     positions = joined(y, dims, indices)

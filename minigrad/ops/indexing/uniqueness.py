@@ -10,15 +10,17 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
+from minigrad.backends.lowering.functions import DIFFERENT
+from minigrad.backends.steps import Steps
 from minigrad.core.dtype import bool_, int64
-from minigrad.core.requests import Select
-from minigrad.core.roles import Dim, Flag, OneDim
+from minigrad.core.requests import Select, Tally
+from minigrad.core.roles import Dim, Flag, OneDim, Size
 from minigrad.declare.decorators import composed, kernel
 from minigrad.errors import ShapeError
 from minigrad.ops.casting import cast
 from minigrad.ops.creation import full, zeros
 from minigrad.ops.indexing.gathering import index_copy, index_select, scatter_add, zeros_of
-from minigrad.ops.indexing.masks import positions_of
+from minigrad.ops.indexing.masks import parts_of, positions_of, select_where, total_of
 from minigrad.ops.indexing.sorting import sort
 from minigrad.ops.pointwise.compare import ne
 from minigrad.ops.reduction.scan import cumsum
@@ -28,6 +30,7 @@ from minigrad.ops.shape.joining import cat
 from minigrad.ops.shape.rearranging import movedim
 from minigrad.ops.shape.views import expand, narrow, reshape
 from minigrad.runtime.dispatch import number
+from minigrad.runtime.operands import are_plain
 from minigrad.runtime.tensor import Tensor, describe
 
 
@@ -40,6 +43,31 @@ from minigrad.runtime.tensor import Tensor, describe
 def distinct(backend, out, input: Tensor, dim: Dim, index: Tensor):
     """Return the slices of input at the positions in `index`, as `index_select`.  Not differentiable."""
     return backend.prepare(Select(dim), out, input, index)
+
+
+@kernel(
+    dtype=lambda op, specs, *, parts: (bool_, int64), shape=lambda op, values, *, parts: (values.shape, (parts + 1,)),
+    outputs=("mask", "starts"), namespace=(), label="unique",
+)  # fmt: skip
+def runs(backend, mask, starts, values: Tensor, *, parts: Size):
+    """Return whether each element of a vector differs from the element before it, and the tally of this mask."""
+    steps = Steps(backend, (mask, starts), (values,))
+    (new, counts), (x,) = steps.outs, steps.operands
+    n = x.shape[0]
+    if n:
+        steps.fill(new.at(0, 0), True)
+        steps.each(DIFFERENT, new.at(0, 1, n - 1), x.at(0, 1, n - 1), x.at(0, 0, n - 1), compute=x.dtype.compute)
+    steps.ask(Tally(parts), counts, new)
+    return steps.launch
+
+
+@kernel(
+    dtype=lambda op, specs, *, count: specs[0].dtype, shape=lambda op, values, mask, starts, *, count: (count,),
+    namespace=(), label="unique",
+)  # fmt: skip
+def run_values(backend, out, values: Tensor, mask: Tensor, starts: Tensor, *, count: Size):
+    """Return the elements of a vector where a mask is True; `starts` is its tally.  Not differentiable."""
+    return select_where(Steps(backend, (out,), (values, mask, starts)), 0)
 
 
 @composed(of=distinct, out=False)
@@ -55,6 +83,10 @@ def unique(input: Tensor, sorted: Flag = True, return_inverse: Flag = False, ret
     """
     shape = input.shape if dim is None else (input.shape[dim] if input.ndim else 1,)
     x = reshape(input, (input.numel(),)) if dim is None or not input.ndim else input
+    if x.ndim == 1 and not return_inverse and not return_counts and are_plain(x):
+        values = sort(x, 0).values
+        mask, starts = runs(values, parts=parts_of(values))
+        return run_values(values, mask, starts, count=total_of(starts))
     first, inverse, starts = groups(slice_keys(x, dim or 0), return_inverse)
     results = [distinct(x, dim or 0, first)]
     if inverse is not None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from minigrad.core.dtype import int64
 from minigrad.core.roles import Flag
 from minigrad.declare.decorators import composed
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
 from minigrad.ops.casting import cast
 from minigrad.ops.creation import arange, full
+from minigrad.ops.indexing.checks import Refusal, checked
 from minigrad.ops.indexing.gathering import gather, index_add, index_select, zeros_of
 from minigrad.ops.indexing.reducing import index_reduce
 from minigrad.ops.indexing.searching import searchsorted
@@ -17,7 +16,6 @@ from minigrad.ops.nn.embedding import _padding, embedding
 from minigrad.ops.pointwise.compare import where
 from minigrad.ops.reduction.sums import mean, sum, wide
 from minigrad.ops.shape.views import expand, narrow, reshape
-from minigrad.runtime.data import host_array
 from minigrad.runtime.tensor import Tensor, describe
 
 MODES = ("sum", "mean", "max")
@@ -74,6 +72,8 @@ def embedding_bag(
         if per_sample_weights is not None:
             whole = whole * per_sample_weights.unsqueeze(2)
         return mean(whole, 1) if mode == "mean" else sum(whole, 1)
+    bags = count - bool(include_last_offset and offsets is not None)
+    flat = without_ends(flat, bag, bags, bags < count)
     rows = embedding(flat, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
     counts = expand(full((1,), 1, dtype=int64, device=weight.device), shape=flat.shape)
     if padding_idx is not None:
@@ -81,13 +81,14 @@ def embedding_bag(
         counts = cast((skipped - _padding(weight, padding_idx)).remainder(n) != 0, dtype=int64)
     size = index_add(zeros_of((count,), counts), 0, bag, counts).unsqueeze(1)
     if mode == "max":
-        return where(size > 0, first_largest(rows, bag, counts > 0, count), 0.0)
+        return narrow(where(size > 0, first_largest(rows, bag, counts > 0, count), 0.0), 0, 0, bags)
     factor = cast(counts, dtype=weight.dtype)
     if per_sample_weights is not None:
-        factor = factor * narrow(reshape(per_sample_weights, (input.numel(),)), 0, 0, flat.shape[0])
+        factor = factor * reshape(per_sample_weights, (input.numel(),))
     kept = wide(where((counts > 0).unsqueeze(1), rows * factor.unsqueeze(1), 0.0))
     total = index_add(zeros_of((count, weight.shape[1]), kept), 0, bag, kept)
-    return (total / size.clamp(1) if mode == "mean" else total).to(weight.dtype)
+    total = total / size.clamp(1) if mode == "mean" else total
+    return narrow(total, 0, 0, bags).to(weight.dtype)
 
 
 def first_largest(rows: Tensor, bag: Tensor, counts: Tensor, count: int) -> Tensor:
@@ -104,8 +105,9 @@ def first_largest(rows: Tensor, bag: Tensor, counts: Tensor, count: int) -> Tens
 
 
 def expect_bags(input: Tensor, offsets: Tensor | None, ends: bool) -> tuple[Tensor, Tensor, int]:
-    """Return the indices of all bags as one vector, the bag of each index, and the number of bags.
+    """Return all indices as one vector, the bag of each index, and the number of bags.
 
+    ends: whether the last offset is the end of the last bag.  Indices from this end on count as another bag.
     Raises ShapeError, DTypeError or ArgumentError for arguments that do not fit.
     """
     flat = reshape(input, (input.numel(),))
@@ -124,14 +126,18 @@ def expect_bags(input: Tensor, offsets: Tensor | None, ends: bool) -> tuple[Tens
             f"embedding_bag: offsets must be integers, got {describe(offsets)}; convert it with .long()",
             op="embedding_bag",
         )
-    values: Any = host_array(offsets)
-    bags, length = len(values) - bool(ends), input.shape[0]
-    if bags < 0 or (values[1:] < values[:-1]).any() or values[:1].any() or (values > length).any():
-        raise ArgumentError(
-            f"embedding_bag: offsets must start with 0 and increase to at most {length}, got {values.tolist()}; pass "
-            "the start of each bag in input",
-            op="embedding_bag",
-        )
-    length = int(values[-1]) if ends else length
-    starts, flat = narrow(offsets, 0, 0, bags).to(int64), narrow(flat, 0, 0, length)
-    return flat, searchsorted(starts, arange(length, device=input.device), right=True) - 1, bags
+    length, count = input.shape[0], offsets.shape[0]
+    refusal = Refusal(
+        ArgumentError, "embedding_bag",
+        f"embedding_bag: offsets must start with 0 and increase to at most {length}, got {{}}; pass the start of each "
+        "bag in input",
+    )  # fmt: skip
+    if ends and not count:
+        raise refusal.error([])
+    starts = checked(offsets, low=0, high=length, ascending=True, refusal=refusal)
+    return flat, searchsorted(starts, arange(length, device=input.device), right=True) - 1, count
+
+
+def without_ends(flat: Tensor, bag: Tensor, bags: int, ends: bool) -> Tensor:
+    """Return the indices of all bags; an index behind the last bag, which is in no bag, is replaced by 0."""
+    return where(bag < bags, flat, 0) if ends and flat.shape[0] else flat

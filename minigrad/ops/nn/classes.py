@@ -8,19 +8,21 @@ from __future__ import annotations
 from typing import Any
 
 from minigrad.backends.launch import as_launch
-from minigrad.backends.limits import ClassLimits, no_class, wrong_classes
+from minigrad.backends.limits import ClassLimits
+from minigrad.backends.steps import Steps
 from minigrad.core.dtype import DType, int64
 from minigrad.core.op import Op, Spec
-from minigrad.core.requests import Pick, Unpick
+from minigrad.core.requests import Bounds, Pick, Unpick
 from minigrad.core.rows import RowFn
 from minigrad.declare.decorators import kernel, scalar
-from minigrad.declare.rules import common, joint, refuse
+from minigrad.declare.rules import common, index_dtype, joint, refuse, same_shape
 from minigrad.errors import DTypeError, ShapeError
 from minigrad.ops.casting import cast
 from minigrad.ops.reduction.sums import sum, wide
 from minigrad.ops.shape.views import expand, reshape
-from minigrad.runtime.data import host_array
 from minigrad.runtime.tensor import Tensor
+
+NO_CLASS = -(2**63)  # the ignored index of a `Pick` or `Unpick` that ignores no row: the lowest int64
 
 
 def class_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
@@ -51,11 +53,26 @@ def refuse_swapped(name: str, input: Any, target: Any) -> None:
         )
 
 
-def check_classes(name: str, target: Tensor, classes: int, ignore: int | None = None) -> None:
-    """Raise IndexOutOfRange for a class that is outside 0 to `classes` - 1 and is not ignored."""
-    wrong = wrong_classes(host_array(target), classes, ignore)
-    if wrong:
-        raise no_class(name, wrong, Spec(target.layout, target.dtype), classes, ignore)
+@kernel(
+    dtype=index_dtype, shape=same_shape, namespace=(), label="class indices",
+    batch=lambda target, *, name, low, classes: existing_classes(target, name=name, low=low, classes=classes),
+)  # fmt: skip
+def existing_classes(backend, out, target: Tensor, *, name, low, classes):
+    """Return class indices in int64.
+
+    The launch raises IndexOutOfRange for an index that is not from `low` to `classes` - 1.
+
+    name: the name of the function, for the message.
+    low: 0, or -1 if the index -1 is allowed and stands for no class.
+    """
+    steps = Steps(backend, (out,), (target,))
+    (result,), (indices,) = steps.outs, steps.operands
+    if indices.layout.numel:
+        bounds = steps.work((2,), int64)
+        steps.ask(Bounds(), bounds, indices)
+        steps.check(bounds, low, classes - 1)
+    steps.copy(result, indices)
+    return steps.launch.within(ClassLimits(backend, name, 0, target, classes, low if low < 0 else None))
 
 
 def wide_classes(target: Tensor) -> Tensor:

@@ -11,19 +11,25 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.core.dtype import bool_, int64
 from minigrad.core.roles import Flag, Int
 from minigrad.declare.decorators import composed
 from minigrad.declare.names import FUNCTIONAL
 from minigrad.errors import ArgumentError, ShapeError
-from minigrad.ops.creation import tensor
+from minigrad.ops.casting import cast
+from minigrad.ops.creation import arange, tensor
+from minigrad.ops.indexing.checks import Refusal, checked
 from minigrad.ops.indexing.gathering import gather
 from minigrad.ops.nn.loss import joined, named_reduction
-from minigrad.ops.pointwise.compare import where
+from minigrad.ops.pointwise.clamping import clamp
+from minigrad.ops.pointwise.compare import ne, where
+from minigrad.ops.reduction.scan import cumsum
 from minigrad.ops.reduction.sums import logsumexp, wide
-from minigrad.ops.shape.joining import stack
+from minigrad.ops.shape.joining import cat, stack
 from minigrad.ops.shape.padding import constant_pad_nd
-from minigrad.ops.shape.views import expand, select
+from minigrad.ops.shape.views import expand, narrow, reshape, select
 from minigrad.runtime.data import host_array
+from minigrad.runtime.dispatch import number
 from minigrad.runtime.tensor import Tensor, describe
 
 NEVER = -1e30  # the logarithm of a probability of 0: finite, so that no difference of two of them is nan
@@ -47,7 +53,8 @@ def ctc_loss(
     input_lengths : Tensor or sequence of int
         Number of time steps of each sequence, N values of at most T.
     target_lengths : Tensor or sequence of int
-        Number of labels of each sequence, N values.
+        Number of labels of each sequence, N values. If `targets` has the labels of several sequences in one vector, a
+        tensor is read on the host; `mg.jit` then needs a sequence of int.
     blank : int, default 0
         Class that stands for no label.
     reduction : str, default "mean"
@@ -77,45 +84,55 @@ def ctc_loss(
     reduction = named_reduction("ctc_loss", reduction)
     one = log_probs.ndim == 2
     logs = wide(log_probs.unsqueeze(1) if one else log_probs)
-    steps, lengths, labels = expect_sequences(logs, targets, input_lengths, target_lengths, blank)
-    total = forward(logs, steps, lengths, labels, blank)
+    steps, longest, lengths, labels = expect_sequences(logs, targets, input_lengths, target_lengths, blank)
+    total = forward(logs, steps, longest, lengths, labels, blank)
     impossible = total < NEVER / 2
     loss = where(impossible, 0.0 if zero_infinity else float("inf"), -total)
     if reduction == "mean":
-        loss = loss / tensor(np.maximum(lengths, 1), dtype=loss.dtype, device=loss.device)
+        loss = loss / cast(clamp(lengths, 1), dtype=loss.dtype)
     return joined(loss.squeeze(0) if one else loss, reduction).to(log_probs.dtype)
 
 
-def forward(logs: Tensor, steps: Any, lengths: Any, labels: Any, blank: int) -> Tensor:
-    """Return the logarithm of the probability of each row of labels, computed by the forward recursion."""
+def forward(logs: Tensor, steps: Tensor, longest: int, lengths: Tensor, labels: Tensor, blank: int) -> Tensor:
+    """Return the logarithm of the probability of each row of labels, computed by the forward recursion.
+
+    longest: the number of steps after which all sequences have ended.
+    """
     n, size = labels.shape
-    states = np.full((n, 2 * size + 1), blank)
-    states[:, 1::2] = labels
+    width = 2 * size + 1
+    no = number(False, bool_, labels.device)
     # A path may skip the blank between two different labels.
-    skips = np.zeros(states.shape, np.bool_)
-    skips[:, 3::2] = labels[:, 1:] != labels[:, :-1]
-
-    def constant(values: Any) -> Tensor:
-        return tensor(values, device=logs.device)
-
-    index = expand(constant(states), shape=(logs.shape[0], *states.shape))
-    emitted = gather(where(logs > NEVER, logs, NEVER), 2, index)
-    allowed = constant(skips)
-    alpha = where(constant(np.broadcast_to(np.arange(states.shape[1]) < 2, states.shape)), select(emitted, 0, 0), NEVER)
-    for t in range(1, int(steps.max(initial=0))):
+    differs = ne(narrow(labels, 1, 1, size - 1), narrow(labels, 1, 0, size - 1)) if size > 1 else labels[:, 1:] != 0
+    allowed = between(cat([expand(no, shape=(n, min(size, 1))), differs], 1), no)
+    states = between(labels, number(blank, int64, labels.device))
+    emitted = gather(where(logs > NEVER, logs, NEVER), 2, expand(states, shape=(logs.shape[0], n, width)))
+    columns = arange(width, device=logs.device)
+    alpha = where(columns < 2, select(emitted, 0, 0), NEVER)
+    runs = reshape(arange(longest, device=logs.device), (longest, 1, 1)) < reshape(steps, (n, 1))
+    for t in range(1, longest):
         earlier = constant_pad_nd(alpha, (2, 0), NEVER)
         skipped = where(allowed, earlier[:, :-2], NEVER)
         following = logsumexp(stack([alpha, earlier[:, 1:-1], skipped]), 0) + select(emitted, 0, t)
-        alpha = where(constant(t < steps[:, None]), following, alpha)
-    last = np.arange(states.shape[1]) - 2 * lengths[:, None]
-    total = logsumexp(where(constant((last == 0) | (last == -1)), alpha, NEVER), 1)
+        alpha = where(select(runs, 0, t), following, alpha)
+    last = columns - 2 * reshape(lengths, (n, 1))
+    total = logsumexp(where((last == 0) | (last == -1), alpha, NEVER), 1)
     # Without steps, only the empty sequence is possible.
-    return where(constant(steps > 0), total, constant(np.where(lengths > 0, NEVER, 0.0)).to(total.dtype))
+    return where(steps > 0, total, cast(where(lengths > 0, NEVER, 0.0), dtype=total.dtype))
 
 
-def expect_sequences(logs: Tensor, targets: Tensor, steps: Any, lengths: Any, blank: int) -> tuple[Any, Any, Any]:
-    """Return the numbers of steps and of labels as arrays, and the labels as rows.
+def between(labels: Tensor, blank: Tensor) -> Tensor:
+    """Return rows with the value `blank` before, between and after the values of each row of `labels`."""
+    n, size = labels.shape
+    pairs = stack([labels, expand(blank, shape=(n, size))], 2)
+    return cat([expand(blank, shape=(n, 1)), reshape(pairs, (n, 2 * size))], 1)
 
+
+def expect_sequences(
+    logs: Tensor, targets: Tensor, steps: Any, lengths: Any, blank: int
+) -> tuple[Tensor, int, Tensor, Tensor]:
+    """Return the numbers of steps, the largest of them, the numbers of labels, and the labels as rows.
+
+    Numbers in a tensor are not read; then the largest number of steps is that of log_probs.
     Raises ShapeError or ArgumentError if they do not fit.
     """
     shown = f"got {describe(logs)} and targets {describe(targets)}"
@@ -128,32 +145,54 @@ def expect_sequences(logs: Tensor, targets: Tensor, steps: Any, lengths: Any, bl
             op="ctc_loss",
         )
     longest, n, classes = logs.shape
-    steps, lengths = (np.array(values_of(x), np.int64).reshape(-1) for x in (steps, lengths))
-    flat, starts = host_array(targets), np.cumsum(lengths) - lengths
-    if targets.ndim == 1:
-        rows = np.full((len(lengths), int(lengths.max(initial=0))), blank, np.int64)
-        for row, first, count in zip(rows, starts, lengths, strict=True):
-            row[:count] = flat[first : first + count]
-    else:
-        rows = flat.astype(np.int64)
-    wrong = len(steps) != n or len(lengths) != n or len(rows) != n or rows.ndim != 2
-    if wrong or (steps > longest).any() or (lengths > rows.shape[1]).any() or min(*steps, *lengths) < 0:
-        raise ShapeError(
-            f"ctc_loss: input_lengths must be {n} values from 0 to {longest}, and target_lengths {n} values of at "
-            f"least 0 that targets can contain, {shown}, {steps.tolist()} and {lengths.tolist()}; pass one length per "
-            "sequence",
-            op="ctc_loss",
-        )  # fmt: skip
-    rows = np.where(np.arange(rows.shape[1]) < lengths[:, None], rows, blank)
-    if rows.size and not 0 <= min(rows.min(), blank) <= max(rows.max(), blank) < classes:
-        raise ArgumentError(
-            f"ctc_loss: targets and blank={blank} must be from 0 to {classes - 1}, {shown}; pass another blank, or "
-            "log_probs with more classes",
-            op="ctc_loss",
-        )
-    return steps, lengths, rows
+    wrong = Refusal(
+        ShapeError, "ctc_loss",
+        f"ctc_loss: input_lengths must be {n} values from 0 to {longest}, and target_lengths {n} values of at least 0 "
+        f"that targets can contain, {shown} and lengths {{}}; pass one length per sequence",
+    )  # fmt: skip
+    if targets.ndim not in (1, 2) or (targets.ndim == 2 and targets.shape[0] != n):
+        raise wrong.error(describe(lengths))
+    largest = longest if isinstance(steps, Tensor) else max((1, *steps))
+    size = targets.shape[-1] if targets.ndim == 2 or n == 1 else largest_of(lengths)
+    steps, lengths = (lengths_of(x, n, top, logs, wrong) for x, top in ((steps, longest), (lengths, size)))
+    columns = arange(size, device=logs.device)
+    rows = targets if targets.ndim == 2 else rows_of(targets, lengths, columns, wrong)
+    wrong = Refusal(
+        ArgumentError, "ctc_loss",
+        f"ctc_loss: targets and blank={blank} must be from 0 to {classes - 1}, {shown}; pass another blank, or "
+        "log_probs with more classes",
+    )  # fmt: skip
+    if rows.numel() and not 0 <= blank < classes:
+        raise wrong.error(blank)
+    rows = where(columns < reshape(lengths, (n, 1)), cast(rows, dtype=int64), blank)
+    return steps, largest, lengths, checked(rows, low=0, high=classes - 1, ascending=False, refusal=wrong)
 
 
-def values_of(lengths: Tensor | Sequence[int]) -> Any:
-    """Return the lengths as an array if they are a tensor, otherwise unchanged."""
-    return host_array(lengths) if isinstance(lengths, Tensor) else lengths
+def lengths_of(lengths: Tensor | Sequence[int], n: int, top: int, logs: Tensor, wrong: Refusal) -> Tensor:
+    """Return n lengths as a tensor on the device of `logs`, from a tensor or a sequence.
+
+    Raises the error of `wrong` unless there are n lengths from 0 to `top`; the launch raises it for those of a tensor.
+    """
+    if isinstance(lengths, Tensor):
+        if lengths.numel() != n:
+            raise wrong.error(describe(lengths))
+        return checked(reshape(lengths, (n,)), low=0, high=top, ascending=False, refusal=wrong)
+    values = np.array(lengths, np.int64).reshape(-1)
+    if len(values) != n or (values < 0).any() or (values > top).any():
+        raise wrong.error(values.tolist())
+    return tensor(values, device=logs.device)
+
+
+def largest_of(lengths: Tensor | Sequence[int]) -> int:
+    """Return the largest of the lengths; the host reads it, because the shape of the rows of labels depends on it."""
+    values = host_array(lengths) if isinstance(lengths, Tensor) else np.array(lengths, np.int64)
+    return int(values.max(initial=0))
+
+
+def rows_of(targets: Tensor, lengths: Tensor, columns: Tensor, wrong: Refusal) -> Tensor:
+    """Return the labels of a vector as rows; the labels behind the end of a row have any values."""
+    n, count = lengths.shape[0], targets.shape[0]
+    ends = checked(cumsum(lengths, 0), low=0, high=count, ascending=False, refusal=wrong)
+    if not count or not columns.shape[0]:
+        return expand(number(0, targets.dtype, targets.device), shape=(n, columns.shape[0]))
+    return targets[clamp(columns + reshape(ends - lengths, (n, 1)), 0, count - 1)]

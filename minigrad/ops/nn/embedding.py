@@ -7,28 +7,32 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.launch import remapped
-from minigrad.backends.limits import out_of_range
-from minigrad.core.dtype import float32, int64, uint64
+from minigrad.backends.limits import ClassLimits, out_of_range
+from minigrad.backends.steps import Steps
+from minigrad.core.dtype import float32, int64
 from minigrad.core.op import Op, Spec
-from minigrad.core.requests import Select
+from minigrad.core.requests import Select, Unpick
 from minigrad.core.roles import Int
 from minigrad.core.shape import as_int
 from minigrad.declare.decorators import composed, kernel
+from minigrad.declare.rules import index_dtype
 from minigrad.errors import ArgumentError, DTypeError, IndexOutOfRange, ShapeError
 from minigrad.ops.batch_rules import Flags, cut, merged, stretched, to_front
 from minigrad.ops.casting import cast, same_dtype
-from minigrad.ops.creation import arange, expect_numbers, ones, tensor, zeros
+from minigrad.ops.creation import expect_numbers, ones, tensor, zeros
 from minigrad.ops.indexing.assignment import set_item
 from minigrad.ops.indexing.gathering import index_add, index_select, watched, zeros_of
-from minigrad.ops.pointwise.compare import eq, where
+from minigrad.ops.indexing.searching import ends_of
+from minigrad.ops.nn.classes import NO_CLASS
+from minigrad.ops.pointwise.compare import where
 from minigrad.ops.reduction.norms import norm
-from minigrad.ops.reduction.sums import aminmax, wide
+from minigrad.ops.reduction.sums import wide
 from minigrad.ops.shape.joining import stack
 from minigrad.ops.shape.views import reshape, select, unsqueeze
 from minigrad.runtime.data import host_array
 from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor, describe
-from minigrad.runtime.tracers import Tracer, derives
+from minigrad.runtime.tracers import derives
 
 
 def _shape(op: Op, x: Spec, index: Spec, share: Spec) -> tuple[int, ...]:
@@ -155,17 +159,24 @@ def one_hot(tensor: Tensor, num_classes: Int = -1) -> Tensor:
             f"{describe(tensor)}; pass the number of classes",
             op="one_hot",
         )
-    if num_classes == -1 or (tensor.numel() and not isinstance(tensor, Tracer)):
-        low, high = (int(end) for end in aminmax(tensor))
-        num_classes = high + 1 if num_classes == -1 else num_classes
-        if low < 0 or high >= num_classes:
-            raise IndexOutOfRange(
-                f"one_hot: classes must be from 0 to {num_classes - 1}, got {low} to {high}; correct the classes or "
-                "pass a larger num_classes"
-            )
-    # The dtype uint64 cannot be compared with the signed integers of arange.
-    classes = tensor.long() if tensor.dtype is uint64 else tensor
-    return cast(eq(unsqueeze(classes, -1), arange(num_classes, device=tensor.device)), dtype=int64)
+    if num_classes == -1:
+        low, high = ends_of(tensor)
+        num_classes = high + 1 if low >= 0 else 1  # the op refuses a negative class
+    result: Tensor = marked_classes(tensor, classes=num_classes)
+    return result
+
+
+@kernel(
+    dtype=index_dtype, shape=lambda op, target, *, classes: (*target.shape, classes), namespace=(), label="one_hot",
+    batch=lambda target, *, classes: marked_classes(target, classes=classes),
+)  # fmt: skip
+def marked_classes(backend, out, target: Tensor, *, classes: Int):
+    """Return vectors with 1 at the position of each class.  The launch raises IndexOutOfRange for another class."""
+    steps = Steps(backend, (out,), (target,))
+    (result,), (indices,) = steps.outs, steps.operands
+    minus = steps.constant(-1, int64)
+    steps.ask(Unpick(NO_CLASS, "none"), result, minus.seen(minus.layout.expand(indices.shape)), indices)
+    return steps.launch.within(ClassLimits(backend, "one_hot", 0, target, classes, None))
 
 
 def _padding(weight: Tensor, padding_idx: int) -> int:

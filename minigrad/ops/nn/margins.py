@@ -7,15 +7,19 @@ from minigrad.core.roles import Int, Scalar
 from minigrad.declare.decorators import composed
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
 from minigrad.ops.casting import cast
-from minigrad.ops.creation import arange
 from minigrad.ops.indexing.gathering import gather, scatter_add, zeros_of
 from minigrad.ops.nn.activation import log_sigmoid, relu
-from minigrad.ops.nn.classes import check_classes, refuse_swapped
+from minigrad.ops.nn.classes import existing_classes, refuse_swapped
 from minigrad.ops.nn.loss import joined, named_reduction
+from minigrad.ops.nn.margin_rows import gaps, margin_losses
 from minigrad.ops.pointwise.compare import where
 from minigrad.ops.reduction.scan import cumprod
 from minigrad.ops.reduction.sums import mean, sum
+from minigrad.ops.shape.views import reshape
+from minigrad.runtime.operands import are_plain
+from minigrad.runtime.recording import is_grad_enabled
 from minigrad.runtime.tensor import Tensor, describe
+from minigrad.runtime.tracers import derives
 
 
 @composed(method=False, out=False)
@@ -36,13 +40,19 @@ def multi_margin_loss(
         raise ArgumentError(f"{name}: p must be 1 or 2, got {p}; pass p=1", op=name)
     shape = target.shape
     rows, target = expect_rows(name, input, target, input.shape[:-1])
-    check_classes(name, target, rows.shape[1])
-    wanted = target.unsqueeze(1)
-    gap = relu(rows - gather(rows, 1, wanted) + margin)
-    gap = gap if p == 1 else gap * gap
-    gap = gap if weight is None else gap * weight[target].unsqueeze(1)
-    others = arange(rows.shape[1], device=rows.device) != wanted
-    return joined(mean(where(others, gap, 0.0), 1).reshape(shape), reduction)
+    if weight is not None and weight.shape != rows.shape[1:]:
+        raise ShapeError(
+            f"{name}: weight must have one element per class of {describe(input)}, got {describe(weight)}; pass one "
+            "weight per class",
+            op=name,
+        )
+    if are_plain(rows, target, weight) and (weight is None or not derives(weight, is_grad_enabled())):
+        loss = margin_losses(rows, target, weight, power=p, margin=margin, reduction=reduction)
+        return loss if loss.shape == shape or not loss.ndim else reshape(loss, shape)
+    gap, share, named = gaps(rows, target, weight, margin)
+    gap = relu(gap)
+    gap = share * (gap if p == 1 else gap * gap)
+    return joined(reshape(mean(where(named, 0.0, gap), 1), shape), reduction)
 
 
 @composed(method=False, out=False)
@@ -57,7 +67,7 @@ def multilabel_margin_loss(
     reduction = named_reduction(name, reduction, size_average, reduce)
     rows, target = expect_rows(name, input, target, input.shape)
     target = target.reshape(rows.shape)
-    check_classes(name, target, rows.shape[1], -1)
+    target = existing_classes(target, name=name, low=-1, classes=rows.shape[1])
     there = cumprod(cast(target >= 0, dtype=int64), 1)
     label = target * there
     labelled = scatter_add(zeros_of(rows.shape, there), 1, label, there) > 0

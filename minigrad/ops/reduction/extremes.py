@@ -20,11 +20,13 @@ from minigrad.kernels.scalar import parse
 from minigrad.ops.indexing.gathering import gather, scatter_add, zeros_of
 from minigrad.ops.pointwise.arithmetic import maximum, minimum
 from minigrad.ops.reduction.sums import amax, amin
+from minigrad.ops.shape.views import reshape
 from minigrad.runtime.into import copy_result
 from minigrad.runtime.tensor import Tensor
 
 
-def _extreme_shape(op: Op, input: Spec, *, dim: int, keepdim: bool) -> tuple[int, ...]:
+def extreme_shape(op: Op, input: Spec, *, dim: int, keepdim: bool) -> tuple[int, ...]:
+    """Return the shape of one element per row.  Raises ShapeError if the rows have no elements."""
     if input.shape[dim] == 0:
         raise ShapeError(
             f"{op.label}: input must have an element along dim {dim}, got {input!r}; check that the dim is not empty",
@@ -33,7 +35,7 @@ def _extreme_shape(op: Op, input: Spec, *, dim: int, keepdim: bool) -> tuple[int
     return (*input.shape[:dim], *((1,) if keepdim else ()), *input.shape[dim + 1 :])
 
 
-def _kept(out: Spec, x: Spec, dim: int) -> Spec:
+def kept(out: Spec, x: Spec, dim: int) -> Spec:
     """Return the Spec of a result with the reduced dim as length 1."""
     return out if len(out.shape) == len(x.shape) else Spec(out.layout.unsqueeze(dim), out.dtype)
 
@@ -72,27 +74,29 @@ def _over_several(op: Any, input: Tensor, dim: Any, keepdim: bool, out: Any) -> 
 
 
 @kernel(
-    dtype=index_dtype, shape=_extreme_shape, batch="along", method=True,
+    dtype=index_dtype, shape=extreme_shape, batch="along", method=True,
     otherwise=lambda input, dim, keepdim, out: _over_several(argmax, input, dim, keepdim, out),
+    sole=lambda input: argmax(input if input.layout.ndim == 1 else reshape(input, (-1,)), 0),
 )  # fmt: skip
 def argmax(backend, out, input: Tensor, dim: DimOrDims = None, keepdim: Flag = False):
     """Return the position of the largest element, of all elements or along `dim`, in int64.
 
     nan counts as the largest element.  If elements are tied, the position is that of the first.
     """
-    return backend.prepare(ArgReduce(GREATER, dim), _kept(out, input, dim), input)
+    return backend.prepare(ArgReduce(GREATER, dim), kept(out, input, dim), input)
 
 
 @kernel(
-    dtype=index_dtype, shape=_extreme_shape, batch="along", method=True,
+    dtype=index_dtype, shape=extreme_shape, batch="along", method=True,
     otherwise=lambda input, dim, keepdim, out: _over_several(argmin, input, dim, keepdim, out),
+    sole=lambda input: argmin(input if input.layout.ndim == 1 else reshape(input, (-1,)), 0),
 )  # fmt: skip
 def argmin(backend, out, input: Tensor, dim: DimOrDims = None, keepdim: Flag = False):
     """Return the position of the smallest element, of all elements or along `dim`, in int64.
 
     nan counts as the smallest element.  If elements are tied, the position is that of the first.
     """
-    return backend.prepare(ArgReduce(LESS, dim), _kept(out, input, dim), input)
+    return backend.prepare(ArgReduce(LESS, dim), kept(out, input, dim), input)
 
 
 def _back(g: Tensor, indices: Tensor, shape: tuple[int, ...], dim: int, keepdim: bool) -> Tensor:
@@ -111,7 +115,7 @@ def _tangent(dx: Tensor, indices: Tensor, dim: int, keepdim: bool) -> tuple[Tens
 
 EXTREME: dict[str, Any] = {
     "dtype": values_and_positions,
-    "shape": twice(_extreme_shape),
+    "shape": twice(extreme_shape),
     "outputs": ("values", "indices"),
     "vjp": (lambda g, indices, *, in_shape, dim, keepdim: _back(g, indices, in_shape, dim, keepdim),),
     "jvp": lambda dinput, indices, *, dim, keepdim: _tangent(dinput, indices, dim, keepdim),
@@ -127,7 +131,11 @@ def _without_dim(over_all: Any, of_two: Any, input: Any, dim: Any, out: Any) -> 
     return over_all(input, out=out) if dim is None else None
 
 
-@kernel(**EXTREME, otherwise=lambda input, dim, keepdim, out: _without_dim(amax, maximum, input, dim, out))
+@kernel(
+    **EXTREME,
+    otherwise=lambda input, dim, keepdim, out: _without_dim(amax, maximum, input, dim, out),
+    sole=lambda input: amax(input),
+)
 def max(backend, values, indices, input: Tensor, dim: DimOrOther = None, keepdim: Flag = False):
     """Return the largest of all elements.
 
@@ -135,11 +143,15 @@ def max(backend, values, indices, input: Tensor, dim: DimOrOther = None, keepdim
     as the second argument, return `maximum` of both tensors.  If an element is nan, the result is nan.
     Gradient: with an int `dim`, g for the first of tied elements; without it, g is divided evenly among them.
     """
-    kept = (_kept(values, input, dim), _kept(indices, input, dim))
-    return backend.prepare(Extreme(GREATER, dim), kept, input)
+    outs = (kept(values, input, dim), kept(indices, input, dim))
+    return backend.prepare(Extreme(GREATER, dim), outs, input)
 
 
-@kernel(**EXTREME, otherwise=lambda input, dim, keepdim, out: _without_dim(amin, minimum, input, dim, out))
+@kernel(
+    **EXTREME,
+    otherwise=lambda input, dim, keepdim, out: _without_dim(amin, minimum, input, dim, out),
+    sole=lambda input: amin(input),
+)
 def min(backend, values, indices, input: Tensor, dim: DimOrOther = None, keepdim: Flag = False):
     """Return the smallest of all elements.
 
@@ -147,5 +159,5 @@ def min(backend, values, indices, input: Tensor, dim: DimOrOther = None, keepdim
     as the second argument, return `minimum` of both tensors.  If an element is nan, the result is nan.
     Gradient: with an int `dim`, g for the first of tied elements; without it, g is divided evenly among them.
     """
-    kept = (_kept(values, input, dim), _kept(indices, input, dim))
-    return backend.prepare(Extreme(LESS, dim), kept, input)
+    outs = (kept(values, input, dim), kept(indices, input, dim))
+    return backend.prepare(Extreme(LESS, dim), outs, input)

@@ -1,6 +1,6 @@
-"""Elements at a position of the sorted order: quantile, nanquantile and nanmedian; and mode, the most frequent element.
+"""Elements at a position of the sorted order: quantile and nanquantile.
 
-All of them sort along one dim.  The gradient of a value is added at the position of this value before the sort.
+Both sort along one dim.  The gradient of a value is added at the position of this value before the sort.
 """
 
 from __future__ import annotations
@@ -8,26 +8,21 @@ from __future__ import annotations
 from typing import Any
 
 from minigrad.core.dtype import int64
-from minigrad.core.roles import Dim, Flag, OneDim
+from minigrad.core.roles import Flag, OneDim
 from minigrad.declare.decorators import composed
-from minigrad.declare.record import results_of
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
 from minigrad.ops.casting import cast
-from minigrad.ops.creation import arange, tensor
+from minigrad.ops.creation import tensor
 from minigrad.ops.indexing.gathering import gather
-from minigrad.ops.indexing.sorting import argsort, from_ties, sort
+from minigrad.ops.indexing.sorting import sort
 from minigrad.ops.pointwise.blends import lerp
 from minigrad.ops.pointwise.clamping import clamp
 from minigrad.ops.pointwise.compare import where
-from minigrad.ops.reduction.extremes import argmax
-from minigrad.ops.reduction.scan import cummax
 from minigrad.ops.reduction.sums import sum
-from minigrad.ops.shape.joining import cat
 from minigrad.ops.shape.rearranging import movedim
-from minigrad.ops.shape.views import narrow, reshape
+from minigrad.ops.shape.views import reshape
 from minigrad.runtime.tensor import Tensor, describe
 
-RESULTS: dict[str, Any] = {name: results_of(name, ("values", "indices")) for name in ("nanmedian", "mode")}
 INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
 
 
@@ -96,52 +91,3 @@ def at_shares(name: str, x: Tensor, q: Any, dim: int | None, keepdim: bool, how:
     if keepdim:
         y = y.unsqueeze(dim % x.ndim + 1) if dim is not None and x.ndim else reshape(y, (-1, *(1,) * x.ndim))
     return y if shares.ndim else y.squeeze(0)
-
-
-@composed()
-def nanmedian(input: Tensor, dim: OneDim = None, keepdim: Flag = False) -> Any:
-    """Return `median` of the elements that are not nan; nan if all elements are nan.
-
-    Gradient: the same as for `median`.
-    """
-    if dim is None:
-        row = reshape(input, (input.numel(),))
-        return from_ties(row, nanmedian(row.detach(), 0).values)
-    row = input if input.ndim else reshape(input, (1,))
-    if not row.shape[dim]:
-        raise ShapeError(
-            f"nanmedian: input must have an element along dim {dim}, got {describe(input)}; check that the dim is not "
-            "empty",
-            op="nanmedian",
-        )
-    count = sum(row.detach() == row.detach(), dim, True)
-    index = gather(argsort(row, dim), dim, clamp(count - 1, 0) // 2)
-    return at_positions("nanmedian", row, index, dim, keepdim and input.ndim > 0)
-
-
-@composed()
-def mode(input: Tensor, dim: Dim = -1, keepdim: Flag = False) -> Any:
-    """Return the most frequent element along `dim`, and the position of its last occurrence.
-
-    If several elements are equally frequent, the result is the smallest of them.
-    """
-    row = input if input.ndim else reshape(input, (1,))
-    if not row.shape[dim]:
-        raise ShapeError(
-            f"mode: input must have an element along dim {dim}, got {describe(input)}; check that the dim is not empty",
-            op="mode",
-        )
-    values, order = sort(row.detach(), dim)
-    n, later = row.shape[dim], row.ndim - dim - 1
-    position = reshape(arange(n, device=row.device), (n, *(1,) * later))
-    new = narrow(values, dim, 1, n - 1) != narrow(values, dim, 0, n - 1)
-    first = narrow(order, dim, 0, 1) * 0
-    starts = cummax(cat([first, where(new, narrow(position, 0, 1, n - 1), 0)], dim), dim).values
-    index = gather(order, dim, argmax(position - starts, dim, True))
-    return at_positions("mode", row, index, dim, keepdim and input.ndim > 0)
-
-
-def at_positions(name: str, row: Tensor, index: Tensor, dim: int, keepdim: bool) -> Any:
-    """Return the named tuple of the values at one position of each row, and the positions."""
-    values, make = gather(row, dim, index), RESULTS[name]
-    return make(values, index) if keepdim else make(values.squeeze(dim), index.squeeze(dim))

@@ -61,6 +61,7 @@ def cov(
     correction: the number that is subtracted from the number of observations to obtain the divisor.
     fweights: the number of times that each observation counts, a vector with one integer per column.
     aweights: the weight of each observation, a vector with one float per column.
+    If the divisor is not positive, it counts as 0.  Without weights, this is known from the shape, and warns.
     Raises ShapeError for an input with more than 2 dims, or for weights of another shape or dtype.
     """
     if input.ndim > 2:
@@ -77,21 +78,19 @@ def cov(
             )
     weights = aweights if fweights is None else fweights if aweights is None else fweights * aweights
     if weights is None:
-        counts = x.new_tensor(float(x.shape[1]))
-        center, other = sum(x, 1, keepdim=True) / counts, counts
-    else:
-        counts = sum(weights).to(x.dtype)
-        center = sum(x * weights, 1, keepdim=True) / counts
-        other = counts if aweights is None else sum(weights * aweights).to(x.dtype) / counts
-    divisor = counts - correction * (other if weights is not None and aweights is not None else 1.0)
-    if not divisor.detach().item() > 0:
-        warn(
-            f"cov: {describe(input)} has too few observations for correction={correction}; "
-            "pass correction=0 or more columns"
-        )
-        divisor = divisor * 0.0
+        divisor = x.shape[1] - correction
+        if divisor <= 0:
+            warn(
+                f"cov: {describe(input)} has too few observations for correction={correction}; pass correction=0 or "
+                "more columns"
+            )
+        x = x - sum(x, 1, keepdim=True) / float(x.shape[1])
+        return (matmul(x, x.mT) / float(max(divisor, 0))).squeeze()
+    counts = sum(weights).to(x.dtype)
+    center = sum(x * weights, 1, keepdim=True) / counts
+    other = 1.0 if aweights is None else sum(weights * aweights).to(x.dtype) / counts
     x = x - center
-    return (matmul(x, (x if weights is None else x * weights).mT) / divisor).squeeze()
+    return (matmul(x, (x * weights).mT) / clamp(counts - correction * other, 0.0)).squeeze()
 
 
 @composed(out=False)

@@ -49,13 +49,13 @@ def wide(x: Tensor) -> Tensor:
     return x.to(float32) if x.dtype.is_float and x.dtype.itemsize == 2 else x
 
 
-def _share_ties(g: Tensor, x: Tensor, y: Tensor, dims: tuple[int, ...]) -> Tensor:
+def share_ties(g: Tensor, x: Tensor, y: Tensor, dims: tuple[int, ...]) -> Tensor:
     """Return the gradient of a maximum or minimum y: g, divided evenly among all elements that are equal to y."""
     won = x == restore(y, dims, x.shape)
     return won.where_cond(restore(g / won.sum(dims, keepdim=True).reshape(g.shape), dims, x.shape), 0.0)
 
 
-def _tied_tangent(dx: Tensor, x: Tensor, y: Tensor, dims: tuple[int, ...], keepdim: bool) -> Tensor:
+def tied_tangent(dx: Tensor, x: Tensor, y: Tensor, dims: tuple[int, ...], keepdim: bool) -> Tensor:
     """Return the mean of the tangents of all elements that are equal to the maximum or minimum y; 0 if y is nan."""
     won = x == restore(y, dims, x.shape)
     count = won.sum(dims, keepdim)
@@ -103,8 +103,8 @@ def mean(acc, x):
     dtype=promote,
     identity="lowest",
     order="extreme",
-    vjp=(lambda g, x, y, *, dims: _share_ties(g, x, y, dims),),
-    jvp=lambda dx, x, y, *, dims, keepdim: _tied_tangent(dx, x, y, dims, keepdim),
+    vjp=(lambda g, x, y, *, dims: share_ties(g, x, y, dims),),
+    jvp=lambda dx, x, y, *, dims, keepdim: tied_tangent(dx, x, y, dims, keepdim),
 )
 def amax(acc, x):
     """Return the largest element over `dim`; nan if an element is nan.
@@ -118,8 +118,8 @@ def amax(acc, x):
     dtype=promote,
     identity="highest",
     order="extreme",
-    vjp=(lambda g, x, y, *, dims: _share_ties(g, x, y, dims),),
-    jvp=lambda dx, x, y, *, dims, keepdim: _tied_tangent(dx, x, y, dims, keepdim),
+    vjp=(lambda g, x, y, *, dims: share_ties(g, x, y, dims),),
+    jvp=lambda dx, x, y, *, dims, keepdim: tied_tangent(dx, x, y, dims, keepdim),
 )
 def amin(acc, x):
     """Return the smallest element over `dim`; nan if an element is nan.
@@ -133,7 +133,7 @@ def _share_both(
     g0: Tensor | None, g1: Tensor | None, x: Tensor, min: Tensor, max: Tensor, *, dims: tuple[int, ...]
 ) -> Tensor:
     """Return the gradient of `aminmax`; each of g0 and g1 is divided evenly among the tied elements."""
-    first, *second = [_share_ties(g, x, y, dims) for g, y in ((g0, min), (g1, max)) if g is not None]
+    first, *second = [share_ties(g, x, y, dims) for g, y in ((g0, min), (g1, max)) if g is not None]
     return first + second[0] if second else first
 
 
@@ -143,7 +143,7 @@ def _share_both(
     order="extreme",
     outputs=("min", "max"),
     vjp=(_share_both,),
-    jvp=lambda dx, x, min, max, *, dims, keepdim: tuple(_tied_tangent(dx, x, y, dims, keepdim) for y in (min, max)),
+    jvp=lambda dx, x, min, max, *, dims, keepdim: tuple(tied_tangent(dx, x, y, dims, keepdim) for y in (min, max)),
 )
 def aminmax(low, high, x):
     """Return the smallest and the largest element over `dim`, in one pass; both are nan if an element is nan.
