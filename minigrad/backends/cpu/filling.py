@@ -20,6 +20,7 @@ from minigrad.core.op import Spec
 from minigrad.core.plan import pieces
 from minigrad.kernels import philox
 from minigrad.kernels.cpu import filling
+from minigrad.kernels.cpu.target import element
 from minigrad.kernels.specialize import write_kernel
 from minigrad.kernels.store import load
 
@@ -73,8 +74,15 @@ def write_arange(compute: np.dtype[Any], out: DType) -> Any:
 
 
 def write_random(kind: str, out: DType) -> Any:
-    """Write, compile and import the loop of one kind of random numbers."""
+    """Write, compile and import the loop of one kind of random numbers.
+
+    The angles are below 2 * pi, so their sine and cosine have no other form for large arguments.
+    """
+    bits = 8 * philox.limit_dtype(kind, out).itemsize
+    functions = {name: f"{name}_{bits}" for name in philox.FUNCTIONS} | {"sqrt": "math.sqrt"}
+    words = philox.loop_words(kind, out, functions)
+    words["constants"]["ELEMENT"] = f"np.{element(out)}"
     text = write_kernel(
-        f"{kind} random numbers of {out}.", filling.random, fields=filling.RANDOM, **philox.loop_words(kind, out)
+        f"{kind} random numbers of {out}.", filling.random, fields=filling.RANDOM, inlined=True, **words
     )
     return load(f"random_{kind}_{out.short}", text)
