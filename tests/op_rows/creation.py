@@ -12,9 +12,9 @@ import numpy as np
 import minigrad as mg
 from minigrad.kernels import philox
 from minigrad.ops import creation
+from minigrad.ops.draws import draw, shares
 from minigrad.ops.indexing import masks, positions
 from minigrad.ops.nn.attention_blocks import attention_kept
-from minigrad.ops.random import draw, shares
 
 from .row import ALL, FLOATS, Row
 

@@ -52,8 +52,8 @@ def random(state, limits, out, N):  # type: ignore[no-untyped-def]
         for ends in range(2):
             position = counter + np.uint64(lo)
             for block in range(count):
-                place = position + np.uint64(block)
-                w0, w1, w2, w3 = philox(key, place & np.uint64(0xFFFFFFFF), place >> np.uint64(32), zero, zero)
+                index = position + np.uint64(block)
+                w0, w1, w2, w3 = philox(key, index & np.uint64(0xFFFFFFFF), index >> np.uint64(32), zero, zero)
                 values = VALUES(w0, w1, w2, w3, low, span, highest)
                 for j in range(PER):
                     z[block * PER + j] = STORE(values[j])

@@ -12,9 +12,10 @@ from minigrad.core.roles import Choice, Flag, Size
 from minigrad.core.shape import as_shape
 from minigrad.core.shape import broadcast_shapes as broadcast
 from minigrad.declare.decorators import composed, public
+from minigrad.declare.factories import later
 from minigrad.declare.names import MG
 from minigrad.errors import ArgumentError, ShapeError
-from minigrad.ops.creation import tensor
+from minigrad.ops.creation import Values, expect_float, tensor
 from minigrad.ops.indexing.gathering import index_select
 from minigrad.ops.shape.joining import stack
 from minigrad.ops.shape.views import expand, reshape, transpose
@@ -105,7 +106,7 @@ def choices(n: int, r: int, distinct: bool) -> NDArray[np.int64]:
     return rows
 
 
-@public(namespace=MG)
+@public(namespace=MG, makes=True)
 def tril_indices(
     row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
@@ -114,10 +115,11 @@ def tril_indices(
     row, col: the numbers of rows and columns of the matrix.
     """
     rows, columns = as_shape((row, col), "tril_indices")
-    return tensor(np.stack(np.tril_indices(rows, offset, columns)), dtype or "int64", device, requires_grad)
+    expect_float("tril_indices", dtype or "int64", requires_grad)
+    return later(Values(np.stack(np.tril_indices(rows, offset, columns)), dtype or "int64", device))
 
 
-@public(namespace=MG)
+@public(namespace=MG, makes=True)
 def triu_indices(
     row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
@@ -126,4 +128,5 @@ def triu_indices(
     row, col: the numbers of rows and columns of the matrix.
     """
     rows, columns = as_shape((row, col), "triu_indices")
-    return tensor(np.stack(np.triu_indices(rows, offset, columns)), dtype or "int64", device, requires_grad)
+    expect_float("triu_indices", dtype or "int64", requires_grad)
+    return later(Values(np.stack(np.triu_indices(rows, offset, columns)), dtype or "int64", device))
