@@ -33,12 +33,13 @@ class Filling(Family):
         n = out.layout.numel
         if n == 0:
             return NO_STEPS
+        if not out.layout.is_contiguous:
+            return through_dense(self, requests.Arange(), out, start, step)
         compute = np.dtype(np.float64 if out.dtype.is_float else np.int64)
         chunk, chunks = pieces(n, CHUNK)
         kernel = self.kernel(write_arange, compute, out.dtype, kind=kind_of(n, chunks))
         numbers = filling.ARANGE.pack(
-            n=n, chunk=chunk, offset=out.layout.offset, stride=out.layout.strides[0],
-            start=start.layout.offset, step=step.layout.offset,
+            n=n, chunk=chunk, offset=out.layout.offset, start=start.layout.offset, step=step.layout.offset
         )  # fmt: skip
         return bind(kernel, headed(chunks, numbers), 2)
 

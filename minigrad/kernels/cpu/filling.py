@@ -10,7 +10,7 @@ import numpy as np
 
 from minigrad.kernels.fields import Fields
 
-ARANGE = Fields("n chunk offset stride start step")
+ARANGE = Fields("n chunk offset start step")
 
 
 def arange(start, step, out, N):  # type: ignore[no-untyped-def]
@@ -22,8 +22,10 @@ def arange(start, step, out, N):  # type: ignore[no-untyped-def]
     by = step[N.step]
     for c in range(first, last):
         lo = c * N.chunk
-        for i in range(lo, min(lo + N.chunk, N.n)):
-            out[N.offset + i * N.stride] = STORE(begin + T(i) * by)
+        count = min(N.chunk, N.n - lo)
+        z = out[N.offset + lo : N.offset + lo + count]
+        for i in range(count):
+            z[i] = STORE(begin + T(lo + i) * by)
 
 
 RANDOM = Fields("n blocks chunk offset state limits")
