@@ -14,7 +14,7 @@ from minigrad.errors import DTypeError, ShapeError
 from minigrad.ops.pointwise import compare
 from minigrad.ops.reduction import sums as reduce
 from minigrad.ops.shape import views
-from minigrad.runtime.data import host_array
+from minigrad.runtime.data import host_array, plain_buffer
 from minigrad.runtime.journal import note_left
 from minigrad.runtime.operands import WeakNumber
 from minigrad.runtime.tensor import PLAIN, Tensor, describe
@@ -26,12 +26,16 @@ def only(x: Tensor, name: str) -> Any:
 
     name: the calling function, for messages.  Raises ShapeError unless x has exactly one element.
     """
-    if x.numel() != 1:
+    if x.layout.numel != 1:
         raise ShapeError(
             f"{name}: expected a tensor of one element, got {describe(x)} of {x.numel()} elements; use tolist()"
             f"{', or x.cos() instead of math.cos(x)' if name == 'float' else ''}",
             op=name,
         )
+    if x.__class__ in PLAIN:
+        buffer = plain_buffer(x)
+        if buffer is not None:
+            return buffer.item(x.layout.offset)
     value = host_array(x if x.__class__ in PLAIN else handed_out(x, name)).reshape(()).item()
     return float(value) if x.dtype.is_float else value
 
@@ -43,6 +47,11 @@ def item(x: Tensor) -> Any:
 
 def tolist(x: Tensor) -> Any:
     """Return the elements as nested Python lists; for shape () the result is a number."""
+    if x.__class__ in PLAIN and x.layout.is_contiguous:
+        buffer, layout = plain_buffer(x), x.layout
+        if buffer is not None:
+            flat = buffer[layout.offset : layout.offset + layout.numel]
+            return flat.tolist() if layout.ndim == 1 else flat.reshape(layout.shape).tolist()
     array = host_array(x if x.__class__ in PLAIN else handed_out(x, "tolist"))
     return array.astype(np.float64).tolist() if x.dtype.is_float else array.tolist()
 
@@ -91,7 +100,7 @@ def truth(x: Tensor) -> bool:
 
     Raises ShapeError for another number of elements, for which the meaning is ambiguous.
     """
-    if x.numel() != 1:
+    if x.layout.numel != 1:
         raise ShapeError(
             f"bool: expected a tensor of one element, got {describe(x)}, whose truth is ambiguous; use .any() "
             "or .all()",

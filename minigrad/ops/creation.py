@@ -67,16 +67,21 @@ def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
     copies such an array.
     """
     array = ndarray
-    if not isinstance(array, np.ndarray):
-        raise DTypeError(f"from_numpy: expected a NumPy array, got {type(array).__name__}; use mg.tensor for a list")
-    refuse_masked("from_numpy", array)
-    dtype = as_dtype(array.dtype)
-    size = array.itemsize
-    if not array.dtype.isnative or not array.flags.writeable or not array.flags.aligned:
-        raise ShapeError(sharing_fault(array))
-    if array.flags.c_contiguous:
-        flat = array.reshape(-1).view(dtype.storage)
+    if array.__class__ is not np.ndarray:
+        if not isinstance(array, np.ndarray):
+            raise DTypeError(
+                f"from_numpy: expected a NumPy array, got {type(array).__name__}; use mg.tensor for a list"
+            )
+        refuse_masked("from_numpy", array)
+    kind, flags = array.dtype, array.flags
+    dtype = as_dtype(kind)
+    if flags.carray and kind.isnative:  # row-major, aligned and writable
+        flat = array if array.ndim == 1 else array.reshape(-1)
+        flat = flat if kind is dtype.storage else flat.view(dtype.storage)
         return Tensor(Storage(flat, dtype, as_device("cpu")), Layout.contiguous(array.shape))
+    size = array.itemsize
+    if not kind.isnative or not flags.writeable or not flags.aligned:
+        raise ShapeError(sharing_fault(array))
     if any(s % size for s in array.strides):
         raise ShapeError(
             f"from_numpy: the byte strides must be multiples of the element size {size}, got {array.strides}; copy the "
