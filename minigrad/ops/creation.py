@@ -394,19 +394,26 @@ def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, 
     kind = default_float() if dtype is None else as_dtype(dtype)
     expect_float("eye", kind, requires_grad)
     where = default_device() if device is None else as_device(device)
-    operands = number(0, kind, where), number(1, kind, where)
-    return later(Recipe(unit_matrix, operands, rows=rows, columns=columns))
+    return later(Recipe(unit_matrix, (number(1, kind, where),), rows=rows, columns=columns))
 
 
 @kernel(
     dtype=same_dtype,
-    shape=lambda op, zero, one, *, rows, columns: (rows, columns),
+    shape=lambda op, value, *, rows, columns: (rows, columns),
+    vjp=(lambda g: g.diagonal().sum(),),
+    linear=True,
     namespace=(),
+    batch=lambda value, *, rows, columns, batch: (
+        value.reshape(batch, 1, 1) * eye(rows, columns, dtype=value.dtype, device=value.device)
+    ),
 )
-def unit_matrix(backend, out, zero, one, *, rows: Size, columns: Size):
-    """Return a matrix of zeros with ones on the diagonal; `eye` calls this op with both numbers."""
-    steps = Steps(backend, (out,), (zero, one))
-    (matrix,), operands = steps.outs, steps.operands
-    steps.copy(matrix, operands[0])
-    steps.copy(matrix.seen(out.layout.diagonal()), operands[1])
+def unit_matrix(backend, out, value, *, rows: Size, columns: Size):
+    """Return a matrix with a scalar on the diagonal, and zeros elsewhere; `eye` calls this op with 1.
+
+    Gradient: the sum of the diagonal of g.
+    """
+    steps = Steps(backend, (out,), (value,))
+    matrix = steps.outs[0]
+    steps.fill(matrix, 0)
+    steps.copy(matrix.seen(out.layout.diagonal()), steps.operands[0])
     return steps.launch

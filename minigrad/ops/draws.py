@@ -12,16 +12,18 @@ from typing import Any
 from minigrad.backends.registry import backend_of
 from minigrad.config import listeners
 from minigrad.core.device import Device, as_device, default_device
-from minigrad.core.dtype import DType, int64
+from minigrad.core.dtype import DType, float64, int64
 from minigrad.core.layout import Layout
-from minigrad.core.requests import Random
-from minigrad.core.roles import Shape
+from minigrad.core.op import Op
+from minigrad.core.requests import Permutation, Random
+from minigrad.core.roles import Shape, Size
 from minigrad.core.shape import numel
 from minigrad.declare.decorators import kernel
+from minigrad.declare.factories import RUN
 from minigrad.errors import unsteady
 from minigrad.kernels import philox
 from minigrad.ops.generators import Generator, default_generator
-from minigrad.runtime.dispatch import run_two
+from minigrad.ops.indexing.sorting import argsort
 from minigrad.runtime.plans import plan_of
 from minigrad.runtime.tensor import Tensor
 from minigrad.runtime.tracers import stack
@@ -104,13 +106,41 @@ class Draw:
     def planned(self) -> Callable[[], Tensor]:
         """Return a function that draws numbers with a plan; among transforms, it draws them by the general path."""
         parameters = {"kind": self.kind, "shape": self.shape, "dtype": self.dtype}
-        op, device, between = draw.op, self.device, self.limits  # type: ignore[attr-defined]
-        state = Tensor(backend_of(device).allocate(2, int64, device), STATE)
-        plan, blocks, generator = plan_of(op, (state, between), parameters), blocks_of(self.shape), self.generator
+        return self.repeated(draw.op, (self.limits,), parameters)  # type: ignore[attr-defined]
 
-        def run() -> Tensor:
+    def repeated(self, op: Op, constants: tuple[Tensor, ...], parameters: dict[str, Any]) -> Callable[[], Tensor]:
+        """Return a function that runs an op on a new state and constants."""
+        device, generator, blocks = self.device, self.generator, blocks_of(self.shape)
+        state = Tensor(backend_of(device).allocate(2, int64, device), STATE)
+        plan, run = plan_of(op, (state, *constants), parameters), RUN[1 + len(constants)]
+
+        def next_numbers() -> Tensor:
             if stack.transforms:
                 return self.make()
-            return run_two(op, plan, state_of(generator.in_use(), blocks, device), between)
+            return run(op, plan, state_of(generator.in_use(), blocks, device), *constants)
 
-        return run
+        return next_numbers
+
+
+@kernel(dtype=lambda op, specs, *, n: int64, shape=lambda op, state, *, n: (n,), namespace=())
+def permuted(backend, out, state, *, n: Size):
+    """Return a random permutation of n positions: see `Permutation` in core/requests.py."""
+    return backend.prepare(Permutation(), out, state)
+
+
+class Shuffle(Draw):
+    """The recipe of a random permutation: the positions that sort the next n uniform numbers."""
+
+    def __init__(self, n: int, device: Any, generator: Generator | None) -> None:
+        super().__init__("uniform", (n,), float64, device, 0.0, 1.0, generator)
+
+    def make(self) -> Tensor:
+        """Draw the permutation; among transforms, each example may have its own numbers."""
+        result: Tensor = (
+            argsort(super().make()) if stack.transforms else permuted(self.state(self.shape), n=self.shape[0])
+        )
+        return result
+
+    def planned(self) -> Callable[[], Tensor]:
+        """Return a function that draws a permutation with a plan; among transforms, by the general path."""
+        return self.repeated(permuted.op, (), {"n": self.shape[0]})  # type: ignore[attr-defined]

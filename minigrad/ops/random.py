@@ -19,9 +19,8 @@ from minigrad.declare.factories import later
 from minigrad.errors import ArgumentError, DTypeError
 from minigrad.ops.casting import cast
 from minigrad.ops.creation import expect_fit, expect_float, expect_numbers
-from minigrad.ops.draws import Draw
+from minigrad.ops.draws import Draw, Shuffle
 from minigrad.ops.generators import Generator, default_generator
-from minigrad.ops.indexing.sorting import argsort
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
 
@@ -234,11 +233,12 @@ def randperm(
 ) -> Tensor:
     """Return a random permutation of the integers from 0 to n - 1, in int64 by default.
 
-    It is computed by sorting random keys.
+    It consists of the positions that sort random keys.
     """
     (n,) = as_shape(n, "randperm")
     kind = int64 if dtype is None else as_dtype(dtype)
+    _floating("randperm", None, generator)
     expect_float("randperm", kind, requires_grad)
     expect_fit("randperm", max(n - 1, 0), kind)
-    order = argsort(rand(n, generator=generator, dtype="float64", device=device))
-    return order if kind is int64 else cast(order, dtype=kind)
+    recipe = Shuffle(n, device, generator)
+    return later(recipe) if kind is int64 else cast(recipe.make(), dtype=kind)
