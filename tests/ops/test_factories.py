@@ -137,3 +137,12 @@ def test_unit_matrices_have_ones_on_the_diagonal_only(size: int) -> None:
         for dtype in ("float32", "int8", "bool", "bfloat16"):
             x = mg.eye(size, columns, dtype=dtype)
             assert np.array_equal(x.to("float64").numpy(), np.eye(size, columns)) and x.dtype.name == dtype
+
+
+def test_the_positions_of_triangles_are_those_of_numpy() -> None:
+    for rows in (0, 1, 2, 5, 9):
+        for columns in (0, 1, 3, 5, 8):
+            for offset in range(-11, 12):
+                lower, upper = mg.tril_indices(rows, columns, offset), mg.triu_indices(rows, columns, offset)
+                assert np.array_equal(lower.numpy(), np.stack(np.tril_indices(rows, offset, columns)))
+                assert np.array_equal(upper.numpy(), np.stack(np.triu_indices(rows, offset, columns)))

@@ -106,6 +106,21 @@ def choices(n: int, r: int, distinct: bool) -> NDArray[np.int64]:
     return rows
 
 
+def triangle(rows: int, columns: int, first: int, end: int) -> NDArray[np.int64]:
+    """Return the positions of a matrix, row by row, that are in the columns from `first` to `end` - 1 of row 0.
+
+    In each later row, both bounds are greater by 1.
+    """
+    index = np.arange(rows)
+    starts = np.clip(index + first, 0, columns)
+    counts = np.clip(index + end, starts, columns) - starts
+    ends = np.cumsum(counts)
+    result = np.empty((2, int(counts.sum())), np.int64)
+    result[0] = np.repeat(index, counts)
+    np.subtract(np.arange(result.shape[1]), np.repeat(ends - counts - starts, counts), out=result[1])
+    return result
+
+
 @public(namespace=MG, makes=True)
 def tril_indices(
     row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
@@ -116,7 +131,7 @@ def tril_indices(
     """
     rows, columns = as_shape((row, col), "tril_indices")
     expect_float("tril_indices", dtype or "int64", requires_grad)
-    return later(Values(np.stack(np.tril_indices(rows, offset, columns)), dtype or "int64", device))
+    return later(Values(triangle(rows, columns, -rows, offset + 1), dtype or "int64", device))
 
 
 @public(namespace=MG, makes=True)
@@ -129,4 +144,4 @@ def triu_indices(
     """
     rows, columns = as_shape((row, col), "triu_indices")
     expect_float("triu_indices", dtype or "int64", requires_grad)
-    return later(Values(np.stack(np.triu_indices(rows, offset, columns)), dtype or "int64", device))
+    return later(Values(triangle(rows, columns, offset, columns), dtype or "int64", device))
