@@ -91,7 +91,7 @@ from minigrad.errors import (
     StorageError,
     WorkerError,
 )
-from minigrad.ops.random import Generator
+from minigrad.ops.generators import Generator
 from minigrad.runtime.graph import BackpropOp
 from minigrad.runtime.inference import inference_mode, is_inference_mode_enabled
 from minigrad.runtime.recording import enable_grad, is_grad_enabled, no_grad, set_grad_enabled

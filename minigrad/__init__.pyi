@@ -24,7 +24,7 @@ from minigrad.api.legacy import DoubleTensor as DoubleTensor
 from minigrad.errors import FileError as FileError
 from minigrad.api.legacy import FloatTensor as FloatTensor
 from minigrad.autodiff.function import Function as Function
-from minigrad.ops.random import Generator as Generator
+from minigrad.ops.generators import Generator as Generator
 from minigrad.amp.grad_scaler import GradScaler as GradScaler
 from minigrad.errors import GradientError as GradientError
 from minigrad.errors import GroupError as GroupError

@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from minigrad.api.absent import present
-from minigrad.ops.random import Generator, default_generator, manual_seed
+from minigrad.ops.generators import Generator, default_generator
+from minigrad.ops.random import manual_seed
 from minigrad.runtime.tensor import Tensor
 
 

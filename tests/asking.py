@@ -155,6 +155,14 @@ class Asking:
 
         return run
 
+    def permutation(self, out):
+        launch = self.prepare(ask.Permutation(), out, Spec(Layout.contiguous((2,)), int64))
+
+        def run(buffer, key, counter):
+            launch(self.give(np.array([key, counter], np.uint64).view(np.int64), int64), buffer)
+
+        return run
+
     def nonzero(self, mask, parts=3):
         count = self.prepare(ask.Tally(parts), Spec(Layout.contiguous((parts + 1,)), int64), mask)
 

@@ -116,7 +116,7 @@ CREATION: list[Row] = [
 
 RANDOM: list[Row] = [
     ("rand-int", lambda o: mg.rand(3, dtype="int32"), DTypeError, "rand: floating int32 use randint"),
-    ("rand-like-int", lambda o: mg.rand_like(o.i), DTypeError, "rand: floating int64 use randint"),
+    ("rand-like-int", lambda o: mg.rand_like(o.i), DTypeError, "rand_like: floating int64 use randint"),
     ("rand-like-list", lambda o: mg.rand_like([1.0]), DTypeError, f"rand_like: list [1.0] {LISTED}"),
     ("randn-size", lambda o: mg.randn(-3), ShapeError, "randn: -3 0 or more"),
     ("generator", lambda o: mg.rand(3, generator=5), ArgumentError, "rand: mg.Generator int 5"),

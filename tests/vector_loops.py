@@ -8,7 +8,7 @@ import minigrad as mg
 from minigrad.core.dtype import f32, f64
 from minigrad.kernels import calling, specialize, store, vecmath
 
-BINARY = ("pow", "atan2", "remainder", "floor_divide", "fmod")
+BINARY = ("pow", "atan2", "remainder", "floor_divide", "fmod", "hypot", "nextafter")
 OPS = {"normal_cdf": "ndtr", "logistic": "sigmoid"}  # under another name
 
 

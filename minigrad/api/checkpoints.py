@@ -18,7 +18,7 @@ import numpy as np
 
 from minigrad.api import files, safetensors
 from minigrad.errors import ArgumentError, FileError, reading, warn
-from minigrad.ops.random import Generator, default_generator
+from minigrad.ops.generators import Generator, default_generator
 from minigrad.runtime.data import host_array
 from minigrad.runtime.tensor import describe
 

@@ -20,7 +20,7 @@ from minigrad.autodiff.barriers import alias
 from minigrad.autodiff.holding import Holder, hold
 from minigrad.core.storage import Storage
 from minigrad.errors import GradientError, StorageError
-from minigrad.ops.random import Generator, Streams
+from minigrad.ops.generators import Generator, Streams
 from minigrad.runtime.casting import among_casts, current
 from minigrad.runtime.graph import BackpropOp, ids
 from minigrad.runtime.noting import savers, saving

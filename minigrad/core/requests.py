@@ -720,6 +720,14 @@ class Random(Request):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
+class Permutation(Request):
+    """out (int64, 1-d) = the positions that sort as many uniform float64 numbers in [0, 1), in a stable sort.
+
+    The operand is a key and a counter, as for `Random`, which defines the numbers.
+    """
+
+
+@dataclass(frozen=True, eq=False, repr=False)
 class Tally(Request):
     """Count the true elements of a mask in `parts` equal, row-major parts.
 

@@ -20,8 +20,8 @@ from minigrad.data.information import get_worker_info
 from minigrad.data.streams import drawn_key, expect_generator, permutation
 from minigrad.errors import ArgumentError, DTypeError, IndexOutOfRange, ShapeError
 from minigrad.ops.creation import from_numpy
+from minigrad.ops.generators import Generator
 from minigrad.ops.indexing.gathering import index_select
-from minigrad.ops.random import Generator
 from minigrad.runtime.data import host_array
 from minigrad.runtime.tensor import Tensor, describe
 

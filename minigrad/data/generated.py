@@ -10,7 +10,7 @@ from minigrad.data.samplers import expect_count
 from minigrad.data.streams import drawn_key, expect_generator, permutation, uniforms
 from minigrad.errors import ArgumentError
 from minigrad.ops.creation import from_numpy
-from minigrad.ops.random import Generator
+from minigrad.ops.generators import Generator
 from minigrad.runtime.tensor import Tensor
 
 

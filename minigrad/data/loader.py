@@ -19,7 +19,7 @@ from minigrad.data.pool import Pool
 from minigrad.data.samplers import BatchSampler, RandomSampler, SequentialSampler, indices_of
 from minigrad.data.streams import drawn_key, expect_generator, source
 from minigrad.errors import ArgumentError, warn
-from minigrad.ops.random import Generator
+from minigrad.ops.generators import Generator
 from minigrad.runtime.tensor import Tensor, describe
 
 T_co = TypeVar("T_co", covariant=True)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from minigrad.data.streams import drawn_key, expect_generator, permutation, source, uniforms
 from minigrad.errors import ArgumentError
-from minigrad.ops.random import Generator
+from minigrad.ops.generators import Generator
 
 T_co = TypeVar("T_co", covariant=True)
 

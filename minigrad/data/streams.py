@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minigrad.errors import ArgumentError
-from minigrad.ops.random import Generator, default_generator
+from minigrad.ops.generators import Generator, default_generator
 from minigrad.runtime.tensor import describe
 
 Key = tuple[int, int]

@@ -9,9 +9,10 @@ from minigrad.data.samplers import expect_count
 from minigrad.data.streams import expect_generator
 from minigrad.errors import ArgumentError, ShapeError
 from minigrad.ops.creation import arange, tensor
+from minigrad.ops.generators import Generator
 from minigrad.ops.nn.embedding import one_hot
 from minigrad.ops.pointwise.compare import where
-from minigrad.ops.random import Generator, rand, randint
+from minigrad.ops.random import rand, randint
 from minigrad.ops.shape.padding import pad
 from minigrad.runtime.tensor import Tensor, describe
 

@@ -21,6 +21,7 @@ from minigrad.declare import rules
 from minigrad.declare.bodies import FRONT_ROLES, composed_body, kernel_body, reduction_body, several_body, view_body
 from minigrad.declare.claims import BatchRule, claim
 from minigrad.declare.derived import leave_rules
+from minigrad.declare.factories import recalled, recalled_like
 from minigrad.declare.forms import (
     apart,
     as_float,
@@ -37,7 +38,6 @@ from minigrad.declare.forms import (
     several,
     tensor_list,
     whole,
-    writing,
 )
 from minigrad.declare.names import enter
 from minigrad.declare.partials import average, declared
@@ -501,8 +501,9 @@ def composed(
 
 
 def public(
-    *, namespace: Namespace = None, method: bool = False, in_place: bool = False, out: bool = False
-) -> Callable[[F], F]:
+    *, namespace: Namespace = None, method: bool = False, in_place: bool = False, out: bool = False,
+    makes: bool = False, like: bool = False,
+) -> Callable[[F], F]:  # fmt: skip
     """Add a plain function to the public names: a function that makes tensors, or that checks its own arguments.
 
     Parameters
@@ -511,10 +512,15 @@ def public(
         As for `kernel`.
     out : bool
         Whether to add the parameter `out=`, into which the result is copied.
+    makes : bool
+        Whether the function makes a tensor from numbers.  Such a function, and one with `out=`, may return a recipe:
+        see `factories.py`.
+    like : bool
+        Whether the function makes a tensor with the shape, dtype and device of its first operand by default.
     """
 
     def declare(function: Any) -> Any:
-        found: Any = writing(function) if out else function
+        found: Any = recalled(function, out) if out or makes else recalled_like(function) if like else function
         enter(found, namespace, method, in_place)
         return found
 

@@ -6,8 +6,6 @@ values.
 
 from __future__ import annotations
 
-import functools
-import inspect
 import re
 from collections.abc import Callable, Sequence
 from types import FunctionType
@@ -19,7 +17,7 @@ from minigrad.core.dtype import as_dtype, default_float
 from minigrad.core.formats import CHANNELS_LAST, expect_format
 from minigrad.core.op import Op
 from minigrad.core.shape import Size
-from minigrad.declare.signature import KEYWORD, OUT, Signature
+from minigrad.declare.signature import KEYWORD, Signature
 from minigrad.declare.variants import variant
 from minigrad.errors import ArgumentError, DTypeError, MinigradError, ShapeError
 from minigrad.runtime.dispatch import apply, run_one
@@ -282,29 +280,3 @@ def collected(function: FunctionType, signature: Signature) -> Callable[..., Any
         return function(*first[:-1], *first[-1], **named)
 
     return definition
-
-
-def writing(function: Any) -> Any:
-    """Add `out=` to a function that makes a tensor; the defaults of dtype and device are then those of `out`.
-
-    A shape that can be several arguments can also be passed by its name: `zeros(size=(2, 3))`.
-    """
-    signature = inspect.signature(function)
-    many = next((p.name for p in signature.parameters.values() if p.kind is p.VAR_POSITIONAL), None)
-
-    @functools.wraps(function)
-    def call(*args: Any, out: Any = None, **named: Any) -> Any:
-        if many in named:
-            if args:
-                raise TypeError(f"{function.__name__}() got the argument {many} twice; pass {many} once")
-            args = (named.pop(many),)
-        if out is None:
-            return function(*args, **named)
-        for name in ("dtype", "device"):
-            if named.get(name) is None:
-                named[name] = getattr(out, name, None)
-        return copy_result(function.__name__, function(*args, **named), out)
-
-    parameters = list(signature.parameters.values())
-    call.__signature__ = signature.replace(parameters=[*parameters, OUT])  # type: ignore[attr-defined]
-    return call

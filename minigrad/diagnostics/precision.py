@@ -23,7 +23,7 @@ from minigrad.core.op import Op
 from minigrad.diagnostics.flow import Annotated, Annotating, values
 from minigrad.errors import ArgumentError, DTypeError, MinigradError
 from minigrad.ops.casting import cast
-from minigrad.ops.random import Streams
+from minigrad.ops.generators import Streams
 from minigrad.runtime.dispatch import apply
 from minigrad.runtime.recording import no_grad, user_line
 from minigrad.runtime.tensor import Tensor

@@ -14,7 +14,7 @@ from minigrad.api import checkpoints, files
 from minigrad.data import DataLoader
 from minigrad.dist.group import communicator
 from minigrad.errors import FileError
-from minigrad.ops.random import Generator
+from minigrad.ops.generators import Generator
 
 OWN: Final = (Generator, DataLoader)  # objects whose states differ between processes
 

@@ -9,7 +9,7 @@ from minigrad.core.dtype import int64
 from minigrad.core.storage import Storage
 from minigrad.errors import RecordingError
 from minigrad.jitting.program import NO_ALLOCATOR, Program, real_of
-from minigrad.ops import random
+from minigrad.ops.generators import Generator
 
 
 class Draws:
@@ -39,7 +39,7 @@ class Draws:
                 )
 
 
-class Stream(random.Generator):
+class Stream(Generator):
     """A generator whose numbers are drawn when a program runs.
 
     seeded: whether its seed was set.

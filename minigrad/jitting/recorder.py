@@ -37,7 +37,7 @@ from minigrad.jitting.outside import Outside
 from minigrad.jitting.program import NO_ALLOCATOR, HostCall, Program, Slot, real_of, recording, refusal, twin_of
 from minigrad.jitting.symbols import Symbol
 from minigrad.jitting.turns import turn
-from minigrad.ops import random
+from minigrad.ops.generators import drawn_from
 from minigrad.runtime.changes import rebind
 from minigrad.runtime.hooks import leaf_hooks
 from minigrad.runtime.hosting import host
@@ -283,7 +283,7 @@ class Recording:
         attach(watch)
         recording.program, host.defer = self.program, self.defer
         try:
-            with random.drawn_from(draws):
+            with drawn_from(draws):
                 yield
         finally:
             recording.program = host.defer = None

@@ -11,8 +11,8 @@ Source: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from math import cos, log, sin, sqrt
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 from minigrad.core.dtype import DType, as_dtype, cast_array, int64, to_logical
 
 MASK64 = (1 << 64) - 1
+FUNCTIONS = ("cos", "log", "sin", "sqrt")  # the functions that `normal32` and `normal64` call
 
 
 def philox(key, c0, c1, c2, c3):  # type: ignore[no-untyped-def]
@@ -75,16 +76,15 @@ def normal32(w0, w1, w2, w3, mean, deviation, last):  # type: ignore[no-untyped-
     turn = np.float32(1.4629180792671596e-09)
     u0 = np.float32(w0 + np.uint64(1)) * unit
     u1 = np.float32(w2 + np.uint64(1)) * unit
-    r0 = deviation * np.float32(math.sqrt(np.float32(-2.0) * np.float32(math.log(u0))))
-    r1 = deviation * np.float32(math.sqrt(np.float32(-2.0) * np.float32(math.log(u1))))
+    r0 = deviation * np.float32(sqrt(np.float32(-2.0) * np.float32(log(u0))))
+    r1 = deviation * np.float32(sqrt(np.float32(-2.0) * np.float32(log(u1))))
     t0 = np.float32(w1) * turn
     t1 = np.float32(w3) * turn
-    return (
-        mean + r0 * np.float32(math.cos(t0)),
-        mean + r0 * np.float32(math.sin(t0)),
-        mean + r1 * np.float32(math.cos(t1)),
-        mean + r1 * np.float32(math.sin(t1)),
-    )
+    x0 = np.float32(cos(t0))
+    y0 = np.float32(sin(t0))
+    x1 = np.float32(cos(t1))
+    y1 = np.float32(sin(t1))
+    return mean + r0 * x0, mean + r0 * y0, mean + r1 * x1, mean + r1 * y1
 
 
 def normal64(w0, w1, w2, w3, mean, deviation, last):  # type: ignore[no-untyped-def]
@@ -96,8 +96,8 @@ def normal64(w0, w1, w2, w3, mean, deviation, last):  # type: ignore[no-untyped-
     unit = np.float64(1.1102230246251565e-16)
     u = np.float64((((w0 << np.uint64(32)) | w1) >> np.uint64(11)) + np.uint64(1)) * unit
     t = np.float64(((w2 << np.uint64(32)) | w3) >> np.uint64(11)) * (unit * np.float64(6.283185307179586))
-    r = deviation * math.sqrt(np.float64(-2.0) * math.log(u))
-    return mean + r * math.cos(t), mean + r * math.sin(t)
+    r = deviation * sqrt(np.float64(-2.0) * log(u))
+    return mean + r * cos(t), mean + r * sin(t)
 
 
 def integer64(w0, w1, w2, w3, low, span, last):  # type: ignore[no-untyped-def]
@@ -143,13 +143,19 @@ def per_block(kind: str, dtype: DType) -> int:
     return 2 if kind == "integer" or dtype.compute == np.float64 else 4
 
 
-def loop_words(kind: str, dtype: DType) -> dict[str, Any]:
-    """Return the arguments of `write_kernel` for a loop over blocks of words, on any target."""
+def loop_words(kind: str, dtype: DType, functions: Mapping[str, str]) -> dict[str, Any]:
+    """Return the arguments of `write_kernel` for a loop over blocks of words, on any target.
+
+    functions: the names of FUNCTIONS in the kernel.
+    """
     values, limits, per = value_function(kind, dtype), limit_dtype(kind, dtype), per_block(kind, dtype)
-    limit = "np.uint64" if kind == "integer" else "T"
+    constants = {
+        "VALUES": values.__name__, "PER": str(per), "FOUR": str(int(per == 4)),
+        "LIMIT": "np.uint64" if kind == "integer" else "T",
+    }  # fmt: skip
     return {
         "out": dtype, "compute": limits.compute, "helpers": (philox, values), "arrays": (int64, limits, dtype),
-        "constants": {"VALUES": values.__name__, "PER": str(per), "FOUR": str(int(per == 4)), "LIMIT": limit},
+        "constants": constants | dict(functions),
     }  # fmt: skip
 
 

@@ -31,7 +31,7 @@ CHEAP = ("floor", "ceil", "trunc", "rint", "fabs", "copysign", "isnan", "isinf",
 # Costs, in units of one addition (0.15 ns per element): of a vectorised call such as exp (0.3 to 0.6 ns), and of a
 # library call or a slow operator (1.5 to 10 ns).
 CALL_COST, SLOW_COST = 3, 12
-SLOW = ("gamma", "lgamma", "hypot", "fmod", "pow", "gcd", "nextafter")
+SLOW = ("gamma", "lgamma", "fmod", "pow", "gcd")
 BUILTINS = ("abs", "round")
 OF_TWO = (
     "atan2",

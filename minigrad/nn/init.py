@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 from minigrad.api.absent import answering
 from minigrad.declare.docstring import document_all
 from minigrad.errors import ArgumentError, ShapeError, warn
+from minigrad.ops.generators import Generator
 from minigrad.ops.linalg.qr import qr
-from minigrad.ops.random import Generator, randperm
+from minigrad.ops.random import randperm
 from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor, describe
 

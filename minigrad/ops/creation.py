@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.registry import backend_of
-from minigrad.config import listeners
+from minigrad.backends.steps import Steps
 from minigrad.core.device import as_device, default_device
 from minigrad.core.dtype import DType, as_dtype, default_float, fit_number, float64, int64
 from minigrad.core.formats import expect_format
@@ -24,21 +24,16 @@ from minigrad.core.shape import as_shape
 from minigrad.core.storage import Storage
 from minigrad.core.strides import extent
 from minigrad.declare.decorators import kernel, public
+from minigrad.declare.factories import Blank, Recipe, later
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
-from minigrad.ops.casting import same_dtype
+from minigrad.ops.casting import clone, same_dtype
 from minigrad.runtime.data import host_numbers, nested_shape, plain_numbers, refuse_masked, store
-from minigrad.runtime.dispatch import SCALAR, number, run_one
-from minigrad.runtime.observers import instrument
+from minigrad.runtime.dispatch import number
 from minigrad.runtime.operands import NUMBERS
 from minigrad.runtime.tensor import PLAIN, Tensor, describe, expect_tensors
 from minigrad.runtime.var import Var
 
-CALLS = 1024  # the number of calls whose plans each cache of this module stores
-_fillings: dict[Any, Any] = {}  # the plan of `fill` and its constant, by shape, value, dtype and device
-_blanks: dict[Any, Any] = {}  # the allocation and the layout of `empty`, by shape, dtype and device
-for _cache in (_fillings, _blanks):
-    listeners.append(_cache.clear)
-    instrument.append(_cache.clear)
+SMALL = 4096  # the largest number of computed elements that are stored for later calls, which takes 32 kB
 
 
 @public()
@@ -72,16 +67,21 @@ def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
     copies such an array.
     """
     array = ndarray
-    if not isinstance(array, np.ndarray):
-        raise DTypeError(f"from_numpy: expected a NumPy array, got {type(array).__name__}; use mg.tensor for a list")
-    refuse_masked("from_numpy", array)
-    dtype = as_dtype(array.dtype)
-    size = array.itemsize
-    if not array.dtype.isnative or not array.flags.writeable or not array.flags.aligned:
-        raise ShapeError(sharing_fault(array))
-    if array.flags.c_contiguous:
-        flat = array.reshape(-1).view(dtype.storage)
+    if array.__class__ is not np.ndarray:
+        if not isinstance(array, np.ndarray):
+            raise DTypeError(
+                f"from_numpy: expected a NumPy array, got {type(array).__name__}; use mg.tensor for a list"
+            )
+        refuse_masked("from_numpy", array)
+    kind, flags = array.dtype, array.flags
+    dtype = as_dtype(kind)
+    if flags.carray and kind.isnative:  # row-major, aligned and writable
+        flat = array if array.ndim == 1 else array.reshape(-1)
+        flat = flat if kind is dtype.storage else flat.view(dtype.storage)
         return Tensor(Storage(flat, dtype, as_device("cpu")), Layout.contiguous(array.shape))
+    size = array.itemsize
+    if not kind.isnative or not flags.writeable or not flags.aligned:
+        raise ShapeError(sharing_fault(array))
     if any(s % size for s in array.strides):
         raise ShapeError(
             f"from_numpy: the byte strides must be multiples of the element size {size}, got {array.strides}; copy the "
@@ -125,43 +125,44 @@ def full(
 
 
 def filled(name: str, size: Sequence[Any], value: float, dtype: DType, device: Any, requires_grad: bool) -> Tensor:
-    """Return a tensor filled with a number.
+    """Return the recipe of a tensor filled with a number.
 
     size: a shape in any form that the public functions accept.  name: the public function, for messages.
     """
     if requires_grad:
         expect_float(name, dtype, True)
     shape, where = as_shape(size, name), default_device() if device is None else as_device(device)
-    # 0, 0.0, -0.0 and False are equal as keys, but their texts differ.
-    key = shape, value or repr(value), value.__class__, dtype, where
-    entry = _fillings.get(key) if Tensor in PLAIN else None
-    if entry is not None:  # calling a cached plan directly takes half the time of `fill`
-        x = run_one(fill.op, *entry)  # type: ignore[attr-defined]
-        return Var.of(x) if requires_grad else x
     try:
         element = number(value, dtype, where)
     except DTypeError as error:
         raise DTypeError(f"{name}: {error}", op=name) from None
-    x = fill(element, shape=shape)
-    plan = fill.op.plans.get((SCALAR, dtype, where, shape))  # type: ignore[attr-defined]
-    if plan is not None:
-        remember(_fillings, key, (plan, element))
-    return leaf(x, requires_grad)
+    return later(Recipe(fill, (element,), shape=shape))
 
 
-def remember(cache: dict[Any, Any], key: Any, value: Any) -> None:
-    """Store a value in a cache of this module, which is cleared when it is full."""
-    if len(cache) >= CALLS:
-        cache.clear()
-    cache[key] = value
-
-
-@public()
+@public(makes=True)
 def scalar_tensor(s: float, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Return a tensor of shape () with one number; the default dtype is the default float."""
-    kind = default_float() if dtype is None else dtype
-    expect_float("scalar_tensor", kind, requires_grad)
-    return full((), s, dtype=kind, device=device, requires_grad=requires_grad)
+    kind = default_float() if dtype is None else as_dtype(dtype)
+    if s.__class__ not in NUMBERS:
+        expect_numbers("scalar_tensor", s=s)
+    return filled("scalar_tensor", (), s, kind, device, requires_grad)
+
+
+class Values(Recipe):
+    """The recipe of a tensor with computed values; a later call copies a few values, and computes many values again."""
+
+    __slots__ = ("values", "wanted")
+
+    def __init__(self, values: np.ndarray[Any, Any], dtype: Any, device: Any) -> None:
+        self.values, self.wanted = values, (dtype, device)
+
+    def make(self) -> Tensor:
+        """Make the tensor from the values."""
+        return Tensor(*store(self.values, *self.wanted))
+
+    def planned(self) -> Any:
+        """Return a function that copies the values, unless there are many."""
+        return Recipe(clone, (self.make(),), memory_format=None).planned() if self.values.size <= SMALL else None
 
 
 def leaf(x: Tensor, requires_grad: bool) -> Tensor:
@@ -225,18 +226,12 @@ def empty(
 
 
 def blank(name: str, size: Sequence[Any], dtype: DType, device: Any, requires_grad: bool) -> Tensor:
-    """Return a tensor with uninitialized elements; the parameters are those of `filled`."""
+    """Return the recipe of a tensor with uninitialized elements; the parameters are those of `filled`."""
     if requires_grad:
         expect_float(name, dtype, True)
     shape, where = as_shape(size, name), default_device() if device is None else as_device(device)
-    key = shape, dtype, where
-    entry = _blanks.get(key)
-    if entry is None:
-        layout = Layout.contiguous(shape)
-        entry = backend_of(where).maker(layout.numel, dtype, where), layout
-        remember(_blanks, key, entry)
-    make, layout = entry
-    return leaf(Tensor(make(), layout), requires_grad)
+    layout = Layout.contiguous(shape)
+    return later(Blank(backend_of(where).maker(layout.numel, dtype, where), layout))
 
 
 @public(out=True)
@@ -253,7 +248,7 @@ def ones(*size: int | Sequence[int], dtype: Any = None, device: Any = None, requ
     return filled("ones", size, 1.0, kind, device, requires_grad)
 
 
-@public()
+@public(like=True)
 def empty_like(
     input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None
 ) -> Tensor:
@@ -264,7 +259,7 @@ def empty_like(
     return blank("empty_like", (input.shape,), kind, input.device if device is None else device, requires_grad)
 
 
-@public()
+@public(like=True)
 def zeros_like(
     input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None
 ) -> Tensor:
@@ -272,7 +267,7 @@ def zeros_like(
     return filled_like("zeros_like", input, 0.0, dtype, device, requires_grad, memory_format)
 
 
-@public()
+@public(like=True)
 def ones_like(
     input: Tensor, *, dtype: Any = None, device: Any = None, requires_grad: bool = False, memory_format: Any = None
 ) -> Tensor:
@@ -280,7 +275,7 @@ def ones_like(
     return filled_like("ones_like", input, 1.0, dtype, device, requires_grad, memory_format)
 
 
-@public()
+@public(like=True)
 def full_like(
     input: Tensor,
     fill_value: float,
@@ -299,7 +294,7 @@ def full_like(
 def filled_like(
     name: str, input: Tensor, value: float, dtype: Any, device: Any, requires_grad: bool, memory_format: Any
 ) -> Tensor:
-    """Return a tensor filled with a number, with the shape of the input; name: the public function, for messages."""
+    """Return the recipe of a tensor filled with a number, with the shape of the input; name: the public function."""
     expect_format(name, memory_format)
     if input.__class__ not in PLAIN:
         expect_tensors(name, input)
@@ -349,7 +344,7 @@ def arange(
     if not dtype.is_float:  # counting in int64 wraps like uint64, so values of uint64 are passed with the same bits
         start, step = [int(v) if -(2**63) <= v < 2**63 else (int(v) + 2**63) % 2**64 - 2**63 for v in (start, step)]
     first, by = number(start, wide, where), number(step, wide, where)
-    return leaf(count_up(first, by, count=count, dtype=dtype), requires_grad)
+    return later(Recipe(count_up, (first, by), count=count, dtype=dtype))
 
 
 @kernel(
@@ -373,9 +368,8 @@ def linspace(
     start, end = as_numbers(start, end)
     expect_numbers("linspace", start=start, end=end)
     (count,) = as_shape(steps, "linspace")
-    values = np.linspace(start, end, count)
     expect_float("linspace", dtype or default_float(), requires_grad)
-    return tensor(values, dtype or default_float(), device, requires_grad)
+    return later(Values(np.linspace(start, end, count), dtype or default_float(), device))
 
 
 @public(out=True)
@@ -397,5 +391,29 @@ def logspace(
 def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Return an n x m matrix with ones on the diagonal and zeros elsewhere; by default, m is n."""
     rows, columns = as_shape((n, n if m is None else m), "eye")
-    expect_float("eye", dtype or default_float(), requires_grad)
-    return tensor(np.eye(rows, columns), dtype or default_float(), device, requires_grad)
+    kind = default_float() if dtype is None else as_dtype(dtype)
+    expect_float("eye", kind, requires_grad)
+    where = default_device() if device is None else as_device(device)
+    return later(Recipe(unit_matrix, (number(1, kind, where),), rows=rows, columns=columns))
+
+
+@kernel(
+    dtype=same_dtype,
+    shape=lambda op, value, *, rows, columns: (rows, columns),
+    vjp=(lambda g: g.diagonal().sum(),),
+    linear=True,
+    namespace=(),
+    batch=lambda value, *, rows, columns, batch: (
+        value.reshape(batch, 1, 1) * eye(rows, columns, dtype=value.dtype, device=value.device)
+    ),
+)
+def unit_matrix(backend, out, value, *, rows: Size, columns: Size):
+    """Return a matrix with a scalar on the diagonal, and zeros elsewhere; `eye` calls this op with 1.
+
+    Gradient: the sum of the diagonal of g.
+    """
+    steps = Steps(backend, (out,), (value,))
+    matrix = steps.outs[0]
+    steps.fill(matrix, 0)
+    steps.copy(matrix.seen(out.layout.diagonal()), steps.operands[0])
+    return steps.launch

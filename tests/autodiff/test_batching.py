@@ -166,6 +166,7 @@ def test_every_op_has_a_kind() -> None:
     # What draws, counts or looks at values is none of a batch's, and values of transforms never reach the blocks of
     # attention, the kernels of pairs or the positions of several indices: nothing else needs a loop.
     assert {name for name, kind in kinds.items() if kind == "loop"} == {
+        "permuted",
         "count_up", "draw", "tally", "locate", "unique", "attention", "attention_backward", "attention_kept",
         "channel_gradients", "lstm_step_backward", "gru_step_backward", "lstm_sequence_backward",
         "gru_sequence_backward", "pair_distances", "pair_gradients", "row_distances", "row_gradients",

@@ -13,7 +13,7 @@ import minigrad as mg
 from minigrad import data
 from minigrad.data import DataLoader
 from minigrad.errors import ArgumentError, DTypeError
-from minigrad.ops.random import default_generator
+from minigrad.ops.generators import default_generator
 
 
 def arrays(n: int = 10) -> data.TensorDataset:

@@ -6,6 +6,7 @@ import pytest
 from asking import Asking
 from compiled_dtypes import ALL, INTS
 
+from minigrad.backends.cpu import filling
 from minigrad.backends.registry import backend_of
 from minigrad.config import override
 from minigrad.core.device import as_device
@@ -207,3 +208,40 @@ def test_random_booleans_are_a_fair_coin():
 
 def test_no_random_numbers_are_an_empty_result():
     assert draw("normal", f32, 0).size == 0
+
+
+# ---- permutations
+
+
+def keys_of(n, key, counter):
+    """Return the positions that sort the uniform numbers of a state."""
+    return np.argsort(draw("uniform", f64, n, key, counter), kind="stable")
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 8, 9, 17, 64, 1000, 2047, 2048, 2049, 4097, 70_000])
+def test_a_permutation_sorts_uniform_numbers(n):
+    for key, counter in ((7, 0), (2**64 - 1, 2**32 - 5)):
+        out = np.zeros(n + 3, np.int64)
+        backend.permutation(Spec(Layout.contiguous((n,), 2), i64))(out, key, counter)
+        assert np.array_equal(out[2:-1], keys_of(n, key, counter)) and not out[:2].any() and not out[-1:].any()
+
+
+def test_a_permutation_into_a_strided_view():
+    out = np.zeros(60, np.int64)
+    backend.permutation(Spec(Layout.make((20,), (-3,), 59), i64))(out, 5, 9)
+    assert np.array_equal(out[::-3], keys_of(20, 5, 9)) and not out[::3].any()
+
+
+def test_equal_keys_keep_the_order_of_their_positions(monkeypatch):
+    """The steps after the draw as plain Python, on a few different keys."""
+    texts, space = [], {}
+    monkeypatch.setattr(filling, "load", lambda name, text: texts.append(text))
+    filling.write_permutation()
+    monkeypatch.setattr(numba.config, "DISABLE_JIT", 1)
+    exec(texts[0], space)
+    for n, kinds in ((5, 1), (40, 3), (300, 2), (600, 90)):
+        keys = np.random.default_rng(n).integers(0, kinds, n).astype(np.uint64) << np.uint64(46)
+        words, ends, out = np.zeros(n, np.uint64), np.zeros(1, np.int64), np.zeros(n, np.int64)
+        space["divide"](keys, n, np.uint64(0), words, ends)
+        space["sort_part"](words, np.zeros(n, np.uint64), np.zeros(4096, np.int64), np.uint64(2047), out)
+        assert np.array_equal(out, np.argsort(keys, kind="stable"))

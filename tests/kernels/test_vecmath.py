@@ -126,7 +126,7 @@ def test_float64_near_the_library(name):
 
 
 @pytest.mark.parametrize("dtype", [F32, F64], ids=str)
-@pytest.mark.parametrize("name", ["pow", "atan2"])
+@pytest.mark.parametrize("name", ["pow", "atan2", "hypot"])
 def test_binary_functions_over_random_numbers(name, dtype):
     if dtype == F64 and not LONG:
         pytest.skip("longdouble is no wider than float64 here")
@@ -153,7 +153,7 @@ def test_powers_near_overflow_and_underflow(dtype):
 
 
 @pytest.mark.parametrize("dtype", [F32, F64], ids=str)
-@pytest.mark.parametrize("name", ["pow", "atan2"])
+@pytest.mark.parametrize("name", ["pow", "atan2", "hypot"])
 def test_binary_functions_keep_the_tables_of_ieee_754(name, dtype):
     kind = np.finfo(dtype)
     values = [0.0, 1.0, 2.0, 3.0, 0.5, 1.5, 1e-3, 7.25, kind.max, kind.tiny, kind.smallest_subnormal, 1 + kind.eps, INF,
@@ -179,6 +179,18 @@ def test_quotients_are_exact_with_the_signs_of_numpy(name, dtype):
         with np.errstate(all="ignore"):
             wanted = getattr(np, name)(a, b)
         got = evaluate(name, a.copy(), b.copy())
+        assert np.array_equal(got, wanted, equal_nan=True)
+        assert np.array_equal(np.signbit(got)[got == 0], np.signbit(wanted)[got == 0])
+
+
+@pytest.mark.parametrize("dtype", [F32, F64], ids=str)
+def test_nextafter_is_exact_between_all_neighbours(dtype):
+    values = np.append(neighbours(dtype), np.nextafter(np.finfo(dtype).max, dtype.type(0)))
+    values = np.concatenate([values, np.random.default_rng(2).standard_normal(20_000).astype(dtype)])
+    for y in (np.roll(values, 1), np.roll(values, 5), -values, values.copy(), np.nextafter(values, dtype.type(INF))):
+        with np.errstate(all="ignore"):
+            wanted = np.nextafter(values, y)
+        got = evaluate("nextafter", values, y)
         assert np.array_equal(got, wanted, equal_nan=True)
         assert np.array_equal(np.signbit(got)[got == 0], np.signbit(wanted)[got == 0])
 

@@ -12,11 +12,11 @@ import numpy as np
 import minigrad as mg
 from minigrad.kernels import philox
 from minigrad.ops import comparison, creation
+from minigrad.ops.draws import draw, permuted, shares
 from minigrad.ops.indexing import checks, masks, positions, searching, uniqueness
 from minigrad.ops.nn import embedding
 from minigrad.ops.nn.attention_blocks import attention_kept
 from minigrad.ops.nn.classes import existing_classes
-from minigrad.ops.random import draw, shares
 
 from .row import ALL, FLOATS, NUMBERS, Row
 
@@ -42,6 +42,14 @@ def _halves_differ(x: Any) -> Any:
 
     half = 3 + 4 // (2 if x.dtype.itemsize == 8 else 4)  # numbers of 64 bits take two to a block
     return x + (numbers(3, 8) - mg.cat([numbers(3, 4), numbers(half, 4)]))
+
+
+def _permuted(x: Any) -> Any:
+    """The uniform numbers of a stream in the order of its permutation, less their order by a sort."""
+    state = mg.tensor([7, 3], dtype="int64", device=x.device)
+    limits = mg.tensor([0.0, 1.0, 1.0 - 2.0**-53], dtype="float64", device=x.device)
+    keys = draw(state, limits, kind="uniform", shape=(x.numel(),), dtype=mg.float64)
+    return permuted(state, n=x.numel()) - mg.argsort(keys)
 
 
 def _tally(x: Any) -> Any:
@@ -70,6 +78,10 @@ ROWS = [
         result="int64", smooth=False, refuses=False),
     Row("draw", _halves_differ, lambda x: x, ("real",), ("draw",), ((8,),), dtypes=FLOATS,
         refuses=False),
+    Row("permuted", _permuted, lambda x: np.zeros(x.size), ("real",), ("permuted",), ((3, 4),), result="int64",
+        smooth=False, refuses=False),
+    Row("unit_matrix", lambda x: creation.unit_matrix(x, rows=2, columns=3), lambda x: x * np.eye(2, 3, dtype=x.dtype),
+        ("real",), ("unit_matrix",), ((),), dtypes=ALL, order2=False),
     Row("attention_kept", _kept, lambda x: np.ones((2, 3, 3)), ("real",), ("attention_kept",), ((2, 3, 4),),
         dtypes=("float32",), smooth=False, refuses=False, kernels=False),
     Row("tally", _tally, lambda x: np.array([0, *np.cumsum([part.sum() for part in np.split(x.ravel(), 3)])]),

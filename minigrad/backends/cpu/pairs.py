@@ -37,6 +37,12 @@ LOOPS: dict[Callable[..., Any], tuple[Fields, int]] = {
 }
 
 
+HELPERS: dict[Callable[..., Any], tuple[Callable[..., Any], ...]] = {
+    pairs.pairs: (pairs.from_row,),
+    pairs.crossed: (pairs.from_row, pairs.from_two_rows),
+}
+
+
 class Pairs(Family):
     """The methods that prepare distances between rows and their gradients."""
 
@@ -139,9 +145,9 @@ def write_distances(template: Callable[..., Any], reducer: Reducer, compute: np.
     x, (fields, matrices) = as_dtype(compute), LOOPS[template]
     text = write_kernel(
         f"{reducer.scalar.name} of the differences of two rows: {x} -> {out}.", template, operands=(x,), out=out,
-        compute=compute, fields=fields, arrays=(*[x] * matrices, out), helpers=(pairs.from_row,),
+        compute=compute, fields=fields, arrays=(*[x] * matrices, out), helpers=HELPERS[template],
         macros={"F": scalar_macro(reducer.scalar, compute), "FINISH": finish_macro(reducer, compute)},
-        constants={"IDENTITY": neutral_text(reducer.identity, compute), "COLUMNS": "8"},
+        constants={"IDENTITY": neutral_text(reducer.identity, compute), "COLUMNS": "8", "ROWS": "4"},
         fastmath=("contract",),
     )  # fmt: skip
     name = reducer.finish.name if reducer.finish else reducer.scalar.name

@@ -75,7 +75,7 @@ def write_random(kind: str, out: DType) -> Program:
         filling.random,
         fields=filling.RANDOM,
         target=CUDA,
-        **philox.loop_words(kind, out),
+        **philox.loop_words(kind, out, {name: f"math.{name}" for name in philox.FUNCTIONS}),
     )
     if kind == "normal":  # this needs logarithms and angles, which the module `math` has
         text = text.replace("import numpy as np\n", "import math\n\nimport numpy as np\n", 1)

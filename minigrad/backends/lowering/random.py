@@ -17,8 +17,8 @@ import numpy as np
 from minigrad.backends.base import Backend, Launch
 from minigrad.backends.lowering.functions import CHOSEN, TOTAL
 from minigrad.backends.steps import Specs, Steps, Value, lowers, viewed
-from minigrad.core.dtype import bool_, int64
-from minigrad.core.requests import Random
+from minigrad.core.dtype import bool_, float64, int64
+from minigrad.core.requests import Permutation, Random, Sort
 from minigrad.kernels import philox
 from minigrad.kernels.scalar import parse
 
@@ -114,6 +114,18 @@ def random(backend: Backend, request: Random, outs: Specs, operands: Specs) -> L
     fill = {"uniform": fill_uniform, "normal": fill_normal, "integer": fill_integers}[request.kind]
     fill(steps, result, words, lanes, [limits.at(0, k) for k in range(3)])
     steps.copy(out, viewed(result, out.shape))
+    return steps.launch
+
+
+@lowers(Permutation)
+def permutation(backend: Backend, request: Permutation, outs: Specs, operands: Specs) -> Launch:
+    """Sort uniform numbers."""
+    steps = Steps(backend, outs, operands)
+    (out,), (state,) = steps.outs, steps.operands
+    if out.layout.numel:
+        keys = steps.work(out.shape, float64)
+        steps.ask(Random("uniform"), keys, state, steps.constant(philox.limits("uniform", float64, 0.0, 1.0), float64))
+        steps.ask(Sort(0, False), out, keys)
     return steps.launch
 
 

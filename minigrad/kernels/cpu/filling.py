@@ -10,7 +10,7 @@ import numpy as np
 
 from minigrad.kernels.fields import Fields
 
-ARANGE = Fields("n chunk offset stride start step")
+ARANGE = Fields("n chunk offset start step")
 
 
 def arange(start, step, out, N):  # type: ignore[no-untyped-def]
@@ -22,8 +22,10 @@ def arange(start, step, out, N):  # type: ignore[no-untyped-def]
     by = step[N.step]
     for c in range(first, last):
         lo = c * N.chunk
-        for i in range(lo, min(lo + N.chunk, N.n)):
-            out[N.offset + i * N.stride] = STORE(begin + T(i) * by)
+        count = min(N.chunk, N.n - lo)
+        z = out[N.offset + lo : N.offset + lo + count]
+        for i in range(count):
+            z[i] = STORE(begin + T(lo + i) * by)
 
 
 RANDOM = Fields("n blocks chunk offset state limits")
@@ -34,21 +36,33 @@ def random(state, limits, out, N):  # type: ignore[no-untyped-def]
 
     offset, state, limits: the positions at which out, the key and the limits begin.
     """
-    n = N.n
     key = np.uint64(state[N.state])
     counter = np.uint64(state[N.state + 1])
     low = LIMIT(limits[N.limits])
     span = LIMIT(limits[N.limits + 1])
     highest = LIMIT(limits[N.limits + 2])
     zero = np.uint64(0)
+    part = workspace(PER, ELEMENT)
     for c in range(first, last):
         lo = c * N.chunk
-        for block in range(lo, min(lo + N.chunk, N.blocks)):
-            position = counter + np.uint64(block)
-            w0, w1, w2, w3 = philox(key, position & np.uint64(0xFFFFFFFF), position >> np.uint64(32), zero, zero)
-            values = VALUES(w0, w1, w2, w3, low, span, highest)
-            start = block * PER
-            count = min(PER, n - start)
-            z = out[N.offset + start : N.offset + start + count]
-            for j in range(count):
-                z[j] = STORE(values[j])
+        hi = min(lo + N.chunk, N.blocks)
+        whole = min(hi, N.n // PER)
+        # The blocks that are stored as a whole come first.  Their loop has no branches, so it vectorises over blocks.
+        # The last block may have more numbers than are needed; it is written to `part`.
+        z = out[N.offset + lo * PER : N.offset + whole * PER]
+        count = whole - lo
+        for ends in range(2):
+            position = counter + np.uint64(lo)
+            for block in range(count):
+                index = position + np.uint64(block)
+                w0, w1, w2, w3 = philox(key, index & np.uint64(0xFFFFFFFF), index >> np.uint64(32), zero, zero)
+                values = VALUES(w0, w1, w2, w3, low, span, highest)
+                for j in range(PER):
+                    z[block * PER + j] = STORE(values[j])
+            lo = whole
+            count = hi - whole
+            z = part
+        if count > 0:
+            for j in range(N.n - whole * PER):
+                out[N.offset + whole * PER + j] = part[j]
+    leave(part)

@@ -50,6 +50,51 @@ def from_row(source, at, step, columns, start, width, m, part, acc, y):  # type:
         y[j] = STORE(FINISH(T(acc[j]), m))
 
 
+def from_two_rows(source, at, columns, start, width, m, part, acc, y, z):  # type: ignore[no-untyped-def]
+    """Write to `y` and `z` the distances of two rows from neighbouring rows, with one load per column for both rows.
+
+    The rows are source[at : at + 2 * m].  Each distance has the additions of `from_row`, in the same order.
+    """
+    count = len(y)
+    part_y = part[:count]
+    part_z = part[count : 2 * count]
+    for j in range(2 * count):
+        acc[j] = 0.0
+    for low in range(0, m, 16):
+        high = min(m, low + 16)
+        for j in range(2 * count):
+            part[j] = IDENTITY
+        k = low
+        while k + 4 <= high:
+            for q in each(ROWS):
+                a_q = source[at + k + q]
+                b_q = source[at + m + k + q]
+            p = columns[start + k * width : start + (k + 3) * width + count]
+            for j in range(count):
+                s = part_y[j]
+                t = part_z[j]
+                for q in each(ROWS):
+                    x_q = p[np.uint64(j + q * width)]
+                    s = T(F(s, a_q - x_q))
+                    t = T(F(t, b_q - x_q))
+                part_y[j] = s
+                part_z[j] = t
+            k += 4
+        while k < high:
+            a = source[at + k]
+            b = source[at + m + k]
+            x = columns[start + k * width : start + k * width + count]
+            for j in range(count):
+                part_y[j] = T(F(part_y[j], a - x[j]))
+                part_z[j] = T(F(part_z[j], b - x[j]))
+            k += 1
+        for j in range(2 * count):
+            acc[j] += np.float64(part[j])
+    for j in range(count):
+        y[j] = STORE(FINISH(T(acc[j]), m))
+        z[j] = STORE(FINISH(T(acc[count + j]), m))
+
+
 PAIRS = Fields("rows cols to chunk")
 
 
@@ -82,14 +127,24 @@ def crossed(matrix, columns, out, N):  # type: ignore[no-untyped-def]
     A task is `chunk` rows.  All of them read a block of the other rows before the next block, which stays in the cache.
     """
     n = N.others
-    total = workspace(N.block, np.float64)
-    part = workspace(N.block, T)
+    m = N.cols
+    total = workspace(2 * N.block, np.float64)
+    part = workspace(2 * N.block, T)
+    end = min(N.all_rows, last * N.chunk)
     for low in range(0, n, N.block):
-        high = min(n, low + N.block)
-        for i in range(first * N.chunk, min(N.all_rows, last * N.chunk)):
-            start = i // N.rows * N.cols * N.width + low
-            y = out[N.to + i * n + low : N.to + i * n + high]
-            from_row(matrix, i * N.cols, 1, columns, start, N.width, N.cols, part[: high - low], total[: high - low], y)
+        count = min(n - low, N.block)
+        i = first * N.chunk
+        while i < end:
+            start = i // N.rows * m * N.width + low
+            at = N.to + i * n + low
+            y = out[at : at + count]
+            if i + 1 < end and (i + 1) % N.rows != 0:
+                z = out[at + n : at + n + count]
+                from_two_rows(matrix, i * m, columns, start, N.width, m, part, total, y, z)
+                i += 2
+            else:
+                from_row(matrix, i * m, 1, columns, start, N.width, m, part[:count], total[:count], y)
+                i += 1
     leave(total)
     leave(part)
 

@@ -35,6 +35,7 @@ FAMILIES = {
     "power": "pow cbrt",
     "loggamma": "lgamma",
     "quotient": "remainder floor_divide fmod",
+    "lengths": "hypot nextafter",
 }
 FUNCTIONS = frozenset(" ".join(FAMILIES.values()).split())
 # Functions whose vectorised text is valid only for common arguments.  Each has a function that finds the other

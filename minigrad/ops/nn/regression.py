@@ -46,7 +46,8 @@ def smooth_l1_loss(input, target, beta=1.0):
 def soft_margin_loss(input, target):
     """Return log(1 + exp(-target*input)) without overflow; the targets are 1 and -1."""
     z = -target * input
-    return z + math.log1p(math.exp(-z)) if z > 0 else math.log1p(math.exp(z))
+    rest = math.log1p(math.exp(-z if z > 0 else z))
+    return z + rest if z > 0 else rest
 
 
 @loss(first=("margin",))

@@ -42,13 +42,33 @@ def inverse(a, c):
     return math.inf if c == 0 else closer(closer(first, a, c), a, c)
 
 
+@scalar
+def short_inverse(x):
+    """Return erfinv(x) for float32, with an error below 3 ulp.
+
+    With w = -log(1 - x**2), erfinv(x)/x is a polynomial in w, and for w >= 5 in sqrt(w) - 3: M. Giles, "Approximating
+    the erfinv function", GPU Computing Gems, 2011.  The polynomials are minimax fits of the relative error, 2**-27.4.
+    """
+    w = -math.log((1 - x) * (1 + x))
+    end = (2.2103045e-07 - 8.791013e-09 * w) * w - 1.9764607e-06
+    middle = ((end * w + 3.9832357e-06) * w + 4.4565219e-05) * w - 1.2748170e-04
+    near = (((middle * w - 2.3342962e-03) * w + 1.1548654e-02) * w + 2.3201382e-01) * w + 8.8622689e-01
+    s = math.sqrt(w) - 3
+    last = (1.2896214e-04 * s - 3.1872411e-04) * s - 7.6614553e-05
+    inner = ((last * s + 1.4958574e-03) * s - 3.5869910e-03) * s + 5.6831720e-03
+    far = (((inner * s - 7.6394096e-03) * s + 9.4456840e-03) * s + 1.0016751e00) * s + 2.8329768e00
+    return x * (near if w < 5 else far)
+
+
 @elementwise(dtype=to_float, vjp=(lambda g, y: g * (y * y).exp() * (math.sqrt(math.pi) / 2.0),))
 def erfinv(x):
     """Return the y with erf(y) = x; -inf at -1, inf at 1, and nan outside [-1, 1].
 
     Gradient: g*sqrt(pi)/2*exp(y**2).
     """
-    return math.copysign(inverse(math.fabs(x), 1 - math.fabs(x)), x)
+    full = math.copysign(inverse(math.fabs(x), 1 - math.fabs(x)), x)
+    # In float32, 1 + 1e-10 is 1.  The compiler leaves out the value that a dtype does not need.
+    return full if 1.0 + 1e-10 > 1.0 else short_inverse(x)
 
 
 @elementwise(

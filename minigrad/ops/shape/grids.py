@@ -12,9 +12,10 @@ from minigrad.core.roles import Choice, Flag, Size
 from minigrad.core.shape import as_shape
 from minigrad.core.shape import broadcast_shapes as broadcast
 from minigrad.declare.decorators import composed, public
+from minigrad.declare.factories import later
 from minigrad.declare.names import MG
 from minigrad.errors import ArgumentError, ShapeError
-from minigrad.ops.creation import tensor
+from minigrad.ops.creation import Values, expect_float, tensor
 from minigrad.ops.indexing.gathering import index_select
 from minigrad.ops.shape.joining import stack
 from minigrad.ops.shape.views import expand, reshape, transpose
@@ -105,7 +106,22 @@ def choices(n: int, r: int, distinct: bool) -> NDArray[np.int64]:
     return rows
 
 
-@public(namespace=MG)
+def triangle(rows: int, columns: int, first: int, end: int) -> NDArray[np.int64]:
+    """Return the positions of a matrix, row by row, that are in the columns from `first` to `end` - 1 of row 0.
+
+    In each later row, both bounds are greater by 1.
+    """
+    index = np.arange(rows)
+    starts = np.clip(index + first, 0, columns)
+    counts = np.clip(index + end, starts, columns) - starts
+    ends = np.cumsum(counts)
+    result = np.empty((2, int(counts.sum())), np.int64)
+    result[0] = np.repeat(index, counts)
+    np.subtract(np.arange(result.shape[1]), np.repeat(ends - counts - starts, counts), out=result[1])
+    return result
+
+
+@public(namespace=MG, makes=True)
 def tril_indices(
     row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
@@ -114,10 +130,11 @@ def tril_indices(
     row, col: the numbers of rows and columns of the matrix.
     """
     rows, columns = as_shape((row, col), "tril_indices")
-    return tensor(np.stack(np.tril_indices(rows, offset, columns)), dtype or "int64", device, requires_grad)
+    expect_float("tril_indices", dtype or "int64", requires_grad)
+    return later(Values(triangle(rows, columns, -rows, offset + 1), dtype or "int64", device))
 
 
-@public(namespace=MG)
+@public(namespace=MG, makes=True)
 def triu_indices(
     row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
@@ -126,4 +143,5 @@ def triu_indices(
     row, col: the numbers of rows and columns of the matrix.
     """
     rows, columns = as_shape((row, col), "triu_indices")
-    return tensor(np.stack(np.triu_indices(rows, offset, columns)), dtype or "int64", device, requires_grad)
+    expect_float("triu_indices", dtype or "int64", requires_grad)
+    return later(Values(triangle(rows, columns, offset, columns), dtype or "int64", device))

@@ -1,0 +1,186 @@
+"""Functions that make tensors from numbers: a later call finds the plan by its arguments, as they were written.
+
+The body of such a function checks its arguments and returns a recipe, the call of an op.  `recalled` makes the public
+function from it: the first call with some arguments runs the body and the recipe, and stores the recipe with its plan.
+Later calls with equal arguments of equal types only run the plan.  The key contains the bytes of the arguments, because
+1, 1.0 and True would be equal as keys.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from functools import partial
+from marshal import dumps
+from typing import Any
+
+from minigrad.config import listeners
+from minigrad.core.device import default_device
+from minigrad.core.layout import Layout
+from minigrad.core.op import Op
+from minigrad.declare.signature import OUT
+from minigrad.runtime.dispatch import apply, run_one, run_two
+from minigrad.runtime.into import copy_result
+from minigrad.runtime.observers import instrument
+from minigrad.runtime.plans import plan_of
+from minigrad.runtime.tensor import PLAIN, Tensor, expect_tensors
+from minigrad.runtime.var import Var
+
+CALLS = 1024  # the number of calls that each function stores
+NUMBERS, LISTS = (int, float), (tuple, list)
+FORMAT = 2  # marshal's last format whose bytes depend on values alone, not on the identities of objects
+RUN = {1: run_one, 2: run_two}
+
+
+class Recipe:
+    """A tensor that is not made yet: an op, its operands and its parameters."""
+
+    __slots__ = ("op", "operands", "params")
+
+    def __init__(self, function: Any, operands: tuple[Tensor, ...], **params: Any) -> None:
+        self.op: Op = function.op
+        self.operands, self.params = operands, params
+
+    def make(self) -> Tensor:
+        """Make the tensor by the general path."""
+        result: Tensor = apply(self.op, self.operands, self.params)
+        return result
+
+    def planned(self) -> Callable[[], Tensor] | None:
+        """Return a function that runs the plan while no observer watches; None if no later call may use it."""
+        plan = plan_of(self.op, self.operands, self.params)
+        return partial(RUN[len(self.operands)], self.op, plan, *self.operands)
+
+
+def later(recipe: Any) -> Tensor:
+    """Return a recipe as the result of a body; the type is that of the public function."""
+    result: Tensor = recipe
+    return result
+
+
+def made(recipe: Any, requires_grad: bool = False) -> Tensor:
+    """Return the tensor of a recipe, or the tensor itself if a body has already made it."""
+    x: Tensor = recipe if isinstance(recipe, Tensor) else recipe.make()
+    return Var.of(x) if requires_grad and x.__class__ is not Var else x
+
+
+class Blank:
+    """A tensor whose elements are not initialised; make_storage: returns its memory."""
+
+    __slots__ = ("layout", "make_storage")
+
+    def __init__(self, make_storage: Callable[[], Any], layout: Layout) -> None:
+        self.make_storage, self.layout = make_storage, layout
+
+    def make(self) -> Tensor:
+        """Make the tensor."""
+        return Tensor(self.make_storage(), self.layout)
+
+    def planned(self) -> Callable[[], Tensor]:
+        """Return the function that makes the tensor."""
+        return self.make
+
+
+class Recalled:
+    """The planned recipes of a public function, by its arguments."""
+
+    def __init__(self) -> None:
+        self.plans: dict[Any, Callable[[], Tensor]] = {}
+        # Plans depend on settings, and their launches on the observers.
+        listeners.append(self.plans.clear)
+        instrument.append(self.plans.clear)
+
+    def first(self, key: Any, recipe: Any, requires_grad: bool) -> Tensor:
+        """Make the tensor of a recipe, and store the plan."""
+        x = made(recipe, requires_grad)
+        planned = None if key is None or isinstance(recipe, Tensor) or Tensor not in PLAIN else recipe.planned()
+        if planned is not None:
+            if len(self.plans) >= CALLS:
+                self.plans.clear()
+            self.plans[key] = planned
+        return x
+
+
+def of_numbers(args: tuple[Any, ...]) -> bool:
+    """Return whether all arguments are ints, floats, and shapes of ints, whose bytes contain their types.
+
+    The bytes of a NumPy number do not contain its type, but no number or shape has the same bytes.
+    """
+    for x in args:
+        if x.__class__ in LISTS:
+            for each in x:
+                if each.__class__ is not int:
+                    return False
+        elif x.__class__ not in NUMBERS:
+            return False
+    return True
+
+
+def recalled(function: Any, into: bool) -> Any:
+    """Return the public function of a body.  A shape of several arguments can have its name: `zeros(size=(2, 3))`.
+
+    into: whether there is a parameter `out=`; the defaults of dtype and device are those of `out`.
+    """
+    signature = inspect.signature(function)
+    many = next((p.name for p in signature.parameters.values() if p.kind is p.VAR_POSITIONAL), None)
+    memory = Recalled()
+    plans = memory.plans
+
+    @functools.wraps(function)
+    def call(
+        *args: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, out: Any = None, **named: Any
+    ) -> Any:
+        key = None
+        if not named and out is None and Tensor in PLAIN:
+            try:
+                key = dumps(args, FORMAT), dtype, device or default_device(), requires_grad
+                make = plans.get(key)
+            except (TypeError, ValueError):  # an argument is not a number; the body handles it, or has a message
+                key = make = None
+            if make is not None:
+                return Var.of(make()) if requires_grad else make()
+        elif many in named:
+            if args:
+                raise TypeError(f"{function.__name__}() got the argument {many} twice; pass {many} once")
+            args = (named.pop(many),)
+        if out is not None:
+            dtype = getattr(out, "dtype", None) if dtype is None else dtype
+            device = getattr(out, "device", None) if device is None else device
+        if out is not None and not into:
+            raise TypeError(f"{function.__name__}() got an unexpected keyword argument 'out'")
+        recipe = function(*args, dtype=dtype, device=device, requires_grad=requires_grad, **named)
+        if out is None:
+            return memory.first(key if of_numbers(args) else None, recipe, requires_grad)
+        return copy_result(function.__name__, made(recipe, requires_grad), out)
+
+    parameters = [*signature.parameters.values(), *([OUT] if into else [])]
+    call.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
+    return call
+
+
+def recalled_like(function: Any) -> Any:
+    """Return the public function of a body whose defaults of shape, dtype and device are those of its first operand."""
+    memory, name = Recalled(), function.__name__
+    plans = memory.plans
+
+    @functools.wraps(function)
+    def call(
+        input: Any, *args: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, **named: Any
+    ) -> Any:
+        key: Any = None
+        kind = input.__class__
+        if kind not in PLAIN:
+            expect_tensors(name, input)
+        elif not named:
+            try:
+                key = input.layout, input.dtype, input.device, dumps(args, FORMAT), dtype, device, requires_grad
+                make = plans.get(key)
+            except (TypeError, ValueError):
+                key = make = None
+            if make is not None:
+                return Var.of(make()) if requires_grad else make()
+        recipe = function(input, *args, dtype=dtype, device=device, requires_grad=requires_grad, **named)
+        return memory.first(key if of_numbers(args) else None, recipe, requires_grad)
+
+    return call
