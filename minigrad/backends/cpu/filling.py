@@ -129,6 +129,6 @@ def write_permutation() -> Any:
             permuting.insert,
             permuting.sort_part,
         ),
-        imports=imported("ranks", "ranks", "rank = ranks()", beside=["tile.py"]),
+        imports=imported("ranks", "ranks", "rank = ranks()", beside=["emitting.py"]),
     )
     return load("random_permutation", text)

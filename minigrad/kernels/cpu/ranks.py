@@ -1,7 +1,7 @@
 """The rank of a word among eight neighbours, by one comparison of vectors.
 
 A loop over the neighbours would need an addition for each of them.  Only generated modules import this file, as they
-import `tile.py`.
+import `emitting.py`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from llvmlite import ir
 from numba import config, types
 from numba.extending import intrinsic
 
-from minigrad.kernels.cpu.tile import I32, I64, pointer
+from minigrad.kernels.cpu.emitting import I32, I64, pointer
 
 NEIGHBOURS = 8
 
