@@ -184,6 +184,18 @@ def test_quotients_are_exact_with_the_signs_of_numpy(name, dtype):
 
 
 @pytest.mark.parametrize("dtype", [F32, F64], ids=str)
+def test_hypot_of_all_magnitudes(dtype):
+    if dtype == F64 and not LONG:
+        pytest.skip("longdouble is no wider than float64 here")
+    kind, g = np.finfo(dtype), np.random.default_rng(4)
+    powers = np.repeat(np.arange(kind.minexp - kind.nmant, kind.maxexp), 20)
+    x = np.ldexp(g.uniform(1, 2, powers.size), powers).astype(dtype)
+    for shift in (0, 1, -3, 30):
+        y = np.ldexp(g.uniform(1, 2, powers.size), np.minimum(powers + shift, kind.maxexp - 1)).astype(dtype)
+        hold("hypot", evaluate("hypot", x, y), exact("hypot", np.longdouble, x, y), x, y)
+
+
+@pytest.mark.parametrize("dtype", [F32, F64], ids=str)
 def test_nextafter_is_exact_between_all_neighbours(dtype):
     values = np.append(neighbours(dtype), np.nextafter(np.finfo(dtype).max, dtype.type(0)))
     values = np.concatenate([values, np.random.default_rng(2).standard_normal(20_000).astype(dtype)])
