@@ -17,6 +17,7 @@ from minigrad.core.layout import Layout
 from minigrad.core.op import Op
 from minigrad.core.window import Window
 from minigrad.declare.record import schema
+from minigrad.ops.indexing.checks import Refusal
 
 # Sizes by letter, for small and large samples: r rows, c columns, n batch, k channels, s image size, t filter size, o
 # and h output sizes; digits are sizes themselves.
@@ -57,6 +58,8 @@ SHAPES: Mapping[str, Mapping[str, str]] = {
     "named_gradient": {"target": "r", "g": "r"},
     "max_pool": {"x": "nkss", "size": "hh"},
     "max_pool_back": {"output": "nkhh", "x": "nkss", "size": "ss"},
+    "margin_gradients": {"g": "r", "target": "r", "weight": "c"},
+    "margin_losses": {"target": "r", "weight": "c"},
     "max_pool_indices": {"x": "nkss", "size": "hh"},
     "max_pool_pick": {"h": "nkss", "x": "nkss", "size": "hh"},
     "normalized_channels": {"x": "nkss", "weight": "k", "bias": "k"},
@@ -71,6 +74,7 @@ SHAPES: Mapping[str, Mapping[str, str]] = {
     "row_distances": {"a": "rk", "b": "ck"},
     "row_gradients": {"a": "rk", "b": "ck"},
     "tapped": {"x": "nks", "index": "nrt", "weight": "nrt"},
+    "unit_matrix": {"value": ""},
     "windows_added": {"input": "nkttoo", "image": "ss", "size": "tt"},
     "windows_of": {"input": "nkss", "size": "tt"},
 }
@@ -80,7 +84,13 @@ SAMPLED = {"near": False, "beyond": 0, "corners": False}
 CLASSES = {"ignore": -100, "reduction": "none"}
 AROUND = {"counts": (1, 1, 1, 1), "mode": "reflect"}
 NAMED = CLASSES | {"dim": 1}
+MARGINS = {"power": 1, "margin": 1.0, "reduction": "none"}
 PARAMS: Mapping[str, Mapping[str, object]] = {
+    "binned": {"bins": 4, "low": 0.0, "high": 1.0, "widens": False},
+    "checked": {"low": 0, "high": 9, "ascending": False, "refusal": Refusal(ValueError, "checked", "{}")},
+    "existing_classes": {"name": "a loss", "low": 0, "classes": 8},
+    "marked_classes": {"classes": 8},
+    **dict.fromkeys(("margin_losses", "margin_gradients"), MARGINS),
     **dict.fromkeys(("cross_entropy", "cross_entropy_backward"), CLASSES),
     **dict.fromkeys(("minus_named", "named_gradient"), NAMED),
     **dict.fromkeys(("windows_added", "windows_of"), WINDOWS),
@@ -113,9 +123,9 @@ def operands_of(op: Op, dtype: str, layout: str, large: bool) -> list[tuple[Layo
 
 
 def laid_out(shape: tuple[int, ...], layout: str) -> Layout:
-    """Return a layout of the kind "dense", "rows", "strided" or "tiled"; for a vector, "tiled" is dense."""
+    """Return a layout of the kind "dense", "rows", "strided" or "tiled"; scalars, and "tiled" vectors, are dense."""
     last = len(shape) - 1
-    if layout == "dense" or (layout == "tiled" and last < 1):
+    if layout == "dense" or last < 0 or (layout == "tiled" and last < 1):
         return Layout.contiguous(shape)
     if layout == "tiled":
         return Layout.contiguous((*shape[:-2], shape[-1], shape[-2])).transpose(last - 1, last)
@@ -130,6 +140,7 @@ def params_of(op: Op, device: Device, large: bool) -> dict[str, object]:
     known = {"dims": (1,), "keepdim": False, "dim": 0, "dtype": mg.float64, "device": device, "shape": matrix,
              "sizes": matrix, "view": schema["permute"], "params": (("dims", (0, 1)),)}  # fmt: skip
     needed = {"alpha": 1, "beta": 1, "count": 8, "parts": 1, "k": 2, "how": "amax", "size": sizes["r"],
+              "rows": sizes["r"], "columns": sizes["c"], "n": sizes["r"],
               "scale": 1.0, "causal": False, "dropout": 0.5}  # fmt: skip
     params = {}
     for name, default in op.params.items():

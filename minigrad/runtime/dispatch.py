@@ -67,13 +67,8 @@ def run(op: Op, plan: CallPlan, operands: tuple[Tensor, ...]) -> Any:
         return run_several(op, plan, operands)
     if plan.launch is None:
         return run_view(op, plan, operands[0])
-    count = len(operands)
-    unrolled = UNROLLED.get(count)
-    if unrolled is None:
-        if not 0 < count <= LONGEST:
-            return run_single(op, plan, operands)
-        unrolled = UNROLLED[count] = fast_paths.written_later(run_single, count, globals())
-    return unrolled(op, plan, *operands)
+    unrolled = UNROLLED.get(len(operands))
+    return run_single(op, plan, operands) if unrolled is None else unrolled(op, plan, *operands)
 
 
 def run_single(op: Op, plan: CallPlan, operands: tuple[Tensor, ...]) -> Tensor:
@@ -194,12 +189,9 @@ def record(op: Op, plan: CallPlan, operands: tuple[Tensor, ...], storages: tuple
     return node
 
 
-# Versions of `run_single` for one, two and three operands; those for more operands are made when they are needed.
-run_one = fast_paths.written_later(run_single, 1, globals())
-run_two = fast_paths.written_later(run_single, 2, globals())
-run_three = fast_paths.written_later(run_single, 3, globals())
-UNROLLED = {1: run_one, 2: run_two, 3: run_three}
-LONGEST = 16  # operands for which a version is made; for more of them, the loops take less time than the other parts
+# Versions of `run_single` for 1 to 16 operands; for more operands, the loops take less time than the other parts.
+UNROLLED = {count: fast_paths.written_later(run_single, count, globals()) for count in range(1, 17)}
+run_one, run_two, run_three = UNROLLED[1], UNROLLED[2], UNROLLED[3]
 
 
 def fast_path(op: Op, *front: Any) -> Callable[..., Any]:

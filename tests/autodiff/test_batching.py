@@ -24,6 +24,7 @@ from minigrad.core.roles import WHOLE
 from minigrad.declare.decorators import view
 from minigrad.declare.variants import variant
 from minigrad.ops import casting
+from minigrad.ops.indexing.checks import Refusal
 from minigrad.ops.linalg import products as linalg
 from minigrad.ops.nn import softmax
 from minigrad.ops.reduction import extremes
@@ -44,6 +45,14 @@ APART: list[tuple[str, dict[str, Any]]] = [
     ("any", {"dims": (0,), "keepdim": False}), ("all", {"dims": (0, 1), "keepdim": True}),
     ("count", {"dims": (1,), "keepdim": False}),
 ]  # fmt: skip
+REFUSAL = Refusal(ValueError, "checked", "")
+OF_INTEGERS: list[tuple[str, dict[str, Any], list[Any]]] = [
+    ("existing_classes", {"name": "a loss", "low": -1, "classes": 9}, [[[0, 3], [8, -1]]]),
+    ("checked", {"low": 0, "high": 9, "ascending": True, "refusal": REFUSAL}, [[[0, 3, 8], [0, 0, 9]]]),
+    ("marked_classes", {"classes": 4}, [[3, 0]]),
+    ("insertions", {"after": True}, [[[0.5, 1.5, 2.5], [1.0, 1.0, 2.0]], [[1.0, 2.5], [0.0, 1.0]]]),
+    ("all_equal", {"dims": (0,), "keepdim": False}, [[[1, 2], [3, 4]], [[1, 2], [3, 5]]]),
+]
 
 
 @pytest.fixture(autouse=True)
@@ -146,9 +155,16 @@ def test_each_table_of_a_batch_learns_its_own_shares() -> None:
     assert mg.grad(y, x).reshape(2, 3).tolist() == [[2.0, 3.0, 1.0], [10.0, 7.0, 5.0]]
 
 
+@pytest.mark.parametrize(("name", "params", "operands"), OF_INTEGERS, ids=[name for name, _, _ in OF_INTEGERS])
+def test_a_batch_of_searches_and_checks(name: str, params: dict[str, Any], operands: Sequence[Any]) -> None:
+    primals = [mg.tensor(x, device="reference") for x in operands]
+    for flags in patterns(len(primals)):
+        assert_batches(mg.schema[name], params, primals, flags)
+
+
 def test_every_op_that_needs_no_loop_is_tried() -> None:
     tried = {call.op.name for row in ROWS for call in [*calls(row), *plain_calls(row)]}
-    assert DERIVED - tried - {name for name, _ in APART} == set()
+    assert DERIVED - tried - {name for name, *_ in (*APART, *OF_INTEGERS)} == set()
 
 
 def test_every_op_has_a_kind() -> None:
@@ -166,7 +182,8 @@ def test_every_op_has_a_kind() -> None:
     # What draws, counts or looks at values is none of a batch's, and values of transforms never reach the blocks of
     # attention, the kernels of pairs or the positions of several indices: nothing else needs a loop.
     assert {name for name, kind in kinds.items() if kind == "loop"} == {
-        "permuted",
+        "permuted", "occurrences", "binned", "tally_nonzero", "coordinates", "runs", "run_values", "ends",
+        "margin_losses", "margin_gradients",
         "count_up", "draw", "tally", "locate", "unique", "attention", "attention_backward", "attention_kept",
         "channel_gradients", "lstm_step_backward", "gru_step_backward", "lstm_sequence_backward",
         "gru_sequence_backward", "pair_distances", "pair_gradients", "row_distances", "row_gradients",

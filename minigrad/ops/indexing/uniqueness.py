@@ -46,12 +46,12 @@ def distinct(backend, out, input: Tensor, dim: Dim, index: Tensor):
 
 
 @kernel(
-    dtype=lambda op, specs, *, parts: (bool_, int64), shape=lambda op, values, *, parts: (values.shape, (parts + 1,)),
+    dtype=lambda op, specs, *, parts: (bool_, int64), shape=lambda op, input, *, parts: (input.shape, (parts + 1,)),
     outputs=("mask", "starts"), namespace=(), label="unique",
 )  # fmt: skip
-def runs(backend, mask, starts, values: Tensor, *, parts: Size):
+def runs(backend, mask, starts, input: Tensor, *, parts: Size):
     """Return whether each element of a vector differs from the element before it, and the tally of this mask."""
-    steps = Steps(backend, (mask, starts), (values,))
+    steps = Steps(backend, (mask, starts), (input,))
     (new, counts), (x,) = steps.outs, steps.operands
     n = x.shape[0]
     if n:
@@ -62,12 +62,12 @@ def runs(backend, mask, starts, values: Tensor, *, parts: Size):
 
 
 @kernel(
-    dtype=lambda op, specs, *, count: specs[0].dtype, shape=lambda op, values, mask, starts, *, count: (count,),
+    dtype=lambda op, specs, *, count: specs[0].dtype, shape=lambda op, input, mask, starts, *, count: (count,),
     namespace=(), label="unique",
 )  # fmt: skip
-def run_values(backend, out, values: Tensor, mask: Tensor, starts: Tensor, *, count: Size):
+def run_values(backend, out, input: Tensor, mask: Tensor, starts: Tensor, *, count: Size):
     """Return the elements of a vector where a mask is True; `starts` is its tally.  Not differentiable."""
-    return select_where(Steps(backend, (out,), (values, mask, starts)), 0)
+    return select_where(Steps(backend, (out,), (input, mask, starts)), 0)
 
 
 @composed(of=distinct, out=False)
