@@ -15,11 +15,14 @@ import numpy as np
 from minigrad.backends.base import Launch, serves
 from minigrad.backends.cpu.family import Family, bind, headed, kind_of
 from minigrad.backends.cpu.loops import LoopPlan, plan_elementwise, plan_nest
+from minigrad.backends.cpu.texts import square_header
 from minigrad.backends.launch import NO_STEPS
+from minigrad.backends.lowering.functions import IDENTITY
 from minigrad.core import requests
-from minigrad.core.dtype import DType
+from minigrad.core.dtype import DType, as_dtype
 from minigrad.core.op import ScalarFn, Spec
 from minigrad.kernels.cpu import elementwise
+from minigrad.kernels.cpu.transposing import transpose_copy
 from minigrad.kernels.pasting import LEFT_OUT, expression_macro, scalar_macro, stores_macro
 from minigrad.kernels.specialize import store_text, write_kernel
 from minigrad.kernels.store import load
@@ -37,10 +40,14 @@ class Elementwise(Family):
     def elementwise(self, out: Spec, *operands: Spec, scalar: ScalarFn, compute: np.dtype[Any]) -> Launch:
         if out.layout.numel == 0:
             return NO_STEPS
-        plan = plan_elementwise(out.layout, [a.layout for a in operands], scalar.cost)
+        dtypes = tuple(a.dtype for a in operands)
+        copies = scalar == IDENTITY and dtypes == (out.dtype,)
+        plan = plan_elementwise(out.layout, [a.layout for a in operands], scalar.cost, copies)
         if plan.kind not in TEMPLATES:
             return self.nest(plan, (out,), operands, scalar, compute)
-        dtypes = tuple(a.dtype for a in operands)
+        if copies and plan.kind == "tiled":
+            kernel = self.kernel(write_tiled_copy, out.dtype.itemsize, kind=kind_of(out.layout.numel, plan.tasks))
+            return bind(kernel, headed(plan.tasks, plan.numbers), 1)
         same = tuple(k for k, a in enumerate(operands) if a is out)
         kernel = self.kernel(
             write_elementwise, scalar, compute, dtypes, out.dtype, plan.label, same,
@@ -95,6 +102,16 @@ def write_elementwise(
         fields=fields,
     )
     return load(name, text)
+
+
+def write_tiled_copy(itemsize: int) -> Any:
+    """Write, compile and import the copy by tiles of elements of one size; it copies bits, whatever their dtype is."""
+    dtype = as_dtype(f"uint{8 * itemsize}")
+    text = write_kernel(
+        f"copy by tiles of elements of {itemsize} bytes.", elementwise.tiled_copy, operands=(dtype,), out=dtype,
+        helpers=(transpose_copy,), imports=square_header(dtype), fields=elementwise.TILED,
+    )  # fmt: skip
+    return load(f"tiled_copy_{dtype.short}", text)
 
 
 def write_nest(

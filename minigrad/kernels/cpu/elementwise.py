@@ -91,14 +91,14 @@ def nest(in_K, out_R, N):  # type: ignore[no-untyped-def]
     leave(index)
 
 
-TILED = Fields("rank rows cols strips units chunk wide", "shape[rank]", "offset row col strides[rank]")
+TILED = Fields("rank rows cols strips units chunk tall wide", "shape[rank]", "offset row col strides[rank]")
 
 
 def tiled(in_K, out, N):  # type: ignore[no-untyped-def]
     """Compute rows of an operand that is dense across the rows.
 
-    A unit is a strip of 8 rows; a task is a chunk of units.  The operand is read in tiles of `wide` columns, so that
-    each of its cache lines is used 8 times while it is in the cache.
+    A unit is a strip of `tall` rows; a task is a chunk of units.  The operand is read in tiles of `wide` columns, so
+    that each of its cache lines is used `tall` times while it is in the cache.
     """
     rows = N.rows
     cols = N.cols
@@ -109,15 +109,38 @@ def tiled(in_K, out, N):  # type: ignore[no-untyped-def]
     for c in range(first, last):
         for unit in range(c * N.chunk, min(N.units, (c + 1) * N.chunk)):
             position = unit // N.strips
-            top = (unit - position * N.strips) * 8
+            top = (unit - position * N.strips) * N.tall
             at = N.offset[0] + top * row
             at_K = N.offset[K + 1] + top * row_K
             walk(position, N.shape, at=N.strides[0], at_K=N.strides[K + 1])
             for left in range(0, cols, wide):
                 count = min(wide, cols - left)
-                for i in range(min(8, rows - top)):
+                for i in range(min(N.tall, rows - top)):
                     z = out[at + i * row + left : at + i * row + left + count]
                     p_K = at_K + i * row_K + left * col_K
                     for j in range(count):
                         # The index is unsigned, because a signed index is tested for wrapping around at each element.
                         z[j] = STORE(F(LOAD_K(in_K[np.uint64(p_K + j * col_K)])))
+
+
+def tiled_copy(in_0, out, N):  # type: ignore[no-untyped-def]
+    """Copy rows of an operand that is dense across the rows: the loop `tiled`, by squares that registers transpose.
+
+    Every strip and tile with SIDE rows or columns before its end has at least SIDE, so that squares cover it.
+    """
+    rows = N.rows
+    cols = N.cols
+    for c in range(first, last):
+        for unit in range(c * N.chunk, min(N.units, (c + 1) * N.chunk)):
+            position = unit // N.strips
+            top = (unit - position * N.strips) * N.tall
+            top = max(0, min(top, rows - SIDE))
+            at = N.offset[0] + top * N.row[0]
+            at_0 = N.offset[1] + top * N.row[1]
+            walk(position, N.shape, at=N.strides[0], at_0=N.strides[1])
+            long = min(N.tall, rows - top)
+            for begin in range(0, cols, N.wide):
+                left = max(0, min(begin, cols - SIDE))
+                source = at_0 + left * N.col[1]
+                count = min(N.wide, cols - left)
+                transpose_copy(in_0, source, N.col[1], N.row[1], out, at + left, N.row[0], 1, count, long)
