@@ -161,7 +161,7 @@ def write_gradients(template: Callable[..., Any], direction: ScalarFn, compute: 
     text = write_kernel(
         f"{direction.name} of pairs of rows: {x} -> {out}.", template, operands=(x,), out=out,
         compute=compute, fields=fields, arrays=(*[x] * matrices, out), helpers=(pairs.add_rows,),
-        macros={"DIRECTION": scalar_macro(direction, compute)}, constants={"ROWS": "4"},
+        macros={"DIRECTION": scalar_macro(direction, compute)}, constants={"COLUMNS": "8"},
         fastmath=("contract",),
     )  # fmt: skip
     return load(f"{template.__name__}_{direction.name}_{x.short}_{out.short}", text)

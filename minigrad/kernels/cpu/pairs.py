@@ -2,12 +2,12 @@
 
 `columns` is a matrix in the compute dtype, transposed.  So the distances of one row from neighbouring rows are a loop
 over neighbours, which vectorises without re-ordering additions.  Sixteen columns are added up in the compute dtype, and
-these sums are added in float64.  A gradient adds the terms of 32 rows in the compute dtype, four at a time,
+these sums are added in float64.  A gradient adds the terms of 32 rows in the compute dtype, eight at a time,
 and then adds these sums in float64.
 
 Free names: `F` is the reduction's scalar function of (acc, difference), and `FINISH` its last step.  `DIRECTION` is the
-function of a difference in a gradient.  `COLUMNS` is 8, `ROWS` is 4, and `LINE` is 16.  Each output is computed by one task, in one
-order, so the number of threads cannot change a result.
+function of a difference in a gradient.  `COLUMNS` is 8, `ROWS` is 4, and `LINE` is 16.  Each output is computed by one
+task, in one order, so the number of threads cannot change a result.
 """
 
 # ruff: noqa: F821
@@ -167,16 +167,16 @@ def add_rows(x, factors, matrix, base, part, total):  # type: ignore[no-untyped-
     for k in range(m):
         s[k] = T(0)
     j = 0
-    while j + 4 <= n:
-        for q in each(ROWS):
+    while j + 8 <= n:
+        for q in each(COLUMNS):
             f_q = factors[j + q]
             z_q = matrix[base + (j + q) * m : base + (j + q + 1) * m]
         for k in range(m):
             r = s[k]
-            for q in each(ROWS):
+            for q in each(COLUMNS):
                 r += T(f_q * T(DIRECTION(x[k] - z_q[k])))
             s[k] = r
-        j += 4
+        j += 8
     while j < n:
         a = factors[j]
         z = matrix[base + j * m : base + (j + 1) * m]
