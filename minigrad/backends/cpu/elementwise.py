@@ -7,7 +7,7 @@ such as `exp` counts as several elements.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -97,7 +97,7 @@ def write_elementwise(
         out=out,
         compute=compute,
         macros={"F": scalar_macro(scalar, compute, condition=out.kind == "bool"), **macros},
-        constants=evaluations(label[len(kind) :], [""])
+        constants=evaluations(label[len(kind) :], {"": "z[0]"})
         | {f"STEP_{k}": step for k, step in enumerate(label[len(kind) :])},
         fields=fields,
     )
@@ -144,30 +144,34 @@ def write_nest(
 
 def positions(steps: str, results: int, same: tuple[int | None, ...]) -> dict[str, str]:
     """Return the source text of an element's position: in a slice with a pasted step, or computed from the stride."""
-    names = {"RESULTS": str(results)} | evaluations(steps, [f"_{k}" for k in range(results)])
+    names = {"RESULTS": str(results), **evaluations(steps, {f"_{k}": f"out_{k}[z_{k}]" for k in range(results)})}
+    if steps:
+        names["EVALUATIONS"] = f"np.uint64({names['EVALUATIONS']})"
     for k in range(results):
         far = f"numbers[{elementwise.NEST.position('step', group=str(k))}]"
-        names[f"OUT_AT_{k}"] = f"z_{k}[i]" if steps else f"out_{k}[np.uint64(to_{k} + (start + i) * far_{k})]"
-        names[f"OUT_RUN_{k}"] = f"out_{k}[to_{k} + start : to_{k} + start + count]" if steps else LEFT_OUT
+        names[f"OUT_AT_{k}"] = f"out_{k}[z_{k} + i]" if steps else f"out_{k}[np.uint64(to_{k} + (start + i) * far_{k})]"
+        names[f"OUT_RUN_{k}"] = f"np.uint64(to_{k} + start)" if steps else LEFT_OUT
         names[f"OUT_STEP_{k}"] = LEFT_OUT if steps else far
     for k, result in enumerate(same):
-        inside = None if result is None else f"z_{result}"
-        names |= operand_positions(k, steps[k] if steps else "", inside, results)
+        names |= operand_positions(k, steps[k] if steps else "", result, results)
     return names
 
 
-def evaluations(steps: str, results: Sequence[str]) -> dict[str, str]:
-    """Return the source text of the number of elements that a run computes: 1 if each operand has step 0."""
+def evaluations(steps: str, firsts: Mapping[str, str]) -> dict[str, str]:
+    """Return the source text of the number of elements that a run computes: 1 if each operand has step 0.
+
+    firsts: the text of the first element of each result, which is then repeated, by the result's ending.
+    """
     once = bool(steps) and "1" not in steps
-    repeated = {f"REPEATED{k}": f"z{k}[0]" if once else LEFT_OUT for k in results}
+    repeated = {f"REPEATED{ending}": first if once else LEFT_OUT for ending, first in firsts.items()}
     return {"EVALUATIONS": "1" if once else "count", **repeated}
 
 
-def operand_positions(k: int, step: str, inside: str | None, results: int) -> dict[str, str]:
+def operand_positions(k: int, step: str, result: int | None, results: int) -> dict[str, str]:
     """Return the source text of an element of operand k.
 
     step: "0", "1" or "".
-    inside: the result that is the same memory, or None.
+    result: the result that is the same memory, or None.
     """
     if not step:
         number = f"numbers[{elementwise.NEST.position('step', group=str(k + results))}]"
@@ -177,6 +181,7 @@ def operand_positions(k: int, step: str, inside: str | None, results: int) -> di
             f"STEP_OF_{k}": number,
         }
     moves = step == "1"
-    run = inside or f"in_{k}[at_{k}{' + start' if moves else ''} :]"
-    at = f"x_{k}[{'i' if moves else '0'}]"
+    run = f"np.uint64(at_{k}{' + start' if moves else ''})" if result is None else f"z_{result}"
+    array = f"in_{k}" if result is None else f"out_{result}"
+    at = f"{array}[x_{k}{' + i' if moves else ''}]"
     return {f"AT_{k}": at, f"STEP_OF_{k}": LEFT_OUT, f"RUN_{k}": run}

@@ -2,7 +2,7 @@
 
 The nest has any rank, and may have several results.  Free names, filled in by `specialize`: `F` is the op's scalar
 function.  `LOAD_K` and `STORE` are the conversions between memory and registers.  `STEP_K` is a pasted 0 or 1.  `AT_K`
-and `OUT_AT_R` are one element, in the slices `RUN_K` and `OUT_RUN_R`, or found with the steps `STEP_OF_K` and
+and `OUT_AT_R` are one element, after the positions `RUN_K` and `OUT_RUN_R`, or found with the steps `STEP_OF_K` and
 `OUT_STEP_R`.  `HERE_K` is the operand, or `z` for an operand that is `out` itself: as two arrays, these might overlap,
 and the loop would not vectorise.  `EVALUATIONS` is the number of elements to compute in a run.  It is 1 if all operands
 have step 0; then `REPEATED` fills the other elements.
@@ -63,8 +63,20 @@ def nest(in_K, out_R, N):  # type: ignore[no-untyped-def]
             position //= N.shape[d]
             to_R += index[d] * N.strides[R][d]
             at_K += index[d] * N.strides[K + RESULTS][d]
+        # The index and strides of the last outer dim are in registers: a result might be the memory of the numbers.
+        row = 0
+        rows = 0
+        next_R = 0
+        along_K = 0
+        if rank > 0:
+            d = rank - 1
+            row = index[d]
+            rows = N.shape[d]
+            next_R = N.strides[R][d]
+            along_K = N.strides[K + RESULTS][d]
         for _unit in range(lo, hi):
-            # Inner steps of 0 or 1 are pasted: slices vectorise.  With other steps, each position is computed.
+            # With pasted inner steps of 0 or 1, positions are unsigned: a signed index is tested for wrapping around.
+            # With other steps, each position is computed.
             start = part * block
             count = min(block, cols - start)
             z_R = OUT_RUN_R
@@ -72,22 +84,29 @@ def nest(in_K, out_R, N):  # type: ignore[no-untyped-def]
             for i in range(EVALUATIONS):
                 # All operands are read before a result is written, because they may use the same memory.
                 F(LOAD_K(AT_K), OUT_AT_R)
-            z_R[1:count] = REPEATED_R
+            out_R[z_R + np.uint64(1) : z_R + np.uint64(count)] = REPEATED_R
             part += 1
             if part == blocks:
                 part = 0
-                # Count like an odometer: a carry per row is cheaper than a division per row.
-                d = rank - 1
-                while d >= 0:
-                    index[d] += 1
-                    to_R += N.strides[R][d]
-                    at_K += N.strides[K + RESULTS][d]
-                    if index[d] < N.shape[d]:
-                        break
-                    index[d] = 0
-                    to_R -= N.strides[R][d] * N.shape[d]
-                    at_K -= N.strides[K + RESULTS][d] * N.shape[d]
-                    d -= 1
+                row += 1
+                to_R += next_R
+                at_K += along_K
+                if row == rows:
+                    # Count like an odometer: a carry per row is cheaper than a division per row.
+                    row = 0
+                    to_R -= next_R * rows
+                    at_K -= along_K * rows
+                    d = rank - 2
+                    while d >= 0:
+                        index[d] += 1
+                        to_R += N.strides[R][d]
+                        at_K += N.strides[K + RESULTS][d]
+                        if index[d] < N.shape[d]:
+                            break
+                        index[d] = 0
+                        to_R -= N.strides[R][d] * N.shape[d]
+                        at_K -= N.strides[K + RESULTS][d] * N.shape[d]
+                        d -= 1
     leave(index)
 
 
