@@ -17,6 +17,7 @@ from minigrad.core.layout import Layout
 from minigrad.core.op import Op
 from minigrad.core.window import Window
 from minigrad.declare.record import schema
+from minigrad.ops.indexing.checks import Refusal
 
 # Sizes by letter, for small and large samples: r rows, c columns, n batch, k channels, s image size, t filter size, o
 # and h output sizes; digits are sizes themselves.
@@ -55,6 +56,8 @@ SHAPES: Mapping[str, Mapping[str, str]] = {
     "linear": {"bias": "c"},
     "minus_named": {"target": "r"},
     "named_gradient": {"target": "r", "g": "r"},
+    "margin_gradients": {"target": "r", "g": "r", "weight": "c"},
+    "margin_losses": {"target": "r", "weight": "c"},
     "max_pool": {"x": "nkss", "size": "hh"},
     "max_pool_back": {"output": "nkhh", "x": "nkss", "size": "ss"},
     "max_pool_indices": {"x": "nkss", "size": "hh"},
@@ -71,6 +74,7 @@ SHAPES: Mapping[str, Mapping[str, str]] = {
     "row_distances": {"a": "rk", "b": "ck"},
     "row_gradients": {"a": "rk", "b": "ck"},
     "tapped": {"x": "nks", "index": "nrt", "weight": "nrt"},
+    "unit_matrix": {"value": "1"},
     "windows_added": {"input": "nkttoo", "image": "ss", "size": "tt"},
     "windows_of": {"input": "nkss", "size": "tt"},
 }
@@ -78,12 +82,17 @@ WINDOWS = {"step": (1, 1), "stride": (1, 1)}
 PAIRS = {"order": 2}
 SAMPLED = {"near": False, "beyond": 0, "corners": False}
 CLASSES = {"ignore": -100, "reduction": "none"}
+MARGINS = {"power": 1, "margin": 1.0, "reduction": "none"}
 AROUND = {"counts": (1, 1, 1, 1), "mode": "reflect"}
 NAMED = CLASSES | {"dim": 1}
 PARAMS: Mapping[str, Mapping[str, object]] = {
     **dict.fromkeys(("cross_entropy", "cross_entropy_backward"), CLASSES),
     **dict.fromkeys(("minus_named", "named_gradient"), NAMED),
     **dict.fromkeys(("windows_added", "windows_of"), WINDOWS),
+    "binned": {"bins": 4, "low": 0.0, "high": 1.0, "widens": False},
+    "marked_classes": {"classes": 4},
+    **dict.fromkeys(("margin_losses", "margin_gradients"), MARGINS),
+    "checked": {"low": 0, "high": 7, "ascending": False, "refusal": Refusal(ValueError, "checked", "values {}")},
     "group_gradients": {"groups": 2},
     "normalized_groups": {"groups": 2},
     **dict.fromkeys(("grid_gradient", "image_gradient", "sampled"), SAMPLED),
@@ -130,7 +139,8 @@ def params_of(op: Op, device: Device, large: bool) -> dict[str, object]:
     known = {"dims": (1,), "keepdim": False, "dim": 0, "dtype": mg.float64, "device": device, "shape": matrix,
              "sizes": matrix, "view": schema["permute"], "params": (("dims", (0, 1)),)}  # fmt: skip
     needed = {"alpha": 1, "beta": 1, "count": 8, "parts": 1, "k": 2, "how": "amax", "size": sizes["r"],
-              "scale": 1.0, "causal": False, "dropout": 0.5}  # fmt: skip
+              "scale": 1.0, "causal": False, "dropout": 0.5, "rows": sizes["r"], "columns": sizes["c"],
+              "n": sizes["r"]}  # fmt: skip
     params = {}
     for name, default in op.params.items():
         value = needed.get(name, np.nan) if default is inspect.Parameter.empty else default
