@@ -11,7 +11,8 @@ from minigrad.kernels.cpu.elementwise import TILED
 
 PERMUTED = [
     ((70, 90), (1, 0)), ((70, 512), (1, 0)), ((3, 1024, 9, 10), (0, 2, 3, 1)), ((20, 30, 40), (2, 0, 1)),
-    ((20, 30, 40), (1, 2, 0)), ((5, 33, 17, 9), (0, 2, 3, 1)),
+    ((20, 30, 40), (1, 2, 0)), ((5, 33, 17, 9), (0, 2, 3, 1)), ((500, 9), (1, 0)), ((9, 500), (1, 0)),
+    ((17, 300), (1, 0)), ((300, 65), (1, 0)),
 ]  # fmt: skip
 
 
@@ -64,6 +65,15 @@ def test_columns_whose_lines_meet_in_a_cache_are_read_in_narrow_tiles():
 
     assert (columns(700, 512), columns(700, 1536)) == (8, 8)
     assert (columns(700, 500), columns(512, 700)) == (64, 64)
+
+
+def test_a_copy_has_strips_of_a_cache_line_and_copies_the_bits_of_every_nan():
+    layout = Layout.contiguous((80, 512)).transpose(0, 1)
+    plan = plan_elementwise(Layout.contiguous((512, 80)), [layout], 1, copies=True)
+    assert [plan.numbers[TILED.numbers.index(name)] for name in ("tall", "wide")] == [16, 64]
+    bits = np.arange(0x7F800001, 0x7F800001 + 80 * 90, dtype=np.uint32).reshape(80, 90)
+    copied = mg.tensor(bits.view(np.float32)).t().contiguous().numpy()
+    assert np.array_equal(copied.view(np.uint32), bits.T)
 
 
 def test_small_operands_and_dense_ones_take_the_shorter_loops():

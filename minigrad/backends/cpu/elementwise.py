@@ -7,7 +7,7 @@ such as `exp` counts as several elements.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -15,11 +15,14 @@ import numpy as np
 from minigrad.backends.base import Launch, serves
 from minigrad.backends.cpu.family import Family, bind, headed, kind_of
 from minigrad.backends.cpu.loops import LoopPlan, plan_elementwise, plan_nest
+from minigrad.backends.cpu.texts import square_header
 from minigrad.backends.launch import NO_STEPS
+from minigrad.backends.lowering.functions import IDENTITY
 from minigrad.core import requests
-from minigrad.core.dtype import DType
+from minigrad.core.dtype import DType, as_dtype
 from minigrad.core.op import ScalarFn, Spec
 from minigrad.kernels.cpu import elementwise
+from minigrad.kernels.cpu.transposing import transpose_copy
 from minigrad.kernels.pasting import LEFT_OUT, expression_macro, scalar_macro, stores_macro
 from minigrad.kernels.specialize import store_text, write_kernel
 from minigrad.kernels.store import load
@@ -37,10 +40,14 @@ class Elementwise(Family):
     def elementwise(self, out: Spec, *operands: Spec, scalar: ScalarFn, compute: np.dtype[Any]) -> Launch:
         if out.layout.numel == 0:
             return NO_STEPS
-        plan = plan_elementwise(out.layout, [a.layout for a in operands], scalar.cost)
+        dtypes = tuple(a.dtype for a in operands)
+        copies = scalar == IDENTITY and dtypes == (out.dtype,)
+        plan = plan_elementwise(out.layout, [a.layout for a in operands], scalar.cost, copies)
         if plan.kind not in TEMPLATES:
             return self.nest(plan, (out,), operands, scalar, compute)
-        dtypes = tuple(a.dtype for a in operands)
+        if copies and plan.kind == "tiled":
+            kernel = self.kernel(write_tiled_copy, out.dtype.itemsize, kind=kind_of(out.layout.numel, plan.tasks))
+            return bind(kernel, headed(plan.tasks, plan.numbers), 1)
         same = tuple(k for k, a in enumerate(operands) if a is out)
         kernel = self.kernel(
             write_elementwise, scalar, compute, dtypes, out.dtype, plan.label, same,
@@ -90,11 +97,21 @@ def write_elementwise(
         out=out,
         compute=compute,
         macros={"F": scalar_macro(scalar, compute, condition=out.kind == "bool"), **macros},
-        constants=evaluations(label[len(kind) :], [""])
+        constants=evaluations(label[len(kind) :], {"": "z[0]"})
         | {f"STEP_{k}": step for k, step in enumerate(label[len(kind) :])},
         fields=fields,
     )
     return load(name, text)
+
+
+def write_tiled_copy(itemsize: int) -> Any:
+    """Write, compile and import the copy by tiles of elements of one size; it copies bits, whatever their dtype is."""
+    dtype = as_dtype(f"uint{8 * itemsize}")
+    text = write_kernel(
+        f"copy by tiles of elements of {itemsize} bytes.", elementwise.tiled_copy, operands=(dtype,), out=dtype,
+        helpers=(transpose_copy,), imports=square_header(dtype), fields=elementwise.TILED,
+    )  # fmt: skip
+    return load(f"tiled_copy_{dtype.short}", text)
 
 
 def write_nest(
@@ -127,30 +144,34 @@ def write_nest(
 
 def positions(steps: str, results: int, same: tuple[int | None, ...]) -> dict[str, str]:
     """Return the source text of an element's position: in a slice with a pasted step, or computed from the stride."""
-    names = {"RESULTS": str(results)} | evaluations(steps, [f"_{k}" for k in range(results)])
+    names = {"RESULTS": str(results), **evaluations(steps, {f"_{k}": f"out_{k}[z_{k}]" for k in range(results)})}
+    if steps:
+        names["EVALUATIONS"] = f"np.uint64({names['EVALUATIONS']})"
     for k in range(results):
         far = f"numbers[{elementwise.NEST.position('step', group=str(k))}]"
-        names[f"OUT_AT_{k}"] = f"z_{k}[i]" if steps else f"out_{k}[np.uint64(to_{k} + (start + i) * far_{k})]"
-        names[f"OUT_RUN_{k}"] = f"out_{k}[to_{k} + start : to_{k} + start + count]" if steps else LEFT_OUT
+        names[f"OUT_AT_{k}"] = f"out_{k}[z_{k} + i]" if steps else f"out_{k}[np.uint64(to_{k} + (start + i) * far_{k})]"
+        names[f"OUT_RUN_{k}"] = f"np.uint64(to_{k} + start)" if steps else LEFT_OUT
         names[f"OUT_STEP_{k}"] = LEFT_OUT if steps else far
     for k, result in enumerate(same):
-        inside = None if result is None else f"z_{result}"
-        names |= operand_positions(k, steps[k] if steps else "", inside, results)
+        names |= operand_positions(k, steps[k] if steps else "", result, results)
     return names
 
 
-def evaluations(steps: str, results: Sequence[str]) -> dict[str, str]:
-    """Return the source text of the number of elements that a run computes: 1 if each operand has step 0."""
+def evaluations(steps: str, firsts: Mapping[str, str]) -> dict[str, str]:
+    """Return the source text of the number of elements that a run computes: 1 if each operand has step 0.
+
+    firsts: the text of the first element of each result, which is then repeated, by the result's ending.
+    """
     once = bool(steps) and "1" not in steps
-    repeated = {f"REPEATED{k}": f"z{k}[0]" if once else LEFT_OUT for k in results}
+    repeated = {f"REPEATED{ending}": first if once else LEFT_OUT for ending, first in firsts.items()}
     return {"EVALUATIONS": "1" if once else "count", **repeated}
 
 
-def operand_positions(k: int, step: str, inside: str | None, results: int) -> dict[str, str]:
+def operand_positions(k: int, step: str, result: int | None, results: int) -> dict[str, str]:
     """Return the source text of an element of operand k.
 
     step: "0", "1" or "".
-    inside: the result that is the same memory, or None.
+    result: the result that is the same memory, or None.
     """
     if not step:
         number = f"numbers[{elementwise.NEST.position('step', group=str(k + results))}]"
@@ -160,6 +181,7 @@ def operand_positions(k: int, step: str, inside: str | None, results: int) -> di
             f"STEP_OF_{k}": number,
         }
     moves = step == "1"
-    run = inside or f"in_{k}[at_{k}{' + start' if moves else ''} :]"
-    at = f"x_{k}[{'i' if moves else '0'}]"
+    run = f"np.uint64(at_{k}{' + start' if moves else ''})" if result is None else f"z_{result}"
+    array = f"in_{k}" if result is None else f"out_{result}"
+    at = f"{array}[x_{k}{' + i' if moves else ''}]"
     return {f"AT_{k}": at, f"STEP_OF_{k}": LEFT_OUT, f"RUN_{k}": run}

@@ -15,7 +15,7 @@ from minigrad.backends.cpu.loops import CHUNK
 from minigrad.backends.launch import NO_STEPS
 from minigrad.backends.steps import Steps, through_dense
 from minigrad.core import requests
-from minigrad.core.dtype import DType, as_dtype, int64
+from minigrad.core.dtype import DType, as_dtype, int64, uint64
 from minigrad.core.op import Spec
 from minigrad.core.plan import pieces
 from minigrad.kernels import philox
@@ -77,7 +77,7 @@ class Filling(Family):
             state=state.layout.offset,
         )  # fmt: skip
         steps = Steps(self, (out,), (state,))
-        memory = steps.work((2 * n + 1,), int64)
+        memory = steps.work((2 * n + 1,), uint64)
         kernel = self.kernel(write_permutation, kind=kind_of(n, 1, COST))
         steps.then(kernel, steps.operands[0], memory, steps.outs[0], numbers=headed(1, numbers))
         return steps.launch
@@ -117,7 +117,7 @@ def write_permutation() -> Any:
         "random permutations.",
         permuting.permutation,
         out=int64,
-        arrays=(int64, np.dtype(np.uint64), int64),
+        arrays=(int64, uint64, int64),
         fields=permuting.PERMUTATION,
         inlined=True,
         constants={"RANK": "rank", "EIGHT": "8", "FEW": "5", "LISTS": "4096"},

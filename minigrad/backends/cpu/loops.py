@@ -22,6 +22,7 @@ UNITS = 16  # with at least this number of tasks in the outer dims, the inner di
 STRIP = 8  # rows of a tile; the lines of a transposed operand then stay in the first-level cache
 MEETING = 512  # columns at multiples of this distance in elements share the same few sets of a cache
 TILE = (64, 8)  # columns of an ordinary tile, and of a tile whose columns are multiples of MEETING apart
+SQUARE = 16  # rows of a tile of a copy, whose squares have a whole cache line of float32 in a row
 LARGE = 4096  # minimum number of elements for tiles; fewer elements are in the first-level cache in any case
 # The last two dims are exchanged if rows have at most SHORT columns and there are at least MANY rows.  Starting the
 # loop over so short a row takes longer (1.4 ns per element) than reading its elements in another order (0.7 ns).
@@ -59,10 +60,11 @@ def lines(n: int, cost: int) -> tuple[int, int]:
     return chunk, max(1, -(-n // chunk))
 
 
-def plan_elementwise(out: Layout, operands: Sequence[Layout], cost: int) -> LoopPlan:
+def plan_elementwise(out: Layout, operands: Sequence[Layout], cost: int, copies: bool = False) -> LoopPlan:
     """Return the plan of an elementwise loop.  Every operand must have the shape of `out`.
 
     cost: the work per element, in additions.
+    copies: whether the loop copies elements unchanged, so that tiles are copied by squares.
     """
     dims, strides, offsets = walk([out, *operands])
     inner = tuple(s[-1] if s else 1 for s in strides)
@@ -73,7 +75,7 @@ def plan_elementwise(out: Layout, operands: Sequence[Layout], cost: int) -> Loop
         return LoopPlan("dense", inner[1:], chunks, DENSE.pack(*[(o,) for o in offsets], n=cols, chunk=chunk))
     across = None if unit_steps or out.numel < LARGE else dim_across(dims, strides)
     if across is not None:
-        return plan_tiles(dims, strides, offsets, across, cost)
+        return plan_tiles(dims, strides, offsets, across, cost, copies)
     return plan_nest([out], operands, cost)
 
 
@@ -120,19 +122,22 @@ def dim_across(dims: Strides, strides: Sequence[Strides]) -> int | None:
     return None
 
 
-def plan_tiles(dims: Strides, strides: Sequence[Strides], offsets: list[int], d: int, cost: int) -> LoopPlan:
+def plan_tiles(
+    dims: Strides, strides: Sequence[Strides], offsets: list[int], d: int, cost: int, copies: bool
+) -> LoopPlan:
     """Return the plan of the loop over tiles. d: the dim that strips are cut from."""
     rows, cols = dims[d], dims[-1]
+    tall = SQUARE if copies else STRIP
     outer = [k for k in range(len(dims) - 1) if k != d]
-    strips = -(-rows // STRIP)
+    strips = -(-rows // tall)
     units = strips
     for k in outer:
         units *= dims[k]
-    chunk, chunks = pieces(units, max(1, chunk_of(cost) // (STRIP * cols)))
-    meet = any(s[-1] and s[-1] % MEETING == 0 for s in strides[1:])
+    chunk, chunks = pieces(units, max(1, chunk_of(cost) // (tall * cols)))
+    meet = not copies and any(s[-1] and s[-1] % MEETING == 0 for s in strides[1:])
     numbers = TILED.pack(
         *[(offset, s[d], s[-1], [s[k] for k in outer]) for offset, s in zip(offsets, strides, strict=True)],
-        rows=rows, cols=cols, strips=strips, units=units, chunk=chunk, wide=TILE[meet],
+        rows=rows, cols=cols, strips=strips, units=units, chunk=chunk, tall=tall, wide=TILE[meet],
         shape=[dims[k] for k in outer],
     )  # fmt: skip
     return LoopPlan("tiled", tuple(s[-1] for s in strides[1:]), chunks, numbers)

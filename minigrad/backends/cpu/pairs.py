@@ -32,7 +32,7 @@ BLOCK = 64  # the columns of a block are a multiple of this number
 LOOPS: dict[Callable[..., Any], tuple[Fields, int]] = {
     pairs.pairs: (pairs.PAIRS, 1),
     pairs.crossed: (pairs.CROSSED, 2),
-    pairs.pair_gradients: (pairs.PAIRS, 2),
+    pairs.pair_gradients: (pairs.PAIR_GRADIENTS, 2),
     pairs.crossed_gradients: (pairs.CROSSED_GRADIENTS, 3),
 }
 
@@ -52,12 +52,13 @@ class Pairs(Family):
             return NO_STEPS
         steps = Steps(self, (out,), (x,))
         n, m = x.shape
-        columns = steps.work((m, n), as_dtype(compute))
-        steps.copy(columns.transposed, steps.operands[0])
+        width = -(-n // LINE) * LINE
+        columns = steps.work((m, width), as_dtype(compute))
+        steps.copy(columns.at(1, 0, n).transposed, steps.operands[0])
         chunk, tasks = pieces(-(-n // 2), max(1, CHUNK // (n * max(1, m))))
         kind = kind_of(out.layout.numel * m, tasks, 2)
         kernel = self.kernel(write_distances, pairs.pairs, reducer, compute, out.dtype, kind=kind)
-        numbers = pairs.PAIRS.pack(rows=n, cols=m, to=out.layout.offset, chunk=chunk)
+        numbers = pairs.PAIRS.pack(rows=n, width=width, cols=m, to=out.layout.offset, chunk=chunk)
         steps.then(kernel, columns, *steps.outs, numbers=headed(tasks, numbers))
         return steps.launch
 
@@ -97,7 +98,7 @@ class Pairs(Family):
         chunk, tasks = pieces(n, max(1, CHUNK // (n * m)))
         kind = kind_of(n * n * m, tasks, 2)
         kernel = self.kernel(write_gradients, pairs.pair_gradients, direction, compute, out.dtype, kind=kind)
-        numbers = pairs.PAIRS.pack(rows=n, cols=m, to=out.layout.offset, chunk=chunk)
+        numbers = pairs.PAIR_GRADIENTS.pack(rows=n, cols=m, to=out.layout.offset, chunk=chunk)
         steps.then(kernel, factors, matrix, *steps.outs, numbers=headed(tasks, numbers))
         return steps.launch
 
@@ -147,7 +148,7 @@ def write_distances(template: Callable[..., Any], reducer: Reducer, compute: np.
         f"{reducer.scalar.name} of the differences of two rows: {x} -> {out}.", template, operands=(x,), out=out,
         compute=compute, fields=fields, arrays=(*[x] * matrices, out), helpers=HELPERS[template],
         macros={"F": scalar_macro(reducer.scalar, compute), "FINISH": finish_macro(reducer, compute)},
-        constants={"IDENTITY": neutral_text(reducer.identity, compute), "COLUMNS": "8", "ROWS": "4"},
+        constants={"IDENTITY": neutral_text(reducer.identity, compute), "COLUMNS": "8", "ROWS": "4", "LINE": str(LINE)},
         fastmath=("contract",),
     )  # fmt: skip
     name = reducer.finish.name if reducer.finish else reducer.scalar.name
@@ -160,7 +161,7 @@ def write_gradients(template: Callable[..., Any], direction: ScalarFn, compute: 
     text = write_kernel(
         f"{direction.name} of pairs of rows: {x} -> {out}.", template, operands=(x,), out=out,
         compute=compute, fields=fields, arrays=(*[x] * matrices, out), helpers=(pairs.add_rows,),
-        macros={"DIRECTION": scalar_macro(direction, compute)}, constants={"ROWS": "4"},
+        macros={"DIRECTION": scalar_macro(direction, compute)}, constants={"COLUMNS": "8"},
         fastmath=("contract",),
     )  # fmt: skip
     return load(f"{template.__name__}_{direction.name}_{x.short}_{out.short}", text)

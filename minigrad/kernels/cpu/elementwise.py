@@ -2,7 +2,7 @@
 
 The nest has any rank, and may have several results.  Free names, filled in by `specialize`: `F` is the op's scalar
 function.  `LOAD_K` and `STORE` are the conversions between memory and registers.  `STEP_K` is a pasted 0 or 1.  `AT_K`
-and `OUT_AT_R` are one element, in the slices `RUN_K` and `OUT_RUN_R`, or found with the steps `STEP_OF_K` and
+and `OUT_AT_R` are one element, after the positions `RUN_K` and `OUT_RUN_R`, or found with the steps `STEP_OF_K` and
 `OUT_STEP_R`.  `HERE_K` is the operand, or `z` for an operand that is `out` itself: as two arrays, these might overlap,
 and the loop would not vectorise.  `EVALUATIONS` is the number of elements to compute in a run.  It is 1 if all operands
 have step 0; then `REPEATED` fills the other elements.
@@ -63,8 +63,20 @@ def nest(in_K, out_R, N):  # type: ignore[no-untyped-def]
             position //= N.shape[d]
             to_R += index[d] * N.strides[R][d]
             at_K += index[d] * N.strides[K + RESULTS][d]
+        # The index and strides of the last outer dim are in registers: a result might be the memory of the numbers.
+        row = 0
+        rows = 0
+        next_R = 0
+        along_K = 0
+        if rank > 0:
+            d = rank - 1
+            row = index[d]
+            rows = N.shape[d]
+            next_R = N.strides[R][d]
+            along_K = N.strides[K + RESULTS][d]
         for _unit in range(lo, hi):
-            # Inner steps of 0 or 1 are pasted: slices vectorise.  With other steps, each position is computed.
+            # With pasted inner steps of 0 or 1, positions are unsigned: a signed index is tested for wrapping around.
+            # With other steps, each position is computed.
             start = part * block
             count = min(block, cols - start)
             z_R = OUT_RUN_R
@@ -72,33 +84,40 @@ def nest(in_K, out_R, N):  # type: ignore[no-untyped-def]
             for i in range(EVALUATIONS):
                 # All operands are read before a result is written, because they may use the same memory.
                 F(LOAD_K(AT_K), OUT_AT_R)
-            z_R[1:count] = REPEATED_R
+            out_R[z_R + np.uint64(1) : z_R + np.uint64(count)] = REPEATED_R
             part += 1
             if part == blocks:
                 part = 0
-                # Count like an odometer: a carry per row is cheaper than a division per row.
-                d = rank - 1
-                while d >= 0:
-                    index[d] += 1
-                    to_R += N.strides[R][d]
-                    at_K += N.strides[K + RESULTS][d]
-                    if index[d] < N.shape[d]:
-                        break
-                    index[d] = 0
-                    to_R -= N.strides[R][d] * N.shape[d]
-                    at_K -= N.strides[K + RESULTS][d] * N.shape[d]
-                    d -= 1
+                row += 1
+                to_R += next_R
+                at_K += along_K
+                if row == rows:
+                    # Count like an odometer: a carry per row is cheaper than a division per row.
+                    row = 0
+                    to_R -= next_R * rows
+                    at_K -= along_K * rows
+                    d = rank - 2
+                    while d >= 0:
+                        index[d] += 1
+                        to_R += N.strides[R][d]
+                        at_K += N.strides[K + RESULTS][d]
+                        if index[d] < N.shape[d]:
+                            break
+                        index[d] = 0
+                        to_R -= N.strides[R][d] * N.shape[d]
+                        at_K -= N.strides[K + RESULTS][d] * N.shape[d]
+                        d -= 1
     leave(index)
 
 
-TILED = Fields("rank rows cols strips units chunk wide", "shape[rank]", "offset row col strides[rank]")
+TILED = Fields("rank rows cols strips units chunk tall wide", "shape[rank]", "offset row col strides[rank]")
 
 
 def tiled(in_K, out, N):  # type: ignore[no-untyped-def]
     """Compute rows of an operand that is dense across the rows.
 
-    A unit is a strip of 8 rows; a task is a chunk of units.  The operand is read in tiles of `wide` columns, so that
-    each of its cache lines is used 8 times while it is in the cache.
+    A unit is a strip of `tall` rows; a task is a chunk of units.  The operand is read in tiles of `wide` columns, so
+    that each of its cache lines is used `tall` times while it is in the cache.
     """
     rows = N.rows
     cols = N.cols
@@ -109,15 +128,38 @@ def tiled(in_K, out, N):  # type: ignore[no-untyped-def]
     for c in range(first, last):
         for unit in range(c * N.chunk, min(N.units, (c + 1) * N.chunk)):
             position = unit // N.strips
-            top = (unit - position * N.strips) * 8
+            top = (unit - position * N.strips) * N.tall
             at = N.offset[0] + top * row
             at_K = N.offset[K + 1] + top * row_K
             walk(position, N.shape, at=N.strides[0], at_K=N.strides[K + 1])
             for left in range(0, cols, wide):
                 count = min(wide, cols - left)
-                for i in range(min(8, rows - top)):
+                for i in range(min(N.tall, rows - top)):
                     z = out[at + i * row + left : at + i * row + left + count]
                     p_K = at_K + i * row_K + left * col_K
                     for j in range(count):
                         # The index is unsigned, because a signed index is tested for wrapping around at each element.
                         z[j] = STORE(F(LOAD_K(in_K[np.uint64(p_K + j * col_K)])))
+
+
+def tiled_copy(in_0, out, N):  # type: ignore[no-untyped-def]
+    """Copy rows of an operand that is dense across the rows: the loop `tiled`, by squares that registers transpose.
+
+    Every strip and tile with SIDE rows or columns before its end has at least SIDE, so that squares cover it.
+    """
+    rows = N.rows
+    cols = N.cols
+    for c in range(first, last):
+        for unit in range(c * N.chunk, min(N.units, (c + 1) * N.chunk)):
+            position = unit // N.strips
+            top = (unit - position * N.strips) * N.tall
+            top = max(0, min(top, rows - SIDE))
+            at = N.offset[0] + top * N.row[0]
+            at_0 = N.offset[1] + top * N.row[1]
+            walk(position, N.shape, at=N.strides[0], at_0=N.strides[1])
+            long = min(N.tall, rows - top)
+            for begin in range(0, cols, N.wide):
+                left = max(0, min(begin, cols - SIDE))
+                source = at_0 + left * N.col[1]
+                count = min(N.wide, cols - left)
+                transpose_copy(in_0, source, N.col[1], N.row[1], out, at + left, N.row[0], 1, count, long)

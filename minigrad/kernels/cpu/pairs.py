@@ -2,12 +2,12 @@
 
 `columns` is a matrix in the compute dtype, transposed.  So the distances of one row from neighbouring rows are a loop
 over neighbours, which vectorises without re-ordering additions.  Sixteen columns are added up in the compute dtype, and
-these sums are added in float64.  A gradient adds the terms of 32 rows in the compute dtype, four at a time,
+these sums are added in float64.  A gradient adds the terms of 32 rows in the compute dtype, eight at a time,
 and then adds these sums in float64.
 
 Free names: `F` is the reduction's scalar function of (acc, difference), and `FINISH` its last step.  `DIRECTION` is the
-function of a difference in a gradient.  `COLUMNS` is 8 and `ROWS` is 4.  Each output is computed by one task, in one
-order, so the number of threads cannot change a result.
+function of a difference in a gradient.  `COLUMNS` is 8, `ROWS` is 4, and `LINE` is 16.  Each output is computed by one
+task, in one order, so the number of threads cannot change a result.
 """
 
 # ruff: noqa: F821
@@ -16,12 +16,13 @@ import numpy as np
 from minigrad.kernels.fields import Fields
 
 
-def from_row(source, at, step, columns, start, width, m, part, acc, y):  # type: ignore[no-untyped-def]
-    """Write to `y` the distances of one row from neighbouring rows; `part` and `acc` are memory for as many sums.
+def from_row(source, at, step, columns, start, width, m, part, acc, y, skipped):  # type: ignore[no-untyped-def]
+    """Write to `y` the distances of one row from neighbouring rows; `part` and `acc` are memory for the sums.
 
-    Element k of the row is source[at + k * step], and element k of neighbour j is columns[start + k * width + j].
+    Element k of the row is source[at + k * step], and element k of neighbour j is columns[start + k * width + j].  `y`
+    has no place for the first `skipped` sums, nor for the last ones: they fill vectors.
     """
-    count = len(y)
+    count = len(acc)
     for j in range(count):
         acc[j] = 0.0
     for low in range(0, m, 16):
@@ -30,12 +31,13 @@ def from_row(source, at, step, columns, start, width, m, part, acc, y):  # type:
             part[j] = IDENTITY
         k = low
         while k + 8 <= high:
-            a = source[at + k * step :]
+            for q in each(COLUMNS):
+                a_q = source[at + (k + q) * step]
             p = columns[start + k * width : start + (k + 7) * width + count]
             for j in range(count):
                 s = part[j]
                 for q in each(COLUMNS):
-                    s = T(F(s, a[q * step] - p[np.uint64(j + q * width)]))
+                    s = T(F(s, a_q - p[np.uint64(j + q * width)]))
                 part[j] = s
             k += 8
         while k < high:
@@ -46,8 +48,9 @@ def from_row(source, at, step, columns, start, width, m, part, acc, y):  # type:
             k += 1
         for j in range(count):
             acc[j] += np.float64(part[j])
-    for j in range(count):
-        y[j] = STORE(FINISH(T(acc[j]), m))
+    sums = acc[skipped : skipped + len(y)]
+    for j in range(len(y)):
+        y[j] = STORE(FINISH(T(sums[j]), m))
 
 
 def from_two_rows(source, at, columns, start, width, m, part, acc, y, z):  # type: ignore[no-untyped-def]
@@ -95,17 +98,18 @@ def from_two_rows(source, at, columns, start, width, m, part, acc, y, z):  # typ
         z[j] = STORE(FINISH(T(acc[count + j]), m))
 
 
-PAIRS = Fields("rows cols to chunk")
+PAIRS = Fields("rows width cols to chunk")
 
 
 def pairs(columns, out, N):  # type: ignore[no-untyped-def]
     """Compute the distances of all pairs of rows.  A task is `chunk` rows from the beginning and as many from the end.
 
-    So all tasks have the same number of pairs, except the last one.
+    So all tasks have the same number of pairs, except the last one.  The sums of a row begin and end with whole lines
+    of the cache, because a loop over the remaining elements would take longer than that over all vectors.
     """
     n = N.rows
-    total = workspace(n, np.float64)
-    part = workspace(n, T)
+    total = workspace(N.width, np.float64)
+    part = workspace(N.width, T)
     for task in range(first, last):
         for turn in range(2 * task * N.chunk, 2 * min((n + 1) // 2, (task + 1) * N.chunk)):
             i = turn // 2 if turn % 2 == 0 else n - 1 - turn // 2
@@ -113,7 +117,10 @@ def pairs(columns, out, N):  # type: ignore[no-untyped-def]
             if turn % 2 and i == turn // 2:
                 count = 0  # if n is odd, the previous turn has computed the row in the middle
             at = N.to + i * (2 * n - i - 1) // 2
-            from_row(columns, i, n, columns, i + 1, n, N.cols, part[:count], total[:count], out[at : at + count])
+            begin = (i + 1) // LINE * LINE
+            y = out[at : at + count]
+            sums = total[: N.width - begin]
+            from_row(columns, i, N.width, columns, begin, N.width, N.cols, part, sums, y, i + 1 - begin)
     leave(total)
     leave(part)
 
@@ -143,7 +150,7 @@ def crossed(matrix, columns, out, N):  # type: ignore[no-untyped-def]
                 from_two_rows(matrix, i * m, columns, start, N.width, m, part, total, y, z)
                 i += 2
             else:
-                from_row(matrix, i * m, 1, columns, start, N.width, m, part[:count], total[:count], y)
+                from_row(matrix, i * m, 1, columns, start, N.width, m, part[:count], total[:count], y, 0)
                 i += 1
     leave(total)
     leave(part)
@@ -160,16 +167,16 @@ def add_rows(x, factors, matrix, base, part, total):  # type: ignore[no-untyped-
     for k in range(m):
         s[k] = T(0)
     j = 0
-    while j + 4 <= n:
-        for q in each(ROWS):
+    while j + 8 <= n:
+        for q in each(COLUMNS):
             f_q = factors[j + q]
             z_q = matrix[base + (j + q) * m : base + (j + q + 1) * m]
         for k in range(m):
             r = s[k]
-            for q in each(ROWS):
+            for q in each(COLUMNS):
                 r += T(f_q * T(DIRECTION(x[k] - z_q[k])))
             s[k] = r
-        j += 4
+        j += 8
     while j < n:
         a = factors[j]
         z = matrix[base + j * m : base + (j + 1) * m]
@@ -178,6 +185,9 @@ def add_rows(x, factors, matrix, base, part, total):  # type: ignore[no-untyped-
         j += 1
     for k in range(m):
         total[k] += np.float64(s[k])
+
+
+PAIR_GRADIENTS = Fields("rows cols to chunk")
 
 
 def pair_gradients(factors, matrix, out, N):  # type: ignore[no-untyped-def]

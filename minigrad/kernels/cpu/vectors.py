@@ -17,13 +17,13 @@ from numba.extending import intrinsic
 from minigrad.kernels.cpu.emitting import I32, I64, element_type, pointer
 
 
-def transpose_block(dtype: str, lanes: int, paired: bool = False) -> Callable[..., None]:
-    """Return the function transpose(x, at, step, z, to, pitch), which transposes a square of `min(lanes, 8)` elements.
+def transpose_block(dtype: str, lanes: int, paired: bool = False, most: int = 8) -> Callable[..., None]:
+    """Return the function transpose(x, at, step, z, to, pitch), which transposes a square of elements.
 
-    It stores x[at + j * step + i] in z[to + i * pitch + j].  With `paired`, x has 16-bit elements, and the pair that
-    begins with x[at + j * step + 2 * i] is stored.
+    Its side is `min(lanes, most)`.  It stores x[at + j * step + i] in z[to + i * pitch + j].  With `paired`, x has
+    16-bit elements, and the pair that begins with x[at + j * step + 2 * i] is stored.
     """
-    size = min(lanes, 8)
+    size = min(lanes, most)
     if config.DISABLE_JIT:  # type: ignore[attr-defined, unused-ignore]
         return python_transpose(size, paired)
 
