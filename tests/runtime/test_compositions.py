@@ -98,6 +98,30 @@ def test_an_op_that_cannot_be_repeated_is_not_tried_forever() -> None:
     assert not known.steady
 
 
+def test_an_op_that_may_write_is_repeated_in_calls_that_write_nothing() -> None:
+    def normalized(*running: Any) -> Any:
+        return mg.nn.functional.batch_norm(X, *running, training=True, momentum=0.5)
+
+    calls = (
+        (mg.norm, lambda: mg.norm(X, 1, 1)),
+        (mg.tensordot, lambda: mg.tensordot(X, Y, [[1], [1]])),
+        (mg.nn.functional.batch_norm, lambda: normalized(None, None)),
+    )
+    for op, call in calls:
+        known = op.__globals__["_mg_known"]
+        known.clear()
+        results = [call().tolist() for _ in range(3)]
+        assert [entry.function is not None for entry in known.values()] == [True]
+        assert results[0] == results[1] == results[2]
+    center, spread, out = mg.zeros(3), mg.ones(3), mg.zeros(2)
+    for _ in range(60):
+        y = normalized(center, spread)
+        assert mg.norm(X, 1, 1, out=out) is out and out.tolist() == [6.0, 10.5]
+        out.zero_()
+    assert y.tolist() == results[0] and center.tolist() == pytest.approx([2.5, -0.75, -1.5])
+    assert known.steady  # a call that writes does not count as one that cannot be repeated
+
+
 def without_record(x: Any) -> Any:
     with mg.no_grad():
         return x * 2.0
