@@ -136,6 +136,27 @@ def test_rules_give_the_same_gradient_in_each_backward_pass() -> None:
         assert v.grad.tolist() == (2.0 * share / share.sum()).astype(np.float32).tolist()
 
 
+def test_the_rule_of_an_op_over_many_tensors_runs_once_for_the_gradients_that_are_wanted() -> None:
+    parts = [mg.Var([1.0]), mg.tensor([2.0, 3.0]), mg.Var([4.0]), mg.Var([5.0, 6.0])]
+    head = mg.tensor([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
+    right = {0: [1.0], 2: [4.0], 3: [5.0, 6.0]}
+    for wanted in ([0, 2, 3], [3], [0, 3], [2]) * 3:
+        y = mg.cat(parts)
+        found = mg.grad(y, [parts[k] for k in wanted], head)
+        assert [g.tolist() for g in found] == [right[k] for k in wanted]
+        kinds = [each for each in y.op.plan.facts.values() if isinstance(each, Composition)]
+    assert len(kinds) == 4 and None not in [each.function for each in kinds]
+
+
+def test_the_rule_of_a_kernel_is_collected_also_if_it_reads_no_facts() -> None:
+    v = mg.Var([[2.0, 1.0], [1.0, 3.0]])
+    for _ in range(3):
+        y = mg.linalg.det(v)
+        assert np.allclose(y.backward()[v].numpy(), [[3.0, -1.0], [-1.0, 2.0]])
+    (found,) = [each for each in y.op.plan.facts.values() if isinstance(each, Composition)]
+    assert found.function is not None
+
+
 def test_an_observer_sees_the_calls_of_rules_that_were_collected_before() -> None:
     class Count(Observer):
         launches = 0
