@@ -36,7 +36,11 @@ def pull(
     op, specs, parents = node.op, node.plan.specs, node.parents
     if saved is None:
         saved = saved_in_graph(node) if create and node.saved else node.saved
-    joint = None if op.joint is None else at_once(node, op.joint, saved, gradients, wanted, create)
+    joint: Any = None
+    if op.joint is not None:
+        joint = at_once(node, op.joint, saved, gradients, wanted, create)
+    elif op.variadic and op.result is None and op.rules[0] is not None and not op.rules[0].foreign:
+        joint = parts_of(node, gradients[0], wanted, create)
     pairs: list[tuple[Node, Tensor]] = []
     for k, pick in op.picks[node.mask] if not op.variadic else every_operand(node):
         parent = parents[k]
@@ -57,7 +61,7 @@ def pull(
                 partial = watched(node, rule, k, fn, heads, picked, known)
             else:
                 partial = by_plans(node, fn, (*heads, *picked), known, k, create)
-        elif rule.facts:
+        elif rule.facts or op.kind == "kernel":
             partial = by_plans(node, fn, (gradients[0], *[saved[i] for i in pick]), facts(node, rule, k), k, create)
         else:
             try:
@@ -103,6 +107,18 @@ def at_once(
         return watched_joint(node, rule, list(heads), picked, known)
     # With the node's mask, `asked` distinguishes the calls: it depends on the wanted parents.
     return by_plans(node, rule.fn, (*heads, *picked), known, asked, create)
+
+
+def parts_of(node: BackpropOp, g: Any, wanted: set[int] | None, create: bool) -> dict[int, Tensor]:
+    """Return the requested gradients of an op over any number of operands, by operand; they are collected together."""
+    asked = tuple([k for k, _ in every_operand(node) if wanted is None or node.parents[k].id in wanted])
+    return dict(zip(asked, by_plans(node, rule_for_each, (g,), {"node": node, "asked": asked}, asked, create)))
+
+
+def rule_for_each(g: Tensor, *, node: BackpropOp, asked: Sequence[int]) -> tuple[Tensor, ...]:
+    """Return the results of the one rule of an op for several of its operands."""
+    rule: Any = node.op.rules[0]
+    return tuple([rule.fn(g, **facts(node, rule, k)) for k in asked])
 
 
 def by_definition(

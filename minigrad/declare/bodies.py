@@ -168,14 +168,16 @@ def attempt(key: str, form: str, operands: str, kind: str) -> list[str]:
 def repeated_lines(op: Op, out: bool) -> list[str]:
     """Return the lines of a composed op's function that make the calls of an earlier call of the same kind.
 
-    The operands must be plain tensors; some may be None or numbers, if the declaration allows this.  The names that
-    the lines define are the entry of the kind, and the arguments of a call whose calls may be collected.
+    The operands must be plain tensors; some may be None or numbers, if the declaration allows this.  Those that the
+    definition writes, and `out`, must be None.  The names that the lines define are the entry of the kind, and the
+    arguments of a call whose calls may be collected.
     """
     signature, many = op.signature, op.signature.many
     names = [x for x in op.operands if x != many]
     varied = [x for x in names if x in signature.optional or x in signature.numbers]
     plain = [f"{x}.__class__ in {HIDDEN}plain" for x in names if x not in varied]
-    plain += [f"{HIDDEN}plain.issuperset(map(type, {many}))"] * bool(many) + ["out is None"] * out
+    plain += [f"{HIDDEN}plain.issuperset(map(type, {many}))"] * bool(many)
+    plain += [f"{x} is None" for x in (*op.writes, *["out"] * (out or "out" in op.params))]
     key = "".join(f"{x}.layout, {x}.dtype, {x}.device, " for x in names if x not in varied)
     key += f"*{HIDDEN}key_of({many}), " if many else ""
     params = [p.name for p in signature.parameters if p.name not in op.operands]

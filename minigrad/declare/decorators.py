@@ -481,10 +481,11 @@ def composed(
                  "copy": copy_result, "float": as_float, "apart": apart,
                  "error": MinigradError, "blame": blame}  # fmt: skip
         names |= {f"read_{key}": role.read for key, role in op.roles.items()}
-        # A definition of this package has no effects, except random draws, writes and warnings.
+        # A definition of this package has no effects, except random draws, warnings and writes into `out` or `writes`.
         repeats = (
-            not (passes or op.writes) and bool(op.operands) and (function.__module__ or "").startswith("minigrad.")
-        )
+            signature.optional.issuperset(op.writes) and bool(op.operands)
+            and (function.__module__ or "").startswith("minigrad.")
+        )  # fmt: skip
         if repeats:
             names |= planned_names(op) | {"known": Compositions(), "mode": mode, "steady": steady}
         body = composed_body(op, out and not passes, floats, repeats)

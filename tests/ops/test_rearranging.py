@@ -364,3 +364,13 @@ def test_dims_go_where_numpy_moves_them(source: Any, to: Any) -> None:
     if np.size(source) == np.size(to):
         x = numbers(2, 3, 4)
         assert x.movedim(source, to).tolist() == np.moveaxis(x.numpy(), source, to).tolist()
+
+
+def test_vectors_of_one_length_are_joined_without_views() -> None:
+    xs = [mg.Var([1.0, 2.0]), mg.Var([3.0, 4.0])]
+    for join, right in ((mg.vstack, [[1.0, 2.0], [3.0, 4.0]]), (mg.column_stack, [[1.0, 3.0], [2.0, 4.0]])):
+        y = join(xs)
+        assert y.op.op.name == "stack" and y.tolist() == right
+        grads = y.backward(y.detach() * 2.0)
+        assert [grads[x].tolist() for x in xs] == [[2.0, 4.0], [6.0, 8.0]]
+        assert join([xs[0], mg.ones(2, 2)] if join is mg.column_stack else [xs[0], mg.ones(1, 2)]).op.op.name == "cat"

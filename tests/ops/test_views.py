@@ -37,6 +37,23 @@ def test_as_strided_of_a_stretched_cotangent_stays_in_its_memory(device: str) ->
     assert mg.grad(g, w, grad_outputs=cotangent).tolist() == [[13, 14], [17, 18], [21, 22]]
 
 
+def test_the_gradient_of_a_view_of_all_elements_in_order_is_a_view() -> None:
+    def gradient(view) -> tuple[str, list[float]]:
+        x = mg.Var([[1.0], [2.0], [3.0]])
+        y = view(x)
+        g = mg.Var(np.arange(1.0, 1.0 + y.numel()).reshape(y.shape), dtype="float32")
+        found = mg.grad(y, x, grad_outputs=g, create_graph=True)
+        return found.op.op.name, found.flatten().tolist()
+
+    for view in (lambda x: x[None, :, 0], lambda x: x.narrow(0, 0, 3), lambda x: x.select(1, 0), lambda x: x[0:]):
+        name, values = gradient(view)
+        assert name != "put_back" and values == [1.0, 2.0, 3.0]
+    assert gradient(lambda x: x[::-1]) == ("put_back", [3.0, 2.0, 1.0])
+    assert gradient(lambda x: x.narrow(0, 0, 2)) == ("put_back", [1.0, 2.0, 0.0])
+    assert gradient(lambda x: x.unfold(0, 2, 1)) == ("put_back", [1.0, 2.0 + 3.0, 4.0])
+    assert gradient(lambda x: x.as_strided((3,), (0,))) == ("put_back", [1.0 + 2.0 + 3.0, 0.0, 0.0])
+
+
 def test_chunks_of_an_empty_dim_are_as_many_as_asked_for() -> None:
     left, right = mg.zeros(3, 0).chunk(2, 1)
     assert left.shape == right.shape == (3, 0)

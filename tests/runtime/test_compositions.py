@@ -98,6 +98,30 @@ def test_an_op_that_cannot_be_repeated_is_not_tried_forever() -> None:
     assert not known.steady
 
 
+def test_an_op_that_may_write_is_repeated_in_calls_that_write_nothing() -> None:
+    def normalized(*running: Any) -> Any:
+        return mg.nn.functional.batch_norm(X, *running, training=True, momentum=0.5)
+
+    calls = (
+        (mg.norm, lambda: mg.norm(X, 1, 1)),
+        (mg.tensordot, lambda: mg.tensordot(X, Y, [[1], [1]])),
+        (mg.nn.functional.batch_norm, lambda: normalized(None, None)),
+    )
+    for op, call in calls:
+        known = op.__globals__["_mg_known"]
+        known.clear()
+        results = [call().tolist() for _ in range(3)]
+        assert [entry.function is not None for entry in known.values()] == [True]
+        assert results[0] == results[1] == results[2]
+    center, spread, out = mg.zeros(3), mg.ones(3), mg.zeros(2)
+    for _ in range(60):
+        y = normalized(center, spread)
+        assert mg.norm(X, 1, 1, out=out) is out and out.tolist() == [6.0, 10.5]
+        out.zero_()
+    assert y.tolist() == results[0] and center.tolist() == pytest.approx([2.5, -0.75, -1.5])
+    assert known.steady  # a call that writes does not count as one that cannot be repeated
+
+
 def without_record(x: Any) -> Any:
     with mg.no_grad():
         return x * 2.0
@@ -110,6 +134,27 @@ def test_rules_give_the_same_gradient_in_each_backward_pass() -> None:
         (v * 2.0).amax().backward()
         share = np.equal(data, max(data))
         assert v.grad.tolist() == (2.0 * share / share.sum()).astype(np.float32).tolist()
+
+
+def test_the_rule_of_an_op_over_many_tensors_runs_once_for_the_gradients_that_are_wanted() -> None:
+    parts = [mg.Var([1.0]), mg.tensor([2.0, 3.0]), mg.Var([4.0]), mg.Var([5.0, 6.0])]
+    head = mg.tensor([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
+    right = {0: [1.0], 2: [4.0], 3: [5.0, 6.0]}
+    for wanted in ([0, 2, 3], [3], [0, 3], [2]) * 3:
+        y = mg.cat(parts)
+        found = mg.grad(y, [parts[k] for k in wanted], head)
+        assert [g.tolist() for g in found] == [right[k] for k in wanted]
+        kinds = [each for each in y.op.plan.facts.values() if isinstance(each, Composition)]
+    assert len(kinds) == 4 and None not in [each.function for each in kinds]
+
+
+def test_the_rule_of_a_kernel_is_collected_also_if_it_reads_no_facts() -> None:
+    v = mg.Var([[2.0, 1.0], [1.0, 3.0]])
+    for _ in range(3):
+        y = mg.linalg.det(v)
+        assert np.allclose(y.backward()[v].numpy(), [[3.0, -1.0], [-1.0, 2.0]])
+    (found,) = [each for each in y.op.plan.facts.values() if isinstance(each, Composition)]
+    assert found.function is not None
 
 
 def test_an_observer_sees_the_calls_of_rules_that_were_collected_before() -> None:

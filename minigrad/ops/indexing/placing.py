@@ -53,7 +53,7 @@ def scatter(input: Tensor, dim: Dim, index: Tensor, src: Tensor | float, *, redu
     if not fits or values.dtype is not x.dtype or not positions.dtype.is_int or reduce not in (None, *REDUCES):
         raise scatter_fault(input, index, values, reduce)
     for d, n in enumerate(positions.shape):
-        values = narrow(values, d, 0, n)
+        values = narrow(values, d, 0, n) if n < values.shape[d] else values
     if reduce is not None:
         return reshape(scatter_reduce(x, dim, positions, values, REDUCES[reduce]), input.shape)
     return reshape(scatter_put(x, dim, positions, values), input.shape)

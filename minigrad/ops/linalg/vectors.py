@@ -85,7 +85,7 @@ def vector_product(name: str, a: Tensor, b: Tensor, dim: int) -> Tensor:
             op=name,
         )
     shape = broadcast_shapes(name, a.shape, b.shape)
-    return crossed(*[expand(x, shape=shape) for x in (a, b)], dim=d)
+    return crossed(*[x if x.shape == shape else expand(x, shape=shape) for x in (a, b)], dim=d)
 
 
 def three_products(a0, a1, a2, b0, b1, b2):

@@ -51,11 +51,11 @@ def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor |
     in_one = n > 1 and are_plain(x, weight, bias)
     if in_one:
         y, center, spread = normalized_channels(x, channel_line(weight, 1.0, x), channel_line(bias, 0.0, x), eps=eps)
-        sample = spread.detach() * (n / (n - 1))
     else:
         center, sample = batch_statistics(x)
         y = scaled_channels(x, center, sample * ((n - 1) / n) if n else sample, weight, bias, eps)
     if running_mean is not None and running_var is not None and n:
+        sample = spread.detach() * (n / (n - 1)) if in_one else sample
         operands = {"input": input, "weight": weight, "bias": bias}
         beside = {name: p for name, p in operands.items() if p is not None}
         batch = {"running_mean": center.detach(), "running_var": sample.detach()}

@@ -9,7 +9,7 @@ from minigrad.declare.rules import widen
 from minigrad.errors import DTypeError, ShapeError, warn
 from minigrad.ops.linalg.products import matmul
 from minigrad.ops.pointwise.clamping import clamp
-from minigrad.ops.pointwise.compare import isnan, logical_not, where
+from minigrad.ops.pointwise.compare import isnan, where
 from minigrad.ops.reduction.sums import restore, sum, wide
 from minigrad.ops.shape.views import diagonal, reshape
 from minigrad.runtime.tensor import Tensor, describe
@@ -46,9 +46,8 @@ def nanmean(input: Tensor, dim: Dims = None, keepdim: Flag = False, *, dtype: Ca
             f"nanmean: input must have a floating dtype, got {describe(x)}; convert it with .to(mg.float32)",
             op="nanmean",
         )
-    missing = isnan(x)
-    total = sum(where(missing, 0.0, wide(x)), dim, keepdim)
-    return (total / sum(logical_not(missing), dim, keepdim).to(total.dtype)).to(x.dtype)
+    total = nansum(wide(x), dim, keepdim)
+    return (total / sum(x == x, dim, keepdim).to(total.dtype)).to(x.dtype)  # only nan differs from itself
 
 
 @composed(out=False)

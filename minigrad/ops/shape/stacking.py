@@ -11,7 +11,7 @@ from minigrad.declare.decorators import composed, kernel
 from minigrad.declare.names import MG, namespaces
 from minigrad.declare.rules import common
 from minigrad.errors import ShapeError
-from minigrad.ops.shape.joining import cat
+from minigrad.ops.shape.joining import cat, stack
 from minigrad.ops.shape.rearranging import at_least
 from minigrad.ops.shape.views import narrow, reshape
 from minigrad.runtime.tensor import Tensor, describe
@@ -27,7 +27,7 @@ def hstack(tensors: Sequence[Tensor]) -> Tensor:
 @composed(method=False)
 def vstack(tensors: Sequence[Tensor]) -> Tensor:
     """Join tensors along the first dim; a vector of n counts as (1, n)."""
-    return cat(with_dims(2, tensors), 0)
+    return stack(tensors, 0) if are_vectors(tensors) else cat(with_dims(2, tensors), 0)
 
 
 namespaces[MG]["row_stack"] = vstack
@@ -42,6 +42,8 @@ def dstack(tensors: Sequence[Tensor]) -> Tensor:
 @composed(method=False)
 def column_stack(tensors: Sequence[Tensor]) -> Tensor:
     """Join tensors along the second dim; a number or a vector counts as a column."""
+    if are_vectors(tensors):
+        return stack(tensors, 1)
     return cat([x if x.ndim > 1 else reshape(x, -1, 1) for x in tensors], 1)
 
 
@@ -91,3 +93,8 @@ def blocks_joined(backend, out, tensors: Sequence[Tensor]):
 def with_dims(ndim: int, tensors: Sequence[Tensor]) -> list[Any]:
     """Return views of the tensors with at least `ndim` dims, as a list."""
     return [at_least(ndim, (x,)) for x in tensors]
+
+
+def are_vectors(tensors: Sequence[Tensor]) -> bool:
+    """Return whether the tensors are vectors of one length, which `stack` joins without views."""
+    return tensors[0].ndim == 1 and all(x.shape == tensors[0].shape for x in tensors)

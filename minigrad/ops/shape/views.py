@@ -100,8 +100,17 @@ PUT_BACK: Op = put_back.op  # type: ignore[attr-defined]
 
 
 def _adjoint(g: Tensor, view: Any, shape: tuple[int, ...], **params: Any) -> Tensor:
+    if has_all_elements(shape, view.op, tuple(params.items())):
+        return reshape(g, shape)
     # The view is passed as an op and not by its name, because a user may declare another op with this name.
     return handed_on(PUT_BACK, g, {"shape": shape, "view": view.op, "params": tuple(params.items())})
+
+
+@lru_cache(maxsize=1024)
+def has_all_elements(shape: tuple[int, ...], view: Op, params: tuple[tuple[str, Any], ...]) -> bool:
+    """Return whether a view of a tensor of `shape` contains each element once, in row-major order."""
+    layout = _look(shape, view, params)
+    return layout.numel == numel(shape) and layout.offset == 0 and layout.is_contiguous
 
 
 def adjoint_of(view: Any, x: Tensor, shape: tuple[int, ...], **params: Any) -> Tensor:
