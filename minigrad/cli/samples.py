@@ -56,8 +56,6 @@ SHAPES: Mapping[str, Mapping[str, str]] = {
     "linear": {"bias": "c"},
     "minus_named": {"target": "r"},
     "named_gradient": {"target": "r", "g": "r"},
-    "margin_gradients": {"target": "r", "g": "r", "weight": "c"},
-    "margin_losses": {"target": "r", "weight": "c"},
     "max_pool": {"x": "nkss", "size": "hh"},
     "max_pool_back": {"output": "nkhh", "x": "nkss", "size": "ss"},
     "margin_gradients": {"g": "r", "target": "r", "weight": "c"},
@@ -87,7 +85,6 @@ CLASSES = {"ignore": -100, "reduction": "none"}
 MARGINS = {"power": 1, "margin": 1.0, "reduction": "none"}
 AROUND = {"counts": (1, 1, 1, 1), "mode": "reflect"}
 NAMED = CLASSES | {"dim": 1}
-MARGINS = {"power": 1, "margin": 1.0, "reduction": "none"}
 PARAMS: Mapping[str, Mapping[str, object]] = {
     "binned": {"bins": 4, "low": 0.0, "high": 1.0, "widens": False},
     "checked": {"low": 0, "high": 9, "ascending": False, "refusal": Refusal(ValueError, "checked", "{}")},
@@ -97,10 +94,6 @@ PARAMS: Mapping[str, Mapping[str, object]] = {
     **dict.fromkeys(("cross_entropy", "cross_entropy_backward"), CLASSES),
     **dict.fromkeys(("minus_named", "named_gradient"), NAMED),
     **dict.fromkeys(("windows_added", "windows_of"), WINDOWS),
-    "binned": {"bins": 4, "low": 0.0, "high": 1.0, "widens": False},
-    "marked_classes": {"classes": 4},
-    **dict.fromkeys(("margin_losses", "margin_gradients"), MARGINS),
-    "checked": {"low": 0, "high": 7, "ascending": False, "refusal": Refusal(ValueError, "checked", "values {}")},
     "group_gradients": {"groups": 2},
     "normalized_groups": {"groups": 2},
     **dict.fromkeys(("grid_gradient", "image_gradient", "sampled"), SAMPLED),
