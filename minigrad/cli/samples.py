@@ -84,6 +84,7 @@ SAMPLED = {"near": False, "beyond": 0, "corners": False}
 CLASSES = {"ignore": -100, "reduction": "none"}
 AROUND = {"counts": (1, 1, 1, 1), "mode": "reflect"}
 NAMED = CLASSES | {"dim": 1}
+MARGINS = {"power": 1, "margin": 1.0, "reduction": "none"}
 PARAMS: Mapping[str, Mapping[str, object]] = {
     "binned": {"bins": 4, "low": 0.0, "high": 1.0, "widens": False},
     "checked": {"low": 0, "high": 9, "ascending": False, "refusal": Refusal(ValueError, "checked", "{}")},
