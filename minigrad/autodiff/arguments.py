@@ -84,3 +84,20 @@ def by_plans(node: BackpropOp, fn: Any, values: Sequence[Any], known: dict[str, 
     if entry.waits > 0:
         entry.learn(definition, operands, known)
     return result
+
+
+def every_operand(node: BackpropOp) -> list[tuple[int, tuple[int, ...]]]:
+    """Return the entries of `Op.picks` for an op over any number of operands."""
+    return [(k, ()) for k, parent in enumerate(node.parents) if parent is not None]
+
+
+def parts_of(node: BackpropOp, g: Any, wanted: set[int] | None, create: bool) -> dict[int, Tensor]:
+    """Return the requested gradients of an op over any number of operands, by operand; they are collected together."""
+    asked = tuple([k for k, _ in every_operand(node) if wanted is None or node.parents[k].id in wanted])
+    return dict(zip(asked, by_plans(node, rule_for_each, (g,), {"node": node, "asked": asked}, asked, create)))
+
+
+def rule_for_each(g: Tensor, *, node: BackpropOp, asked: Sequence[int]) -> tuple[Tensor, ...]:
+    """Return the results of the one rule of an op for several of its operands."""
+    rule: Any = node.op.rules[0]
+    return tuple([rule.fn(g, **facts(node, rule, k)) for k in asked])

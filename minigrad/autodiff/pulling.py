@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from minigrad.autodiff.arguments import by_plans, facts, heads_for, saved_positions
+from minigrad.autodiff.arguments import by_plans, every_operand, facts, heads_for, parts_of, saved_positions
 from minigrad.autodiff.checks import Node, node_of
 from minigrad.autodiff.definition import by_definition_over, defined, fitted
 from minigrad.autodiff.engine import Gradients, leading_to, pull_back, reachable
@@ -109,18 +109,6 @@ def at_once(
     return by_plans(node, rule.fn, (*heads, *picked), known, asked, create)
 
 
-def parts_of(node: BackpropOp, g: Any, wanted: set[int] | None, create: bool) -> dict[int, Tensor]:
-    """Return the requested gradients of an op over any number of operands, by operand; they are collected together."""
-    asked = tuple([k for k, _ in every_operand(node) if wanted is None or node.parents[k].id in wanted])
-    return dict(zip(asked, by_plans(node, rule_for_each, (g,), {"node": node, "asked": asked}, asked, create)))
-
-
-def rule_for_each(g: Tensor, *, node: BackpropOp, asked: Sequence[int]) -> tuple[Tensor, ...]:
-    """Return the results of the one rule of an op for several of its operands."""
-    rule: Any = node.op.rules[0]
-    return tuple([rule.fn(g, **facts(node, rule, k)) for k in asked])
-
-
 def by_definition(
     op: Op, params: dict[str, Any], out: Spec, operands: Sequence[Tensor], head: Tensor, asked: Sequence[bool]
 ) -> list[Tensor | None]:
@@ -141,11 +129,6 @@ def by_definition(
     nodes, wanted = leading_to(nodes, {node_of(x).id: node_of(x) for x, ask in zip(placeholders, asked) if ask})
     _, table = pull_back(nodes, [(node_of(y), head)], wanted, create=True)
     return [table.get(node_of(x).id) if ask else None for x, ask in zip(placeholders, asked)]
-
-
-def every_operand(node: BackpropOp) -> list[tuple[int, tuple[int, ...]]]:
-    """Return the entries of `Op.picks` for an op over any number of operands."""
-    return [(k, ()) for k, parent in enumerate(node.parents) if parent is not None]
 
 
 def saved_in_graph(node: BackpropOp) -> tuple[Tensor, ...]:
