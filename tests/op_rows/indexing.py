@@ -32,7 +32,7 @@ def _put(x: np.ndarray, v: np.ndarray, accumulate: bool = False) -> np.ndarray:
 
 
 def _pairs_added(g: np.ndarray) -> np.ndarray:
-    y = np.zeros((3, 4), g.dtype)
+    y = np.zeros((3, 4, *g.shape[2:]), g.dtype)
     np.add.at(y, (ROWS_OF_PAIRS, COLUMNS_OF_PAIRS), g)
     return y
 
@@ -159,8 +159,8 @@ ROWS = [
     _row("fill-like", lambda x, v: mg.fill(x, v), lambda x, v: 0 * x + v, ("real", R), ("real", ()), order2=False),
     _row("pair", lambda x: x[:, _index(x, ROWS_OF_PAIRS), _index(x, COLUMNS_OF_PAIRS)],
          lambda x: x[:, ROWS_OF_PAIRS, COLUMNS_OF_PAIRS], ("real", (2, 3, 4)), ops=("pair_select",)),
-    _row("pair_add", lambda g: pair_add(g, _index(g, ROWS_OF_PAIRS), _index(g, COLUMNS_OF_PAIRS), shape=(3, 4), dim=0),
-         _pairs_added, ("real", (2, 3)), ops=("pair_add",)),
+    _row("pair_add", lambda g: pair_add(g, _index(g, ROWS_OF_PAIRS), _index(g, COLUMNS_OF_PAIRS), shape=(3, 4, 2), dim=0),
+         _pairs_added, ("real", (2, 3, 2)), ops=("pair_add",)),
     _row("index_reduce", lambda x, v: mg.index_reduce(x, 0, _index(x, NAMED), v, "prod"), _index_reduce,
          ("real", X), ("real", (4, 4)), dtypes=NUMBERS, ops=("scatter_product",)),
     _row("scatter_add-larger", lambda x, v: mg.scatter_add(x, 0, _index(x, np.array([[2, 0]])), v), _scattered,
