@@ -42,6 +42,11 @@ class Elementwise(Family):
             return NO_STEPS
         dtypes = tuple(a.dtype for a in operands)
         copies = scalar == IDENTITY and dtypes == (out.dtype,)
+        bits = as_dtype(f"uint{8 * out.dtype.itemsize}")
+        if copies and out.dtype is not bits:  # one kernel copies elements of a size, whatever their dtype is
+            made = Spec(out.layout, bits)
+            source = made if operands[0] is out else Spec(operands[0].layout, bits)
+            return self.elementwise(made, source, scalar=scalar, compute=bits.compute)
         plan = plan_elementwise(out.layout, [a.layout for a in operands], scalar.cost, copies)
         if plan.kind not in TEMPLATES:
             return self.nest(plan, (out,), operands, scalar, compute)
