@@ -130,6 +130,7 @@ class Backward(Lines):
         """Name the storages that a call provides: of tensors, of memory that is kept, of incoming gradients."""
         made, entry = self.recording, self.entry
         names = self.names = dict[int, str]()
+        self.replaceable = {}
         saved = [*made.arguments, *entry.others]
         for k, (slot, _) in enumerate(made.argument_slots):
             names.setdefault(slot, f"x{k}.storage")

@@ -56,6 +56,7 @@ class Entry(Lines):
         self.floats = [x for x in flatten((args, kwargs))[0] if type(x) is float] if made.symbolic else []
         self.program, self.outside = made.program, made.outside
         self.bound = dict(BOUND)
+        self.replaceable: dict[str, str] = {}
         self.names: dict[int, str] = {}  # maps a slot that the call provides to the name of its storage
         self.shifted = [slot for slot, own in made.argument_slots if own]
         for k, (slot, _) in enumerate(made.argument_slots):
@@ -64,7 +65,9 @@ class Entry(Lines):
         for k, (slot, (holder, part)) in enumerate(made.holders.items()):
             if slot not in self.names:
                 name = self.holder(holder, f"p{k}")
-                self.names[slot] = f"{name}._grad.storage" if part else f"{name}.storage"
+                self.names[slot] = f"old{k}" if part else f"{name}.storage"
+                if part:
+                    self.replaceable[f"old{k}"] = f"{name}._grad.storage"
                 self.provided.append(slot)
         self.fresh = self.leaving()
         for k, slot in enumerate(self.fresh):
@@ -135,7 +138,6 @@ class Entry(Lines):
             *before,
             *self.draws(),
             *self.buffers(),
-            *self.counted(),
             *(["try:", *indented(run), "finally:", *indented(versions)] if versions else run),
         ]
         yield from self.gradients(self.recording.final, "g")
@@ -192,18 +194,11 @@ class Entry(Lines):
         for generator, blocks in self.program.taken.items():
             yield f"stream_{generators[generator]}.offset += {blocks}"
 
-    def counted(self) -> Iterator[str]:
-        """Write the lines that name the memory of gradients that the program writes, before it replaces gradients."""
-        for slot in self.recording.versions:
-            if self.names.get(slot, "").endswith("._grad.storage"):
-                yield f"memory{slot} = {self.names[slot]}"
-
     def versions(self) -> Iterator[str]:
         """Write the lines that count writes into memory that the caller has."""
         for slot, count in self.recording.versions.items():
             if slot in self.names and slot not in self.fresh:
-                name = self.names[slot]
-                yield f"{f'memory{slot}' if name.endswith('._grad.storage') else name}.version += {count}"
+                yield f"{self.names[slot]}.version += {count}"
 
     def results(self) -> Iterator[str]:
         """Write the lines that make the results."""

@@ -30,6 +30,7 @@ class Lines:
     """Write the lines of the generated function that runs a program.
 
     names: for each slot that a call provides, the name of its storage in the lines.
+    replaceable: for each name of the memory of a gradient, the text of that memory at the start of a call.
     fresh: the slots whose memory a call allocates and returns to its caller.
     bound: the objects to which names in the lines refer.
     exchange: the exchange that replaces the program by its fused form; None when this is done, or without fusion.
@@ -38,6 +39,7 @@ class Lines:
     recording: Recording
     program: Program
     names: dict[int, str]
+    replaceable: dict[str, str]
     fresh: list[int]
     bound: dict[str, Any]
     tape: Tape
@@ -74,7 +76,12 @@ class Lines:
                 yield f"shift{k}[0] = {after(f'x{k}.layout.offset', fixed)} * {size}"
 
     def buffers(self) -> Iterator[str]:
-        """Write the lines that collect the buffers, after the numbers of the call have been written."""
+        """Write the lines that collect the buffers, after the numbers of the call have been written.
+
+        The memory of gradients has names of its own until the end of the call, because the program may replace these
+        gradients: it counts its writes, and the allocator takes the memory back after `buffers` has been deleted.
+        """
+        yield from [f"{name} = {storage}" for name, storage in self.replaceable.items()]
         for k, block in enumerate(self.tape.blocks):
             if block.values is not None:
                 names = {f"send{k}": backend_of(block.device).from_host, f"values{k}": block.values}
@@ -90,22 +97,9 @@ class Lines:
         return fixed_offset(x.layout, x.dtype, x.device)
 
     def run(self) -> Iterator[str]:
-        """Write the lines that run the steps.
-
-        An allocator keeps only memory that nothing else refers to.  So gradients are not replaced while `buffers` may
-        be the second reference to their memory.
-        """
-        steps = self.tape.steps
-        last = max([k for k, step in enumerate(steps) if not isinstance(step, HostCall)], default=-1)
-        replaced: list[str] = []
-        for k, step in enumerate(steps):
+        """Write the lines that run the steps."""
+        for k, step in enumerate(self.tape.steps):
             if isinstance(step, HostCall):
-                if k > last:
-                    yield from deleted(["buffers", *replaced] if k == last + 1 else [])
-                else:
-                    for j, (x, _) in enumerate(step.gradients):
-                        replaced.append(f"old{k}_{j}")
-                        yield f"{replaced[-1]} = {self.holder(x, f'vh{k}_{j}')}._grad"
                 yield from self.gradients(step.gradients, f"h{k}_")
                 self.bound[f"step{k}"] = step.function
                 yield f"step{k}()"
@@ -116,7 +110,7 @@ class Lines:
             else:
                 self.bound[f"step{k}"] = step
                 yield f"step{k}(buffers)"
-        yield from deleted(["buffers", *replaced] if last + 1 == len(steps) else [])
+        yield "del buffers  # an allocator keeps only memory that nothing else refers to"
 
     def gradients(self, pairs: tuple[tuple[Var, Made | None], ...], prefix: str) -> Iterator[str]:
         """Write the lines that set the gradients of Vars."""
@@ -167,12 +161,6 @@ class Lines:
         parts += [f"{fused} launches fused into {quantity(loops, 'loop')}"] if fused else []
         apart = sum(tape.size(slot) for slot in tape.offsets)
         return f"{', '.join(parts)}; temporaries in {tape.arena} bytes, {apart} without sharing"
-
-
-def deleted(names: list[str]) -> Iterator[str]:
-    """Write the line that deletes variables; the memory behind `buffers` first."""
-    if names:
-        yield f"del {', '.join(names)}"
 
 
 def indented(lines: Iterable[str]) -> list[str]:
