@@ -152,7 +152,7 @@ def along(
         "ROW": LEFT_OUT if fn.result is None else extra if streamed else result,
     }  # fmt: skip
     text, totals = totals_of(fn, loops, out.compute, sliced, filled, extra if spare else result)
-    macros = {"ROOMS": [Part(rows.workspaces)], "FETCH": [Part(rows.fetch)], "TOTALS": totals,
-              "ALL": [take(sliced, filled)]}  # fmt: skip
+    macros = {"ROOMS": [Part(rows.workspaces)], "NEXT": [Part(rows.next_band)], "FETCH": [Part(rows.fetch)],
+              "TOTALS": totals, "ALL": [take(sliced, filled)]}  # fmt: skip
     text += stream_header(out.compute.itemsize) if streamed else ""
     return {"constants": constants, "macros": macros | elements(fn, loops, out.compute), "imports": text}

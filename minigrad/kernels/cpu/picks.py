@@ -35,12 +35,7 @@ def pick(in_K, out, N):  # type: ignore[no-untyped-def]
         r = t * N.chunk
         stop = min(N.rows, r + N.chunk)
         while r < stop:  # a run of rows at equal distances needs no division per row
-            rest = r
-            start = N.offset[0]
-            from_K = N.offset[K + 1]
-            walk(rest, N.shape, start=N.strides[0], from_K=N.strides[K + 1])
-            count = min(N.band, line - r % line, stop - r)
-            r += count
+            NEXT()
             if TOTALLED:
                 FETCH()
                 TOTALS()
@@ -112,12 +107,7 @@ def pick_backward(in_K, out, N):  # type: ignore[no-untyped-def]
         r = t * N.chunk
         stop = min(N.rows, r + N.chunk)
         while r < stop:
-            rest = r
-            start = N.offset[0]
-            from_K = N.offset[K + 1]
-            walk(rest, N.shape, start=N.strides[0], from_K=N.strides[K + 1])
-            count = min(N.band, line - r % line, stop - r)
-            r += count
+            NEXT()
             FETCH()
             TOTALS()
             for i in range(count):

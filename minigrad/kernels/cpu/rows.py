@@ -2,13 +2,14 @@
 
 The nests are `rows` and `columns`, and those of `picks.py`.  `specialize` fills in their free names.  Rows at equal
 distances are computed in bands, pass by pass, because the vectors of one short row depend on each other, and those of
-several rows do not.  `ROOMS` allocates the scratch rows, `FETCH` fills those of a band, and `TAKE` makes the operands'
-rows in the register dtype: x_0 and so on.  `TOTALS` computes the totals of a band in the order of `RowFn.passes`: with
-`sums` and `largest` along memory, with `down` across it.  `ROW` is the position of the result, `KEPT` that of the last
-total's terms, `F` the result, `G_0` a term of a sum down the columns.  In the functions, `GIVEN` stands for the length,
-the earlier totals and `kept`, `FOUND` for the positions of the totals, `F_0` for a term and `FINISH_0` for the last
-step.  `H_0` computes an element of an operand that a program computes just before the row, from `AT_K`: an element of
-each operand, in the slice `RUN_K` or in memory.  A line that assigns `...` is removed.
+several rows do not.  `ROOMS` allocates the scratch rows, `NEXT` begins a band, `FETCH` fills its scratch rows, and
+`TAKE` makes the operands' rows in the register dtype: x_0 and so on.  `TOTALS` computes the totals of a band in the
+order of `RowFn.passes`: with `sums` and `largest` along memory, with `down` across it.  `ROW` is the position of the
+result, `KEPT` that of the last total's terms, `F` the result, `G_0` a term of a sum down the columns.  In the
+functions, `GIVEN` stands for the length, the earlier totals and `kept`, `FOUND` for the positions of the totals, `F_0`
+for a term and `FINISH_0` for the last step.  `H_0` computes an element of an operand that a program computes just
+before the row, from `AT_K`: an element of each operand, in the slice `RUN_K` or in memory.  A line that assigns `...`
+is removed.
 
 The compiler may re-order the additions of `sums`; a maximum is found among integers of the same order.  Tasks are
 chunks of rows, or blocks of neighbours, and depend only on the shape, so the number of threads changes no bit.
@@ -72,6 +73,16 @@ def workspaces():  # type: ignore[no-untyped-def]
         base_k = ROOM_k * wide * band
     if SPARE:
         base = LAST * wide * band
+
+
+def next_band():  # type: ignore[no-untyped-def]
+    """Find the positions of the next rows at equal distances, from row r on, and their number."""
+    rest = r
+    start = N.offset[0]
+    from_K = N.offset[K + 1]
+    walk(rest, N.shape, start=N.strides[0], from_K=N.strides[K + 1])
+    count = min(N.band, line - r % line, stop - r)
+    r += count
 
 
 def fetch():  # type: ignore[no-untyped-def]
@@ -145,12 +156,7 @@ def rows(in_K, out, N):  # type: ignore[no-untyped-def]
         r = chunk * N.chunk
         stop = min(N.rows, r + N.chunk)
         while r < stop:
-            rest = r
-            start = N.offset[0]
-            from_K = N.offset[K + 1]
-            walk(rest, N.shape, start=N.strides[0], from_K=N.strides[K + 1])
-            count = min(band, line - r % line, stop - r)
-            r += count
+            NEXT()
             FETCH()
             TOTALS()
             for i in range(count):
