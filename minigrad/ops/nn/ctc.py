@@ -27,7 +27,7 @@ from minigrad.ops.reduction.scan import cumsum
 from minigrad.ops.reduction.sums import logsumexp, wide
 from minigrad.ops.shape.joining import cat, stack
 from minigrad.ops.shape.padding import constant_pad_nd
-from minigrad.ops.shape.views import expand, narrow, reshape, select
+from minigrad.ops.shape.views import expand, reshape, select
 from minigrad.runtime.data import host_array
 from minigrad.runtime.dispatch import number
 from minigrad.runtime.tensor import Tensor, describe
@@ -100,11 +100,10 @@ def forward(logs: Tensor, steps: Tensor, longest: int, lengths: Tensor, labels: 
     """
     n, size = labels.shape
     width = 2 * size + 1
-    no = number(False, bool_, labels.device)
-    # A path may skip the blank between two different labels.
-    differs = ne(narrow(labels, 1, 1, size - 1), narrow(labels, 1, 0, size - 1)) if size > 1 else labels[:, 1:] != 0
-    allowed = between(cat([expand(no, shape=(n, min(size, 1))), differs], 1), no)
     states = between(labels, number(blank, int64, labels.device))
+    # A path may skip the blank between two different labels; two blanks are equal.
+    never = expand(number(False, bool_, labels.device), shape=(n, min(width, 2)))
+    allowed = cat([never, ne(states[:, 2:], states[:, :-2])], 1) if size else never
     emitted = gather(where(logs > NEVER, logs, NEVER), 2, expand(states, shape=(logs.shape[0], n, width)))
     columns = arange(width, device=logs.device)
     alpha = where(columns < 2, select(emitted, 0, 0), NEVER)
