@@ -15,6 +15,7 @@ from sys import getrefcount
 from typing import Any
 
 from minigrad.autodiff.pulling import edge_of, pull, saved_in_graph
+from minigrad.core.recycling import release
 from minigrad.errors import ArgumentError, GradientError
 from minigrad.ops.shape.views import expand
 from minigrad.runtime.graph import BackpropOp, ids
@@ -37,6 +38,7 @@ class Holder(Tensor, ABC):
         self.id = next(ids)
         self.layout, self.dtype, self.device = x.layout, x.dtype, x.device
         self.op = self.base = None
+        release(x.storage)
         self.memory, self.version = weakref.ref(x.storage), x.storage.version
 
     @property

@@ -25,8 +25,8 @@ def holders(pairs: Pairs) -> int:
 
 
 def storage_holders(pairs: Pairs) -> int:
-    """Return the number of references to the storage of the last gradient."""
-    return getrefcount(pairs[-1][1].storage)
+    """Return the number of references to the storage of the last gradient, without that of a call plan."""
+    return getrefcount(pairs[-1][1].storage) - (pairs[-1][1].storage.keeper is not None)
 
 
 # The references that an expression itself adds depend on the Python version, so they are measured once here.
@@ -53,8 +53,9 @@ class _Owner:
 
 
 def kept(owner: Any, name: str) -> tuple[int, int]:
-    """Return the number of references to a gradient that is an attribute, and to its storage."""
-    return getrefcount(getattr(owner, name)), getrefcount(getattr(owner, name).storage)
+    """Return the number of references to a gradient that is an attribute, and to its storage, without a call plan's."""
+    storage = getattr(owner, name).storage
+    return getrefcount(getattr(owner, name)), getrefcount(storage) - (storage.keeper is not None)
 
 
 KEPT = kept(_Owner(Tensor(Storage.of(0.0), Layout.contiguous(()))), "grad")
@@ -70,8 +71,9 @@ def is_sole_holder(owner: Any, name: str) -> bool:
 
 
 def entry(table: dict[int, Tensor], key: int) -> tuple[int, int]:
-    """Return the number of references to a gradient in a table, and to its storage."""
-    return getrefcount(table[key]), getrefcount(table[key].storage)
+    """Return the number of references to a gradient in a table, and to its storage, without a call plan's."""
+    storage = table[key].storage
+    return getrefcount(table[key]), getrefcount(storage) - (storage.keeper is not None)
 
 
 ENTRY = entry({0: Tensor(Storage.of(0.0), Layout.contiguous(()))}, 0)

@@ -83,8 +83,8 @@ def held(owner: Any, name: str) -> int:
 
 
 def stored(x: Tensor) -> int:
-    """Return the number of references to the storage of a tensor."""
-    return getrefcount(x.storage)
+    """Return the number of references to the storage of a tensor, without that of a call plan."""
+    return getrefcount(x.storage) - (x.storage.keeper is not None)
 
 
 class _Owner:

@@ -14,19 +14,21 @@ from __future__ import annotations
 
 import mmap
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache
 from itertools import count
 from sys import getrefcount
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 
 from minigrad.config import announce
 from minigrad.core.device import as_device
 from minigrad.core.dtype import ALL, DType
+from minigrad.core.recycling import SMALL, Pair, recycling, unused
 from minigrad.errors import ArgumentError, DeviceError, StorageError
 
 ALIGNMENT = 64
@@ -47,7 +49,8 @@ class MemoryStats:
     Attributes:
         allocated_bytes: bytes in use now.
         cached_bytes: bytes of returned blocks, which are cached for the next allocation.
-        peak_bytes: the maximum of `allocated_bytes` so far.
+        peak_bytes: the maximum of `allocated_bytes` so far.  Storages that call plans keep for their next results, of
+            at most 16 KB each, count as in use here.
         allocations, frees: number of calls of `allocate` and of `free`.
         hits, misses: number of allocations served from the cache, and from the system.
         live: number of blocks in use now.
@@ -175,11 +178,13 @@ class CpuAllocator(Allocator):
         fill: None, or "zero" or "junk" to fill each new buffer with zeros, or with nan (floats) and 0xCD bytes
             (integers); for finding bugs.
         cache_limit: the maximum number of bytes in the cache; the sizes seen first are released first.
+        pairs: the small storages that call plans keep, see `recycling.py`.
+        recycles: whether call plans keep storages now.
     """
 
     __slots__ = (
-        "_allocated", "_allocations", "_cache_limit", "_empty", "_fill", "_floor", "_free", "_frees", "_live",
-        "_misses", "_peak",
+        "_allocated", "_allocations", "_cache_limit", "_empty", "_exact", "_fill", "_floor", "_free", "_frees", "_live",
+        "_misses", "_peak", "pairs", "recycles",
     )  # fmt: skip
 
     def __init__(self, cache_limit: int = 512 << 20, fill: str | None = None) -> None:
@@ -192,6 +197,9 @@ class CpuAllocator(Allocator):
         # So the test in `free` is one comparison; the slow paths, which change the owned bytes, move the floor.
         self._cache_limit = cache_limit
         self._floor = -cache_limit
+        self.pairs: WeakSet[Pair] = WeakSet()
+        self._exact = 0
+        self.recycles = cache_limit >= SMALL
 
     @property
     def cache_limit(self) -> int:
@@ -202,6 +210,7 @@ class CpuAllocator(Allocator):
     def cache_limit(self, limit: int) -> None:
         self._floor += self._cache_limit - limit
         self._cache_limit = limit
+        self.decide_recycling()
         self._trim(limit)
 
     @property
@@ -274,10 +283,11 @@ class CpuAllocator(Allocator):
             made.dtype = dtype
             made.device = device
             made.version = 0
+            made.keeper = None
             made.tracked = False
             return made
 
-        return make
+        return recycling(self, make, kind) if nbytes <= SMALL else make
 
     def free(
         self,
@@ -302,24 +312,48 @@ class CpuAllocator(Allocator):
         else:
             self._keep(key, buffer)
 
+    def decide_recycling(self) -> None:
+        """Let call plans keep small storages, unless the cache is too small or `exact` is open."""
+        self.recycles = not self._exact and self._cache_limit >= SMALL
+        if not self.recycles:
+            self.release_pairs()
+
+    def release_pairs(self) -> None:
+        """Take back the storages that call plans keep."""
+        for pair in list(self.pairs):
+            pair.clear()
+
+    @contextmanager
+    def exact(self) -> Iterator[None]:
+        """Open a block in which `peak_bytes` is exact, because call plans keep no storages."""
+        self._exact += 1
+        self.decide_recycling()
+        try:
+            yield
+        finally:
+            self._exact -= 1
+            self.decide_recycling()
+
     def empty_cache(self) -> None:
         """Return all cached blocks to the system, and also the free memory in the C library's heap."""
+        self.release_pairs()
         self._trim(0)
         if (trim := heap_trimmer()) is not None:
             trim(0)
 
     def stats(self) -> MemoryStats:
         """Return the counters at this moment."""
-        allocated, allocations, misses = self._allocated, self._allocations, self._misses
+        kept = [made.key & -64 for made in unused(list(self.pairs))]
+        allocated, frees = self._allocated - sum(kept), self._frees + len(kept)
         return MemoryStats(
             allocated_bytes=allocated,
             cached_bytes=self._floor + self._cache_limit - allocated,
             peak_bytes=self._peak,
-            allocations=allocations,
-            frees=self._frees,
-            hits=allocations - misses,
-            misses=misses,
-            live=allocations - self._frees,
+            allocations=self._allocations,
+            frees=frees,
+            hits=self._allocations - self._misses,
+            misses=self._misses,
+            live=self._allocations - frees,
         )
 
     def reset_peak(self) -> None:

@@ -39,11 +39,13 @@ class Storage(Block):
         writes to detached tensors are checked too.  SEATED means that gradients flow only through a placeholder of a
         transform.
 
+    keeper: a weak reference to the `Pair` of the call plan that keeps the storage for a later result, or None.
+
     The buffer may be larger than the requested number of elements.  No tensor may contain the additional elements,
     because they may have values of freed tensors.  `numel` does not count them.
     """
 
-    __slots__ = ("__weakref__", "device", "dtype", "tracked", "version")
+    __slots__ = ("__weakref__", "device", "dtype", "keeper", "tracked", "version")
 
     def __init__(
         self, buffer: Any, dtype: DType, device: Device, allocator: Allocator | None = None, numel: int | None = None
@@ -54,6 +56,7 @@ class Storage(Block):
         self.dtype = dtype
         self.device = device
         self.version = 0
+        self.keeper: Any = None
         self.tracked: int = False
 
     def __call__(self) -> Storage:
@@ -160,7 +163,7 @@ class Storage(Block):
 
     def use_count(self) -> int:
         """Return how many variables, tensors and containers refer to this storage."""
-        return getrefcount(self) - _CALL_REFERENCES
+        return getrefcount(self) - (self.keeper is not None) - _CALL_REFERENCES
 
     def bump(self) -> None:
         """Count a change of the contents."""

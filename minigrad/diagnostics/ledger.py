@@ -83,7 +83,8 @@ class Ledger:
         times = Counter(map(id, constants))
         for k in range(len(constants)):
             elsewhere = getrefcount(constants[k]) - REFERENCES[0] > 2 * (times[id(constants[k])] - 1)
-            if elsewhere or getrefcount(constants[k].storage) > REFERENCES[1]:
+            storage = constants[k].storage
+            if elsewhere or getrefcount(storage) - (storage.keeper is not None) > REFERENCES[1]:
                 self.fixed.add(id(constants[k].storage))
 
     def add(self, storage: Storage) -> Key:
@@ -152,7 +153,8 @@ def references() -> tuple[int, int]:
     """Return the reference counts that `note_data` sees for a constant that only one node holds, and its storage."""
     constants: list[Any] = [SimpleNamespace(storage=object())]
     node = SimpleNamespace(saved=(constants[0],))
-    counts = getrefcount(constants[0]), getrefcount(constants[0].storage)
+    storage = constants[0].storage
+    counts = getrefcount(constants[0]), getrefcount(storage)
     del node  # the node must stay alive until here
     return counts
 

@@ -9,6 +9,7 @@ of few elements also holds its operands for pictures (`runtime/graph.py`, FEW); 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from html import escape
 from typing import Any
@@ -202,9 +203,10 @@ def tape(y: Tensor, timed: bool = False) -> Tape:
     if timed:
         allocator = y.storage.allocator
         backward = {step.node.id: step.seconds for step in flow(y).steps}
-        before = counted(allocator)
-        walk([y], [None], None, True, False, "tape")
-        peak = None if before is None else allocator.stats().peak_bytes - before
+        with exact(allocator):
+            before = counted(allocator)
+            walk([y], [None], None, True, False, "tape")
+            peak = None if before is None else allocator.stats().peak_bytes - before
     nodes, leaves = under(y, "tape")
     return Tape(describe(y), rows_of(y, "tape", backward), Ledger(y, nodes, leaves), peak)
 
@@ -268,6 +270,11 @@ def listed(indices: range) -> str:
 def size_of(storage: Storage) -> int:
     """Return the number of bytes of a storage."""
     return int(storage.buffer.nbytes)
+
+
+def exact(allocator: Any) -> AbstractContextManager[None]:
+    """Return a block in which the peak of an allocator is exact, if the allocator has one."""
+    return allocator.exact() if isinstance(allocator, CpuAllocator) else nullcontext()
 
 
 def counted(allocator: Any) -> int | None:

@@ -14,7 +14,7 @@ from minigrad.autodiff.checks import end_of, seed
 from minigrad.autodiff.engine import pull_back, reachable
 from minigrad.autodiff.hooks import Around
 from minigrad.diagnostics.page import LIGHT
-from minigrad.diagnostics.tape import Row, counted, in_units, rows_of
+from minigrad.diagnostics.tape import Row, counted, exact, in_units, rows_of
 from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor, describe
 from minigrad.viz.picture import Picture
@@ -122,10 +122,10 @@ def memory(y: Tensor) -> Memory:
     """
     rows = rows_of(y, "viz.memory", {})
     nodes, _ = reachable([end_of(y)])
-    steps = Steps(y.storage.allocator)
-    with no_grad():
+    with no_grad(), exact(y.storage.allocator):
+        steps = Steps(y.storage.allocator)
         pull_back([Measured(node, steps) for node in nodes], [(end_of(y), seed(y, None))])
-    steps.begin(None)
+        steps.begin(None)
     forward, held = [], 0
     for row in rows:
         held += row.saved

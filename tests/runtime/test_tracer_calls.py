@@ -33,7 +33,7 @@ KEY = {"kind": "uniform", "shape": (3,), "dtype": mg.float32}
 OPS: dict[str, tuple[mg.Tensor, Callable[[Any], Any]]] = {
     "fill": (given(7.0), lambda value: call("fill", value, shape=(2, 2))),
     "count_up": (given(3.0), lambda start: call("count_up", start, given(0.5), count=4, dtype=mg.float32)),
-    "draw": (given([5, 1], "int64"), lambda state: call("draw", state, given([0.0, 1.0]), **KEY)),
+    "draw": (given([5, 1], "int64"), lambda state: call("draw", state, given([0.0, 1.0, 1.0]), **KEY)),
     "tally": (given(MASK), lambda mask: call("tally", mask, parts=1)),
     "locate": (given(MASK), lambda mask: call("locate", mask, given([0, 3], "int64"), count=3)),
     "transfer": (given(), lambda x: x.to("cpu")),

@@ -31,9 +31,10 @@ def parts(x: Any) -> Any:
 def peak_of_backward(y: Any, x: Any) -> int:
     """Bytes that a gradient has in use at most beyond what was in use before."""
     allocator = y.storage.allocator
-    before = allocator.stats().allocated_bytes
-    allocator.reset_peak()
-    mg.grad(y, x)
+    with allocator.exact():
+        before = allocator.stats().allocated_bytes
+        allocator.reset_peak()
+        mg.grad(y, x)
     return int(allocator.stats().peak_bytes - before)
 
 
