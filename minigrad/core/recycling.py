@@ -1,8 +1,8 @@
 """Small storages that are used again as whole objects: a call plan keeps the last two that it made.
 
-A small op spends a fifth of its time on making the storage of its result and on giving the memory back.  If nothing
-but the plan refers to one of its last two storages, the next result takes this storage instead: 90 ns instead of 325
-(Zen 5, Python 3.11).  Reference counts decide, so memory that a tensor, a saved value or a NumPy view can still reach
+A small op spends a fifth of its time on making the storage of its result and on returning the memory.  If only the plan
+refers to one of its last two storages, the next result takes this storage instead: 90 ns instead of 325 (Zen 5, Python
+3.11).  Reference counts decide, so memory that a tensor, a saved value or a NumPy view can still reach
 is never taken.
 
 CPython switches threads at calls and at backward jumps only, and there is neither between reading a field of a `Pair`

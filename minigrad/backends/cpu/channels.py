@@ -37,7 +37,7 @@ SHORT = 16  # rows of an image with fewer elements are transposed together
 
 
 class Line:
-    """The positions along one spatial dim, and what they read and write.
+    """The positions along one spatial dim, with the elements that they read and write.
 
     step: the number of outputs between two positions, which is the number of phases.
     taps: of each phase.
