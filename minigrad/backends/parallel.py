@@ -7,8 +7,9 @@ runs each kernel on one thread.  The machine code is the same, and the tasks fol
 have the same bits.
 
 A third problem depends on the machine: a shared loop ends when its last thread has ended.  A thread whose core is used
-by another program delays the loop by some milliseconds, even for a task of ten microseconds.  If such a delay is
-measured, kernels run on one thread for a while: docs/decisions/034.
+by another program delays the loop by some milliseconds, even for a task of ten microseconds.  A thread that has slept
+may be as late, until its core is awake.  If such delays cost more than a sixteenth of the time, kernels run on one
+thread for a while: docs/decisions/034 and 089.
 """
 
 from __future__ import annotations
@@ -29,25 +30,30 @@ _serial_only = False
 # Seconds beyond the time of one thread that count as a stall; sleeping threads wake up in a tenth of this time.
 STALL = 1e-3
 LONG = 16e-3  # seconds of a launch above which a stall is the smaller part
+WORTH = 8e-3  # seconds on one thread from which half of the time is more than a stall: such launches are always shared
 LIMIT = 1024  # maximum number of launches of a kernel whose times are stored
-PAUSES = 0.05, 0.8  # seconds for which nothing is shared: after a first stall, and at most
+ALLOWANCE = 0.15  # seconds that stalls may cost at once; a core of a virtual machine is awake after 0.1
+PART = 1 / 16  # part of the time that stalls may cost
 
 
 class _Core:
-    """Records whether another program uses a core, so that shared loops stall.
+    """Records the time that shared loops lose by stalls, and the pauses in which nothing is shared.
 
     until: the time at which sharing is tried again.
-    pause: the length of the latest pause in seconds.
+    left: the seconds that stalls may still cost, which grow by PART of the time up to ALLOWANCE.
+    at: the time at which `left` was computed.
     """
 
     until = 0.0
-    pause = 0.0
+    left = ALLOWANCE
+    at = 0.0
 
-    def taken(self, now: float) -> None:
-        """Record that a shared loop has waited for a thread."""
-        again = now < self.until + self.pause
-        self.pause = min(2 * self.pause, PAUSES[1]) if again else PAUSES[0]
-        self.until = now + self.pause
+    def waited(self, now: float, lost: float) -> None:
+        """Record that a shared loop has waited for a thread, and has lost some seconds compared with one thread."""
+        self.left = min(self.left + (now - self.at) * PART, ALLOWANCE) - lost
+        self.at = now
+        if self.left < 0.0:
+            self.until = now + ALLOWANCE / PART
 
 
 core = _Core()
@@ -79,7 +85,7 @@ def guarded(parallel: Callable[..., Any], serial: Callable[[], Callable[..., Any
         start = perf_counter()
         if (asked or start < core.until) and settings.parallel_threshold:
             key = args[-1].tobytes()
-            if (key in asked or start < core.until) and times.get(key, 0.0) <= 2 * STALL:
+            if (key in asked or start < core.until) and times.get(key, 0.0) <= WORTH:
                 return run_serially(key, start, args)
         with _lock:
             result = parallel(*args)
@@ -101,7 +107,7 @@ def guarded(parallel: Callable[..., Any], serial: Callable[[], Callable[..., Any
         """Decide whether a long launch was caused by a stall."""
         if key in times:
             if took > times[key] + STALL:
-                core.taken(now)
+                core.waited(now, took - times[key])
         elif took < LONG and len(asked) < LIMIT:
             asked.add(key)
 
@@ -134,7 +140,7 @@ def guarded_program(parallel: Callable[..., int], serial: Callable[..., int]) ->
             result = parallel(*args)
         now = perf_counter()
         if least and now - start > least[0] + STALL:
-            core.taken(now)
+            core.waited(now, now - start - least[0])
         return result
 
     return run
