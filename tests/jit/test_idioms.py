@@ -379,6 +379,11 @@ def a_frozen_parameter_with_a_gradient() -> Idiom:
     return step, [mg.tensor(X)], [model.weight, lambda: model.bias.grad, restored]
 
 
+def statistics_over_all_batches() -> Idiom:
+    norm = mg.nn.BatchNorm1d(4, momentum=None)
+    return norm, [mg.tensor(X)], list(norm.buffers())
+
+
 IDIOMS = [
     backward_and_update, gradients_add_up, gradient_set_to_zero, set_a_var, dropout, views, writes_through_views,
     item_assignment, recorded_assignment, masked_assignment, indices, elements_at_pairs_of_indices, losses,
@@ -386,7 +391,7 @@ IDIOMS = [
     checkpoints, convolution, order_and_scans, one_tensor_twice, arguments_returned, a_literal_is_written,
     optimizer_schedule_and_clipping, gradients_reset_after_the_step, two_optimizers_in_turns,
     a_gradient_reset_between_two_steps, a_gradient_is_written_and_then_reset, an_average_of_a_model,
-    a_frozen_parameter_with_a_gradient,
+    a_frozen_parameter_with_a_gradient, statistics_over_all_batches,
 ]  # fmt: skip
 KERNELS = [
     backward_and_update, gradients_add_up, views, indices, one_tensor_twice, a_literal_is_written,

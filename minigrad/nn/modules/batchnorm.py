@@ -10,7 +10,7 @@ from minigrad.nn import functional as F
 from minigrad.nn.init import ones_, zeros_
 from minigrad.nn.modules.module import Module
 from minigrad.nn.parameter import Parameter
-from minigrad.ops.creation import empty, ones, zeros
+from minigrad.ops.creation import empty, ones, zeros, zeros_like
 from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor, describe
 
@@ -98,13 +98,32 @@ class _BatchNorm(_NormBase):
         if tracking:
             with no_grad():
                 self.num_batches_tracked.add_(1)
-            if momentum is None:  # the running statistics are then the mean over all batches
-                momentum = 1.0 / float(self.num_batches_tracked)
+            if momentum is None and self.running_mean is not None:
+                return self._averaged(input)
         mean, var = self.running_mean, self.running_var
         from_batch = self.training or (mean is None and var is None)
         if self.training and not self.track_running_stats:
             mean = var = None
         return self._normalized(input, mean, var, from_batch, momentum or 0.0)
+
+    def _averaged(self, input: Tensor) -> Tensor:
+        """Normalize by the statistics of the batch, and update the running ones, which are the mean over all batches.
+
+        The number of batches remains a tensor, so that `mg.jit` can record this.
+        """
+        center, spread = zeros_like(self.running_mean), zeros_like(self.running_var)
+        y = self._normalized(input, center, spread, True, 1.0)
+        with no_grad():
+            part = 1.0 / self.num_batches_tracked
+        self._move(self.running_mean, center, part)
+        self._move(self.running_var, spread, part)
+        return y
+
+    @staticmethod
+    def _move(running: Tensor, batch: Tensor, momentum: Any) -> None:
+        """Move running statistics towards the statistics of a batch."""
+        with no_grad():
+            running.mul_(1 - momentum).add_(batch.detach().to(running.dtype) * momentum)
 
     def _normalized(self, input: Tensor, mean: Any, var: Any, from_batch: bool, momentum: float) -> Tensor:
         return F.batch_norm(input, mean, var, self.weight, self.bias, from_batch, momentum, self.eps)
