@@ -28,7 +28,7 @@ import numpy as np
 from minigrad.config import announce
 from minigrad.core.device import as_device
 from minigrad.core.dtype import ALL, DType
-from minigrad.core.recycling import SMALL, Pair, recycling, unused
+from minigrad.core.recycling import MOST, SMALL, Pair, recycling, unused
 from minigrad.errors import ArgumentError, DeviceError, StorageError
 
 ALIGNMENT = 64
@@ -183,8 +183,8 @@ class CpuAllocator(Allocator):
     """
 
     __slots__ = (
-        "_allocated", "_allocations", "_cache_limit", "_empty", "_exact", "_fill", "_floor", "_free", "_frees", "_live",
-        "_misses", "_peak", "pairs", "recycles",
+        "_allocated", "_allocations", "_cache_limit", "_empty", "_exact", "_fill", "_floor", "_free", "_frees", "_kept",
+        "_live", "_misses", "_peak", "pairs", "recycles",
     )  # fmt: skip
 
     def __init__(self, cache_limit: int = 512 << 20, fill: str | None = None) -> None:
@@ -198,7 +198,7 @@ class CpuAllocator(Allocator):
         self._cache_limit = cache_limit
         self._floor = -cache_limit
         self.pairs: WeakSet[Pair] = WeakSet()
-        self._exact = 0
+        self._exact = self._kept = 0
         self.recycles = cache_limit >= SMALL
 
     @property
@@ -318,8 +318,15 @@ class CpuAllocator(Allocator):
         if not self.recycles:
             self.release_pairs()
 
+    def count_kept(self, nbytes: int) -> None:
+        """Count the bytes of one more storage that a plan keeps, and take all of them back if these are too many."""
+        self._kept += nbytes
+        if self._kept > MOST:
+            self.release_pairs()
+
     def release_pairs(self) -> None:
         """Take back the storages that call plans keep."""
+        self._kept = 0
         for pair in list(self.pairs):
             pair.clear()
 

@@ -19,6 +19,7 @@ from typing import Any
 from weakref import ref
 
 SMALL = 16 << 10  # the largest number of bytes of a storage that a plan keeps
+MOST = 32 << 20  # the largest number of bytes that all plans keep
 
 references = getrefcount
 
@@ -26,25 +27,37 @@ references = getrefcount
 class Pair:
     """The two storages that a plan keeps, or None.
 
-    ref: a weak reference to the pair.  It is the `keeper` of a storage while the pair refers to the storage, so that
-    those who count references to a storage can subtract this one.
+    A plan keeps nothing at its first call, because a plan of a shape that never returns would only occupy memory.
+
+    calls: the number of storages that the plan has made, up to 2.
+    ref: a weak reference to the pair, from the second call on.  It is the `keeper` of a storage while the pair refers to
+    the storage, so that those who count references to a storage can subtract this one.
     """
 
-    __slots__ = ("__weakref__", "first", "ref", "second")
+    __slots__ = ("__weakref__", "calls", "first", "ref", "second")
 
     def __init__(self) -> None:
         self.first: Any = None
         self.second: Any = None
-        self.ref = ref(self)
+        self.calls = 0
+        self.ref: ref[Pair] | None = None
 
-    def keep(self, made: Any) -> None:
+    def keep(self, made: Any, allocator: Any) -> None:
         """Keep a new storage instead of the older one."""
+        if self.ref is None:
+            self.calls += 1
+            if self.calls < 2:
+                return
+            self.ref = ref(self)
+            allocator.pairs.add(self)
         old = self.second
         self.second = self.first
         self.first = made
         made.keeper = self.ref
         if old is not None:
             old.keeper = None
+        else:
+            allocator.count_kept(made.buffer.nbytes)
 
     def clear(self) -> None:
         """Keep nothing, so that unused storages return to their allocator."""
@@ -81,7 +94,6 @@ def recycling(allocator: Any, make: Callable[[], Any], kind: type[Any]) -> Calla
     storage whose class is no longer `kind`.
     """
     pair = Pair()
-    allocator.pairs.add(pair)
 
     def take() -> Any:
         made = pair.first
@@ -100,7 +112,7 @@ def recycling(allocator: Any, make: Callable[[], Any], kind: type[Any]) -> Calla
             ):
                 made = make()
                 if allocator.recycles:
-                    pair.keep(made)
+                    pair.keep(made, allocator)
                 return made
         made.version = 0
         made.tracked = False

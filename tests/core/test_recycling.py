@@ -17,7 +17,7 @@ from minigrad.autodiff.owning import KEPT, kept
 from minigrad.core.allocator import CpuAllocator
 from minigrad.core.device import CPU
 from minigrad.core.dtype import float32
-from minigrad.core.recycling import SMALL, release
+from minigrad.core.recycling import MOST, SMALL, release, unused
 from minigrad.core.storage import ConstantStorage, Storage
 
 
@@ -27,7 +27,10 @@ def allocator() -> CpuAllocator:
 
 
 def maker(allocator: CpuAllocator, numel: int = 8) -> Callable[[], Any]:
-    return Storage.maker(numel, float32, CPU, allocator)
+    """A function that has made one storage, after which it keeps those that it makes."""
+    make = Storage.maker(numel, float32, CPU, allocator)
+    assert make().keeper is None
+    return make
 
 
 def test_a_storage_that_nothing_refers_to_is_the_next_result(allocator: CpuAllocator) -> None:
@@ -47,7 +50,7 @@ def test_a_loop_that_still_has_its_last_result_alternates(allocator: CpuAllocato
     for _ in range(10):
         y = make()
         seen.add(y.data_ptr())
-    assert len(seen) == 2 and allocator.stats().misses == 2
+    assert len(seen) == 2 and allocator.stats().misses == 2 and len(allocator.pairs) == 1
 
 
 def test_a_plan_keeps_the_last_two(allocator: CpuAllocator) -> None:
@@ -103,14 +106,14 @@ def test_counters_are_those_of_an_allocator_that_takes_back_at_once(allocator: C
     assert (allocator.stats().live, allocator.stats().allocated_bytes) == (2, 128)
     del a
     stats = allocator.stats()
-    assert (stats.live, stats.allocations, stats.frees, stats.allocated_bytes, stats.cached_bytes) == (1, 2, 1, 64, 64)
+    assert (stats.live, stats.allocations, stats.frees, stats.allocated_bytes, stats.cached_bytes) == (1, 3, 2, 64, 64)
     a = make()
     stats = allocator.stats()
-    assert (stats.live, stats.allocations, stats.frees, stats.hits, stats.misses) == (2, 3, 1, 1, 2)
+    assert (stats.live, stats.allocations, stats.frees, stats.hits, stats.misses) == (2, 4, 2, 2, 2)
     del a, b
     allocator.empty_cache()
     stats = allocator.stats()
-    assert (stats.live, stats.allocated_bytes, stats.cached_bytes, stats.frees) == (0, 0, 0, 3)
+    assert (stats.live, stats.allocated_bytes, stats.cached_bytes, stats.frees) == (0, 0, 0, 4)
 
 
 def test_the_peak_is_exact_where_that_is_asked_for(allocator: CpuAllocator) -> None:
@@ -158,6 +161,17 @@ def test_a_storage_of_a_discarded_plan_knows_that_nobody_keeps_it(allocator: Cpu
     gc.collect()
     count = storage.use_count()
     assert (count, storage.keeper) == (1, None)
+
+
+def test_plans_of_many_shapes_keep_little(allocator: CpuAllocator) -> None:
+    makes = [maker(allocator, SMALL // 4) for _ in range(MOST // SMALL // 2 + 10)]
+    assert not allocator.pairs and allocator.stats().cached_bytes == SMALL, "one call of each"
+    for make in makes:
+        held = [make(), make()]
+        assert held[1].keeper is not None or make is not makes[-1]
+    del held
+    assert allocator.stats().cached_bytes <= MOST + SMALL
+    assert sum(made.nbytes for made in unused(allocator.pairs)) <= 20 * SMALL
 
 
 def test_what_is_released_dies_with_its_last_tensor(allocator: CpuAllocator) -> None:
