@@ -30,8 +30,8 @@ class Pair:
     A plan keeps nothing at its first call, because a plan of a shape that never returns would only occupy memory.
 
     calls: the number of storages that the plan has made, up to 2.
-    ref: a weak reference to the pair, from the second call on.  It is the `keeper` of a storage while the pair refers to
-    the storage, so that those who count references to a storage can subtract this one.
+    ref: a weak reference to the pair, from the second call on.  It is the `keeper` of a storage while the pair refers
+    to the storage, so that code which counts references to a storage can subtract this one.
     """
 
     __slots__ = ("__weakref__", "calls", "first", "ref", "second")
