@@ -18,7 +18,15 @@ from minigrad.core.op import Linear, Op
 from minigrad.core.requests import reducing as of_reducer
 from minigrad.core.roles import Cast, Dims, Flag, role_of
 from minigrad.declare import rules
-from minigrad.declare.bodies import FRONT_ROLES, composed_body, kernel_body, reduction_body, several_body, view_body
+from minigrad.declare.bodies import (
+    FRONT_ROLES,
+    composed_body,
+    kernel_body,
+    keyed_defaults,
+    reduction_body,
+    several_body,
+    view_body,
+)
 from minigrad.declare.claims import BatchRule, claim
 from minigrad.declare.derived import leave_rules
 from minigrad.declare.factories import recalled, recalled_like
@@ -57,7 +65,7 @@ from minigrad.declare.variants import variant
 from minigrad.errors import DeclarationError, MinigradError
 from minigrad.kernels.scalar import parse, parse_later
 from minigrad.runtime.compositions import Compositions
-from minigrad.runtime.dispatch import apply, fast_path, run, run_one, run_several, run_three, run_two, run_view
+from minigrad.runtime.dispatch import apply, fast_path, run, run_one, run_view, runner
 from minigrad.runtime.fast_paths import parameter_names
 from minigrad.runtime.into import copy_result
 from minigrad.runtime.noting import scope
@@ -434,11 +442,13 @@ def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | N
 
 def planned_names(op: Op) -> dict[str, Any]:
     """Return the values that the lines of `planned_lines` use."""
-    present = tuple([name not in op.signature.optional for name in op.operands]) if op.signature else ()
+    present = tuple([name not in op.signature.optional for name in op.operands])
+    results = None if op.result is None else len(op.outputs)
     return {
         "keys": OWN_KEYS, "keyed": keyed, "key_of": operands_key, "lists": (list, tuple),
-        "bare": lambda: variant(op, present), "run_one": run_one, "run_two": run_two, "run_three": run_three,
-        "run_any": run, "run_several": run_several,
+        "bare": lambda: variant(op, present), "run_any": run,
+        **{f"run_{count}": runner(count, results) for count in (len(present), sum(present))},
+        **{f"key_of_{name}": keyed(default) for name, default in keyed_defaults(op.signature).items()},
     }  # fmt: skip
 
 

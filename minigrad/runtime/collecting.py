@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 from minigrad.core.op import Op
 from minigrad.core.storage import ConstantStorage
-from minigrad.runtime.dispatch import run, run_view
+from minigrad.runtime.dispatch import run_view, runner
 from minigrad.runtime.graph import ids
 from minigrad.runtime.operands import CONCRETE
 from minigrad.runtime.planning import CallPlan
@@ -22,6 +22,15 @@ from minigrad.runtime.tracers import Carrier, Transform
 
 SMALL = 4096  # largest number of elements of a tensor that is kept with a composition, which takes 32 kB
 KINDS = ("elementwise", "reduction", "view", "kernel")
+# The lines that make the tensor of a storage; they take less time than a call of the class.
+TENSOR = """\
+    t{0} = new(Tensor)
+    t{0}.id = next_id()
+    t{0}.storage = s{0}
+    t{0}.layout = layout{0}
+    t{0}.dtype = dtype{0}
+    t{0}.device = device{0}
+    t{0}.op = t{0}.base = None"""
 Slots = list[int]
 
 
@@ -145,7 +154,8 @@ class Writer:
 
     def __init__(self, calls: Collected, inputs: int, result: Any) -> None:
         self.collected, self.inputs = calls, inputs
-        self.bound: dict[str, Any] = {"__name__": __name__, "run": run, "run_view": run_view, "Tensor": Tensor}
+        self.bound: dict[str, Any] = {"__name__": __name__, "run_view": run_view, "Tensor": Tensor}
+        self.bound |= {"new": Tensor.__new__, "next_id": ids.__next__}
         self.bound |= {f"c{slot}": x for slot, x in calls.constants.items()}
         self.kept: Slots = []
         self.alive: set[int] = set()
@@ -174,13 +184,15 @@ class Writer:
         """Return the function that records the calls for a backward pass, as the original function does."""
         for k, (op, plan, reads, writes) in reversed(list(enumerate(self.collected.calls))):
             self.release([*reads, *writes], {slot: f"t{slot}" for slot in (*reads, *writes)})
-            if op is None:
+            if op is None or plan is None:
                 self.lines.append(f"    t{writes[0]} = {self.name(reads[0])}.detach()")
                 continue
-            self.bound |= {f"op{k}": op, f"plan{k}": plan}
-            operands = "".join([f"{self.name(slot)}, " for slot in reads])
-            results = "".join([f"t{slot}, " for slot in writes]) if op.result is not None else f"t{writes[0]}"
-            self.lines.append(f"    {results} = run(op{k}, plan{k}, ({operands}))")
+            several = None if op.result is None else len(writes)
+            run = run_view if plan.launch is None else runner(len(reads), several)
+            self.bound |= {f"op{k}": op, f"plan{k}": plan, f"run{k}": run}
+            operands = ", ".join([self.name(slot) for slot in reads])
+            results = f"t{writes[0]}" if several is None else "".join([f"t{slot}, " for slot in writes])
+            self.lines.append(f"    {results} = run{k}(op{k}, plan{k}, {operands})")
         return self.function()
 
     def plain(self) -> Callable[..., Any]:
@@ -206,8 +218,8 @@ class Writer:
         self.release([*reads, *writes], {slot: f"s{slot}" for slot in (*reads, *writes) if slot not in tensors})
         for slot, out in zip(writes, plan.outs, strict=True):
             if slot in tensors:
-                self.bound[f"layout{slot}"] = out.layout
-                self.lines.append(f"    t{slot} = Tensor(s{slot}, layout{slot})")
+                self.bound |= {f"layout{slot}": out.layout, f"dtype{slot}": out.dtype, f"device{slot}": plan.device}
+                self.lines.append(TENSOR.format(slot))
         arguments = [f"{self.storage(slot, tensors)}.buffer" for slot in reads] + [f"s{slot}.buffer" for slot in writes]
         if plan.kernel is not None:
             self.bound[f"numbers{k}"] = plan.numbers
