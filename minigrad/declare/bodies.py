@@ -10,12 +10,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from minigrad.core.op import Op
-from minigrad.core.roles import AS_IT_COMES, Cast, Format, Front, role_of
+from minigrad.core.roles import AS_IT_COMES, Cast, Flag, Format, Front, role_of
 from minigrad.declare.signature import HIDDEN, KEYWORD, Signature, plain_test
 from minigrad.runtime.operands import STEADY
 
 CAST = role_of(Cast)
 FORMAT = role_of(Format)
+FLAG = role_of(Flag)
 FRONT_ROLES = (CAST, FORMAT, role_of(Front))  # roles of the parameters that the public function reads instead of the op
 PARAMS = "{'dims': dim, 'keepdim': keepdim}"
 
@@ -211,16 +212,16 @@ def repeated_lines(op: Op, out: bool) -> list[str]:
         "    except TypeError:  # an array, for example, which cannot be part of a key",
         "        pass",
         "    else:",
-        f"        if {HIDDEN}entry.function is not None:",
+        f"        if {HIDDEN}entry.function is None:",
+        f"            {HIDDEN}named = {{{named}}}",
+        f"            if {HIDDEN}entry.waits <= 0:",
+        f"                {HIDDEN}known.fail()",
+        f"        elif not ({HIDDEN}entry.draws and {HIDDEN}stack.transforms):",
         "            try:",
         f"                return {HIDDEN}entry.function(*{HIDDEN}operands)",
         f"            except {HIDDEN}error as {HIDDEN}wrong:",
         f"                {HIDDEN}blame({HIDDEN}op, {HIDDEN}wrong)",
         "                raise",
-        f"        if {HIDDEN}entry.waits > 0:",
-        f"            {HIDDEN}named = {{{named}}}",
-        "        else:",
-        f"            {HIDDEN}known.fail()",
     ]
 
 
@@ -267,7 +268,8 @@ def composed_body(op: Op, out: bool, floats: bool, repeats: bool) -> list[str]:
         lines += [f"if not ({test}):", f"    {named}= {HIDDEN}check({HIDDEN}op, ({named}))"]
     for key, role in op.roles.items():
         if role.read is not AS_IT_COMES:
-            lines.append(f"{key} = {HIDDEN}read_{key}({key}, {HIDDEN}op.label, {key!r}, ({operands}))")
+            test = f"if {key}.__class__ is not bool: " * (role is FLAG)  # True and False are in canonical form
+            lines.append(f"{test}{key} = {HIDDEN}read_{key}({key}, {HIDDEN}op.label, {key!r}, ({operands}))")
     casts = [p.name for p in signature.parameters if role_of(p.annotation) is CAST]
     if floats:
         x, dtype = op.operands[0], casts[0] if casts else "None"

@@ -74,6 +74,7 @@ from minigrad.runtime.plans import operands_key, plan_for
 from minigrad.runtime.promises import loop_dtypes, within
 from minigrad.runtime.recording import mode
 from minigrad.runtime.tensor import PLAIN, Tensor
+from minigrad.runtime.tracers import stack
 
 F = TypeVar("F", bound=Callable[..., Any])
 Namespace = str | tuple[str, ...] | None
@@ -497,7 +498,7 @@ def composed(
             and (function.__module__ or "").startswith("minigrad.")
         )  # fmt: skip
         if repeats:
-            names |= planned_names(op) | {"known": Compositions(), "mode": mode, "steady": steady}
+            names |= planned_names(op) | {"known": Compositions(), "mode": mode, "steady": steady, "stack": stack}
         body = composed_body(op, out and not passes, floats, repeats)
         public = write_function(
             function.__name__, signature, body, names, out and not passes, function.__annotations__.get("return", EMPTY)

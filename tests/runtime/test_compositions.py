@@ -92,10 +92,33 @@ def test_a_function_may_ask_which_operands_require_a_gradient() -> None:
 
 
 def test_an_op_that_cannot_be_repeated_is_not_tried_forever() -> None:
-    known = mg.nn.functional.dropout.__globals__["_mg_known"]
+    known = mg.nonzero.__globals__["_mg_known"]
     for _ in range(60):
-        mg.nn.functional.dropout(X, 0.5)
+        mg.nonzero(X)
     assert not known.steady
+
+
+def test_a_repeated_op_draws_the_numbers_that_its_definition_would_draw() -> None:
+    def four() -> list[Any]:
+        mg.manual_seed(3)
+        return [mg.nn.functional.dropout(X, 0.5).tolist() for _ in range(4)]
+
+    entries = mg.nn.functional.dropout.__globals__["_mg_known"]
+    entries.clear()
+    repeated = four()
+    assert [entry.draws for entry in entries.values() if entry.function is not None] == [True]
+    with mg.debug():  # debug mode uses the general path
+        assert four() == repeated
+    assert repeated[2] != repeated[3]
+
+
+def test_an_op_that_draws_is_not_repeated_among_transforms() -> None:
+    ones = mg.ones(64)
+    for _ in range(3):
+        mg.nn.functional.dropout(ones, 0.5)
+    drop = mg.func.vmap(lambda x: x + mg.nn.functional.dropout(ones, 0.5), randomness="different")
+    first, second = drop(mg.zeros(2, 64)).tolist()
+    assert first != second
 
 
 def test_an_op_that_may_write_is_repeated_in_calls_that_write_nothing() -> None:
