@@ -158,6 +158,7 @@ def key_text(signature: Signature, name: str, function: str) -> str:
     The part for a default value is computed once.
     """
     known = f"{HIDDEN}key_of_{name} if {name} is {HIDDEN}default_{name} else " * (name in keyed_defaults(signature))
+    known += f"(bool, {name}) if {name}.__class__ is bool else "
     return f"{name} if {name}.__class__ in {HIDDEN}keys else {known}{HIDDEN}{function}({name})"
 
 
@@ -235,12 +236,14 @@ def gathered_lines(names: Sequence[str], many: str, tests: Mapping[str, str]) ->
     operands = f"{HIDDEN}operands"
     found = [f"({tests[x]} and {x}.storage.tracked)" if x in tests else f"{x}.storage.tracked" for x in names]
     found += [f"True in [x.storage.tracked for x in {many}]"] * bool(many)
-    gathered = [f"{operands} = [{', '.join(names)}]"]
+    listed = [f"*{many}"] * bool(many)
+    gathered = [f"{operands} = [{', '.join([*names, *listed])}]"]
     if tests:
         adding = {x: f"{operands}.append({x})" for x in names}
         gathered = [f"{operands} = []", *[f"if {tests[x]}: {adding[x]}" if x in tests else adding[x] for x in names]]
+        gathered += [f"{operands} += {many}"] * bool(many)
     return [
-        *[f"    {line}" for line in [*gathered, *[f"{operands} += {many}"] * bool(many)]],
+        *[f"    {line}" for line in gathered],
         f"    {HIDDEN}enabled = {HIDDEN}mode.enabled",
         f"    {HIDDEN}records = {HIDDEN}enabled and ({' or '.join(found)})",
         f"    if {HIDDEN}records:",

@@ -70,7 +70,7 @@ from minigrad.runtime.fast_paths import parameter_names
 from minigrad.runtime.into import copy_result
 from minigrad.runtime.noting import scope
 from minigrad.runtime.operands import NUMBERS, OWN_KEYS, canonical, keyed, steady
-from minigrad.runtime.plans import operands_key, plan_for
+from minigrad.runtime.plans import key_of_many, plan_for
 from minigrad.runtime.promises import loop_dtypes, within
 from minigrad.runtime.recording import mode
 from minigrad.runtime.tensor import PLAIN, Tensor
@@ -446,7 +446,7 @@ def planned_names(op: Op) -> dict[str, Any]:
     present = tuple([name not in op.signature.optional for name in op.operands])
     results = None if op.result is None else len(op.outputs)
     return {
-        "keys": OWN_KEYS, "keyed": keyed, "key_of": operands_key, "lists": (list, tuple),
+        "keys": OWN_KEYS, "keyed": keyed, "key_of": key_of_many, "lists": (list, tuple),
         "bare": lambda: variant(op, present), "run_any": run,
         **{f"run_{count}": runner(count, results) for count in (len(present), sum(present))},
         **{f"key_of_{name}": keyed(default) for name, default in keyed_defaults(op.signature).items()},
