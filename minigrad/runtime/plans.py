@@ -48,6 +48,9 @@ def operands_key(operands: Sequence[Tensor]) -> tuple[Any, ...]:
     if len(operands) == 2:
         x, y = operands
         return (x.layout, x.dtype, x.device, y.layout, y.dtype, y.device)
+    if len(operands) == 3:
+        x, y, z = operands
+        return (x.layout, x.dtype, x.device, y.layout, y.dtype, y.device, z.layout, z.dtype, z.device)
     return tuple([part for x in operands for part in (x.layout, x.dtype, x.device)])
 
 
