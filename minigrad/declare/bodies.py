@@ -262,8 +262,9 @@ def composed_body(op: Op, out: bool, floats: bool, repeats: bool) -> list[str]:
     if any(p.kind is p.VAR_POSITIONAL for p in signature.parameters):
         test = f"len({signature.many}) == 1 and {signature.many}[0].__class__ in (list, tuple)"
         lines.append(f"{signature.many} = {signature.many}[0] if {test} else {signature.many}")
-    if signature.many:
-        lines.append(f"{signature.many} = {HIDDEN}list({HIDDEN}op, {signature.many})")
+    if many := signature.many:
+        plain = f"{many}.__class__ in {HIDDEN}lists and {many} and {HIDDEN}plain.issuperset(map(type, {many}))"
+        lines.append(f"{many} = tuple({many}) if {plain} else {HIDDEN}list({HIDDEN}op, {many})")
     if repeats:
         lines += repeated_lines(op, out)
     if test := plain_test(signature):

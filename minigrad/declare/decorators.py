@@ -488,7 +488,7 @@ def composed(
         op.signature, op.composed = signature, collected(function, signature)
         op.writes = check_writes(op, writes)
         names = {"op": op, "plain": PLAIN, "numbers": NUMBERS, "check": expect_operands, "list": tensor_list,
-                 "several": several, "definition": op.composed, "settings": settings, "scope": scope,
+                 "lists": (list, tuple), "several": several, "definition": op.composed, "settings": settings, "scope": scope,
                  "copy": copy_result, "float": as_float, "apart": apart,
                  "error": MinigradError, "blame": blame}  # fmt: skip
         names |= {f"read_{key}": role.read for key, role in op.roles.items()}
