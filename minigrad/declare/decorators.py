@@ -488,8 +488,8 @@ def composed(
         op.signature, op.composed = signature, collected(function, signature)
         op.writes = check_writes(op, writes)
         names = {"op": op, "plain": PLAIN, "numbers": NUMBERS, "check": expect_operands, "list": tensor_list,
-                 "lists": (list, tuple), "several": several, "definition": op.composed, "settings": settings, "scope": scope,
-                 "copy": copy_result, "float": as_float, "apart": apart,
+                 "lists": (list, tuple), "several": several, "definition": op.composed, "settings": settings,
+                 "scope": scope, "copy": copy_result, "float": as_float, "apart": apart,
                  "error": MinigradError, "blame": blame}  # fmt: skip
         names |= {f"read_{key}": role.read for key, role in op.roles.items()}
         # A definition of this package has no effects, except random draws, warnings and writes into `out` or `writes`.
