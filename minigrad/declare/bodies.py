@@ -234,8 +234,8 @@ def gathered_lines(names: Sequence[str], many: str, tests: Mapping[str, str]) ->
     A list comprehension would take as long as a small launch, so there is one expression per operand.
     """
     operands = f"{HIDDEN}operands"
-    found = [f"({tests[x]} and {x}.storage.tracked)" if x in tests else f"{x}.storage.tracked" for x in names]
-    found += [f"True in [x.storage.tracked for x in {many}]"] * bool(many)
+    tracked = [f"({tests[x]} and {x}.storage.tracked)" if x in tests else f"{x}.storage.tracked" for x in names]
+    tracked += [f"True in [x.storage.tracked for x in {many}]"] * bool(many)
     listed = [f"*{many}"] * bool(many)
     gathered = [f"{operands} = [{', '.join([*names, *listed])}]"]
     if tests:
@@ -245,7 +245,7 @@ def gathered_lines(names: Sequence[str], many: str, tests: Mapping[str, str]) ->
     return [
         *[f"    {line}" for line in gathered],
         f"    {HIDDEN}enabled = {HIDDEN}mode.enabled",
-        f"    {HIDDEN}records = {HIDDEN}enabled and ({' or '.join(found)})",
+        f"    {HIDDEN}records = {HIDDEN}enabled and ({' or '.join(tracked)})",
         f"    if {HIDDEN}records:",
         f"        {HIDDEN}records = tuple([x.requires_grad for x in {operands}])",
     ]

@@ -121,6 +121,17 @@ def test_an_op_that_draws_is_not_repeated_among_transforms() -> None:
     assert first != second
 
 
+@pytest.mark.parametrize("present", [("weight",), ("bias",), ("weight", "bias"), ()])
+def test_repeated_calls_pass_each_optional_operand_in_its_place(present: tuple[str, ...]) -> None:
+    x, lines = mg.tensor([[1.0, 2.0], [3.0, 6.0], [5.0, 7.0]]), {"weight": [2.0, 3.0], "bias": [10.0, 20.0]}
+    operands = {name: mg.tensor(lines[name]) for name in present}
+    known = mg.nn.functional.batch_norm.__globals__["_mg_known"]
+    known.clear()
+    first, *others = (mg.nn.functional.batch_norm(x, None, None, **operands, training=True).tolist() for _ in range(4))
+    assert all(other == first for other in others)
+    assert [entry.function is not None for entry in known.values()] == [True]
+
+
 def test_an_op_that_may_write_is_repeated_in_calls_that_write_nothing() -> None:
     def normalized(*running: Any) -> Any:
         return mg.nn.functional.batch_norm(X, *running, training=True, momentum=0.5)
