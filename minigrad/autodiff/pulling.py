@@ -56,13 +56,13 @@ def pull(
         elif op.result is not None or rule.foreign:
             if (heads := heads_for(node, rule, gradients)) is None:
                 continue
-            picked, known = [saved[i] for i in pick], facts(node, rule, k)
+            picked, known = [*map(saved.__getitem__, pick)], facts(node, rule, k)
             if rule.foreign:
                 partial = watched(node, rule, k, fn, heads, picked, known)
             else:
                 partial = by_plans(node, fn, (*heads, *picked), known, k, create)
         elif rule.facts or op.kind == "kernel":
-            partial = by_plans(node, fn, (gradients[0], *[saved[i] for i in pick]), facts(node, rule, k), k, create)
+            partial = by_plans(node, fn, (gradients[0], *map(saved.__getitem__, pick)), facts(node, rule, k), k, create)
         else:
             try:
                 if not pick:
@@ -70,9 +70,9 @@ def pull(
                 elif len(pick) == 1:
                     partial = fn(gradients[0], saved[pick[0]])
                 else:
-                    partial = fn(gradients[0], *[saved[i] for i in pick])
+                    partial = fn(gradients[0], *map(saved.__getitem__, pick))
             except Unfusable:
-                partial = rule.fn(gradients[0], *[saved[i] for i in pick])
+                partial = rule.fn(gradients[0], *map(saved.__getitem__, pick))
         spec = specs[k]
         if partial.layout is not spec.layout or partial.dtype is not spec.dtype:
             partial = fitted(partial, spec)

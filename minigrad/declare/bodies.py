@@ -10,11 +10,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from minigrad.core.op import Op
-from minigrad.core.roles import AS_IT_COMES, Cast, Format, Front, role_of
+from minigrad.core.roles import AS_IT_COMES, Cast, Flag, Format, Front, role_of
 from minigrad.declare.signature import HIDDEN, KEYWORD, Signature, plain_test
+from minigrad.runtime.operands import STEADY
 
 CAST = role_of(Cast)
 FORMAT = role_of(Format)
+FLAG = role_of(Flag)
 FRONT_ROLES = (CAST, FORMAT, role_of(Front))  # roles of the parameters that the public function reads instead of the op
 PARAMS = "{'dims': dim, 'keepdim': keepdim}"
 
@@ -130,7 +132,7 @@ def planned_lines(op: Op, signature: Signature, params: Mapping[str, str], out: 
     tests = [f"{key} is {HIDDEN}default_{key}" for key in fronts] + (["out is None"] if out else [])
     if op.along and not signature.many:
         tests.append(f"{signature.operands[0]}.layout.shape")  # `call` handles a scalar
-    values = "".join(f"{key} if {key}.__class__ in {HIDDEN}keys else {HIDDEN}keyed({key}), " for key in params.values())
+    values = "".join([f"{key_text(signature, key, 'keyed')}, " for key in params.values()])
     if signature.many:
         many = signature.many
         plain = [f"{many}.__class__ in {HIDDEN}lists and {HIDDEN}plain.issuperset(map(type, {many}))"]
@@ -146,14 +148,30 @@ def planned_lines(op: Op, signature: Signature, params: Mapping[str, str], out: 
         absent = [x for x in signature.operands if x not in names]
         plain = [f"{x}.__class__ in {HIDDEN}plain" for x in names] + [f"{x} is None" for x in absent]
         key = "".join(f"{x}.layout, {x}.dtype, {x}.device, " for x in names)
-        kind = {1: "one", 2: "two", 3: "three"}.get(len(names), "any") if op.result is None else "several"
-        operands = ", ".join(names) if kind in ("one", "two", "three") else f"({', '.join(names)},)"
-        lines += [f"if {' and '.join(plain + tests)}:", *attempt(key + values, form, operands, kind)]
+        lines += [f"if {' and '.join(plain + tests)}:", *attempt(key + values, form, ", ".join(names), len(names))]
     return lines
 
 
-def attempt(key: str, form: str, operands: str, kind: str) -> list[str]:
-    """Return lines that run the plan with a key if there is one. form: the op; kind: the end of the function's name."""
+def key_text(signature: Signature, name: str, function: str) -> str:
+    """Return the expression for an argument as a part of a key; function: "keyed" or "steady".
+
+    The part for a default value is computed once.
+    """
+    known = f"{HIDDEN}key_of_{name} if {name} is {HIDDEN}default_{name} else " * (name in keyed_defaults(signature))
+    known += f"(bool, {name}) if {name}.__class__ is bool else "
+    return f"{name} if {name}.__class__ in {HIDDEN}keys else {known}{HIDDEN}{function}({name})"
+
+
+def keyed_defaults(signature: Signature) -> dict[str, Any]:
+    """Return the defaults that are not their own part of a key, by the name of the parameter."""
+    return {p.name: p.default for p in signature.parameters if p.default.__class__ in STEADY}
+
+
+def attempt(key: str, form: str, operands: str, kind: int | str) -> list[str]:
+    """Return lines that run the plan with a key if there is one.
+
+    form: the op.  kind: the number of operands, or "any" for a tuple of operands.
+    """
     return [
         "    try:",
         f"        {HIDDEN}form = {form}",
@@ -174,41 +192,62 @@ def repeated_lines(op: Op, out: bool) -> list[str]:
     """
     signature, many = op.signature, op.signature.many
     names = [x for x in op.operands if x != many]
+    there = {x: f"{x}.__class__ in {HIDDEN}plain" for x in names}
     varied = [x for x in names if x in signature.optional or x in signature.numbers]
-    plain = [f"{x}.__class__ in {HIDDEN}plain" for x in names if x not in varied]
+    plain = [there[x] for x in names if x not in varied]
     plain += [f"{HIDDEN}plain.issuperset(map(type, {many}))"] * bool(many)
     plain += [f"{x} is None" for x in (*op.writes, *["out"] * (out or "out" in op.params))]
+    params = [p.name for p in signature.parameters if p.name not in op.operands]
     key = "".join(f"{x}.layout, {x}.dtype, {x}.device, " for x in names if x not in varied)
     key += f"*{HIDDEN}key_of({many}), " if many else ""
-    params = [p.name for p in signature.parameters if p.name not in op.operands]
-    value = f"{{0}} if {{0}}.__class__ in {HIDDEN}keys else {HIDDEN}steady({{0}}), "
-    tensor = f"({{0}}.layout, {{0}}.dtype, {{0}}.device) if {{0}}.__class__ in {HIDDEN}plain else "
-    key += "".join([value.format(x) for x in params] + [(tensor + value).format(x) for x in varied])
-    tensors = f"({', '.join(names + [f'*{many}'] * bool(many))},)"
-    if varied:
-        tensors = f"[x for x in {tensors} if x.__class__ in {HIDDEN}plain]"
+    key += "".join([f"{key_text(signature, x, 'steady')}, " for x in params])
+    tensor = "({0}.layout, {0}.dtype, {0}.device) if {1} else "
+    key += "".join([f"{tensor.format(x, there[x])}{key_text(signature, x, 'steady')}, " for x in varied])
     named = ", ".join(f"{x!r}: {x}" for x in [*params, *varied])
     return [
         f"{HIDDEN}entry = None",
         f"if {' and '.join([f'{HIDDEN}known.steady', *plain])} and not {HIDDEN}settings.noting:",
-        f"    {HIDDEN}operands = {tensors}",
-        f"    {HIDDEN}records = {HIDDEN}mode.enabled and True in [x.storage.tracked for x in {HIDDEN}operands]",
+        *gathered_lines(names, many, {x: there[x] for x in varied}),
         "    try:",
-        f"        {HIDDEN}entry = {HIDDEN}known[{key}{HIDDEN}mode.enabled, "
-        f"{HIDDEN}records and tuple([x.requires_grad for x in {HIDDEN}operands])]",
+        f"        {HIDDEN}entry = {HIDDEN}known[{key}{HIDDEN}enabled, {HIDDEN}records]",
         "    except TypeError:  # an array, for example, which cannot be part of a key",
         "        pass",
         "    else:",
-        f"        if {HIDDEN}entry.function is not None:",
+        f"        if {HIDDEN}entry.function is None:",
+        f"            {HIDDEN}named = {{{named}}}",
+        f"            if {HIDDEN}entry.waits <= 0:",
+        f"                {HIDDEN}known.fail()",
+        f"        elif not ({HIDDEN}entry.draws and {HIDDEN}stack.transforms):",
         "            try:",
         f"                return {HIDDEN}entry.function(*{HIDDEN}operands)",
         f"            except {HIDDEN}error as {HIDDEN}wrong:",
         f"                {HIDDEN}blame({HIDDEN}op, {HIDDEN}wrong)",
         "                raise",
-        f"        if {HIDDEN}entry.waits > 0:",
-        f"            {HIDDEN}named = {{{named}}}",
-        "        else:",
-        f"            {HIDDEN}known.fail()",
+    ]
+
+
+def gathered_lines(names: Sequence[str], many: str, tests: Mapping[str, str]) -> list[str]:
+    """Return the lines that list the tensors of a call, and that find out whether the call is recorded.
+
+    names: the operands.  many: the operand that is a sequence of tensors, or "".
+    tests: the conditions under which operands are tensors, for those that may be None or numbers.
+    A list comprehension would take as long as a small launch, so there is one expression per operand.
+    """
+    operands = f"{HIDDEN}operands"
+    tracked = [f"({tests[x]} and {x}.storage.tracked)" if x in tests else f"{x}.storage.tracked" for x in names]
+    tracked += [f"True in [x.storage.tracked for x in {many}]"] * bool(many)
+    listed = [f"*{many}"] * bool(many)
+    gathered = [f"{operands} = [{', '.join([*names, *listed])}]"]
+    if tests:
+        adding = {x: f"{operands}.append({x})" for x in names}
+        gathered = [f"{operands} = []", *[f"if {tests[x]}: {adding[x]}" if x in tests else adding[x] for x in names]]
+        gathered += [f"{operands} += {many}"] * bool(many)
+    return [
+        *[f"    {line}" for line in gathered],
+        f"    {HIDDEN}enabled = {HIDDEN}mode.enabled",
+        f"    {HIDDEN}records = {HIDDEN}enabled and ({' or '.join(tracked)})",
+        f"    if {HIDDEN}records:",
+        f"        {HIDDEN}records = tuple([x.requires_grad for x in {operands}])",
     ]
 
 
@@ -223,8 +262,9 @@ def composed_body(op: Op, out: bool, floats: bool, repeats: bool) -> list[str]:
     if any(p.kind is p.VAR_POSITIONAL for p in signature.parameters):
         test = f"len({signature.many}) == 1 and {signature.many}[0].__class__ in (list, tuple)"
         lines.append(f"{signature.many} = {signature.many}[0] if {test} else {signature.many}")
-    if signature.many:
-        lines.append(f"{signature.many} = {HIDDEN}list({HIDDEN}op, {signature.many})")
+    if many := signature.many:
+        plain = f"{many}.__class__ in {HIDDEN}lists and {many} and {HIDDEN}plain.issuperset(map(type, {many}))"
+        lines.append(f"{many} = tuple({many}) if {plain} else {HIDDEN}list({HIDDEN}op, {many})")
     if repeats:
         lines += repeated_lines(op, out)
     if test := plain_test(signature):
@@ -232,7 +272,8 @@ def composed_body(op: Op, out: bool, floats: bool, repeats: bool) -> list[str]:
         lines += [f"if not ({test}):", f"    {named}= {HIDDEN}check({HIDDEN}op, ({named}))"]
     for key, role in op.roles.items():
         if role.read is not AS_IT_COMES:
-            lines.append(f"{key} = {HIDDEN}read_{key}({key}, {HIDDEN}op.label, {key!r}, ({operands}))")
+            test = f"if {key}.__class__ is not bool: " * (role is FLAG)  # True and False are in canonical form
+            lines.append(f"{test}{key} = {HIDDEN}read_{key}({key}, {HIDDEN}op.label, {key!r}, ({operands}))")
     casts = [p.name for p in signature.parameters if role_of(p.annotation) is CAST]
     if floats:
         x, dtype = op.operands[0], casts[0] if casts else "None"

@@ -18,7 +18,15 @@ from minigrad.core.op import Linear, Op
 from minigrad.core.requests import reducing as of_reducer
 from minigrad.core.roles import Cast, Dims, Flag, role_of
 from minigrad.declare import rules
-from minigrad.declare.bodies import FRONT_ROLES, composed_body, kernel_body, reduction_body, several_body, view_body
+from minigrad.declare.bodies import (
+    FRONT_ROLES,
+    composed_body,
+    kernel_body,
+    keyed_defaults,
+    reduction_body,
+    several_body,
+    view_body,
+)
 from minigrad.declare.claims import BatchRule, claim
 from minigrad.declare.derived import leave_rules
 from minigrad.declare.factories import recalled, recalled_like
@@ -57,15 +65,16 @@ from minigrad.declare.variants import variant
 from minigrad.errors import DeclarationError, MinigradError
 from minigrad.kernels.scalar import parse, parse_later
 from minigrad.runtime.compositions import Compositions
-from minigrad.runtime.dispatch import apply, fast_path, run, run_one, run_several, run_three, run_two, run_view
+from minigrad.runtime.dispatch import apply, fast_path, run, run_one, run_view, runner
 from minigrad.runtime.fast_paths import parameter_names
 from minigrad.runtime.into import copy_result
 from minigrad.runtime.noting import scope
 from minigrad.runtime.operands import NUMBERS, OWN_KEYS, canonical, keyed, steady
-from minigrad.runtime.plans import operands_key, plan_for
+from minigrad.runtime.plans import key_of_many, plan_for
 from minigrad.runtime.promises import loop_dtypes, within
 from minigrad.runtime.recording import mode
 from minigrad.runtime.tensor import PLAIN, Tensor
+from minigrad.runtime.tracers import stack
 
 F = TypeVar("F", bound=Callable[..., Any])
 Namespace = str | tuple[str, ...] | None
@@ -434,11 +443,13 @@ def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | N
 
 def planned_names(op: Op) -> dict[str, Any]:
     """Return the values that the lines of `planned_lines` use."""
-    present = tuple([name not in op.signature.optional for name in op.operands]) if op.signature else ()
+    present = tuple([name not in op.signature.optional for name in op.operands])
+    results = None if op.result is None else len(op.outputs)
     return {
-        "keys": OWN_KEYS, "keyed": keyed, "key_of": operands_key, "lists": (list, tuple),
-        "bare": lambda: variant(op, present), "run_one": run_one, "run_two": run_two, "run_three": run_three,
-        "run_any": run, "run_several": run_several,
+        "keys": OWN_KEYS, "keyed": keyed, "key_of": key_of_many, "lists": (list, tuple),
+        "bare": lambda: variant(op, present), "run_any": run,
+        **{f"run_{count}": runner(count, results) for count in (len(present), sum(present))},
+        **{f"key_of_{name}": keyed(default) for name, default in keyed_defaults(op.signature).items()},
     }  # fmt: skip
 
 
@@ -477,8 +488,8 @@ def composed(
         op.signature, op.composed = signature, collected(function, signature)
         op.writes = check_writes(op, writes)
         names = {"op": op, "plain": PLAIN, "numbers": NUMBERS, "check": expect_operands, "list": tensor_list,
-                 "several": several, "definition": op.composed, "settings": settings, "scope": scope,
-                 "copy": copy_result, "float": as_float, "apart": apart,
+                 "lists": (list, tuple), "several": several, "definition": op.composed, "settings": settings,
+                 "scope": scope, "copy": copy_result, "float": as_float, "apart": apart,
                  "error": MinigradError, "blame": blame}  # fmt: skip
         names |= {f"read_{key}": role.read for key, role in op.roles.items()}
         # A definition of this package has no effects, except random draws, warnings and writes into `out` or `writes`.
@@ -487,7 +498,7 @@ def composed(
             and (function.__module__ or "").startswith("minigrad.")
         )  # fmt: skip
         if repeats:
-            names |= planned_names(op) | {"known": Compositions(), "mode": mode, "steady": steady}
+            names |= planned_names(op) | {"known": Compositions(), "mode": mode, "steady": steady, "stack": stack}
         body = composed_body(op, out and not passes, floats, repeats)
         public = write_function(
             function.__name__, signature, body, names, out and not passes, function.__annotations__.get("return", EMPTY)

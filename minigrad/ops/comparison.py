@@ -76,7 +76,7 @@ def alike(a, b):
 )  # fmt: skip
 def all_equal(acc, x):
     """Return whether the elements of two tensors of one dtype are equal."""
-    return acc != 0 and x != 0
+    return acc if x != 0 else 0
 
 
 @public()

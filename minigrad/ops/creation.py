@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ from minigrad.declare.decorators import kernel, public
 from minigrad.declare.factories import Blank, Recipe, later
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
 from minigrad.ops.casting import clone, same_dtype
-from minigrad.runtime.data import host_numbers, nested_shape, plain_numbers, refuse_masked, store
+from minigrad.runtime.data import refuse_masked, store
 from minigrad.runtime.dispatch import number
 from minigrad.runtime.operands import NUMBERS
 from minigrad.runtime.tensor import PLAIN, Tensor, describe, expect_tensors
@@ -44,18 +45,8 @@ def tensor(data: Any, dtype: Any = None, device: Any = None, requires_grad: bool
     Raises ShapeError for ragged lists, DTypeError for an element that is not a number, or for requires_grad with
     integers.
     """
-    if not requires_grad:
-        return Tensor(*store(data, dtype, device))
-    expect_float("tensor", kind_of(data) if dtype is None else dtype, True)
-    return Var.of(Tensor(*store(data, dtype, device)))
-
-
-def kind_of(data: Any) -> Any:
-    """Return the dtype of a tensor, an array or numbers, before memory is allocated for them."""
-    if isinstance(data, (Tensor, np.ndarray, np.generic)):
-        return data.dtype
-    plain = plain_numbers(data)
-    return host_numbers(data, nested_shape(data))[1] if plain is None else plain[2]
+    check = partial(expect_float, "tensor", requires_grad=True) if requires_grad else None
+    return leaf(Tensor(*store(data, dtype, device, check=check)), requires_grad)
 
 
 @public()

@@ -19,7 +19,6 @@ from minigrad.core.requests import Permutation, Random
 from minigrad.core.roles import Shape, Size
 from minigrad.core.shape import numel
 from minigrad.declare.decorators import kernel
-from minigrad.declare.factories import RUN
 from minigrad.errors import unsteady
 from minigrad.kernels import philox
 from minigrad.ops.generators import Generator, default_generator
@@ -90,6 +89,9 @@ class Draw:
 
     def make(self) -> Tensor:
         """Draw the numbers; transforms determine their shape, and wrap them."""
+        placeholder = stack.transforms[-1].collected(self) if stack.transforms else None
+        if placeholder is not None:
+            return placeholder
         shape = self.shape
         for transform in reversed(stack.transforms):
             shape = transform.drawn_shape(NAMES[self.kind], shape)
@@ -112,12 +114,15 @@ class Draw:
         """Return a function that runs an op on a new state and constants."""
         device, generator, blocks = self.device, self.generator, blocks_of(self.shape)
         state = Tensor(backend_of(device).allocate(2, int64, device), STATE)
-        plan, run = plan_of(op, (state, *constants), parameters), RUN[1 + len(constants)]
+        plan, buffers = plan_of(op, (state, *constants), parameters), [x.storage.buffer for x in constants]
 
         def next_numbers() -> Tensor:
             if stack.transforms:
                 return self.make()
-            return run(op, plan, state_of(generator.in_use(), blocks, device), *constants)
+            unsteady.check()
+            source, storage = generator.in_use().state(blocks, device), plan.make()
+            plan.run(source.buffer, *buffers, storage.buffer)
+            return Tensor(storage, plan.layout)
 
         return next_numbers
 

@@ -29,6 +29,7 @@ from minigrad.kernels import store
 from minigrad.kernels.store import Text
 from minigrad.runtime.observers import Observer, attach, detach
 from minigrad.runtime.recording import mode
+from minigrad.runtime.tracers import Carrier
 
 ROOT = Path(__file__).parent.parent.parent
 LONGEST = 4096  # largest message in bytes that a pipe writes atomically: 512 in POSIX, 4096 in Linux
@@ -45,7 +46,10 @@ def tell(op: Op, operands: tuple[Any, ...], params: dict[str, Any]) -> bool:
         return False
     import pickle  # imported here, because a process with a warm cache sends nothing
 
-    tracked = tuple(mode.enabled and (x.op is not None or x.is_variable) for x in operands)
+    # A placeholder of `collecting.py` does not allow the question whether it is a variable.
+    tracked = tuple(
+        mode.enabled and not isinstance(x, Carrier) and (x.op is not None or x.is_variable) for x in operands
+    )
     specs = [(x.shape, x.strides, x.offset, x.dtype.name, str(x.device)) for x in operands]
     try:
         message = pickle.dumps((op.name, specs, tracked, params))

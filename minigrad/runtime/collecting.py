@@ -9,19 +9,29 @@ from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+from minigrad.core.layout import Layout
 from minigrad.core.op import Op
 from minigrad.core.storage import ConstantStorage
-from minigrad.runtime.dispatch import run, run_view
+from minigrad.runtime.dispatch import run_view, runner
 from minigrad.runtime.graph import ids
 from minigrad.runtime.operands import CONCRETE
 from minigrad.runtime.planning import CallPlan
 from minigrad.runtime.plans import plan_of
 from minigrad.runtime.recording import mode
 from minigrad.runtime.tensor import Tensor
-from minigrad.runtime.tracers import Carrier, Transform
+from minigrad.runtime.tracers import Carrier, Transform, stack
 
 SMALL = 4096  # largest number of elements of a tensor that is kept with a composition, which takes 32 kB
 KINDS = ("elementwise", "reduction", "view", "kernel")
+# The lines that make the tensor of a storage; they take less time than a call of the class.
+TENSOR = """\
+    t{0} = new(Tensor)
+    t{0}.id = next_id()
+    t{0}.storage = s{0}
+    t{0}.layout = layout{0}
+    t{0}.dtype = dtype{0}
+    t{0}.device = device{0}
+    t{0}.op = t{0}.base = None"""
 Slots = list[int]
 
 
@@ -64,7 +74,10 @@ CONCRETE.add(Placeholder)
 
 
 class Call(NamedTuple):
-    """A collected call: its op and plan, and the slots of its operands and results; `detach` has no op and no plan."""
+    """A collected call: its op and plan, and the slots of its operands and results.
+
+    `detach` has no op and no plan.  A draw of random numbers has no operands either.
+    """
 
     op: Op | None
     plan: CallPlan | None
@@ -79,13 +92,15 @@ class Collected(Transform):
     first: an id that is smaller than those of all tensors that the function makes.
     records: whether an operand is tracked and calls are recorded.
     tracked: which operands require a gradient, if calls are recorded; otherwise None.
+    draws: the functions that draw random numbers, by slot; None if the function must not draw any.
     """
 
-    def __init__(self, operands: Sequence[Tensor]) -> None:
+    def __init__(self, operands: Sequence[Tensor], draws: bool = False) -> None:
         super().__init__()
         self.count, self.first = len(operands), next(ids)
         self.calls: list[Call] = []
         self.constants: dict[int, Tensor] = {}
+        self.draws: dict[int, Callable[[], Tensor]] | None = {} if draws else None
         self.enabled = bool(mode.enabled)
         self.records = self.enabled and True in [x.storage.tracked for x in operands]
         self.tracked = [x.requires_grad for x in operands] if self.enabled else None
@@ -121,6 +136,14 @@ class Collected(Transform):
         self.constants[slot] = x
         return slot
 
+    def collected(self, draw: Any) -> Tensor:
+        if self.draws is None or len(stack.transforms) > 1:
+            raise Unsteady
+        result = Placeholder(self, self.new_slot(), Layout.contiguous(draw.shape), draw.dtype, draw.device)
+        self.draws[result.slot] = draw.planned()
+        self.calls.append(Call(None, None, [], [result.slot]))
+        return result
+
     def drawn_shape(self, name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
         raise Unsteady
 
@@ -145,8 +168,10 @@ class Writer:
 
     def __init__(self, calls: Collected, inputs: int, result: Any) -> None:
         self.collected, self.inputs = calls, inputs
-        self.bound: dict[str, Any] = {"__name__": __name__, "run": run, "run_view": run_view, "Tensor": Tensor}
+        self.bound: dict[str, Any] = {"__name__": __name__, "run_view": run_view, "Tensor": Tensor}
+        self.bound |= {"new": Tensor.__new__, "next_id": ids.__next__}
         self.bound |= {f"c{slot}": x for slot, x in calls.constants.items()}
+        self.bound |= {f"draw{slot}": draw for slot, draw in (calls.draws or {}).items()}
         self.kept: Slots = []
         self.alive: set[int] = set()
         self.lines: list[str] = [f"    return {self.shown(result)}"]
@@ -174,20 +199,22 @@ class Writer:
         """Return the function that records the calls for a backward pass, as the original function does."""
         for k, (op, plan, reads, writes) in reversed(list(enumerate(self.collected.calls))):
             self.release([*reads, *writes], {slot: f"t{slot}" for slot in (*reads, *writes)})
-            if op is None:
-                self.lines.append(f"    t{writes[0]} = {self.name(reads[0])}.detach()")
+            if op is None or plan is None:
+                self.lines.append(self.untracked(reads, writes[0]))
                 continue
-            self.bound |= {f"op{k}": op, f"plan{k}": plan}
-            operands = "".join([f"{self.name(slot)}, " for slot in reads])
-            results = "".join([f"t{slot}, " for slot in writes]) if op.result is not None else f"t{writes[0]}"
-            self.lines.append(f"    {results} = run(op{k}, plan{k}, ({operands}))")
+            several = None if op.result is None else len(writes)
+            run = run_view if plan.launch is None else runner(len(reads), several)
+            self.bound |= {f"op{k}": op, f"plan{k}": plan, f"run{k}": run}
+            operands = ", ".join([self.name(slot) for slot in reads])
+            results = f"t{writes[0]}" if several is None else "".join([f"t{slot}, " for slot in writes])
+            self.lines.append(f"    {results} = run{k}(op{k}, plan{k}, {operands})")
         return self.function()
 
     def plain(self) -> Callable[..., Any]:
         """Return the function that only launches: values that are not results are storages, and views take no time."""
         views = {writes[0]: reads[0] for _, plan, reads, writes in self.collected.calls
-                 if plan is None or plan.launch is None}  # fmt: skip
-        tensors = set(self.kept)
+                 if reads and (plan is None or plan.launch is None)}  # fmt: skip
+        tensors = {*self.kept, *(self.collected.draws or ())}
         for slot in reversed(range(self.collected.count)):
             if slot in tensors and slot in views:
                 tensors.add(views[slot])
@@ -195,19 +222,24 @@ class Writer:
             if plan is not None and plan.launch is not None:
                 self.launch(k, plan, [self.origin(slot, views) for slot in reads], writes, tensors)
             elif writes[0] in tensors and op is None:
-                self.lines.append(f"    t{writes[0]} = {self.name(reads[0])}.detach()")
+                self.release(writes, {writes[0]: f"t{writes[0]}"})
+                self.lines.append(self.untracked(reads, writes[0]))
             elif writes[0] in tensors:
                 self.bound |= {f"op{k}": op, f"plan{k}": plan}
                 self.lines.append(f"    t{writes[0]} = run_view(op{k}, plan{k}, {self.name(reads[0])})")
         return self.function()
+
+    def untracked(self, reads: Slots, slot: int) -> str:
+        """Return the line that detaches a tensor, or that draws random numbers."""
+        return f"    t{slot} = " + (f"{self.name(reads[0])}.detach()" if reads else f"draw{slot}()")
 
     def launch(self, k: int, plan: CallPlan, reads: Slots, writes: Slots, tensors: set[int]) -> None:
         """Add the lines of a launch: allocate the results, run, make tensors of results, release operands."""
         self.release([*reads, *writes], {slot: f"s{slot}" for slot in (*reads, *writes) if slot not in tensors})
         for slot, out in zip(writes, plan.outs, strict=True):
             if slot in tensors:
-                self.bound[f"layout{slot}"] = out.layout
-                self.lines.append(f"    t{slot} = Tensor(s{slot}, layout{slot})")
+                self.bound |= {f"layout{slot}": out.layout, f"dtype{slot}": out.dtype, f"device{slot}": plan.device}
+                self.lines.append(TENSOR.format(slot))
         arguments = [f"{self.storage(slot, tensors)}.buffer" for slot in reads] + [f"s{slot}.buffer" for slot in writes]
         if plan.kernel is not None:
             self.bound[f"numbers{k}"] = plan.numbers

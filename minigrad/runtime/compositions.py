@@ -3,7 +3,7 @@
 A derivative rule, or the definition of a composed op, makes the same calls for all operands of one kind: it depends on
 their layouts, dtypes and devices, and not on their values.  The second call of a kind runs the function on
 placeholders, which have no elements, and collects its calls as a `Composition`.  Later calls run the plans of these
-calls.  A function that reads a value, writes, draws random numbers or warns is not repeated: `Unsteady` ends the
+calls, and draw new random numbers.  A function that reads a value, writes or warns is not repeated: `Unsteady` ends the
 collection.
 """
 
@@ -43,7 +43,7 @@ class Compositions(dict[Any, "Composition"]):
 
     def learn(self, entry: Composition, definition: Callable[..., Any], operands: Sequence[Tensor], named: Any) -> None:
         """Collect the calls of a kind, if this is its second call."""
-        entry.learn(definition, operands, named)
+        entry.learn(definition, operands, named, draws=True)
         if entry.function is not None:
             self.failures = 0
 
@@ -70,24 +70,33 @@ class Composition:
     """The calls of a function for one kind of operands.
 
     function: makes the calls; None before they are collected, and if they cannot be repeated.
+    draws: whether the function draws random numbers; then it is not called while transforms run, which decide how many
+        numbers are drawn.
     waits: the number of calls until the calls are collected; a kind that does not occur again takes no time.
     """
 
-    __slots__ = ("function", "waits")
+    __slots__ = ("draws", "function", "waits")
 
     def __init__(self) -> None:
         self.function: Callable[..., Any] | None = None
+        self.draws = False
         self.waits = 2
 
-    def learn(self, definition: Callable[..., Any], operands: Sequence[Tensor], named: dict[str, Any]) -> None:
-        """Collect the calls of `definition(*operands, **named)`, if this is the second call of this kind."""
+    def learn(
+        self, definition: Callable[..., Any], operands: Sequence[Tensor], named: dict[str, Any], draws: bool = False
+    ) -> None:
+        """Collect the calls of `definition(*operands, **named)`, if this is the second call of this kind.
+
+        draws: whether the caller handles functions that draw random numbers.
+        """
         self.waits -= 1
         if self.waits:
             return
         unsteady.error = Unsteady
         try:
-            with Collected(operands) as calls:
+            with Collected(operands, draws) as calls:
                 writer = Writer(calls, len(operands), definition(*calls.inputs, **named))
+                self.draws = bool(calls.draws)
                 self.function = writer.recorded() if calls.records else writer.plain()
         except Exception:  # the function reads a value, for example; errors for users have been raised before
             self.function = None

@@ -24,11 +24,14 @@ CODES = {(float, float32): "f", (float, float64): "d", (int, int64): "q", (bool,
 watchers: list[Callable[[Any, str], None]] = []
 
 
-def store(data: Any, dtype: Any = None, device: Any = None, name: str = "tensor") -> tuple[Storage, Layout]:
+def store(
+    data: Any, dtype: Any = None, device: Any = None, name: str = "tensor", check: Callable[[DType], None] | None = None
+) -> tuple[Storage, Layout]:
     """Copy a number, a nested list or tuple, an array or a tensor into a new storage.
 
     Dtypes: Python floats become the default float dtype, ints int64, bools bool; arrays and tensors keep their dtype.
     name: the function that was called, for messages.
+    check: a function that may refuse the dtype of the storage, before memory is allocated.
 
     Raises ShapeError for a ragged list (the message names both lengths).  Raises DTypeError for a value that is not a
     number, for a masked array, or for Python ints that an integer dtype cannot store.  Elements of arrays and tensors
@@ -41,6 +44,8 @@ def store(data: Any, dtype: Any = None, device: Any = None, name: str = "tensor"
     if plain is not None:
         leaves, shape, kind = plain
         wanted = as_dtype(kind if dtype is None else dtype)
+        if check is not None:
+            check(wanted)
         code = CODES.get((kind, wanted))
         if code is not None:
             try:  # `np.array` takes longer, and warns of numbers that become infinite
@@ -65,6 +70,8 @@ def store(data: Any, dtype: Any = None, device: Any = None, name: str = "tensor"
             for extreme in (values.min(), values.max()):
                 fit_number(int(extreme), as_dtype(dtype))
     wanted = source if dtype is None else as_dtype(dtype)
+    if check is not None:
+        check(wanted)
     flat = cast_array(values, wanted).reshape(-1)
     return backend_of(where).from_host(flat, wanted, where), Layout.contiguous(tuple(values.shape))
 

@@ -10,8 +10,9 @@ find the plan (`plans.py`): one look-up, one allocation, one launch, and one rec
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from time import perf_counter
-from typing import Any
+from typing import Any, cast
 
 from minigrad.config import settings
 from minigrad.core.op import Op
@@ -63,12 +64,9 @@ def apply(op: Op, operands: tuple[Any, ...], params: dict[str, Any] = NO_PARAMS,
 
 def run(op: Op, plan: CallPlan, operands: tuple[Tensor, ...]) -> Any:
     """Run a call whose plan exists: allocate, launch, record."""
-    if op.result is not None:
-        return run_several(op, plan, operands)
     if plan.launch is None:
         return run_view(op, plan, operands[0])
-    unrolled = UNROLLED.get(len(operands))
-    return run_single(op, plan, operands) if unrolled is None else unrolled(op, plan, *operands)
+    return runner(len(operands), None if op.result is None else len(plan.outs))(op, plan, *operands)
 
 
 def run_single(op: Op, plan: CallPlan, operands: tuple[Tensor, ...]) -> Tensor:
@@ -115,27 +113,30 @@ def run_view(op: Op, plan: CallPlan, x: Tensor) -> Tensor:
 
 def run_several(op: Op, plan: CallPlan, operands: tuple[Tensor, ...]) -> Any:
     """Run an op with several results.  Results that are not floats carry no gradient."""
-    storages = tuple([make() for make in plan.makes])
+    makes = plan.makes
+    storages = tuple([make() for make in makes])
     kernel = plan.kernel
     if kernel is None:
         plan.run(*[x.storage.buffer for x in operands], *[s.buffer for s in storages])
     else:
         kernel(*[x.storage.buffer for x in operands], *[s.buffer for s in storages], plan.numbers)
     node = None
-    if mode.enabled and True in [x.storage.tracked for x in operands]:
+    if any(x.storage.tracked for x in operands) and mode.enabled:
         node = record(op, plan, operands, storages)
+    outs = plan.outs
     results: list[Tensor] = []
-    for storage, out in zip(storages, plan.outs):
+    for k, storage in enumerate(storages):
+        out = outs[k]
         y: Tensor = new_tensor(Tensor)  # each attribute is set on its own, as in `run_single`
         y.id = next(ids)
         y.storage = storage
         y.layout = out.layout
         y.dtype = out.dtype
         y.device = plan.device
-        y.op = None if node is None or not out.dtype.is_float else Output(node, len(results))  # type: ignore[assignment]
+        y.op = None if node is None or not out.dtype.is_float else Output(node, k)  # type: ignore[assignment]
         y.base = None
         results.append(y)
-    return op.result(*results)  # type: ignore[misc]
+    return op.result(*tuple(results))  # type: ignore[misc]
 
 
 def record(op: Op, plan: CallPlan, operands: tuple[Tensor, ...], storages: tuple[Storage, ...]) -> BackpropOp | None:
@@ -189,9 +190,22 @@ def record(op: Op, plan: CallPlan, operands: tuple[Tensor, ...], storages: tuple
     return node
 
 
-# Versions of `run_single` for 1 to 16 operands; for more operands, the loops take less time than the other parts.
-UNROLLED = {count: fast_paths.written_later(run_single, count, globals()) for count in range(1, 17)}
-run_one, run_two, run_three = UNROLLED[1], UNROLLED[2], UNROLLED[3]
+MANY = 16  # largest number of operands that are written out; with more, the loops take less time than the other parts
+
+
+@cache
+def runner(count: int, results: int | None = None) -> Callable[..., Any]:
+    """Return the function of an op, a plan and `count` operands that runs a call whose plan has a launch.
+
+    results: the number of results of an op with several results, otherwise None.
+    """
+    steps: Any = run_single if results is None else run_several
+    if count > MANY:
+        return lambda op, plan, *operands: steps(op, plan, operands)
+    return cast(Callable[..., Any], fast_paths.written_later(steps, count, globals(), results))
+
+
+run_one, run_two, run_three = map(runner, (1, 2, 3))
 
 
 def fast_path(op: Op, *front: Any) -> Callable[..., Any]:

@@ -36,9 +36,6 @@ def call({parameters}):
 {run}
 """
 
-# The same function for an op with several results.
-CALL_SEVERAL = CALL.replace("{run}", "    return run_several(op, plan, ({xs},))")
-
 # Operands that are not plain tensors take the general path.  Numbers next to tensors are an exception, because literals
 # are common.  With three or more operands, a call is fastest if the first operand is a tensor and all tensors have its
 # dtype.
@@ -76,9 +73,10 @@ OUT = """\
     if out is not None:
         return write_result(op, plan, ({xs},), out, run)
 """
+SEVERAL = ("makes", "storages")  # the tuples with one part per result in `dispatch.run_several`
 # A name that the template defines: not an attribute, and not a name that stands for operands.
 OWN = re.compile(r"(?<![\w.{])[A-Za-z_]\w*(?![\w}])")
-_written: dict[tuple[str, int], Callable[..., Any]] = {}
+_written: dict[tuple[str, int, int | None], Callable[..., Any]] = {}
 
 
 def parameter_names(op: Any) -> tuple[str, ...]:
@@ -86,26 +84,38 @@ def parameter_names(op: Any) -> tuple[str, ...]:
     return ("input",) if len(op.operands) == 1 else tuple(op.operands)
 
 
-def written_out(function: Callable[..., Any], count: int, names: dict[str, Any]) -> Callable[..., Any]:
-    """Return a function of `dispatch.py`, written out for `count` operands as separate arguments and for one result."""
-    key = function.__name__, count
+def groups_of(operands: tuple[str, ...], results: int | None) -> dict[str, tuple[str, ...]]:
+    """Return the names that replace each tuple in the functions of `dispatch.py`.
+
+    results: the number of results of an op with several results, otherwise None.
+    """
+    if results is None:
+        return {"operands": operands, "storages": ("storage",)}
+    return {"operands": operands, **{group: tuple(f"{group}_{k}" for k in range(results)) for group in SEVERAL}}
+
+
+def written_out(
+    function: Callable[..., Any], count: int, names: dict[str, Any], results: int | None
+) -> Callable[..., Any]:
+    """Return a function of `dispatch.py` with `count` operands as separate arguments, for one or several results."""
+    key = function.__name__, count, results
     if key not in _written:
-        groups = {"operands": tuple(f"x{k}" for k in range(count)), "storages": ("storage",)}
+        groups = groups_of(tuple(f"x{k}" for k in range(count)), results)
         text = ast.unparse(unrolled(function, groups, ("record",)))
         own = dict(names)
         if function is not names["record"]:
-            own["record"] = written_out(names["record"], count, names)
+            own["record"] = written_out(names["record"], count, names, results)
         exec(code_of(text, f"{key[0]} of {count}"), own)
         _written[key] = own[key[0]]
     return _written[key]
 
 
-def written_later(function: Callable[..., Any], count: int, names: dict[str, Any]) -> Any:
+def written_later(function: Callable[..., Any], count: int, names: dict[str, Any], results: int | None = None) -> Any:
     """Return a function that `written_out` makes at its first call, because it would add milliseconds to the import."""
     own: dict[str, Any] = {}
 
     def write() -> Callable[..., Any]:
-        made = written_out(function, count, names)
+        made = written_out(function, count, names, results)
         own.update(vars(builtins) | names, record=made.__globals__["record"])
         return made
 
@@ -123,13 +133,13 @@ def code_of(text: str, title: str) -> CodeType:
 
 
 @cache
-def call_template(run: Callable[..., Any], count: int) -> str:
+def call_template(run: Callable[..., Any], count: int, results: int | None = None) -> str:
     """Return CALL with its last lines for `count` operands.
 
     The operands are named {0}, {1}, ... in the template.
     """
     names = tuple(f"operand_{k}" for k in range(count))
-    text = ast.unparse(unrolled(run, {"operands": names}, ("record",)).body)  # type: ignore[arg-type]
+    text = ast.unparse(unrolled(run, groups_of(names, results), ("record",)).body)  # type: ignore[arg-type]
     lines = textwrap.indent(re.sub(r"\boperand_(\d+)\b", r"{\1}", text), "    ")
     return CALL.replace("{run}", lines)
 
@@ -227,8 +237,9 @@ def fast_path(
     numbers = op.kind == "elementwise"
 
     def write() -> Callable[..., Any]:
-        template = call_template(names["run_single"], len(operands)) if op.result is None else CALL_SEVERAL
-        own["record"] = written_out(names["record"], len(operands), names)
+        count, results = len(operands), None if op.result is None else len(op.outputs)
+        template = call_template(names["run_single" if results is None else "run_several"], count, results)
+        own["record"] = written_out(names["record"], count, names, results)
         return build(template, operands, own, parameters, lines, numbers, by_number is not None)
 
     function = at_first_call("call", own, write)

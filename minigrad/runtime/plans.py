@@ -18,7 +18,6 @@ from minigrad.runtime.tensor import Tensor
 
 NO_PARAMS: dict[str, Any] = {}
 INTO = object()  # ends the key of a plan that only writes into existing memory
-MANY = 8  # keys of more operands than this contain one common dtype and device
 planned: set[Op] = set()  # the ops with cached plans
 
 
@@ -29,7 +28,7 @@ def plan_of(op: Op, operands: tuple[Tensor, ...], params: dict[str, Any] = NO_PA
     fresh: whether the result has new memory; False if the call writes into existing memory, for which a launch is
     prepared for each layout.
     """
-    key = operands_key(operands)
+    key = key_of_many(operands) if op.variadic else operands_key(operands)
     if params:
         try:
             key = (*key, *[v if v.__class__ is int else keyed(v) for v in params.values()])
@@ -49,19 +48,24 @@ def operands_key(operands: Sequence[Tensor]) -> tuple[Any, ...]:
     if len(operands) == 2:
         x, y = operands
         return (x.layout, x.dtype, x.device, y.layout, y.dtype, y.device)
-    if len(operands) > MANY and of_one_kind(operands):
-        x = operands[0]
-        return (*[x.layout for x in operands], x.dtype, x.device)
+    if len(operands) == 3:
+        x, y, z = operands
+        return (x.layout, x.dtype, x.device, y.layout, y.dtype, y.device, z.layout, z.dtype, z.device)
     return tuple([part for x in operands for part in (x.layout, x.dtype, x.device)])
 
 
-def of_one_kind(operands: Sequence[Tensor]) -> bool:
-    """Return whether all operands have one dtype and device."""
+def key_of_many(operands: Sequence[Tensor]) -> tuple[Any, ...]:
+    """Return the part of a key that any number of operands determine; operands often have one dtype and device."""
+    if len(operands) == 2:  # a second call of a function would take a tenth of the time of a small `cat`
+        x, y = operands
+        return (x.layout, x.dtype, x.device, y.layout, y.dtype, y.device)
     dtype, device = operands[0].dtype, operands[0].device
-    for x in operands:  # noqa: SIM110  a generator costs twice as much, a set of pairs three times
+    layouts = []
+    for x in operands:
         if x.dtype is not dtype or x.device is not device:
-            return False
-    return True
+            return operands_key(operands)
+        layouts.append(x.layout)
+    return (*layouts, dtype, device)
 
 
 def plan_for(

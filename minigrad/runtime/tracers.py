@@ -94,6 +94,13 @@ class Transform(ABC):
         """Return a tensor with the elements of a value of this transform, or None if the value is a batch of values."""
         return None
 
+    def collected(self, draw: Any) -> Tensor | None:
+        """Return a placeholder for random numbers if this object collects the calls of a function; otherwise None.
+
+        draw: the recipe of the numbers.
+        """
+        return None
+
     def drawn_shape(self, name: str, shape: tuple[int, ...]) -> tuple[int, ...]:
         """Return the shape to draw for a call `name` of random numbers with `shape` while this transform runs."""
         return shape

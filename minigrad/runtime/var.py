@@ -7,7 +7,7 @@ error instead of using the new values.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -73,10 +73,14 @@ class Var(Tensor):
 
     @classmethod
     def of(cls, x: Tensor) -> Var:
-        """Return a Var on the storage of x, which no other tensor may use.  Raise DTypeError unless x has floats."""
-        twin = cls.placeholder(x)
-        x.storage.tracked = True
-        return twin
+        """Make x, a new tensor, a Var, and return it.  Raise DTypeError unless x has floats."""
+        storage: Any = x.storage
+        cls.check_dtype(x.dtype)
+        leaf: Any = x
+        leaf.__class__ = cls
+        leaf._grad = leaf.name = None
+        storage.tracked = True
+        return cast(Var, leaf)
 
     @classmethod
     def placeholder(cls, x: Tensor) -> Var:

@@ -18,6 +18,8 @@ import minigrad as mg
 from minigrad.kernels import calling, objects, store
 from minigrad.kernels.store import Kernel
 from minigrad.runtime import ahead
+from minigrad.runtime.compositions import Composition
+from minigrad.runtime.observers import attach, detach
 
 ROOT = Path(__file__).parent.parent.parent
 RECORDED = """
@@ -108,6 +110,20 @@ def test_what_cannot_be_sent_is_left_out(monkeypatch: pytest.MonkeyPatch) -> Non
     assert sent == []
     assert ahead.tell(mg.exp.op, (x,), {})  # type: ignore[attr-defined]
     assert len(sent) == 1
+
+
+def test_a_helper_does_not_prevent_that_calls_are_collected(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[Any] = []
+    monkeypatch.setattr(ahead, "_helper", object())
+    monkeypatch.setattr(ahead, "send", lambda helper, message: sent.append(message))
+    x, found = mg.ones(3, 17), Composition()
+    attach(ahead._planned)
+    try:
+        for _ in range(2):
+            found.learn(lambda x: mg.sub(x, x), (x,), {})
+    finally:
+        detach(ahead._planned)
+    assert found.function is not None and len(sent) == 1
 
 
 def test_a_kernel_that_somebody_is_compiling_is_left_to_them(tmp_path: Path) -> None:

@@ -92,10 +92,44 @@ def test_a_function_may_ask_which_operands_require_a_gradient() -> None:
 
 
 def test_an_op_that_cannot_be_repeated_is_not_tried_forever() -> None:
-    known = mg.nn.functional.dropout.__globals__["_mg_known"]
+    known = mg.nonzero.__globals__["_mg_known"]
     for _ in range(60):
-        mg.nn.functional.dropout(X, 0.5)
+        mg.nonzero(X)
     assert not known.steady
+
+
+def test_a_repeated_op_draws_the_numbers_that_its_definition_would_draw() -> None:
+    def four() -> list[Any]:
+        mg.manual_seed(3)
+        return [mg.nn.functional.dropout(X, 0.5).tolist() for _ in range(4)]
+
+    entries = mg.nn.functional.dropout.__globals__["_mg_known"]
+    entries.clear()
+    repeated = four()
+    assert [entry.draws for entry in entries.values() if entry.function is not None] == [True]
+    with mg.debug():  # debug mode uses the general path
+        assert four() == repeated
+    assert repeated[2] != repeated[3]
+
+
+def test_an_op_that_draws_is_not_repeated_among_transforms() -> None:
+    ones = mg.ones(64)
+    for _ in range(3):
+        mg.nn.functional.dropout(ones, 0.5)
+    drop = mg.func.vmap(lambda x: x + mg.nn.functional.dropout(ones, 0.5), randomness="different")
+    first, second = drop(mg.zeros(2, 64)).tolist()
+    assert first != second
+
+
+@pytest.mark.parametrize("present", [("weight",), ("bias",), ("weight", "bias"), ()])
+def test_repeated_calls_pass_each_optional_operand_in_its_place(present: tuple[str, ...]) -> None:
+    x, lines = mg.tensor([[1.0, 2.0], [3.0, 6.0], [5.0, 7.0]]), {"weight": [2.0, 3.0], "bias": [10.0, 20.0]}
+    operands = {name: mg.tensor(lines[name]) for name in present}
+    known = mg.nn.functional.batch_norm.__globals__["_mg_known"]
+    known.clear()
+    first, *others = (mg.nn.functional.batch_norm(x, None, None, **operands, training=True).tolist() for _ in range(4))
+    assert all(other == first for other in others)
+    assert [entry.function is not None for entry in known.values()] == [True]
 
 
 def test_an_op_that_may_write_is_repeated_in_calls_that_write_nothing() -> None:

@@ -129,8 +129,12 @@ def form_of(reducer: Reducer, compute: np.dtype[Any], plan: ReductionPlan, a: DT
     Forms within one row: the compiler may re-associate "sum"; "wide sum" also converts each element; "short sum" adds
     a few float32 elements before it converts their sum; "integer" is an integer loop; "extreme" compares floats as
     integers.  Forms that combine rows: "eights" adds eight float32 rows before it converts the sums; "fours" compares
-    four rows at a time.  "extreme" is also used across memory.
+    four rows at a time.  "extreme" is also used across memory, and for few elements: comparing integers takes fewer
+    cycles.
     """
+    comparable = reducer.order == "extreme" and a.compute == compute and not (reducer.map or reducer.finish)
+    if plan.kind == "tiny":
+        return "extreme" if comparable and compute.kind == "f" else ""
     if plan.kind not in ("run", "along", "rows", "across") or not plan.unit_step:
         return ""
     rows = plan.kind == "across" or plan.cols > 1
@@ -144,7 +148,7 @@ def form_of(reducer: Reducer, compute: np.dtype[Any], plan: ReductionPlan, a: DT
         if seldom and length >= SHORT:
             return "short sum"
         return "wide sum" if a.compute != compute and reducer.identity == "zero" else "sum"
-    if reducer.order != "extreme" or a.compute != compute or reducer.map or reducer.finish:
+    if not comparable:
         return ""
     if rows and a.storage == compute:
         return "fours"
@@ -162,7 +166,7 @@ def write_reduction(reducer: Reducer, compute: np.dtype[Any], a: DType, out: DTy
     """Write, compile and import one reduction."""
     scalar = reducer.scalar
     kind = label.rstrip("1")
-    whole = form in WHOLE and kind != "across"
+    whole = form in WHOLE and kind not in ("across", "tiny")
     template = getattr(reduction, kind + "_whole" if whole else "along" if kind == "rows" else kind)
     macros, constants, helpers = words_of(reducer, compute, form, FIELDS[kind])
     constants["STEP"] = "1" if label.endswith("1") else "step"

@@ -40,7 +40,7 @@ def tiny(in_K, out, N):  # type: ignore[no-untyped-def]
         at = N.at[o]
         acc = IDENTITY
         for i in range(N.elements):
-            acc = T(F(acc, LOAD_0(in_0[at + N.far[i]])))
+            acc = ACC(F(acc, LOAD_0(in_0[at + N.far[i]])))
         out[N.to[o]] = STORE(FINISH(acc, N.count))
 
 

@@ -15,7 +15,7 @@ from typing import Any
 from minigrad.backends.launch import Launch
 from minigrad.backends.lowering.functions import NONZERO
 from minigrad.backends.registry import backend_of
-from minigrad.backends.steps import Steps, Value
+from minigrad.backends.steps import Steps
 from minigrad.core.dtype import bool_, int64
 from minigrad.core.plan import pieces
 from minigrad.core.requests import Locate, Select, Tally
@@ -44,7 +44,8 @@ PART = 8192  # number of elements of a mask that are counted as one part
 
 def parts_of(mask: Tensor) -> int:
     """Return the number of parts in which threads count a mask; it depends only on the shape of the mask."""
-    return pieces(mask.numel(), PART)[1]
+    n = mask.layout.numel
+    return 1 if n <= PART else pieces(n, PART)[1]
 
 
 @kernel(dtype=index_dtype, shape=lambda op, mask, *, parts: (parts + 1,), namespace=())
@@ -59,39 +60,35 @@ def locate(backend, out, mask, starts, *, count: Size):
     return backend.prepare(Locate(), out, mask, starts)
 
 
-@kernel(dtype=index_dtype, shape=lambda op, x, *, parts: (parts + 1,), namespace=(), label="nonzero")
-def tally_nonzero(backend, out, x, *, parts: Size):
-    """Return the tally of the nonzero elements."""
-    steps = Steps(backend, (out,), (x,))
-    steps.ask(Tally(parts), steps.outs[0], holding(steps, steps.operands[0]))
+@kernel(
+    dtype=lambda op, specs, *, parts: (bool_, int64), shape=lambda op, x, *, parts: (x.shape, (parts + 1,)),
+    outputs=("mask", "starts"), namespace=(), label="nonzero",
+)  # fmt: skip
+def tally_nonzero(backend, mask, starts, x, *, parts: Size):
+    """Return the mask of the nonzero elements, and its tally."""
+    steps = Steps(backend, (mask, starts), (x,))
+    holds, counts = steps.outs
+    steps.each(NONZERO, holds, steps.operands[0], compute=x.dtype.compute)
+    steps.ask(Tally(parts), counts, holds)
     return steps.launch
 
 
 @kernel(
-    dtype=index_dtype, shape=lambda op, x, starts, *, count: (count, len(x.shape)), namespace=(), label="nonzero"
+    dtype=index_dtype, shape=lambda op, mask, starts, *, count: (count, len(mask.shape)), namespace=(), label="nonzero"
 )  # fmt: skip
-def coordinates(backend, out, x, starts, *, count: Size):
-    """Return the position of each nonzero element along each dim, as a matrix; `starts` is their tally."""
-    steps = Steps(backend, (out,), (x, starts))
-    (result,), (x_value, counts) = steps.outs, steps.operands
+def coordinates(backend, out, mask, starts, *, count: Size):
+    """Return the position of each True element along each dim, as a matrix; `starts` is the tally of the mask."""
+    steps = Steps(backend, (out,), (mask, starts))
+    (result,), (holds, counts) = steps.outs, steps.operands
     if not out.layout.numel:
         return steps.launch
-    shape = x_value.shape
+    shape = holds.shape
     positions = result.select(1, 0) if len(shape) == 1 else steps.work((count,), int64)
-    steps.ask(Locate(), positions, holding(steps, x_value), counts)
+    steps.ask(Locate(), positions, holds, counts)
     for d in range(len(shape) if len(shape) > 1 else 0):
         sizes = [steps.constant(n, int64) for n in (shape[d], numel(shape[d + 1 :]))]
         steps.each(COORDINATE, result.select(1, d), positions, *sizes)
     return steps.launch
-
-
-def holding(steps: Steps, x: Value) -> Value:
-    """Return a mask of the nonzero elements: a mask itself, or a temporary."""
-    if x.dtype is bool_:
-        return x
-    mask = steps.work(x.shape, bool_)
-    steps.each(NONZERO, mask, x, compute=x.dtype.compute)
-    return mask
 
 
 def coordinate(position, size, step):
@@ -230,8 +227,12 @@ def nonzero(input: Tensor, *, as_tuple: Flag = False) -> Any:
     as_tuple: whether to return a tuple with one vector of indices per dim instead.
     """
     x = input if input.layout.shape else reshape(input, (1,))
-    starts = tallied(ne(x, 0))[0] if isinstance(x, Tracer) else tally_nonzero(x, parts=parts_of(x))
-    matrix = coordinates(x, starts, count=total_of(starts))
+    if x.dtype is bool_ or isinstance(x, Tracer):
+        mask = ne(x, 0) if isinstance(x, Tracer) else x
+        starts = tallied(mask)[0]
+    else:
+        mask, starts = tally_nonzero(x, parts=parts_of(x))
+    matrix = coordinates(mask, starts, count=total_of(starts))
     if not input.layout.shape and not as_tuple:
         return matrix[:, :0]
     return tuple([select(matrix, 1, d) for d in range(x.ndim)]) if as_tuple else matrix

@@ -82,7 +82,7 @@ def unique(input: Tensor, sorted: Flag = True, return_inverse: Flag = False, ret
     Not differentiable.
     """
     shape = input.shape if dim is None else (input.shape[dim] if input.ndim else 1,)
-    x = reshape(input, (input.numel(),)) if dim is None or not input.ndim else input
+    x = reshape(input, (input.numel(),)) if (dim is None and input.ndim > 1) or not input.ndim else input
     if x.ndim == 1 and not return_inverse and not return_counts and are_plain(x):
         values = sort(x, 0).values
         mask, starts = runs(values, parts=parts_of(values))

@@ -176,7 +176,7 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
     """Return the outer product of two vectors: the products of each element of the first with each of the second."""
     _need("outer", input, vec2, (1, 1))
-    return input.unsqueeze(1) * vec2.unsqueeze(0)
+    return input.unsqueeze(1) * vec2
 
 
 def _need(name: str, a: Tensor, b: Tensor, dims: tuple[int, int]) -> None:

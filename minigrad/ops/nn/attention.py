@@ -10,7 +10,7 @@ from minigrad.core.dtype import bool_, promote
 from minigrad.core.roles import Flag, Scalar
 from minigrad.core.shape import broadcast_shapes
 from minigrad.declare.decorators import composed
-from minigrad.errors import ArgumentError, ShapeError
+from minigrad.errors import ArgumentError, ShapeError, unsteady
 from minigrad.ops.creation import ones
 from minigrad.ops.draws import shares
 from minigrad.ops.linalg.einsum import einsum
@@ -69,6 +69,8 @@ def scaled_dot_product_attention(
             f"{', '.join(map(describe, (query, key, value)))}; transpose or reshape the operands",
             op=NAME,
         )
+    if dropout_p:
+        unsteady.check()  # the calls depend on whether transforms run, so they are not repeated
     traced = not are_plain(query, key, value, attn_mask) or (dropout_p and stack.transforms)
     if traced or (attn_mask is not None and attn_mask.requires_grad):
         return composition(query, key, value, attn_mask, dropout_p, is_causal, size)

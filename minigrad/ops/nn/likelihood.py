@@ -16,7 +16,6 @@ from minigrad.core.roles import Flag, Scalar
 from minigrad.declare.decorators import composed, elementwise, scalar
 from minigrad.errors import ShapeError
 from minigrad.ops.nn.loss import floats, joined, named_reduction
-from minigrad.ops.pointwise.clamping import clamp
 from minigrad.runtime.dispatch import number
 from minigrad.runtime.tensor import Tensor, describe
 
@@ -33,10 +32,16 @@ def log_above(x):
     return -100 if math.log(x) < -100 else math.log(x)
 
 
+def _gradient(g: Tensor, input: Tensor, target: Tensor) -> Tensor:
+    """Return the gradient of `cross_entropy_of_one` for the input, by elementwise ops, which become one loop."""
+    spread = input * (1.0 - input)
+    return g * (input - target) / (spread >= NARROW).where_cond(spread, NARROW)
+
+
 @elementwise(
     dtype=floats, namespace=(), method=False, label="binary_cross_entropy",
     vjp=(
-        lambda g, input, target: g * (input - target) / clamp(input * (1.0 - input), NARROW),
+        _gradient,
         lambda g, input: g * ((-input).log1p() - input.log()),
     ),
 )  # fmt: skip

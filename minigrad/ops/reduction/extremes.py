@@ -134,7 +134,7 @@ def _without_dim(over_all: Any, of_two: Any, input: Any, dim: Any, out: Any) -> 
 @kernel(
     **EXTREME,
     otherwise=lambda input, dim, keepdim, out: _without_dim(amax, maximum, input, dim, out),
-    sole=lambda input: amax(input),
+    sole=amax,
 )
 def max(backend, values, indices, input: Tensor, dim: DimOrOther = None, keepdim: Flag = False):
     """Return the largest of all elements.
@@ -150,7 +150,7 @@ def max(backend, values, indices, input: Tensor, dim: DimOrOther = None, keepdim
 @kernel(
     **EXTREME,
     otherwise=lambda input, dim, keepdim, out: _without_dim(amin, minimum, input, dim, out),
-    sole=lambda input: amin(input),
+    sole=amin,
 )
 def min(backend, values, indices, input: Tensor, dim: DimOrOther = None, keepdim: Flag = False):
     """Return the smallest of all elements.

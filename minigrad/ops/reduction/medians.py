@@ -82,7 +82,7 @@ def _of_all(input: Tensor, dim: int | None, out: Any, skip: bool) -> Any:
 
 @kernel(
     **EXTREME, otherwise=lambda input, dim, keepdim, out: _of_all(input, dim, out, False),
-    sole=lambda input: _of_all(input, None, None, False),
+    sole=lambda input: middle(input if input.layout.ndim == 1 else reshape(input, (-1,)), skip=False),
 )  # fmt: skip
 def median(backend, values, indices, input: Tensor, dim: DimOrAll = None, keepdim: Flag = False):
     """Return the median of all elements, or with `dim` the named tuple (values, indices) of the medians along `dim`.
@@ -97,7 +97,7 @@ def median(backend, values, indices, input: Tensor, dim: DimOrAll = None, keepdi
 
 @kernel(
     **EXTREME, otherwise=lambda input, dim, keepdim, out: _of_all(input, dim, out, True),
-    sole=lambda input: _of_all(input, None, None, True),
+    sole=lambda input: middle(input if input.layout.ndim == 1 else reshape(input, (-1,)), skip=True),
 )  # fmt: skip
 def nanmedian(backend, values, indices, input: Tensor, dim: DimOrAll = None, keepdim: Flag = False):
     """Return `median` of the elements that are not nan; nan if all elements are nan.

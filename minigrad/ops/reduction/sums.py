@@ -155,25 +155,28 @@ def aminmax(low, high, x):
 
 
 def either(acc, x):
-    """Return whether at least one of two values is nonzero."""
-    return acc != 0 or x != 0
+    """Return 1 if x is nonzero, otherwise the accumulator, which is 0 or 1.
+
+    A choice between two values takes fewer cycles than `or`, which converts two comparisons to a number.
+    """
+    return 1 if x != 0 else acc
 
 
 def both(acc, x):
-    """Return whether both values are nonzero."""
-    return acc != 0 and x != 0
+    """Return 0 if x is zero, otherwise the accumulator, which is 0 or 1."""
+    return acc if x != 0 else 0
 
 
 @reduction(dtype=logical, identity="zero", combine=either)
 def any(acc, x):
     """Return whether any element over `dim` is nonzero; False if there are no elements."""
-    return acc != 0 or x != 0
+    return 1 if x != 0 else acc
 
 
 @reduction(dtype=logical, identity="one", combine=both)
 def all(acc, x):
     """Return whether all elements over `dim` are nonzero; True if there are no elements."""
-    return acc != 0 and x != 0
+    return acc if x != 0 else 0
 
 
 def _prod_rule(g: Tensor, x: Tensor, *, dims: tuple[int, ...]) -> Tensor:
