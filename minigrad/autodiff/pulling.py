@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from minigrad.autodiff.arguments import by_plans, every_operand, facts, heads_for, parts_of, saved_positions
+from minigrad.autodiff.arguments import every_operand, facts, heads_for, saved_positions
 from minigrad.autodiff.checks import Node, node_of
 from minigrad.autodiff.definition import by_definition_over, defined, fitted
 from minigrad.autodiff.engine import Gradients, leading_to, pull_back, reachable
@@ -18,11 +18,14 @@ from minigrad.autodiff.tracked import Record
 from minigrad.autodiff.watching import watched, watched_joint
 from minigrad.core.op import Op, Rule, Spec
 from minigrad.ops.shape.views import expand
+from minigrad.runtime.compositions import Composition
 from minigrad.runtime.graph import BackpropOp, Output
-from minigrad.runtime.recording import set_grad_enabled
-from minigrad.runtime.tensor import Tensor
+from minigrad.runtime.recording import mode, set_grad_enabled
+from minigrad.runtime.tensor import PLAIN, Tensor
 from minigrad.runtime.tracers import Tracer
 from minigrad.runtime.var import Var
+
+NO_FACTS: dict[str, Any] = {}
 
 
 def pull(
@@ -32,51 +35,99 @@ def pull(
 
     gradients: one per result, None for an unused one.  wanted: the ids of the parents to compute, or None for all.
     saved: the saved values, if the caller has other forms of them than the node.
+    In a backward pass that is not recorded (`create` is False), the calls of the rules are collected once per kind.
     """
+    parents = node.parents
+    if create or saved is not None or node.__class__ is not BackpropOp:
+        return [(parents[k], partial) for k, partial in by_rules(node, gradients, wanted, create, saved)]
+    single = node.ids is None
+    values = (gradients[0], *node.saved) if single else (*[g for g in gradients if g is not None], *node.saved)  # type: ignore[misc]
+    if not PLAIN.issuperset(map(type, values)):
+        return [(parents[k], partial) for k, partial in by_rules(node, gradients, wanted, create)]
+    key: Any = (node.mask, values[0].dtype, *[x.layout for x in values])  # type: ignore[union-attr]
+    if wanted is not None or not single or node.op.variadic:
+        key = (*key, *presence(node, gradients, wanted))
+    entry: Pulled | None = node.plan.facts.get(key)
+    if entry is None:
+        entry = node.plan.facts[key] = Pulled()
+    elif entry.function is not None:
+        return [(parents[k], partial) for k, partial in zip(entry.operands, entry.function(*values))]
+    pairs = by_rules(node, gradients, wanted, create)
+    if entry.waits > 0 and not mode.enabled:
+        entry.collect(node, gradients, wanted, values)
+    return [(parents[k], partial) for k, partial in pairs]
+
+
+def presence(node: BackpropOp, gradients: Gradients, wanted: set[int] | None) -> tuple[Any, ...]:
+    """Return which operands require a gradient, and the dtypes of the gradients of the results."""
+    asked = [parent is not None and (wanted is None or parent.id in wanted) for parent in node.parents]
+    return tuple(asked), tuple([None if g is None else g.dtype for g in gradients])
+
+
+class Pulled(Composition):
+    """The calls of the rules of a node, collected once.  operands: the indices of the operands of the results."""
+
+    __slots__ = ("operands",)
+
+    def collect(
+        self, node: BackpropOp, gradients: Gradients, wanted: set[int] | None, values: Sequence[Tensor]
+    ) -> None:
+        """Collect the calls, if this is the second call of this kind and all rules are rules of this package."""
+        if any(rule is not None and rule.foreign for rule in (node.op.joint, *node.op.rules)):
+            self.waits = 0
+            return
+        present = [g is not None for g in gradients]
+
+        def definition(*values: Any) -> tuple[Any, ...]:
+            rest = iter(values)
+            heads = [next(rest) if given else None for given in present]
+            pairs = by_rules(node, heads, wanted, False, tuple(rest))
+            self.operands = [k for k, _ in pairs]
+            return tuple([partial for _, partial in pairs])
+
+        self.learn(definition, values, {})
+
+
+def by_rules(
+    node: BackpropOp, gradients: Gradients, wanted: set[int] | None, create: bool, saved: Any = None
+) -> list[tuple[int, Tensor]]:
+    """Run the derivative rules of a node; return (index of the operand, partial gradient)."""
     op, specs, parents = node.op, node.plan.specs, node.parents
     if saved is None:
         saved = saved_in_graph(node) if create and node.saved else node.saved
     joint: Any = None
     if op.joint is not None:
         joint = at_once(node, op.joint, saved, gradients, wanted, create)
-    elif op.variadic and op.result is None and op.rules[0] is not None and not op.rules[0].foreign:
-        joint = parts_of(node, gradients[0], wanted, create)
-    pairs: list[tuple[Node, Tensor]] = []
+    pairs: list[tuple[int, Tensor]] = []
     for k, pick in op.picks[node.mask] if not op.variadic else every_operand(node):
-        parent = parents[k]
-        if wanted is not None and parent.id not in wanted:
+        if wanted is not None and parents[k].id not in wanted:
             continue
         at = 0 if op.variadic else k
         rule: Any = op.rules[at]
         # A fused rule is one kernel, which cannot be differentiated again.
         fn = rule.fn if create or joint is not None else rule.fused or fuse(op, at)
+        picked = [saved[i] for i in pick] if joint is None else ()
         if joint is not None:
             if (partial := joint[k]) is None:
                 continue
         elif op.result is not None or rule.foreign:
             if (heads := heads_for(node, rule, gradients)) is None:
                 continue
-            picked, known = [saved[i] for i in pick], facts(node, rule, k)
+            known = facts(node, rule, k)
             if rule.foreign:
                 partial = watched(node, rule, k, fn, heads, picked, known)
             else:
-                partial = by_plans(node, fn, (*heads, *picked), known, k, create)
-        elif rule.facts or op.kind == "kernel":
-            partial = by_plans(node, fn, (gradients[0], *[saved[i] for i in pick]), facts(node, rule, k), k, create)
+                partial = fn(*heads, *picked, **known)
         else:
+            known = facts(node, rule, k) if rule.facts else NO_FACTS
             try:
-                if not pick:
-                    partial = fn(gradients[0])
-                elif len(pick) == 1:
-                    partial = fn(gradients[0], saved[pick[0]])
-                else:
-                    partial = fn(gradients[0], *[saved[i] for i in pick])
+                partial = fn(gradients[0], *picked, **known)
             except Unfusable:
-                partial = rule.fn(gradients[0], *[saved[i] for i in pick])
+                partial = rule.fn(gradients[0], *picked, **known)
         spec = specs[k]
         if partial.layout is not spec.layout or partial.dtype is not spec.dtype:
             partial = fitted(partial, spec)
-        pairs.append((parent, partial))
+        pairs.append((k, partial))
     return pairs
 
 
@@ -105,8 +156,7 @@ def at_once(
     known = facts(node, rule, 0) | ({"asked": asked} if rule.asked else {})
     if rule.foreign:
         return watched_joint(node, rule, list(heads), picked, known)
-    # With the node's mask, `asked` distinguishes the calls: it depends on the wanted parents.
-    return by_plans(node, rule.fn, (*heads, *picked), known, asked, create)
+    return rule.fn(*heads, *picked, **known)
 
 
 def by_definition(
