@@ -111,15 +111,16 @@ _UNSHARED_INSIDE = _Probe(object()).release_inside()
 
 
 class Key(int):
-    """The size of a block as `CpuAllocator` stores it, with the number of elements that were requested."""
+    """The size of a block as `CpuAllocator` stores it, with its bytes and the number of elements that were requested."""
 
     numel: int
+    nbytes: int
 
     @classmethod
     def of(cls, value: int, numel: int) -> Key:
         """Return a key with this value and this number of elements."""
         key = cls(value)
-        key.numel = numel
+        key.numel, key.nbytes = numel, value & -64
         return key
 
 
@@ -133,7 +134,7 @@ class Block:
     __slots__ = ("allocator", "buffer", "key")
     allocator: Any
     buffer: Any
-    key: int
+    key: Any
 
     # The two defaults are bound here because globals may be gone when the last storages are freed at interpreter
     # shutdown.
@@ -149,8 +150,7 @@ class Block:
             buffer = self.buffer
             if references(buffer) > unshared:
                 return allocator._lose(key)
-            allocator._frees += 1
-            allocated = allocator._allocated - (key & -64)
+            allocated = allocator._allocated - key.nbytes
             allocator._allocated = allocated
             if allocated < allocator._floor:
                 allocator._keep_some(key, buffer)
@@ -178,16 +178,19 @@ class CpuAllocator(Allocator):
     """
 
     __slots__ = (
-        "_allocated", "_allocations", "_cache_limit", "_empty", "_fill", "_floor", "_free", "_frees", "_live",
+        "_allocated", "_allocations", "_blocks", "_cache_limit", "_empty", "_fill", "_floor", "_free", "_live",
         "_misses", "_peak",
     )  # fmt: skip
 
     def __init__(self, cache_limit: int = 512 << 20, fill: str | None = None) -> None:
-        self.fill = fill
         self._free: dict[int, list[np.ndarray[Any, Any]]] = {}
+        self.fill = fill
         self._live: dict[int, int] = {}
         self._empty = {dtype.storage_code: np.empty(0, dtype.storage) for dtype in ALL}
-        self._allocated = self._peak = self._allocations = self._frees = self._misses = 0
+        # The blocks that the allocator owns, in use or cached.  The frees follow from this number, so `free` counts
+        # nothing.
+        self._blocks = 0
+        self._allocated = self._peak = self._allocations = self._misses = 0
         # The cache exceeds the limit as soon as the allocated bytes fall below this floor: owned bytes minus the limit.
         # So the test in `free` is one comparison; the slow paths, which change the owned bytes, move the floor.
         self._cache_limit = cache_limit
@@ -216,6 +219,10 @@ class CpuAllocator(Allocator):
                 f"CpuAllocator: fill must be None, 'zero' or 'junk', got {fill!r}; pass fill=None", fill=fill
             )
         self._fill = fill
+        # The functions of `storages` take blocks from these lists.  An empty list sends them to `_pop_or_fetch`, which
+        # fills.
+        for key, blocks in tuple(self._free.items()):
+            self._free[key] = [blocks.pop() for _ in range(len(blocks))]
 
     def allocate(self, numel: int, dtype: DType) -> np.ndarray[Any, Any]:
         """Return a flat array of at least `numel` elements of `dtype`."""
@@ -229,8 +236,6 @@ class CpuAllocator(Allocator):
         self._allocated = allocated
         if allocated > self._peak:
             self._peak = allocated
-        if self._fill is not None:
-            self._scribble(buffer, dtype)
         return buffer
 
     def key(self, numel: int, dtype: DType) -> int:
@@ -248,7 +253,7 @@ class CpuAllocator(Allocator):
         computed in advance. Without this function, these steps would take a third of the time of a small op.
         """
         key = Key.of(self.key(numel, dtype), numel)
-        nbytes = key & -64
+        nbytes = key.nbytes
         pop = self._free.get(key, []).pop
         new: Any = kind.__new__
 
@@ -257,16 +262,14 @@ class CpuAllocator(Allocator):
             try:
                 buffer = pop()
             except IndexError:
-                # A trim may have removed the list, or replaced it by another list.
-                pop = self._free.setdefault(key, []).pop
+                # A trim may have removed the list, or replaced it by another list.  Blocks to fill come from no list.
+                pop = self._free.setdefault(key, []).pop if self._fill is None else [].pop
                 buffer = self._pop_or_fetch(key, dtype)
             self._allocations += 1
             allocated = self._allocated + nbytes
             self._allocated = allocated
             if allocated > self._peak:
                 self._peak = allocated
-            if self._fill is not None:
-                self._scribble(buffer, dtype)
             made = new(kind)
             made.key = key
             made.allocator = self
@@ -295,7 +298,6 @@ class CpuAllocator(Allocator):
             return self._refuse(buffer)
         if references(buffer) > unshared:
             return self._lose(key)
-        self._frees += 1
         self._allocated -= key & -64
         if self._allocated < self._floor:
             self._keep_some(key, buffer)
@@ -311,15 +313,16 @@ class CpuAllocator(Allocator):
     def stats(self) -> MemoryStats:
         """Return the counters at this moment."""
         allocated, allocations, misses = self._allocated, self._allocations, self._misses
+        live = self._blocks - sum(map(len, tuple(self._free.values())))
         return MemoryStats(
             allocated_bytes=allocated,
             cached_bytes=self._floor + self._cache_limit - allocated,
             peak_bytes=self._peak,
             allocations=allocations,
-            frees=self._frees,
+            frees=allocations - live,
             hits=allocations - misses,
             misses=misses,
-            live=allocations - self._frees,
+            live=live,
         )
 
     def reset_peak(self) -> None:
@@ -338,9 +341,12 @@ class CpuAllocator(Allocator):
 
     def _pop_or_fetch(self, key: int, dtype: DType) -> np.ndarray[Any, Any]:
         try:
-            return self._free[key].pop()
+            buffer = self._free[key].pop()
         except (KeyError, IndexError):
-            return self._fetch(key & -64, dtype)
+            buffer = self._fetch(key & -64, dtype)
+        if self._fill is not None:
+            self._scribble(buffer, dtype)
+        return buffer
 
     def _fetch(self, nbytes: int, dtype: DType) -> np.ndarray[Any, Any]:
         if nbytes >= LARGE:
@@ -356,12 +362,13 @@ class CpuAllocator(Allocator):
             self.empty_cache()
             buffer = _last_try(nbytes, dtype)
         self._misses += 1
+        self._blocks += 1
         self._floor += nbytes
         return buffer
 
     def _lose(self, key: int) -> None:
         """Update the counters for a buffer that another object refers to and now owns."""
-        self._frees += 1
+        self._blocks -= 1
         self._allocated -= key & -64
         self._floor -= key & -64
 
@@ -380,6 +387,7 @@ class CpuAllocator(Allocator):
     def _keep_some(self, key: int, buffer: np.ndarray[Any, Any]) -> None:
         nbytes = key & -64
         if nbytes > self._cache_limit:
+            self._blocks -= 1
             self._floor -= nbytes
             return
         self._keep(key, buffer)
@@ -395,6 +403,7 @@ class CpuAllocator(Allocator):
                     self._free[key].pop(0)
                 except (KeyError, IndexError):
                     break
+                self._blocks -= 1
                 self._floor -= nbytes
             try:
                 if not self._free[key]:
