@@ -111,7 +111,7 @@ _UNSHARED_INSIDE = _Probe(object()).release_inside()
 
 
 class Key(int):
-    """The size of a block as `CpuAllocator` stores it, with its bytes and the number of elements that were requested."""
+    """The size of a block as `CpuAllocator` stores it, its bytes, and the number of elements that were requested."""
 
     numel: int
     nbytes: int

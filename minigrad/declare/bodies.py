@@ -133,10 +133,11 @@ def planned_lines(op: Op, signature: Signature, params: Mapping[str, str], out: 
     values = "".join(f"{key} if {key}.__class__ in {HIDDEN}keys else {HIDDEN}keyed({key}), " for key in params.values())
     if signature.many:
         many = signature.many
-        plain = [f"{many}.__class__ in {HIDDEN}lists and {HIDDEN}plain.issuperset(map(type, {many}))"]
+        test = " and ".join([f"{many}.__class__ in {HIDDEN}lists", *tests])
         return [
-            f"if {' and '.join(plain + tests)}:",
-            *attempt(f"*{HIDDEN}key_of({many}), {values}", f"{HIDDEN}op", f"tuple({many})", "any"),
+            f"{HIDDEN}key = {HIDDEN}key_of({many}) if {test} else None",
+            f"if {HIDDEN}key is not None:",
+            *attempt(f"*{HIDDEN}key, {values}", f"{HIDDEN}op", f"tuple({many})", "any"),
         ]
     forms = [(f"{HIDDEN}op", signature.operands)]
     if signature.optional and len(signature.optional) < len(signature.operands):
@@ -176,10 +177,10 @@ def repeated_lines(op: Op, out: bool) -> list[str]:
     names = [x for x in op.operands if x != many]
     varied = [x for x in names if x in signature.optional or x in signature.numbers]
     plain = [f"{x}.__class__ in {HIDDEN}plain" for x in names if x not in varied]
-    plain += [f"{HIDDEN}plain.issuperset(map(type, {many}))"] * bool(many)
+    plain += [f"{HIDDEN}many is not None"] * bool(many)
     plain += [f"{x} is None" for x in (*op.writes, *["out"] * (out or "out" in op.params))]
     key = "".join(f"{x}.layout, {x}.dtype, {x}.device, " for x in names if x not in varied)
-    key += f"*{HIDDEN}key_of({many}), " if many else ""
+    key += f"*{HIDDEN}many, " if many else ""
     params = [p.name for p in signature.parameters if p.name not in op.operands]
     value = f"{{0}} if {{0}}.__class__ in {HIDDEN}keys else {HIDDEN}steady({{0}}), "
     tensor = f"({{0}}.layout, {{0}}.dtype, {{0}}.device) if {{0}}.__class__ in {HIDDEN}plain else "
@@ -190,6 +191,7 @@ def repeated_lines(op: Op, out: bool) -> list[str]:
     named = ", ".join(f"{x!r}: {x}" for x in [*params, *varied])
     return [
         f"{HIDDEN}entry = None",
+        *[f"{HIDDEN}many = {HIDDEN}key_of({many}) if {many}.__class__ in {HIDDEN}lists else None"] * bool(many),
         f"if {' and '.join([f'{HIDDEN}known.steady', *plain])} and not {HIDDEN}settings.noting:",
         f"    {HIDDEN}operands = {tensors}",
         f"    {HIDDEN}records = {HIDDEN}mode.enabled and True in [x.storage.tracked for x in {HIDDEN}operands]",
@@ -223,10 +225,10 @@ def composed_body(op: Op, out: bool, floats: bool, repeats: bool) -> list[str]:
     if any(p.kind is p.VAR_POSITIONAL for p in signature.parameters):
         test = f"len({signature.many}) == 1 and {signature.many}[0].__class__ in (list, tuple)"
         lines.append(f"{signature.many} = {signature.many}[0] if {test} else {signature.many}")
-    if signature.many:
-        lines.append(f"{signature.many} = {HIDDEN}list({HIDDEN}op, {signature.many})")
     if repeats:
         lines += repeated_lines(op, out)
+    if signature.many:
+        lines.append(f"{signature.many} = {HIDDEN}list({HIDDEN}op, {signature.many})")
     if test := plain_test(signature):
         named = operands.replace("*", "")
         lines += [f"if not ({test}):", f"    {named}= {HIDDEN}check({HIDDEN}op, ({named}))"]

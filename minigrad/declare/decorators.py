@@ -62,7 +62,7 @@ from minigrad.runtime.fast_paths import parameter_names
 from minigrad.runtime.into import copy_result
 from minigrad.runtime.noting import scope
 from minigrad.runtime.operands import NUMBERS, OWN_KEYS, canonical, keyed, steady
-from minigrad.runtime.plans import operands_key, plan_for
+from minigrad.runtime.plans import key_of_many, plan_for
 from minigrad.runtime.promises import loop_dtypes, within
 from minigrad.runtime.recording import mode
 from minigrad.runtime.tensor import PLAIN, Tensor
@@ -436,7 +436,7 @@ def planned_names(op: Op) -> dict[str, Any]:
     """Return the values that the lines of `planned_lines` use."""
     present = tuple([name not in op.signature.optional for name in op.operands]) if op.signature else ()
     return {
-        "keys": OWN_KEYS, "keyed": keyed, "key_of": operands_key, "lists": (list, tuple),
+        "keys": OWN_KEYS, "keyed": keyed, "key_of": key_of_many, "lists": (list, tuple),
         "bare": lambda: variant(op, present), "run_one": run_one, "run_two": run_two, "run_three": run_three,
         "run_any": run, "run_several": run_several,
     }  # fmt: skip

@@ -23,6 +23,16 @@ from minigrad.runtime.tracers import Carrier, Transform
 SMALL = 4096  # largest number of elements of a tensor that is kept with a composition, which takes 32 kB
 KINDS = ("elementwise", "reduction", "view", "kernel")
 Slots = list[int]
+# The lines that make the tensor of a slot: each attribute is set on its own, as in `dispatch.run_single`.
+MADE = (
+    "    t{0} = new(Tensor)",
+    "    t{0}.id = next(ids)",
+    "    t{0}.storage = s{0}",
+    "    t{0}.layout = layout{0}",
+    "    t{0}.dtype = dtype{0}",
+    "    t{0}.device = device{0}",
+    "    t{0}.op = t{0}.base = None",
+)
 
 
 class Unsteady(Exception):
@@ -146,6 +156,7 @@ class Writer:
     def __init__(self, calls: Collected, inputs: int, result: Any) -> None:
         self.collected, self.inputs = calls, inputs
         self.bound: dict[str, Any] = {"__name__": __name__, "run": run, "run_view": run_view, "Tensor": Tensor}
+        self.bound |= {"new": Tensor.__new__, "ids": ids}
         self.bound |= {f"c{slot}": x for slot, x in calls.constants.items()}
         self.kept: Slots = []
         self.alive: set[int] = set()
@@ -206,8 +217,8 @@ class Writer:
         self.release([*reads, *writes], {slot: f"s{slot}" for slot in (*reads, *writes) if slot not in tensors})
         for slot, out in zip(writes, plan.outs, strict=True):
             if slot in tensors:
-                self.bound[f"layout{slot}"] = out.layout
-                self.lines.append(f"    t{slot} = Tensor(s{slot}, layout{slot})")
+                self.bound |= {f"layout{slot}": out.layout, f"dtype{slot}": out.dtype, f"device{slot}": plan.device}
+                self.lines += [line.format(slot) for line in reversed(MADE)]
         arguments = [f"{self.storage(slot, tensors)}.buffer" for slot in reads] + [f"s{slot}.buffer" for slot in writes]
         if plan.kernel is not None:
             self.bound[f"numbers{k}"] = plan.numbers
