@@ -194,9 +194,10 @@ def repeated_lines(op: Op, out: bool) -> list[str]:
         *[f"{HIDDEN}many = {HIDDEN}key_of({many}) if {many}.__class__ in {HIDDEN}lists else None"] * bool(many),
         f"if {' and '.join([f'{HIDDEN}known.steady', *plain])} and not {HIDDEN}settings.noting:",
         f"    {HIDDEN}operands = {tensors}",
-        f"    {HIDDEN}records = {HIDDEN}mode.enabled and True in [x.storage.tracked for x in {HIDDEN}operands]",
+        f"    {HIDDEN}enabled = {HIDDEN}mode.enabled",
+        f"    {HIDDEN}records = {HIDDEN}enabled and True in [x.storage.tracked for x in {HIDDEN}operands]",
         "    try:",
-        f"        {HIDDEN}entry = {HIDDEN}known[{key}{HIDDEN}mode.enabled, "
+        f"        {HIDDEN}entry = {HIDDEN}known[{key}{HIDDEN}enabled, "
         f"{HIDDEN}records and tuple([x.requires_grad for x in {HIDDEN}operands])]",
         "    except TypeError:  # an array, for example, which cannot be part of a key",
         "        pass",
