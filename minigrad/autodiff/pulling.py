@@ -72,10 +72,11 @@ class Pulled(Composition):
     def collect(
         self, node: BackpropOp, gradients: Gradients, wanted: set[int] | None, values: Sequence[Tensor]
     ) -> None:
-        """Collect the calls, if this is the second call of this kind and all rules are rules of this package."""
-        if any(rule is not None and rule.foreign for rule in (node.op.joint, *node.op.rules)):
-            self.waits = 0
-            return
+        """Collect the calls, if this is the second call of this kind.
+
+        Rules from outside this package are not collected: `watched` reads the memory of their arguments before it calls
+        them, and placeholders have none.
+        """
         present = [g is not None for g in gradients]
 
         def definition(*values: Any) -> tuple[Any, ...]:
