@@ -1,6 +1,7 @@
 """Storages and allocators: alignment, reuse, counts, and the moment memory comes back."""
 
 import ctypes
+import dataclasses
 import gc
 import itertools
 import os
@@ -198,6 +199,41 @@ def test_debug_fills_show_in_every_buffer(dtype):
     assert not allocator.allocate(10, dtype).any()
     with pytest.raises(ArgumentError, match="fill must be None, 'zero' or 'junk', got 'noise'"):
         allocator.fill = "noise"
+
+
+def test_storages_of_a_plan_are_filled_while_fills_are_on():
+    allocator = CpuAllocator()
+    make = allocator.storages(10, float32, CPU, Storage)
+    for fill, value in (("junk", np.nan), ("zero", 0.0), ("junk", np.nan)):
+        allocator.fill = fill
+        for _ in range(3):
+            storage = make()
+            assert np.array_equal(storage.buffer, np.full(16, value, np.float32), equal_nan=True)
+            storage.buffer[:] = 5.0
+            del storage
+    allocator.fill = None
+    first = make()
+    first.buffer[:] = 5.0
+    address = first.data_ptr()
+    del first
+    again = make()
+    assert again.data_ptr() == address and (again.buffer == 5.0).all()
+
+
+def test_blocks_that_are_lost_trimmed_or_too_large_are_not_live():
+    allocator = CpuAllocator(cache_limit=1024)
+    make, large = allocator.storages(10, float32, CPU, Storage), allocator.storages(4096, float32, CPU, Storage)
+    kept = [make() for _ in range(3)]
+    view = kept[0].buffer[:4]
+    assert (allocator.stats().live, allocator.stats().frees) == (3, 0)
+    del kept[0]  # a NumPy view refers to the buffer, so the allocator loses it
+    assert view.base is not None and (allocator.stats().live, allocator.stats().frees) == (2, 1)
+    large()
+    kept.clear()
+    found = allocator.stats()
+    assert (found.live, found.frees, found.allocations, found.allocated_bytes) == (0, 4, 4, 0)
+    allocator.empty_cache()
+    assert allocator.stats() == dataclasses.replace(found, cached_bytes=0)
 
 
 def test_threads_never_share_a_block_and_lose_no_count():
