@@ -99,7 +99,7 @@ def run_view(op: Op, plan: CallPlan, x: Tensor) -> Tensor:
     node, whole = None, x if base is None else base
     if storage.tracked:
         if mode.enabled:
-            node = record(op, plan, (x,), (storage,))
+            node = record_one(op, plan, x, storage)
         elif x.op is not None or x.is_variable or x.requires_grad:
             whole = NO_GRAD
     y: Tensor = new_tensor(Tensor)  # each attribute is set on its own, as in `run_single`
@@ -192,6 +192,7 @@ def record(op: Op, plan: CallPlan, operands: tuple[Tensor, ...], storages: tuple
 # Versions of `run_single` for 1 to 16 operands; for more operands, the loops take less time than the other parts.
 UNROLLED = {count: fast_paths.written_later(run_single, count, globals()) for count in range(1, 17)}
 run_one, run_two, run_three = UNROLLED[1], UNROLLED[2], UNROLLED[3]
+record_one = fast_paths.written_later(record, 1, globals())
 
 
 def fast_path(op: Op, *front: Any) -> Callable[..., Any]:

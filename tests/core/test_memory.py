@@ -204,6 +204,7 @@ def test_debug_fills_show_in_every_buffer(dtype):
 def test_storages_of_a_plan_are_filled_while_fills_are_on():
     allocator = CpuAllocator()
     make = allocator.storages(10, float32, CPU, Storage)
+    make()  # returns a block, which the next call would use again without fills
     for fill, value in (("junk", np.nan), ("zero", 0.0), ("junk", np.nan)):
         allocator.fill = fill
         for _ in range(3):
