@@ -16,6 +16,7 @@ from minigrad.autodiff.engine import Gradients, leading_to, pull_back, reachable
 from minigrad.autodiff.fused import Unfusable, fuse
 from minigrad.autodiff.tracked import Record
 from minigrad.autodiff.watching import watched, watched_joint
+from minigrad.config import settings
 from minigrad.core.op import Op, Rule, Spec
 from minigrad.ops.shape.views import expand
 from minigrad.runtime.compositions import Composition
@@ -40,16 +41,19 @@ def pull(
     parents = node.parents
     if create or saved is not None or node.__class__ is not BackpropOp:
         return [(parents[k], partial) for k, partial in by_rules(node, gradients, wanted, create, saved)]
-    single = node.ids is None
-    values = (gradients[0], *node.saved) if single else (*[g for g in gradients if g is not None], *node.saved)  # type: ignore[misc]
+    single, stored = node.ids is None, node.saved or ()
+    values: Any = (gradients[0], *stored) if single else (*[g for g in gradients if g is not None], *stored)
     if not PLAIN.issuperset(map(type, values)):
         return [(parents[k], partial) for k, partial in by_rules(node, gradients, wanted, create)]
-    key: Any = (node.mask, values[0].dtype, *[x.layout for x in values])  # type: ignore[union-attr]
+    key: Any = (node.mask, values[0].dtype, *[x.layout for x in values])
     if wanted is not None or not single or node.op.variadic:
         key = (*key, *presence(node, gradients, wanted))
-    entry: Pulled | None = node.plan.facts.get(key)
+    facts_of_plan = node.plan.facts
+    entry: Pulled | None = facts_of_plan.get(key)
     if entry is None:
-        entry = node.plan.facts[key] = Pulled()
+        if len(facts_of_plan) >= settings.plan_limit:  # slices at many offsets are many kinds
+            facts_of_plan.clear()
+        entry = facts_of_plan[key] = Pulled()
     elif entry.function is not None:
         return [(parents[k], partial) for k, partial in zip(entry.operands, entry.function(*values))]
     pairs = by_rules(node, gradients, wanted, create)
@@ -107,7 +111,7 @@ def by_rules(
         rule: Any = op.rules[at]
         # A fused rule is one kernel, which cannot be differentiated again.
         fn = rule.fn if create or joint is not None else rule.fused or fuse(op, at)
-        picked = [saved[i] for i in pick] if joint is None else ()
+        picked = [] if joint is not None else [saved[i] for i in pick]
         if joint is not None:
             if (partial := joint[k]) is None:
                 continue
