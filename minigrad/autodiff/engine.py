@@ -207,8 +207,7 @@ def reachable(
         elif key not in nodes:
             nodes[key] = node
             stack += node.parents
-    ordered = [nodes[k] for k in sorted(nodes, reverse=True)] if len(nodes) > 1 else list(nodes.values())
-    return ordered, list(leaves.values())
+    return [nodes[k] for k in sorted(nodes, reverse=True)], list(leaves.values())
 
 
 def leading_to(nodes: list[BackpropOp], targets: Mapping[int, Node]) -> tuple[list[BackpropOp], set[int]]:

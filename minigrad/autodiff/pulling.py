@@ -1,7 +1,8 @@
 """Derivative rules of one node: from the gradients of its results to the gradients of its operands.
 
 A rule is ordinary tensor code.  Without `create_graph`, a rule may run as one kernel.  With `create_graph`, an op whose
-rules are kernels is differentiated through its definition.  `engine.py` visits the nodes in order.
+rules are kernels is differentiated through its definition.  `engine.py` visits the nodes in order, and `repeating.py`
+repeats the calls of the rules.
 """
 
 from __future__ import annotations
@@ -10,93 +11,31 @@ from collections.abc import Sequence
 from typing import Any
 
 from minigrad.autodiff.arguments import every_operand, facts, heads_for, saved_positions
-from minigrad.autodiff.checks import Node, node_of
+from minigrad.autodiff.checks import node_of
 from minigrad.autodiff.definition import by_definition_over, defined, fitted
 from minigrad.autodiff.engine import Gradients, leading_to, pull_back, reachable
 from minigrad.autodiff.fused import Unfusable, fuse
 from minigrad.autodiff.tracked import Record
 from minigrad.autodiff.watching import watched, watched_joint
-from minigrad.config import settings
 from minigrad.core.op import Op, Rule, Spec
 from minigrad.ops.shape.views import expand
-from minigrad.runtime.compositions import Composition
 from minigrad.runtime.graph import BackpropOp, Output
-from minigrad.runtime.recording import mode, set_grad_enabled
-from minigrad.runtime.tensor import PLAIN, Tensor
+from minigrad.runtime.recording import set_grad_enabled
+from minigrad.runtime.tensor import Tensor
 from minigrad.runtime.tracers import Tracer
 from minigrad.runtime.var import Var
 
 NO_FACTS: dict[str, Any] = {}
 
 
-def pull(
+def partial_gradients(
     node: BackpropOp, gradients: Gradients, wanted: set[int] | None, create: bool, saved: Any = None
-) -> list[tuple[Node, Tensor]]:
-    """Return (parent, partial gradient) for each operand of a node, given the gradients of its results.
+) -> list[tuple[int, Tensor]]:
+    """Return (index, partial gradient) for each operand of a node, given the gradients of its results.
 
     gradients: one per result, None for an unused one.  wanted: the ids of the parents to compute, or None for all.
     saved: the saved values, if the caller has other forms of them than the node.
-    In a backward pass that is not recorded (`create` is False), the calls of the rules are collected once per kind.
     """
-    parents = node.parents
-    if create or saved is not None or node.__class__ is not BackpropOp:
-        return [(parents[k], partial) for k, partial in by_rules(node, gradients, wanted, create, saved)]
-    single, stored = node.ids is None, node.saved or ()
-    values: Any = (gradients[0], *stored) if single else (*[g for g in gradients if g is not None], *stored)
-    if not PLAIN.issuperset(map(type, values)):
-        return [(parents[k], partial) for k, partial in by_rules(node, gradients, wanted, create)]
-    key: Any = (node.mask, values[0].dtype, *[x.layout for x in values])
-    if wanted is not None or not single or node.op.variadic:
-        key = (*key, *presence(node, gradients, wanted))
-    facts_of_plan = node.plan.facts
-    entry: Pulled | None = facts_of_plan.get(key)
-    if entry is None:
-        if len(facts_of_plan) >= settings.plan_limit:  # slices at many offsets are many kinds
-            facts_of_plan.clear()
-        entry = facts_of_plan[key] = Pulled()
-    elif entry.function is not None:
-        return [(parents[k], partial) for k, partial in zip(entry.operands, entry.function(*values))]
-    pairs = by_rules(node, gradients, wanted, create)
-    if entry.waits > 0 and not mode.enabled:
-        entry.collect(node, gradients, wanted, values)
-    return [(parents[k], partial) for k, partial in pairs]
-
-
-def presence(node: BackpropOp, gradients: Gradients, wanted: set[int] | None) -> tuple[Any, ...]:
-    """Return which operands require a gradient, and the dtypes of the gradients of the results."""
-    asked = [parent is not None and (wanted is None or parent.id in wanted) for parent in node.parents]
-    return tuple(asked), tuple([None if g is None else g.dtype for g in gradients])
-
-
-class Pulled(Composition):
-    """The calls of the rules of a node, collected once.  operands: the indices of the operands of the results."""
-
-    __slots__ = ("operands",)
-
-    def collect(
-        self, node: BackpropOp, gradients: Gradients, wanted: set[int] | None, values: Sequence[Tensor]
-    ) -> None:
-        """Collect the calls, if this is the second call of this kind.
-
-        Rules from outside this package are not collected: `watched` reads the memory of their arguments before it calls
-        them, and placeholders have none.
-        """
-        present = [g is not None for g in gradients]
-
-        def definition(*values: Any) -> tuple[Any, ...]:
-            rest = iter(values)
-            heads = [next(rest) if given else None for given in present]
-            pairs = by_rules(node, heads, wanted, False, tuple(rest))
-            self.operands = [k for k, _ in pairs]
-            return tuple([partial for _, partial in pairs])
-
-        self.learn(definition, values, {})
-
-
-def by_rules(
-    node: BackpropOp, gradients: Gradients, wanted: set[int] | None, create: bool, saved: Any = None
-) -> list[tuple[int, Tensor]]:
-    """Run the derivative rules of a node; return (index of the operand, partial gradient)."""
     op, specs, parents = node.op, node.plan.specs, node.parents
     if saved is None:
         saved = saved_in_graph(node) if create and node.saved else node.saved
@@ -134,9 +73,6 @@ def by_rules(
             partial = fitted(partial, spec)
         pairs.append((k, partial))
     return pairs
-
-
-BackpropOp.pull = pull  # type: ignore[assignment,method-assign]
 
 
 def at_once(

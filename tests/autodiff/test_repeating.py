@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.autodiff import pulling
+from minigrad.autodiff import repeating
 
 PASSES, DEVICE = 4, "reference"
 FUNCTIONS: dict[str, Callable[..., Any]] = {
@@ -40,13 +40,13 @@ def leaves(rows: int = 2) -> tuple[Any, Any]:
 def runs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """Return the names of the ops whose rules have run."""
     names: list[str] = []
-    rules = pulling.by_rules
+    rules = repeating.partial_gradients
 
     def counted(node: Any, *arguments: Any) -> Any:
         names.append(node.op.name)
         return rules(node, *arguments)
 
-    monkeypatch.setattr(pulling, "by_rules", counted)
+    monkeypatch.setattr(repeating, "partial_gradients", counted)
     return names
 
 
@@ -150,6 +150,16 @@ def test_results_without_a_gradient_distinguish_kinds() -> None:
         assert mg.grad(low.sum(), x, retain_graph=True).numpy().sum() == 2.0
         assert mg.grad(high.sum(), x, retain_graph=True).numpy().sum() == 2.0
         assert mg.grad((low + high).sum(), x).numpy().sum() == 4.0
+
+
+def test_a_kind_of_one_parent_serves_nodes_with_two() -> None:
+    x, z = leaves(6)
+    g = mg.ones(6, 3, dtype="float64", device=DEVICE)
+    for _ in range(PASSES):
+        assert mg.grad(mg.hypot(x, x), x, g).shape == (6, 3)
+    (gx, gz), y = mg.grad(mg.hypot(x, z), [x, z], g), np.hypot(x.detach().numpy(), z.detach().numpy())
+    np.testing.assert_allclose(gx.numpy(), x.detach().numpy() / y)
+    np.testing.assert_allclose(gz.numpy(), z.detach().numpy() / y)
 
 
 def test_rules_of_users_run_in_each_pass() -> None:
