@@ -31,7 +31,7 @@ NO_FACTS: dict[str, Any] = {}
 def partial_gradients(
     node: BackpropOp, gradients: Gradients, wanted: set[int] | None, create: bool, saved: Any = None
 ) -> list[tuple[int, Tensor]]:
-    """Return (index, partial gradient) for each operand of a node, given the gradients of its results.
+    """Return (index, partial gradient) for each operand of a node, from the gradients of its results.
 
     gradients: one per result, None for an unused one.  wanted: the ids of the parents to compute, or None for all.
     saved: the saved values, if the caller has other forms of them than the node.

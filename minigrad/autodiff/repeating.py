@@ -23,7 +23,7 @@ from minigrad.runtime.tensor import PLAIN, Tensor
 def pull(
     node: BackpropOp, gradients: Gradients, wanted: set[int] | None, create: bool, saved: Any = None
 ) -> list[tuple[Node, Tensor]]:
-    """Return (parent, partial gradient) for each operand of a node, given the gradients of its results.
+    """Return (parent, partial gradient) for each operand of a node, from the gradients of its results.
 
     The parameters are those of `partial_gradients`.
     """
@@ -77,7 +77,7 @@ class Pulled(Composition):
 
         def definition(*values: Any) -> tuple[Any, ...]:
             rest = iter(values)
-            heads = [next(rest) if given else None for given in present]
+            heads = [next(rest) if there else None for there in present]
             pairs = partial_gradients(node, heads, wanted, False, tuple(rest))
             self.operands = [k for k, _ in pairs]
             return tuple([partial for _, partial in pairs])
