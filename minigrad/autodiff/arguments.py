@@ -1,7 +1,6 @@
 """The arguments of derivative rules: the incoming gradients, the positions of saved values, and static facts.
 
-Facts and positions follow from the plan of a call, which caches them.  `pulling.py` calls the rules, with `by_plans`
-where the plans of an earlier call can be run again.
+Facts and positions follow from the plan of a call, which caches them.  `pulling.py` calls the rules.
 """
 
 from __future__ import annotations
@@ -11,10 +10,8 @@ from typing import Any
 
 from minigrad.core.op import Rule
 from minigrad.ops.creation import zeros
-from minigrad.runtime.compositions import Composition
 from minigrad.runtime.graph import BackpropOp
-from minigrad.runtime.plans import operands_key
-from minigrad.runtime.tensor import PLAIN, Tensor
+from minigrad.runtime.tensor import Tensor
 
 
 def heads_for(node: BackpropOp, rule: Rule, gradients: Sequence[Tensor | None]) -> list[Tensor | None] | None:
@@ -53,51 +50,6 @@ def facts(node: BackpropOp, rule: Any, operand: int) -> dict[str, Any]:
     return known
 
 
-def by_plans(node: BackpropOp, fn: Any, values: Sequence[Any], known: dict[str, Any], mark: Any, create: bool) -> Any:
-    """Return the result of a rule, `fn(*values, **known)`.
-
-    The plan of the node and the layouts of the values determine the calls of a rule.  In a backward pass that is not
-    recorded (`create` is False), they are collected once.
-    mark: distinguishes the rules of a node, and their calls with other facts.
-    """
-    if create:
-        return fn(*values, **known)
-    operands: Sequence[Any] = values
-    definition: Any = fn
-    if not PLAIN.issuperset(map(type, values)):
-        operands, absent = [x for x in values if x is not None], tuple([x is None for x in values])
-        mark = (mark, absent)
-
-        def definition(*present: Any, **facts: Any) -> Any:
-            rest = iter(present)
-            return fn(*[None if missing else next(rest) for missing in absent], **facts)
-
-    if node.__class__ is not BackpropOp or not PLAIN.issuperset(map(type, operands)):
-        return fn(*values, **known)
-    key = (fn, mark, *operands_key(operands))
-    entry: Composition | None = node.plan.facts.get(key)
-    if entry is None:
-        entry = node.plan.facts[key] = Composition()
-    elif entry.function is not None:
-        return entry.function(*operands)
-    result = fn(*values, **known)
-    if entry.waits > 0:
-        entry.learn(definition, operands, known)
-    return result
-
-
 def every_operand(node: BackpropOp) -> list[tuple[int, tuple[int, ...]]]:
     """Return the entries of `Op.picks` for an op over any number of operands."""
     return [(k, ()) for k, parent in enumerate(node.parents) if parent is not None]
-
-
-def parts_of(node: BackpropOp, g: Any, wanted: set[int] | None, create: bool) -> dict[int, Tensor]:
-    """Return the requested gradients of an op over any number of operands, by operand; they are collected together."""
-    asked = tuple([k for k, _ in every_operand(node) if wanted is None or node.parents[k].id in wanted])
-    return dict(zip(asked, by_plans(node, rule_for_each, (g,), {"node": node, "asked": asked}, asked, create)))
-
-
-def rule_for_each(g: Tensor, *, node: BackpropOp, asked: Sequence[int]) -> tuple[Tensor, ...]:
-    """Return the results of the one rule of an op for several of its operands."""
-    rule: Any = node.op.rules[0]
-    return tuple([rule.fn(g, **facts(node, rule, k)) for k in asked])

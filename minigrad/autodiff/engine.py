@@ -90,26 +90,30 @@ def walk(
     All checks come first: if one fails, nothing has been allocated and no saved value has been freed.
     store: receives the gradients that are complete before the end of the pass.
     """
-    for y, g in zip(ys, cotangents, strict=True):
+    starts: list[Any] = []
+    for y, g in zip(ys, cotangents):
         check_seed(y, g, name)
-    nodes, leaves = reachable([node_of(y) for y in ys])
+        starts.append(y if y.op is None else y.op)
+    nodes, leaves = reachable(starts)
     targets = {leaf.id: leaf for leaf in leaves}
-    wanted = None
+    wanted, asked = None, NO_TARGETS
     if inputs is not None:
-        targets = {node_of(x).id: node_of(x) for x in inputs}
+        asked = targets = {node_of(x).id: node_of(x) for x in inputs}
         if not unused:
             check_reached(inputs, nodes, leaves)
         nodes, wanted = leading_to(nodes, targets)
     check(nodes, wanted, name)
-    seeds = [(node_of(y), seed(y, g)) for y, g in zip(ys, cotangents, strict=True)]
-    asked = {**targets, **kept_nodes(nodes)} if retained else targets
+    seeds = [(start, seed(y, g)) for start, y, g in zip(starts, ys, cotangents)]
+    keeps = bool(retained)
+    if keeps:
+        asked = {**targets, **kept_nodes(nodes)}
     early = Early(nodes, leaves, create, store) if late_hooks and store is not None else None
     before, mode.enabled, casts = mode.enabled, create, pause()  # no casts: the ops have the dtypes of the forward pass
     try:
         result, table = pull_back(nodes, seeds, wanted, asked, retain, create, early=early)
         if leaf_hooks:
             table.update({key: hooked_leaf(targets[key], g) for key, g in table.items() if key in targets})
-        if asked is not targets:
+        if keeps:
             result = keep(result, targets, create)
     finally:
         mode.enabled = before
@@ -145,7 +149,7 @@ def pull_back(
                 continue
             if node.hooks:
                 g = hooked(node, 0, g)
-            if node.id in targets:
+            if targets and node.id in targets:
                 arrived.append((targets[node.id], g))
             gradients: Gradients = (g,)
         else:
@@ -153,17 +157,19 @@ def pull_back(
             if node.hooks:
                 gradients = [None if g is None else hooked(node, k, g) for k, g in enumerate(gradients)]
             arrived += [(targets[key], g) for key, g in zip(node.ids, gradients) if g is not None and key in targets]
-        plain = node.__class__ is BackpropOp and not create
-        added = plain and node.op in PARTS and added_in_place(node, gradients[0], table, owned, wanted)
-        pairs = [] if added else node.pull(gradients, wanted, create)
-        pairs.reverse()
-        while pairs:  # pairs are removed one by one, so that no gradient is kept alive while the next node is visited
-            parent, partial = pairs.pop()
-            if parent.id in table:
-                accumulate(table, owned, parent.id, partial, create)
-            else:
-                table[parent.id] = partial
-            partial = None
+        part = node.op in PARTS and node.__class__ is BackpropOp and not create
+        if not (part and added_in_place(node, gradients[0], table, owned, wanted)):
+            pairs = node.pull(gradients, wanted, create)
+            if len(pairs) > 1:
+                pairs.reverse()
+            while pairs:  # pairs are removed one by one, so that `accumulate` finds no other reference to a sum
+                parent, partial = pairs.pop()
+                key = parent.id
+                if key in table:
+                    accumulate(table, owned, key, partial, create)
+                else:
+                    table[key] = partial
+            parent = partial = None
         if not retain and node.saved:  # without saved values there is nothing to free, and backward can run again
             node.saved = None
         if early is not None:
@@ -180,26 +186,27 @@ def reachable(
     """
     nodes: dict[int, BackpropOp] = {}
     leaves: dict[int, Tensor] = {}
-    stack = list(roots)
+    stack: list[Any] = list(roots)
     while stack:
         node = stack.pop()
         if node.__class__ is not BackpropOp:
+            if node is None:  # a constant
+                continue
             if node.__class__ is Output:
                 node = node.node
-            elif not isinstance(node, BackpropOp):
+            if not isinstance(node, BackpropOp):
                 if node.id >= first:
                     leaves[node.id] = node
                 elif older is not None:
                     older.append(node)
                 continue
-        if node.id < first:
+        key = node.id
+        if key < first:
             if older is not None:
                 older.append(node)
-        elif node.id not in nodes:
-            nodes[node.id] = node
-            for parent in node.parents:
-                if parent is not None:
-                    stack.append(parent)
+        elif key not in nodes:
+            nodes[key] = node
+            stack += node.parents
     return [nodes[k] for k in sorted(nodes, reverse=True)], list(leaves.values())
 
 

@@ -14,7 +14,8 @@ from contextlib import contextmanager
 from sys import getrefcount
 from typing import Any
 
-from minigrad.autodiff.pulling import edge_of, pull, saved_in_graph
+from minigrad.autodiff.pulling import edge_of, saved_in_graph
+from minigrad.autodiff.repeating import pull
 from minigrad.core.recycling import release
 from minigrad.errors import ArgumentError, GradientError
 from minigrad.ops.shape.views import expand

@@ -19,28 +19,19 @@ from minigrad.runtime.tensor import Tensor
 Pairs = list[tuple[Any, Tensor]]  # pairs of a target and its gradient
 
 
-def holders(pairs: Pairs) -> int:
-    """Return the number of references to the last gradient."""
-    return getrefcount(pairs[-1][1])
-
-
-def storage_holders(pairs: Pairs) -> int:
-    """Return the number of references to the storage of the last gradient, without that of a call plan."""
-    return getrefcount(pairs[-1][1].storage) - (pairs[-1][1].storage.keeper is not None)
-
-
-# The references that an expression itself adds depend on the Python version, so they are measured once here.
+# The references that these expressions themselves add depend on the Python version, so they are measured once here.
 SOLE_PAIR = [(None, Tensor(Storage.of(0.0), Layout.contiguous(())))]
-SOLE_HOLDERS, SOLE_STORAGE_HOLDERS = holders(SOLE_PAIR), storage_holders(SOLE_PAIR)
+SOLE_HOLDERS, SOLE_STORAGE_HOLDERS = getrefcount(SOLE_PAIR[-1][1]), getrefcount(SOLE_PAIR[-1][1].storage)
 
 
 def held_elsewhere(pairs: Pairs) -> bool:
     """Return whether another object refers to the last gradient or to its memory."""
-    if holders(pairs) != SOLE_HOLDERS:
+    if getrefcount(pairs[-1][1]) != SOLE_HOLDERS:
         return True
-    if pairs[-1][1].op is None or pairs[-1][1].layout.is_contiguous:
+    if pairs[-1][1].base is not None and (pairs[-1][1].op is None or pairs[-1][1].layout.is_contiguous):
         pairs[-1][1].base = None  # the gradient may be a view of this base, which nothing else may use
-    return storage_holders(pairs) != SOLE_STORAGE_HOLDERS
+    # A call plan may keep the storage for a later result, but hands it out only if nothing else refers to it.
+    return getrefcount(pairs[-1][1].storage) - (pairs[-1][1].storage.keeper is not None) != SOLE_STORAGE_HOLDERS
 
 
 class _Owner:

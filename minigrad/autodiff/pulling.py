@@ -1,7 +1,8 @@
 """Derivative rules of one node: from the gradients of its results to the gradients of its operands.
 
 A rule is ordinary tensor code.  Without `create_graph`, a rule may run as one kernel.  With `create_graph`, an op whose
-rules are kernels is differentiated through its definition.  `engine.py` visits the nodes in order.
+rules are kernels is differentiated through its definition.  `engine.py` visits the nodes in order, and `repeating.py`
+repeats the calls of the rules.
 """
 
 from __future__ import annotations
@@ -9,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from minigrad.autodiff.arguments import by_plans, every_operand, facts, heads_for, parts_of, saved_positions
-from minigrad.autodiff.checks import Node, node_of
+from minigrad.autodiff.arguments import every_operand, facts, heads_for, saved_positions
+from minigrad.autodiff.checks import node_of
 from minigrad.autodiff.definition import by_definition_over, defined, fitted
 from minigrad.autodiff.engine import Gradients, leading_to, pull_back, reachable
 from minigrad.autodiff.fused import Unfusable, fuse
@@ -24,11 +25,13 @@ from minigrad.runtime.tensor import Tensor
 from minigrad.runtime.tracers import Tracer
 from minigrad.runtime.var import Var
 
+NO_FACTS: dict[str, Any] = {}
 
-def pull(
+
+def partial_gradients(
     node: BackpropOp, gradients: Gradients, wanted: set[int] | None, create: bool, saved: Any = None
-) -> list[tuple[Node, Tensor]]:
-    """Return (parent, partial gradient) for each operand of a node, given the gradients of its results.
+) -> list[tuple[int, Tensor]]:
+    """Return (index, partial gradient) for each operand of a node, from the gradients of its results.
 
     gradients: one per result, None for an unused one.  wanted: the ids of the parents to compute, or None for all.
     saved: the saved values, if the caller has other forms of them than the node.
@@ -39,48 +42,37 @@ def pull(
     joint: Any = None
     if op.joint is not None:
         joint = at_once(node, op.joint, saved, gradients, wanted, create)
-    elif op.variadic and op.result is None and op.rules[0] is not None and not op.rules[0].foreign:
-        joint = parts_of(node, gradients[0], wanted, create)
-    pairs: list[tuple[Node, Tensor]] = []
+    pairs: list[tuple[int, Tensor]] = []
     for k, pick in op.picks[node.mask] if not op.variadic else every_operand(node):
-        parent = parents[k]
-        if wanted is not None and parent.id not in wanted:
+        if wanted is not None and parents[k].id not in wanted:
             continue
         at = 0 if op.variadic else k
         rule: Any = op.rules[at]
         # A fused rule is one kernel, which cannot be differentiated again.
         fn = rule.fn if create or joint is not None else rule.fused or fuse(op, at)
+        picked = [] if joint is not None else [saved[i] for i in pick]
         if joint is not None:
             if (partial := joint[k]) is None:
                 continue
         elif op.result is not None or rule.foreign:
             if (heads := heads_for(node, rule, gradients)) is None:
                 continue
-            picked, known = [*map(saved.__getitem__, pick)], facts(node, rule, k)
+            known = facts(node, rule, k)
             if rule.foreign:
                 partial = watched(node, rule, k, fn, heads, picked, known)
             else:
-                partial = by_plans(node, fn, (*heads, *picked), known, k, create)
-        elif rule.facts or op.kind == "kernel":
-            partial = by_plans(node, fn, (gradients[0], *map(saved.__getitem__, pick)), facts(node, rule, k), k, create)
+                partial = fn(*heads, *picked, **known)
         else:
+            known = facts(node, rule, k) if rule.facts else NO_FACTS
             try:
-                if not pick:
-                    partial = fn(gradients[0])
-                elif len(pick) == 1:
-                    partial = fn(gradients[0], saved[pick[0]])
-                else:
-                    partial = fn(gradients[0], *map(saved.__getitem__, pick))
+                partial = fn(gradients[0], *picked, **known)
             except Unfusable:
-                partial = rule.fn(gradients[0], *map(saved.__getitem__, pick))
+                partial = rule.fn(gradients[0], *picked, **known)
         spec = specs[k]
         if partial.layout is not spec.layout or partial.dtype is not spec.dtype:
             partial = fitted(partial, spec)
-        pairs.append((parent, partial))
+        pairs.append((k, partial))
     return pairs
-
-
-BackpropOp.pull = pull  # type: ignore[assignment,method-assign]
 
 
 def at_once(
@@ -105,8 +97,7 @@ def at_once(
     known = facts(node, rule, 0) | ({"asked": asked} if rule.asked else {})
     if rule.foreign:
         return watched_joint(node, rule, list(heads), picked, known)
-    # With the node's mask, `asked` distinguishes the calls: it depends on the wanted parents.
-    return by_plans(node, rule.fn, (*heads, *picked), known, asked, create)
+    return rule.fn(*heads, *picked, **known)
 
 
 def by_definition(

@@ -12,7 +12,6 @@ from typing import Any
 from minigrad.core.op import Op
 from minigrad.core.roles import AS_IT_COMES, Cast, Flag, Format, Front, role_of
 from minigrad.declare.signature import HIDDEN, KEYWORD, Signature, plain_test
-from minigrad.runtime.operands import STEADY
 
 CAST = role_of(Cast)
 FORMAT = role_of(Format)
@@ -135,10 +134,11 @@ def planned_lines(op: Op, signature: Signature, params: Mapping[str, str], out: 
     values = "".join([f"{key_text(signature, key, 'keyed')}, " for key in params.values()])
     if signature.many:
         many = signature.many
-        plain = [f"{many}.__class__ in {HIDDEN}lists and {HIDDEN}plain.issuperset(map(type, {many}))"]
+        test = " and ".join([f"{many}.__class__ in {HIDDEN}lists", *tests])
         return [
-            f"if {' and '.join(plain + tests)}:",
-            *attempt(f"*{HIDDEN}key_of({many}), {values}", f"{HIDDEN}op", f"tuple({many})", "any"),
+            f"{HIDDEN}key = {HIDDEN}key_of({many}) if {test} else None",
+            f"if {HIDDEN}key is not None:",
+            *attempt(f"*{HIDDEN}key, {values}", f"{HIDDEN}op", f"tuple({many})", "any"),
         ]
     forms = [(f"{HIDDEN}op", signature.operands)]
     if signature.optional and len(signature.optional) < len(signature.operands):
@@ -164,7 +164,7 @@ def key_text(signature: Signature, name: str, function: str) -> str:
 
 def keyed_defaults(signature: Signature) -> dict[str, Any]:
     """Return the defaults that are not their own part of a key, by the name of the parameter."""
-    return {p.name: p.default for p in signature.parameters if p.default.__class__ in STEADY}
+    return {p.name: p.default for p in signature.parameters if p.default.__class__ in (bool, float)}
 
 
 def attempt(key: str, form: str, operands: str, kind: int | str) -> list[str]:
@@ -195,17 +195,18 @@ def repeated_lines(op: Op, out: bool) -> list[str]:
     there = {x: f"{x}.__class__ in {HIDDEN}plain" for x in names}
     varied = [x for x in names if x in signature.optional or x in signature.numbers]
     plain = [there[x] for x in names if x not in varied]
-    plain += [f"{HIDDEN}plain.issuperset(map(type, {many}))"] * bool(many)
+    plain += [f"{HIDDEN}many is not None"] * bool(many)
     plain += [f"{x} is None" for x in (*op.writes, *["out"] * (out or "out" in op.params))]
     params = [p.name for p in signature.parameters if p.name not in op.operands]
     key = "".join(f"{x}.layout, {x}.dtype, {x}.device, " for x in names if x not in varied)
-    key += f"*{HIDDEN}key_of({many}), " if many else ""
+    key += f"*{HIDDEN}many, " if many else ""
     key += "".join([f"{key_text(signature, x, 'steady')}, " for x in params])
     tensor = "({0}.layout, {0}.dtype, {0}.device) if {1} else "
     key += "".join([f"{tensor.format(x, there[x])}{key_text(signature, x, 'steady')}, " for x in varied])
     named = ", ".join(f"{x!r}: {x}" for x in [*params, *varied])
     return [
         f"{HIDDEN}entry = None",
+        *[f"{HIDDEN}many = {HIDDEN}key_of({many}) if {many}.__class__ in {HIDDEN}lists else None"] * bool(many),
         f"if {' and '.join([f'{HIDDEN}known.steady', *plain])} and not {HIDDEN}settings.noting:",
         *gathered_lines(names, many, {x: there[x] for x in varied}),
         "    try:",
@@ -262,11 +263,10 @@ def composed_body(op: Op, out: bool, floats: bool, repeats: bool) -> list[str]:
     if any(p.kind is p.VAR_POSITIONAL for p in signature.parameters):
         test = f"len({signature.many}) == 1 and {signature.many}[0].__class__ in (list, tuple)"
         lines.append(f"{signature.many} = {signature.many}[0] if {test} else {signature.many}")
-    if many := signature.many:
-        plain = f"{many}.__class__ in {HIDDEN}lists and {many} and {HIDDEN}plain.issuperset(map(type, {many}))"
-        lines.append(f"{many} = tuple({many}) if {plain} else {HIDDEN}list({HIDDEN}op, {many})")
     if repeats:
         lines += repeated_lines(op, out)
+    if signature.many:
+        lines.append(f"{signature.many} = {HIDDEN}list({HIDDEN}op, {signature.many})")
     if test := plain_test(signature):
         named = operands.replace("*", "")
         lines += [f"if not ({test}):", f"    {named}= {HIDDEN}check({HIDDEN}op, ({named}))"]

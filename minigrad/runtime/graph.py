@@ -59,7 +59,7 @@ class BackpropOp:
     def pull(self, gradients: Any, wanted: set[int] | None, create: bool) -> list[tuple[Any, Any]]:
         """Return (parent, partial gradient) for each operand, given the gradients of the results.
 
-        `autodiff/pulling.py` assigns this method: it runs derivative rules, which this layer does not contain.
+        `autodiff/repeating.py` assigns this method: it runs derivative rules, which this layer does not contain.
         """
         raise NotImplementedError
 

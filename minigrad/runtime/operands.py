@@ -33,7 +33,6 @@ NUMBERS = frozenset({bool, int, float})
 # Values of these classes are their own keys: equal values are one object, or have the same meaning.
 INTERNED = frozenset({DType, Device, Layout, Op, Entries, Window})
 OWN_KEYS = INTERNED | {int, str, type(None)}  # a parameter of these classes is its own part of the key of a plan
-STEADY = frozenset({bool, float})  # further classes of values that may be arguments of a repeated call
 NUMBER_LIMIT = 1024
 CONCRETE: set[type] = {Tensor}  # the classes of tensors with memory; values of transforms have other classes
 _numbers: dict[Any, Tensor] = {}
@@ -164,12 +163,12 @@ def keyed(value: Any) -> Any:
     the key of nan equals itself.  Raises TypeError for a value that cannot be hashed.
     """
     kind = value.__class__
-    if kind is int or value is None or kind is str or kind in INTERNED:
-        return value
-    if kind is bool:
-        return kind, value
     if kind is float:
         return kind, value.hex()
+    if kind is bool:
+        return kind, value
+    if kind in OWN_KEYS:
+        return value
     if (kind is tuple or kind is Size) and all([each.__class__ is int for each in value]):  # noqa: C419  a generator takes twice as long
         return value  # a tuple of ints is its own key: all other tuples in a key begin with a class
     if isinstance(value, (tuple, list)):
@@ -191,9 +190,11 @@ def steady(value: Any) -> Any:
     keep alive.
     """
     kind = value.__class__
+    if kind is float or kind is bool:
+        return keyed(value)
     if kind is tuple or kind is list or kind is Size:
         return (kind, *[each if each.__class__ is int else steady(each) for each in value])
-    if kind not in STEADY and kind not in OWN_KEYS:
+    if kind not in OWN_KEYS:
         raise TypeError
     return keyed(value)
 

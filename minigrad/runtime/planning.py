@@ -30,7 +30,7 @@ class CallPlan:
     kernel, numbers: the function of the launch's only kernel and its last argument, for the fast path, or None.
     params: the static arguments that the plan was made for.
     facts: the arguments of derivative rules that follow from the plan, by rule and position of the operand, and the
-    positions of saved values, by rule and mask; also the compositions of rules, by rule and kind of operands.
+    positions of saved values, by rule and mask; also the collected calls of all rules, by the kind of a backward pass.
     make: allocates the storage of the first result, or None for a view; makes: these functions for all results.
     allocators: the same functions without observers.
     source: the device of the operands; `device` is the device of the results.
@@ -67,7 +67,7 @@ class CallPlan:
     def instrument(self, observed: Observed) -> None:
         """Let observers see the allocations and launches of the plan, or restore its plain functions without them."""
         observed.follow(self)
-        self.facts.clear()  # the compositions of rules contain plans, which may be instrumented no longer
+        self.facts.clear()  # the collected calls contain functions of plans, which observers may have replaced
 
     def fact(self, name: str, op: Op, position: int) -> Any:
         """Return a static fact that a derivative rule requires by name, for example in_shape, in_dtype or y_shape."""

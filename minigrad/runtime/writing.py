@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from minigrad.core.layout import Layout
-from minigrad.core.storage import ConstantStorage
+from minigrad.core.storage import ConstantStorage, Storage
 from minigrad.errors import GradientError, StorageError
 from minigrad.runtime.rebasing import Sealed, check_dense, current, root_of
 from minigrad.runtime.recording import mode
@@ -19,6 +19,10 @@ from minigrad.runtime.tracers import Tracer
 
 def check_writable(name: str, out: Tensor, operands: tuple[Tensor, ...] = ()) -> None:
     """Raise an error unless `out` is memory that a write may change at this point."""
+    if not operands and out.__class__ in PLAIN and out.storage.__class__ is Storage and out.layout.is_contiguous:
+        if out.storage.tracked and mode.enabled:
+            check_recordable(name, out, operands)
+        return
     tracked: int = False
     for x in (out, *operands):
         if x.__class__ not in PLAIN and isinstance(x, Tracer):

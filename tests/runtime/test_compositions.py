@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -211,3 +212,27 @@ def test_an_observer_sees_the_calls_of_rules_that_were_collected_before() -> Non
         counts.append(watch.launches)
         watch.launches = 0
     assert counts[0] > 4 and len(set(counts)) == 1
+
+
+@pytest.mark.parametrize("join", [mg.cat, mg.stack, mg.hstack, mg.vstack, mg.block_diag])
+def test_joins_of_one_kind_and_of_several_kinds_are_repeated_apart(join: Callable[..., Any]) -> None:
+    a, b = np.ones((2, 3), np.float32), np.full((2, 3), 2.0)
+    cases: list[Any] = [
+        [mg.tensor(a), mg.tensor(a)],
+        [mg.tensor(a), mg.tensor(b)],
+        [mg.tensor(b), mg.tensor(a)],
+        (mg.tensor(a), mg.Var(a), mg.tensor(a)),
+        [mg.tensor(a), mg.tensor(a).mT.contiguous().mT],
+    ]
+    for _ in range(4):
+        for tensors in cases:
+            y = join(*tensors) if join is mg.block_diag else join(tensors)
+            parts = [x.numpy() if x.dtype is mg.float64 else x.detach().numpy() for x in tensors]
+            assert y.dtype is (mg.float64 if any(x.dtype is mg.float64 for x in tensors) else mg.float32)
+            assert y.requires_grad is isinstance(tensors, tuple)
+            assert y.detach().numpy().sum() == sum(x.sum() for x in parts)
+    if join is not mg.block_diag:
+        with pytest.raises(mg.ArgumentError, match="expected a list of at least one tensor"):
+            join([])
+        with pytest.raises(mg.ArgumentError, match="expected a list of at least one tensor"):
+            join([1.0, 2.0])

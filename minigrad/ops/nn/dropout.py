@@ -111,7 +111,8 @@ def dropped(
         raise DTypeError(
             f"{name}: input must have a floating dtype, got {describe(x)}; convert it with .to(mg.float32)", op=name
         )
-    kept = cast(rand(shape, dtype=float32, device=x.device) >= p, dtype=x.dtype)
+    # A shape of separate ints lets `rand` find its plan at once.
+    kept = cast(rand(*shape, dtype=float32, device=x.device) >= p, dtype=x.dtype)
     if not alpha:
         factor = kept * (1.0 / (1.0 - p) if p < 1.0 else 0.0)
         return mul(x, factor, out=x) if inplace else x * factor
