@@ -113,6 +113,9 @@ def batches(name: str) -> None:
         for other, params in test_batching.APART:
             if other == name:
                 test_batching.test_a_batch_of_what_gives_places_and_truths(other, params)
+        for other, params, operands in test_batching.OF_INTEGERS:
+            if other == name:
+                test_batching.test_a_batch_of_searches_and_checks(other, params, operands)
         for fn, shape, params in test_batching.VIEWS:
             if fn.op.name == name:
                 test_batching.test_parameters_are_shifted_by_their_roles(fn, shape, params)
