@@ -155,10 +155,10 @@ def remembered() -> Iterator[None]:
     def signature_of(function: Any, typing: Any, args: Any, kws: Any) -> Any:
         if kws or getattr(function.typing_key, "__module__", "") != operator.add.__module__:
             return resolve(function, typing, args, kws)
-        found = _signatures.get((function, args))
-        if found is None:
-            found = _signatures[function, args] = resolve(function, typing, args, kws)
-        return found
+        signature = _signatures.get((function, args))
+        if signature is None:
+            signature = _signatures[function, args] = resolve(function, typing, args, kws)
+        return signature
 
     base.get_call_type = signature_of
     try:
