@@ -207,6 +207,7 @@ def repeated_lines(op: Op, out: bool) -> list[str]:
         "                raise",
         f"        if {HIDDEN}entry.waits > 0:",
         f"            {HIDDEN}named = {{{named}}}",
+        f"            {HIDDEN}entry.begin({HIDDEN}op, {HIDDEN}operands, {HIDDEN}named)",
         "        else:",
         f"            {HIDDEN}known.fail()",
     ]
