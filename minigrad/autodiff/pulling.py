@@ -1,8 +1,7 @@
 """Derivative rules of one node: from the gradients of its results to the gradients of its operands.
 
 A rule is ordinary tensor code.  Without `create_graph`, a rule may run as one kernel.  With `create_graph`, an op whose
-rules are kernels is differentiated through its definition.  `engine.py` visits the nodes in order, and `repeating.py`
-repeats the calls of the rules.
+rules are kernels is differentiated through its definition.  `engine.py` visits the nodes; `repeating.py` repeats calls.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """The helper process that compiles kernels for another process, which sends its next calls to standard input.
 
-A message is one of three: a call of an op, with the op's name, layouts and dtypes of the operands, whether they are
-tracked, and the parameters; or the name of a program of this package; or a kernel, whose text is in the kernel cache.
-The helper runs the call and its backward pass, or the program, with kernels that do nothing, so large operands cost
-nothing.  The kernels that this requests are compiled into the kernel cache, the last one first, because the other
-process begins with the first one.  `runtime/ahead.py` is the other end.
+A message is one of three: a call of an op, perhaps a composed one, with the op's name, layouts and dtypes of the
+operands, whether they are tracked, and the parameters; or the name of a program of this package; or a kernel, whose
+text is in the kernel cache. The helper runs the call and its backward pass, or the program, with kernels that do
+nothing, so large operands cost nothing.  The kernels that this requests are compiled into the kernel cache, the last
+one first, because the other process begins with the first one.  `runtime/ahead.py` is the other end.
 """
 
 from __future__ import annotations
@@ -20,9 +20,12 @@ from typing import Any
 
 import minigrad as mg
 from minigrad.backends.registry import backend_of
+from minigrad.core.allocator import CpuAllocator, set_allocator
 from minigrad.core.device import Device, as_device
-from minigrad.core.dtype import as_dtype
+from minigrad.core.dtype import DType, as_dtype
 from minigrad.core.layout import Layout
+from minigrad.core.op import Op
+from minigrad.declare.forms import by_operands
 from minigrad.declare.record import schema
 from minigrad.kernels.store import Text, cache_folder, collect, keep
 from minigrad.runtime.ahead import LENGTH
@@ -33,6 +36,15 @@ from minigrad.runtime.var import Var
 
 IDLE = 10.0  # the helper ends after this number of seconds without a message
 SMALL = 1 << 16  # largest number of elements for operands of zeros, which a check may read
+
+
+class Zeros(CpuAllocator):
+    """An allocator whose small buffers contain zeros: kernels do nothing, and checks read their results."""
+
+    def _scribble(self, buffer: Any, dtype: DType) -> None:
+        if buffer.size <= SMALL:
+            buffer.fill(0)
+
 
 Message = tuple[str, list[tuple[Any, ...]], tuple[bool, ...], dict[str, Any]]
 
@@ -45,6 +57,7 @@ def serve() -> None:
     writing = threading.Lock()
     threading.Thread(target=listen, args=(messages, writing), daemon=True).start()
     wanted = collect()
+    set_allocator("cpu", Zeros(fill="zero"))
     while True:
         try:
             message = messages.get(timeout=IDLE)
@@ -61,7 +74,7 @@ def process(message: Message, wanted: list[Text]) -> None:
     """Add the kernels that a message requests to the list of kernels to compile."""
     name, specs, tracked, params = message
     if specs:
-        call(name, specs, tracked, params)
+        call(name, specs, tracked, params, wanted)
     elif "file" in params:
         wanted.append((name, params["file"], (cache_folder() / params["file"]).read_text(encoding="utf-8")))
     else:
@@ -83,11 +96,15 @@ def rehearse(program: str) -> None:
     getattr(import_module(f"minigrad.{module}"), function)()
 
 
-def call(name: str, specs: list[tuple[Any, ...]], tracked: tuple[bool, ...], params: dict[str, Any]) -> None:
+def call(
+    name: str, specs: list[tuple[Any, ...]], tracked: tuple[bool, ...], params: dict[str, Any], wanted: list[Text]
+) -> None:
     """Run one call of an op and, if an operand is tracked, the backward pass through it."""
     op = schema[name]
-    operands = tuple(operand(leaf, *spec) for spec, leaf in zip(specs, tracked, strict=True))
-    outcome = apply(op, operands, params)
+    operands = [operand(leaf, *spec) for spec, leaf in zip(specs, tracked, strict=True)]
+    if op.kind == "composed":
+        return call_composed(op, operands, params, wanted)
+    outcome = apply(op, tuple(operands), params)
     results = (outcome,) if op.result is None else tuple(outcome)
     node: Any = next((y.op for y in results if y.op is not None), None)
     if isinstance(node, Output):
@@ -96,6 +113,22 @@ def call(name: str, specs: list[tuple[Any, ...]], tracked: tuple[bool, ...], par
         gradients = [cotangent(y) if y.dtype.is_float else None for y in results]
         with mg.no_grad():
             node.pull(gradients, None, False)
+
+
+def call_composed(op: Op, operands: list[Tensor], params: dict[str, Any], wanted: list[Text]) -> None:
+    """Run one call of a composed op and, if an operand is tracked, the backward pass through it.
+
+    The other process begins with the first kernel of many, so this one takes them from the last one of the call on, and
+    then those of the backward pass.
+    """
+    assert op.public is not None
+    outcome = by_operands(op, op.public)(*operands, **params)
+    results = [y for y in (outcome if isinstance(outcome, tuple) else (outcome,)) if y.requires_grad]
+    first = len(wanted)
+    if results:
+        leaves = [x for x in operands if x.requires_grad]
+        mg.grad(results, leaves, [cotangent(y) for y in results], allow_unused=True)
+    wanted[:] = wanted[first:] + wanted[:first]
 
 
 def operand(

@@ -65,7 +65,7 @@ from minigrad.declare.variants import variant
 from minigrad.errors import DeclarationError, MinigradError
 from minigrad.kernels.scalar import parse, parse_later
 from minigrad.runtime.compositions import Compositions
-from minigrad.runtime.dispatch import apply, fast_path, run, run_one, run_view, runner
+from minigrad.runtime.dispatch import apply, fast_path, run, run_view, runner
 from minigrad.runtime.fast_paths import parameter_names
 from minigrad.runtime.into import copy_result
 from minigrad.runtime.noting import scope
@@ -292,7 +292,7 @@ def reduction_function(op: Op, name: str, wide: bool) -> Function:
         op.signature = REDUCING if wide else replace(REDUCING, parameters=(operand, *parameters))
         body = reduction_body(wide)
     names = {"op": op, "plain": PLAIN, "plain_dims": PLAIN_DIMS, "plans": op.plans, "plan_for": plan_for,
-             "run": run_one, "check": expect_operands, "call": apply, "in_dtype": call_in_dtype, "whole": whole,
+             "run": runner(1), "check": expect_operands, "call": apply, "in_dtype": call_in_dtype, "whole": whole,
              "numbers": NUMBERS, **planned_names(op)}  # fmt: skip
     found: Function = write_function(name, op.signature, body, names, out=True)
     return found

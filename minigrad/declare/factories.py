@@ -20,7 +20,7 @@ from minigrad.core.device import default_device
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op
 from minigrad.declare.signature import OUT
-from minigrad.runtime.dispatch import apply, run_one, run_two
+from minigrad.runtime.dispatch import apply, runner
 from minigrad.runtime.into import copy_result
 from minigrad.runtime.observers import instrument
 from minigrad.runtime.plans import plan_of
@@ -30,7 +30,7 @@ from minigrad.runtime.var import Var
 CALLS = 1024  # the number of calls that each function stores
 NUMBERS, LISTS = (int, float), (tuple, list)
 FORMAT = 2  # marshal's last format whose bytes depend on values alone, not on the identities of objects
-RUN = {1: run_one, 2: run_two}
+RUN = {count: runner(count) for count in (1, 2)}
 
 
 class Recipe:

@@ -20,7 +20,7 @@ from minigrad.core.shape import Size
 from minigrad.declare.signature import KEYWORD, Signature
 from minigrad.declare.variants import variant
 from minigrad.errors import ArgumentError, DTypeError, MinigradError, ShapeError
-from minigrad.runtime.dispatch import apply, run_one
+from minigrad.runtime.dispatch import apply, runner
 from minigrad.runtime.into import copy_result, read_before
 from minigrad.runtime.observers import observed
 from minigrad.runtime.operands import WeakNumber, canonical, no_tensor, weak_number
@@ -28,6 +28,7 @@ from minigrad.runtime.plans import plan_for
 from minigrad.runtime.tensor import PLAIN, Tensor, describe, expect_tensors
 from minigrad.runtime.tracers import Tracer, no_way_out
 
+run_one = runner(1)
 PART = re.compile(r"[A-Za-z_][\w.]*: ")  # matches the beginning of a message that names an op
 
 

@@ -1,10 +1,11 @@
 """Ahead-of-time compilation: a helper process on another core compiles the kernels that are needed next.
 
 The first compilation of a process starts the helper.  From then on this process sends each new plan to it: the op, its
-parameters, the layouts and dtypes of its operands, and whether they are tracked.  The helper (`cli/ahead.py`) makes the
-same call and its backward pass without running a kernel.  In this way it stores the kernels that this process needs
-next in the kernel cache, the backward kernels first.  If one of the two processes is compiling a kernel, the other
-waits for this kernel or skips it.
+parameters, the layouts and dtypes of its operands, and whether they are tracked.  The first call of a composed op is
+sent before the plans of its ops, so that both processes compile its kernels, from the two ends.  The helper
+(`cli/ahead.py`) makes the same call and its backward pass without running a kernel.  In this way it stores the kernels
+that this process needs next in the kernel cache, the backward kernels first.  If one of the two processes is compiling
+a kernel, the other waits for this kernel or skips it.
 
 No result depends on the helper: this process compiles each kernel that the helper missed or got wrong.  The helper ends
 with this process, or when it has been idle for a while.

@@ -13,9 +13,10 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minigrad.config import listeners, settings
+from minigrad.core.op import Op
 from minigrad.errors import unsteady
 from minigrad.runtime.collecting import Collected, Unsteady, Writer
-from minigrad.runtime.observers import instrument
+from minigrad.runtime.observers import instrument, observed
 from minigrad.runtime.tensor import Tensor
 
 FAILURES = 50  # calls that cannot be repeated, without a new kind that can, after which an op is not tried again
@@ -81,6 +82,12 @@ class Composition:
         self.function: Callable[..., Any] | None = None
         self.draws = False
         self.waits = 2
+
+    def begin(self, op: Op, operands: Sequence[Tensor], named: dict[str, Any]) -> None:
+        """Report the first call of a kind to observers that wait for plans: the call is about to make several."""
+        if self.waits == 2:
+            for tell in observed.planning:
+                tell(op, operands, named)
 
     def learn(
         self, definition: Callable[..., Any], operands: Sequence[Tensor], named: dict[str, Any], draws: bool = False

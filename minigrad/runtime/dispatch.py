@@ -40,8 +40,8 @@ new_tensor, new_node = Tensor.__new__, BackpropOp.__new__
 def apply(op: Op, operands: tuple[Any, ...], params: dict[str, Any] = NO_PARAMS, out: Any = None) -> Any:
     """Run one op on tensors, Python numbers or NumPy arrays.  params: the static arguments of the op.
 
-    Return a tensor, or for an op with several results a named tuple of tensors.  Errors of dtype and shape rules are
-    raised before memory is allocated or changed.  The kernel checks index values (docs/decisions/011).
+    Return a tensor, or a named tuple of several.  Errors of dtype and shape rules are raised before memory is allocated
+    or changed.  The kernel checks index values (docs/decisions/011).
     """
     began = None
     for x in operands:
@@ -180,8 +180,7 @@ def record(op: Op, plan: CallPlan, operands: tuple[Tensor, ...], storages: tuple
     elif which == tuple(range(len(operands))):
         node.saved, node.versions = operands, tuple([x.storage.version for x in operands])
     else:  # only the storage of a result is saved: a saved output that refers to its BackpropOp would be a cycle
-        node.saved = tuple([operands[k] if k >= 0 else Tensor(storages[-1 - k], plan.outs[-1 - k].layout)
-                            for k in which])  # fmt: skip
+        node.saved = tuple([operands[k] if k >= 0 else Tensor(storages[~k], plan.outs[~k].layout) for k in which])
         node.versions = tuple([each.storage.version for each in node.saved])
     node.source = noted(node, operands) if settings.noting else None
     for storage in storages:
@@ -190,22 +189,15 @@ def record(op: Op, plan: CallPlan, operands: tuple[Tensor, ...], storages: tuple
     return node
 
 
-MANY = 16  # largest number of operands that are written out; with more, the loops take less time than the other parts
-
-
 @cache
 def runner(count: int, results: int | None = None) -> Callable[..., Any]:
-    """Return the function of an op, a plan and `count` operands that runs a call whose plan has a launch.
-
-    results: the number of results of an op with several results, otherwise None.
-    """
+    """Return the function of an op, a plan and `count` operands that runs a call; results: None for an op with one."""
     steps: Any = run_single if results is None else run_several
-    if count > MANY:
+    if count > 16:  # the loops then take less time than the other parts
         return lambda op, plan, *operands: steps(op, plan, operands)
     return cast(Callable[..., Any], fast_paths.written_later(steps, count, globals(), results))
 
 
-run_one, run_two, run_three = map(runner, (1, 2, 3))
 record_one = fast_paths.written_later(record, 1, globals())
 
 

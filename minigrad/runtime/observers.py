@@ -41,7 +41,7 @@ class Observer:
         return operands
 
     def planning(self, op: Op, operands: tuple[Any, ...], params: dict[str, Any]) -> None:
-        """Observe that the plan of a call is about to be made."""
+        """Observe that the plan of a call is about to be made, or the plans of the calls of a composed op."""
 
     def allocated(self, storage: Storage) -> None:
         """Observe that a plan has allocated memory for a result."""

@@ -52,6 +52,8 @@ OF_INTEGERS: list[tuple[str, dict[str, Any], list[Any]]] = [
     ("marked_classes", {"classes": 4}, [[3, 0]]),
     ("insertions", {"after": True}, [[[0.5, 1.5, 2.5], [1.0, 1.0, 2.0]], [[1.0, 2.5], [0.0, 1.0]]]),
     ("all_equal", {"dims": (0,), "keepdim": False}, [[[1, 2], [3, 4]], [[1, 2], [3, 5]]]),
+    ("ctc_label", {}, [[[3, 1], [2, 2]], [[0], [1]], [2, 1], 0]),
+    ("ctc_moves", {}, [[[3, 1], [2, 2]], [[3, 0], [0, 2]], [[0], [1]], [2, 1]]),
 ]
 
 

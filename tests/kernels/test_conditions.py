@@ -4,12 +4,14 @@ cast to that dtype; reference, CPU and CUDA agree."""
 import itertools
 import linecache
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import minigrad as mg
 from minigrad.errors import DeclarationError
+from minigrad.kernels import store
 
 numbered = itertools.count()
 HELPERS = """
@@ -164,3 +166,19 @@ def test_a_function_of_math_over_integers_is_that_of_float64_without_its_fractio
     highest = 255 if dtype == "uint8" else 2**31 - 1
     assert values("math.exp(a * 25)", dtype)[0] == highest
     assert values("a / (b - b)", dtype) == [highest, 0, 0, highest]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "int32", "uint32"])
+def test_one_kernel_moves_elements_of_a_size_whatever_their_dtype_is(dtype: str) -> None:
+    x, mask = mg.tensor([3, 1, 2], dtype=dtype), mg.tensor([True, False, True])
+    with store.watch() as files:
+        selected, gathered = mg.where(mask, x, x.flip(0)), mg.gather(x, 0, mg.tensor([2, 0]))
+    assert selected.tolist() == [3, 1, 2] and gathered.tolist() == [2, 3]
+    names = {Path(file).stem.rpartition("_")[0] for file in files}
+    assert {"where_bool_u32_u32_u32_strided", "gather_u32_i64_line"} <= names
+
+
+def test_bits_that_are_not_the_usual_nan_survive_a_selection() -> None:
+    x = mg.tensor(np.array([0x7FA1, 0x8000], np.uint16).view(np.float16))
+    selected = mg.where(mg.tensor([True, False]), x, x)
+    assert selected.numpy().view(np.uint16).tolist() == [0x7FA1, 0x8000]

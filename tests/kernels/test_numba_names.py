@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import ast
+import operator
 import re
 from importlib.metadata import requires
 from pathlib import Path
+from typing import Any
 
 import pytest
+from numba import float32, int16
 from numba.core.codegen import CPUCodeLibrary, JITCPUCodegen
 from numba.core.registry import cpu_target
+from numba.core.types import functions
 from numba.np.ufunc import parallel
 
 import minigrad
@@ -75,3 +79,21 @@ def test_a_free_threaded_python_is_refused_in_a_sentence() -> None:
         ImportError, match=r"requires a Python with the global interpreter lock.* install the standard build"
     ):
         refuse_free_threading(True)
+
+
+def test_an_operator_is_resolved_once_and_only_for_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    usual, resolved = functions.BaseFunction.get_call_type, []
+
+    def counted(function: Any, typing: Any, args: Any, kws: Any) -> Any:
+        resolved.append(args)
+        return usual(function, typing, args, kws)
+
+    monkeypatch.setattr(functions.BaseFunction, "get_call_type", counted)
+    monkeypatch.setattr(generator, "_signatures", {})
+    with generator.near():
+        add = cpu_target.typing_context.resolve_value_type(operator.add)
+        for operands in ((int16, int16), (int16, int16), (float32, int16)):
+            found = add.get_call_type(cpu_target.typing_context, operands, {})
+    assert found.return_type == float32 and resolved == [(int16, int16), (float32, int16)]
+    add.get_call_type(cpu_target.typing_context, (int16, int16), {})
+    assert len(resolved) == 3

@@ -9,7 +9,7 @@ import numpy as np
 
 import minigrad as mg
 from minigrad.ops.indexing.pairs import pair_add
-from minigrad.ops.nn import sampled, taps
+from minigrad.ops.nn import ctc, sampled, taps
 
 from .compositions import _index, _row
 from .row import FLOATS, INTS, NUMBERS, Row
@@ -17,7 +17,9 @@ from .row import FLOATS, INTS, NUMBERS, Row
 F = mg.nn.functional
 R, X, TABLE = (2, 3), (3, 4), (4, 3)
 CELLS, NAMED = np.array([[0, 5], [3, 0]]), np.array([2, 0, 2, 2])
-LABELS = np.array([[1, 1], [2, 0]])
+LABELS, STEPS, LENGTHS = np.array([[1, 1], [2, 1], [2, 1]]), np.array([4, 3, 3]), np.array([2, 2, 0])
+COLUMNS = np.array([[0], [1]])
+WHOLE: dict[str, Any] = {"dtypes": ("int64",), "smooth": False}
 WAYS: dict[str, Any] = {"near": False, "beyond": 0, "corners": True}
 TAPS = np.array([[[0, 2, -1], [2, 2, 1]], [[1, -1, -1], [0, 1, 1]]])
 ROWS_OF_PAIRS, COLUMNS_OF_PAIRS = np.array([[0], [2]]), np.array([3, -1, 1])  # two pairs are the same element
@@ -54,12 +56,12 @@ def _index_reduce(x: np.ndarray, v: np.ndarray) -> np.ndarray:
 def _ctc(x: np.ndarray) -> np.ndarray:
     """The sum over all alignments of steps to labels, which repeat labels and add blanks."""
     losses = []
-    for n, (steps, count) in enumerate(((4, 2), (3, 1))):
+    for n, (steps, count) in enumerate(zip(STEPS, LENGTHS)):
         total = 0.0
         for path in product(range(x.shape[2]), repeat=steps):
             kept = [c for k, c in enumerate(path) if c and (not k or path[k - 1] != c)]
             total += np.exp(sum(x[t, n, c] for t, c in enumerate(path))) * (kept == LABELS[n, :count].tolist())
-        losses.append(-np.log(total) / count)
+        losses.append(-np.log(total) / max(1, count))
     return np.mean(losses)
 
 
@@ -157,7 +159,9 @@ ROWS = [
     _row("put-accumulate", lambda x, v: mg.put(x, _index(x, CELLS), v, True), lambda x, v: _put(x, v, True),
          ("real", R), ("real", (4,))),
     _row("fill-like", lambda x, v: mg.fill(x, v), lambda x, v: 0 * x + v, ("real", R), ("real", ()), order2=False),
-    _row("pair", lambda x: x[:, _index(x, COLUMNS_OF_PAIRS), _index(x, ROWS_OF_PAIRS)],
+    _row("pair", lambda x: x[:, _index(x, ROWS_OF_PAIRS), _index(x, COLUMNS_OF_PAIRS)],
+         lambda x: x[:, ROWS_OF_PAIRS, COLUMNS_OF_PAIRS], ("real", (2, 3, 4)), ops=("pair_select",)),
+    _row("pair-inside", lambda x: x[:, _index(x, COLUMNS_OF_PAIRS), _index(x, ROWS_OF_PAIRS)],
          lambda x: x[:, COLUMNS_OF_PAIRS, ROWS_OF_PAIRS], ("real", (2, 4, 3, 2)), ops=("pair_select",)),
     _row("pair_add",
          lambda g: pair_add(g, _index(g, ROWS_OF_PAIRS), _index(g, COLUMNS_OF_PAIRS), shape=(3, 4, 2), dim=0),
@@ -179,7 +183,12 @@ ROWS = [
     _row("pdist-euclidean", mg.pdist, lambda x: np.array(
          [np.sqrt(((x[i] - x[j]) ** 2).sum()) for i in range(3) for j in range(i + 1, 3)]), ("distinct", X),
          constant=False, ops=("pair_distances",)),
-    _row("ctc_loss", lambda x: F.ctc_loss(x, _index(x, LABELS), (4, 3), (2, 1)), _ctc, ("real", (4, 2, 3))),
+    _row("ctc_loss", lambda x: F.ctc_loss(x, _index(x, LABELS), STEPS, LENGTHS), _ctc, ("real", (4, 3, 3)),
+         ops=("ctc_step", "ctc_cost")),
+    _row("ctc_label", lambda x: ctc.ctc_label(x, *[_index(x, v) for v in (COLUMNS, LENGTHS)], 9),
+         lambda x: np.where(COLUMNS < LENGTHS, x, 9), ("whole", (2, 3)), **WHOLE),
+    _row("ctc_moves", lambda x: ctc.ctc_moves(x, 1, *[_index(x, v) for v in (COLUMNS, LENGTHS)]),
+         lambda x: (COLUMNS < LENGTHS) * (1 + (x != 1)), ("whole", (2, 3)), result="int8", **WHOLE),
     _row("embedding_bag", lambda w: F.embedding_bag(_index(w, BAGS), w, padding_idx=1), lambda w: _bag(w, np.mean),
          ("real", TABLE)),
     _row("embedding_bag-sum", lambda w, s: F.embedding_bag(

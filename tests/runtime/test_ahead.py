@@ -19,7 +19,7 @@ from minigrad.kernels import calling, objects, store
 from minigrad.kernels.store import Kernel
 from minigrad.runtime import ahead
 from minigrad.runtime.compositions import Composition
-from minigrad.runtime.observers import attach, detach
+from minigrad.runtime.observers import attach, detach, observed
 
 ROOT = Path(__file__).parent.parent.parent
 RECORDED = """
@@ -35,6 +35,17 @@ while not list((settings.cache_dir / "kernels").glob("tanh_vjp*.o")) and time.mo
     time.sleep(0.05)
 grads = y.backward()
 print(json.dumps([ahead._helper.pid, [k.origin for k in store.loaded.values()], grads[x].tolist()]))
+"""
+COMPOSED = """
+import json
+from minigrad.cli import ahead
+from minigrad.kernels.store import collect
+wanted = collect()
+ahead.set_allocator("cpu", ahead.Zeros(fill="zero"))
+x, labels = ((3, 1, 4), (4, 4, 1), 0, "float32", "cpu"), ((1, 2), (2, 1), 0, "int64", "cpu")
+named = {"input_lengths": (3,), "target_lengths": (2,), "blank": 0, "reduction": "none", "zero_infinity": False}
+ahead.process(("ctc_loss", [x, labels], (True, False), named), wanted)
+print(json.dumps([name for name, *_ in wanted]))
 """
 FORKED = """
 import os
@@ -72,6 +83,20 @@ def test_the_way_back_of_a_recorded_op_is_compiled_before_it_is_asked_for(tmp_pa
     while runs(pid) and time.monotonic() < end:
         time.sleep(0.05)
     assert not runs(pid)
+
+
+def test_the_kernels_of_a_composed_op_follow_those_of_its_gradient_and_are_taken_from_the_end(tmp_path: Path) -> None:
+    names = json.loads(run(COMPOSED, tmp_path, told="0"))
+    assert names[-1].startswith("ctc_cost_f32") and "vjp" in "".join(names[:3])
+
+
+def test_a_composed_call_is_sent_once_and_before_its_plans(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[str] = []
+    x = mg.zeros(2, 3, 5, device="reference")
+    monkeypatch.setattr(observed, "planning", (lambda op, operands, params: sent.append(op.name),))
+    for _ in range(2):
+        mg.nn.functional.normalize(x, dim=1)
+    assert sent[0] == "normalize" and sent.count("normalize") == 1 and len(sent) > 1
 
 
 def runs(pid: int) -> bool:

@@ -7,7 +7,9 @@ such as `exp` counts as several elements.
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -19,11 +21,12 @@ from minigrad.backends.cpu.texts import square_header
 from minigrad.backends.launch import NO_STEPS
 from minigrad.backends.lowering.functions import IDENTITY
 from minigrad.core import requests
-from minigrad.core.dtype import DType, as_dtype
+from minigrad.core.dtype import DType, as_dtype, bool_
 from minigrad.core.op import ScalarFn, Spec
 from minigrad.kernels.cpu import elementwise
 from minigrad.kernels.cpu.transposing import transpose_copy
 from minigrad.kernels.pasting import LEFT_OUT, expression_macro, scalar_macro, stores_macro
+from minigrad.kernels.scalar import strip_docstring
 from minigrad.kernels.specialize import store_text, write_kernel
 from minigrad.kernels.store import load
 
@@ -43,10 +46,15 @@ class Elementwise(Family):
         dtypes = tuple(a.dtype for a in operands)
         copies = scalar == IDENTITY and dtypes == (out.dtype,)
         bits = as_dtype(f"uint{8 * out.dtype.itemsize}")
-        if copies and out.dtype is not bits:  # one kernel copies elements of a size, whatever their dtype is
+        wanted = returned(scalar)
+        if (
+            wanted
+            and out.dtype is not bits
+            and all(dtype is (out.dtype if k in wanted else bool_) for k, dtype in enumerate(dtypes))
+        ):  # one kernel copies or selects elements of a size, whatever their dtype is
             made = Spec(out.layout, bits)
-            source = made if operands[0] is out else Spec(operands[0].layout, bits)
-            return self.elementwise(made, source, scalar=scalar, compute=bits.compute)
+            sources = [made if a is out else Spec(a.layout, bits) if k in wanted else a for k, a in enumerate(operands)]
+            return self.elementwise(made, *sources, scalar=scalar, compute=bits.compute)
         plan = plan_elementwise(out.layout, [a.layout for a in operands], scalar.cost, copies)
         if plan.kind not in TEMPLATES:
             return self.nest(plan, (out,), operands, scalar, compute)
@@ -79,6 +87,18 @@ class Elementwise(Family):
             plan.label, same, kind=kind_of(outs[0].layout.numel, plan.tasks, scalar.cost),
         )  # fmt: skip
         return bind(kernel, headed(plan.tasks, plan.numbers), len(operands), len(outs))
+
+
+@lru_cache(maxsize=512)
+def returned(scalar: ScalarFn) -> frozenset[int]:
+    """Return the operands of which a function returns one, unchanged; none if it computes anything."""
+    (*lines, last) = strip_docstring(scalar.node.body)
+    result = last.value if isinstance(last, ast.Return) else None
+    parts = [result.test, result.body, result.orelse] if isinstance(result, ast.IfExp) else [result]
+    names = [part.id for part in parts if isinstance(part, ast.Name)]
+    if lines or len(names) < len(parts):
+        return frozenset()
+    return frozenset(map(scalar.args.index, names[1:] or names))
 
 
 def write_elementwise(

@@ -21,7 +21,7 @@ from minigrad.backends.lowering.functions import SECOND
 from minigrad.backends.steps import Steps
 from minigrad.config import settings
 from minigrad.core import requests
-from minigrad.core.dtype import DType, int64
+from minigrad.core.dtype import DType, as_dtype, int64
 from minigrad.core.layout import Layout, along
 from minigrad.core.op import ScalarFn, Spec
 from minigrad.core.plan import pieces, still, walk, without
@@ -52,7 +52,8 @@ class Indexing(Family):
         way = "rows" if steps == (1, 1, 0) else "dense" if steps[0] == steps[2] == 1 else "any"
         if way == "dense" and (axis, steps[1]) == (1, 0):
             way = "line"
-        kernel = self.kernel(write_gather, a.dtype, index.dtype, way, kind=kind_of(out.layout.numel, tasks))
+        bits = as_dtype(f"uint{8 * a.dtype.itemsize}")  # one kernel moves elements of a size, whatever their dtype is
+        kernel = self.kernel(write_gather, bits, index.dtype, way, kind=kind_of(out.layout.numel, tasks))
         return bind(kernel, headed(tasks, numbers), 2)
 
     @serves(requests.ScatterAdd)

@@ -9,6 +9,7 @@ docs/decisions/035 has the measurements.  This file imports Numba, so only proce
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -19,12 +20,14 @@ from numba.core.codegen import JITCPUCodegen
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.registry import cpu_target
 from numba.core.runtime import rtsys
+from numba.core.types import functions
 
 from minigrad.kernels.cpu.processor import tuning
 
 # Maximum number of pairs of arrays that LLVM checks for overlap before a loop, so that the loop vectorises.  LLVM's
 # default, 8, is too small for a fused loop, which reads and writes a dozen arrays.
 CHECKS = 128
+_signatures: dict[Any, Any] = {}  # those of operators, by the operator and the types of its operands
 
 
 class Generator(JITCPUCodegen):  # type: ignore[misc, unused-ignore]
@@ -129,7 +132,7 @@ def start_threads() -> None:
 def near() -> Iterator[None]:
     """Make Numba compile with near constants in this block; other threads wait, as for any compilation."""
     context = cpu_target.target_context
-    with global_compiler_lock:
+    with global_compiler_lock, remembered():
         made = generator()
         before, context._internal_codegen = context._internal_codegen, made
         try:
@@ -137,6 +140,31 @@ def near() -> Iterator[None]:
         finally:
             context._internal_codegen = before
             made._engine.forget()
+
+
+@contextmanager
+def remembered() -> Iterator[None]:
+    """Make Numba resolve an operator once per process for the same types of operands, in this block.
+
+    Numba searches all overloads of `+` for every `+` of a kernel, twice.  The index arithmetic of a loop nest consists
+    of a hundred operators on int64, so these searches take up to a sixth of the time to compile it.
+    """
+    base: Any = functions.BaseFunction
+    resolve = base.get_call_type
+
+    def signature_of(function: Any, typing: Any, args: Any, kws: Any) -> Any:
+        if kws or getattr(function.typing_key, "__module__", "") != operator.add.__module__:
+            return resolve(function, typing, args, kws)
+        signature = _signatures.get((function, args))
+        if signature is None:
+            signature = _signatures[function, args] = resolve(function, typing, args, kws)
+        return signature
+
+    base.get_call_type = signature_of
+    try:
+        yield
+    finally:
+        base.get_call_type = resolve
 
 
 def emit(library: Any) -> bytes:

@@ -6,28 +6,30 @@ logarithms of the forward variables.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from minigrad.core.dtype import bool_, int64
+from minigrad.core.dtype import int8, int64
+from minigrad.core.op import Op, Spec
 from minigrad.core.roles import Flag, Int
-from minigrad.declare.decorators import composed
+from minigrad.declare.decorators import composed, elementwise
 from minigrad.declare.names import FUNCTIONAL
+from minigrad.declare.rules import Pair, promote, to_float
 from minigrad.errors import ArgumentError, ShapeError
-from minigrad.ops.casting import cast
-from minigrad.ops.creation import arange, tensor
+from minigrad.ops.creation import tensor
 from minigrad.ops.indexing.checks import Refusal, checked
 from minigrad.ops.indexing.gathering import gather
 from minigrad.ops.nn.loss import joined, named_reduction
 from minigrad.ops.pointwise.clamping import clamp
-from minigrad.ops.pointwise.compare import ne, where
+from minigrad.ops.pointwise.explog import logaddexp
 from minigrad.ops.reduction.scan import cumsum
-from minigrad.ops.reduction.sums import logsumexp, wide
-from minigrad.ops.shape.joining import cat, stack
+from minigrad.ops.reduction.sums import wide
+from minigrad.ops.shape.joining import cat
 from minigrad.ops.shape.padding import constant_pad_nd
-from minigrad.ops.shape.views import expand, reshape, select
+from minigrad.ops.shape.views import expand, permute, reshape, select
 from minigrad.runtime.data import host_array
 from minigrad.runtime.dispatch import number
 from minigrad.runtime.tensor import Tensor, describe
@@ -86,50 +88,90 @@ def ctc_loss(
     logs = wide(log_probs.unsqueeze(1) if one else log_probs)
     steps, longest, lengths, labels = expect_sequences(logs, targets, input_lengths, target_lengths, blank)
     total = forward(logs, steps, longest, lengths, labels, blank)
-    impossible = total < NEVER / 2
-    loss = where(impossible, 0.0 if zero_infinity else float("inf"), -total)
-    if reduction == "mean":
-        loss = loss / cast(clamp(lengths, 1), dtype=loss.dtype)
+    loss = ctc_cost(total, steps, lengths, lengths if reduction == "mean" else 1, 0 if zero_infinity else float("inf"))
     return joined(loss.squeeze(0) if one else loss, reduction).to(log_probs.dtype)
 
 
 def forward(logs: Tensor, steps: Tensor, longest: int, lengths: Tensor, labels: Tensor, blank: int) -> Tensor:
-    """Return the logarithm of the probability of each row of labels, computed by the forward recursion.
+    """Return the logarithm of the probability of each sequence of labels, computed by the forward recursion.
 
+    labels: the pairs of a label and the blank behind it, (S, 2, N).
     longest: the number of steps after which all sequences have ended.
+
+    The states are the blank before all labels, and the pairs.  They are the rows of matrices, so that the states before
+    and after are slices without gaps.  Two rows above them have no emission: the path begins in the second of them, and
+    the rows above a state are never outside the matrix.
     """
-    n, size = labels.shape
-    width = 2 * size + 1
-    states = between(labels, number(blank, int64, labels.device))
-    # A path may skip the blank between two different labels; two blanks are equal.
-    never = expand(number(False, bool_, labels.device), shape=(n, min(width, 2)))
-    allowed = cat([never, ne(states[:, 2:], states[:, :-2])], 1) if size else never
-    emitted = gather(where(logs > NEVER, logs, NEVER), 2, expand(states, shape=(logs.shape[0], n, width)))
-    columns = arange(width, device=logs.device)
-    alpha = where(columns < 2, select(emitted, 0, 0), NEVER)
-    runs = reshape(arange(longest, device=logs.device), (longest, 1, 1)) < reshape(steps, (n, 1))
-    for t in range(1, longest):
-        earlier = constant_pad_nd(alpha, (2, 0), NEVER)
-        skipped = where(allowed, earlier[:, :-2], NEVER)
-        following = logsumexp(stack([alpha, earlier[:, 1:-1], skipped]), 0) + select(emitted, 0, t)
-        alpha = where(select(runs, 0, t), following, alpha)
-    last = columns - 2 * reshape(lengths, (n, 1))
-    total = logsumexp(where((last == 0) | (last == -1), alpha, NEVER), 1)
-    # Without steps, only the empty sequence is possible.
-    return where(steps > 0, total, cast(where(lengths > 0, NEVER, 0.0), dtype=total.dtype))
+    n, width = labels.shape[2], 2 * labels.shape[0] + 1
+    # Two states before the first label is no label; two states before the first blank counts as blank.
+    above = tensor(np.full((3, n), [[blank], [-1], [blank]]), device=logs.device)
+    states = cat([above, reshape(labels, (width - 1, n))], 0)
+    times = reshape(tensor(np.arange(longest), device=logs.device), (longest, 1, 1))
+    moves = ctc_moves(states[2:], states[:-2], times, steps)
+    emitted = gather(permute(logs, dims=(0, 2, 1)), 1, expand(states[2:], shape=(longest, width, n)))
+    start = np.full((width + 2, n), NEVER)
+    start[1] = 0
+    alpha = tensor(start, dtype=logs.dtype, device=logs.device)
+    for t in range(longest):
+        following = ctc_step(alpha[2:], alpha[1:-1], alpha[:-2], select(emitted, 0, t), select(moves, 0, t))
+        alpha = constant_pad_nd(following, (0, 0, 2, 0), NEVER)
+    # A path ends in the blank behind the last label, or in the last label.
+    ended = logaddexp(alpha[2:], alpha[1:-1])[::2]
+    return select(gather(ended, 0, reshape(lengths, (1, n))), 0, 0)
 
 
-def between(labels: Tensor, blank: Tensor) -> Tensor:
-    """Return rows with the value `blank` before, between and after the values of each row of `labels`."""
-    n, size = labels.shape
-    pairs = stack([labels, expand(blank, shape=(n, size))], 2)
-    return cat([expand(blank, shape=(n, 1)), reshape(pairs, (n, 2 * size))], 1)
+@elementwise(dtype=promote, namespace=(), method=False)
+def ctc_label(label, column, length, blank):
+    """Return a label in a column before the length of its sequence, and otherwise the blank."""
+    return label if column < length else blank
+
+
+def _moves(op: Op, specs: Sequence[Spec]) -> Pair:
+    return int64.compute, int8
+
+
+@elementwise(dtype=_moves, namespace=(), method=False)
+def ctc_moves(state, before, time, steps):
+    """Return how a path reaches a state at a time: 0 after the end; 2 if it may skip the state before it; otherwise 1.
+
+    before: the state two states before.  Only between different labels, the blank may be skipped.
+    """
+    return 0 if time >= steps else 2 if state != before else 1
+
+
+@elementwise(dtype=to_float, vjp=("derived", "derived", "derived", "derived", None), namespace=(), method=False)
+def ctc_step(here, one, two, emitted, move):
+    """Return the log-probability of a state after one step, from its own and those of the two states before it.
+
+    move: the result of `ctc_moves`.
+    Gradient: g times the share of each of the three states in the sum of probabilities, and g for the emission.
+    """
+    skipped = two if move == 2 else -1e30
+    near = here if here > one else one
+    # A shift by an integer prevents overflow as well as one by the maximum, and the derived rules take it as constant.
+    shift = math.floor(near if near > skipped else skipped)
+    total = math.exp(here - shift) + math.exp(one - shift) + math.exp(skipped - shift)
+    reached = shift + math.log(total) + (emitted if emitted > -1e30 else -1e30)
+    return here if move == 0 else reached
+
+
+@elementwise(dtype=to_float, vjp=("derived", None, None, None, None), namespace=(), method=False)
+def ctc_cost(total, steps, length, share, impossible):
+    """Return minus a log-probability, divided by a share of at least 1.
+
+    The cost of an impossible sequence is `impossible`.  Without steps, only the empty sequence is possible.
+    Gradient: -g divided by the share.
+    """
+    without = 0 if steps + length == 0 else impossible
+    return (without if total < -5e29 else -total) / (share if share > 1 else 1)
 
 
 def expect_sequences(
     logs: Tensor, targets: Tensor, steps: Any, lengths: Any, blank: int
 ) -> tuple[Tensor, int, Tensor, Tensor]:
-    """Return the numbers of steps, the largest of them, the numbers of labels, and the labels as rows.
+    """Return the numbers of steps, the largest of them, the numbers of labels, and the pairs of labels and blanks.
+
+    The pairs have the shape (S, 2, N).
 
     Numbers in a tensor are not read; then the largest number of steps is that of log_probs.
     Raises ShapeError or ArgumentError if they do not fit.
@@ -154,8 +196,8 @@ def expect_sequences(
     largest = longest if isinstance(steps, Tensor) else max((1, *steps))
     size = targets.shape[-1] if targets.ndim == 2 or n == 1 else largest_of(lengths)
     steps, lengths = (lengths_of(x, n, top, logs, wrong) for x, top in ((steps, longest), (lengths, size)))
-    columns = arange(size, device=logs.device)
-    rows = targets if targets.ndim == 2 else rows_of(targets, lengths, columns, wrong)
+    columns = np.arange(size)
+    rows = targets if targets.ndim == 2 else rows_of(targets, lengths, tensor(columns, device=logs.device), wrong)
     wrong = Refusal(
         ArgumentError, "ctc_loss",
         f"ctc_loss: targets and blank={blank} must be from 0 to {classes - 1}, {shown}; pass another blank, or "
@@ -163,8 +205,10 @@ def expect_sequences(
     )  # fmt: skip
     if rows.numel() and not 0 <= blank < classes:
         raise wrong.error(blank)
-    rows = where(columns < reshape(lengths, (n, 1)), cast(rows, dtype=int64), blank)
-    return steps, largest, lengths, checked(rows, low=0, high=classes - 1, ascending=False, refusal=wrong)
+    # No length is greater than `size`, so a column of this number is a column of blanks.
+    pairs = tensor(np.stack([columns, np.full(size, size)], 1).reshape(size, 2, 1), device=logs.device)
+    labels = ctc_label(reshape(permute(rows, dims=(1, 0)), (size, 1, n)), pairs, lengths, blank)
+    return steps, largest, lengths, checked(labels, low=0, high=classes - 1, ascending=False, refusal=wrong)
 
 
 def lengths_of(lengths: Tensor | Sequence[int], n: int, top: int, logs: Tensor, wrong: Refusal) -> Tensor:
