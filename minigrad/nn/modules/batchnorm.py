@@ -114,7 +114,7 @@ class _BatchNorm(_NormBase):
         center, spread = zeros_like(self.running_mean), zeros_like(self.running_var)
         y = self._normalized(input, center, spread, True, 1.0)
         with no_grad():
-            part = 1.0 / self.num_batches_tracked
+            part = 1.0 / self.num_batches_tracked.to(center.dtype)
         self._move(self.running_mean, center, part)
         self._move(self.running_var, spread, part)
         return y
