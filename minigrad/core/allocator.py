@@ -21,7 +21,7 @@ from functools import cache
 from itertools import count
 from sys import getrefcount
 from typing import Any
-from weakref import WeakSet
+from weakref import ref
 
 import numpy as np
 
@@ -197,7 +197,7 @@ class CpuAllocator(Allocator):
         # So the test in `free` is one comparison; the slow paths, which change the owned bytes, move the floor.
         self._cache_limit = cache_limit
         self._floor = -cache_limit
-        self.pairs: WeakSet[Pair] = WeakSet()
+        self.pairs: set[ref[Pair]] = set()
         self._exact = self._kept = 0
         self.recycles = cache_limit >= SMALL
 
@@ -327,8 +327,12 @@ class CpuAllocator(Allocator):
     def release_pairs(self) -> None:
         """Take back the storages that call plans keep."""
         self._kept = 0
-        for pair in list(self.pairs):
+        for pair in self.present():
             pair.clear()
+
+    def present(self) -> list[Pair]:
+        """Return the pairs of all plans.  Other threads may add pairs meanwhile, so the set is copied in one step."""
+        return [pair for each in list(self.pairs) if (pair := each()) is not None]
 
     @contextmanager
     def exact(self) -> Iterator[None]:
@@ -350,7 +354,7 @@ class CpuAllocator(Allocator):
 
     def stats(self) -> MemoryStats:
         """Return the counters at this moment."""
-        kept = [made.key & -64 for made in unused(list(self.pairs))]
+        kept = [made.key & -64 for made in unused(self.present())]
         allocated, frees = self._allocated - sum(kept), self._frees + len(kept)
         return MemoryStats(
             allocated_bytes=allocated,

@@ -48,8 +48,8 @@ class Pair:
             self.calls += 1
             if self.calls < 2:
                 return
-            self.ref = ref(self)
-            allocator.pairs.add(self)
+            self.ref = ref(self, allocator.pairs.discard)
+            allocator.pairs.add(self.ref)
         old = self.second
         self.second = self.first
         self.first = made

@@ -141,6 +141,7 @@ class Shuffle(Draw):
 
     def make(self) -> Tensor:
         """Draw the permutation; among transforms, each example may have its own numbers."""
+        unsteady.check()  # the calls depend on whether transforms run, so they are not repeated
         result: Tensor = (
             argsort(super().make()) if stack.transforms else permuted(self.state(self.shape), n=self.shape[0])
         )

@@ -171,7 +171,7 @@ def test_plans_of_many_shapes_keep_little(allocator: CpuAllocator) -> None:
         assert held[1].keeper is not None or make is not makes[-1]
     del held
     assert allocator.stats().cached_bytes <= MOST + SMALL
-    assert sum(made.nbytes for made in unused(allocator.pairs)) <= 20 * SMALL
+    assert sum(made.nbytes for made in unused(allocator.present())) <= 20 * SMALL
 
 
 def test_what_is_released_dies_with_its_last_tensor(allocator: CpuAllocator) -> None:
@@ -198,6 +198,33 @@ def test_the_plan_is_no_holder_of_a_gradient(views: int) -> None:
     assert x.grad.tolist() == [8.0, 16.0]
     assert views == 0 or before.data_ptr() == place
     del others
+
+
+def test_counters_can_be_read_while_other_threads_make_plans(allocator: CpuAllocator) -> None:
+    makes = [maker(allocator)]
+    makes[0]()
+
+    def another(*event: Any) -> None:
+        """Do at each call what another thread might do there."""
+        makes.append(maker(allocator))
+        makes[-1]()
+
+    for read in (allocator.stats, allocator.release_pairs):
+        sys.setprofile(another)
+        try:
+            read()
+        finally:
+            sys.setprofile(None)
+    assert len(makes) > 4
+
+
+def test_the_pair_of_a_discarded_plan_is_forgotten(allocator: CpuAllocator) -> None:
+    make = maker(allocator)
+    make()
+    assert len(allocator.pairs) == len(allocator.present()) == 1
+    del make
+    gc.collect()
+    assert not allocator.pairs
 
 
 def test_values_of_a_graph_survive_other_calls_of_the_plan() -> None:

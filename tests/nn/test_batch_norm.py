@@ -33,6 +33,19 @@ def test_training_moves_the_running_statistics_by_the_momentum() -> None:
     assert (mean.storage.version, var.storage.version) == (1, 1), "evaluation writes nothing"
 
 
+def test_without_a_momentum_the_running_statistics_are_means_and_an_empty_batch_changes_nothing() -> None:
+    norm = mg.nn.BatchNorm1d(3, momentum=None, device="reference", dtype="float64")
+    batches = [X * (k + 1) / 7.0 for k in range(3)]
+    for batch in batches:
+        norm(tensor(batch))
+    before = [x.numpy().copy() for x in (norm.running_mean, norm.running_var)]
+    norm(tensor(np.zeros((0, 3))))
+    assert all(map(np.array_equal, before, (norm.running_mean.numpy(), norm.running_var.numpy())))
+    assert norm.num_batches_tracked.item() == 4
+    np.testing.assert_allclose(norm.running_mean.numpy(), np.mean([x.mean(0) for x in batches], 0), rtol=1e-14)
+    np.testing.assert_allclose(norm.running_var.numpy(), np.mean([x.var(0, ddof=1) for x in batches], 0), rtol=1e-14)
+
+
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
 def test_half_precision_goes_with_statistics_in_float32(dtype: str) -> None:
     mean, var = statistics(dtype="float32")

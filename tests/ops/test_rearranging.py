@@ -142,6 +142,17 @@ def test_a_number_is_a_row_of_one(name: str) -> None:
         assert y.sum().backward()[x].item() == np.count_nonzero(wanted)
 
 
+@pytest.mark.parametrize(
+    "call", [lambda x: x.roll(0, 0), lambda x: x.roll(2, 1), lambda x: x.roll(6), lambda x: mg.roll(x[0, 0], 1),
+             lambda x: mg.diff(x, n=0)],
+)  # fmt: skip
+def test_elements_that_stay_in_place_are_copied_too(call: Callable[[mg.Tensor], mg.Tensor]) -> None:
+    x = mg.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], device="reference")
+    before = x.tolist()
+    call(x).zero_()
+    assert x.tolist() == before
+
+
 @pytest.mark.parametrize("call", [lambda x: x.squeeze(1), lambda x: x.transpose(0, 1), lambda x: x.flip(-2),
                                   lambda x: x.unfold(1, 1, 1), lambda x: x.movedim(0, 1)])  # fmt: skip
 def test_a_number_has_no_second_dim(call: Callable[[mg.Tensor], mg.Tensor]) -> None:

@@ -113,6 +113,13 @@ def test_a_repeated_op_draws_the_numbers_that_its_definition_would_draw() -> Non
     assert repeated[2] != repeated[3]
 
 
+def test_a_function_that_draws_a_permutation_is_not_repeated() -> None:
+    found = Composition()
+    for _ in range(2):
+        found.learn(lambda x: x + mg.randperm(3), (X,), {}, draws=True)
+    assert found.function is None
+
+
 def test_an_op_that_draws_is_not_repeated_among_transforms() -> None:
     ones = mg.ones(64)
     for _ in range(3):

@@ -10,7 +10,7 @@ from minigrad.nn import functional as F
 from minigrad.nn.init import ones_, zeros_
 from minigrad.nn.modules.module import Module
 from minigrad.nn.parameter import Parameter
-from minigrad.ops.creation import empty, ones, zeros, zeros_like
+from minigrad.ops.creation import empty, ones, zeros
 from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor, describe
 
@@ -111,19 +111,13 @@ class _BatchNorm(_NormBase):
 
         The number of batches remains a tensor, so that `mg.jit` can record this.
         """
-        center, spread = zeros_like(self.running_mean), zeros_like(self.running_var)
+        center, spread = self.running_mean.clone(), self.running_var.clone()  # an empty batch does not change them
         y = self._normalized(input, center, spread, True, 1.0)
         with no_grad():
-            part = 1.0 / self.num_batches_tracked
-        self._move(self.running_mean, center, part)
-        self._move(self.running_var, spread, part)
+            part = 1.0 / self.num_batches_tracked.to(center.dtype)
+            self.running_mean.lerp_(center, part)
+            self.running_var.lerp_(spread, part)
         return y
-
-    @staticmethod
-    def _move(running: Tensor, batch: Tensor, momentum: Any) -> None:
-        """Move running statistics towards the statistics of a batch."""
-        with no_grad():
-            running.mul_(1 - momentum).add_(batch.detach().to(running.dtype) * momentum)
 
     def _normalized(self, input: Tensor, mean: Any, var: Any, from_batch: bool, momentum: float) -> Tensor:
         return F.batch_norm(input, mean, var, self.weight, self.bias, from_batch, momentum, self.eps)

@@ -12,6 +12,7 @@ from minigrad.nn.modules.module import Module
 from minigrad.ops.nn.batch_norm import scaled_channels
 from minigrad.ops.reduction.sums import wide
 from minigrad.ops.shape.joining import cat
+from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor, describe
 
 __all__ = ["SyncBatchNorm"]
@@ -124,6 +125,12 @@ class SyncBatchNorm(_BatchNorm):
             self._move(mean, center, momentum)
             self._move(var, squares / (count - 1), momentum)
         return scaled_channels(x, center, squares / count, self.weight, self.bias, self.eps).to(input.dtype)
+
+    @staticmethod
+    def _move(running: Tensor, batch: Tensor, momentum: float) -> None:
+        """Move running statistics towards the statistics of a batch."""
+        with no_grad():
+            running.mul_(1 - momentum).add_(batch.detach().to(running.dtype) * momentum)
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:

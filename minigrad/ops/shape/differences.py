@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from minigrad.core.roles import Dim, Size
 from minigrad.declare.decorators import composed
+from minigrad.ops.casting import clone
 from minigrad.ops.shape.joining import cat
 from minigrad.ops.shape.views import narrow
 from minigrad.runtime.tensor import Tensor
@@ -15,7 +16,7 @@ def diff(
 ) -> Tensor:
     """Return the n-th differences along `dim`: n times, each element minus the element before it."""
     if n == 0:
-        return input
+        return clone(input)
     parts = [part for part in (prepend, input, append) if part is not None]
     x = cat(parts, dim) if len(parts) > 1 else input
     for _ in range(min(n, x.shape[dim])):

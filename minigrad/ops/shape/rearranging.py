@@ -17,7 +17,7 @@ from minigrad.declare.decorators import composed, kernel, public
 from minigrad.declare.names import MG
 from minigrad.declare.rules import joint, same_shape
 from minigrad.errors import ArgumentError, ShapeError
-from minigrad.ops.casting import same_dtype
+from minigrad.ops.casting import clone, same_dtype
 from minigrad.ops.shape.joining import repeat
 from minigrad.ops.shape.views import as_view, expand, flatten, flip, permute, reshape, transpose
 from minigrad.runtime.tensor import Tensor, describe
@@ -173,7 +173,7 @@ def roll(input: Tensor, shifts: Ints, dims: Ints = ()) -> Tensor:
                 f"{describe(input)}; pass one dim per shift",
                 op="roll",
             )
-        return reshape(roll(reshape(input, -1), shifts, 0), input.shape) if input.ndim else input
+        return reshape(roll(reshape(input, -1), shifts, 0), input.shape) if input.ndim else clone(input)
     if len(shifts) != len(dims):
         raise ArgumentError(
             f"roll: shifts and dims must have equal lengths, got {len(shifts)} shifts and {len(dims)} dims for "
@@ -185,7 +185,7 @@ def roll(input: Tensor, shifts: Ints, dims: Ints = ()) -> Tensor:
         d = dim % input.ndim
         moves[d] = (moves[d] + shift) % max(1, input.shape[d])
     moves = {d: shift for d, shift in moves.items() if shift}
-    return rolled(input, shifts=tuple(moves.values()), dims=tuple(moves)) if moves else input
+    return rolled(input, shifts=tuple(moves.values()), dims=tuple(moves)) if moves else clone(input)
 
 
 @kernel(
