@@ -174,12 +174,13 @@ def add_rows(x, y, factors, matrix, base, part, total, other):  # type: ignore[n
         for q in each(COLUMNS):
             a_q = factors[j + q]
             b_q = factors[n + j + q]
-            z_q = matrix[base + (j + q) * m : base + (j + q + 1) * m]
+        # One slice for all rows: a slice takes as long as several elements.
+        z = matrix[base + j * m : base + (j + 8) * m]
         for k in range(m):
             r = s[k]
             u = t[k]
             for q in each(COLUMNS):
-                e_q = z_q[k]
+                e_q = z[np.uint64(k + q * m)]
                 r += T(a_q * T(DIRECTION(x[k] - e_q)))
                 u += T(b_q * T(DIRECTION(y[k] - e_q)))
             s[k] = r
