@@ -14,7 +14,7 @@ from minigrad.errors import DTypeError, ShapeError
 from minigrad.ops.pointwise import compare
 from minigrad.ops.reduction import sums as reduce
 from minigrad.ops.shape import views
-from minigrad.runtime.data import host_array, host_element, plain_buffer
+from minigrad.runtime.data import host_array, host_element
 from minigrad.runtime.journal import note_left
 from minigrad.runtime.operands import WeakNumber
 from minigrad.runtime.tensor import PLAIN, Tensor, describe
@@ -44,8 +44,8 @@ def item(x: Tensor) -> Any:
 def tolist(x: Tensor) -> Any:
     """Return the elements as nested Python lists; for shape () the result is a number."""
     if x.__class__ in PLAIN and x.layout.is_contiguous:
-        buffer, layout = plain_buffer(x), x.layout
-        if buffer is not None:
+        buffer, layout, dtype = x.storage.buffer, x.layout, x.dtype
+        if buffer.__class__ is np.ndarray and dtype.storage is dtype.numpy:  # as in `host_element`
             flat = buffer[layout.offset : layout.offset + layout.numel]
             return flat.tolist() if layout.ndim == 1 else flat.reshape(layout.shape).tolist()
     array = host_array(x if x.__class__ in PLAIN else handed_out(x, "tolist"))

@@ -9,6 +9,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.errors import ArgumentError, DTypeError, IndexOutOfRange, ShapeError
+from minigrad.ops.linalg.distances import pair_gradients, row_gradients
 
 pytestmark = pytest.mark.usefixtures("reference")
 
@@ -382,6 +383,25 @@ def test_distances_of_many_rows_are_exact_zero_for_equal_ones_and_close_for_othe
     np.testing.assert_allclose(x.grad.numpy(), unit.sum(1), atol=2e-5)
     np.testing.assert_allclose(y.grad.numpy(), -unit.sum(0), atol=2e-5)
     np.testing.assert_allclose(mg.pdist(x.detach()).numpy(), mg.pdist(x.detach().double()).numpy(), rtol=2e-6)
+
+
+@pytest.mark.parametrize("columns", [1, 15, 16, 17])
+def test_gradients_of_distances_in_batches_of_odd_counts_of_rows(columns: int) -> None:
+    rng = np.random.default_rng(4)
+    a, b, g = (rng.normal(size=(3, *shape)) for shape in ((5, columns), (37, columns), (5, 37)))
+    differences = a[:, :, None] - b[:, None]
+    lengths = np.sqrt((differences**2).sum(-1))
+    right = (differences * (g / lengths)[..., None]).sum(2)
+    x, y, of_x, of_y = (mg.tensor(each, device="cpu") for each in (g, lengths, a, b))
+    np.testing.assert_allclose(row_gradients(x, y, of_x, of_y, order=2).numpy(), right, atol=1e-12)
+    first, second = np.triu_indices(37, 1)
+    differences = b[0][first] - b[0][second]
+    lengths = np.sqrt((differences**2).sum(-1))
+    right = np.zeros_like(b[0])
+    np.add.at(right, first, differences / lengths[:, None])
+    np.add.at(right, second, -differences / lengths[:, None])
+    y = mg.tensor(lengths, device="cpu")
+    np.testing.assert_allclose(pair_gradients(mg.ones_like(y), y, of_y[0], order=2).numpy(), right, atol=1e-12)
 
 
 def test_nan_counts_for_nothing_in_sums_and_their_derivatives() -> None:

@@ -146,3 +146,17 @@ def test_the_positions_of_triangles_are_those_of_numpy() -> None:
                 lower, upper = mg.tril_indices(rows, columns, offset), mg.triu_indices(rows, columns, offset)
                 assert np.array_equal(lower.numpy(), np.stack(np.tril_indices(rows, offset, columns)))
                 assert np.array_equal(upper.numpy(), np.stack(np.triu_indices(rows, offset, columns)))
+
+
+def test_many_computed_values_have_the_dtype_and_device_that_are_named() -> None:
+    for name in ("int32", "int64"):
+        lower = mg.triu_indices(80, 90, -3, dtype=name)  # more positions than are stored for later calls
+        assert np.array_equal(lower.numpy(), np.stack(np.triu_indices(80, -3, 90))) and lower.dtype.name == name
+    for name in ("float16", "float32", "float64"):
+        x = mg.linspace(-1, 70000, 5001, dtype=name)
+        assert mg.equal(x, mg.tensor(np.linspace(-1, 70000, 5001), dtype=name)) and x.dtype.name == name
+    assert str(mg.tril_indices(80, 90, device="reference").device) == "reference"
+
+
+def test_many_computed_values_are_on_the_default_device(reference: None) -> None:
+    assert str(mg.linspace(0, 1, 5001).device) == str(mg.tril_indices(80, 90).device) == "reference"

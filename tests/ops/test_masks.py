@@ -71,6 +71,14 @@ def test_assignment_writes_where_the_mask_holds(value: Any, wanted: Any) -> None
     assert x.tolist() == wanted and x.storage.version == version + 1
 
 
+def test_the_positions_in_many_dims_are_those_of_numpy() -> None:
+    for shape in ((2, 3, 4), (3, 1, 2, 5), (1, 1, 1), (2, 0, 3)):
+        values = np.arange(np.prod(shape)).reshape(shape) % 3
+        for x in (mg.tensor(values, device="reference"), mg.tensor(values > 0, device="reference")):
+            assert x.nonzero().tolist() == np.argwhere(values).tolist()
+            assert [index.tolist() for index in x.nonzero(as_tuple=True)] == [i.tolist() for i in np.nonzero(values)]
+
+
 def test_assignment_of_rows_through_a_view_and_from_the_tensor_itself() -> None:
     x = mg.tensor(np.arange(6.0).reshape(3, 2))
     x[:, 1][mg.tensor([True, False, True])] = mg.tensor([-1.0, -2.0])

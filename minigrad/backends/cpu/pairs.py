@@ -93,12 +93,12 @@ class Pairs(Family):
         steps = Steps(self, (out,), operands)
         g, y, x = steps.operands
         n, m = x.shape
-        factors, matrix = steps.work(g.shape, as_dtype(compute)), in_order(steps, x, compute)
+        factors, matrix = steps.work(g.shape, as_dtype(compute)), in_lines(steps, x, compute)
         steps.each(factor, factors, g, y)
         chunk, tasks = pieces(n, max(1, CHUNK // (n * m)))
         kind = kind_of(n * n * m, tasks, 2)
         kernel = self.kernel(write_gradients, pairs.pair_gradients, direction, compute, out.dtype, kind=kind)
-        numbers = pairs.PAIR_GRADIENTS.pack(rows=n, cols=m, to=out.layout.offset, chunk=chunk)
+        numbers = pairs.PAIR_GRADIENTS.pack(rows=n, cols=m, width=matrix.shape[-1], to=out.layout.offset, chunk=chunk)
         steps.then(kernel, factors, matrix, *steps.outs, numbers=headed(tasks, numbers))
         return steps.launch
 
@@ -117,15 +117,15 @@ class Pairs(Family):
         flipped = y.transposed.layout.is_contiguous and not y.layout.is_contiguous
         factors = steps.work(y.transposed.shape if flipped else y.shape, as_dtype(compute))
         steps.each(factor, factors, *[x.transposed if flipped else x for x in (g, y)])
-        matrix, others = (in_order(steps, x, compute) for x in (a, b))
+        matrix, others = (in_lines(steps, x, compute) for x in (a, b))
         all_rows = out.layout.numel // m
         chunk, tasks = pieces(all_rows, max(ROWS, CHUNK // (n * m)))
         kind = kind_of(out.layout.numel * n, tasks, 2)
         kernel = self.kernel(write_gradients, pairs.crossed_gradients, direction, compute, out.dtype, kind=kind)
         rows = a.shape[-2]
         numbers = pairs.CROSSED_GRADIENTS.pack(
-            rows=rows, others=n, cols=m, all_rows=all_rows, to=out.layout.offset, chunk=chunk, step=1 if flipped else n,
-            next=rows if flipped else 1,
+            rows=rows, others=n, cols=m, width=others.shape[-1], all_rows=all_rows, to=out.layout.offset, chunk=chunk,
+            step=1 if flipped else n, next=rows if flipped else 1,
         )  # fmt: skip
         steps.then(kernel, factors, matrix, others, *steps.outs, numbers=headed(tasks, numbers))
         return steps.launch
@@ -139,6 +139,17 @@ def in_order(steps: Steps, x: Value, compute: np.dtype[Any]) -> Value:
     copied = steps.work(x.shape, dtype)
     steps.copy(copied, x)
     return copied
+
+
+def in_lines(steps: Steps, x: Value, compute: np.dtype[Any]) -> Value:
+    """Return matrices whose rows are whole lines of the cache: `in_order`, or a copy with more elements per row."""
+    *batch, m = x.shape
+    width = -(-m // LINE) * LINE
+    if width == m:
+        return in_order(steps, x, compute)
+    wider = steps.work((*batch, width), as_dtype(compute))
+    steps.copy(wider.at(len(batch), 0, m), x)
+    return wider
 
 
 def write_distances(template: Callable[..., Any], reducer: Reducer, compute: np.dtype[Any], out: DType) -> Any:

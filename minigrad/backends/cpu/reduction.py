@@ -207,7 +207,7 @@ def words_of(
         helpers = (together.best_of_four,)
         macros["BETTER"] = better(neutral)
     if form in ("wide sum", "short sum"):
-        macros["F"] = times_one(reducer.scalar, compute)
+        macros["F"] = times_one(reducer, compute)
         constants["ONE"] = f"T(numbers[{fields.position('one')}])"
     if form == "extreme":
         more_macros, more_constants = extreme(neutral, compute)
@@ -217,13 +217,19 @@ def words_of(
     return macros, constants, helpers
 
 
-def times_one(scalar: ScalarFn, compute: np.dtype[Any]) -> Expand:
-    """Return the macro F(acc, x) for x times `one`, for `stretch`."""
-    plain = scalar_macro(scalar, compute)
+def times_one(reducer: Reducer, compute: np.dtype[Any]) -> Expand:
+    """Return the macro F(acc, x) of a sum, for `stretch`: the value that is added to acc is multiplied by `one`.
+
+    The product comes after the map of x, because only a product that is an operand of the addition becomes part of it.
+    """
+    step = scalar_macro(reducer.unmapped().scalar, compute)
+    value = None if reducer.map is None else scalar_macro(reducer.map, compute)
 
     def expand(args: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
         acc, x = args
-        return plain([acc, ast.BinOp(x, ast.Mult(), ast.Name("one"))], used)
+        lines, term = ([], x) if value is None else value([x], used)
+        more, result = step([acc, ast.BinOp(term, ast.Mult(), ast.Name("one"))], used)
+        return [*lines, *more], result
 
     return expand
 

@@ -3,7 +3,8 @@
 `columns` is a matrix in the compute dtype, transposed.  So the distances of one row from neighbouring rows are a loop
 over neighbours, which vectorises without re-ordering additions.  Sixteen columns are added up in the compute dtype, and
 these sums are added in float64.  A gradient adds the terms of 32 rows in the compute dtype, eight at a time,
-and then adds these sums in float64.
+and then adds these sums in float64.  Its rows have `width` elements, whole lines of the cache: a loop over the
+remaining elements would take as long as that over all vectors.  The elements behind the `cols` of a row have any value.
 
 Free names: `F` is the reduction's scalar function of (acc, difference), and `FINISH` its last step.  `DIRECTION` is the
 function of a difference in a gradient.  `COLUMNS` is 8, `ROWS` is 4, and `LINE` is 16.  Each output is computed by one
@@ -156,97 +157,134 @@ def crossed(matrix, columns, out, N):  # type: ignore[no-untyped-def]
     leave(part)
 
 
-def add_rows(x, factors, matrix, base, part, total):  # type: ignore[no-untyped-def]
-    """Add to `total` the factors times the directions from some rows of a matrix to the row x.
+def add_rows(x, y, factors, matrix, base, part, total, other):  # type: ignore[no-untyped-def]
+    """Add to `total` the factors times the directions from some rows of a matrix to the row x, and to `other` for y.
 
-    matrix[base] is the first element of the first of these rows.  `part` is memory for as many sums as x is long.
+    The first half of `factors` belongs to x, the second half to y.  matrix[base] is the first element of the first of
+    the rows, each of which is loaded once for both.  `part` is memory for twice as many sums as x is long.
     """
-    n = len(factors)
+    n = len(factors) // 2
     m = len(x)
     s = part[:m]
-    for k in range(m):
-        s[k] = T(0)
+    t = part[m : 2 * m]
+    for k in range(2 * m):
+        part[k] = T(0)
     j = 0
     while j + 8 <= n:
         for q in each(COLUMNS):
-            f_q = factors[j + q]
-            z_q = matrix[base + (j + q) * m : base + (j + q + 1) * m]
+            a_q = factors[j + q]
+            b_q = factors[n + j + q]
+        # One slice for all rows: a slice takes as long as several elements.
+        z = matrix[base + j * m : base + (j + 8) * m]
         for k in range(m):
             r = s[k]
+            u = t[k]
             for q in each(COLUMNS):
-                r += T(f_q * T(DIRECTION(x[k] - z_q[k])))
+                e_q = z[np.uint64(k + q * m)]
+                r += T(a_q * T(DIRECTION(x[k] - e_q)))
+                u += T(b_q * T(DIRECTION(y[k] - e_q)))
             s[k] = r
+            t[k] = u
         j += 8
     while j < n:
         a = factors[j]
+        b = factors[n + j]
         z = matrix[base + j * m : base + (j + 1) * m]
         for k in range(m):
-            s[k] += T(a * T(DIRECTION(x[k] - z[k])))
+            e = z[k]
+            s[k] += T(a * T(DIRECTION(x[k] - e)))
+            t[k] += T(b * T(DIRECTION(y[k] - e)))
         j += 1
     for k in range(m):
         total[k] += np.float64(s[k])
+        other[k] += np.float64(t[k])
 
 
-PAIR_GRADIENTS = Fields("rows cols to chunk")
+PAIR_GRADIENTS = Fields("rows cols width to chunk")
 
 
 def pair_gradients(factors, matrix, out, N):  # type: ignore[no-untyped-def]
-    """Compute the gradients of a chunk of rows; factors: one number per pair of rows."""
+    """Compute the gradients of a chunk of rows, two rows at a time; factors: one number per pair of rows.
+
+    If the number of rows is odd, the last row is computed twice.
+    """
     n = N.rows
     m = N.cols
-    total = workspace(m, np.float64)
-    part = workspace(m, T)
-    own = workspace(32, T)
-    for i in range(first * N.chunk, min(n, last * N.chunk)):
-        x = matrix[i * m : (i + 1) * m]
-        for k in range(m):
+    width = N.width
+    total = workspace(2 * width, np.float64)
+    part = workspace(2 * width, T)
+    own = workspace(64, T)
+    end = min(n, last * N.chunk)
+    for i in range(first * N.chunk, end, 2):
+        two = min(2, end - i)
+        x = matrix[i * width : (i + 1) * width]
+        y = matrix[(i + two - 1) * width : (i + two) * width]
+        for k in range(2 * width):
             total[k] = 0.0
         for low in range(0, n, 32):
             count = min(32, n - low)
-            for k in range(count):
-                j = low + k
-                left = min(i, j)
-                at = left * (2 * n - left - 1) // 2 + max(i, j) - left - 1
-                own[k] = T(0) if i == j else factors[at]
-            add_rows(x, own[:count], matrix, low * m, part, total)
-        y = out[N.to + i * m : N.to + (i + 1) * m]
-        for k in range(m):
-            y[k] = STORE(T(total[k]))
+            for k in range(2 * count):
+                row = i if k < count else i + two - 1
+                j = low + k if k < count else low + k - count
+                left = min(row, j)
+                at = left * (2 * n - left - 1) // 2 + max(row, j) - left - 1
+                own[k] = T(0) if row == j else factors[at]
+            add_rows(x, y, own[: 2 * count], matrix, low * width, part, total[:width], total[width : 2 * width])
+        for r in range(two):
+            z = out[N.to + (i + r) * m : N.to + (i + r + 1) * m]
+            sums = total[r * width : (r + 1) * width]
+            for k in range(m):
+                z[k] = STORE(T(sums[k]))
     leave(total)
     leave(part)
     leave(own)
 
 
-CROSSED_GRADIENTS = Fields("rows others cols all_rows to chunk step next")
+CROSSED_GRADIENTS = Fields("rows others cols width all_rows to chunk step next")
 
 
 def crossed_gradients(factors, matrix, others, out, N):  # type: ignore[no-untyped-def]
-    """Compute the gradients of a chunk of rows; factors: one number per row and row of the other matrix.
+    """Compute the gradients of a chunk of rows, two rows at a time.
 
-    `step` is the distance between the factors of neighbouring rows, and `next` that between those of other rows.  All
-    rows of the chunk read 32 of the other rows before the next 32, which stay in the cache.
+    factors: one number per row and row of the other matrix.  `step` is the distance between the factors of neighbouring
+    rows, and `next` that between those of other rows.  All rows of the chunk read 32 of the other rows before the next
+    32, which stay in the cache.  A row without a neighbour in its batch is computed twice: the last sums are not used.
     """
     n = N.others
     m = N.cols
+    width = N.width
     begin = first * N.chunk
     end = min(N.all_rows, last * N.chunk)
-    total = workspace(N.chunk * m * max(1, last - first), np.float64)
-    part = workspace(m, T)
-    own = workspace(32, T)
-    for k in range((end - begin) * m):
+    total = workspace((N.chunk * max(1, last - first) + 1) * width, np.float64)
+    part = workspace(2 * width, T)
+    own = workspace(64, T)
+    for k in range((end - begin + 1) * width):
         total[k] = 0.0
     for low in range(0, n, 32):
         count = min(32, n - low)
-        for i in range(begin, end):
+        i = begin
+        while i < end:
             batch = i // N.rows
             at = batch * N.rows * n + (i - batch * N.rows) * N.step + low * N.next
+            two = 2 if i + 1 < end and (i + 1) % N.rows != 0 else 1
+            also = at + (two - 1) * N.step
+            # Unsigned indices need no test for wrapping around.
             for k in range(count):
-                own[k] = factors[at + k * N.next]
-            sums = total[(i - begin) * m : (i - begin + 1) * m]
-            add_rows(matrix[i * m : (i + 1) * m], own[:count], others, (batch * n + low) * m, part, sums)
-    y = out[N.to + begin * m : N.to + end * m]
-    for k in range(len(y)):
-        y[k] = STORE(T(total[k]))
+                own[k] = factors[np.uint64(at + k * N.next)]
+                own[count + k] = factors[np.uint64(also + k * N.next)]
+            x = matrix[i * width : (i + 1) * width]
+            y = matrix[(i + two - 1) * width : (i + two) * width]
+            to = (i - begin) * width
+            sums = total[to : to + width]
+            to = to + width if two == 2 else (end - begin) * width
+            more = total[to : to + width]
+            add_rows(x, y, own[: 2 * count], others, (batch * n + low) * width, part, sums, more)
+            i += two
+    for i in range(begin, end):
+        sums = total[(i - begin) * width : (i - begin + 1) * width]
+        z = out[N.to + i * m : N.to + (i + 1) * m]
+        for k in range(m):
+            z[k] = STORE(T(sums[k]))
     leave(total)
     leave(part)
     leave(own)

@@ -82,21 +82,27 @@ def coordinates(backend, out, mask, starts, *, count: Size):
     (result,), (holds, counts) = steps.outs, steps.operands
     if not out.layout.numel:
         return steps.launch
-    shape = holds.shape
-    positions = result.select(1, 0) if len(shape) == 1 else steps.work((count,), int64)
-    steps.ask(Locate(), positions, holds, counts)
-    for d in range(len(shape) if len(shape) > 1 else 0):
-        sizes = [steps.constant(n, int64) for n in (shape[d], numel(shape[d + 1 :]))]
-        steps.each(COORDINATE, result.select(1, d), positions, *sizes)
+    shape, last = holds.shape, len(holds.shape) - 1
+    rest = steps.work((count,), int64) if last else result.select(1, 0)
+    steps.ask(Locate(), rest, holds, counts)
+    for d in range(last):
+        later = result.select(1, last) if d == last - 1 else steps.work((count,), int64)
+        size = steps.constant(numel(shape[d + 1 :]), int64)
+        steps.each(COORDINATE, (result.select(1, d), later), rest, size)
+        rest = later
     return steps.launch
 
 
-def coordinate(position, size, step):
-    """Return the position along a dim, from a row-major position; `step` is the number of elements per entry."""
-    return position // step % size
+def coordinate(position, size):
+    """Return the position along a dim and the rest of a row-major position; size: the number of elements per entry.
+
+    A division takes longer than everything else in this loop, so the next dim continues with the rest.
+    """
+    entry = position // size
+    return entry, position - entry * size
 
 
-COORDINATE = parse(coordinate)
+COORDINATE = parse(coordinate, results=2)
 
 
 @kernel(
@@ -157,7 +163,8 @@ def tallied(mask: Tensor) -> tuple[Tensor, int]:
 def total_of(starts: Tensor) -> int:
     """Return the number of True elements, from a tally, which the host reads."""
     # A tally is contiguous from the start of its buffer, so its last element is read without its layout.
-    return int(backend_of(starts.device).to_host(starts.storage)[starts.layout.numel - 1])
+    total: int = backend_of(starts.device).to_host(starts.storage).item(starts.layout.numel - 1)
+    return total
 
 
 def count_true(mask: Tensor) -> int:
@@ -229,10 +236,11 @@ def nonzero(input: Tensor, *, as_tuple: Flag = False) -> Any:
     x = input if input.layout.shape else reshape(input, (1,))
     if x.dtype is bool_ or isinstance(x, Tracer):
         mask = ne(x, 0) if isinstance(x, Tracer) else x
-        starts = tallied(mask)[0]
+        starts, count = tallied(mask)
     else:
         mask, starts = tally_nonzero(x, parts=parts_of(x))
-    matrix = coordinates(mask, starts, count=total_of(starts))
+        count = total_of(starts)
+    matrix = coordinates(mask, starts, count=count)
     if not input.layout.shape and not as_tuple:
         return matrix[:, :0]
     return tuple([select(matrix, 1, d) for d in range(x.ndim)]) if as_tuple else matrix
