@@ -103,7 +103,7 @@ def forward(logs: Tensor, steps: Tensor, longest: int, lengths: Tensor, labels: 
     the rows above a state are never outside the matrix.
     """
     n, width = labels.shape[2], 2 * labels.shape[0] + 1
-    # Two states before the first label is no label; two states before the first blank counts as blank.
+    # The state two before the first label is not a label; the state two before the first blank counts as blank.
     above = tensor(np.full((3, n), [[blank], [-1], [blank]]), device=logs.device)
     states = cat([above, reshape(labels, (width - 1, n))], 0)
     times = reshape(tensor(np.arange(longest), device=logs.device), (longest, 1, 1))
