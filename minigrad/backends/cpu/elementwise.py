@@ -21,7 +21,7 @@ from minigrad.backends.cpu.texts import square_header
 from minigrad.backends.launch import NO_STEPS
 from minigrad.backends.lowering.functions import IDENTITY
 from minigrad.core import requests
-from minigrad.core.dtype import DType, as_dtype, bool_
+from minigrad.core.dtype import DType, as_dtype, bool_, uint8
 from minigrad.core.op import ScalarFn, Spec
 from minigrad.kernels.cpu import elementwise
 from minigrad.kernels.cpu.transposing import transpose_copy
@@ -55,6 +55,9 @@ class Elementwise(Family):
             made = Spec(out.layout, bits)
             sources = [made if a is out else Spec(a.layout, bits) if k in wanted else a for k, a in enumerate(operands)]
             return self.elementwise(made, *sources, scalar=scalar, compute=bits.compute)
+        if scalar == IDENTITY and dtypes == (bool_,):  # a bool is stored as the byte 0 or 1
+            byte = Spec(operands[0].layout, uint8)
+            return self.elementwise(out, byte, scalar=scalar, compute=uint8.compute if out.dtype.is_int else compute)
         plan = plan_elementwise(out.layout, [a.layout for a in operands], scalar.cost, copies)
         if plan.kind not in TEMPLATES:
             return self.nest(plan, (out,), operands, scalar, compute)
