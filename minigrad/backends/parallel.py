@@ -8,8 +8,8 @@ have the same bits.
 
 A third problem depends on the machine: a shared loop ends when its last thread has ended.  A thread whose core is used
 by another program delays the loop by some milliseconds, even for a task of ten microseconds.  A thread that has slept
-may be as late, until its core is awake.  If such delays cost more than a sixteenth of the time, kernels run on one
-thread for a while: docs/decisions/034 and 089.
+may be as late, until its core is awake.  If such delays cost more than the other shared launches save, kernels run on
+one thread for a while: docs/decisions/034 and 089.
 """
 
 from __future__ import annotations
@@ -31,17 +31,19 @@ _serial_only = False
 STALL = 1e-3
 LONG = 16e-3  # seconds of a launch above which a stall is the smaller part
 WORTH = 8e-3  # seconds on one thread from which half of the time is more than a stall: such launches are always shared
+TRIES = 3  # runs of a program on one thread before threads share it; the first ones wait for memory
 LIMIT = 1024  # maximum number of launches of a kernel whose times are stored
-ALLOWANCE = 0.15  # seconds that stalls may cost at once; a core of a virtual machine is awake after 0.1
-PART = 1 / 16  # part of the time that stalls may cost
+ALLOWANCE = 0.04  # seconds that stalls may cost at once
+PART = 1 / 16  # part of the time that stalls may cost even if sharing saves nothing
 
 
 class _Core:
     """Records the time that shared loops lose by stalls, and the pauses in which nothing is shared.
 
     until: the time at which sharing is tried again.
-    left: the seconds that stalls may still cost, which grow by PART of the time up to ALLOWANCE.
-    at: the time at which `left` was computed.
+    left: the seconds that stalls may still cost.  They grow by PART of the time, and by the time that shared launches
+        save: a launch on two threads saves about the time that it takes.  `waited` limits them to ALLOWANCE.
+    at: the time of the last stall.
     """
 
     until = 0.0
@@ -92,6 +94,8 @@ def guarded(parallel: Callable[..., Any], serial: Callable[[], Callable[..., Any
         now = perf_counter()
         if now - start > STALL:
             weigh(args[-1].tobytes(), now, now - start)
+        else:
+            core.left += now - start
         return result
 
     def run_serially(key: bytes, start: float, args: tuple[Any, ...]) -> Any:
@@ -106,8 +110,11 @@ def guarded(parallel: Callable[..., Any], serial: Callable[[], Callable[..., Any
     def weigh(key: bytes, now: float, took: float) -> None:
         """Decide whether a long launch was caused by a stall."""
         if key in times:
-            if took > times[key] + STALL:
-                core.waited(now, took - times[key])
+            lost = took - times[key]
+            if lost > STALL:
+                core.waited(now, lost)
+            elif lost < 0.0:
+                core.left -= lost
         elif took < LONG and len(asked) < LIMIT:
             asked.add(key)
 
@@ -121,26 +128,31 @@ def guarded_program(parallel: Callable[..., int], serial: Callable[..., int]) ->
     runs on one thread.  It then runs on all threads, as long as such a run takes less time than the fastest run on one
     thread plus STALL.
     """
-    least: list[float] = []  # the duration in seconds of the fastest run on one thread
+    tries: int = 0
+    least = float("inf")  # the duration in seconds of the fastest run on one thread
 
     def timed(*args: Any) -> int:
+        nonlocal tries, least
         start = perf_counter()
         result = serial(*args)
-        took = perf_counter() - start
-        least[:] = [min(took, *least) if least else took]
+        least = min(least, perf_counter() - start)
+        tries += 1
         return result
 
     def run(*args: Any) -> int:
         if _serial_only:
             return serial(*args)
         start = perf_counter()
-        if settings.parallel_threshold and (not least or start < core.until):
+        if settings.parallel_threshold and (tries < TRIES or start < core.until):
             return timed(*args)
         with _lock:
             result = parallel(*args)
         now = perf_counter()
-        if least and now - start > least[0] + STALL:
-            core.waited(now, now - start - least[0])
+        lost = now - start - least
+        if lost > STALL:
+            core.waited(now, lost)
+        elif lost < 0.0:
+            core.left += min(-lost, now - start)
         return result
 
     return run

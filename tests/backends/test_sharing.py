@@ -101,6 +101,32 @@ def test_rare_stalls_are_accepted(world: World) -> None:
         assert world.call(5) == ["shared"] * 5
 
 
+@pytest.mark.parametrize(("launches", "pays"), [(40, True), (5, False)])
+def test_stalls_are_accepted_while_sharing_saves_more(world: World, launches: int, pays: bool) -> None:
+    world.work, world.busy = 0.5 * STALL, True
+    world.call(2)
+    ran = []
+    for _ in range(100):
+        world.busy = True
+        ran += world.call()
+        world.busy = False
+        ran += world.call(launches)
+    assert (ran.count("alone") == 0) == pays
+
+
+@pytest.mark.parametrize(("saved", "pays"), [(6, True), (0, False)])
+def test_long_launches_save_what_one_thread_takes_longer(world: World, saved: int, pays: bool) -> None:
+    world.work, world.busy = 4 * STALL, True
+    assert world.call(3) == ["shared", "alone", "shared"], "it takes over a millisecond on two threads, too"
+    ran = []
+    for _ in range(100):
+        world.busy = True
+        ran += world.call()
+        world.busy = False
+        ran += world.call(saved)
+    assert (ran.count("alone") == 0) == pays
+
+
 def test_work_that_takes_long_is_shared_also_while_a_core_is_taken(world: World) -> None:
     world.work = 10 * STALL
     assert world.call(5) == ["shared", "alone", "shared", "shared", "shared"], "one try on one thread, and no stall"
