@@ -52,10 +52,10 @@ class _Core:
 
     def waited(self, now: float, lost: float) -> None:
         """Record that a shared loop has waited for a thread, and has lost some seconds compared with one thread."""
-        self.left = min(self.left + (now - self.at) * PART, ALLOWANCE) - lost
+        self.left = min(self.left + (now - self.at) * PART, ALLOWANCE) - min(lost, LONG)
         self.at = now
         if self.left < 0.0:
-            self.until = now + ALLOWANCE / PART
+            self.until = now - self.left / PART
 
 
 core = _Core()

@@ -18,14 +18,14 @@ class World:
     """A clock, and a kernel of some tasks that threads share in half of the time, unless a core is taken."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.now, self.busy, self.work = 100.0, False, WORK
+        self.now, self.busy, self.work, self.late = 100.0, False, WORK, 8 * STALL
         self.ran: list[str] = []
         monkeypatch.setattr(parallel, "perf_counter", lambda: self.now)
         monkeypatch.setattr(parallel, "core", parallel._Core())
         self.launch = guarded(self.shared, lambda: self.alone)
 
     def shared(self, numbers: np.ndarray) -> str:
-        self.now += 8 * STALL if self.busy else self.work / 2
+        self.now += self.late if self.busy else self.work / 2
         self.ran.append("shared")
         return "shared"
 
@@ -88,6 +88,22 @@ def test_stalls_cost_a_sixteenth_of_the_time_at_most(world: World) -> None:
         ran += world.call(10)
     lost = ran.count("shared") * (8 * STALL - WORK)
     assert lost <= (world.now - start) * PART + ALLOWANCE + 8 * STALL
+
+
+def test_one_long_interruption_changes_nothing(world: World) -> None:
+    world.busy, world.late = True, 300 * STALL
+    world.call(2)
+    assert world.call() == ["shared"]
+    world.busy = False
+    assert world.call(20) == ["shared"] * 20
+
+
+def test_a_pause_is_as_long_as_its_stalls_require(world: World) -> None:
+    world.busy = True
+    assert world.call(100)[-1] == "alone"
+    assert world.now < parallel.core.until <= world.now + 8 * STALL / PART
+    world.now = parallel.core.until
+    assert world.call(2) == ["shared", "alone"], "each stall has a pause of its own"
 
 
 def test_rare_stalls_are_accepted(world: World) -> None:
