@@ -27,7 +27,7 @@ from minigrad.core.strides import extent
 from minigrad.declare.decorators import kernel, public
 from minigrad.declare.factories import Blank, Recipe, later
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
-from minigrad.ops.casting import cast, clone, same_dtype, to
+from minigrad.ops.casting import clone, same_dtype
 from minigrad.runtime.data import refuse_masked, store
 from minigrad.runtime.dispatch import number
 from minigrad.runtime.operands import NUMBERS
@@ -149,12 +149,7 @@ class Values(Recipe):
 
     def make(self) -> Tensor:
         """Make the tensor from the values."""
-        dtype, device = self.wanted
-        kind = as_dtype(dtype)
-        if kind.numpy is self.values.dtype:
-            return Tensor(*store(self.values, kind, device))
-        # One kernel casts the values into the memory of the tensor, where NumPy would need a copy of its own result.
-        return to(cast(from_numpy(self.values), dtype=kind), default_device() if device is None else device)
+        return Tensor(*store(self.values, *self.wanted))
 
     def planned(self) -> Any:
         """Return a function that copies the values, unless there are many."""

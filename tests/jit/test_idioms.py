@@ -384,6 +384,14 @@ def statistics_over_all_batches() -> Idiom:
     return norm, [mg.tensor(X)], list(norm.buffers())
 
 
+def values_that_numpy_computes() -> Idiom:
+    def step(x):
+        rows, columns = mg.tril_indices(80, 80)  # more values than a factory stores for later calls
+        return mg.linspace(-1.0, 1.0, 5000)[:4] * x, (rows - columns).sum()
+
+    return step, [mg.tensor(X)], []
+
+
 IDIOMS = [
     backward_and_update, gradients_add_up, gradient_set_to_zero, set_a_var, dropout, views, writes_through_views,
     item_assignment, recorded_assignment, masked_assignment, indices, elements_at_pairs_of_indices, losses,
@@ -391,7 +399,7 @@ IDIOMS = [
     checkpoints, convolution, order_and_scans, one_tensor_twice, arguments_returned, a_literal_is_written,
     optimizer_schedule_and_clipping, gradients_reset_after_the_step, two_optimizers_in_turns,
     a_gradient_reset_between_two_steps, a_gradient_is_written_and_then_reset, an_average_of_a_model,
-    a_frozen_parameter_with_a_gradient, statistics_over_all_batches,
+    a_frozen_parameter_with_a_gradient, statistics_over_all_batches, values_that_numpy_computes,
 ]  # fmt: skip
 KERNELS = [
     backward_and_update, gradients_add_up, views, indices, one_tensor_twice, a_literal_is_written,
