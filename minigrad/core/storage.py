@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.core.allocator import ALIGNMENT, Allocator, Block, CpuAllocator, Key
+from minigrad.core.allocator import Allocator, Block, CpuAllocator, Key
 from minigrad.core.device import CPU, Device
 from minigrad.core.dtype import (
     DType,
@@ -27,6 +27,7 @@ from minigrad.core.dtype import (
     int64,
     to_logical,
 )
+from minigrad.core.host_memory import ALIGNMENT
 from minigrad.errors import DeviceError, IndexOutOfRange, StorageError
 
 SEATED = 1  # counts as true, but is a different object from True

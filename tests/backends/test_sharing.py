@@ -117,9 +117,15 @@ def test_rare_stalls_are_accepted(world: World) -> None:
         assert world.call(5) == ["shared"] * 5
 
 
-@pytest.mark.parametrize(("launches", "pays"), [(40, True), (5, False)])
-def test_stalls_are_accepted_while_sharing_saves_more(world: World, launches: int, pays: bool) -> None:
-    world.work, world.busy = 0.5 * STALL, True
+@pytest.mark.parametrize(
+    ("work", "launches", "pays"),
+    [(0.5 * STALL, 40, True), (0.5 * STALL, 5, False), (4 * STALL, 6, True), (4 * STALL, 0, False)],
+    ids=["short", "too few short", "long", "too few long"],
+)  # fmt: skip
+def test_stalls_are_accepted_while_launches_between_them_save_more(
+    world: World, work: float, launches: int, pays: bool
+) -> None:
+    world.work, world.busy = work, True
     world.call(2)
     ran = []
     for _ in range(100):
@@ -127,19 +133,6 @@ def test_stalls_are_accepted_while_sharing_saves_more(world: World, launches: in
         ran += world.call()
         world.busy = False
         ran += world.call(launches)
-    assert (ran.count("alone") == 0) == pays
-
-
-@pytest.mark.parametrize(("saved", "pays"), [(6, True), (0, False)])
-def test_long_launches_save_what_one_thread_takes_longer(world: World, saved: int, pays: bool) -> None:
-    world.work, world.busy = 4 * STALL, True
-    assert world.call(3) == ["shared", "alone", "shared"], "it takes over a millisecond on two threads, too"
-    ran = []
-    for _ in range(100):
-        world.busy = True
-        ran += world.call()
-        world.busy = False
-        ran += world.call(saved)
     assert (ran.count("alone") == 0) == pays
 
 

@@ -14,18 +14,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from minigrad.core.allocator import (
-    SLACK,
-    STEP,
-    WINDOW,
-    Allocator,
-    CpuAllocator,
-    get_allocator,
-    heap_trimmer,
-    set_allocator,
-)
+from minigrad.core.allocator import SLACK, Allocator, CpuAllocator, get_allocator, set_allocator
 from minigrad.core.device import CPU, as_device
 from minigrad.core.dtype import ALL, bfloat16, bool_, float16, float32, float64, int16, uint8
+from minigrad.core.host_memory import STEP, WINDOW, heap_trimmer
 from minigrad.core.storage import Storage
 from minigrad.errors import ArgumentError, DeviceError, DTypeError, IndexOutOfRange, StorageError
 
