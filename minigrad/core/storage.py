@@ -27,7 +27,7 @@ from minigrad.core.dtype import (
     int64,
     to_logical,
 )
-from minigrad.core.host_memory import ALIGNMENT
+from minigrad.core.host_memory import aligned
 from minigrad.errors import DeviceError, IndexOutOfRange, StorageError
 
 SEATED = 1  # counts as true, but is a different object from True
@@ -87,9 +87,7 @@ class Storage(Block):
         fitted = [fit_number(number, wanted) for number in numbers]
         logical = np.array(fitted, dtype=np.float64 if wanted.is_float else wanted.numpy)
         values = cast_array(logical, wanted)
-        block = np.empty(values.nbytes + ALIGNMENT, np.uint8)
-        start = -block.ctypes.data % ALIGNMENT
-        buffer = block[start : start + values.nbytes].view(wanted.storage)
+        buffer = aligned(values.nbytes, wanted.storage, spread=False)
         buffer[:] = values
         return Storage(buffer, wanted, CPU)
 

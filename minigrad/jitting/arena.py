@@ -15,6 +15,7 @@ WIDTH = 48  # width in characters of the bar that shows the launches
 class Temporary(NamedTuple):
     """A temporary in the arena: bytes `offset` to `offset + nbytes`, used by launches `first` to `last`.
 
+    nbytes: whole cache lines, and the gap that `host_memory.GAP` explains.
     line: the user's line whose launch wrote it first.
     """
 

@@ -18,6 +18,7 @@ from minigrad.backends.listing import Location
 from minigrad.backends.registry import backend_of
 from minigrad.core.device import CPU, Device
 from minigrad.core.dtype import DType
+from minigrad.core.host_memory import GAP
 from minigrad.jitting.program import Item, Memory, Program
 
 ALIGN = 64  # alignment in bytes of a temporary in the arena
@@ -130,8 +131,8 @@ class TapeMemory:
         return slot not in self.positions and self.program.memory[slot].kind == "temporary"
 
     def size(self, slot: int) -> int:
-        """Return the number of bytes that a slot takes in the arena."""
-        return -(-self.memory(slot).nbytes // ALIGN) * ALIGN
+        """Return the number of bytes that a slot takes in the arena, with the GAP to the next one."""
+        return -(-self.memory(slot).nbytes // ALIGN) * ALIGN + GAP
 
     def row_location(self, slot: int) -> Any:
         """Return the location of a slot for a row of the CPU.

@@ -17,7 +17,7 @@ import pytest
 from minigrad.core.allocator import SLACK, Allocator, CpuAllocator, get_allocator, set_allocator
 from minigrad.core.device import CPU, as_device
 from minigrad.core.dtype import ALL, bfloat16, bool_, float16, float32, float64, int16, uint8
-from minigrad.core.host_memory import STEP, WINDOW, heap_trimmer
+from minigrad.core.host_memory import GAP, STEP, WINDOW, heap_trimmer
 from minigrad.core.storage import Storage
 from minigrad.errors import ArgumentError, DeviceError, DTypeError, IndexOutOfRange, StorageError
 
@@ -33,6 +33,14 @@ def test_buffers_are_flat_aligned_and_large_enough(dtype):
         buffer = allocator.allocate(numel, dtype)
         assert address(buffer) % 64 == 0 and buffer.nbytes % 64 == 0
         assert buffer.ndim == 1 and buffer.size >= numel and buffer.dtype == dtype.storage and buffer.flags.writeable
+
+
+def test_no_buffer_begins_less_than_a_vector_step_after_another():
+    allocator = CpuAllocator()
+    held = [allocator.allocate(numel, float32) for numel in (1, 24, 200) for _ in range(200)]
+    held += [Storage.of(*range(24)).buffer for _ in range(200)]
+    held.sort(key=address)
+    assert min(address(b) - address(a) - a.nbytes for a, b in itertools.pairwise(held)) >= GAP
 
 
 def test_a_freed_block_is_the_next_one_of_its_size():
