@@ -14,10 +14,9 @@ from minigrad.core.dtype import DType
 from minigrad.errors import StorageError
 
 ALIGNMENT = 64
-# At least GAP bytes in front of a buffer belong to no other buffer.  LLVM tests whether the result of a loop begins less
+# At least GAP bytes before a buffer belong to no other buffer.  LLVM tests whether the result of a loop begins less
 # than one vector step (at most 4 vectors of 64 bytes) after an operand.  If it does, the loop runs without vectors and
-# sums in another order: the gradient of `cross_entropy` of (3, 8) differed in its last bit for 166 of 1.4 million
-# addresses.
+# sums in another order: the gradient of `cross_entropy` of (3, 8) differed in its last bit in 166 of 1.4 million calls.
 GAP = 256
 # Blocks of LARGE bytes and more begin at offsets that rotate through a WINDOW of memory.  If the operands and the
 # result of an op are a multiple of the WINDOW apart, their lines map to the same cache sets and memory banks.  1e6

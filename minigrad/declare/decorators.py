@@ -63,7 +63,7 @@ from minigrad.declare.signature import (
 from minigrad.declare.usage import called_with, check_operators
 from minigrad.declare.variants import variant
 from minigrad.errors import DeclarationError, MinigradError
-from minigrad.kernels.scalar import parse, parse_later
+from minigrad.kernels.scalar import scalar_of
 from minigrad.runtime.compositions import Compositions
 from minigrad.runtime.dispatch import apply, fast_path, run, run_view, runner
 from minigrad.runtime.fast_paths import parameter_names
@@ -84,8 +84,7 @@ PLAIN_DIMS = (type(None), int)
 
 def scalar(function: Callable[..., Any]) -> Any:
     """Declare a helper that other scalar functions may call; its body is inlined into theirs."""
-    ours = str(function.__module__).startswith("minigrad.")
-    return parse_later(function) if ours else parse(function)  # type: ignore[arg-type]
+    return scalar_of(function)
 
 
 def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | str | None = None, linear: Linear | bool = False,
@@ -158,7 +157,9 @@ def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | str | None = None, line
         op = new_op(function, "elementwise", operands, {}, entries, outputs, zeros, name, label)
         op.dtype_rule = dtype
         ours = str(function.__module__).startswith("minigrad.")
-        leave_body(op, function, later=ours)
+        op.scalar = scalar_of(function, defaults=True, results=len(op.outputs))
+        if not ours:
+            check_operators(op, dtype)
         if entries is not None and DERIVED in entries:
             leave_rules(op, entries, later=ours)
         op.fuse = op.result is None and (ours if fuse is None else fuse)
@@ -170,19 +171,6 @@ def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | str | None = None, line
         return publish(op, function, quick, namespace, method, in_place)
 
     return declare
-
-
-def leave_body(op: Op, function: FunctionType, later: bool) -> None:
-    """Parse the body of an elementwise op: now, or with `later` at its first use."""
-
-    def read(op: Op) -> None:
-        op.scalar = parse(function, defaults=True, results=len(op.outputs))
-
-    if later:
-        op.leave(("scalar",), read)
-    else:
-        read(op)
-        check_operators(op, op.dtype_rule)  # type: ignore[arg-type]
 
 
 def fast_function(op: Op, defaults: Mapping[str, Any], *front: Any) -> Function:

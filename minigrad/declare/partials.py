@@ -24,7 +24,7 @@ from minigrad.backends.reference.scalars import first_accumulator, tuple_functio
 from minigrad.core.op import ScalarFn
 from minigrad.core.reducer import Reducer
 from minigrad.errors import DeclarationError, quantity
-from minigrad.kernels.scalar import mapped, parse, separately
+from minigrad.kernels.scalar import mapped, scalar_of, separately
 
 IDENTITIES = ("zero", "one", "lowest", "highest")
 ORDERS = ("sum", "extreme", "sequential")
@@ -117,7 +117,7 @@ def read(function: Callable[..., Any] | ScalarFn, results: int = 1, of: str = "o
     of: see `parse`.
     """
     function = getattr(getattr(function, "op", None), "scalar", None) or function
-    scalar = function if isinstance(function, ScalarFn) else parse(function, results=results, of=of)
+    scalar = function if isinstance(function, ScalarFn) else scalar_of(function, results=results, of=of)
     if scalar.results != results:
         raise DeclarationError(
             f"{scalar.where}: the scalar function {scalar.name} must return {results} values, got "

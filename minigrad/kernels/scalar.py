@@ -13,7 +13,6 @@ import sys
 from collections import ChainMap
 from collections.abc import Callable, Mapping
 from functools import lru_cache
-from types import FunctionType
 from typing import Any
 
 from minigrad.core.op import ScalarFn
@@ -60,6 +59,7 @@ STATEMENTS: dict[type[ast.stmt], str] = {
     ast.Assign: "write one `name = expression` per line",
     **dict.fromkeys((ast.For, ast.While), "write the op in tensor code with @mg.composed()"),
 }
+EMPTY = ast.FunctionDef("", ast.arguments([], [], None, [], [], None, []), [], [])  # until the text is read
 CONSTANTS = ("pi", "e", "inf", "nan")
 # The functions that replace these operators and functions for integers: see `kernels/integer.py`.
 INTEGER = {ast.Pow: "int_power", ast.FloorDiv: "int_divide", ast.Mod: "int_modulo"}
@@ -117,30 +117,35 @@ def checked(scalar: ScalarFn) -> ScalarFn:
     return scalar
 
 
-def parse_later(function: FunctionType) -> ScalarFn:
-    """Return a scalar function whose text is read when it is first used."""
+def scalar_of(function: Callable[..., Any], defaults: bool = False, results: int = 1, of: str = "output") -> ScalarFn:
+    """Return a function as a `ScalarFn`, checked by `parse`: now, or at its first use if it is a part of minigrad."""
 
     def fill(scalar: ScalarFn) -> None:
-        made = parse(function)
-        for name in parts:
-            setattr(scalar, name, getattr(made, name))
+        made = parse(function, defaults, results, of)
+        scalar.node, scalar.helpers, scalar.cost = made.node, made.helpers, made.cost
 
-    parts = ("args", "node", "helpers", "where", "cost", "results")
-    node: Any = None
-    scalar = ScalarFn(function.__name__, (), node, {}, "")
-    scalar.leave(parts, fill)
+    if not str(function.__module__).startswith("minigrad."):
+        return parse(function, defaults, results, of)
+    code = function.__code__
+    args, where = code.co_varnames[: code.co_argcount], f"{code.co_filename}:{code.co_firstlineno}"
+    scalar = ScalarFn(code.co_name, args, EMPTY, {}, where)
+    scalar.results = results
+    scalar.leave(("node", "helpers", "cost"), fill)
     return scalar
 
 
 @lru_cache(maxsize=256)  # cached, so that equal requests return the same object
 def projected(scalar: ScalarFn, k: int) -> ScalarFn:
     """Return the scalar function that computes only result k of a function with several results."""
-    *body, last = scalar.node.body
-    assert isinstance(last, ast.Return) and isinstance(last.value, ast.Tuple)
-    name, old = f"{scalar.name}_{k}", scalar.node
-    node = ast.FunctionDef(name, old.args, [*body, ast.Return(last.value.elts[k])], [])
-    result = ScalarFn(name, scalar.args, ast.fix_missing_locations(node), scalar.helpers, scalar.where)
-    result.cost = scalar.cost
+
+    def fill(result: ScalarFn) -> None:
+        *body, last = scalar.node.body
+        assert isinstance(last, ast.Return) and isinstance(last.value, ast.Tuple)
+        node = ast.FunctionDef(result.name, scalar.node.args, [*body, ast.Return(last.value.elts[k])], [])
+        result.node, result.helpers, result.cost = ast.fix_missing_locations(node), scalar.helpers, scalar.cost
+
+    result = ScalarFn(f"{scalar.name}_{k}", scalar.args, EMPTY, {}, scalar.where)
+    result.leave(("node", "helpers", "cost"), fill)
     return result
 
 
@@ -149,10 +154,15 @@ def written(name: str, args: tuple[str, ...], text: str, like: ScalarFn, **helpe
 
     helpers: the scalar functions that the text calls.
     """
-    node = ast.parse(f"def {name}({', '.join(args)}):\n    return {text}").body[0]
-    assert isinstance(node, ast.FunctionDef)
-    scalar = ScalarFn(name, args, node, dict(helpers), like.where)
-    scalar.cost, scalar.results = sum(helper.cost for helper in helpers.values()), like.results
+
+    def fill(scalar: ScalarFn) -> None:
+        node = ast.parse(f"def {name}({', '.join(args)}):\n    return {text}").body[0]
+        assert isinstance(node, ast.FunctionDef)
+        scalar.node, scalar.cost = node, sum(helper.cost for helper in helpers.values())
+
+    scalar = ScalarFn(name, args, EMPTY, dict(helpers), like.where)
+    scalar.results = like.results
+    scalar.leave(("node", "cost"), fill)
     return scalar
 
 

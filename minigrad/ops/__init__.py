@@ -1,7 +1,15 @@
 """All ops, each declared once.  Importing this package imports all of its modules, and this fills the schema."""
 
+import gc
 from importlib import import_module
 from pkgutil import walk_packages
 
-for _module in walk_packages(__path__, f"{__name__}."):
-    import_module(_module.name)
+# The declarations stay alive, so a collection would find nothing: the collector took 30 of 250 ms.
+_enabled = gc.isenabled()
+gc.disable()
+try:
+    for _module in walk_packages(__path__, f"{__name__}."):
+        import_module(_module.name)
+finally:
+    if _enabled:
+        gc.enable()

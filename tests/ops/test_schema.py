@@ -5,12 +5,14 @@ from __future__ import annotations
 import inspect
 import math
 import re
+import sys
 from collections import Counter
 
 import pytest
 from op_table import ROWS
 
 import minigrad as mg
+from minigrad.core.op import ScalarFn
 from minigrad.errors import DeclarationError
 
 OURS = {name: op for name, op in mg.schema.items() if "/minigrad/ops/" in op.where.replace("\\", "/")}
@@ -242,7 +244,15 @@ def test_an_editor_shows_the_types_of_a_lane_and_what_every_function_returns():
 
 def test_what_is_left_to_its_first_use_can_be_made():
     left = [(op, part) for op in mg.schema.values() for part in tuple(op.later)]
-    assert any(part == "scalar" for _, part in left) and any(part == "rules" for _, part in left)
-    for op, part in left:
-        assert getattr(op, part) is not None
+    ours = [vars(module) for name, module in sys.modules.items() if name.startswith("minigrad.")]
+    values = [value for names in ours for value in names.values()]
+    functions = [each for each in [*values, *[op.scalar for op in mg.schema.values()]] if isinstance(each, ScalarFn)]
+    functions += [helper for each in functions for helper in each.helpers.values()]
+    left += [(each, part) for each in functions for part in tuple(each.later)]
+    assert any(part == "node" for _, part in left) and any(part == "rules" for _, part in left)
+    for record, part in left:
+        assert getattr(record, part) is not None
+    for each in functions:
+        assert each.node.body and each.cost > 0
+        assert each.args == tuple([a.arg for a in (*each.node.args.posonlyargs, *each.node.args.args)]), each.where
     assert all(op.scalar is not None for op in mg.schema.values() if op.kind == "elementwise")

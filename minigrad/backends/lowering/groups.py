@@ -15,7 +15,7 @@ from minigrad.backends.steps import Specs, Steps, Value, lowers, shortened, view
 from minigrad.core.dtype import as_dtype
 from minigrad.core.op import ScalarFn
 from minigrad.core.requests import GroupGradients, NormalizeGroups
-from minigrad.kernels.scalar import parse
+from minigrad.kernels.scalar import scalar_of
 
 
 def inverse_root(total, n, eps):
@@ -37,7 +37,7 @@ def gradient(g, deviation, scale, weight, plain, along, n):
     return scale * (weight * g - plain / n - deviation * scale * (along / n))
 
 
-INVERSE_ROOT, NORMALIZED, GRADIENT = parse(inverse_root), parse(normalized), parse(gradient)
+INVERSE_ROOT, NORMALIZED, GRADIENT = scalar_of(inverse_root), scalar_of(normalized), scalar_of(gradient)
 
 
 class Grouped:

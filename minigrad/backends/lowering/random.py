@@ -20,7 +20,7 @@ from minigrad.backends.steps import Specs, Steps, Value, lowers, viewed
 from minigrad.core.dtype import bool_, float64, int64
 from minigrad.core.requests import Permutation, Random, Sort
 from minigrad.kernels import philox
-from minigrad.kernels.scalar import parse
+from minigrad.kernels.scalar import scalar_of
 
 ROUNDS = 10
 FACTORS, KEY_STEPS = (0xD2511F53, 0xCD9E8D57), (0x9E3779B9, 0xBB67AE85)
@@ -88,17 +88,17 @@ def normal_too(radius, turn, unit, angle, mean, deviation):
     return mean + deviation * math.sqrt(-2 * math.log(radius * unit)) * math.sin(turn * angle)
 
 
-LOW_WORD = parse(low_word)
-HIGH_WORD = parse(high_word)
-PRODUCT_LOW = parse(product_low)
-PRODUCT_HIGH = parse(product_high)
-SHORT_BITS = parse(short_bits)
-LONG_BITS = parse(long_bits)
-ABOVE_ZERO = parse(above_zero)
-SCALED = parse(scaled)
-UNIFORM = parse(uniform)
-NORMAL = parse(normal)
-NORMAL_TOO = parse(normal_too)
+LOW_WORD = scalar_of(low_word)
+HIGH_WORD = scalar_of(high_word)
+PRODUCT_LOW = scalar_of(product_low)
+PRODUCT_HIGH = scalar_of(product_high)
+SHORT_BITS = scalar_of(short_bits)
+LONG_BITS = scalar_of(long_bits)
+ABOVE_ZERO = scalar_of(above_zero)
+SCALED = scalar_of(scaled)
+UNIFORM = scalar_of(uniform)
+NORMAL = scalar_of(normal)
+NORMAL_TOO = scalar_of(normal_too)
 
 
 @lowers(Random)

@@ -14,7 +14,7 @@ from minigrad.backends.steps import Specs, Steps, Value, lowers, viewed
 from minigrad.core.dtype import float64, int64
 from minigrad.core.op import ScalarFn
 from minigrad.core.requests import GridGradients, Resample, SampleGrid, Select
-from minigrad.kernels.scalar import parse
+from minigrad.kernels.scalar import scalar_of
 
 
 def tap(column, row, corner, width, height, near):
@@ -50,7 +50,7 @@ def real(index, weight):
     return index if weight == weight else -1
 
 
-TAP, SIDE, REAL = parse(tap, results=2), parse(side), parse(real)
+TAP, SIDE, REAL = scalar_of(tap, results=2), scalar_of(side), scalar_of(real)
 
 
 class Grid:

@@ -25,7 +25,7 @@ from minigrad.declare.decorators import composed, kernel, public
 from minigrad.declare.names import MG
 from minigrad.declare.rules import index_dtype, joint
 from minigrad.errors import DTypeError, GradientError, MinigradError, ShapeError
-from minigrad.kernels.scalar import parse
+from minigrad.kernels.scalar import scalar_of
 from minigrad.ops.batch_rules import Flags, stretched
 from minigrad.ops.casting import cast, clone
 from minigrad.ops.indexing.gathering import index_add, index_select, select_batch, zeros_of
@@ -102,7 +102,7 @@ def coordinate(position, size):
     return entry, position - entry * size
 
 
-COORDINATE = parse(coordinate, results=2)
+COORDINATE = scalar_of(coordinate, results=2)
 
 
 @kernel(

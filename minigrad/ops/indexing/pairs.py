@@ -23,7 +23,7 @@ from minigrad.core.roles import Size
 from minigrad.core.shape import broadcast_shapes, numel
 from minigrad.declare.decorators import kernel
 from minigrad.declare.rules import joint
-from minigrad.kernels.scalar import parse
+from minigrad.kernels.scalar import scalar_of
 from minigrad.ops.batch_rules import Flags, ranked, stretched
 from minigrad.ops.casting import cast
 from minigrad.ops.indexing.gathering import add_batch, check_positions, select_batch, zeros_of
@@ -40,7 +40,7 @@ def position_of_pair(i, j, n, m):
     return (i + n if i < 0 else i) * m + (j + m if j < 0 else j) if within else n * m
 
 
-POSITION_OF_PAIR = parse(position_of_pair)
+POSITION_OF_PAIR = scalar_of(position_of_pair)
 
 
 def are_pair(x: Tensor, dims: Ints, indices: Sequence[Tensor]) -> bool:

@@ -23,7 +23,7 @@ from minigrad.core.storage import Storage
 from minigrad.declare.decorators import composed, kernel
 from minigrad.declare.rules import index_dtype
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
-from minigrad.kernels.scalar import parse
+from minigrad.kernels.scalar import scalar_of
 from minigrad.ops.casting import cast
 from minigrad.ops.creation import full, tensor
 from minigrad.ops.indexing.gathering import gather, index_select, scatter_add, zeros_of
@@ -254,4 +254,4 @@ def bin_of(x, low, high, width, bins):
     return last if x >= low and x <= high else bins
 
 
-WIDENED, BIN = parse(widened, results=3), parse(bin_of)
+WIDENED, BIN = scalar_of(widened, results=3), scalar_of(bin_of)

@@ -18,7 +18,7 @@ from minigrad.declare.decorators import composed, kernel
 from minigrad.declare.names import FUNCTIONAL, MG
 from minigrad.declare.rules import floating, joint
 from minigrad.errors import ArgumentError, ShapeError
-from minigrad.kernels.scalar import parse
+from minigrad.kernels.scalar import scalar_of
 from minigrad.ops.creation import tensor, zeros_like
 from minigrad.ops.indexing.gathering import index_select
 from minigrad.ops.reduction import norms
@@ -205,4 +205,4 @@ def side(d):
 
 
 # For each order: the factor of a pair and the direction of an element.  Their product is a term of the gradient.
-GRADIENTS = {2: (parse(inverse), parse(itself)), 1: (parse(unchanged), parse(side))}
+GRADIENTS = {2: (scalar_of(inverse), scalar_of(itself)), 1: (scalar_of(unchanged), scalar_of(side))}

@@ -13,7 +13,7 @@ from minigrad.declare.forms import apart
 from minigrad.declare.names import LINALG
 from minigrad.declare.rules import each, number
 from minigrad.errors import ArgumentError, ShapeError
-from minigrad.kernels.scalar import parse
+from minigrad.kernels.scalar import scalar_of
 from minigrad.ops.casting import clone
 from minigrad.ops.linalg.products import add_product, dot, matmul
 from minigrad.ops.pointwise.blends import addcmul
@@ -93,7 +93,7 @@ def three_products(a0, a1, a2, b0, b1, b2):
     return a1 * b2 - a2 * b1, a2 * b0 - a0 * b2, a0 * b1 - a1 * b0
 
 
-THREE_PRODUCTS = parse(three_products, results=3)
+THREE_PRODUCTS = scalar_of(three_products, results=3)
 
 
 @kernel(

@@ -28,7 +28,7 @@ from minigrad.core.roles import Scalar
 from minigrad.declare.decorators import elementwise, kernel, scalar
 from minigrad.declare.partials import declared
 from minigrad.declare.rules import floating, promote
-from minigrad.kernels.scalar import parse
+from minigrad.kernels.scalar import scalar_of
 from minigrad.ops.batch_rules import Flags, stretched
 from minigrad.ops.pointwise.arithmetic import add
 from minigrad.ops.pointwise.powers import rsqrt
@@ -71,7 +71,7 @@ def _gradient(g, x, center, of_g, of_x, constant):
 
 
 PRODUCT = declared(total, "zero", order="sum", map=_product_with_deviation)
-FACTORS = parse(_factors, results=5)  # the gradients of weight and bias, and three factors for the gradient of x
+FACTORS = scalar_of(_factors, results=5)  # the gradients of weight and bias, and three factors for the gradient of x
 
 
 def _kept(op: Op, specs: Sequence[Spec]) -> tuple[np.dtype[Any], DType]:

@@ -14,7 +14,7 @@ from minigrad.core.roles import Dim
 from minigrad.declare.decorators import kernel
 from minigrad.declare.rules import floating, joint, to_float
 from minigrad.errors import ShapeError
-from minigrad.kernels.scalar import parse
+from minigrad.kernels.scalar import scalar_of
 from minigrad.ops.shape.joining import cat
 from minigrad.runtime.tensor import Tensor
 
@@ -30,7 +30,7 @@ def gated_back(g, a, b):
     return g * s, g * a * s * (1 - s)
 
 
-GATED, GATED_BACK = parse(gated), parse(gated_back, results=2)
+GATED, GATED_BACK = scalar_of(gated), scalar_of(gated_back, results=2)
 
 
 def halved(op: Op, input: Spec, *, dim: int) -> tuple[int, ...]:

@@ -23,7 +23,7 @@ from minigrad.core.requests import Pick, Reduce
 from minigrad.declare.decorators import kernel
 from minigrad.declare.partials import declared
 from minigrad.declare.rules import joint
-from minigrad.kernels.scalar import parse
+from minigrad.kernels.scalar import scalar_of
 from minigrad.ops.creation import arange
 from minigrad.ops.indexing.gathering import gather, index_select
 from minigrad.ops.nn.classes import ELEMENT, NO_CLASS, class_dtype, existing_classes
@@ -62,7 +62,7 @@ def added(acc, x):
 
 
 EXCESSES = declared(added, "zero", order="sum", map=excess)
-EXCESS_DERIVATIVE, BALANCED = parse(excess_derivative), parse(balanced)
+EXCESS_DERIVATIVE, BALANCED = scalar_of(excess_derivative), scalar_of(balanced)
 
 
 def loss_shape(op: Op, input: Spec, target: Spec, weight: Spec | None = None, *, reduction: str, **params: Any) -> Any:

@@ -19,7 +19,7 @@ from minigrad.core.op import Op, Spec
 from minigrad.declare.decorators import kernel
 from minigrad.declare.rules import floating
 from minigrad.errors import ShapeError
-from minigrad.kernels.scalar import parse
+from minigrad.kernels.scalar import scalar_of
 from minigrad.ops.batch_rules import Flags, stretched
 from minigrad.ops.shape.joining import cat
 from minigrad.ops.shape.views import expand
@@ -64,8 +64,8 @@ def _gru_back(dh, hn, h, r, z, n):
     return dr, dz, dn, dr, dz, dn * r, dh * z
 
 
-LSTM, LSTM_BACK = parse(_lstm, results=6), parse(_lstm_back, results=5)
-GRU, GRU_BACK = parse(_gru, results=4), parse(_gru_back, results=7)
+LSTM, LSTM_BACK = scalar_of(_lstm, results=6), scalar_of(_lstm_back, results=5)
+GRU, GRU_BACK = scalar_of(_gru, results=4), scalar_of(_gru_back, results=7)
 
 
 # ---- shapes and gates -----------------------------------------------------------------------------------------------

@@ -16,7 +16,7 @@ from minigrad.core.shape import normalize_dims, numel
 from minigrad.declare.decorators import kernel
 from minigrad.declare.rules import index_dtype, twice, values_and_positions
 from minigrad.errors import ShapeError
-from minigrad.kernels.scalar import parse
+from minigrad.kernels.scalar import scalar_of
 from minigrad.ops.indexing.gathering import gather, scatter_add, zeros_of
 from minigrad.ops.pointwise.arithmetic import maximum, minimum
 from minigrad.ops.reduction.sums import amax, amin
@@ -50,7 +50,7 @@ def less(best, x):
     return (x < best and best == best) or (x != x and best == best)
 
 
-GREATER, LESS = parse(greater), parse(less)
+GREATER, LESS = scalar_of(greater), scalar_of(less)
 
 
 def _over_several(op: Any, input: Tensor, dim: Any, keepdim: bool, out: Any) -> Any:

@@ -19,7 +19,7 @@ from minigrad.core.roles import Cast, Dim, Flag
 from minigrad.declare.decorators import kernel
 from minigrad.declare.partials import declared
 from minigrad.declare.rules import floating, joint, same_shape, twice, values_and_positions, widen
-from minigrad.kernels.scalar import parse
+from minigrad.kernels.scalar import scalar_of
 from minigrad.ops.indexing.gathering import gather, scatter_add, zeros_of
 from minigrad.ops.pointwise.compare import where
 from minigrad.ops.shape.joining import cat
@@ -213,7 +213,7 @@ def not_greater(best, x):
     return x <= best or x != x
 
 
-NOT_LESS, NOT_GREATER = parse(not_less), parse(not_greater)
+NOT_LESS, NOT_GREATER = scalar_of(not_less), scalar_of(not_greater)
 
 
 def _to_positions(g: Tensor, indices: Tensor, dim: int) -> Tensor:

@@ -28,7 +28,7 @@ from minigrad.declare.decorators import composed, kernel
 from minigrad.declare.partials import average, declared
 from minigrad.declare.rules import floating, joint, same_shape, shape_of_reduction, twice, with_kept_dims
 from minigrad.errors import ArgumentError, DTypeError
-from minigrad.kernels.scalar import bound, parse
+from minigrad.kernels.scalar import bound, scalar_of
 from minigrad.ops.reduction.sums import mean, restore, sum, wide
 from minigrad.runtime.tensor import Tensor, describe
 
@@ -67,7 +67,7 @@ def root_mean_of_squares(acc, n, correction):
 
 MEAN = declared(total, "zero", order="sum", finish=average, linear=True)
 MEANS = declared(total, "zero", order="sum", finish=mean_twice, linear=True, results=2)
-DIFFERENCE, VARIANCE, DEVIATION = parse(difference), parse(mean_of_squares), parse(root_mean_of_squares)
+DIFFERENCE, VARIANCE, DEVIATION = scalar_of(difference), scalar_of(mean_of_squares), scalar_of(root_mean_of_squares)
 
 
 @lru_cache(maxsize=64)
