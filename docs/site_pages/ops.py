@@ -27,6 +27,7 @@ from minigrad.viz.mathematics import mathml, plain
 from site_pages.pieces import drawn, raw, signature
 
 NAMESPACES = {"mg": mg, "mg.nn.functional": mg.nn.functional, "mg.linalg": mg.linalg, "mg.special": mg.special}
+DEVICE = "reference"  # formulas, curves and graphs are the same on each device, and this one compiles nothing
 
 
 def rows() -> dict[str, Any]:
@@ -101,7 +102,7 @@ def page(name: str, row: Any) -> Iterator[str]:
 def walked(row: Any, name: str) -> Any:
     """Return the backward step of the op, at the operands of its tests; None if it has no derivative."""
     try:
-        steps = flow(first(row.fn(*operands(row, "cpu")))).steps
+        steps = flow(first(row.fn(*operands(row)))).steps
     except (MinigradError, StopIteration):
         return None
     return next((step for step in steps if step.node.op.name == name), None)
@@ -113,7 +114,7 @@ def drawable(row: Any, step: Any) -> bool:
     if len(given) != len(step.node.op.operands) or step.node.op.variadic:
         return False
     try:
-        y = row.fn(*[mg.tensor(np.resize(x, 3), device="reference") for x in given])
+        y = row.fn(*[mg.tensor(np.resize(x, 3), device=DEVICE) for x in given])
     except MinigradError:
         return False
     return isinstance(y, Tensor) and y.shape == (3,)
@@ -145,6 +146,7 @@ def curves(row: Any, step: Any) -> Iterator[str]:
         fixed = ", ".join(f"{name} = {value}" for j, (name, value) in enumerate(zip(names, at, strict=True)) if j != k)
 
         def along(x: Any, k: int = k) -> Any:
+            x = x.to(DEVICE)
             return row.fn(*[x if j == k else filled(v, x) for j, v in enumerate(at)])
 
         ends = float(given[k].min()), float(given[k].max())
@@ -160,7 +162,7 @@ def filled(value: float | bool, x: Tensor) -> Tensor:
 
 def graphs(row: Any) -> Iterator[str]:
     """Yield the graph of the example's call, and the graph of the gradient with respect to each operand."""
-    given = operands(row, "reference")  # a graph is the same on every device, and this one compiles nothing
+    given = operands(row)
     names = {f"x{k + 1}": x for k, x in enumerate(given)}
     y = first(row.fn(*given))
     picture = mg.viz.graph(y, names=names)
@@ -186,10 +188,10 @@ def first(y: Any) -> Tensor:
     return y if isinstance(y, Tensor) else next(part for part in y if part.requires_grad)
 
 
-def operands(row: Any, device: str) -> list[Tensor]:
+def operands(row: Any) -> list[Tensor]:
     """Return the operands of the tests, as Vars unless they are boolean."""
     pairs = zip(arrays(row), row.domains, strict=True)
-    return [mg.tensor(x, device=device) if kind == "bool" else mg.Var(x, device=device) for x, kind in pairs]
+    return [mg.tensor(x, device=DEVICE) if kind == "bool" else mg.Var(x, device=DEVICE) for x, kind in pairs]
 
 
 def example(row: Any) -> Iterator[str]:

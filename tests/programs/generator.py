@@ -66,7 +66,10 @@ class Program:
 class Maker:
     """Makes one program, of steps of some kinds."""
 
-    def __init__(self, seed: int, length: int, kinds: Sequence[Callable[[Any], None]]) -> None:
+    def __init__(
+        self, seed: int, length: int, kinds: Sequence[Callable[[Any], None]], functions: Sequence[str] = ()
+    ) -> None:
+        self.functions = functions
         self.rng = np.random.default_rng(seed)
         self.program = Program(seed)
         self.begin()
@@ -113,12 +116,13 @@ class Maker:
 # ---- steps ----------------------------------------------------------------------------------------------------------
 
 UNARY = ("tanh", "sin", "cos", "sigmoid", "exp", "square", "neg", "atan", "erf", "expm1")
+FEW = ("tanh", "sin", "exp", "square", "neg")  # of a program that compiles its kernels: two to seven for each function
 
 
 def unary(m: Maker) -> None:
     k = m.pick()
     assert k is not None
-    name = str(m.rng.choice(UNARY))
+    name = str(m.rng.choice(m.functions))
     if name in ("exp", "expm1", "square"):
         m.add(f"{{0}}.tanh().{name}()", (k,), lambda lib, v: getattr(v[0].tanh(), name)(), m.shape(k))
     else:
@@ -331,7 +335,7 @@ def fits(small: tuple[int, ...], into: tuple[int, ...]) -> bool:
         return False
 
 
-def program(seed: int, writes: bool = True) -> Program:
+def program(seed: int, writes: bool = True, functions: Sequence[str] = UNARY) -> Program:
     """The program of a seed."""
     rng = np.random.default_rng(seed)
-    return Maker(seed, int(rng.integers(5, 13)), [*KINDS, *WRITES] if writes else KINDS).program
+    return Maker(seed, int(rng.integers(5, 13)), [*KINDS, *WRITES] if writes else KINDS, functions).program

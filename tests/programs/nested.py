@@ -7,10 +7,10 @@ for `vmap` and derivatives, whose result is a function of its own.
 from __future__ import annotations
 
 import importlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from tests.programs.generator import KINDS, WRITES, Call, Maker, Program
+from tests.programs.generator import KINDS, UNARY, WRITES, Call, Maker, Program
 
 
 def checkpointed(lib: Any, call: Call, v: list[Any]) -> Any:
@@ -133,6 +133,6 @@ def wrapped(name: str, call: Call) -> Call:
     return lambda lib, v: AROUND[name](lib, call, v)
 
 
-def program(seed: int, writes: bool = True) -> Program:
+def program(seed: int, writes: bool = True, functions: Sequence[str] = UNARY) -> Program:
     """The nested program of a seed."""
-    return NestedMaker(seed, 8, [*KINDS, *WRITES] if writes else KINDS).program
+    return NestedMaker(seed, 8, [*KINDS, *WRITES] if writes else KINDS, functions).program

@@ -10,7 +10,7 @@ import pytest
 
 from minigrad.errors import StorageError
 from tests.programs import nested, written
-from tests.programs.generator import program
+from tests.programs.generator import FEW, program
 from tests.programs.proofs import On, Wrong, against, check, check_transforms, check_value, expect
 
 COUNT, AT_ONCE = 500, 25
@@ -21,22 +21,24 @@ some = pytest.mark.parametrize("first", range(0, COUNT, AT_ONCE))
 @some
 def test_values_and_derivatives_of_random_programs_are_right_to_third_order(first: int) -> None:
     for seed in range(first, first + AT_ONCE):
-        check_value(program(seed))
-        check(program(seed))
+        check_value(program(seed, functions=FEW))
+        check(program(seed, functions=FEW))
+        if seed % 5 == 0:
+            check(program(seed), 3, REFERENCE)
 
 
 @pytest.mark.filterwarnings("ignore:.*vmap has no batching rule")
 @some
 def test_forward_mode_all_nestings_and_batches_of_random_programs_agree_with_reverse_mode(first: int) -> None:
     for seed in range(first, first + AT_ONCE):
-        check_transforms(program(seed, writes=False), 2 if seed % 3 else 3)
+        check_transforms(program(seed, writes=False, functions=FEW), 2 if seed % 3 else 3)
 
 
 @pytest.mark.filterwarnings("ignore:.*vmap has no batching rule")
 @some
 def test_derivatives_of_steps_in_checkpoints_hooks_batches_and_derivatives_are_right(first: int) -> None:
     for seed in range(first, first + AT_ONCE // 2):
-        check(nested.program(seed), 2)
+        check(nested.program(seed, functions=FEW), 2)
 
 
 @some

@@ -60,7 +60,8 @@ class Picks(Family):
         numbers, tasks, kind = pick_numbers(n, ignore, n, *views)
         dtypes = (x.dtype, target.dtype, dy.dtype)
         direct = is_direct(x, out)
-        kernel = self.kernel(write_pick, fn, dtypes, out.dtype, direct, REDUCTIONS[reduction], True, kind=kind)
+        reducer = REDUCTIONS["mean" if reduction == "mean" else "none"]  # the gradient of a sum has a stride of 0
+        kernel = self.kernel(write_pick, fn, dtypes, out.dtype, direct, reducer, True, kind=kind)
         steps = Steps(self, (out,), (dy, x, target))
         head, values, chosen = steps.operands
         steps.then(kernel, values, chosen, head, *steps.outs, numbers=headed(tasks, numbers))
