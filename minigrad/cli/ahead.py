@@ -1,10 +1,10 @@
 """The helper process that compiles kernels for another process, which sends its next calls to standard input.
 
-A message is one of three: a call of an op, perhaps a composed one, with the op's name, layouts and dtypes of the
-operands, whether they are tracked, and the parameters; or the name of a program of this package; or a kernel, whose
-text is in the kernel cache. The helper runs the call and its backward pass, or the program, with kernels that do
-nothing, so large operands cost nothing.  The kernels that this requests are compiled into the kernel cache, the last
-one first, because the other process begins with the first one.  `runtime/ahead.py` is the other end.
+A message is one of three: a call of an op, perhaps a composed one, with the op's name, its file and line, layouts and
+dtypes of the operands, whether they are tracked, and the parameters; or the name of a program of this package; or a
+kernel, whose text is in the kernel cache. The helper runs the call and its backward pass, or the program, with kernels
+that do nothing, so large operands cost nothing.  The kernels that this requests are compiled into the kernel cache, the
+last one first, because the other process begins with the first one.  `runtime/ahead.py` is the other end.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from minigrad.core.dtype import DType, as_dtype
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op
 from minigrad.declare.forms import by_operands
-from minigrad.declare.record import schema
+from minigrad.declare.record import schema, unlisted
 from minigrad.kernels.store import Text, cache_folder, collect, keep
 from minigrad.runtime.ahead import LENGTH
 from minigrad.runtime.dispatch import SCALAR, apply, number
@@ -46,7 +46,7 @@ class Zeros(CpuAllocator):
             buffer.fill(0)
 
 
-Message = tuple[str, list[tuple[Any, ...]], tuple[bool, ...], dict[str, Any]]
+Message = tuple[str, str, list[tuple[Any, ...]], tuple[bool, ...], dict[str, Any]]
 
 
 def serve() -> None:
@@ -72,9 +72,11 @@ def serve() -> None:
 
 def process(message: Message, wanted: list[Text]) -> None:
     """Add the kernels that a message requests to the list of kernels to compile."""
-    name, specs, tracked, params = message
+    name, where, specs, tracked, params = message
     if specs:
-        call(name, specs, tracked, params, wanted)
+        op = unlisted.get(where) or schema[name]
+        if op.where == where:  # a user's op may have the name of another
+            call(op, specs, tracked, params, wanted)
     elif "file" in params:
         wanted.append((name, params["file"], (cache_folder() / params["file"]).read_text(encoding="utf-8")))
     else:
@@ -97,10 +99,9 @@ def rehearse(program: str) -> None:
 
 
 def call(
-    name: str, specs: list[tuple[Any, ...]], tracked: tuple[bool, ...], params: dict[str, Any], wanted: list[Text]
+    op: Op, specs: list[tuple[Any, ...]], tracked: tuple[bool, ...], params: dict[str, Any], wanted: list[Text]
 ) -> None:
     """Run one call of an op and, if an operand is tracked, the backward pass through it."""
-    op = schema[name]
     operands = [operand(leaf, *spec) for spec, leaf in zip(specs, tracked, strict=True)]
     if op.kind == "composed":
         return call_composed(op, operands, params, wanted)

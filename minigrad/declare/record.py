@@ -27,6 +27,7 @@ from minigrad.declare.signature import annotations_of, where_of
 from minigrad.errors import DeclarationError, quantity
 
 schema: dict[str, Op] = {}
+unlisted: dict[str, Op] = {}  # composed ops that the schema does not list, by their file and line
 FEW = 5  # largest number of operands for which all subsets are tabulated at once
 DERIVED = "derived"  # the value of `vjp=` for a rule that is derived from the body
 GRADIENT = re.compile(r"g(\d*)$")
@@ -321,6 +322,7 @@ def publish(
     if public.__module__.startswith("minigrad."):
         enter(public, namespace, method, in_place)
     if not listed:
+        unlisted[op.where] = op
         return public
     # A user may declare another `mul` as an exercise: it is listed in addition, under the name of its module.
     ours = public.__module__.startswith("minigrad.")

@@ -18,6 +18,7 @@ import os
 import struct
 import sys
 import threading
+from collections import deque
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -28,7 +29,6 @@ from minigrad.core.op import Op
 from minigrad.errors import KernelError
 from minigrad.kernels import store
 from minigrad.kernels.store import Text
-from minigrad.runtime.observers import Observer, attach, detach
 from minigrad.runtime.recording import mode
 from minigrad.runtime.tracers import Carrier
 
@@ -37,37 +37,43 @@ LONGEST = 4096  # largest message in bytes that a pipe writes atomically: 512 in
 LENGTH = struct.Struct("=I")
 _helper: Any = None
 _announced: list[str] = []
+# The last first calls of composed ops, and the last plan, before the first compilation, which may be a part of them.
+_composed: deque[tuple[Any, ...]] = deque(maxlen=8)
+_planned: deque[tuple[Any, ...]] = deque(maxlen=1)
 _starting = threading.Lock()
 
 
-def tell(op: Op, operands: tuple[Any, ...], params: dict[str, Any]) -> bool:
-    """Send the helper a call whose plan is about to be made; return False if there is no helper."""
-    helper = _helper
-    if helper is None:
-        return False
-    import pickle  # imported here, because a process with a warm cache sends nothing
-
+def described(op: Op, operands: Sequence[Any], params: dict[str, Any]) -> tuple[Any, ...]:
+    """Return the message for a call, which keeps no operand alive."""
     # A placeholder of `collecting.py` does not allow the question whether it is a variable.
     tracked = tuple(
-        mode.enabled and not isinstance(x, Carrier) and (x.op is not None or x.is_variable) for x in operands
+        [mode.enabled and not isinstance(x, Carrier) and (x.op is not None or x.is_variable) for x in operands]
     )
     specs = [(x.shape, x.strides, x.offset, x.dtype.name, str(x.device)) for x in operands]
+    return op.name, op.where, specs, tracked, params
+
+
+def begin(op: Op, operands: Sequence[Any], params: dict[str, Any]) -> None:
+    """Send the helper a call whose plan, or whose plans, are about to be made.
+
+    If there is no helper, the call is kept for the helper that the first compilation starts, perhaps for this call.
+    """
+    message, helper = described(op, operands, params), _helper
+    if helper is not None:
+        send_call(helper, message)
+    else:
+        (_composed if op.kind == "composed" else _planned).append(message)
+
+
+def send_call(helper: Any, message: tuple[Any, ...]) -> None:
+    """Send a message, unless it cannot be pickled because of a parameter."""
+    import pickle  # imported here, because a process with a warm cache sends nothing
+
     try:
-        message = pickle.dumps((op.name, specs, tracked, params))
-    except Exception:  # a parameter cannot be pickled, so the helper cannot receive the call
-        return True
-    send(helper, message)
-    return True
-
-
-class Planned(Observer):
-    """Observer that sends each plan that is about to be made to the helper."""
-
-    def planning(self, op: Op, operands: tuple[Any, ...], params: dict[str, Any]) -> None:
-        tell(op, operands, params)
-
-
-_planned = Planned()
+        content = pickle.dumps(message)
+    except Exception:
+        return
+    send(helper, content)
 
 
 def send(helper: Any, message: bytes) -> None:
@@ -95,7 +101,7 @@ def compile_texts(texts: Sequence[Text]) -> bool:
         if _helper is None:
             return False
         for name, file, _ in texts:
-            send(_helper, pickle.dumps((name, [], (), {"file": file})))
+            send(_helper, pickle.dumps((name, "", [], (), {"file": file})))
         if _helper is not None:
             return True
     return False
@@ -133,9 +139,11 @@ def start() -> None:
             assert helper.stdin is not None
             os.set_blocking(helper.stdin.fileno(), False)
             _helper = helper
-            attach(_planned)
             for program in _announced:
-                send(helper, pickle.dumps((program, [], (), {})))
+                send(helper, pickle.dumps((program, "", [], (), {})))
+            for begun in (_composed, _planned):
+                while begun:
+                    send_call(helper, begun.popleft())
 
 
 def useful() -> bool:
@@ -155,7 +163,6 @@ def dismiss() -> None:
     helper, _helper = _helper, None
     if helper is None:
         return
-    detach(_planned)
     with suppress(OSError):
         helper.stdin.close()
     with suppress(Exception):
@@ -167,7 +174,6 @@ def _after_fork_in_child() -> None:
     global _helper, _starting
     helper, _helper, _starting = _helper, None, threading.Lock()
     if helper is not None:
-        detach(_planned)
         with suppress(OSError):
             helper.stdin.close()
         helper.returncode = 0  # after a fork the helper is not a child of this process

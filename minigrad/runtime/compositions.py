@@ -15,8 +15,9 @@ from typing import Any
 from minigrad.config import listeners, settings
 from minigrad.core.op import Op
 from minigrad.errors import unsteady
+from minigrad.runtime.ahead import begin
 from minigrad.runtime.collecting import Collected, Unsteady, Writer
-from minigrad.runtime.observers import instrument, observed
+from minigrad.runtime.observers import instrument
 from minigrad.runtime.tensor import Tensor
 
 FAILURES = 50  # calls that cannot be repeated, without a new kind that can, after which an op is not tried again
@@ -84,10 +85,9 @@ class Composition:
         self.waits = 2
 
     def begin(self, op: Op, operands: Sequence[Tensor], named: dict[str, Any]) -> None:
-        """Report the first call of a kind to observers that wait for plans: the call is about to make several."""
+        """Report the first call of a kind to the helper that compiles: the call is about to make several plans."""
         if self.waits == 2:
-            for tell in observed.planning:
-                tell(op, operands, named)
+            begin(op, operands, named)
 
     def learn(
         self, definition: Callable[..., Any], operands: Sequence[Tensor], named: dict[str, Any], draws: bool = False

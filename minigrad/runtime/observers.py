@@ -22,7 +22,7 @@ from minigrad.runtime.graph import BackpropOp
 from minigrad.runtime.tensor import PLAIN, Tensor
 from minigrad.runtime.var import Var
 
-EVENTS = ("calling", "planning", "allocated", "launching", "called", "recorded", "writing", "pulling")
+EVENTS = ("calling", "allocated", "launching", "called", "recorded", "writing", "pulling")
 
 
 class Observer:
@@ -39,9 +39,6 @@ class Observer:
     def calling(self, op: Op, operands: tuple[Any, ...]) -> tuple[Any, ...]:
         """Observe that a call begins.  Return its operands, or other operands that replace them."""
         return operands
-
-    def planning(self, op: Op, operands: tuple[Any, ...], params: dict[str, Any]) -> None:
-        """Observe that the plan of a call is about to be made, or the plans of the calls of a composed op."""
 
     def allocated(self, storage: Storage) -> None:
         """Observe that a plan has allocated memory for a result."""
@@ -66,11 +63,10 @@ class Observer:
 class Observed:
     """For each event, the methods that receive it; () if there are none.
 
-    idle: whether there are none for all events except `planning`, which no recorded program has.
+    idle: whether there are none for all events.
     """
 
     calling: tuple[Callable[..., Any], ...]
-    planning: tuple[Callable[..., Any], ...]
     allocated: tuple[Callable[..., Any], ...]
     launching: tuple[Callable[..., Any], ...]
     called: tuple[Callable[..., Any], ...]
@@ -177,7 +173,7 @@ def refresh() -> None:
     for event in EVENTS:
         methods = [getattr(each, event) for each in _attached if event in each.events]
         setattr(observed, event, tuple(methods))
-    observed.idle = not any(getattr(observed, event) for event in EVENTS if event != "planning")
+    observed.idle = not any(getattr(observed, event) for event in EVENTS)
     settings.watchers = len(observed.recorded)
     watched = observed.called or observed.calling
     if plain and watched:

@@ -11,6 +11,7 @@ from typing import Any
 
 from minigrad.config import listeners, settings
 from minigrad.core.op import Op
+from minigrad.runtime.ahead import begin
 from minigrad.runtime.observers import instrument, observed
 from minigrad.runtime.operands import canonical, forget_numbers, keyed
 from minigrad.runtime.planning import CallPlan, make_plan
@@ -80,14 +81,8 @@ def plan_for(
     """
     if params:
         params = canonical(op, operands, params)
-    watchers = observed.planning
-    for tell in watchers:
-        tell(op, operands, params)
+    begin(op, operands, params)
     plan = make_plan(op, operands, params, fresh)
-    for tell in observed.planning:
-        # The first compilation attaches the helper, perhaps inside `make_plan`.
-        if tell not in watchers:
-            tell(op, operands, params)
     if len(op.plans) >= settings.plan_limit:
         for old in list(op.plans)[: settings.plan_limit // 2]:
             op.plans.pop(old, None)

@@ -77,7 +77,8 @@ def write_sample(locate: ScalarFn, dtype: DType) -> Any:
 
 def write_gradients(locate: ScalarFn, derivative: ScalarFn, dtype: DType) -> Any:
     """Write, compile and import the loop of the gradient of a grid."""
-    return write(sampling.positions, 3, sampling.GRADIENTS, dtype, {"LOCATE": locate, "DERIVATIVE": derivative})
+    scalars = {"LOCATE": locate, "DERIVATIVE": derivative}
+    return write(sampling.positions, 3, sampling.GRADIENTS, dtype, scalars, (sampling.add_lines, sampling.write_slopes))
 
 
 def write(

@@ -16,13 +16,10 @@ from minigrad.kernels.fields import Fields
 SAMPLE = Fields("lines part parts height width count near beyond corners back source grid to")
 
 
-def locate_all(grid, at, m, height, width, beyond, corners, columns, rows):  # type: ignore[no-untyped-def]
-    """Compute the columns and rows in the image of m positions of the grid, from `at` on."""
-    points = grid[at : at + 2 * m]
+def locate_all(points, m, size, beyond, corners, places):  # type: ignore[no-untyped-def]
+    """Compute one coordinate of m positions in the image; it is every second element of `points`."""
     for o in range(m):
-        columns[o] = LOCATE(LOAD_1(points[2 * o]), width, corners, beyond)
-    for o in range(m):
-        rows[o] = LOCATE(LOAD_1(points[2 * o + 1]), height, corners, beyond)
+        places[o] = LOCATE(LOAD_1(points[2 * o]), size, corners, beyond)
 
 
 def make_taps(columns, rows, m, height, width, near, index, weight):  # type: ignore[no-untyped-def]
@@ -30,7 +27,8 @@ def make_taps(columns, rows, m, height, width, near, index, weight):  # type: ig
 
     If the nearest pixel is read, only corner 0 has taps.
     """
-    for q in each(TAPS):
+    for q in range(TAPS):
+        lower, farther = q // 2, q % 2
         names = index[q * BLOCK : q * BLOCK + m]
         weights = weight[q * BLOCK : q * BLOCK + m]
         for o in range(m):
@@ -38,9 +36,9 @@ def make_taps(columns, rows, m, height, width, near, index, weight):  # type: ig
             top = T(np.floor(rows[o]))
             right = T(columns[o] - left)
             below = T(rows[o] - top)
-            w = T((below if q // 2 else T(T(1) - below)) * (right if q % 2 else T(T(1) - right)))
-            j = T(np.rint(columns[o])) if near else T(left + T(q % 2))
-            i = T(np.rint(rows[o])) if near else T(top + T(q // 2))
+            w = T((below if lower else T(T(1) - below)) * (right if farther else T(T(1) - right)))
+            j = T(np.rint(columns[o])) if near else T(left + T(farther))
+            i = T(np.rint(rows[o])) if near else T(top + T(lower))
             w = T(T(q == 0) if near else w)
             inside = (i >= T(0)) & (i < T(height)) & (j >= T(0)) & (j < T(width)) & (T(q) * T(near) == T(0))
             ii = np.int64(np.int32(i if inside else T(0)))
@@ -86,7 +84,8 @@ def sample(a, grid, out, N):  # type: ignore[no-untyped-def]
         for start in range(0, count, BLOCK):
             m = min(BLOCK, count - start)
             at = N.grid + 2 * (n * count + start)
-            locate_all(grid, at, m, T(N.height), T(N.width), beyond, corners, columns, rows)
+            locate_all(grid[at:], m, T(N.width), beyond, corners, columns)
+            locate_all(grid[at + 1 :], m, T(N.height), beyond, corners, rows)
             make_taps(columns, rows, m, N.height, N.width, N.near, index, weight)
             whole = low + (high - low) // LINES * LINES
             if N.back:
@@ -176,46 +175,56 @@ def positions(g, grid, a, out, N):  # type: ignore[no-untyped-def]
         start = (task - n * N.blocks) * BLOCK
         m = min(BLOCK, count - start)
         at = N.grid + 2 * (n * count + start)
-        locate_all(grid, at, m, T(N.height), T(N.width), beyond, corners, columns, rows)
+        locate_all(grid[at:], m, T(N.width), beyond, corners, columns)
+        locate_all(grid[at + 1 :], m, T(N.height), beyond, corners, rows)
         make_taps(columns, rows, m, N.height, N.width, 0, index, weight)
-        for k in each(TAPS):
-            s_k = terms[k * BLOCK : k * BLOCK + m]
+        p = N.g + n * N.lines * count + start
+        q = N.source + n * N.lines * size
+        for k in range(TAPS):
             names = index[k * BLOCK : k * BLOCK + m]
             weights = weight[k * BLOCK : k * BLOCK + m]
-            for o in range(m):
-                s_k[o] = T(0)
-                names[o] = names[o] if weights[o] == weights[o] else -1
-            c = n * N.lines
-            while c + LINES <= (n + 1) * N.lines:
-                for u in each(LINES):
-                    q_u = N.source + (c + u) * size
-                    p_u = N.g + (c + u) * count + start
-                for o in range(m):
-                    i = names[np.uint64(o)]
-                    if i >= 0:
-                        s = s_k[np.uint64(o)]
-                        for u in each(LINES):
-                            s = T(s + LOAD_2(a[np.uint64(q_u + i)]) * LOAD_0(g[np.uint64(p_u + o)]))
-                        s_k[np.uint64(o)] = s
-                c += LINES
-            while c < (n + 1) * N.lines:
-                p = N.g + c * count + start
-                for o in range(m):
-                    i = names[np.uint64(o)]
-                    if i >= 0:
-                        pixel = LOAD_2(a[np.uint64(N.source + c * size + i)])
-                        s_k[np.uint64(o)] = T(s_k[np.uint64(o)] + pixel * LOAD_0(g[np.uint64(p + o)]))
-                c += 1
+            add_lines(g, p, count, a, q, size, N.lines, names, weights, terms[k * BLOCK : k * BLOCK + m])
         to = N.to + 2 * (n * count + start)
-        z = out[to : to + 2 * m]
-        points = grid[at : at + 2 * m]
-        for o in range(m):
-            below = T(rows[o] - T(np.floor(rows[o])))
-            d = T(T(s_1[o] - s_0[o]) * T(T(1) - below) + T(s_3[o] - s_2[o]) * below)
-            z[2 * o] = STORE(DERIVATIVE(d, LOAD_1(points[2 * o]), T(N.width), corners, beyond))
-        for o in range(m):
-            right = T(columns[o] - T(np.floor(columns[o])))
-            d = T(T(s_2[o] - s_0[o]) * T(T(1) - right) + T(s_3[o] - s_1[o]) * right)
-            z[2 * o + 1] = STORE(DERIVATIVE(d, LOAD_1(points[2 * o + 1]), T(N.height), corners, beyond))
+        for k in each(TAPS):
+            s_k = terms[k * BLOCK : k * BLOCK + m]
+        write_slopes(s_0, s_1, s_2, s_3, rows, grid[at:], T(N.width), corners, beyond, m, out[to:])
+        write_slopes(s_0, s_2, s_1, s_3, columns, grid[at + 1 :], T(N.height), corners, beyond, m, out[to + 1 :])
     LEAVE()
     leave(terms)
+
+
+def add_lines(g, p, count, a, q, size, lines, names, weights, sums):  # type: ignore[no-untyped-def]
+    """Sum over lines the pixel of a tap times the incoming gradient, for each position."""
+    for o in range(len(sums)):
+        sums[o] = T(0)
+        names[o] = names[o] if weights[o] == weights[o] else -1
+    whole = lines // LINES * LINES
+    for c in range(0, whole, LINES):
+        for u in each(LINES):
+            q_u = q + (c + u) * size
+            p_u = p + (c + u) * count
+        for o in range(len(sums)):
+            i = names[np.uint64(o)]
+            if i >= 0:
+                s = sums[np.uint64(o)]
+                for u in each(LINES):
+                    s = T(s + LOAD_2(a[np.uint64(q_u + i)]) * LOAD_0(g[np.uint64(p_u + o)]))
+                sums[np.uint64(o)] = s
+    for c in range(whole, lines):
+        for o in range(len(sums)):
+            i = names[np.uint64(o)]
+            if i >= 0:
+                pixel = LOAD_2(a[np.uint64(q + c * size + i)])
+                sums[np.uint64(o)] = T(sums[np.uint64(o)] + pixel * LOAD_0(g[np.uint64(p + c * count + o)]))
+
+
+def write_slopes(near, far, other, opposite, places, points, size, corners, beyond, m, z):  # type: ignore[no-untyped-def]
+    """Write the gradients with respect to one coordinate of m positions, which is every second element of `points`.
+
+    The first four operands are the sums of the corners: along the coordinate from `near` to `far`, and from `other` to
+    `opposite`.  places: the other coordinate of the positions in the image.
+    """
+    for o in range(m):
+        across = T(places[o] - T(np.floor(places[o])))
+        d = T(T(far[o] - near[o]) * T(T(1) - across) + T(opposite[o] - other[o]) * across)
+        z[2 * o] = STORE(DERIVATIVE(d, LOAD_1(points[2 * o]), size, corners, beyond))
