@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf
 from typing import Any
 
 from minigrad.core.dtype import float64
@@ -14,7 +15,7 @@ from minigrad.ops.indexing.sorting import topk
 from minigrad.ops.pointwise.clamping import clamp
 from minigrad.ops.random import rand
 from minigrad.ops.reduction.scan import cumsum
-from minigrad.ops.reduction.sums import all, amin, sum
+from minigrad.ops.reduction.sums import amin, aminmax, count_nonzero, sum
 from minigrad.ops.shape.views import reshape
 from minigrad.runtime.tensor import Tensor, describe
 
@@ -61,8 +62,9 @@ def multinomial(input: Tensor, num_samples: Size, replacement: Flag = False, *, 
             op="multinomial",
         )
     weights = cast(input.detach(), dtype=float64) if input.ndim == 2 else cast(input.detach(), dtype=float64)[None]
-    totals = sum(weights, -1, keepdim=True)
-    if input.numel() and not bool(all((weights >= 0) & (totals > 0) & totals.isfinite()).item()):
+    totals = sum(weights, -1)
+    ends = [x.item() for part in (weights, totals) for x in aminmax(part)] if input.numel() else [0, 1, 1, 1]
+    if not (ends[0] >= 0 and ends[2] > 0 and ends[3] < inf):
         raise ArgumentError(
             "multinomial: the weights in each row of input must be finite, not negative, and not all 0, got other "
             f"weights in {describe(input)}; compute weights with softmax, for example",
@@ -73,11 +75,11 @@ def multinomial(input: Tensor, num_samples: Size, replacement: Flag = False, *, 
         drawn = rand(weights.shape[0], num_samples, dtype=float64, device=input.device, generator=generator)
         result = insertions(steps, drawn * steps[:, -1:], after=True)
     else:
-        if int(amin(sum(weights > 0, -1)).item() if input.numel() else num_samples) < num_samples:
+        if input.numel() and amin(count_nonzero(weights, -1)).item() < num_samples:
             raise ArgumentError(
                 f"multinomial: with replacement=False, each row of input must have at least {num_samples} weights "
                 f"above 0, got fewer in {describe(input)}; pass replacement=True or a smaller num_samples"
             )
         chance = clamp(rand(weights.shape, dtype=float64, device=input.device, generator=generator), 2.0**-60)
-        result = topk(weights / -chance.log(), num_samples, -1).indices
+        result = topk(chance.log() / weights, num_samples, -1).indices
     return reshape(result, (*input.shape[:-1], num_samples))
