@@ -147,7 +147,7 @@ DTypeLike = Union[DType, str, type, "np.dtype[Any]"]
 _default_float = [float32]
 _by_name: dict[str, DType] = {word: dtype for dtype in ALL for word in (dtype.name, dtype.short)}
 _by_name.update({"bool_": bool_, "float": float32, "int": int64, "half": float16, "double": float64})
-_by_numpy: dict[Any, DType] = {dtype.numpy: dtype for dtype in ALL}
+BY_NUMPY: dict[Any, DType] = {dtype.numpy: dtype for dtype in ALL}
 
 
 def as_dtype(obj: object) -> DType:
@@ -174,9 +174,9 @@ def as_dtype(obj: object) -> DType:
     elif obj is bool:
         result = bool_
     elif isinstance(obj, np.dtype):
-        result = _by_numpy.get(obj) or _by_numpy.get(obj.newbyteorder("="))
+        result = BY_NUMPY.get(obj) or BY_NUMPY.get(obj.newbyteorder("="))
     elif isinstance(obj, type) and issubclass(obj, np.generic):
-        result = _by_numpy.get(np.dtype(obj))
+        result = BY_NUMPY.get(np.dtype(obj))
     if result is None:
         shown = repr(str(obj)) if isinstance(obj, (str, np.dtype)) else repr(getattr(obj, "__name__", obj))
         names = ", ".join(dtype.name for dtype in ALL)

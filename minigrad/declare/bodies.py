@@ -20,36 +20,28 @@ FRONT_ROLES = (CAST, FORMAT, role_of(Front))  # roles of the parameters that the
 PARAMS = "{'dims': dim, 'keepdim': keepdim}"
 
 
-def reduction_body(casts: bool) -> list[str]:
+def reduction_body(op: Op, casts: bool) -> list[str]:
     """Return the lines of a reduction's function.
 
     The arguments of a call with plain values are themselves the key of its plan.  casts: whether it takes `dtype`.
     """
+    names = op.signature.operands
+    operands, given = f"({', '.join(names)},)", ", ".join(names)
+    key = ", ".join(f"{x}.layout, {x}.dtype, {x}.device" for x in names)
     wide = [
         "if dtype is not None:",
-        f"    return {HIDDEN}in_dtype({HIDDEN}op, input, dtype, {PARAMS}, out)",
+        f"    return {HIDDEN}in_dtype({HIDDEN}op, {given}, dtype, {PARAMS}, out)",
     ]
     return [
-        f"if input.__class__ not in {HIDDEN}plain:",
-        f"    input, = {HIDDEN}check({HIDDEN}op, (input,))",
-        f"elif (dim.__class__ in {HIDDEN}plain_dims or dim.__class__ is tuple and {HIDDEN}whole(dim)) "
-        f"and keepdim.__class__ is bool and out is None{' and dtype is None' if casts else ''}:",
-        f"    {HIDDEN}key = (input.layout, input.dtype, input.device, dim, keepdim)",
-        f"    {HIDDEN}plan = {HIDDEN}plans.get({HIDDEN}key) or {HIDDEN}plan_for({HIDDEN}op, (input,), {PARAMS}, "
-        f"{HIDDEN}key)",
-        f"    return {HIDDEN}run({HIDDEN}op, {HIDDEN}plan, input)",
-        *(wide if casts else ()),
-        f"return {HIDDEN}call({HIDDEN}op, (input,), {PARAMS}, out)",
-    ]
-
-
-def several_body(op: Op) -> list[str]:
-    """Return the lines of the function of a reduction with several operands or several results."""
-    operands = f"({', '.join(op.signature.operands)},)"
-    return [
-        *planned_lines(op, op.signature, {"dims": "dim", "keepdim": "keepdim"}, True),
         f"if not ({plain_test(op.signature)}):",
         f"    {operands} = {HIDDEN}check({HIDDEN}op, {operands})",
+        f"elif (dim.__class__ in {HIDDEN}plain_dims or dim.__class__ is tuple and {HIDDEN}whole(dim)) "
+        f"and keepdim.__class__ is bool and out is None{' and dtype is None' if casts else ''}:",
+        f"    {HIDDEN}key = ({key}, dim, keepdim)",
+        f"    {HIDDEN}plan = {HIDDEN}plans.get({HIDDEN}key) or {HIDDEN}plan_for({HIDDEN}op, {operands}, {PARAMS}, "
+        f"{HIDDEN}key)",
+        f"    return {HIDDEN}run({HIDDEN}op, {HIDDEN}plan, {given})",
+        *(wide if casts else ()),
         f"return {HIDDEN}call({HIDDEN}op, {operands}, {PARAMS}, out)",
     ]
 

@@ -24,7 +24,6 @@ from minigrad.declare.bodies import (
     kernel_body,
     keyed_defaults,
     reduction_body,
-    several_body,
     view_body,
 )
 from minigrad.declare.claims import BatchRule, claim
@@ -274,15 +273,24 @@ def reduction_function(op: Op, name: str, wide: bool) -> Function:
     operand, *parameters, _ = REDUCING.parameters
     if len(op.operands) > 1 or op.result is not None:
         given = [operand.replace(name=each) for each in op.operands] if len(op.operands) > 1 else [operand]
-        op.signature = Signature((*given, *parameters), tuple([each.name for each in given]))
-        body = several_body(op)
+        op.signature, wide = Signature((*given, *parameters), tuple([each.name for each in given])), False
     else:
         op.signature = REDUCING if wide else replace(REDUCING, parameters=(operand, *parameters))
-        body = reduction_body(wide)
-    names = {"op": op, "plain": PLAIN, "plain_dims": PLAIN_DIMS, "plans": op.plans, "plan_for": plan_for,
-             "run": runner(1), "check": expect_operands, "call": apply, "in_dtype": call_in_dtype, "whole": whole,
-             "numbers": NUMBERS, **planned_names(op)}  # fmt: skip
-    found: Function = write_function(name, op.signature, body, names, out=True)
+    run = runner(len(op.operands), None if op.result is None else len(op.outputs))
+    names = {
+        "op": op,
+        "plain": PLAIN,
+        "plain_dims": PLAIN_DIMS,
+        "plans": op.plans,
+        "plan_for": plan_for,
+        "run": run,
+        "check": expect_operands,
+        "call": apply,
+        "in_dtype": call_in_dtype,
+        "whole": whole,
+        "numbers": NUMBERS,
+    }
+    found: Function = write_function(name, op.signature, reduction_body(op, wide), names, out=True)
     return found
 
 

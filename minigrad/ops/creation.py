@@ -15,8 +15,8 @@ import numpy as np
 
 from minigrad.backends.registry import backend_of
 from minigrad.backends.steps import Steps
-from minigrad.core.device import as_device, default_device
-from minigrad.core.dtype import DType, as_dtype, default_float, fit_number, float64, int64
+from minigrad.core.device import CPU, as_device, default_device
+from minigrad.core.dtype import BY_NUMPY, DType, as_dtype, default_float, fit_number, float64, int64
 from minigrad.core.formats import expect_format
 from minigrad.core.layout import Layout
 from minigrad.core.requests import Arange, Fill
@@ -65,12 +65,12 @@ def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
             )
         refuse_masked("from_numpy", array)
     kind, flags = array.dtype, array.flags
-    dtype = as_dtype(kind)
-    if flags.carray and kind.isnative:  # row-major, aligned and writable
+    native = BY_NUMPY.get(kind)
+    if native is not None and flags.carray:  # row-major, aligned and writable
         flat = array if array.ndim == 1 else array.reshape(-1)
-        flat = flat if kind is dtype.storage else flat.view(dtype.storage)
-        return Tensor(Storage(flat, dtype, as_device("cpu")), Layout.contiguous(array.shape))
-    size = array.itemsize
+        flat = flat if kind is native.storage else flat.view(native.storage)
+        return Tensor(Storage(flat, native, CPU), Layout.contiguous(array.shape))
+    dtype, size = as_dtype(kind), array.itemsize
     if not kind.isnative or not flags.writeable or not flags.aligned:
         raise ShapeError(sharing_fault(array))
     if any(s % size for s in array.strides):
@@ -84,7 +84,7 @@ def from_numpy(ndarray: np.ndarray[Any, Any]) -> Tensor:
     forwards = array[tuple(slice(None, None, -1 if s < 0 else 1) for s in strides)]
     first = forwards[(slice(0, 1),) * array.ndim] if array.ndim else array.reshape(1)
     base = np.lib.stride_tricks.as_strided(first.view(dtype.storage), (end - low,), (size,), writeable=True)
-    return Tensor(Storage(base, dtype, as_device("cpu")), Layout.make(tuple(array.shape), strides, -low))
+    return Tensor(Storage(base, dtype, CPU), Layout.make(tuple(array.shape), strides, -low))
 
 
 def sharing_fault(array: np.ndarray[Any, Any]) -> str:

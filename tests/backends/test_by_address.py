@@ -18,9 +18,9 @@ from selection import base_dtype, is_view
 
 import minigrad as mg
 from minigrad.backends.cpu import CpuBackend
+from minigrad.config import announce
 from minigrad.core import requests
 from minigrad.core.op import Spec
-from minigrad.runtime.plans import forget_plans
 
 LAUNCHED: list[int] = []
 
@@ -39,12 +39,12 @@ def by_address(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
         return run
 
-    forget_plans()
+    announce()
     LAUNCHED.clear()
     with monkeypatch.context() as patch:
         patch.setattr(CpuBackend, "prepare", prepared)
         yield
-    forget_plans()
+    announce()
 
 
 @pytest.mark.parametrize("row", [row for row in ROWS if row.kernels], ids=lambda row: row.name)

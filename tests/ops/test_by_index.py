@@ -335,7 +335,8 @@ def test_errors(call: Any, error: Any, words: str) -> None:
 @pytest.mark.parametrize("right", [False, True])
 def test_places_in_sorted_rows_are_those_of_numpy(right: bool) -> None:
     rng = np.random.default_rng(0)
-    for device, n, m in (("cpu", 300, 100), ("cpu", 0, 3), ("reference", 5, 7), ("reference", 0, 3)):
+    sizes = [(300, 100), (0, 3), (1, 9), (17, 8), (700, 7), (3000, 2000)]
+    for device, n, m in [*[("cpu", *each) for each in sizes], ("reference", 5, 7), ("reference", 0, 3)]:
         rows, x = np.sort(rng.random((2, n)).astype(np.float32), 1), rng.random((2, m)).astype(np.float32)
         x[:, : min(n, 2)] = rows[:, : min(n, 2)]
         found = mg.searchsorted(mg.tensor(rows, device=device), mg.tensor(x, device=device), right=right)

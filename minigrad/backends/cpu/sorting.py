@@ -28,7 +28,8 @@ from minigrad.kernels.store import load
 
 COST = 16  # cost of sorting one element, in additions
 FEW = 32  # maximum k for which the best elements are kept in a sorted list while the row is read
-JOINED = 1024  # elements of a line and a row of x from which both are sorted together, if a search takes more steps
+LANES = 8  # number of binary searches side by side
+JOINED = 4096  # elements of a line and a row of x from which both are sorted together, if a search takes more steps
 PART = 4  # `first_few`, which counts digits instead of sorting, is faster if at most 1/4 of a row is requested
 
 
@@ -79,7 +80,7 @@ class Sorting(Family, Ordering):
         if out.layout.numel == 0:
             return NO_STEPS
         last, cols, n = len(x.shape) - 1, x.shape[-1], lines.shape[-1]
-        # In a long line, the processor cannot predict the steps of a search, and waits for memory.
+        # In a long line, the steps of a search wait for memory.
         if n + cols >= JOINED and n.bit_length() * cols > 2 * (n + cols):
             return self.lower(requests.Insert(after), (out,), (lines, x))
         specs = (out, lines, x)
@@ -149,7 +150,7 @@ def write_insert(dtype: DType) -> Any:
         operands=(dtype, dtype),
         out=int64,
         macros={"KEY": expression_macro(f"{key.__name__}({{}})")},
-        constants=constants,
+        constants=constants | {"LANES": str(LANES)},
         arrays=(dtype, dtype, int64),
         helpers=(key,),
         fields=inserting.INSERT,

@@ -26,16 +26,29 @@ def insert(lines, x, out, N):  # type: ignore[no-untyped-def]
         line = N.offset[1]
         at = N.offset[2]
         walk(rest, N.sizes, to=N.strides[0], line=N.strides[1], at=N.strides[2])
-        for c in range(left, min(left + N.block, N.cols)):
+        end = min(left + N.block, N.cols)
+        # LANES searches run side by side without branches, because each step of one search waits for the step before.
+        whole = left + (end - left) // LANES * LANES
+        for c in range(left, whole, LANES):
+            for u in each(LANES):
+                key_u = KEY(x[at + (c + u) * N.step[2]])
+                low_u = 0
+            size = N.n
+            while size > 0:
+                half = (size + 1) // 2
+                for u in each(LANES):
+                    other_u = KEY(lines[np.uint64(line + (low_u + half - 1) * step)])
+                    low_u = low_u + half if (other_u < key_u) | ((other_u == key_u) & after) else low_u
+                size -= half
+            for u in each(LANES):
+                out[to + (c + u) * N.step[0]] = low_u
+        for c in range(whole, end):
             key = KEY(x[at + c * N.step[2]])
             low = 0
             size = N.n
             while size > 0:
-                half = size // 2
-                other = KEY(lines[np.uint64(line + (low + half) * step)])
-                if (other < key) | ((other == key) & after):
-                    low += half + 1
-                    size -= half + 1
-                else:
-                    size = half
+                half = (size + 1) // 2
+                other = KEY(lines[np.uint64(line + (low + half - 1) * step)])
+                low = low + half if (other < key) | ((other == key) & after) else low
+                size -= half
             out[to + c * N.step[0]] = low
