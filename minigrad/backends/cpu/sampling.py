@@ -78,7 +78,9 @@ def write_sample(locate: ScalarFn, dtype: DType) -> Any:
 def write_gradients(locate: ScalarFn, derivative: ScalarFn, dtype: DType) -> Any:
     """Write, compile and import the loop of the gradient of a grid."""
     scalars = {"LOCATE": locate, "DERIVATIVE": derivative}
-    return write(sampling.positions, 3, sampling.GRADIENTS, dtype, scalars, (sampling.add_lines, sampling.write_slopes))
+    return write(
+        sampling.positions, 3, sampling.GRADIENTS, dtype, scalars, (sampling.add_lines, sampling.write_derivatives)
+    )
 
 
 def write(

@@ -16,10 +16,10 @@ from minigrad.kernels.fields import Fields
 SAMPLE = Fields("lines part parts height width count near beyond corners back source grid to")
 
 
-def locate_all(points, m, size, beyond, corners, places):  # type: ignore[no-untyped-def]
+def locate_all(points, m, size, beyond, corners, coordinates):  # type: ignore[no-untyped-def]
     """Compute one coordinate of m positions in the image; it is every second element of `points`."""
     for o in range(m):
-        places[o] = LOCATE(LOAD_1(points[2 * o]), size, corners, beyond)
+        coordinates[o] = LOCATE(LOAD_1(points[2 * o]), size, corners, beyond)
 
 
 def make_taps(columns, rows, m, height, width, near, index, weight):  # type: ignore[no-untyped-def]
@@ -187,8 +187,8 @@ def positions(g, grid, a, out, N):  # type: ignore[no-untyped-def]
         to = N.to + 2 * (n * count + start)
         for k in each(TAPS):
             s_k = terms[k * BLOCK : k * BLOCK + m]
-        write_slopes(s_0, s_1, s_2, s_3, rows, grid[at:], T(N.width), corners, beyond, m, out[to:])
-        write_slopes(s_0, s_2, s_1, s_3, columns, grid[at + 1 :], T(N.height), corners, beyond, m, out[to + 1 :])
+        write_derivatives(s_0, s_1, s_2, s_3, rows, grid[at:], T(N.width), corners, beyond, m, out[to:])
+        write_derivatives(s_0, s_2, s_1, s_3, columns, grid[at + 1 :], T(N.height), corners, beyond, m, out[to + 1 :])
     LEAVE()
     leave(terms)
 
@@ -218,13 +218,13 @@ def add_lines(g, p, count, a, q, size, lines, names, weights, sums):  # type: ig
                 sums[np.uint64(o)] = T(sums[np.uint64(o)] + pixel * LOAD_0(g[np.uint64(p + c * count + o)]))
 
 
-def write_slopes(near, far, other, opposite, places, points, size, corners, beyond, m, z):  # type: ignore[no-untyped-def]
+def write_derivatives(near, far, other, opposite, coordinates, points, size, corners, beyond, m, z):  # type: ignore[no-untyped-def]
     """Write the gradients with respect to one coordinate of m positions, which is every second element of `points`.
 
     The first four operands are the sums of the corners: along the coordinate from `near` to `far`, and from `other` to
-    `opposite`.  places: the other coordinate of the positions in the image.
+    `opposite`.  coordinates: the other coordinate of the positions in the image.
     """
     for o in range(m):
-        across = T(places[o] - T(np.floor(places[o])))
+        across = T(coordinates[o] - T(np.floor(coordinates[o])))
         d = T(T(far[o] - near[o]) * T(T(1) - across) + T(opposite[o] - other[o]) * across)
         z[2 * o] = STORE(DERIVATIVE(d, LOAD_1(points[2 * o]), size, corners, beyond))
