@@ -6,16 +6,17 @@ from collections.abc import Callable
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from minigrad.backends.base import Backend
 from minigrad.config import listeners
 from minigrad.core.allocator import get_allocator
 from minigrad.core.device import Device
-from minigrad.core.dtype import DType
+from minigrad.core.dtype import DType, as_dtype, casts_as_numpy
 from minigrad.core.storage import Storage
 
-FEW = 64  # for storages of at most this many elements, the functions that make them are cached
+FEW = 4096  # for storages of at most this many elements, the functions that make them are cached
 
 
 @lru_cache(maxsize=512)
@@ -42,6 +43,18 @@ class HostMemory(Backend):
     def from_host(self, values: NDArray[Any], dtype: DType, device: Device) -> Storage:
         storage = self.allocate(values.size, dtype, device)
         storage.buffer[: values.size] = values
+        return storage
+
+    def converted(self, values: NDArray[Any], dtype: DType, device: Device) -> Storage:
+        if values.dtype is dtype.storage or not casts_as_numpy(as_dtype(values.dtype), dtype):
+            return super().converted(values, dtype, device)
+        storage = self.allocate(values.size, dtype, device)
+        target = storage.buffer[: values.size].view(dtype.numpy)
+        if values.itemsize <= dtype.itemsize > 2:
+            np.copyto(target, values, casting="unsafe")
+        else:
+            with np.errstate(all="ignore"):  # an element that overflows becomes inf
+                np.copyto(target, values, casting="unsafe")
         return storage
 
     def to_host(self, storage: Storage) -> NDArray[Any]:

@@ -413,6 +413,12 @@ def cast_array(array: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any
         return array.astype(dtype.numpy).view(dtype.storage)
 
 
+def casts_as_numpy(source: DType, dtype: DType) -> bool:
+    """Return whether `cast_array` converts one dtype to another in the same way as NumPy's `astype`."""
+    exact = dtype is not bool_ and (dtype.is_float or not source.is_float)
+    return exact and bfloat16 not in (source, dtype) and source is not dtype
+
+
 def _saturate(array: np.ndarray[Any, Any], dtype: DType) -> np.ndarray[Any, Any]:
     """Convert floats to integers, without C's undefined behaviour outside the range."""
     real = np.asarray(array, dtype=np.float64)

@@ -11,7 +11,7 @@ import numpy as np
 
 from minigrad.backends.registry import backend_of
 from minigrad.core.device import as_device, default_device
-from minigrad.core.dtype import DType, as_dtype, bool_, cast_array, fit_number, float32, float64, int64, uint64
+from minigrad.core.dtype import DType, as_dtype, bool_, fit_number, float32, float64, int64, uint64
 from minigrad.core.layout import Layout
 from minigrad.core.storage import Storage
 from minigrad.errors import DTypeError, ShapeError
@@ -72,8 +72,8 @@ def store(
     wanted = source if dtype is None else as_dtype(dtype)
     if check is not None:
         check(wanted)
-    flat = cast_array(values, wanted).reshape(-1)
-    return backend_of(where).from_host(flat, wanted, where), Layout.contiguous(tuple(values.shape))
+    storage = backend_of(where).converted(values.reshape(-1), wanted, where)
+    return storage, Layout.contiguous(tuple(values.shape))
 
 
 def plain_numbers(data: Any) -> tuple[list[Any], tuple[int, ...], type] | None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+from minigrad.core.dtype import ALL, DType, bfloat16, cast_array
 from minigrad.errors import ArgumentError, ShapeError
 
 
@@ -84,3 +85,20 @@ def test_plain_numbers_become_the_same_tensor_as_numbers_of_numpy(data, dtype) -
     assert (x.dtype, x.shape) == (y.dtype, y.shape)
     np.testing.assert_array_equal(x.numpy(), y.numpy())
     assert x.numpy().tobytes() == y.numpy().tobytes()
+
+
+@pytest.mark.parametrize("source", ALL, ids=str)
+def test_an_array_is_converted_by_the_rules_of_casts(source: DType) -> None:
+    between = 1 + 2.0**-8 + 2.0**-40  # rounded to float32 first, it would become 1 in bfloat16
+    numbers = np.array(
+        [0, -0.0, 1, 2.5, -2.5, 255, 256, -129, 65520, 1e10, 1e300, -1e300, np.nan, np.inf, 5e-324, between]
+    )
+    array = cast_array(numbers, source).view(source.numpy)
+    turned = array.astype(array.dtype.newbyteorder()) if source is not bfloat16 else array
+    for dtype in ALL:
+        wanted = cast_array(array, dtype)
+        for values in (array, array[::-1][::-1], array[:0], turned):
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                found = mg.tensor(values, dtype=dtype).storage.buffer[: values.size]
+            assert np.array_equal(found.view(np.uint8), wanted[: values.size].view(np.uint8)), dtype
