@@ -346,6 +346,15 @@ def test_places_in_sorted_rows_are_those_of_numpy(right: bool) -> None:
     assert mg.searchsorted(halves, halves.flip(0), right=right).tolist() == [2 + right, 1 + right, int(right)]
 
 
+@pytest.mark.parametrize("right", [False, True])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "float16"])
+def test_places_of_nan_infinities_and_zeros_are_those_of_numpy(dtype: str, right: bool) -> None:
+    x = np.array([np.nan, np.inf, -np.inf, -1.0, 0.0, -0.0] * 3, dtype)
+    for row in ([-1.0], [-0.0, 0.0, np.nan], [-1.0, np.inf, np.nan, np.nan], [np.nan, np.nan], [-np.inf, 0.0, np.inf]):
+        found = mg.searchsorted(mg.tensor(row, dtype=dtype), mg.tensor(x), right=right)
+        assert np.array_equal(found.numpy(), np.searchsorted(np.array(row, dtype), x, "right" if right else "left"))
+
+
 @pytest.mark.parametrize("device", ["cpu", "reference"])
 def test_two_index_tensors_are_checked_by_the_read(device: str) -> None:
     x = mg.arange(24.0, device=device).reshape(2, 3, 4)
