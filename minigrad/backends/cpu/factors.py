@@ -66,7 +66,10 @@ class Factors(Family):
 
 
 def write_factor(template: Callable[..., Any], dtype: DType) -> Any:
-    """Write, compile and import the loop of Cholesky factors or of triangular systems."""
+    """Write, compile and import the loop of Cholesky factors or of triangular systems.
+
+    The sums of eight products of a Cholesky factor may be taken in any order.
+    """
     factor = template is factors.factor
     text = write_kernel(
         f"{template.__name__} of {dtype}.",
@@ -76,6 +79,8 @@ def write_factor(template: Callable[..., Any], dtype: DType) -> Any:
         compute=dtype.compute,
         arrays=(dtype, dtype, int64 if factor else dtype),
         fields=factors.FACTOR if factor else factors.SOLVE,
+        helpers=(lu.less,) if factor else (),
+        fastmath=("contract",) if factor else (),
     )
     return load(f"{template.__name__}_{dtype.short}", text)
 
