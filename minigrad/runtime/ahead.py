@@ -38,7 +38,7 @@ LONGEST = 4096  # largest message in bytes that a pipe writes atomically: 512 in
 LENGTH = struct.Struct("=I")
 _helper: Any = None
 _announced: list[str] = []
-# The last first calls of composed ops, and the last plan, before the first compilation, which may be a part of them.
+# The latest kinds of calls of composed ops, and the latest plan: the first compilation may be a part of one of them.
 _composed: deque[tuple[Any, ...]] = deque(maxlen=8)
 _planned: deque[tuple[Any, ...]] = deque(maxlen=1)
 _starting = threading.Lock()
