@@ -75,7 +75,7 @@ def process(message: Message, wanted: list[Text]) -> None:
     name, where, specs, tracked, params = message
     if specs:
         op = unlisted.get(where) or schema[name]
-        if op.where == where:  # a user's op may have the name of another
+        if op.where == where:  # a user's op may have the name of another op
             call(op, specs, tracked, params, wanted)
     elif "file" in params:
         wanted.append((name, params["file"], (cache_folder() / params["file"]).read_text(encoding="utf-8")))

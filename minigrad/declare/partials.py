@@ -24,7 +24,7 @@ from minigrad.backends.reference.scalars import first_accumulator, tuple_functio
 from minigrad.core.op import ScalarFn
 from minigrad.core.reducer import Reducer
 from minigrad.errors import DeclarationError, quantity
-from minigrad.kernels.scalar import mapped, scalar_of, separately
+from minigrad.kernels.scalar import mapped, parse, scalar_of, separately
 
 IDENTITIES = ("zero", "one", "lowest", "highest")
 ORDERS = ("sum", "extreme", "sequential")
@@ -63,11 +63,13 @@ def declared(
     """
     identities = (identity,) if isinstance(identity, str) else tuple(identity)
     count = len(identities)
-    scalar, values = read(body, count, "accumulator"), None if map is None else read(map)
-    last = None if finish is None else read(finish, results or 1)
+    scalar = read(body, count, "accumulator")
+    ours = scalar.where.startswith(OURS)
+    values = None if map is None else read(map, later=ours)
+    last = None if finish is None else read(finish, results or 1, later=ours)
     join: ScalarFn | None = scalar
     if combine is not None:
-        join = read(combine, count, "accumulator")
+        join = read(combine, count, "accumulator", later=ours)
     elif order == "sequential":
         join = None
     elif count > 1:
@@ -75,7 +77,7 @@ def declared(
     reducer = Reducer(scalar, identities, order or "any", join, values, last, linear and count == 1)
     wrong = misfit(reducer, order, combine is not None, results)
     # A test checks this package's reductions; a check here would take a tenth of the time of importing them.
-    if not wrong and join is not None and not scalar.where.startswith(OURS):
+    if not wrong and join is not None and not ours:
         wrong = untrue(reducer)
     if wrong:
         raise DeclarationError(f"{scalar.where}: the reduction {scalar.name} {wrong}", op=scalar.name)
@@ -111,13 +113,15 @@ def misfit(reducer: Reducer, order: str | None, combines: bool, results: int | N
     return ""
 
 
-def read(function: Callable[..., Any] | ScalarFn, results: int = 1, of: str = "output") -> ScalarFn:
-    """Return the parsed scalar function, which must have `results` results; for an elementwise op, its body.
+def read(function: Callable[..., Any] | ScalarFn, results: int = 1, of: str = "output", later: bool = True) -> ScalarFn:
+    """Return the scalar function, which must have `results` results; for an elementwise op, its body.
 
-    of: see `parse`.
+    of: see `parse`.  later: whether a function of this package may be parsed at its first use.  It may not be for a
+    user's reduction, which may name any function of this package.
     """
     function = getattr(getattr(function, "op", None), "scalar", None) or function
-    scalar = function if isinstance(function, ScalarFn) else scalar_of(function, results=results, of=of)
+    parsed = scalar_of if later else parse
+    scalar = function if isinstance(function, ScalarFn) else parsed(function, results=results, of=of)
     if scalar.results != results:
         raise DeclarationError(
             f"{scalar.where}: the scalar function {scalar.name} must return {results} values, got "

@@ -64,7 +64,8 @@ def multinomial(input: Tensor, num_samples: Size, replacement: Flag = False, *, 
     weights = cast(input.detach(), dtype=float64) if input.ndim == 2 else cast(input.detach(), dtype=float64)[None]
     totals = sum(weights, -1)
     ends = [x.item() for part in (weights, totals) for x in aminmax(part)] if input.numel() else [0, 1, 1, 1]
-    if not (ends[0] >= 0 and ends[2] > 0 and ends[3] < inf):
+    lowest, _, least_total, largest_total = ends
+    if not (lowest >= 0 and least_total > 0 and largest_total < inf):
         raise ArgumentError(
             "multinomial: the weights in each row of input must be finite, not negative, and not all 0, got other "
             f"weights in {describe(input)}; compute weights with softmax, for example",
@@ -81,5 +82,6 @@ def multinomial(input: Tensor, num_samples: Size, replacement: Flag = False, *, 
                 f"above 0, got fewer in {describe(input)}; pass replacement=True or a smaller num_samples"
             )
         chance = clamp(rand(weights.shape, dtype=float64, device=input.device, generator=generator), 2.0**-60)
-        result = topk(chance.log() / weights, num_samples, -1).indices
+        # A weight is divided by a logarithm, not the reverse, because log / 1e-308 is -inf, as for a weight of 0.
+        result = topk(weights / chance.log(), num_samples, -1, largest=False).indices
     return reshape(result, (*input.shape[:-1], num_samples))

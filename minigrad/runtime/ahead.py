@@ -30,6 +30,7 @@ from minigrad.errors import KernelError
 from minigrad.kernels import store
 from minigrad.kernels.store import Text
 from minigrad.runtime.recording import mode
+from minigrad.runtime.tensor import Tensor
 from minigrad.runtime.tracers import Carrier
 
 ROOT = Path(__file__).parent.parent.parent
@@ -37,20 +38,23 @@ LONGEST = 4096  # largest message in bytes that a pipe writes atomically: 512 in
 LENGTH = struct.Struct("=I")
 _helper: Any = None
 _announced: list[str] = []
-# The last first calls of composed ops, and the last plan, before the first compilation, which may be a part of them.
+# The latest kinds of calls of composed ops, and the latest plan: the first compilation may be a part of one of them.
 _composed: deque[tuple[Any, ...]] = deque(maxlen=8)
 _planned: deque[tuple[Any, ...]] = deque(maxlen=1)
 _starting = threading.Lock()
 
 
 def described(op: Op, operands: Sequence[Any], params: dict[str, Any]) -> tuple[Any, ...]:
-    """Return the message for a call, which keeps no operand alive."""
+    """Return the message for a call, which keeps no operand alive.
+
+    An optional operand of a composed op is also among `params`; without it, `by_operands` takes it from the operands.
+    """
     # A placeholder of `collecting.py` does not allow the question whether it is a variable.
     tracked = tuple(
         [mode.enabled and not isinstance(x, Carrier) and (x.op is not None or x.is_variable) for x in operands]
     )
     specs = [(x.shape, x.strides, x.offset, x.dtype.name, str(x.device)) for x in operands]
-    return op.name, op.where, specs, tracked, params
+    return op.name, op.where, specs, tracked, {k: v for k, v in params.items() if not isinstance(v, Tensor)}
 
 
 def begin(op: Op, operands: Sequence[Any], params: dict[str, Any]) -> None:

@@ -237,6 +237,12 @@ def test_a_map_and_a_finish_take_what_there_is():
     assert gaps.scalar.args == ("a", "x", "t") and gaps.unmapped().scalar.args == ("a", "b")
 
 
+def test_a_function_of_minigrad_that_is_not_a_scalar_function_is_refused_by_the_declaration():
+    for named in (mg.tensor, mg.nn.ReLU(), mg.Tensor, mg.is_tensor):
+        for part in ("map", "finish", "combine"):
+            wrong_reducer("expected a Python function|the scalar function", add, **{"order": None, part: named})
+
+
 def clash(a, b):
     return a * b
 

@@ -160,6 +160,8 @@ def test_draws_follow_their_probabilities() -> None:
     assert mg.bincount(rows[:, 1])[1].item() / 2000 == pytest.approx(0.489, abs=0.04)
     with pytest.raises(ArgumentError, match="at least 4 weights above 0"):
         mg.multinomial(mg.tensor([1.0, 2.0, 0.0, 7.0]), 4)
+    tiny = mg.tensor([0.0, 1e-308, 0.0], dtype=mg.float64).expand(200, 3)
+    assert set(mg.multinomial(tiny, 1).ravel().tolist()) == {1}
     one, two = (mg.multinomial(mg.ones(9), 9, generator=mg.Generator(3)).tolist() for _ in range(2))
     assert one == two
 

@@ -9,12 +9,14 @@ import subprocess
 import sys
 import threading
 import time
+import weakref
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import minigrad as mg
+from minigrad.declare.forms import by_operands
 from minigrad.kernels import calling, objects, store
 from minigrad.kernels.store import Kernel
 from minigrad.runtime import ahead
@@ -99,6 +101,21 @@ def test_a_composed_call_is_sent_once_and_before_its_plans(monkeypatch: pytest.M
     for _ in range(2):
         mg.nn.functional.normalize(x, dim=1)
     assert sent[0] == "normalize" and sent.count("normalize") == 1 and len(sent) > 1
+
+
+def test_a_message_for_a_call_has_its_optional_operands_and_keeps_no_tensor_alive(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(ahead, "_helper", None)
+    y, x = (mg.rand(shape, device="reference") for shape in ((2, 13), (13,)))
+    area, freed = mg.trapezoid(y, x), weakref.ref(x)
+    name, where, specs, tracked, params = next(each for each in ahead._composed if each[0] == "trapezoid")
+    op = mg.schema[name]
+    assert where == op.where and [spec[0] for spec in specs] == [(2, 13), (13,)] and tracked == (False, False)
+    assert op.public is not None
+    assert (by_operands(op, op.public)(y, x, **params) == area).all()
+    del x
+    assert freed() is None
 
 
 def runs(pid: int) -> bool:
