@@ -53,7 +53,7 @@ def described(op: Op, operands: Sequence[Any], params: dict[str, Any]) -> tuple[
     tracked = tuple(
         [mode.enabled and not isinstance(x, Carrier) and (x.op is not None or x.is_variable) for x in operands]
     )
-    specs = [(x.shape, x.strides, x.offset, x.dtype.name, str(x.device)) for x in operands]
+    specs = [(x.layout, x.dtype, x.device) for x in operands]
     return op.name, op.where, specs, tracked, {k: v for k, v in params.items() if not isinstance(v, Tensor)}
 
 
@@ -73,8 +73,10 @@ def send_call(helper: Any, message: tuple[Any, ...]) -> None:
     """Send a message, unless it cannot be pickled because of a parameter."""
     import pickle  # imported here, because a process with a warm cache sends nothing
 
+    name, where, specs, tracked, params = message
+    shown = [(x.shape, x.strides, x.offset, dtype.name, str(device)) for x, dtype, device in specs]
     try:
-        content = pickle.dumps(message)
+        content = pickle.dumps((name, where, shown, tracked, params))
     except Exception:
         return
     send(helper, content)
