@@ -19,7 +19,7 @@ from minigrad.backends.launch import Calls, Launch, as_launch
 from minigrad.backends.listing import Lists
 from minigrad.backends.transfers import Transfers
 from minigrad.core.device import Device
-from minigrad.core.dtype import DType, cast_array
+from minigrad.core.dtype import DType
 from minigrad.core.op import Spec
 from minigrad.core.requests import Request
 from minigrad.core.storage import Storage
@@ -68,10 +68,6 @@ class Backend(Calls, Transfers, Lists, ABC):
     @abstractmethod
     def from_host(self, values: NDArray[Any], dtype: DType, device: Device) -> Storage:
         """Return storage with a copy of a flat array, which already has the dtype's storage type."""
-
-    def converted(self, values: NDArray[Any], dtype: DType, device: Device) -> Storage:
-        """Return storage with the elements of a flat array of any dtype, converted by `cast_array`."""
-        return self.from_host(cast_array(values, dtype), dtype, device)
 
     @abstractmethod
     def to_host(self, storage: Storage) -> NDArray[Any]:

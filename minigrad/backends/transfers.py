@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from minigrad.backends.launch import Launch
 from minigrad.core.device import Device
-from minigrad.core.dtype import DType, to_logical
+from minigrad.core.dtype import DType, cast_array, to_logical
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
 from minigrad.core.storage import Storage
@@ -31,6 +31,11 @@ class Transfers:
         Many calls may read this memory.
         """
         made: Storage = self.from_host(values, dtype, device)
+        return made
+
+    def converted(self, values: NDArray[Any], dtype: DType, device: Device) -> Storage:
+        """Return storage with the elements of a flat array of any dtype, converted by `cast_array`."""
+        made: Storage = self.from_host(cast_array(values, dtype), dtype, device)
         return made
 
     # ---- transfers to other devices, through host memory
