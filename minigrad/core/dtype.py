@@ -185,7 +185,7 @@ def as_dtype(obj: object) -> DType:
 
 
 def default_float() -> DType:
-    """Return the dtype of Python floats and of float tensors that are created without a dtype."""
+    """Return the dtype to which Python floats are converted, and of new float tensors without a given dtype."""
     return _default_float[0]
 
 

@@ -16,7 +16,7 @@ from minigrad.errors import StorageError
 ALIGNMENT = 64
 # At least GAP bytes before a buffer belong to no other buffer.  LLVM tests whether the result of a loop begins less
 # than one vector step (at most 4 vectors of 64 bytes) after an operand.  If it does, the loop runs without vectors and
-# sums in another order: the gradient of `cross_entropy` of (3, 8) differed in its last bit in 166 of 1.4 million calls.
+# sums in another order: the gradient of `cross_entropy` of (3, 8) differed in a bit in 166 of 1.4 million calls.
 GAP = 256
 # Blocks of LARGE bytes and more begin at offsets that rotate through a WINDOW of memory.  If the operands and the
 # result of an op are a multiple of the WINDOW apart, their lines map to the same cache sets and memory banks.  1e6
@@ -56,14 +56,12 @@ _turns = count()
 
 
 def aligned(nbytes: int, storage: np.dtype[Any], spread: bool = True) -> np.ndarray[Any, Any]:
-    """Return a buffer at a multiple of ALIGNMENT; a large one, with `spread`, is at its offset in the WINDOW.
-
-    A WINDOW ends at least one page after its buffer, so large buffers need no other GAP.
-    """
+    """Return a buffer at a multiple of ALIGNMENT; a large one, with `spread`, is at its offset in the WINDOW."""
     large = spread and nbytes >= LARGE
-    block: Any = _mapped(nbytes + WINDOW) if large else np.empty(nbytes + GAP + ALIGNMENT, np.uint8).data
-    first = np.frombuffer(block, np.uint8, 1).ctypes.data
-    start = (next(_turns) * STEP - first) % WINDOW if large else GAP + -first % ALIGNMENT
+    # The addresses before the buffer of a large block are not used, so they take no memory.
+    block: Any = _mapped(nbytes + GAP + WINDOW) if large else np.empty(nbytes + GAP + ALIGNMENT, np.uint8).data
+    first = np.frombuffer(block, np.uint8, 1).ctypes.data + GAP
+    start = GAP + ((next(_turns) * STEP - first) % WINDOW if large else -first % ALIGNMENT)
     # The array is made from a memoryview or a map, so that a NumPy view of the buffer has the buffer as its base, not
     # the block. Then `free` can detect the view by the reference count of the buffer.
     return np.frombuffer(block, storage, nbytes // storage.itemsize, start)

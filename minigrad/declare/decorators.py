@@ -277,19 +277,9 @@ def reduction_function(op: Op, name: str, wide: bool) -> Function:
     else:
         op.signature = REDUCING if wide else replace(REDUCING, parameters=(operand, *parameters))
     run = runner(len(op.operands), None if op.result is None else len(op.outputs))
-    names = {
-        "op": op,
-        "plain": PLAIN,
-        "plain_dims": PLAIN_DIMS,
-        "plans": op.plans,
-        "plan_for": plan_for,
-        "run": run,
-        "check": expect_operands,
-        "call": apply,
-        "in_dtype": call_in_dtype,
-        "whole": whole,
-        "numbers": NUMBERS,
-    }
+    names = {"op": op, "plain": PLAIN, "plain_dims": PLAIN_DIMS, "plans": op.plans, "plan_for": plan_for, "run": run,
+             "check": expect_operands, "call": apply, "in_dtype": call_in_dtype, "whole": whole,
+             "numbers": NUMBERS}  # fmt: skip
     found: Function = write_function(name, op.signature, reduction_body(op, wide), names, out=True)
     return found
 

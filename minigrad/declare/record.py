@@ -227,7 +227,7 @@ def check_outputs(op: Op, outputs: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def is_result(name: str) -> bool:
-    """Return whether a result may have this name: it must be valid as a named tuple's field and not name a gradient."""
+    """Return whether a result may have this name: a named tuple can have such a field, and it means no gradient."""
     return name.isidentifier() and not iskeyword(name) and name[0] != "_" and not GRADIENT.match(name)
 
 

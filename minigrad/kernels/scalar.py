@@ -59,7 +59,6 @@ STATEMENTS: dict[type[ast.stmt], str] = {
     ast.Assign: "write one `name = expression` per line",
     **dict.fromkeys((ast.For, ast.While), "write the op in tensor code with @mg.composed()"),
 }
-EMPTY = ast.FunctionDef("", ast.arguments([], [], None, [], [], None, []), [], [])  # until the text is read
 CONSTANTS = ("pi", "e", "inf", "nan")
 # The functions that replace these operators and functions for integers: see `kernels/integer.py`.
 INTEGER = {ast.Pow: "int_power", ast.FloorDiv: "int_divide", ast.Mod: "int_modulo"}
@@ -128,9 +127,18 @@ def scalar_of(function: Callable[..., Any], defaults: bool = False, results: int
         return parse(function, defaults, results, of)
     code = function.__code__
     args, where = code.co_varnames[: code.co_argcount], f"{code.co_filename}:{code.co_firstlineno}"
-    scalar = ScalarFn(code.co_name, args, EMPTY, {}, where)
+    return postponed(code.co_name, args, where, results, fill)
+
+
+def postponed(
+    name: str, args: tuple[str, ...], where: str, results: int, fill: Callable[[ScalarFn], None],
+    helpers: dict[str, ScalarFn] | None = None,
+) -> ScalarFn:  # fmt: skip
+    """Return a scalar function whose node, cost and, unless given, helpers are set by `fill` at their first use."""
+    node: Any = None
+    scalar = ScalarFn(name, args, node, helpers or {}, where)
     scalar.results = results
-    scalar.leave(("node", "helpers", "cost"), fill)
+    scalar.leave(("node", "cost") if helpers else ("node", "cost", "helpers"), fill)
     return scalar
 
 
@@ -144,9 +152,7 @@ def projected(scalar: ScalarFn, k: int) -> ScalarFn:
         node = ast.FunctionDef(result.name, scalar.node.args, [*body, ast.Return(last.value.elts[k])], [])
         result.node, result.helpers, result.cost = ast.fix_missing_locations(node), scalar.helpers, scalar.cost
 
-    result = ScalarFn(f"{scalar.name}_{k}", scalar.args, EMPTY, {}, scalar.where)
-    result.leave(("node", "helpers", "cost"), fill)
-    return result
+    return postponed(f"{scalar.name}_{k}", scalar.args, scalar.where, 1, fill)
 
 
 def written(name: str, args: tuple[str, ...], text: str, like: ScalarFn, **helpers: ScalarFn) -> ScalarFn:
@@ -160,10 +166,7 @@ def written(name: str, args: tuple[str, ...], text: str, like: ScalarFn, **helpe
         assert isinstance(node, ast.FunctionDef)
         scalar.node, scalar.cost = node, sum(helper.cost for helper in helpers.values())
 
-    scalar = ScalarFn(name, args, EMPTY, dict(helpers), like.where)
-    scalar.results = like.results
-    scalar.leave(("node", "cost"), fill)
-    return scalar
+    return postponed(name, args, like.where, like.results, fill, helpers)
 
 
 def mapped(body: ScalarFn, function: ScalarFn) -> ScalarFn:

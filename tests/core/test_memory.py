@@ -17,7 +17,7 @@ import pytest
 from minigrad.core.allocator import SLACK, Allocator, CpuAllocator, get_allocator, set_allocator
 from minigrad.core.device import CPU, as_device
 from minigrad.core.dtype import ALL, bfloat16, bool_, float16, float32, float64, int16, uint8
-from minigrad.core.host_memory import GAP, STEP, WINDOW, heap_trimmer
+from minigrad.core.host_memory import GAP, LARGE, STEP, WINDOW, aligned, heap_trimmer
 from minigrad.core.storage import Storage
 from minigrad.errors import ArgumentError, DeviceError, DTypeError, IndexOutOfRange, StorageError
 
@@ -418,3 +418,9 @@ def test_large_blocks_of_one_size_do_not_begin_at_one_place_of_a_window():
     assert sorted(places) == [k // 2 * STEP for k in range(8)]
     apart = [(b - a) % WINDOW for a, b in itertools.pairwise(places)]
     assert set(apart) == {STEP}
+
+
+def test_a_large_block_has_a_gap_before_it_at_every_turn():
+    buffers = [aligned(LARGE, np.dtype(np.uint8)) for _ in range(5)]
+    starts = [address(buffer) - np.frombuffer(buffer.base, np.uint8).ctypes.data for buffer in buffers]
+    assert min(starts) >= GAP and max(starts) + LARGE <= min(len(buffer.base) for buffer in buffers)
