@@ -7,21 +7,25 @@ No formula is written by hand: `written` returns the ops of the declared rule, f
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
 from minigrad.autodiff.arguments import facts
 from minigrad.autodiff.holding import values_of
+from minigrad.core.dtype import DType
 from minigrad.core.op import Op
 from minigrad.diagnostics.bodies import body_of
 from minigrad.diagnostics.flow import Annotated, Annotating, Step, values
 from minigrad.diagnostics.terms import Term, number
 from minigrad.errors import MinigradError
+from minigrad.runtime.data import store
 from minigrad.runtime.dispatch import apply
 from minigrad.runtime.graph import BackpropOp
 from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor
 
+UNWRITTEN = (MinigradError, TypeError, ValueError, AttributeError)  # raised by a rule that needs tensors with memory
 BAR = "\u0304"  # a combining bar above the preceding letter: the gradient of the value with this letter
 
 
@@ -109,8 +113,8 @@ def written(step: Step, operand: int, pick: Sequence[int]) -> Term | None:
         return None
     try:
         partial = followed(Writing(), step, operand, pick, rule.fn)
-    except (MinigradError, TypeError, ValueError, AttributeError):
-        return None  # the rule needs tensors with memory, so it has no formula
+    except UNWRITTEN:
+        return None
     term = partial.note if isinstance(partial, Annotated) else constant(partial)
     shape = node.plan.specs[operand].shape
     # The engine sums the gradient of an operand that was broadcast in the forward pass.
@@ -143,3 +147,30 @@ def forward_of(node: BackpropOp) -> Term:
         return body_of(op.scalar, [Term(name) for name in names])[0]
     params = {name: value for name, value in node.params.items() if value != op.params.get(name)}
     return term_of(op, tuple(map(Term, names)), params)
+
+
+def gradients_of(node: BackpropOp) -> list[tuple[int, Term]]:
+    """Return the formulas of an elementwise op's rules, for the operands that require a gradient.
+
+    The rules run on numbers, because no incoming gradient exists before a backward pass.  A rule without a formula is
+    left out.
+    """
+    op, transform = node.op, Writing()
+    if op.kind != "elementwise" or op.result is not None:
+        return []
+    dtypes = [node.plan.dtype if k < 0 else node.plan.specs[k].dtype for k in op.saves[node.mask]]
+    formulas = []
+    with transform, no_grad():
+        head = one(transform, barred(op.outputs[0]), node.plan.dtype)
+        saved = [one(transform, op.value_name(k), dtype) for k, dtype in zip(op.saves[node.mask], dtypes, strict=True)]
+        for k, pick in enumerate_operands(node):
+            rule = rule_of(node, k)
+            with suppress(*UNWRITTEN):
+                partial = rule.fn(head, *[saved[i] for i in pick], **facts(node, rule, k))
+                formulas.append((k, partial.note if isinstance(partial, Annotated) else constant(partial)))
+    return formulas
+
+
+def one(transform: Writing, name: str, dtype: DType) -> Annotated:
+    """Return a number with a name, which a rule can take instead of a tensor."""
+    return Annotated(transform, Tensor(*store(1, dtype, "reference")), Term(name))

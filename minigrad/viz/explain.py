@@ -1,4 +1,4 @@
-"""The call path of a value as text: for each op, the kernels that ran and the values saved for the backward pass.
+"""The call path of a value as text: for each op, its kernels, formulas, and the values saved for the backward pass.
 
 `explain(y)` prints this text, and needs no other package or program.  The text contains the line that declares the op,
 and the file from which the machine code was compiled, so that a reader can open both.  `explanation(y)` returns the
@@ -11,11 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from minigrad.autodiff.engine import reachable
+from minigrad.diagnostics.formula import barred, forward_of, gradients_of
 from minigrad.errors import GradientError, quantity
 from minigrad.runtime.graph import BackpropOp, Output
 from minigrad.runtime.planning import make_plan
 from minigrad.runtime.rebasing import current
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
+from minigrad.viz.mathematics import plain
 
 LIMIT = 30
 
@@ -64,7 +66,7 @@ def address(y: Tensor) -> str:
 
 
 def tell(node: BackpropOp) -> list[str]:
-    """Return three or four lines of text about one op."""
+    """Return the lines of text about one op; an elementwise op has the formulas of its body and of its rules."""
     op, plan = node.op, node.plan
     operands = ", ".join(f"{parent_text(p)} {spec!r}" for p, spec in zip(node.parents, plan.specs, strict=True))
     lines = [f"#{node.id} {op.label}: {operands} -> {plan.dtype}{plan.layout.shape}"]
@@ -73,6 +75,11 @@ def tell(node: BackpropOp) -> list[str]:
     lines.append(f"    declared at {op.where}")
     lines.append(f"    runs        {kernel_text(node)}")
     lines.append(f"    saves       {saves_text(node)}")
+    if op.kind == "elementwise" and op.result is None:
+        lines.append(f"    computes    {op.outputs[0]} = {plain(forward_of(node))}")
+    for k, term in gradients_of(node):
+        derived = ", derived from the body" if op.derived else ""
+        lines.append(f"    gradient    {barred(op.operands[k])} = {plain(term)}{derived}")
     return lines
 
 

@@ -10,6 +10,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.errors import GradientError
+from minigrad.viz.explain import explanation
 
 
 def chain(x: mg.Tensor, n: int) -> mg.Tensor:
@@ -221,3 +222,21 @@ def test_functions_that_explain_a_tensor_refuse_other_objects(wrong: Any) -> Non
         mg.viz.precision(x, x)
     with pytest.raises(mg.ArgumentError, match=r"^viz\.Log: path must be a str or a Path, got int 3"):
         mg.viz.Log(3)  # type: ignore[arg-type]
+
+
+def test_the_formulas_of_an_op_and_of_its_gradients_are_explained() -> None:
+    x, w = mg.Var([[1.0, -2.0]], name="x", device="reference"), mg.Var([3.0, 4.0], name="w", device="reference")
+    text = explanation(mg.nn.functional.gelu(x * w).tanh())
+    assert (
+        "computes    y = input · other\n    gradient    d input = ȳ · other\n    gradient    d other = ȳ · input"
+        in text
+    )
+    assert "computes    y = input · Φ(input)\n    gradient    d input = ȳ · Φ(input) + " in text
+    assert text.count(", derived from the body") == 1, "of gelu; the others are written"
+    assert text.endswith("computes    y = tanh(x)\n    gradient    x\u0304 = ȳ · (1 − y · y)")
+
+
+def test_only_gradients_that_are_required_and_can_be_written_are_explained() -> None:
+    x = mg.Var([1.0, 2.0], device="reference")
+    assert "d other" not in explanation(x / mg.tensor([3.0, 4.0], device="reference"))
+    assert "gradient" not in explanation(x.cumsum(0)) and "gradient" not in explanation(mg.frexp(x)[0])
