@@ -410,7 +410,7 @@ def default_device() -> Any:
     """Return the device of tensors that are created without a `device` argument."""
 
 def default_float() -> DType:
-    """Return the dtype of Python floats and of float tensors that are created without a dtype."""
+    """Return the dtype to which Python floats are converted, and of new float tensors without a given dtype."""
 default_generator: Any
 
 def deg2rad(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
@@ -610,7 +610,7 @@ def get_allocator(kind: builtins.str) -> Any:
     """Return the allocator of a kind of device."""
 
 def get_default_dtype() -> DType:
-    """Return the dtype of Python floats and of float tensors that are created without a dtype."""
+    """Return the dtype to which Python floats are converted, and of new float tensors without a given dtype."""
 
 def get_float32_matmul_precision() -> builtins.str:
     """Return "highest", always; see `set_float32_matmul_precision`."""
