@@ -2,7 +2,7 @@
 #     make         sets up .venv and runs the demo
 #     make test    sets up .venv and runs the tests
 # and for those who change the code:
-#     make lint    ruff, mypy, the checks of the English and of docstrings
+#     make lint    ruff, mypy, the checks of the English and of docstrings, the package's size
 #     make notebooks    sets up Jupyter and opens the first of them
 #     make docs    the site, under docs/_build/html
 #     make test-browser    the pages that minigrad makes, clicked through in Chromium
@@ -68,6 +68,7 @@ lint: $(STAMP)-lint
 	@$(PY) -m mypy
 	@$(PY) -m tests.prose
 	@$(PY) -m tests.docstrings
+	@$(PY) -m tests.house
 
 # What the installer says goes to a log; a failure shows it with addresses left out, for they may hold credentials.
 # `setup` takes the groups to install: the demo needs neither pytest nor mypy.  Bytecode is written here, since a

@@ -157,7 +157,7 @@ from numba import njit, prange
 
 from minigrad.kernels.cpu.native import team_mates
 
-# native.py {hash}
+native_py = "{hash}"
 call, threads = team_mates()
 
 

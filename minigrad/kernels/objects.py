@@ -1,7 +1,7 @@
 """Object code: the result of compiling a kernel, stored next to its text and linked without the compiler.
 
 Compiled code does not need Numba.  A file of object code records the processor and the versions for which it was made,
-the hash of the text from which it was made, and the hash of its own content.  It is used only if all of these agree.
+the hash of the code from which it was made, and the hash of its own content.  It is used only if all of these agree.
 LLVM links a file in a fifth of a millisecond; importing Numba takes half a second.
 
 If the object code needs a name that the process does not define, Numba is imported to define it.  If Numba does not
@@ -19,7 +19,7 @@ import sys
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from importlib.util import find_spec
 from itertools import count
 from pathlib import Path
@@ -142,9 +142,27 @@ def unpacked(content: bytes, text: str, made_for: str = "") -> ObjectCode | None
     return None
 
 
+@lru_cache(maxsize=256)
 def digest(text: str) -> str:
-    """Return the SHA-256 hash of a text, in hexadecimal."""
-    return hashlib.sha256(text.encode()).hexdigest()
+    """Return the SHA-256 hash of the code of a kernel's text, in hexadecimal: see `code_of`."""
+    return hashlib.sha256(code_of(text).encode()).hexdigest()
+
+
+# A docstring is the only text in quotes that begins a line.  In a line with quotes, `#` may be part of a text.
+DOCSTRING = re.compile(r'^ *r?"""[^"]*(?:"(?!"")[^"]*)*"""\n', re.MULTILINE)
+COMMENT = re.compile(r"""^([^#"'\n]*)#.*$""", re.MULTILINE)
+BLANK = re.compile(r" *\n(?: *\n)*")
+MODULE = re.compile(r"^from minigrad[.\w]* import ", re.MULTILINE)
+
+
+def code_of(text: str) -> str:
+    """Return a Python text without docstrings, comments, blank lines, and the modules of its imports from minigrad.
+
+    Two texts with equal code have equal syntax trees, except for docstrings and these modules.  Kernels are keyed by
+    their code, so a change of prose or a moved file recompiles nothing.  Parsing the text would take ten times as long.
+    """
+    code = BLANK.sub("\n", COMMENT.sub(r"\1", DOCSTRING.sub("", text)))
+    return MODULE.sub("from minigrad import ", code)
 
 
 def read(path: Path, text: str) -> ObjectCode | None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import textwrap
 from collections.abc import Callable, Sequence
 from functools import cache
@@ -14,6 +13,7 @@ import numpy as np
 from minigrad.core.dtype import DType
 from minigrad.kernels import vecmath
 from minigrad.kernels.fields import Fields
+from minigrad.kernels.objects import digest
 from minigrad.kernels.target import Target
 
 FOLDER = Path(__file__).parent
@@ -21,8 +21,8 @@ FOLDER = Path(__file__).parent
 
 @cache
 def version(*files: str) -> str:
-    """Return a hash of the content of files that a kernel imports, because its own text would not change with them."""
-    return hashlib.sha256(b"".join((FOLDER / file).read_bytes() for file in files)).hexdigest()[:16]
+    """Return a hash of the code of files that a kernel imports, because its own text would not change with them."""
+    return digest("".join((FOLDER / file).read_text(encoding="utf-8") for file in files))[:16]
 
 
 def imported(file: str, makers: str, *lines: str, beside: Sequence[str] = ()) -> str:
@@ -30,9 +30,11 @@ def imported(file: str, makers: str, *lines: str, beside: Sequence[str] = ()) ->
 
     beside: other files that these functions read.
     """
-    hashed = version(f"{file}.py", *beside)
     made = "".join(f"{line}\n" for line in lines)
-    return f"\nfrom minigrad.kernels.cpu.{file} import {makers}\n\n# {file}.py {hashed}\n{made}"
+    hashed = (
+        f'{file}_py = "{version(f"{file}.py", *beside)}"'  # an assignment, because comments are not part of the key
+    )
+    return f"\nfrom minigrad.kernels.cpu.{file} import {makers}\n\n{hashed}\n{made}"
 
 
 @cache

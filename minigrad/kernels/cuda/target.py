@@ -37,7 +37,7 @@ NAMES = "cuda, libdevice, device; load_1 .. store_16, half_to_float, float_to_ha
 def natives() -> str:
     """Return the lines with the names that a kernel receives, and the hash of their source."""
     version = digest((Path(__file__).parent / "native.py").read_text(encoding="utf-8"))[:16]
-    return f"\n# given to this module: {NAMES}\n# native.py {version}\n"
+    return f'\n# given to this module: {NAMES}\nnative_py = "{version}"\n'
 
 
 def calls(compute: np.dtype[Any]) -> dict[str, str]:
