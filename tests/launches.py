@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from minigrad.backends.launch import Executable, HostFunction, Launch, Scratch
+from minigrad.core.plans import planned
 from minigrad.core.requests import Request
 from minigrad.runtime import plans
 from minigrad.runtime.planning import CallPlan
@@ -15,7 +16,7 @@ def plans_of(function: Callable[[], Any]) -> list[tuple[str, CallPlan]]:
     """Call a function with no plans known before; return the name of the op and the plan of each call in it."""
     plans.forget_plans()
     function()
-    return [(op.name, plan) for op in plans.planned for plan in op.plans.values()]
+    return [(op.name, plan) for op in planned.values() for plan in op.plans.values() if isinstance(plan, CallPlan)]
 
 
 def launches_of(plan: CallPlan) -> Iterator[Launch]:

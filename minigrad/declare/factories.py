@@ -15,14 +15,13 @@ from functools import partial
 from marshal import dumps
 from typing import Any
 
-from minigrad.config import listeners
 from minigrad.core.device import default_device
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op
+from minigrad.core.plans import keep
 from minigrad.declare.signature import OUT
 from minigrad.runtime.dispatch import apply, runner
 from minigrad.runtime.into import copy_result
-from minigrad.runtime.observers import instrument
 from minigrad.runtime.plans import plan_of
 from minigrad.runtime.tensor import PLAIN, Tensor, expect_tensors
 from minigrad.runtime.var import Var
@@ -87,18 +86,13 @@ class Recalled:
 
     def __init__(self) -> None:
         self.plans: dict[Any, Callable[[], Tensor]] = {}
-        # Plans depend on settings, and their launches on the observers.
-        listeners.append(self.plans.clear)
-        instrument.append(self.plans.clear)
 
     def first(self, key: Any, recipe: Any, requires_grad: bool) -> Tensor:
         """Make the tensor of a recipe, and store the plan."""
         x = made(recipe, requires_grad)
         planned = None if key is None or isinstance(recipe, Tensor) or Tensor not in PLAIN else recipe.planned()
         if planned is not None:
-            if len(self.plans) >= CALLS:
-                self.plans.clear()
-            self.plans[key] = planned
+            keep(self, key, planned, CALLS)
         return x
 
 

@@ -19,6 +19,7 @@ from typing import Any
 
 from minigrad.core.later import Later
 from minigrad.core.op import ScalarFn
+from minigrad.core.plans import keep
 from minigrad.errors import ArgumentError, quantity
 from minigrad.kernels.hoisting import hoisted
 from minigrad.kernels.scalar import parse, strip_docstring
@@ -115,12 +116,9 @@ class Rule(Later):
         positions: dict[Any, int] = {}  # a plan is valid only for tensors that share storages in the same pattern
         key = (*parts, *[positions.setdefault(x.storage, len(positions)) for row in rows for x in row])
         result = self.plans.get(key)
-        if result is None or not all(plan.current for _, plan in result):
-            if len(self.plans) >= PLANS:
-                for old in list(self.plans)[: PLANS // 2]:
-                    del self.plans[old]
+        if result is None:
             groups = rows_of(rows, self.written)
-            result = self.plans[key] = [(group, self.plan([rows[k] for k in group])) for group in groups]
+            result = keep(self, key, [(group, self.plan([rows[k] for k in group])) for group in groups], PLANS)
         return result
 
     def plan(self, rows: Sequence[tuple[Tensor, ...]]) -> ManyPlan:

@@ -12,12 +12,12 @@ from typing import Any
 
 from minigrad.core.device import CPU, default_device
 from minigrad.core.dtype import default_float
+from minigrad.core.plans import epoch
 from minigrad.jitting.moving import Moved, fixed_offset, stores_gradient
 from minigrad.jitting.outside import PLAIN
 from minigrad.jitting.turns import turn
 from minigrad.jitting.writing import Lines, indented
 from minigrad.runtime.changes import changes
-from minigrad.runtime.many import epoch
 from minigrad.runtime.observers import observed
 from minigrad.runtime.recording import mode
 from minigrad.runtime.tensor import Tensor

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from minigrad.api.absent import Advised
+from minigrad.core.plans import bounded, epoch
 from minigrad.errors import ArgumentError, warn
 from minigrad.func.trees import flatten
 from minigrad.jitting.arena import report_of
@@ -18,7 +19,6 @@ from minigrad.jitting.program import recording
 from minigrad.jitting.recorder import Recording
 from minigrad.jitting.turns import eagerly, sole_caller, turn
 from minigrad.jitting.verifying import verified
-from minigrad.runtime.many import epoch
 from minigrad.runtime.observers import observed
 from minigrad.runtime.operands import CONCRETE
 from minigrad.runtime.tensor import Tensor, describe
@@ -164,10 +164,7 @@ class Jitted:
 
     def first(self, key: Any) -> None:
         """Record the first call with arguments of a kind."""
-        if len(self.programs) >= LIMIT:
-            for old in list(self.programs)[: LIMIT // 2]:
-                del self.programs[old]
-        self.programs[key] = []
+        bounded(self.programs, key, [], LIMIT)
         if len(self.programs) > MANY and not self.warned:
             self.warned = True
             keys = list(self.programs)

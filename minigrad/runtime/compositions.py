@@ -12,12 +12,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from minigrad.config import listeners, settings
 from minigrad.core.op import Op
+from minigrad.core.plans import keep
 from minigrad.errors import unsteady
 from minigrad.runtime.ahead import begin
 from minigrad.runtime.collecting import Collected, Unsteady, Writer
-from minigrad.runtime.observers import instrument
 from minigrad.runtime.tensor import Tensor
 
 FAILURES = 50  # calls that cannot be repeated, without a new kind that can, after which an op is not tried again
@@ -34,14 +33,15 @@ class Compositions(dict[Any, "Composition"]):
     def __init__(self) -> None:
         super().__init__()
         self.failures, self.steady = 0, True
-        every.append(self)
 
     def __missing__(self, key: Any) -> Composition:
-        if len(self) >= settings.plan_limit:
-            for old in list(self)[: settings.plan_limit // 2]:
-                self.pop(old, None)
-        entry = self[key] = Composition()
+        entry: Composition = keep(self, key, Composition())
         return entry
+
+    @property
+    def plans(self) -> Compositions:
+        """Return the compositions, as the plans of their op."""
+        return self
 
     def learn(self, entry: Composition, definition: Callable[..., Any], operands: Sequence[Tensor], named: Any) -> None:
         """Collect the calls of a kind, if this is its second call."""
@@ -53,19 +53,6 @@ class Compositions(dict[Any, "Composition"]):
         """Count a call whose calls cannot be repeated."""
         self.failures += 1
         self.steady = self.failures < FAILURES
-
-
-every: list[Compositions] = []  # of all composed ops
-
-
-def forget() -> None:
-    """Forget all compositions, because plans may have changed."""
-    for compositions in every:
-        compositions.clear()
-
-
-listeners.append(forget)
-instrument.append(forget)
 
 
 class Composition:

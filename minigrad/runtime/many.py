@@ -17,10 +17,10 @@ import numpy as np
 from minigrad.backends.host import HostMemory
 from minigrad.backends.launch import as_launch
 from minigrad.backends.registry import backend_of
-from minigrad.config import listeners
 from minigrad.core.dtype import DType, float64
 from minigrad.core.layout import Layout
 from minigrad.core.op import ScalarFn, Spec
+from minigrad.core.plans import epoch
 from minigrad.core.requests import Many
 from minigrad.core.storage import Storage
 from minigrad.errors import DeviceError, ShapeError, StorageError
@@ -30,7 +30,6 @@ from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.writing import check_writable, overlap
 
 Row = tuple[Tensor, ...]
-epoch = [0]  # how often plans were discarded; a plan of an earlier epoch is made again
 
 
 class ManyPlan:
@@ -188,11 +187,3 @@ def collide(a: Row, b: Row, written: int) -> bool:
         for j, x in enumerate(a)
         for k, y in enumerate(b)
     )
-
-
-def forget() -> None:
-    """Discard all plans, because a setting that they depend on has changed."""
-    epoch[0] += 1
-
-
-listeners.append(forget)

@@ -9,8 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence, Set
 from typing import Any
 
-from minigrad.config import listeners, settings
+from minigrad.config import listeners
 from minigrad.core.op import Op
+from minigrad.core.plans import forget, keep, planned
 from minigrad.runtime.ahead import begin
 from minigrad.runtime.observers import instrument, observed
 from minigrad.runtime.operands import canonical, forget_numbers, keyed
@@ -19,7 +20,6 @@ from minigrad.runtime.tensor import PLAIN, Tensor
 
 NO_PARAMS: dict[str, Any] = {}
 INTO = object()  # ends the key of a plan that only writes into existing memory
-planned: set[Op] = set()  # the ops with cached plans
 
 
 def plan_of(op: Op, operands: tuple[Tensor, ...], params: dict[str, Any] = NO_PARAMS, fresh: bool = True) -> CallPlan:
@@ -75,37 +75,32 @@ def key_of_many(tensors: Sequence[Tensor], classes: Set[type] = PLAIN) -> tuple[
 def plan_for(
     op: Op, operands: tuple[Any, ...], params: dict[str, Any], key: tuple[Any, ...], fresh: bool = True
 ) -> CallPlan:
-    """Make a plan and cache it.
-
-    At the limit, the older half of the plans is dropped, so that ten thousand shapes do not fill the memory.
-    """
+    """Make a plan and cache it."""
     if params:
         params = canonical(op, operands, params)
     begin(op, operands, params)
     plan = make_plan(op, operands, params, fresh)
-    if len(op.plans) >= settings.plan_limit:
-        for old in list(op.plans)[: settings.plan_limit // 2]:
-            op.plans.pop(old, None)
-    op.plans[key] = plan
-    planned.add(op)
+    keep(op, key, plan)
     if observed.allocated or observed.launching:
         plan.instrument(observed)
     return plan
 
 
 def instrument_plans() -> None:
-    """Update all plans after a change of the observers."""
-    for op in tuple(planned):
-        for plan in tuple(op.plans.values()):
-            plan.instrument(observed)
+    """Update all plans after a change of the observers; what was made from launches of plans is dropped."""
+    for owner in tuple(planned.values()):
+        for key, plan in tuple(owner.plans.items()):
+            if isinstance(plan, CallPlan):
+                plan.instrument(observed)
+            else:
+                owner.plans.pop(key, None)
 
 
 def forget_plans() -> None:
     """Drop all plans, because a setting that they depend on has changed."""
     forget_numbers()
     instrument_plans()  # graphs keep some of the plans
-    while planned:
-        planned.pop().plans.clear()
+    forget()
 
 
 listeners.append(forget_plans)
