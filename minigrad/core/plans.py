@@ -1,4 +1,4 @@
-"""What is prepared for a kind of call: found again by a key, limited in number, dropped when it may be invalid.
+"""Prepared calls: found again by a key, limited in number, and dropped when they may be invalid.
 
 An owner of plans has the attribute `plans`, a plain dict: `get` of a subclass of dict takes four times as long, 0.1 us.
 """
@@ -25,8 +25,7 @@ def bounded(entries: dict[Any, Any], key: Any, value: Any, limit: int) -> Any:
 def keep(owner: Any, key: Any, plan: Any, limit: int | None = None) -> Any:
     """Add a plan to those of an op or function until `forget` drops them all, and return it.
 
-    limit: the largest number of plans, by default the setting `plan_limit`, so that ten thousand shapes do not fill the
-    memory.
+    limit: the largest number of plans, by default the setting `plan_limit`; many shapes do not fill the memory.
     """
     planned[id(owner)] = owner
     return bounded(owner.plans, key, plan, limit or settings.plan_limit)
