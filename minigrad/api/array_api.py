@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import builtins
 import inspect
-import linecache
 import math
 from collections.abc import Callable
 from types import ModuleType, SimpleNamespace
@@ -19,6 +18,7 @@ from typing import Any
 from minigrad.api import standard
 from minigrad.api.aliases import ALIASES
 from minigrad.api.interop import from_dlpack
+from minigrad.core.code import defined
 from minigrad.core.device import Device
 from minigrad.core.dtype import finfo, iinfo
 from minigrad.declare.docstring import document_all
@@ -192,15 +192,11 @@ def spelled(lines: str, **others: Any) -> dict[str, Any]:
     for line in lines.strip().splitlines():
         head, _, expression = line.partition("): ")
         name, _, parameters = head.partition("(")
-        scope: dict[str, Any] = {}
         needed = [part.partition("(")[0] for part in expression.split("lin.")[1:]]
         if builtins.all(each in namespaces[LINALG] for each in needed):
-            last, path = name.rpartition(".")[2], f"<minigrad {name}({parameters})>"
+            last = name.rpartition(".")[2]
             text = f"def {last}({parameters}):\n    return {expression}\n"
-            # Tracebacks and debuggers read the text from here.
-            linecache.cache[path] = (len(text), None, text.splitlines(True), path)
-            exec(compile(text, path, "exec"), names, scope)
-            functions[name] = scope[last]
+            functions[name] = defined(last, text, dict(names), f"{name}({parameters})", readable=True)
             functions[name].__doc__ = f"Return `{expression}`."
     return functions
 

@@ -9,10 +9,10 @@ instead.  `steps.py` builds records of several steps, and `base.py` makes a reco
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from functools import lru_cache
 from typing import Any, NamedTuple
 
 from minigrad.backends.limits import ClassLimits, FirstLimits, IndexLimits
+from minigrad.core.code import defined
 from minigrad.core.dtype import DType
 from minigrad.core.op import Spec
 from minigrad.core.storage import Storage
@@ -318,9 +318,7 @@ def written(launch: Launch) -> Callable[..., Any]:
             bound[f"make{slot}"] = memory.make
     head = f"def launch({', '.join([names[k] for k in range(launch.arguments)])}):"
     text = "\n    ".join([head, *lines_of(launch, names, bound)])
-    exec(code_of(text), bound)
-    function: Callable[..., Any] = bound["launch"]
-    return function
+    return defined("launch", text, bound)
 
 
 def checked(launch: Launch, limits: Limits) -> Callable[..., None]:
@@ -332,12 +330,6 @@ def checked(launch: Launch, limits: Limits) -> Callable[..., None]:
             raise limits.error(buffers)
 
     return call
-
-
-@lru_cache(maxsize=256)
-def code_of(text: str) -> Any:
-    """Compile the text of a launch; most launches share their text with others."""
-    return compile(text, "<minigrad launch>", "exec")
 
 
 def lines_of(launch: Launch, names: dict[int, str], bound: dict[str, Any]) -> Iterator[str]:

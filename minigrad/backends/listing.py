@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minigrad.backends.launch import Executable
+from minigrad.core.code import defined
 from minigrad.core.dtype import DType
 
 
@@ -71,10 +72,7 @@ class Lists:
 def written(calls: Sequence[Call], part: Callable[..., Any]) -> Callable[[Sequence[Any]], None]:
     """Generate the function that runs some calls. part: `Backend.part`, which returns a part of a buffer."""
     bound: dict[str, Any] = {"part": part}
-    text = "\n    ".join(["def run(buffers):", *lines_of(calls, bound)])
-    exec(compile(text, "<minigrad list>", "exec"), bound)
-    function: Callable[[Sequence[Any]], None] = bound["run"]
-    return function
+    return defined("run", "\n    ".join(["def run(buffers):", *lines_of(calls, bound)]), bound, "list")
 
 
 def lines_of(calls: Sequence[Call], bound: dict[str, Any]) -> Iterator[str]:

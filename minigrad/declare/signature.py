@@ -9,13 +9,13 @@ an editor shows PyTorch's signature.
 from __future__ import annotations
 
 import inspect
-import linecache
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import FunctionType, UnionType
 from typing import Any, Union, get_args, get_origin
 
+from minigrad.core.code import defined
 from minigrad.core.layout import Layout
 from minigrad.core.roles import Front, Role, role_of
 from minigrad.errors import DeclarationError
@@ -210,10 +210,8 @@ def written(name: str, signature: Signature, body: Sequence[str], names: dict[st
         if key not in other_names:
             lines.append(f"if {key} is {HIDDEN}missing:\n        {HIDDEN}renamed({name!r}, {key!r}, *[{key}] * 4)")
     text = f"def {name}({', '.join(spelled)}):\n" + "".join(f"    {line}\n" for line in (*lines, *body))
-    path = f"<minigrad {name}({', '.join(p.name for p in signature.parameters)})>"
-    linecache.cache[path] = (len(text), None, text.splitlines(True), path)  # for tracebacks and debuggers
-    exec(compile(text, path, "exec"), names)
-    return names[name]
+    title = f"{name}({', '.join(p.name for p in signature.parameters)})"
+    return defined(name, text, names, title, readable=True)
 
 
 def numpys_names(signature: Signature) -> dict[str, str]:

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.core.code import defined
 from minigrad.errors import RecordingError
 from minigrad.jitting.program import defined_at
 from minigrad.nn.modules.members import BUFFERS, CHILDREN, PARAMETERS
@@ -329,8 +330,7 @@ class Outside:
         return {" and ".join(self.tests_of_objects(bound)) or True}
     except (ValueError, LookupError):  # a variable has no value any more
         return False"""
-        exec(compile(text, "<minigrad outside>", "exec"), bound)
-        self.same_objects = bound["same_objects"]
+        self.same_objects = defined("same_objects", text, bound)
         return self.same_objects
 
 

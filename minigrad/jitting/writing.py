@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from minigrad.backends.registry import backend_of
+from minigrad.core.code import defined
 from minigrad.core.dtype import uint8
 from minigrad.core.layout import Layout
 from minigrad.errors import quantity
@@ -138,10 +139,7 @@ class Lines:
 
     def define(self, name: str, parameters: Iterable[str], lines: Iterable[str]) -> Callable[..., Any]:
         """Return the function of some lines."""
-        text = "\n".join([f"def {name}({', '.join(parameters)}):", *indented(lines)])
-        exec(compile(text, f"<minigrad {name}>", "exec"), self.bound)
-        function: Callable[..., Any] = self.bound[name]
-        return function
+        return defined(name, "\n".join([f"def {name}({', '.join(parameters)}):", *indented(lines)]), self.bound)
 
     def size(self) -> str:
         """Return the size of the program as text."""

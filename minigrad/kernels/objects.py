@@ -144,8 +144,8 @@ def unpacked(content: bytes, text: str, made_for: str = "") -> ObjectCode | None
 
 @lru_cache(maxsize=256)
 def digest(text: str) -> str:
-    """Return the SHA-256 hash of the code of a kernel's text, in hexadecimal: see `code_of`."""
-    return hashlib.sha256(code_of(text).encode()).hexdigest()
+    """Return the SHA-256 hash of the code of a kernel's text, in hexadecimal: see `bare_code`."""
+    return hashlib.sha256(bare_code(text).encode()).hexdigest()
 
 
 # A docstring is the only text in quotes that begins a line.  In a line with quotes, `#` may be part of a text.
@@ -155,7 +155,7 @@ BLANK = re.compile(r" *\n(?: *\n)*")
 MODULE = re.compile(r"^from minigrad[.\w]* import ", re.MULTILINE)
 
 
-def code_of(text: str) -> str:
+def bare_code(text: str) -> str:
     """Return a Python text without docstrings, comments, blank lines, and the modules of its imports from minigrad.
 
     Two texts with equal code have equal syntax trees, except for docstrings and these modules.  Kernels are keyed by

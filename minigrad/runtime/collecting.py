@@ -6,9 +6,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Any, NamedTuple
 
+from minigrad.core.code import defined
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op
 from minigrad.core.storage import ConstantStorage
@@ -271,12 +271,4 @@ class Writer:
     def function(self) -> Callable[..., Any]:
         """Return the function of the lines."""
         self.lines.append(f"def composition({', '.join([f'x{k}' for k in range(self.inputs)])}):")
-        exec(code_of("\n".join(reversed(self.lines))), self.bound)
-        made: Callable[..., Any] = self.bound["composition"]
-        return made
-
-
-@lru_cache(maxsize=1024)
-def code_of(text: str) -> Any:
-    """Compile the text of a function; many compositions have the same text."""
-    return compile(text, "<minigrad composition>", "exec")
+        return defined("composition", "\n".join(reversed(self.lines)), self.bound)

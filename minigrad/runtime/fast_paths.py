@@ -10,7 +10,6 @@ from __future__ import annotations
 import ast
 import builtins
 import inspect
-import linecache
 import re
 import textwrap
 from collections.abc import Callable, Mapping
@@ -18,6 +17,7 @@ from functools import cache
 from types import CodeType
 from typing import Any
 
+from minigrad.core.code import code_object, defined
 from minigrad.runtime.first_call import at_first_call
 from minigrad.runtime.unrolling import unrolled
 
@@ -105,8 +105,7 @@ def written_out(
         own = dict(names)
         if function is not names["record"]:
             own["record"] = written_out(names["record"], count, names, results)
-        exec(code_of(text, f"{key[0]} of {count}"), own)
-        _written[key] = own[key[0]]
+        _written[key] = defined(key[0], text, own, f"{key[0]} of {count}", readable=True)
     return _written[key]
 
 
@@ -120,16 +119,6 @@ def written_later(function: Callable[..., Any], count: int, names: dict[str, Any
         return made
 
     return at_first_call(f"{function.__name__}_{count}", own, write)
-
-
-def code_of(text: str, title: str) -> CodeType:
-    """Compile a source under a unique file name, so that tracebacks and debuggers can show its lines."""
-    path, count = f"<minigrad {title}>", 1
-    while path in linecache.cache:
-        count += 1
-        path = f"<minigrad {title} #{count}>"
-    linecache.cache[path] = (len(text), None, text.splitlines(True), path)
-    return compile(text, path, "exec")
 
 
 @cache
@@ -201,7 +190,7 @@ def write(template: str, names: tuple[str, ...], parameters: str, front: str, nu
 @cache
 def compiled(template: str, operands: tuple[str, ...], *form: Any) -> CodeType:
     """Return the code that defines the function of a template for some operands."""
-    return code_of(write(template, operands, *form), f"call({', '.join(operands)})")
+    return code_object(write(template, operands, *form), f"call({', '.join(operands)})", readable=True)
 
 
 def build(template: str, operands: tuple[str, ...], names: dict[str, Any], *form: Any) -> Callable[..., Any]:

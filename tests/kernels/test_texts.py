@@ -60,9 +60,9 @@ def test_the_code_of_a_text_is_its_syntax_tree_without_prose(folders):
     sources = [path for path in sources if path.name not in WITH_EMPTY_CLASSES]
     for path in [*sources, *texts(folders[0])]:
         text = path.read_text(encoding="utf-8")
-        code = objects.code_of(text)
+        code = objects.bare_code(text)
         assert ast.dump(ast.parse(code)) == ast.dump(Bare().visit(ast.parse(text))), path
-        assert code == objects.code_of(code), path
+        assert code == objects.bare_code(code), path
 
 
 def test_prose_and_the_places_of_modules_are_not_part_of_a_key():
