@@ -7,67 +7,30 @@ decorators pass.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
 from minigrad.core.op import Op
 from minigrad.core.roles import AS_IT_COMES, Cast, Flag, Format, Front, role_of
-from minigrad.declare.signature import HIDDEN, KEYWORD, Signature, plain_test
+from minigrad.declare.signature import EMPTY, HIDDEN, KEYWORD, Signature, plain_test
 
+NAMES: Mapping[str, str] = MappingProxyType({})
 CAST = role_of(Cast)
 FORMAT = role_of(Format)
 FLAG = role_of(Flag)
 FRONT_ROLES = (CAST, FORMAT, role_of(Front))  # roles of the parameters that the public function reads instead of the op
-PARAMS = "{'dims': dim, 'keepdim': keepdim}"
 
 
-def reduction_body(op: Op, casts: bool) -> list[str]:
-    """Return the lines of a reduction's function.
-
-    The arguments of a call with plain values are themselves the key of its plan.  casts: whether it takes `dtype`.
-    """
-    names = op.signature.operands
-    operands, given = f"({', '.join(names)},)", ", ".join(names)
-    key = ", ".join(f"{x}.layout, {x}.dtype, {x}.device" for x in names)
-    wide = [
-        "if dtype is not None:",
-        f"    return {HIDDEN}in_dtype({HIDDEN}op, {given}, dtype, {PARAMS}, out)",
-    ]
-    return [
-        f"if not ({plain_test(op.signature)}):",
-        f"    {operands} = {HIDDEN}check({HIDDEN}op, {operands})",
-        f"elif (dim.__class__ in {HIDDEN}plain_dims or dim.__class__ is tuple and {HIDDEN}whole(dim)) "
-        f"and keepdim.__class__ is bool and out is None{' and dtype is None' if casts else ''}:",
-        f"    {HIDDEN}key = ({key}, dim, keepdim)",
-        f"    {HIDDEN}plan = {HIDDEN}plans.get({HIDDEN}key) or {HIDDEN}plan_for({HIDDEN}op, {operands}, {PARAMS}, "
-        f"{HIDDEN}key)",
-        f"    return {HIDDEN}run({HIDDEN}op, {HIDDEN}plan, {given})",
-        *(wide if casts else ()),
-        f"return {HIDDEN}call({HIDDEN}op, {operands}, {PARAMS}, out)",
-    ]
-
-
-def view_body(op: Op) -> list[str]:
-    """Return the lines of a view's function.
-
-    If all parameters are None, ints or tuples of ints, the arguments are the key of the plan.
-    """
-    (x,), params = op.operands, list(op.params)
-    plain = " and ".join([f"{x}.__class__ in {HIDDEN}plain", *[f"{HIDDEN}whole({name})" for name in params]])
-    return [
-        f"if {plain}:",
-        f"    {HIDDEN}plan = {HIDDEN}plans.get(({', '.join([f'{x}.layout, {x}.dtype, {x}.device', *params])}))",
-        f"    if {HIDDEN}plan is not None:",
-        f"        return {HIDDEN}run({HIDDEN}op, {HIDDEN}plan, {x})",
-        f"return {HIDDEN}view({HIDDEN}op, {x}, {dict_text(params)})",
-    ]
-
-
-def kernel_body(op: Op, out: bool, floats: bool, otherwise: Any, sole: Any = None) -> list[str]:
-    """Return the lines of the function of an op with a kernel.
+def planned_body(
+    op: Op, out: bool, floats: bool = False, otherwise: Any = None, sole: Any = None, names: Mapping[str, str] = NAMES
+) -> list[str]:
+    """Return the lines of the function of a reduction, of a view, or of an op with a kernel.
 
     out: whether it takes `out=`.  floats, otherwise, sole: as for the decorator `kernel`.
+    names: the variables of the op's parameters that have other names than these.
     """
-    signature, lines = op.signature, planned_lines(op, op.signature, {key: key for key in op.params}, out)
+    variables = {key: names.get(key, key) for key in op.params}
+    signature, lines = op.signature, planned_lines(op, op.signature, variables, out)
     if sole is not None:
         x, *others = [p.name for p in signature.parameters]
         tests = [f"{key} is {HIDDEN}default_{key}" for key in others] + ["out is None"] * out
@@ -78,12 +41,12 @@ def kernel_body(op: Op, out: bool, floats: bool, otherwise: Any, sole: Any = Non
         ]
     given = [p.name for p in signature.parameters]
     casts = [key for key in given if signature.role(key) is CAST]
-    operands = "".join(f"{x}, " for x in op.operands)
+    operands = "".join(f"{x}, " for x in signature.operands)
     if signature.many and not any(p.kind is p.VAR_POSITIONAL for p in signature.parameters):
         lines.append(f"{signature.many} = {HIDDEN}list({HIDDEN}op, {signature.many})")
     if signature.many:
         operands = f"*{signature.many}, "
-    elif op.operands:
+    elif signature.operands:
         lines += [f"if not ({plain_test(signature)}):", f"    {operands}= {HIDDEN}check({HIDDEN}op, ({operands}))"]
     if otherwise is not None:
         lines += [
@@ -91,15 +54,15 @@ def kernel_body(op: Op, out: bool, floats: bool, otherwise: Any, sole: Any = Non
             f"if {HIDDEN}found is not None:",
             f"    return {HIDDEN}found",
         ]
-    first = op.operands[0] if op.operands else ""
+    first, target = signature.operands[0] if signature.operands else "", ", out" if out else ""
+    params = f"{{{', '.join(f'{key!r}: {name}' for key, name in variables.items())}}}"
     if floats:  # the other parameters are checked first, so that no tensor is made before an error
         tests = [f"not {first}.dtype.is_float", *[f"{key} is not None" for key in casts]]
         lines += [
             f"if {' or '.join(tests)}:",
-            f"    {HIDDEN}canonical({HIDDEN}op, ({operands}), {dict_text(list(op.params))})",
+            f"    {HIDDEN}canonical({HIDDEN}op, ({operands}), {params})",
             f"    {first} = {HIDDEN}float({HIDDEN}op, {first}{''.join(f', {key}' for key in casts)})",
         ]
-    params, target = dict_text(list(op.params)), ", out" if out else ""
     for key in [key for key in given if signature.role(key) is FORMAT]:
         made = f"{HIDDEN}call({HIDDEN}op, ({operands}), {params}{target})"
         lines += [f"if {key} is not None:", f"    return {HIDDEN}format({HIDDEN}op.label, {made}, {key})"]
@@ -147,16 +110,18 @@ def planned_lines(op: Op, signature: Signature, params: Mapping[str, str], out: 
 def key_text(signature: Signature, name: str, function: str) -> str:
     """Return the expression for an argument as a part of a key; function: "keyed" or "steady".
 
-    The part for a default value is computed once.
+    The part for a default value is computed once.  An int is its own part.
     """
-    known = f"{HIDDEN}key_of_{name} if {name} is {HIDDEN}default_{name} else " * (name in keyed_defaults(signature))
-    known += f"(bool, {name}) if {name}.__class__ is bool else "
-    return f"{name} if {name}.__class__ in {HIDDEN}keys else {known}{HIDDEN}{function}({name})"
+    defaults = keyed_defaults(signature)
+    known = f"{HIDDEN}key_of_{name} if {name} is {HIDDEN}default_{name} else " * (name in defaults)
+    known += f"(bool, {name}) if {name}.__class__ is bool else " * (defaults.get(name).__class__ is bool)
+    return f"{known}{name} if {name}.__class__ is int else {HIDDEN}{function}({name})"
 
 
 def keyed_defaults(signature: Signature) -> dict[str, Any]:
-    """Return the defaults that are not their own part of a key, by the name of the parameter."""
-    return {p.name: p.default for p in signature.parameters if p.default.__class__ in (bool, float)}
+    """Return the defaults that are not ints, by the name of the parameter."""
+    params = [p for p in signature.parameters if p.name not in signature.operands]
+    return {p.name: p.default for p in params if p.default is not EMPTY and p.default.__class__ is not int}
 
 
 def attempt(key: str, form: str, operands: str, kind: int | str) -> list[str]:
@@ -164,14 +129,17 @@ def attempt(key: str, form: str, operands: str, kind: int | str) -> list[str]:
 
     form: the op.  kind: the number of operands, or "any" for a tuple of operands.
     """
+    found, chosen = f"{HIDDEN}plans", []
+    if form != f"{HIDDEN}op":
+        found, form, chosen = f"{HIDDEN}form.plans", f"{HIDDEN}form", [f"        {HIDDEN}form = {form}"]
     return [
         "    try:",
-        f"        {HIDDEN}form = {form}",
-        f"        {HIDDEN}plan = {HIDDEN}form.plans.get(({key}))",
+        *chosen,
+        f"        {HIDDEN}plan = {found}.get(({key}))",
         "    except TypeError:  # a list, for example, which cannot be part of a key",
         f"        {HIDDEN}plan = None",
         f"    if {HIDDEN}plan is not None:",
-        f"        return {HIDDEN}run_{kind}({HIDDEN}form, {HIDDEN}plan, {operands})",
+        f"        return {HIDDEN}run_{kind}({form}, {HIDDEN}plan, {operands})",
     ]
 
 
@@ -297,8 +265,3 @@ def composed_body(op: Op, out: bool, floats: bool, repeats: bool) -> list[str]:
         *lines,
         f"return {y} if out is None else {HIDDEN}copy({HIDDEN}op.label, {y}, out)" if out else f"return {y}",
     ]
-
-
-def dict_text(names: Sequence[str]) -> str:
-    """Return the source text of a dict that maps the names of variables to their values."""
-    return f"{{{', '.join(f'{name!r}: {name}' for name in names)}}}"

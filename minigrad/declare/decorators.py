@@ -21,10 +21,8 @@ from minigrad.declare import rules
 from minigrad.declare.bodies import (
     FRONT_ROLES,
     composed_body,
-    kernel_body,
     keyed_defaults,
-    reduction_body,
-    view_body,
+    planned_body,
 )
 from minigrad.declare.claims import BatchRule, claim
 from minigrad.declare.derived import leave_rules
@@ -38,13 +36,11 @@ from minigrad.declare.forms import (
     call,
     call_in_dtype,
     call_present,
-    call_view,
     collected,
     expect_operands,
     in_format,
     several,
     tensor_list,
-    whole,
 )
 from minigrad.declare.names import enter
 from minigrad.declare.partials import average, declared
@@ -64,12 +60,12 @@ from minigrad.declare.variants import variant
 from minigrad.errors import DeclarationError, MinigradError
 from minigrad.kernels.scalar import scalar_of
 from minigrad.runtime.compositions import Compositions
-from minigrad.runtime.dispatch import apply, fast_path, run, run_view, runner
+from minigrad.runtime.dispatch import fast_path, run, run_view, runner
 from minigrad.runtime.fast_paths import parameter_names
 from minigrad.runtime.into import copy_result
 from minigrad.runtime.noting import scope
-from minigrad.runtime.operands import NUMBERS, OWN_KEYS, canonical, keyed, steady
-from minigrad.runtime.plans import key_of_many, plan_for
+from minigrad.runtime.operands import NUMBERS, canonical, keyed, steady
+from minigrad.runtime.plans import key_of_many
 from minigrad.runtime.promises import loop_dtypes, within
 from minigrad.runtime.recording import mode
 from minigrad.runtime.tensor import PLAIN, Tensor
@@ -77,8 +73,7 @@ from minigrad.runtime.tracers import stack
 
 F = TypeVar("F", bound=Callable[..., Any])
 Namespace = str | tuple[str, ...] | None
-# Classes of the most common values of `dim`.  bool is left out, because as a key of a dict True is equal to 1.
-PLAIN_DIMS = (type(None), int)
+REDUCED = {"dims": "dim", "keepdim": "keepdim"}  # parameters of a reduction: the names of the op's and the public ones
 
 
 def scalar(function: Callable[..., Any]) -> Any:
@@ -276,11 +271,7 @@ def reduction_function(op: Op, name: str, wide: bool) -> Function:
         op.signature, wide = Signature((*given, *parameters), tuple([each.name for each in given])), False
     else:
         op.signature = REDUCING if wide else replace(REDUCING, parameters=(operand, *parameters))
-    run = runner(len(op.operands), None if op.result is None else len(op.outputs))
-    names = {"op": op, "plain": PLAIN, "plain_dims": PLAIN_DIMS, "plans": op.plans, "plan_for": plan_for, "run": run,
-             "check": expect_operands, "call": apply, "in_dtype": call_in_dtype, "whole": whole,
-             "numbers": NUMBERS}  # fmt: skip
-    found: Function = write_function(name, op.signature, reduction_body(op, wide), names, out=True)
+    found: Function = write_function(name, op.signature, planned_body(op, True, names=REDUCED), names_of(op), out=True)
     return found
 
 
@@ -325,9 +316,7 @@ def view(
         op.signature = signature
         op.prepare = function if beyond else within(op, function)
         claim(op, True, jvp, batch)
-        names = {"op": op, "plain": PLAIN, "plans": op.plans, "run": run_view, "view": call_view, "several": several,
-                 "whole": whole}  # fmt: skip
-        public = write_function(function.__name__, signature, view_body(op), names, out=False)
+        public = write_function(function.__name__, signature, planned_body(op, False), names_of(op), out=False)
         return publish(op, function, public, namespace, method)
 
     return declare
@@ -415,16 +404,21 @@ def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | N
             quick.__signature__ = shown(signature, out=True)
             return publish(op, function, quick, namespace, method, in_place)
         public = write_function(
-            function.__name__, signature, kernel_body(op, takes_out, floats, otherwise, sole),
-            {"op": op, "plain": PLAIN, "numbers": NUMBERS, "call": call_present if signature.optional else call,
-             "check": expect_operands, "in_dtype": call_in_dtype, "float": as_float, "canonical": canonical,
-             "list": tensor_list, "several": several, "otherwise": otherwise, "format": in_format,
-             "sole": sole, **planned_names(op)},
-            takes_out,
+            function.__name__, signature, planned_body(op, takes_out, floats, otherwise, sole),
+            {**names_of(op), "otherwise": otherwise, "sole": sole}, takes_out,
         )  # fmt: skip
         return publish(op, function, public, namespace, method, in_place)
 
     return declare
+
+
+def names_of(op: Op) -> dict[str, Any]:
+    """Return the values that the lines of `planned_body` use."""
+    return {
+        "op": op, "plain": PLAIN, "numbers": NUMBERS, "call": call_present if op.signature.optional else call,
+        "check": expect_operands, "in_dtype": call_in_dtype, "float": as_float, "canonical": canonical,
+        "list": tensor_list, "several": several, "format": in_format, **planned_names(op),
+    }  # fmt: skip
 
 
 def planned_names(op: Op) -> dict[str, Any]:
@@ -432,9 +426,10 @@ def planned_names(op: Op) -> dict[str, Any]:
     present = tuple([name not in op.signature.optional for name in op.operands])
     results = None if op.result is None else len(op.outputs)
     return {
-        "keys": OWN_KEYS, "keyed": keyed, "key_of": key_of_many, "lists": (list, tuple),
+        "keyed": keyed, "key_of": key_of_many, "lists": (list, tuple), "plans": op.plans,
         "bare": lambda: variant(op, present), "run_any": run,
-        **{f"run_{count}": runner(count, results) for count in (len(present), sum(present))},
+        **{f"run_{count}": run_view if op.kind == "view" else runner(count, results)
+           for count in (len(present), sum(present))},
         **{f"key_of_{name}": keyed(default) for name, default in keyed_defaults(op.signature).items()},
     }  # fmt: skip
 

@@ -16,7 +16,6 @@ import numpy as np
 from minigrad.core.dtype import as_dtype, default_float
 from minigrad.core.formats import CHANNELS_LAST, expect_format
 from minigrad.core.op import Op
-from minigrad.core.shape import Size
 from minigrad.declare.signature import KEYWORD, Signature
 from minigrad.declare.variants import variant
 from minigrad.errors import ArgumentError, DTypeError, MinigradError, ShapeError
@@ -149,13 +148,6 @@ def as_float(op: Op | str, x: Any, dtype: Any = None) -> Any:
 # ---- views ----------------------------------------------------------------------------------------------------------
 
 
-def call_view(op: Op, x: Any, params: dict[str, Any]) -> Any:
-    """Run a view for which the arguments of the call were not the key of a plan."""
-    if x.__class__ not in PLAIN:
-        expect_tensors(op.label, x)
-    return apply(op, (x,), params)
-
-
 def several(op: Op, name: str, arguments: tuple[Any, ...], named: Any, missing: Any) -> Any:
     """Return a parameter that is passed as several arguments, as one sequence, or by its name.
 
@@ -168,16 +160,6 @@ def several(op: Op, name: str, arguments: tuple[Any, ...], named: Any, missing: 
     if named is not missing:
         raise TypeError(f"{op.label}() got the argument {name} twice; pass {name} once")
     return tuple(arguments[0]) if len(arguments) == 1 and isinstance(arguments[0], (tuple, list)) else arguments
-
-
-def whole(values: Any) -> bool:
-    """Return whether a parameter is None, an int, or a tuple of ints; a bool or float that equals an int is not one."""
-    if values.__class__ is tuple or values.__class__ is Size:
-        for each in values:  # noqa: SIM110  a generator costs twice as much
-            if each.__class__ is not int:
-                return False
-        return True
-    return values.__class__ is int or values is None
 
 
 # ---- composed ops ---------------------------------------------------------------------------------------------------

@@ -163,14 +163,18 @@ def keyed(value: Any) -> Any:
     the key of nan equals itself.  Raises TypeError for a value that cannot be hashed.
     """
     kind = value.__class__
+    if kind is tuple or kind is Size:
+        for each in value:  # a comprehension takes 0.2 us longer
+            if each.__class__ is not int:
+                break
+        else:
+            return value  # a tuple of ints is its own key: all other tuples in a key begin with a class
     if kind is float:
         return kind, value.hex()
     if kind is bool:
         return kind, value
     if kind in OWN_KEYS:
         return value
-    if (kind is tuple or kind is Size) and all([each.__class__ is int for each in value]):  # noqa: C419  a generator takes twice as long
-        return value  # a tuple of ints is its own key: all other tuples in a key begin with a class
     if isinstance(value, (tuple, list)):
         return kind, *[each if each.__class__ is int else keyed(each) for each in value]
     if isinstance(value, np.generic):

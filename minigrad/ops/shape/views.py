@@ -29,7 +29,7 @@ from minigrad.core.roles import (
 )
 from minigrad.core.shape import as_int, as_shape, infer_hole, normalize_dim, numel
 from minigrad.declare.decorators import composed, kernel, public, view
-from minigrad.declare.forms import handed_on, whole
+from minigrad.declare.forms import handed_on
 from minigrad.errors import ArgumentError, GradientError, ShapeError, StorageError
 from minigrad.ops.casting import clone, same_dtype
 from minigrad.ops.shape.moves import rearrange
@@ -319,7 +319,8 @@ def reshape(input: Tensor, *sizes: int | Sequence[int], shape: Sequence[int] | N
     result = seen(x, lengths)
     if result is not None:
         return x if result.layout is x.layout else result  # a `view` with another layout is a separate tensor
-    wanted = lengths if whole(lengths) else as_shape(lengths, "reshape", hole=True)  # 2.0 would be the same key as 2
+    ints = {int}.issuperset(map(type, lengths))  # 2.0 would be the same key as 2
+    wanted = lengths if ints else as_shape(lengths, "reshape", hole=True)
     try:
         shape, layout = reshaped(x.layout, wanted)
     except ShapeError as error:
