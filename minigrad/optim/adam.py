@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from minigrad.declare.many import Rule
 from minigrad.optim import rules
 from minigrad.optim.optimizer import Params
-from minigrad.optim.options import expect_at_least, expect_betas, expect_rate
+from minigrad.optim.options import options_of
 from minigrad.optim.stepping import RuleOptimizer
 
 
 class Moments(RuleOptimizer):
     """Base class of the optimizers with two running means and the options of Adam."""
 
-    def __init__(
-        self, params: Params, lr: Any, betas: tuple[Any, Any], eps: float, weight_decay: float, options: dict[str, Any]
-    ) -> None:
-        name = type(self).__name__
-        expect_rate(name, lr)
-        expect_at_least(name, eps=eps, weight_decay=weight_decay)
-        expect_betas(name, betas)
-        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, **options})
+    not_negative: ClassVar[tuple[str, ...]] = ("lr", "eps", "weight_decay", "betas")
 
     def numbers(self, group: dict[str, Any], counters: dict[str, float]) -> dict[str, float]:
         counters["step"] += 1
@@ -82,10 +75,7 @@ class Adam(Moments):
         capturable: bool = False, differentiable: bool = False, fused: bool | None = None,
         decoupled_weight_decay: bool = False,
     ) -> None:  # fmt: skip
-        super().__init__(params, lr, betas, eps, weight_decay, {
-            "amsgrad": amsgrad, "maximize": maximize, "foreach": foreach, "capturable": capturable,
-            "differentiable": differentiable, "fused": fused, "decoupled_weight_decay": decoupled_weight_decay,
-        })  # fmt: skip
+        super().__init__(params, options_of(locals()))
 
     def rule(self, group: dict[str, Any]) -> Rule:
         if group["amsgrad"]:
@@ -161,9 +151,7 @@ class Adamax(Moments):
         weight_decay: float = 0, foreach: bool | None = None, *, maximize: bool = False, differentiable: bool = False,
         capturable: bool = False,
     ) -> None:  # fmt: skip
-        super().__init__(params, lr, betas, eps, weight_decay, {
-            "foreach": foreach, "maximize": maximize, "differentiable": differentiable, "capturable": capturable,
-        })  # fmt: skip
+        super().__init__(params, options_of(locals()))
 
     def rule(self, group: dict[str, Any]) -> Rule:
         return rules.adamax
@@ -189,17 +177,14 @@ class NAdam(Moments):
     """
 
     counters = ("step", "mu_product")
+    not_negative = (*Moments.not_negative, "momentum_decay")
 
     def __init__(
         self, params: Params, lr: Any = 2e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
         weight_decay: float = 0, momentum_decay: float = 4e-3, decoupled_weight_decay: bool = False, *,
         foreach: bool | None = None, maximize: bool = False, capturable: bool = False, differentiable: bool = False,
     ) -> None:  # fmt: skip
-        expect_at_least("NAdam", momentum_decay=momentum_decay)
-        super().__init__(params, lr, betas, eps, weight_decay, {
-            "momentum_decay": momentum_decay, "decoupled_weight_decay": decoupled_weight_decay, "maximize": maximize,
-            "foreach": foreach, "capturable": capturable, "differentiable": differentiable,
-        })  # fmt: skip
+        super().__init__(params, options_of(locals()))
 
     def rule(self, group: dict[str, Any]) -> Rule:
         return rules.nadam
@@ -241,10 +226,7 @@ class RAdam(Moments):
         weight_decay: float = 0, decoupled_weight_decay: bool = False, *, foreach: bool | None = None,
         maximize: bool = False, capturable: bool = False, differentiable: bool = False,
     ) -> None:  # fmt: skip
-        super().__init__(params, lr, betas, eps, weight_decay, {
-            "maximize": maximize, "foreach": foreach, "capturable": capturable,
-            "decoupled_weight_decay": decoupled_weight_decay, "differentiable": differentiable,
-        })  # fmt: skip
+        super().__init__(params, options_of(locals()))
 
     def rule(self, group: dict[str, Any]) -> Rule:
         return rules.radam

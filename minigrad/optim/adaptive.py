@@ -8,7 +8,7 @@ from minigrad.declare.many import Rule
 from minigrad.errors import ArgumentError
 from minigrad.optim import rules
 from minigrad.optim.optimizer import Params
-from minigrad.optim.options import expect_at_least, expect_rate
+from minigrad.optim.options import options_of
 from minigrad.optim.states import filled, scalar_state
 from minigrad.optim.stepping import RuleOptimizer
 from minigrad.runtime.recording import no_grad
@@ -40,19 +40,14 @@ class Adagrad(RuleOptimizer):
     J. Duchi, E. Hazan and Y. Singer, Adaptive Subgradient Methods for Online Learning and Stochastic Optimization.
     """
 
+    not_negative = ("lr", "lr_decay", "weight_decay", "eps", "initial_accumulator_value")
+
     def __init__(
         self, params: Params, lr: Any = 1e-2, lr_decay: float = 0, weight_decay: float = 0,
         initial_accumulator_value: float = 0, eps: float = 1e-10, foreach: bool | None = None, *,
         maximize: bool = False, differentiable: bool = False, fused: bool | None = None,
     ) -> None:  # fmt: skip
-        expect_rate("Adagrad", lr)
-        expect_at_least("Adagrad", lr_decay=lr_decay, weight_decay=weight_decay, eps=eps,
-                        initial_accumulator_value=initial_accumulator_value)  # fmt: skip
-        super().__init__(params, {
-            "lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay,
-            "initial_accumulator_value": initial_accumulator_value, "foreach": foreach, "maximize": maximize,
-            "differentiable": differentiable, "fused": fused,
-        })  # fmt: skip
+        super().__init__(params, options_of(locals()))
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
         """Add a parameter group, and create its sums of squares immediately."""
@@ -95,18 +90,15 @@ class Adadelta(RuleOptimizer):
     M. Zeiler, ADADELTA: An Adaptive Learning Rate Method, algorithm 1.
     """
 
+    not_negative = ("lr", "eps", "weight_decay")
+
     def __init__(
         self, params: Params, lr: Any = 1.0, rho: float = 0.9, eps: float = 1e-6, weight_decay: float = 0,
         foreach: bool | None = None, *, capturable: bool = False, maximize: bool = False, differentiable: bool = False,
     ) -> None:  # fmt: skip
-        expect_rate("Adadelta", lr)
         if not 0.0 <= rho <= 1.0:
             raise ArgumentError(f"Adadelta: rho must be from 0 to 1, got {rho}; pass rho=0.9")
-        expect_at_least("Adadelta", eps=eps, weight_decay=weight_decay)
-        super().__init__(params, {
-            "lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize,
-            "capturable": capturable, "foreach": foreach, "differentiable": differentiable,
-        })  # fmt: skip
+        super().__init__(params, options_of(locals()))
 
     def rule(self, group: dict[str, Any]) -> Rule:
         return rules.adadelta
@@ -138,18 +130,14 @@ class RMSprop(RuleOptimizer):
     Networks, equations 38 to 45, for `centered`.
     """
 
+    not_negative = ("lr", "eps", "momentum", "weight_decay", "alpha")
+
     def __init__(
         self, params: Params, lr: Any = 1e-2, alpha: float = 0.99, eps: float = 1e-8, weight_decay: float = 0,
         momentum: float = 0, centered: bool = False, capturable: bool = False, foreach: bool | None = None,
         maximize: bool = False, differentiable: bool = False,
     ) -> None:  # fmt: skip
-        expect_rate("RMSprop", lr)
-        expect_at_least("RMSprop", eps=eps, momentum=momentum, weight_decay=weight_decay, alpha=alpha)
-        super().__init__(params, {
-            "lr": lr, "momentum": momentum, "alpha": alpha, "eps": eps, "centered": centered,
-            "weight_decay": weight_decay, "capturable": capturable, "foreach": foreach, "maximize": maximize,
-            "differentiable": differentiable,
-        })  # fmt: skip
+        super().__init__(params, options_of(locals()))
 
     def rule(self, group: dict[str, Any]) -> Rule:
         if group["centered"]:

@@ -14,6 +14,11 @@ def rate_of(group: dict[str, Any]) -> float:
     return float(group["lr"])
 
 
+def options_of(variables: dict[str, Any]) -> dict[str, Any]:
+    """Return the options among the local variables of an `__init__`: all arguments except the parameters."""
+    return {name: value for name, value in variables.items() if name not in ("self", "params", "__class__")}
+
+
 def expect_offered(name: str, defaults: dict[str, Any]) -> None:
     """Raise ArgumentError for options that exclude each other or are not supported."""
     if defaults.get("differentiable"):

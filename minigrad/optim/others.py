@@ -8,7 +8,7 @@ from minigrad.declare.many import Rule
 from minigrad.errors import ArgumentError
 from minigrad.optim import rules
 from minigrad.optim.optimizer import Params
-from minigrad.optim.options import expect_at_least, expect_rate, rate_of
+from minigrad.optim.options import options_of, rate_of
 from minigrad.optim.states import filled
 from minigrad.optim.stepping import RuleOptimizer
 from minigrad.runtime.tensor import Tensor
@@ -36,6 +36,7 @@ class Rprop(RuleOptimizer):
     M. Riedmiller and H. Braun, A Direct Adaptive Method for Faster Backpropagation Learning: The RPROP Algorithm.
     """
 
+    not_negative = ("lr",)
     pairs = {"shrink": ("etas", 0), "grow": ("etas", 1), "smallest": ("step_sizes", 0), "largest": ("step_sizes", 1)}
 
     def __init__(
@@ -43,13 +44,9 @@ class Rprop(RuleOptimizer):
         step_sizes: tuple[float, float] = (1e-6, 50), *, capturable: bool = False, foreach: bool | None = None,
         maximize: bool = False, differentiable: bool = False,
     ) -> None:  # fmt: skip
-        expect_rate("Rprop", lr)
         if not 0.0 < etas[0] < 1.0 < etas[1]:
             raise ArgumentError(f"Rprop: etas must satisfy 0 < etas[0] < 1 < etas[1], got {etas}; pass etas=(0.5, 1.2)")
-        super().__init__(params, {
-            "lr": lr, "etas": etas, "step_sizes": step_sizes, "foreach": foreach, "maximize": maximize,
-            "differentiable": differentiable, "capturable": capturable,
-        })  # fmt: skip
+        super().__init__(params, options_of(locals()))
 
     def rule(self, group: dict[str, Any]) -> Rule:
         return rules.rprop
@@ -85,18 +82,14 @@ class ASGD(RuleOptimizer):
     """
 
     counters = ("step", "eta", "mu")
+    not_negative = ("lr", "weight_decay")
 
     def __init__(
         self, params: Params, lr: Any = 1e-2, lambd: float = 1e-4, alpha: float = 0.75, t0: float = 1e6,
         weight_decay: float = 0, foreach: bool | None = None, maximize: bool = False, differentiable: bool = False,
         capturable: bool = False,
     ) -> None:  # fmt: skip
-        expect_rate("ASGD", lr)
-        expect_at_least("ASGD", weight_decay=weight_decay)
-        super().__init__(params, {
-            "lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay, "foreach": foreach,
-            "maximize": maximize, "differentiable": differentiable, "capturable": capturable,
-        })  # fmt: skip
+        super().__init__(params, options_of(locals()))
 
     def rule(self, group: dict[str, Any]) -> Rule:
         return rules.asgd

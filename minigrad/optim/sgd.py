@@ -8,7 +8,7 @@ from minigrad.declare.many import Rule
 from minigrad.errors import ArgumentError
 from minigrad.optim import rules
 from minigrad.optim.optimizer import Params
-from minigrad.optim.options import expect_at_least, expect_rate
+from minigrad.optim.options import options_of
 from minigrad.optim.stepping import RuleOptimizer
 
 
@@ -53,24 +53,19 @@ class SGD(RuleOptimizer):
     """
 
     counters = ()
+    not_negative = ("lr", "momentum", "weight_decay")
 
     def __init__(
         self, params: Params, lr: Any = 1e-3, momentum: float = 0, dampening: float = 0, weight_decay: float = 0,
         nesterov: bool = False, *, maximize: bool = False, foreach: bool | None = None, differentiable: bool = False,
         fused: bool | None = None,
     ) -> None:  # fmt: skip
-        expect_rate("SGD", lr)
-        expect_at_least("SGD", momentum=momentum, weight_decay=weight_decay)
         if nesterov and (momentum <= 0 or dampening != 0):
             raise ArgumentError(
                 f"SGD: nesterov=True requires momentum above 0 and dampening=0, got momentum={momentum} and "
                 f"dampening={dampening}; pass momentum=0.9, for example"
             )
-        super().__init__(params, {
-            "lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay,
-            "nesterov": nesterov, "maximize": maximize, "foreach": foreach, "differentiable": differentiable,
-            "fused": fused,
-        })  # fmt: skip
+        super().__init__(params, options_of(locals()))
 
     def rule(self, group: dict[str, Any]) -> Rule:
         return rules.sgd_momentum if group["momentum"] != 0 else rules.sgd

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 from minigrad.declare.many import Rule
 from minigrad.optim.optimizer import Optimizer, Params, loss_of
-from minigrad.optim.options import expect_offered
+from minigrad.optim.options import expect_at_least, expect_betas, expect_offered, expect_rate
 from minigrad.optim.states import filled, scalar_state
 from minigrad.runtime.changes import CountedDict, changes
 from minigrad.runtime.many import ManyPlan, rows_of
@@ -32,14 +32,24 @@ class RuleOptimizer(Optimizer):
     A subclass returns its update rule, and initializes the state tensors that the rule names.  The class attribute
     `counters` names scalars in the state of a parameter, such as the step count, which are usually equal for all
     parameters of a group.  The class attribute `pairs` maps an argument of the rule, such as beta1, to the name of the
-    option that contains it, such as betas, and its position in this option.
+    option that contains it, such as betas, and its position in this option.  The class attribute `not_negative` names
+    the options that are checked when an optimizer is made.
     """
 
     counters: ClassVar[tuple[str, ...]] = ("step",)
+    not_negative: ClassVar[tuple[str, ...]] = ()
     pairs: ClassVar[dict[str, tuple[str, int]]] = {"beta1": ("betas", 0), "beta2": ("betas", 1)}
 
     def __init__(self, params: Params, defaults: dict[str, Any]) -> None:
-        expect_offered(type(self).__name__, defaults)
+        name = type(self).__name__
+        for key in self.not_negative:
+            if key == "lr":
+                expect_rate(name, defaults[key])
+            elif key == "betas":
+                expect_betas(name, defaults[key])
+            else:
+                expect_at_least(name, **{key: defaults[key]})
+        expect_offered(name, defaults)
         super().__init__(params, defaults)
 
     def rule(self, group: dict[str, Any]) -> Rule:
