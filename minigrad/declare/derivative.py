@@ -17,7 +17,8 @@ from minigrad.core.op import ScalarFn
 from minigrad.declare.record import schema
 from minigrad.declare.tracing import trace
 from minigrad.errors import DeclarationError
-from minigrad.kernels.scalar import strip_docstring
+from minigrad.kernels.reading import Reader
+from minigrad.kernels.rendering import signed
 
 # The ops whose rules differentiate operators, and calls whose name differs from that of the op.
 OPERATORS = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.Pow: "pow", ast.Mod: "remainder"}
@@ -57,19 +58,18 @@ def derivative(f: ScalarFn, operand: int, there: tuple[bool, ...] = ()) -> Scala
     return scalar
 
 
-class Tangents:
+class Tangents(Reader[Pair]):
     """Rewrite the lines of a scalar function so that each value and each tangent has a unique name.
 
-    values: maps each local name of the function to its value and its tangent; None is a tangent of 0.
     known: maps the text of an expression to its name, if it has a name.
     """
 
     def __init__(self, f: ScalarFn) -> None:
-        self.f, self.lines = f, list[ast.stmt]()
+        self.lines = list[ast.stmt]()
         self.helpers = dict(f.helpers)
         self.used = {*f.args, *f.helpers, *(n.id for n in ast.walk(f.node) if isinstance(n, ast.Name)), "math"}
-        self.values: dict[str, Pair] = {}
         self.known: dict[str, str] = {}
+        super().__init__(f, [(ast.Name(a), None) for a in f.args])
 
     def fresh(self, name: str) -> str:
         """Return an unused name: `name`, followed by underscores if it is taken."""
@@ -80,15 +80,13 @@ class Tangents:
 
     def tangent_of(self, k: int, seeds: dict[str, ast.expr]) -> ast.expr | None:
         """Return the tangent of the k-th result; `seeds` are the tangents of the operands, by name."""
-        self.values = {a: (ast.Name(a), seeds.get(a)) for a in self.f.args}
-        *steps, last = strip_docstring(self.f.node.body)
-        for step in steps:
-            assert isinstance(step, ast.Assign) and isinstance(step.targets[0], ast.Name)
-            value, tangent = self.walk(step.value)
-            self.values[step.targets[0].id] = self.named(value, step.targets[0].id), self.kept(tangent)
-        assert isinstance(last, ast.Return) and last.value is not None
-        results = last.value.elts if isinstance(last.value, ast.Tuple) else [last.value]
-        return self.walk(results[k])[1]
+        self.names = {a: (ast.Name(a), seeds.get(a)) for a in self.scalar.args}
+        last = self.run()
+        return self.value(last.elts[k] if isinstance(last, ast.Tuple) else last)[1]
+
+    def assign(self, name: str, pair: Pair) -> None:
+        """Name the value and the tangent of a local name."""
+        self.names[name] = self.named(pair[0], name), self.kept(pair[1])
 
     def named(self, node: ast.expr, name: str = "") -> ast.expr:
         """Assign an expression to a name, so that it is computed once, and return the name.
@@ -107,35 +105,35 @@ class Tangents:
         """Assign a tangent to a name, and return the name; None, a tangent of 0, stays None."""
         return None if tangent is None else self.named(tangent)
 
-    def walk(self, node: ast.expr) -> Pair:
-        """Return an expression with the new names, and its tangent."""
-        match node:
-            case ast.Name(id=name):
-                return self.values[name]
-            case ast.BinOp(left=left, op=op, right=right):
-                pairs = self.walk(left), self.walk(right)
-                if type(op) not in OPERATORS:  # bit operations, and `//`, which is constant between its jumps
-                    return ast.BinOp(pairs[0][0], op, pairs[1][0]), None
-                return self.step(OPERATORS[type(op)], pairs, lambda x, y: ast.BinOp(x, node.op, y))
-            case ast.UnaryOp(op=ast.USub(), operand=operand):
-                return self.step("neg", [self.walk(operand)], lambda x: ast.UnaryOp(ast.USub(), x))
-            case ast.UnaryOp(op=op, operand=operand):
-                value, tangent = self.walk(operand)
-                return ast.UnaryOp(op, value), None if isinstance(op, ast.Not) else tangent
-            case ast.IfExp(test=test, body=body, orelse=orelse):
-                chosen = self.named(self.walk(test)[0])
-                (a, da), (b, db) = self.walk(body), self.walk(orelse)
-                tangent = None if da is None and db is None else ast.IfExp(chosen, da or ZERO, db or ZERO)
-                return ast.IfExp(chosen, a, b), tangent
-            case ast.Compare(left=left, ops=ops, comparators=others):
-                return ast.Compare(self.walk(left)[0], ops, [self.walk(x)[0] for x in others]), None
-            case ast.BoolOp(op=logic, values=parts):
-                return self.either(logic, [self.walk(x) for x in parts])
-            case ast.Call(func=func, args=args):
-                return self.call(func, [self.walk(x) for x in args])
-        return node, None  # a number or a constant of `math` has no derivative
+    def literal(self, value: float) -> Pair:
+        return signed(value), None
 
-    def either(self, logic: ast.boolop, pairs: Sequence[Pair]) -> Pair:
+    def constant(self, name: str) -> Pair:
+        return ast.Attribute(ast.Name("math"), name), None
+
+    def unary(self, op: ast.unaryop, pair: Pair) -> Pair:
+        if isinstance(op, ast.USub):
+            return self.step("neg", [pair], lambda x: ast.UnaryOp(op, x))
+        return ast.UnaryOp(op, pair[0]), None if isinstance(op, ast.Not) else pair[1]
+
+    def binary(self, node: ast.BinOp, left: Pair, right: Pair) -> Pair:
+        if type(node.op) not in OPERATORS:  # bit operations, and `//`, which is constant between its jumps
+            return ast.BinOp(left[0], node.op, right[0]), None
+        return self.step(OPERATORS[type(node.op)], (left, right), lambda x, y: ast.BinOp(x, node.op, y))
+
+    def condition(self, pair: Pair) -> Pair:
+        return self.named(pair[0]), None
+
+    def choice(self, test: Pair, body: Pair, orelse: Pair) -> Pair:
+        (a, da), (b, db) = body, orelse
+        tangent = None if da is None and db is None else ast.IfExp(test[0], da or ZERO, db or ZERO)
+        return ast.IfExp(test[0], a, b), tangent
+
+    def comparison(self, ops: list[ast.cmpop], pairs: list[Pair]) -> Pair:
+        first, *others = [x for x, _ in pairs]
+        return ast.Compare(first, ops, others), None
+
+    def logic(self, logic: ast.boolop, pairs: list[Pair]) -> Pair:
         """Return `a and b` or `a or b`, and its tangent.
 
         Operands without tangents are conditions.  Otherwise the value is that of the operand at which Python stops.
@@ -145,21 +143,17 @@ class Tangents:
         (a, da), *rest = pairs
         if not rest:
             return a, da
-        b, db = self.either(logic, rest)
+        b, db = self.logic(logic, rest)
         decided = self.named(
             ast.Compare(self.named(a), [ast.Eq() if isinstance(logic, ast.And) else ast.NotEq()], [ZERO])
         )
         return ast.IfExp(decided, a, b), ast.IfExp(decided, da or ZERO, db or ZERO)
 
-    def call(self, func: ast.expr, pairs: Sequence[Pair]) -> Pair:
-        """Return a call of a `math` function, a builtin or another scalar function, and its tangent."""
-        name = func.attr if isinstance(func, ast.Attribute) else func.id if isinstance(func, ast.Name) else ""
-        if isinstance(func, ast.Name) and name in self.f.helpers:
-            return self.helper(name, pairs)
-        again = ast.Call(func, [x for x, _ in pairs], [])
+    def call(self, name: str, node: ast.Call, pairs: list[Pair]) -> Pair:
+        """Return a call of a `math` function or a builtin, and its tangent."""
         if name in CONSTANT:
-            return again, None
-        return self.step(CALLS.get(name, name), pairs, lambda *xs: ast.Call(func, list(xs), []))
+            return ast.Call(node.func, [x for x, _ in pairs], []), None
+        return self.step(CALLS.get(name, name), pairs, lambda *xs: ast.Call(node.func, list(xs), []))
 
     def step(self, name: str, pairs: Sequence[Pair], again: Callable[..., ast.expr]) -> Pair:
         """Return a call or an operator, and its tangent by the rules of the op `name`; `again` makes the expression."""
@@ -183,16 +177,16 @@ class Tangents:
         rule = rule_of(name, k)
         if rule is None:
             raise DeclarationError(
-                f"{self.f.where}: {self.f.name} calls {name}, which has no derivative rule, so no rule of "
-                f"{self.f.name} can be derived; write vjp=(...)",
-                op=self.f.name,
+                f"{self.scalar.where}: {self.scalar.name} calls {name}, which has no derivative rule, so no rule of "
+                f"{self.scalar.name} can be derived; write vjp=(...)",
+                op=self.scalar.name,
             )
         operands = dict(zip(schema[name].operands, xs, strict=True)) | {"y": y}
         return self.calls(rule, [d, *[operands[a] for a in rule.args[1:]]])
 
-    def helper(self, name: str, pairs: Sequence[Pair]) -> Pair:
+    def helper(self, name: str, pairs: list[Pair]) -> list[Pair]:
         """Return a call of another scalar function, and its tangent from the derivatives of that function."""
-        function = self.f.helpers[name]
+        function = self.scalar.helpers[name]
         xs = [self.named(x) for x, _ in pairs]
         total = None
         for k, (_, d) in enumerate(pairs):
@@ -200,7 +194,7 @@ class Tangents:
                 part = derivative(function, k)
                 values = dict(zip(function.args, xs, strict=True))
                 total = plus(total, self.calls(part, [self.named(d), *[values[a] for a in part.args[1:]]]))
-        return ast.Call(ast.Name(name), xs, []), total
+        return [(ast.Call(ast.Name(name), xs, []), total)]
 
     def calls(self, function: ScalarFn, args: list[ast.expr]) -> ast.expr:
         """Return a call of a scalar function, and add the function to the helpers."""

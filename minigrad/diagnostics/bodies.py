@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from minigrad.core.op import ScalarFn
 from minigrad.declare.derivative import CALLS, OPERATORS
 from minigrad.diagnostics.terms import Term, number
-from minigrad.kernels.scalar import strip_docstring
+from minigrad.kernels.reading import Reader
 
 COMPARISONS = {ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge"}
 LOGIC = {ast.And: "logical_and", ast.Or: "logical_or", ast.Not: "logical_not", ast.USub: "neg"}
@@ -19,49 +19,42 @@ NAMES: dict[Any, str] = {**OPERATORS, **COMPARISONS, **LOGIC, **BITS}
 
 def body_of(scalar: ScalarFn, operands: Sequence[Term]) -> tuple[Term, ...]:
     """Return the results of a scalar function of some terms; a named value in the body becomes one shared term."""
-    names = dict(zip(scalar.args, operands, strict=True))
-    *steps, last = strip_docstring(scalar.node.body)
-    for step in steps:
-        assert isinstance(step, ast.Assign) and isinstance(step.targets[0], ast.Name)
-        names[step.targets[0].id] = term_of(step.value, names, scalar)
-    assert isinstance(last, ast.Return) and last.value is not None
-    results = last.value.elts if isinstance(last.value, ast.Tuple) else [last.value]
-    return tuple([term_of(result, names, scalar) for result in results])
+    return tuple(_Terms(scalar, operands).results())
 
 
-def term_of(node: ast.expr, names: Mapping[str, Term], scalar: ScalarFn) -> Term:
-    """Return the term of one expression."""
+class _Terms(Reader[Term]):
+    """Reads a body as terms of ops."""
 
-    def terms(*nodes: ast.expr) -> tuple[Term, ...]:
-        return tuple([term_of(each, names, scalar) for each in nodes])
+    def literal(self, value: float) -> Term:
+        return Term(number(value))
 
-    match node:
-        case ast.Name(id=name):
-            return names[name]
-        case ast.Constant(value=value):
-            return Term(number(value))
-        case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)):
-            return Term(number(-value))
-        case ast.UnaryOp(op=op, operand=operand):
-            return terms(operand)[0] if isinstance(op, ast.UAdd) else Term(NAMES[type(op)], terms(operand))
-        case ast.BinOp(left=left, op=op, right=right):
-            return Term(NAMES.get(type(op), type(op).__name__.lower()), terms(left, right))
-        case ast.BoolOp(op=op, values=values):
-            return joined(NAMES[type(op)], terms(*values))
-        case ast.Compare(left=left, ops=ops, comparators=others):
-            parts = terms(left, *others)
-            pairs = zip(ops, parts, parts[1:], strict=False)
-            return joined("logical_and", tuple([Term(NAMES[type(op)], (a, b)) for op, a, b in pairs]))
-        case ast.IfExp(test=test, body=body, orelse=orelse):
-            return Term("where", terms(test, body, orelse))
-        case ast.Call(func=ast.Name(id=name), args=args) if name in scalar.helpers:
-            return body_of(scalar.helpers[name], terms(*args))[0]
-        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), args=args):
-            return Term(CALLS.get(name, name), terms(*args))
-    return Term(ast.unparse(node).removeprefix("math."))
+    def constant(self, name: str) -> Term:
+        return Term(name)
+
+    def unary(self, op: ast.unaryop, value: Term) -> Term:
+        return value if isinstance(op, ast.UAdd) else Term(NAMES[type(op)], (value,))
+
+    def binary(self, node: ast.BinOp, left: Term, right: Term) -> Term:
+        return Term(NAMES.get(type(node.op), type(node.op).__name__.lower()), (left, right))
+
+    def logic(self, op: ast.boolop, values: list[Term]) -> Term:
+        return joined(NAMES[type(op)], values)
+
+    def comparison(self, ops: list[ast.cmpop], values: list[Term]) -> Term:
+        pairs = zip(ops, values, values[1:], strict=False)
+        return joined("logical_and", [Term(NAMES[type(op)], (a, b)) for op, a, b in pairs])
+
+    def choice(self, test: Term, body: Term, orelse: Term) -> Term:
+        return Term("where", (test, body, orelse))
+
+    def helper(self, name: str, values: list[Term]) -> list[Term]:
+        return list(body_of(self.scalar.helpers[name], values))
+
+    def call(self, name: str, node: ast.Call, values: list[Term]) -> Term:
+        return Term(CALLS.get(name, name), tuple(values))
 
 
-def joined(name: str, parts: tuple[Term, ...]) -> Term:
+def joined(name: str, parts: Sequence[Term]) -> Term:
     """Return the terms joined by a binary op, from left to right."""
     first, *rest = parts
     for part in rest:

@@ -18,6 +18,7 @@ import numpy as np
 from minigrad.backends.reference import scalars
 from minigrad.core.dtype import as_dtype, cast_array
 from minigrad.core.op import ScalarFn
+from minigrad.kernels.reading import Reader
 from minigrad.kernels.rendering import BITWISE, MASK64, QUESTIONS, ROUNDING, call
 from minigrad.kernels.scalar import strip_docstring
 
@@ -187,59 +188,40 @@ def moves(node: ast.expr, assigned: Sequence[str]) -> bool:
     return any(isinstance(each, ast.Name) and assigned.count(each.id) > 1 for each in ast.walk(node))
 
 
-class Body:
+class Body(Reader[Value]):
     """The body of a scalar function with values as its arguments. lines: its statements."""
 
     def __init__(self, speller: Speller, scalar: ScalarFn, values: Sequence[Value], compute: np.dtype[Any]) -> None:
-        self.speller, self.scalar, self.compute = speller, scalar, compute
-        self.names = dict(zip(scalar.args, values, strict=True))
+        self.speller, self.compute = speller, compute
         self.lines: list[tuple[str, Value]] = []
+        super().__init__(scalar, values)
 
-    def results(self) -> list[Value]:
-        """Return the results of the function, and fill `lines`."""
-        *before, last = strip_docstring(self.scalar.node.body)
-        for statement in before:
-            assert isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)
-            name, value = statement.targets[0].id, self.value(statement.value)
-            self.lines.append((name, value))
-            self.names[name] = Value(ast.Name(name), value.kind)
-        assert isinstance(last, ast.Return) and last.value is not None
-        if self.scalar.results > 1 and isinstance(last.value, ast.Call):
-            helper = self.scalar.helpers[ast.unparse(last.value.func)]
-            return self.speller.apply(helper, [self.value(a) for a in last.value.args], self.compute)
-        return [self.value(part) for part in (last.value.elts if isinstance(last.value, ast.Tuple) else [last.value])]
+    def assign(self, name: str, value: Value) -> None:
+        self.lines.append((name, value))
+        self.names[name] = Value(ast.Name(name), value.kind)
 
-    def value(self, node: ast.expr) -> Value:
-        """Return an expression of the body as a value."""
-        match node:
-            case ast.Constant(value=value):
-                return literal(value, self.compute)
-            case ast.Name(id=name):
-                return self.names[name]
-            case ast.Attribute(attr=attr):
-                if self.compute.kind in "iu":
-                    return literal(float(getattr(np, attr)), self.compute)
-                return Value(ast.parse(f"np.{attr}", mode="eval").body, "literal")
-            case ast.BinOp():
-                return self.binary(node)
-            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)) if (
-                self.compute.kind != "b" and not isinstance(value, bool)
-            ):
-                return literal(-value, self.compute)
-            case ast.UnaryOp(op=op, operand=operand):
-                return self.unary(op, self.value(operand))
-            case ast.BoolOp(op=logic, values=parts):
-                values, kind = self.alike([self.value(part) for part in parts])
-                return Value(ast.BoolOp(logic, values), kind)
-            case ast.Compare(left=left, ops=ops, comparators=others):
-                first, *rest = [self.value(each).node for each in (left, *others)]
-                return Value(ast.Compare(first, ops, rest), "condition")
-            case ast.IfExp(test=test, body=body, orelse=orelse):
-                (one, other), kind = self.alike([self.value(body), self.value(orelse)])
-                return Value(ast.IfExp(self.value(test).node, one, other), kind)
-            case ast.Call():
-                return self.called(node)
-        raise AssertionError(ast.dump(node))
+    def literal(self, value: float) -> Value:
+        return literal(abs(value) if self.compute.kind == "b" and not isinstance(value, bool) else value, self.compute)
+
+    def constant(self, name: str) -> Value:
+        if self.compute.kind in "iu":
+            return literal(float(getattr(np, name)), self.compute)
+        return Value(ast.parse(f"np.{name}", mode="eval").body, "literal")
+
+    def logic(self, op: ast.boolop, values: list[Value]) -> Value:
+        nodes, kind = self.alike(values)
+        return Value(ast.BoolOp(op, nodes), kind)
+
+    def comparison(self, ops: list[ast.cmpop], values: list[Value]) -> Value:
+        first, *rest = [value.node for value in values]
+        return Value(ast.Compare(first, ops, rest), "condition")
+
+    def choice(self, test: Value, body: Value, orelse: Value) -> Value:
+        (one, other), kind = self.alike([body, orelse])
+        return Value(ast.IfExp(test.node, one, other), kind)
+
+    def helper(self, name: str, values: list[Value]) -> list[Value]:
+        return self.speller.apply(self.scalar.helpers[name], values, self.compute)
 
     def alike(self, values: list[Value]) -> tuple[list[ast.expr], str]:
         """Return the expressions of several values, converted to one kind, and this kind."""
@@ -263,9 +245,9 @@ class Body:
             return value
         return Value(ast.UnaryOp(op, self.typed(value)))
 
-    def binary(self, node: ast.BinOp) -> Value:
+    def binary(self, node: ast.BinOp, left: Value, right: Value) -> Value:
         """Return the value of an operator."""
-        left, right, op = self.value(node.left), self.value(node.right), node.op
+        op = node.op
         both = left.kind == right.kind == "condition"
         if both and isinstance(op, BITWISE):
             return Value(ast.BinOp(left.node, op, right.node), "condition")
@@ -286,18 +268,11 @@ class Body:
                 return Value(ast.Call(cast, [ast.Name(type_of(self.compute))], []))
         return Value(ast.BinOp(left.node, op, right.node))
 
-    def called(self, node: ast.Call) -> Value:
+    def call(self, name: str, node: ast.Call, values: list[Value]) -> Value:
         """Return the value of a call."""
-        values = [self.value(a) for a in node.args]
-        if isinstance(node.func, ast.Name):
-            name = node.func.id
-            if name in self.scalar.helpers:
-                return self.speller.apply(self.scalar.helpers[name], values, self.compute)[0]
-            if name == "abs":
-                return Value(call("abs", self.typed(values[0])))
-            return self.mathematics("rint", values)
-        assert isinstance(node.func, ast.Attribute)
-        return self.mathematics(node.func.attr, values)
+        if name == "abs":
+            return Value(call("abs", self.typed(values[0])))
+        return self.mathematics("rint" if name == "round" else name, values)
 
     def mathematics(self, name: str, values: list[Value]) -> Value:
         """Return the value of a function of `math`."""

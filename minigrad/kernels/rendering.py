@@ -18,7 +18,8 @@ import numpy as np
 from minigrad.core.dtype import as_dtype, cast_array
 from minigrad.core.op import ScalarFn
 from minigrad.errors import DeclarationError
-from minigrad.kernels.scalar import INTEGER, INTEGER_CALLS, MATH, OPERATORS, line_of, strip_docstring
+from minigrad.kernels.reading import Reader
+from minigrad.kernels.scalar import INTEGER, INTEGER_CALLS, MATH, OPERATORS, line_of
 
 KINDS = {"b": "bool", "i": "int", "u": "int", "f": "float"}
 # Pasted names have this ending until all names of the text are final.
@@ -46,77 +47,43 @@ def call(name: str, *args: ast.expr) -> ast.Call:
     return ast.Call(ast.parse(name, mode="eval").body, list(args), [])
 
 
-class _Render:
+class _Render(Reader[Value]):
     """Rewrites the expressions of one body; the helpers' statements go to `lines`."""
 
     def __init__(
-        self, scalar: ScalarFn, compute: np.dtype[Any], lines: list[str], used: set[str], calls: Mapping[str, str]
-    ) -> None:
-        self.scalar, self.compute, self.lines, self.used, self.calls = scalar, compute, lines, used, calls
+        self, scalar: ScalarFn, values: Sequence[Value], compute: np.dtype[Any], lines: list[str], used: set[str],
+        prefix: str, calls: Mapping[str, str],
+    ) -> None:  # fmt: skip
+        self.compute, self.lines, self.used, self.prefix, self.calls = compute, lines, used, prefix, calls
         self.kind = KINDS[compute.kind]
-        self.names: dict[str, Value] = {}
+        super().__init__(scalar, values)
+        for name, value in zip(scalar.args, values, strict=True):
+            self.assign(name, value)
 
-    def bind(self, name: str, value: Value, prefix: str) -> None:
+    def assign(self, name: str, value: Value) -> None:
         """Assign a value to a new pasted name, unless it is such a name already."""
         if isinstance(value.text, ast.Name) and value.text.id in self.used:
             self.names[name] = value
             return
-        pasted = fresh(prefix + name, self.used)
+        pasted = fresh(self.prefix + name, self.used)
         self.lines.append(f"{pasted} = {ast.unparse(value.text)}")
         self.names[name] = Value(ast.Name(pasted), value.condition)
-
-    def number(self, node: ast.expr) -> ast.expr:
-        """Return an expression for a position where a number is needed."""
-        return self.counted(self.value(node))
 
     def counted(self, value: Value) -> ast.expr:
         """Return a condition as 0 or 1 of the compute dtype, and a number unchanged."""
         return call("T", value.text) if value.condition and self.kind != "bool" else value.text
 
-    def alike(self, nodes: list[ast.expr]) -> tuple[list[ast.expr], bool]:
+    def alike(self, values: Sequence[Value]) -> tuple[list[ast.expr], bool]:
         """Return expressions that are all conditions or all numbers, and which they are."""
-        values = [self.value(node) for node in nodes]
         if all(value.condition for value in values):
             return [value.text for value in values], True
         return [self.counted(value) for value in values], False
 
-    def value(self, node: ast.expr) -> Value:
-        """Return one expression of the body, rewritten."""
-        match node:
-            case ast.Constant(value=value):
-                assert isinstance(value, (int, float))
-                return Value(node, True) if isinstance(value, bool) else Value(self.literal(value))
-            case ast.Name(id=name):
-                return self.names[name]
-            case ast.Attribute(attr="inf" | "nan") if self.kind == "int":
-                return Value(self.literal(float(node.attr)))
-            case ast.Attribute(attr=attr):
-                return Value(call("T", ast.parse(f"np.{attr}", mode="eval").body))
-            case ast.BinOp():
-                return self.binary(node)
-            case ast.UnaryOp(op=ast.Not(), operand=operand):
-                return Value(ast.UnaryOp(node.op, self.value(operand).text), True)
-            case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float() as value)) if (
-                self.kind != "bool" and not isinstance(value, bool)
-            ):
-                return Value(self.literal(-value))
-            case ast.UnaryOp(op=op, operand=operand):
-                return Value(self.narrow(ast.UnaryOp(op, self.number(operand))))
-            case ast.BoolOp(op=logic, values=parts):
-                texts, condition = self.alike(parts)
-                return Value(ast.BoolOp(logic, texts), condition)
-            case ast.Compare(left=left, ops=ops, comparators=others):
-                (first, *rest), _ = self.alike([left, *others])
-                return Value(ast.Compare(first, ops, rest), True)
-            case ast.IfExp(test=test, body=body, orelse=orelse):
-                chosen = self.value(test).text
-                (one, other), condition = self.alike([body, orelse])
-                return Value(ast.IfExp(chosen, one, other), condition)
-            case ast.Call():
-                return self.called(node)
-        raise AssertionError(ast.dump(node))
+    def literal(self, value: float) -> Value:
+        """Return a boolean as a condition, and a number as a literal of the compute dtype."""
+        return Value(ast.Constant(value), True) if isinstance(value, bool) else Value(self.number(value))
 
-    def literal(self, value: float) -> ast.expr:
+    def number(self, value: float) -> ast.expr:
         """Return a number of the text as a literal of the compute dtype, converted by the casts of `core.dtype`.
 
         With a bare 0.5, Numba would compute in float64, and with a bare 2 in int64.
@@ -131,18 +98,39 @@ class _Render:
             value = int(np.uint64(value & MASK64).astype(self.compute))
         return signed(value) if self.kind == "bool" else call("T", signed(value))
 
-    def binary(self, node: ast.BinOp) -> Value:
+    def constant(self, name: str) -> Value:
+        if name in ("inf", "nan") and self.kind == "int":
+            return Value(self.number(float(name)))
+        return Value(call("T", ast.parse(f"np.{name}", mode="eval").body))
+
+    def unary(self, op: ast.unaryop, value: Value) -> Value:
+        if isinstance(op, ast.Not):
+            return Value(ast.UnaryOp(op, value.text), True)
+        return Value(self.narrow(ast.UnaryOp(op, self.counted(value))))
+
+    def logic(self, op: ast.boolop, values: list[Value]) -> Value:
+        texts, condition = self.alike(values)
+        return Value(ast.BoolOp(op, texts), condition)
+
+    def comparison(self, ops: list[ast.cmpop], values: list[Value]) -> Value:
+        (first, *rest), _ = self.alike(values)
+        return Value(ast.Compare(first, ops, rest), True)
+
+    def choice(self, test: Value, body: Value, orelse: Value) -> Value:
+        (one, other), condition = self.alike([body, orelse])
+        return Value(ast.IfExp(test.text, one, other), condition)
+
+    def binary(self, node: ast.BinOp, left: Value, right: Value) -> Value:
         """Return a binary operation; `&`, `|` and `^` of two conditions are conditions."""
-        (left, right), condition = self.alike([node.left, node.right])
-        if condition and isinstance(node.op, BITWISE):
-            return Value(ast.BinOp(left, node.op, right), True)
-        left, right = (self.counted(Value(text, condition)) for text in (left, right))
+        if left.condition and right.condition and isinstance(node.op, BITWISE):
+            return Value(ast.BinOp(left.text, node.op, right.text), True)
+        a, b = self.counted(left), self.counted(right)
         name = INTEGER.get(type(node.op)) if self.kind == "int" else None
         if self.kind == "float":
             if isinstance(node.op, BITS):
                 raise self.for_integers(node)
             name = self.calls.get(OPERATORS.get(type(node.op), ""))
-        result: ast.expr = ast.BinOp(left, node.op, right) if name is None else call(name, left, right)
+        result: ast.expr = ast.BinOp(a, node.op, b) if name is None else call(name, a, b)
         if self.kind == "int" and isinstance(node.op, ast.Div):
             return Value(call("saturate", result))
         return Value(self.narrow(result))
@@ -165,35 +153,25 @@ class _Render:
             f"{self.compute}; {remedy}", op=self.scalar.name,
         )  # fmt: skip
 
-    def called(self, node: ast.Call) -> Value:
-        """Return a call of a helper, of a builtin or of a function of `math`."""
-        match node.func:
-            case ast.Name(id=name) if name in self.scalar.helpers:
-                (value,) = self.expanded(name, node.args)
-                return value
-            case ast.Name(id="abs") | ast.Attribute(attr="fabs") if self.kind == "int" or isinstance(
-                node.func, ast.Name
-            ):
-                return Value(self.narrow(call("abs", self.number(node.args[0]))))
-            case ast.Name(id="round"):
-                return self.mathematics("rint", node)
-            case ast.Attribute(attr=attr):
-                return self.mathematics(attr, node)
-        raise AssertionError(ast.dump(node))
-
-    def expanded(self, name: str, args: list[ast.expr]) -> list[Value]:
+    def helper(self, name: str, values: list[Value]) -> list[Value]:
         """Return the results of a helper, after appending its statements."""
-        values, prefix = [self.value(a) for a in args], f"{name.strip('_')}_"
+        prefix = f"{name.strip('_')}_"
         lines, results = bodies_of(self.scalar.helpers[name], values, self.compute, self.used, prefix, self.calls)
         self.lines.extend(lines)
         return results
 
-    def mathematics(self, name: str, node: ast.Call) -> Value:
+    def call(self, name: str, node: ast.Call, values: list[Value]) -> Value:
+        """Return a call of a builtin or of a function of `math`."""
+        args = [self.counted(value) for value in values]
+        if name == "abs" or (name == "fabs" and self.kind == "int"):
+            return Value(self.narrow(call("abs", *args)))
+        return self.mathematics("rint" if name == "round" else name, node, args)
+
+    def mathematics(self, name: str, node: ast.Call, args: list[ast.expr]) -> Value:
         """Return a call of a `math` function.
 
         Integers and booleans are computed in float64 and cast back.
         """
-        args = [self.number(a) for a in node.args]
         if self.kind == "int" and name in INTEGER_CALLS:
             return Value(self.narrow(call(INTEGER_CALLS[name], *args)))
         if name == "gcd":
@@ -283,22 +261,7 @@ def bodies_of(
 ) -> tuple[list[str], list[Value]]:
     """Return the statements of a body, and one value per result; prefix: begins the names of a helper."""
     lines: list[str] = []
-    writer = _Render(scalar, compute, lines, used, calls)
-    for name, value in zip(scalar.args, args, strict=True):
-        writer.bind(name, value, prefix)
-    for statement in strip_docstring(scalar.node.body):
-        if isinstance(statement, ast.Assign):
-            target = statement.targets[0]
-            assert isinstance(target, ast.Name)
-            writer.bind(target.id, writer.value(statement.value), prefix)
-        else:
-            assert isinstance(statement, ast.Return) and statement.value is not None
-            last = statement.value
-            # The last line of a body with several results may call a helper with the same number of results.
-            if scalar.results > 1 and isinstance(last, ast.Call):
-                return lines, writer.expanded(ast.unparse(last.func), last.args)
-            return lines, [writer.value(part) for part in (last.elts if isinstance(last, ast.Tuple) else [last])]
-    raise AssertionError(f"{scalar.name} does not return")
+    return lines, _Render(scalar, args, compute, lines, used, prefix, calls).results()
 
 
 class _Powers(ast.NodeTransformer):
