@@ -70,7 +70,7 @@ from minigrad.core.storage import Storage
 from minigrad.declare import rules
 from minigrad.declare.decorators import composed, elementwise, kernel, reduction, scalar
 from minigrad.declare.decorators import view as _view
-from minigrad.declare.docstring import document_all as _document_all
+from minigrad.declare.manual import document_all as _document_all
 from minigrad.declare.names import MG as _MG
 from minigrad.declare.names import namespaces as _namespaces
 from minigrad.declare.record import schema

@@ -13,11 +13,9 @@ import sys
 import pytest
 
 import minigrad as mg
-from minigrad.declare import examples
-from minigrad.declare.docstring import Docstring, document
-from minigrad.declare.documentation import PARAMETERS, documentation
-from minigrad.declare.examples import EXAMPLES
-from minigrad.declare.operands import OPERANDS
+from minigrad.declare.manual import Docstring, document
+from minigrad.declare.manual import documentation as manual
+from minigrad.declare.manual.documentation import EXAMPLES, OPERANDS, PARAMETERS, documentation
 from tests import docstrings
 
 
@@ -43,7 +41,7 @@ def test_ipython_shows_the_sections() -> None:
 def test_nothing_is_built_at_import() -> None:
     import subprocess
 
-    code = "import sys, minigrad; assert 'minigrad.declare.documentation' not in sys.modules"
+    code = "import sys, minigrad; assert 'minigrad.declare.manual.documentation' not in sys.modules"
     subprocess.run([sys.executable, "-c", code], check=True)
 
 
@@ -144,11 +142,11 @@ def test_descriptions_of_parameters_belong_to_functions_that_exist() -> None:
 
 
 def test_examples_are_calls_of_functions_that_show_them() -> None:
-    test = next(test for test in doctest.DocTestFinder().find(examples) if test.name.endswith("__test__.softmax"))
+    test = next(test for test in doctest.DocTestFinder().find(manual) if test.name.endswith("__test__.softmax"))
     assert [example.want for example in test.examples] == ["", "[0.5, 0.5]\n"]
-    for name, lines in EXAMPLES.items():
+    for name, text in EXAMPLES.items():
         function = getattr(mg, name, None) or getattr(mg.nn.functional, name)
-        assert section(inspect.getdoc(function), "Examples").splitlines() == list(lines), name
+        assert section(inspect.getdoc(function), "Examples") == text, name
 
 
 def test_an_op_of_a_user_has_no_example_of_another() -> None:

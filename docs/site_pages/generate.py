@@ -51,7 +51,7 @@ def pages_of_ops(root: Path) -> dict[str, str]:
     sources = [
         path for folder in ("minigrad", "docs/site_pages", "tests/op_rows") for path in (root / folder).rglob("*.py")
     ]
-    sources += [root / "tests" / "op_table.py", root / "tests" / "op_support.py"]
+    sources += [root / "tests/op_table.py", root / "tests/op_support.py", root / "minigrad/declare/manual/manual.toml"]
     digest = hashlib.sha256(b"".join(path.read_bytes() for path in sorted(sources))).hexdigest()
     kept = root / "docs" / "_build" / "ops.json"
     found = json.loads(kept.read_text(encoding="utf-8")) if kept.exists() else {}

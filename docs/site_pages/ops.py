@@ -16,7 +16,7 @@ import op_table
 from op_support import arrays
 
 import minigrad as mg
-from minigrad.declare.documentation import documentation
+from minigrad.declare.manual.documentation import documentation
 from minigrad.declare.record import schema
 from minigrad.diagnostics.flow import flow
 from minigrad.diagnostics.formula import barred, forward_of, rules_of

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 from inspect import getattr_static
 from typing import Any, Final, NoReturn
 
-from minigrad.declare.docstring import document_all
+from minigrad.declare.manual import document_all
 from minigrad.declare.names import listed
 
 JIT: Final = "write mg.jit around a whole step with its backward pass: it records the kernels once and repeats them"

@@ -21,7 +21,7 @@ from minigrad.api.interop import from_dlpack
 from minigrad.core.code import defined
 from minigrad.core.device import Device
 from minigrad.core.dtype import finfo, iinfo
-from minigrad.declare.docstring import document_all
+from minigrad.declare.manual import document_all
 from minigrad.declare.names import LINALG, MG, listed, namespaces
 from minigrad.runtime.tensor import Tensor
 

@@ -19,7 +19,7 @@ from minigrad.autodiff.grads import GradStore, collected
 from minigrad.autodiff.owning import handed_out
 from minigrad.autograd import function, functional, graph
 from minigrad.autograd.variable import Variable
-from minigrad.declare.docstring import document_all
+from minigrad.declare.manual import document_all
 from minigrad.declare.names import listed
 from minigrad.errors import ArgumentError, GradientError
 from minigrad.ops.creation import zeros_like

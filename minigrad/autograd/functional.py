@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from minigrad import func as transforms
-from minigrad.declare.docstring import document_all
+from minigrad.declare.manual import document_all
 from minigrad.declare.names import listed
 from minigrad.errors import ArgumentError, GradientError
 from minigrad.ops.creation import ones_like

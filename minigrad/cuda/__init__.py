@@ -29,7 +29,7 @@ from minigrad.cuda.facts import (
 from minigrad.cuda.order import Event, Stream, current_stream, default_stream, deterministic, set_stream, stream
 from minigrad.cuda.own import Kernel, kernel
 from minigrad.cuda.seeds import manual_seed, manual_seed_all
-from minigrad.declare.docstring import document_all
+from minigrad.declare.manual import document_all
 from minigrad.declare.names import listed
 
 __all__ = [

@@ -21,7 +21,7 @@ from typing import Any
 from minigrad.core.op import Op, Rule
 from minigrad.core.roles import role_of
 from minigrad.declare.claims import is_fact
-from minigrad.declare.docstring import Docstring
+from minigrad.declare.manual import Docstring
 from minigrad.declare.names import enter
 from minigrad.declare.signature import annotations_of, where_of
 from minigrad.errors import DeclarationError, quantity

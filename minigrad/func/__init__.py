@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, NoReturn
 
 from minigrad.api.absent import absent
-from minigrad.declare.docstring import document_all
+from minigrad.declare.manual import document_all
 from minigrad.declare.names import listed
 from minigrad.func.jacobians import hessian, jacfwd, jacobian, jacrev
 from minigrad.func.linear import linearize

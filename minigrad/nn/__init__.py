@@ -7,7 +7,7 @@ import importlib
 from typing import Any
 
 from minigrad.api.absent import absent
-from minigrad.declare.docstring import document_all
+from minigrad.declare.manual import document_all
 from minigrad.nn import functional as functional
 
 PARTS = ("functional", "init", "modules", "parallel", "parameter", "utils")

@@ -10,7 +10,7 @@ import math
 from typing import TYPE_CHECKING, Any
 
 from minigrad.api.absent import answering
-from minigrad.declare.docstring import document_all
+from minigrad.declare.manual import document_all
 from minigrad.errors import ArgumentError, ShapeError, warn
 from minigrad.ops.generators import Generator
 from minigrad.ops.linalg.qr import qr

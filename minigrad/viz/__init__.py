@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from minigrad.api.absent import answering
-from minigrad.declare.docstring import document_all
+from minigrad.declare.manual import document_all
 from minigrad.declare.names import listed
 from minigrad.runtime.noting import scope
 from minigrad.viz.curves import Curves, curves

@@ -128,7 +128,7 @@ def test_the_simulator_needs_no_compiler():
 MENTIONS = {
     "__init__.py", "__main__.py", "amp/autocast.py", "amp/grad_scaler.py", "api/absent.py", "api/interop.py",
     "api/legacy.py", "api/pytorch.py", "backends/cudnn.py", "backends/registry.py", "cli/doctor.py", "config.py",
-    "core/device.py", "core/storage.py", "data/loader.py", "declare/tool_parameters.py", "kernels/objects.py",
+    "core/device.py", "core/storage.py", "data/loader.py", "kernels/objects.py",
     "kernels/scalar.py", "kernels/target.py", "learning/exercises/gpu.py", "nn/modules/moving.py", "nn/utils/rnn.py",
     "random.py",
 }  # fmt: skip

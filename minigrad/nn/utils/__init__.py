@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from minigrad.api.absent import answering
-from minigrad.declare.docstring import document_all
+from minigrad.declare.manual import document_all
 from minigrad.nn.utils import parametrizations, parametrize, rnn
 from minigrad.nn.utils.fusion import (
     convert_conv2d_weight_memory_format,

@@ -3,28 +3,35 @@
 The signature specifies the parameters and their defaults, the role of a parameter describes it, and the kind of the op
 determines the description of the result.  The written docstring adds the rest by a few conventions: its first sentence
 is the summary; "name: text" describes a parameter; "Gradient: ...", "Source: ..." and "Raises XError for ..." become
-separate sections; lines after `>>>` are an example.  All other text goes into the Notes.  `help` and the site call
-`documentation`; nothing is built at import.
+separate sections; lines after `>>>` are an example.  All other text goes into the Notes.  `manual.toml` describes the
+parameters and results that no docstring describes, and has the examples of the shortest declarations.  `help` and the
+site call `documentation`; nothing is read or built when the package is imported.
 """
 
 from __future__ import annotations
 
 import inspect
 import textwrap
-from collections.abc import Callable, Sequence
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from minigrad.core.op import Op
 from minigrad.core.roles import Role, role_of
-from minigrad.declare.examples import EXAMPLES
-from minigrad.declare.operands import OPERANDS
-from minigrad.declare.parameters import PARAMETERS as OP_PARAMETERS
-from minigrad.declare.results import result_of
+from minigrad.declare.manual.written import Text, ended
 from minigrad.declare.signature import plain, shorter
-from minigrad.declare.tool_parameters import TOOL_PARAMETERS
-from minigrad.declare.written import Text, ended
 
-PARAMETERS = OPERANDS | OP_PARAMETERS | TOOL_PARAMETERS
+
+def by_name(table: Mapping[str, str]) -> dict[str, str]:
+    """Return a table that maps each name to its description, from one that maps a description to its names."""
+    return {name: text for text, names in table.items() for name in names.split()}
+
+
+MANUAL = tomllib.loads(Path(__file__).with_name("manual.toml").read_text(encoding="utf-8"))
+OPERANDS, RESULTS, EXAMPLES = by_name(MANUAL["operands"]), by_name(MANUAL["results"]), MANUAL["examples"]
+PARAMETERS = MANUAL["parameters"] | OPERANDS | by_name(MANUAL["functions"])
+__test__ = {name: f">>> import minigrad as mg\n{text}" for name, text in EXAMPLES.items()}  # doctest runs the examples
 WIDTH = 88  # columns of the text, without the indentation by `help`
 ORDER = ("Parameters", "Attributes", "Returns", "Yields", "Raises", "Gradient", "Notes", "References", "Examples")
 
@@ -64,7 +71,7 @@ def documentation(function: Callable[..., Any], text: str | None = None) -> str:
     if function.__name__ in EXAMPLES and str(function.__module__).startswith(
         ("minigrad.ops.", "minigrad.nn.functional")
     ):
-        sections.setdefault("Examples", "\n".join(EXAMPLES[function.__name__]))
+        sections.setdefault("Examples", EXAMPLES[function.__name__])
     if written.raised:
         sections["Raises"] = "\n".join(entry(name, reason) for name, reason in written.raised)
     if op is not None and op.kind in ("elementwise", "reduction", "kernel") and not any(op.rules) and op.joint is None:
@@ -167,7 +174,7 @@ def returned(function: Callable[..., Any], op: Op | None, written: Text) -> str:
     result = type_text(annotation, None)
     if annotation in (None, "None", type(None)):
         return ""
-    text = sentence_of(written.summary) or result_of(function.__module__, function.__name__) or "The result."
+    text = sentence_of(written.summary) or result_of(function) or "The result."
     if op is not None and op.result is not None and result == "Any":
         result = "tuple of Tensor"
         fields = " and ".join(f"`{field}`" for field in vars(op.result)["_fields"])
@@ -183,6 +190,16 @@ def returned(function: Callable[..., Any], op: Op | None, written: Text) -> str:
     elif op is not None and op.kind == "reduction":
         text = "Tensor without the reduced dims; with `keepdim` they have length 1."
     return entry(result, text)
+
+
+def result_of(function: Callable[..., Any]) -> str:
+    """Return the description of a function's result from the manual, or "".
+
+    A function whose name ends in "_" writes in place and returns the same tensor.
+    """
+    name = function.__name__
+    text = RESULTS.get(f"{function.__module__.rpartition('.')[2]}.{name}") or RESULTS.get(name)
+    return text or (RESULTS["_"] if name.endswith("_") else "")
 
 
 def sentence_of(summary: str) -> str:

@@ -1,4 +1,8 @@
-"""Docstrings whose NumPy sections are built when they are read, so that importing them costs nothing."""
+"""Docstrings with NumPy sections, which are built when `help` reads them, so that importing them costs nothing.
+
+`documentation.py` builds the sections from the signature, the declaration, the written docstring, which `written.py`
+parses, and the descriptions in `manual.toml`.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +34,7 @@ class Docstring(str):
 
     def expandtabs(self, tabsize: SupportsIndex = 8) -> str:
         """Return the docstring with its sections, without tabs."""
-        from minigrad.declare.documentation import documentation
+        from minigrad.declare.manual.documentation import documentation
 
         return documentation(self.function, str(self)).expandtabs(tabsize)
 
