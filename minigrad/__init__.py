@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from minigrad.api import aliases as _aliases
 from minigrad.api import methods as _methods
-from minigrad.api import missing as _missing
 from minigrad.api.display import printoptions, set_printoptions
 from minigrad.api.interop import from_dlpack
 from minigrad.autodiff.engine import backward, grad
@@ -67,6 +66,7 @@ from minigrad.core.dtype import int64 as long
 from minigrad.core.formats import channels_last, channels_last_3d, contiguous_format, preserve_format
 from minigrad.core.layout import Layout
 from minigrad.core.storage import Storage
+from minigrad.declare import advice as _advice
 from minigrad.declare import rules
 from minigrad.declare.decorators import composed, elementwise, kernel, reduction, scalar
 from minigrad.declare.decorators import view as _view
@@ -147,9 +147,7 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return importlib.import_module(f"minigrad.{LATER.get(name, name)}")
     if name not in LATER:
-        from minigrad.api.absent import absent
-
-        raise absent(__name__, name)
+        raise _advice.absent(__name__, name)
     result = globals()[name] = getattr(importlib.import_module(f"minigrad.{LATER[name]}"), name)
     _document_all({name: result})
     return result
@@ -159,6 +157,7 @@ __version__ = "0.1.0"
 
 # The ops and functions that declarations have entered.  The stub beside this file lists them for editors.
 globals().update(_namespaces[_MG])
+_advice.attach()
 _document_all(globals())
 _document_all(vars(Tensor))
 del globals()["dist"]  # the package `dist` can be called like the function: `mg.dist(x, y)`

@@ -3,7 +3,7 @@
 This file computes nothing: each name is an op of `minigrad/ops/linalg`.
 """
 
-from minigrad.api.absent import present
+from minigrad.declare.advice import present
 from minigrad.declare.names import LINALG, namespaces
 
 present(globals(), namespaces[LINALG])

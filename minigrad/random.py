@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from minigrad.api.absent import present
+from minigrad.declare.advice import present
 from minigrad.ops.generators import Generator, default_generator
 from minigrad.ops.random import manual_seed
 from minigrad.runtime.tensor import Tensor

@@ -3,7 +3,7 @@
 This file computes nothing: each name is an op of `minigrad/ops`, and most names are also in `mg`.
 """
 
-from minigrad.api.absent import present
+from minigrad.declare.advice import present
 from minigrad.declare.names import MG, SPECIAL, namespaces
 
 # Names of torch.special for functions of `mg`, with their names in `mg`.

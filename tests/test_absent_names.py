@@ -15,7 +15,7 @@ import numpy
 import pytest
 
 import minigrad as mg
-from minigrad.api.absent import INSTEAD, RECORDED
+from minigrad.declare.advice import INSTEAD, RECORDED
 
 ROOT = Path(__file__).parents[1]
 ROOMS = {"minigrad": mg, "minigrad.nn": mg.nn, "minigrad.nn.functional": mg.nn.functional, "minigrad.func": mg.func,

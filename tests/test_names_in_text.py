@@ -15,7 +15,7 @@ from types import ModuleType
 import pytest
 
 import minigrad as mg
-from minigrad.api.absent import INSTEAD
+from minigrad.declare.advice import INSTEAD
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGE = ROOT / "minigrad"

@@ -3,7 +3,7 @@
 from minigrad.amp.autocast import autocast, is_autocast_available
 from minigrad.amp.functions import custom_bwd, custom_fwd
 from minigrad.amp.grad_scaler import GradScaler
-from minigrad.api.absent import present
+from minigrad.declare.advice import present
 
 NAMES = (GradScaler, autocast, custom_bwd, custom_fwd, is_autocast_available)
 present(globals(), {each.__name__: each for each in NAMES})

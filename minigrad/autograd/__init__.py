@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from minigrad.api.absent import answering
 from minigrad.autodiff import engine
 from minigrad.autodiff.anomaly import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
 from minigrad.autodiff.checks import chosen
@@ -19,6 +18,7 @@ from minigrad.autodiff.grads import GradStore, collected
 from minigrad.autodiff.owning import handed_out
 from minigrad.autograd import function, functional, graph
 from minigrad.autograd.variable import Variable
+from minigrad.declare.advice import answering
 from minigrad.declare.manual import document_all
 from minigrad.declare.names import listed
 from minigrad.errors import ArgumentError, GradientError

@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import minigrad as mg
-from minigrad.api.absent import Advised
-from minigrad.api.missing import Missing
+from minigrad.declare.advice import Advised, Missing
 from minigrad.runtime import tensor as module
 
 PATH = Path(module.__file__).with_name("attached.pyi")

@@ -29,6 +29,7 @@ from minigrad.cuda.facts import (
 from minigrad.cuda.order import Event, Stream, current_stream, default_stream, deterministic, set_stream, stream
 from minigrad.cuda.own import Kernel, kernel
 from minigrad.cuda.seeds import manual_seed, manual_seed_all
+from minigrad.declare.advice import absent
 from minigrad.declare.manual import document_all
 from minigrad.declare.names import listed
 
@@ -53,6 +54,4 @@ def __getattr__(name: str) -> Any:
         if name in NAMES:
             globals().update(typed("cuda"))
             return globals()[name]
-    from minigrad.api.absent import absent
-
     raise absent(__name__, name)

@@ -6,7 +6,7 @@ from typing import Any
 
 from minigrad.amp import GradScaler as GradScaler
 from minigrad.amp import autocast as of_device
-from minigrad.api.absent import present
+from minigrad.declare.advice import present
 
 
 class autocast(of_device):

@@ -3,7 +3,6 @@
 The package contains one small real data set, `load_digits`.  Other data is generated, or read from files.
 """
 
-from minigrad.api.absent import present
 from minigrad.data.cifar import CIFAR10, CIFAR100
 from minigrad.data.collate import default_collate, default_convert
 from minigrad.data.datasets import (
@@ -34,6 +33,7 @@ from minigrad.data.samplers import (
 from minigrad.data.tables import CSV
 from minigrad.data.texts import Characters, character_names, read_text, topics
 from minigrad.data.transforms import Compose, Normalize, OneHot, RandomCrop, RandomHorizontalFlip
+from minigrad.declare.advice import present
 
 __all__ = [
     "CIFAR10", "CIFAR100", "CSV", "MNIST", "BatchSampler", "ChainDataset", "Characters", "Compose", "ConcatDataset",

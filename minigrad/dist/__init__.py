@@ -11,7 +11,7 @@ import sys
 from types import ModuleType
 from typing import Any
 
-from minigrad.api.absent import present
+from minigrad.declare.advice import present
 from minigrad.declare.names import MG, namespaces
 from minigrad.dist.checkpoint import Checkpoint
 from minigrad.dist.collectives import (

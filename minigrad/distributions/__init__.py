@@ -3,7 +3,7 @@
 Each file contains one distribution; `kl.py` contains the Kullback-Leibler divergences of pairs.
 """
 
-from minigrad.api.absent import present
+from minigrad.declare.advice import present
 from minigrad.distributions import transforms
 from minigrad.distributions.bernoulli import Bernoulli
 from minigrad.distributions.categorical import Categorical

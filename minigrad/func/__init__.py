@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, NoReturn
 
-from minigrad.api.absent import absent
+from minigrad.declare.advice import absent
 from minigrad.declare.manual import document_all
 from minigrad.declare.names import listed
 from minigrad.func.jacobians import hessian, jacfwd, jacobian, jacrev

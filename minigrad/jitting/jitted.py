@@ -6,8 +6,8 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from minigrad.api.absent import Advised
 from minigrad.core.plans import bounded, epoch
+from minigrad.declare.advice import Advised
 from minigrad.errors import ArgumentError, warn
 from minigrad.func.trees import flatten
 from minigrad.jitting.arena import report_of

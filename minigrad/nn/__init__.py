@@ -6,7 +6,7 @@ The modules are imported when the first of them is used, so programs that use on
 import importlib
 from typing import Any
 
-from minigrad.api.absent import absent
+from minigrad.declare.advice import absent
 from minigrad.declare.manual import document_all
 from minigrad.nn import functional as functional
 

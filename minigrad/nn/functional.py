@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from minigrad.api.absent import present
+from minigrad.declare.advice import present
 from minigrad.declare.decorators import public
 from minigrad.declare.names import FUNCTIONAL, namespaces
 from minigrad.errors import ArgumentError, warn

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from minigrad.api.absent import answering
+from minigrad.declare.advice import answering
 from minigrad.declare.manual import document_all
 from minigrad.errors import ArgumentError, ShapeError, warn
 from minigrad.ops.generators import Generator

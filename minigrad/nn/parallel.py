@@ -1,6 +1,6 @@
 """`DataParallel`, and `mg.dist.DistributedDataParallel` under its PyTorch name."""
 
-from minigrad.api.absent import present
+from minigrad.declare.advice import present
 from minigrad.dist.parallel import DistributedDataParallel
 from minigrad.nn.modules.data_parallel import DataParallel
 

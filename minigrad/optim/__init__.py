@@ -3,7 +3,7 @@
 `lr_scheduler` contains learning rate schedules, `swa_utils` averages of models, `lists` ops on lists of tensors.
 """
 
-from minigrad.api.absent import present
+from minigrad.declare.advice import present
 from minigrad.declare.many import many as rule
 from minigrad.optim import lists, lr_scheduler, swa_utils
 from minigrad.optim.adafactor import Adafactor

@@ -11,8 +11,8 @@ from copy import deepcopy
 from itertools import chain
 from typing import Any
 
-from minigrad.api.absent import present
 from minigrad.core.dtype import int64
+from minigrad.declare.advice import present
 from minigrad.declare.names import MG, namespaces
 from minigrad.errors import ArgumentError
 from minigrad.optim import lists

@@ -1,6 +1,6 @@
 """PyTorch's names for tools: `utils.data` is `mg.data`, and `utils.checkpoint` has `mg.checkpoint`."""
 
-from minigrad.api.absent import present
+from minigrad.declare.advice import present
 from minigrad.utils import checkpoint, data
 
 present(globals(), {"checkpoint": checkpoint, "data": data})

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
-from minigrad.api.absent import present
 from minigrad.autodiff.checkpoint import checkpoint
+from minigrad.declare.advice import present
 from minigrad.errors import ArgumentError
 
 

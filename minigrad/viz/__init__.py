@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from minigrad.api.absent import answering
+from minigrad.declare.advice import answering
 from minigrad.declare.manual import document_all
 from minigrad.declare.names import listed
 from minigrad.runtime.noting import scope

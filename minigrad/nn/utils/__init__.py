@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from minigrad.api.absent import answering
+from minigrad.declare.advice import answering
 from minigrad.declare.manual import document_all
 from minigrad.nn.utils import parametrizations, parametrize, rnn
 from minigrad.nn.utils.fusion import (

@@ -3,7 +3,7 @@
 A schedule changes `lr` in the optimizer's groups.  Launches receive `lr` as an argument, so nothing is recompiled.
 """
 
-from minigrad.api.absent import present
+from minigrad.declare.advice import present
 from minigrad.optim.lr_scheduler.base import LRScheduler
 from minigrad.optim.lr_scheduler.composite import ChainedScheduler, SequentialLR
 from minigrad.optim.lr_scheduler.cosine import CosineAnnealingLR, CosineAnnealingWarmRestarts

@@ -1,7 +1,7 @@
 """`mg.data` under PyTorch's name, with PyTorch's modules."""
 
 from minigrad import data
-from minigrad.api.absent import present
+from minigrad.declare.advice import present
 from minigrad.utils.data import dataloader, dataset, distributed, sampler
 
 MODULES = {"dataloader": dataloader, "dataset": dataset, "distributed": distributed, "sampler": sampler}

@@ -1,7 +1,7 @@
 """The datasets of `mg.data` under the name of PyTorch's module."""
 
 from minigrad import data
-from minigrad.api.absent import present
+from minigrad.declare.advice import present
 
 NAMES = ("ChainDataset", "ConcatDataset", "Dataset", "IterableDataset", "StackDataset", "Subset", "TensorDataset",
          "random_split")  # fmt: skip

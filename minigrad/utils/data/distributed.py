@@ -1,6 +1,6 @@
 """`mg.data.DistributedSampler` under PyTorch's name."""
 
-from minigrad.api.absent import present
 from minigrad.data.distributed import DistributedSampler
+from minigrad.declare.advice import present
 
 present(globals(), {"DistributedSampler": DistributedSampler})

@@ -1,7 +1,7 @@
 """The samplers of `mg.data` under the name of PyTorch's module."""
 
 from minigrad import data
-from minigrad.api.absent import present
+from minigrad.declare.advice import present
 
 NAMES = ("BatchSampler", "RandomSampler", "Sampler", "SequentialSampler", "SubsetRandomSampler",
          "WeightedRandomSampler")  # fmt: skip

@@ -3,11 +3,14 @@
 An AttributeError for a missing name ends with advice: the replacement of a name from PyTorch or JAX, the namespace of
 minigrad that has the name, or names of the same namespace with a similar spelling.  The advice is looked up only when
 the message of such an error is read.
+
+Names that tensors do not have, although `mg` has a function or PyTorch a method of this name, are descriptors of the
+class, which `attach` sets after all methods.  A `__getattr__` would make the lookup of every other attribute slower,
+and a call `x * x` slower by a fifth.
 """
 
 from __future__ import annotations
 
-import difflib
 import functools
 import importlib
 import re
@@ -16,7 +19,8 @@ from inspect import getattr_static
 from typing import Any, Final, NoReturn
 
 from minigrad.declare.manual import document_all
-from minigrad.declare.names import listed
+from minigrad.declare.names import listed, namespaces
+from minigrad.runtime.tensor import Tensor
 
 JIT: Final = "write mg.jit around a whole step with its backward pass: it records the kernels once and repeats them"
 EXPORTED: Final = "programs are not exported; mg.save writes the tensors of a state_dict as safetensors"
@@ -81,6 +85,22 @@ FAMILIES: Final = {
 SPACES: Final = ("", "nn", "nn.functional", "optim", "optim.lr_scheduler", "data", "linalg", "special", "func",
                  "autograd", "distributions", "nn.init", "nn.utils", "amp", "testing", "viz")  # fmt: skip
 
+# Methods of PyTorch 2.13, and names from its older releases and from NumPy that scripts use.
+OTHERS: Final = (
+    "angle as_subclass astype ccol_indices cdouble cfloat chalf coalesce col_indices crow_indices dense_dim dequantize "
+    "eig geqrf igamma igammac imag indices int_repr is_coalesced istft lstsq lu map2_ masked_scatter_ matrix_exp "
+    "nonzero_static orgqr ormqr polygamma_ q_per_channel_axis q_scale q_zero_point qscheme reinforce renorm_ resize "
+    "resize_as set_ sgn slice_inverse smm solve sparse_dim sparse_mask sspaddmm stft symeig to_mkldnn to_numpy "
+    "to_padded_tensor to_sparse to_sparse_coo to_sparse_csr triangular_solve untyped_storage values xpu"
+).split()
+
+# Python suggests no names for a class with 750 attributes and more, so typical slips in the names that are used most
+# are listed too: a plural, or two letters in a wrong order.
+USED: Final = (
+    "backward clone contiguous data detach device dtype flatten float grad item long mean ndim numel numpy permute "
+    "requires_grad reshape shape size squeeze sum tolist transpose unsqueeze view"
+).split()
+
 
 class Advised:
     """A function whose missing attributes raise an AttributeError with advice."""
@@ -132,20 +152,6 @@ def advice_for(module: str, name: str) -> str:
     return replaced(name) or elsewhere(module, name) or nearest(name, own)
 
 
-def missing_attribute(kind: type, name: str) -> NoReturn:
-    """Raise the AttributeError for an attribute that a class of tensors does not have."""
-    from minigrad.api.missing import Missing  # imported here, because that module is imported after all methods
-
-    def advice() -> str:
-        function = elsewhere("", name).removeprefix("write it as ")
-        call = f"write {function}(x)" if function else ""
-        names = [each for each in dir(kind) if not each.startswith("_")]
-        own = [each for each in names if not isinstance(getattr_static(kind, each, None), Missing)]
-        return replaced(name) or call or nearest(name, own)
-
-    raise MissingName(f"{kind.__name__!r} object has no attribute {name!r}", name, advice)
-
-
 def replaced(name: str) -> str:
     """Return the advice for a name from another library, or ""."""
     family = (advice for pattern, advice in FAMILIES.items() if re.search(pattern, name))
@@ -158,12 +164,13 @@ def elsewhere(module: str, name: str) -> str:
         path = f"minigrad.{space}".rstrip(".")
         if path != module and name in getattr(importlib.import_module(path), "__all__", ()):
             return f"write it as mg.{space}.{name}".replace("..", ".")
-    tensor = importlib.import_module("minigrad.runtime.tensor").Tensor
-    return f"write it as a method, x.{name}()" if module and callable(getattr(tensor, name, None)) else ""
+    return f"write it as a method, x.{name}()" if module and callable(getattr(Tensor, name, None)) else ""
 
 
 def nearest(name: str, names: Iterable[str]) -> str:
     """Return a question with names of a similar spelling, or ""; swapped letters of short names are similar too."""
+    import difflib  # only errors need it
+
     names = list(names)
     close = [each for each in names if len(name) > 2 and sorted(each.lower()) == sorted(name.lower())]
     close = close or difflib.get_close_matches(name, names, n=3, cutoff=0.78)
@@ -184,3 +191,51 @@ def present(module: dict[str, Any], names: Mapping[str, Any]) -> None:
     everything = sorted(names)
     document_all(names)
     module.update(names, __all__=everything, __dir__=listed(everything), __getattr__=answering(module["__name__"]))
+
+
+# ---- attributes that tensors do not have -----------------------------------------------------------------------------
+
+
+class Missing:
+    """The descriptor of a missing attribute, which raises AttributeError with advice."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __get__(self, x: Any, kind: type) -> NoReturn:
+        missing_attribute(kind, self.name)
+
+
+def missing_attribute(kind: type, name: str) -> NoReturn:
+    """Raise the AttributeError for an attribute that a class of tensors does not have."""
+
+    def advice() -> str:
+        function = elsewhere("", name).removeprefix("write it as ")
+        call = f"write {function}(x)" if function else ""
+        names = [each for each in dir(kind) if not each.startswith("_")]
+        own = [each for each in names if not isinstance(getattr_static(kind, each, None), Missing)]
+        return replaced(name) or call or nearest(name, own)
+
+    raise MissingName(f"{kind.__name__!r} object has no attribute {name!r}", name, advice)
+
+
+def own_attributes(x: Tensor) -> list[str]:
+    """Return the names of the attributes that a tensor really has, for its `__dir__`."""
+    kind = type(x)
+    return [name for name in object.__dir__(x) if not isinstance(getattr_static(kind, name, None), Missing)]
+
+
+def slips(name: str) -> list[str]:
+    """Return a name with an `s` at its end, and with each two neighbouring letters swapped."""
+    return [f"{name}s", *[f"{name[:k]}{name[k + 1]}{name[k]}{name[k + 2 :]}" for k in range(len(name) - 1)]]
+
+
+def attach() -> None:
+    """Set a descriptor for each missing name on Tensor, after all methods have been attached."""
+    typed = [slip for name in USED for slip in slips(name)]
+    for name in {*OTHERS, *typed, *[name for names in namespaces.values() for name in names]}:
+        if not hasattr(Tensor, name):
+            setattr(Tensor, name, Missing(name))
+    Tensor.__dir__ = own_attributes  # type: ignore[method-assign,assignment]
