@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 from minigrad.api import aliases as _aliases
 from minigrad.api import methods as _methods
 from minigrad.api.display import printoptions, set_printoptions
-from minigrad.api.interop import from_dlpack
+from minigrad.api.interop import protocols as _protocols
+from minigrad.api.interop.arrays import from_dlpack
 from minigrad.autodiff.engine import backward, grad
 from minigrad.autodiff.grads import GradStore
 from minigrad.backends.base import Backend
@@ -101,9 +102,9 @@ from minigrad.runtime.var import Var
 if TYPE_CHECKING:
     from minigrad import amp, autograd, cuda, data, dist, func, linalg, nn, optim, random, special, testing, utils, viz
     from minigrad.amp import autocast
-    from minigrad.api import array_api
-    from minigrad.api.checkpoints import Checkpoint
-    from minigrad.api.files import load, save
+    from minigrad.api.files.checkpoints import Checkpoint
+    from minigrad.api.files.trees import load, save
+    from minigrad.api.interop import array_api
     from minigrad.autodiff.anomaly import detect_anomaly
     from minigrad.autodiff.checkpoint import checkpoint
     from minigrad.autodiff.custom import custom_vjp
@@ -118,12 +119,12 @@ _HIDDEN |= {"TYPE_CHECKING", "Any", "LATER"}
 
 # Names that are imported at their first use, each with its module, because few programs need them.
 LATER = {
-    "Checkpoint": "api.checkpoints", "GradScaler": "amp", "Function": "autodiff.function",
-    "array_api": "api.array_api", "autocast": "amp",
+    "Checkpoint": "api.files.checkpoints", "GradScaler": "amp", "Function": "autodiff.function",
+    "array_api": "api.interop.array_api", "autocast": "amp",
     "checkpoint": "autodiff.checkpoint",
     "custom_vjp": "autodiff.custom",
-    "detect_anomaly": "autodiff.anomaly", "explain": "viz.explain", "jit": "jitting", "load": "api.files",
-    "save": "api.files", "tape": "diagnostics",
+    "detect_anomaly": "autodiff.anomaly", "explain": "viz.explain", "jit": "jitting", "load": "api.files.trees",
+    "save": "api.files.trees", "tape": "diagnostics",
     **dict.fromkeys(("default_generator", "get_rng_state", "initial_seed", "seed", "set_rng_state"), "random"),
     **dict.fromkeys((
         "BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "HalfTensor",

@@ -15,7 +15,7 @@ from minigrad.runtime.graph import BackpropOp as BackpropOp
 from minigrad.api.legacy import BoolTensor as BoolTensor
 from minigrad.api.legacy import ByteTensor as ByteTensor
 from minigrad.api.legacy import CharTensor as CharTensor
-from minigrad.api.checkpoints import Checkpoint as Checkpoint
+from minigrad.api.files.checkpoints import Checkpoint as Checkpoint
 from minigrad.errors import DTypeError as DTypeError
 from minigrad.errors import DeclarationError as DeclarationError
 from minigrad.core.device import Device as Device
@@ -46,7 +46,7 @@ from minigrad.errors import StorageError as StorageError
 from minigrad.runtime.var import Var as Var
 from minigrad.errors import WorkerError as WorkerError
 from minigrad import amp as amp
-from minigrad.api import array_api as array_api
+from minigrad.api.interop import array_api as array_api
 from minigrad.amp.autocast import autocast as autocast
 from minigrad import autograd as autograd
 from minigrad import backends as backends

@@ -20,7 +20,7 @@ MODULES = (
     "minigrad.autograd.functional", "minigrad.autograd.graph", "minigrad.cuda", "minigrad.cuda.amp",
     "minigrad.diagnostics", "minigrad.nn.summarizing", "minigrad.nn.utils.parametrizations", "minigrad.nn.utils.rnn",
     "minigrad.optim.lr_scheduler", "minigrad.optim.swa_utils", "minigrad.random", "minigrad.utils.checkpoint",
-    "minigrad.api.array_api", "minigrad.jitting",
+    "minigrad.api.interop.array_api", "minigrad.jitting",
 )  # fmt: skip
 CHECKS = (
     "GL05 GL06 GL07 GL08 GL09 GL10 "  # no tabs; known sections in their order; every name has a docstring

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.api import standard
+from minigrad.api.interop import standard
 from minigrad.errors import ArgumentError
 
 pytestmark = pytest.mark.usefixtures("reference")

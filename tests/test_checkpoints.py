@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.api import checkpoints, files
+from minigrad.api.files import checkpoints, trees
 from minigrad.errors import ArgumentError, FileError
 
 ROOT = Path(__file__).parents[1]
@@ -121,7 +121,7 @@ def test_an_error_while_saving_leaves_the_older_files(tmp_path: Path, monkeypatc
     checkpoint.save(step=1)
     for name in ("fsync", "replace"):
         with monkeypatch.context() as patch:
-            patch.setattr(files.os, name, fail)
+            patch.setattr(trees.os, name, fail)
             with pytest.raises(OSError, match="no space left"):
                 checkpoint.save(step=2)
         assert os.listdir(tmp_path) == ["checkpoint-00000001.safetensors"]

@@ -17,7 +17,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.api import files
+from minigrad.api.files import trees
 from minigrad.core import dtype as engine
 from minigrad.errors import ArgumentError, FileError
 
@@ -101,7 +101,7 @@ def test_an_archive_cannot_keep_a_null_character(tmp_path: Path) -> None:
 def test_a_file_that_is_replaced_keeps_its_rights(tmp_path: Path) -> None:
     path = tmp_path / "model"
     mg.save(made(2), path)
-    assert path.stat().st_mode & 0o777 == 0o666 & ~files.umask()
+    assert path.stat().st_mode & 0o777 == 0o666 & ~trees.umask()
     path.chmod(0o600)
     mg.save(made(3), path)
     assert path.stat().st_mode & 0o777 == 0o600

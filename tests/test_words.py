@@ -41,7 +41,7 @@ USUAL = {
     "lane": ("kernels/", "backends/"),
     "place": ("kernels/vecmath/",),
     "level": ("cli/", "kernels/cpu/processor.py"),
-    "shared": ("api/interop.py", "backends/cuda/", "core/storage.py", "kernels/cuda/"),
+    "shared": ("api/interop/", "backends/cuda/", "core/storage.py", "kernels/cuda/"),
     "slope": ("nn/modules/activation.py", "ops/nn/activation.py"),
 }
 

@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable
 from typing import Any, Final
 
-from minigrad.api import checkpoints, files
+from minigrad.api.files import checkpoints, trees
 from minigrad.data import DataLoader
 from minigrad.dist.group import communicator
 from minigrad.errors import FileError
@@ -96,7 +96,7 @@ class Checkpoint(checkpoints.Checkpoint):
             object or was written by another number of processes.
         """
         comm = communicator(self.group)
-        newest = for_all(comm, lambda: self._newest(files.target(map_location)))
+        newest = for_all(comm, lambda: self._newest(trees.target(map_location)))
         if newest is None:
             return None
         tree, path = newest

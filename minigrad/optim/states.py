@@ -71,7 +71,7 @@ def taken(entry: str, value: Any, p: Tensor) -> Any:
     elif isinstance(value, np.ndarray):
         tensor = namespaces[MG]["from_numpy"](value)
     elif hasattr(value, "__dlpack__"):  # the value is a tensor of another library, for example of PyTorch
-        from minigrad.api.interop import from_dlpack
+        from minigrad.api.interop.arrays import from_dlpack
 
         tensor = from_dlpack(value.detach() if hasattr(value, "detach") else value)
     else:

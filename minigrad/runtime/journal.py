@@ -29,7 +29,7 @@ from minigrad.runtime.tensor import Tensor
 ENGINE = "minigrad.autodiff.engine"
 # Modules that return numbers to Python, or that copy numbers into new tensors.
 HANDING = (
-    "minigrad.runtime.journal", "minigrad.api.python", "minigrad.api.interop", "minigrad.runtime.data",
+    "minigrad.runtime.journal", "minigrad.api.python", "minigrad.api.interop.arrays", "minigrad.runtime.data",
     "minigrad.ops.creation", "minigrad.runtime.var",
 )  # fmt: skip
 

@@ -15,6 +15,8 @@ from minigrad.runtime.data import host_array, refuse_masked
 from minigrad.runtime.journal import note_left
 from minigrad.runtime.tensor import Tensor, describe
 
+HOST = 1  # DLPack's number for the device kind CPU
+
 
 def numpy(x: Tensor, *, force: bool = False) -> Any:
     """Return a NumPy array that shares the memory of the tensor, so a write to one is visible in the other.
@@ -170,21 +172,6 @@ def shared_by_dlpack(source: Any) -> Tensor:
     return Tensor(*backend_of(where).adopt(source, where))
 
 
-def array_namespace(x: Tensor, *, api_version: str | None = None) -> Any:
-    """Return the module with the functions of the array API standard: `mg.array_api`.
-
-    Raises ArgumentError, a ValueError, for a version of the standard that is not supported.
-    """
-    from minigrad.api import array_api
-
-    if api_version not in (None, "2021.12", "2022.12", "2023.12", array_api.__array_api_version__):
-        raise ArgumentError(
-            "__array_namespace__: api_version must be None or one of '2021.12', '2022.12', '2023.12' and "
-            f"{array_api.__array_api_version__!r}, got {api_version!r}; omit api_version"
-        )
-    return array_api
-
-
 def to_device(x: Tensor, device: Any, /, *, stream: None = None) -> Tensor:
     """Return x on a device, under the array API's name of `to`; x itself if it is on that device.
 
@@ -206,39 +193,3 @@ def array_interface(x: Tensor) -> dict[str, Any]:
         raise AttributeError(f"{describe(x)} on {x.device} has no __cuda_array_interface__")
     refuse_tracked(x, "__cuda_array_interface__")
     return result
-
-
-def array_function(x: Tensor, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-    """Compute a NumPy function that is called on tensors: see `numpy_calls.py`."""
-    from minigrad.api import numpy_calls
-
-    return numpy_calls.array_function(x, function, types, args, kwargs)
-
-
-class ArrayUfunc:
-    """Define `__array_ufunc__`: the class Tensor returns a function, and a tensor returns None.
-
-    NumPy's ufuncs read the attribute from the class.  NumPy's masked arrays read the attribute from the tensor.  If a
-    masked array found a function, it would convert the tensor to an array and lose the gradient.  With None, the
-    operator of the tensor runs instead and raises an error.
-    """
-
-    def __get__(self, x: Tensor | None, kind: type) -> Any:
-        if x is not None:
-            return None
-        from minigrad.api import numpy_calls
-
-        return numpy_calls.ufunc
-
-    def __set__(self, x: Tensor, value: Any) -> None:
-        raise AttributeError("__array_ufunc__ cannot be set: it directs NumPy's functions to minigrad")
-
-
-HOST = 1  # DLPack's number for the device kind CPU
-NAMES: dict[str, Any] = {
-    "numpy": numpy, "__array__": to_array, "__dlpack__": dlpack, "__dlpack_device__": dlpack_device,
-    "__cuda_array_interface__": property(array_interface), "__array_namespace__": array_namespace,
-    "to_device": to_device, "__array_function__": array_function, "__array_ufunc__": ArrayUfunc(),
-}  # fmt: skip
-for _name, _function in NAMES.items():
-    setattr(Tensor, _name, _function)

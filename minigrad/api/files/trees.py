@@ -19,7 +19,7 @@ from typing import Any, BinaryIO
 import ml_dtypes
 import numpy as np
 
-from minigrad.api import safetensors
+from minigrad.api.files import safetensors
 from minigrad.core.device import Device, as_device, default_device
 from minigrad.errors import ArgumentError, DTypeError, FileError, reading
 from minigrad.ops.creation import from_numpy, tensor

@@ -1,6 +1,6 @@
 """`mg.Checkpoint`: the whole state of a training run in one file, from which the run resumes with the same bits.
 
-A checkpoint is a safetensors file of `files.py` with a checksum of its contents in the metadata.  The file gets its
+A checkpoint is a safetensors file of `trees.py` with a checksum of its contents in the metadata.  The file gets its
 name when it is complete and on disk.  `load` reads the newest file whose checksum is right.
 """
 
@@ -16,7 +16,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from minigrad.api import files, safetensors
+from minigrad.api.files import safetensors, trees
 from minigrad.errors import ArgumentError, FileError, reading, warn
 from minigrad.ops.generators import Generator, default_generator
 from minigrad.runtime.data import host_array
@@ -24,7 +24,7 @@ from minigrad.runtime.tensor import describe
 
 CHECKSUM: Final = "crc32"  # the algorithm of the checksum in the metadata
 NAME: Final = re.compile(r"checkpoint-(\d+)\.safetensors")
-TEMPORARY: Final = ".checkpoint-"  # the prefix of the names of unfinished files: see `files.replaced`
+TEMPORARY: Final = ".checkpoint-"  # the prefix of the names of unfinished files: see `trees.replaced`
 
 
 class Checkpoint:
@@ -129,7 +129,7 @@ class Checkpoint:
         UserWarning
             For each damaged file that is skipped.
         """
-        newest = self._newest(files.target(map_location))
+        newest = self._newest(trees.target(map_location))
         return None if newest is None else self._restored(*newest)
 
     def _state(self) -> dict[str, Any]:
@@ -241,11 +241,11 @@ def restore_random(states: dict[str, Any]) -> None:
 
 def written(tree: Any, path: str) -> None:
     """Write a tree and its checksum to a file at `path`."""
-    packer = files.Packer()
+    packer = trees.Packer()
     structure = json.dumps(packer.packed(tree, ""))
     arrays = {name: np.ascontiguousarray(host_array(x.detach())).reshape(x.shape) for name, x in packer.tensors.items()}
-    metadata = {files.STRUCTURE: structure, CHECKSUM: checksum(arrays, structure)}
-    with files.replaced(path) as file:
+    metadata = {trees.STRUCTURE: structure, CHECKSUM: checksum(arrays, structure)}
+    with trees.replaced(path) as file:
         safetensors.write(file, arrays, metadata, new=True)
 
 
@@ -268,11 +268,11 @@ def content(path: str, device: Any) -> Any:
     with reading(f"Checkpoint: {path}"):
         with open(path, "rb") as file:
             arrays, metadata = safetensors.read(file, os.fstat(file.fileno()).st_size)
-        if CHECKSUM not in metadata or files.STRUCTURE not in metadata:
+        if CHECKSUM not in metadata or trees.STRUCTURE not in metadata:
             raise FileError("the file is not a checkpoint; read the file with mg.load")
-        structure = metadata[files.STRUCTURE]
+        structure = metadata[trees.STRUCTURE]
         if checksum(arrays, structure) != metadata[CHECKSUM]:
             raise FileError(
                 "the file is damaged, because its checksum does not match its content; load an older checkpoint"
             )
-        return files.unpacked(json.loads(structure), files.tensors_on(device, arrays))
+        return trees.unpacked(json.loads(structure), trees.tensors_on(device, arrays))

@@ -15,9 +15,9 @@ from collections.abc import Callable
 from types import ModuleType, SimpleNamespace
 from typing import Any
 
-from minigrad.api import standard
 from minigrad.api.aliases import ALIASES
-from minigrad.api.interop import from_dlpack
+from minigrad.api.interop import standard
+from minigrad.api.interop.arrays import from_dlpack
 from minigrad.core.code import defined
 from minigrad.core.device import Device
 from minigrad.core.dtype import finfo, iinfo

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.api import array_api
 from minigrad.api.aliases import ALIASES
-from minigrad.api.array_api import spelled
-from minigrad.api.interop import shared_array
+from minigrad.api.interop import array_api
+from minigrad.api.interop.array_api import spelled
+from minigrad.api.interop.arrays import shared_array
 from minigrad.declare.names import MG, namespaces
 from minigrad.errors import ArgumentError, GradientError
 from minigrad.runtime.tensor import Tensor, describe

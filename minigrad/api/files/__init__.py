@@ -1,0 +1,1 @@
+"""Files of tensors, and checkpoints of training runs."""

@@ -1,0 +1,1 @@
+"""Tensors in other libraries: NumPy and its functions, DLPack, and the array API standard."""
