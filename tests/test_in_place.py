@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import minigrad as mg
-from minigrad.api import drawing, view_in_place
+from minigrad.api import in_place
 from minigrad.api.aliases import ALIASES
 from minigrad.declare import names
 from minigrad.errors import ArgumentError, DTypeError, GradientError, ShapeError, StorageError
@@ -17,7 +17,7 @@ from minigrad.errors import ArgumentError, DTypeError, GradientError, ShapeError
 WRITERS = sorted(names.in_place)
 WRITTEN_OTHERWISE = {"apply_", "copy_", "detach_", "fill_", "fill_diagonal_", "map_", "masked_fill_", "requires_grad_",
                      "resize_", "resize_as_", "share_memory_", "zero_",
-                     *(function.__name__ for function in (*drawing.FUNCTIONS, *view_in_place.FUNCTIONS)),
+                     *(function.__name__ for function in in_place.FUNCTIONS),
                      *(f"{alias}_" for alias, name in ALIASES.items() if name in names.in_place)}  # fmt: skip
 TWINS = ("_with", "_along", "_exact", "_between", "_nd")
 # Names of PyTorch that look like those of inner ops.

@@ -1,4 +1,4 @@
-"""In-place methods: `x.name_(...)` for functions that have `out=`, and `fill_`, `zero_`, `copy_`.
+"""In-place methods: `x.name_(...)` for functions that have `out=`, for views, and for random numbers.
 
 `x.clamp_(0, 1)` is `mg.clamp(x, 0, 1, out=x)`, with the arguments, defaults and derivative rules of the function.
 `runtime/writing.py` checks all writes.
@@ -7,13 +7,20 @@
 from __future__ import annotations
 
 import inspect
+import math
 from collections.abc import Callable
 from typing import Any
 
 from minigrad.api.python import item
-from minigrad.errors import DTypeError, MinigradError, ShapeError
-from minigrad.ops import casting, creation
+from minigrad.core.dtype import DType, bool_, finfo, float32, float64
+from minigrad.declare import names
+from minigrad.errors import ArgumentError, DTypeError, GradientError, MinigradError, ShapeError
+from minigrad.ops import casting, creation, random, sampling
 from minigrad.ops.indexing import assignment
+from minigrad.ops.pointwise import rounding
+from minigrad.ops.pointwise.clamping import clamp
+from minigrad.ops.shape import views
+from minigrad.runtime.changes import rebind
 from minigrad.runtime.dispatch import number
 from minigrad.runtime.into import write
 from minigrad.runtime.tensor import PLAIN, Tensor, describe
@@ -76,6 +83,9 @@ def replaced(name: str, x: Any, y: Tensor) -> Tensor:
     return x
 
 
+# ---- values ----------------------------------------------------------------------------------------------------------
+
+
 def fill_(x: Tensor, value: float) -> Tensor:
     """Set every element to `value`, in place."""
     if isinstance(value, Tensor) and value.requires_grad and value.ndim == 0:
@@ -106,3 +116,214 @@ def copy_(x: Tensor, source: Any, non_blocking: bool = False) -> Tensor:
         source = casting.to(source, device=x.device, non_blocking=non_blocking)
     assignment.copy_into(x, source, "copy_", x)
     return x
+
+
+def fill_diagonal_(x: Tensor, fill_value: float, wrap: bool = False) -> Tensor:
+    """Write a number to the diagonal of a matrix, in place, and return the matrix.
+
+    A tensor with more than two dims must have equal lengths in all dims; its diagonal is x[i, i, ..., i].
+    fill_value: the number to write.  wrap: whether a matrix with more rows than columns has further diagonals.  Each
+    further diagonal begins in column 0, with one row between it and the end of the diagonal above.
+    Raises ShapeError for a tensor with fewer than two dims, or with more than two dims of different lengths.
+    """
+    if x.ndim < 2 or (x.ndim > 2 and len(set(x.shape)) > 1):
+        raise ShapeError(
+            f"fill_diagonal_: expected a matrix, or at least 3 dims of equal lengths, got {describe(x)}; slice the "
+            "tensor to equal lengths"
+        )
+    if x.ndim > 2:
+        for k in range(x.shape[0]):
+            x[(k,) * x.ndim] = fill_value
+        return x
+    rows, columns = x.shape
+    for start in range(0, rows if wrap else min(rows, 1), columns + 1):
+        x[start : start + columns].diagonal().fill_(fill_value)
+    return x
+
+
+def apply_(x: Tensor, callable: Callable[[Any], Any]) -> Tensor:
+    """Replace each element by `callable(element)`, in place.
+
+    The function runs in Python, so this is slow, and no gradient flows through it.
+    """
+    return refilled(x, [callable(value) for value in elements(x)])
+
+
+def map_(x: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:
+    """Replace each element by `callable(element, other)`, in place, with `other` from `tensor`; see `apply_`.
+
+    `tensor` is broadcast to the shape of x.
+    """
+    others = elements(tensor.expand(x.shape))
+    return refilled(x, [callable(*values) for values in zip(elements(x), others, strict=True)])
+
+
+def elements(x: Tensor) -> Any:
+    """Return a list of the elements as Python numbers, in row-major order."""
+    return x.detach().reshape(-1).tolist()
+
+
+def refilled(x: Tensor, values: list[Any]) -> Tensor:
+    """Write a list of elements into x, in row-major order, and return x."""
+    x.copy_(x.new_tensor(values).reshape(x.shape))
+    return x
+
+
+# ---- views -----------------------------------------------------------------------------------------------------------
+
+
+def view_in_place(name: str, function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """Return the method `name_`, which changes the layout of a tensor over its memory: the in-place form of a view.
+
+    A graph that saved the tensor would read it in the new layout.  So the method is only for tensors without gradients,
+    and it counts as a write: a graph that saved such a tensor detects it, as in PyTorch.
+    """
+
+    def method(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        if isinstance(x, Tracer) or x.requires_grad or x.storage.tracked:
+            raise GradientError(
+                f"{name}_: the tensor must not require a gradient or share memory with a tensor that does, got "
+                f"{describe(x)}; write x = x.{name}(...)",
+                op=f"{name}_",
+            )
+        layout = function(x, *args, **kwargs).layout
+        if layout is not x.layout:
+            rebind(x, x.storage, layout)
+            x.storage.version += 1
+        return x
+
+    method.__name__ = method.__qualname__ = f"{name}_"
+    method.__doc__ = (
+        f"`{name}` in place: x itself shows its memory so, and is returned.  Raises GradientError for a tensor that "
+        f"requires a gradient, or shares memory with one."
+    )
+    method.__signature__ = inspect.signature(function)  # type: ignore[attr-defined]
+    return method
+
+
+VIEWS: dict[str, Any] = {
+    **{name: names.methods[name] for name in ("squeeze", "unsqueeze", "t", "transpose")},
+    "as_strided": views.strided_view, "swapaxes": names.methods["transpose"], "swapdims": names.methods["transpose"],
+}  # fmt: skip
+
+
+# ---- random numbers --------------------------------------------------------------------------------------------------
+
+
+def redraw(name: str, x: Tensor, values: Tensor) -> Tensor:
+    """Replace the elements of x by drawn values, and return x; the gradient of the replaced elements is 0."""
+    assignment.copy_into(x, casting.cast(values, dtype=x.dtype), name, x)
+    return x
+
+
+def wide(name: str, x: Tensor) -> DType:
+    """Return the dtype in which numbers for x are drawn: the dtype of x, or float32 for float16 and bfloat16."""
+    if not x.dtype.is_float:
+        raise DTypeError(
+            f"{name}: expected a tensor with a floating dtype, got {describe(x)}; convert it with .to(mg.float32)",
+            op=name,
+        )
+    return x.dtype if x.dtype.itemsize > 2 else float32
+
+
+def share(x: Tensor, dtype: DType, generator: Any) -> Tensor:
+    """Return one uniform number per element of x, between 0 and 1; both ends are excluded."""
+    return clamp(random.rand(x.shape, dtype=dtype, device=x.device, generator=generator), 2.0**-25)
+
+
+def expect(name: str, fits: bool, text: str, value: float) -> None:
+    """Raise ArgumentError with `text` and `value` if a parameter of a distribution does not fit."""
+    if not fits:
+        raise ArgumentError(f"{name}: {text}, got {value}; pass a value in this range", op=name)
+
+
+def normal_(x: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any = None) -> Tensor:
+    """Fill x with samples of a normal distribution, in place."""
+    return redraw("normal_", x, random.normal(mean, std, x.shape, dtype=x.dtype, device=x.device, generator=generator))
+
+
+def uniform_(x: Tensor, low: float = 0.0, to: float = 1.0, *, generator: Any = None) -> Tensor:
+    """Fill x with uniform numbers in [low, to), in place.
+
+    PyTorch's name for `low` is `from`, which is a Python keyword.
+    """
+    drawn = random.uniform(x.shape, low, to, dtype=x.dtype, device=x.device, generator=generator)
+    return redraw("uniform_", x, drawn)
+
+
+def bernoulli_(x: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
+    """Fill x in place with 1 with probability p, and with 0 otherwise.
+
+    p: the probability for all elements, or a tensor of probabilities that broadcasts to the shape of x.
+    """
+    if isinstance(p, Tensor):
+        return redraw("bernoulli_", x, sampling.bernoulli(p.expand(x.shape), generator=generator))
+    return redraw("bernoulli_", x, sampling.bernoulli(x, p, generator=generator))
+
+
+def random_(x: Tensor, low: int | None = None, to: Any = ..., *, generator: Any = None) -> Tensor:
+    """Fill x with random integers in [low, to), in place.
+
+    `x.random_(to)` draws from [0, to).  `x.random_(low, None)` draws from `low` to a largest integer n.  For a float
+    dtype, n is the end of the range in which all integers are exact, 2**24 for float32.  For an integer dtype, n is the
+    largest value of the dtype, but at most 2**63 - 2.  For bool, n is 1.  `x.random_()` draws from 0 to n.
+    Raises ArgumentError for integers that the dtype cannot store.
+    """
+    low, to = (0, low) if to is ... else (low or 0, to)
+    digits = {2: 2**8 if "bfloat" in x.dtype.name else 2**11, 4: 2**24, 8: 2**53}
+    most = 2 if x.dtype is bool_ else digits[x.dtype.itemsize] + 1 if x.dtype.is_float else x.dtype.highest + 1
+    end = min(int(most), 2**63 - 1) if to is None else to
+    drawn = random.randint(low, end, x.shape, device=x.device, generator=generator)
+    least, largest = x.dtype.lowest, x.dtype.highest
+    if x.dtype.is_float:
+        least, largest = finfo(x.dtype).min, finfo(x.dtype).max
+    for value in (low, end - 1):
+        expect(
+            "random_",
+            least <= value <= largest,
+            f"low and to - 1 must be from {least} to {largest} for {x.dtype}",
+            value,
+        )
+    return redraw("random_", x, drawn)
+
+
+def exponential_(x: Tensor, lambd: float = 1.0, *, generator: Any = None) -> Tensor:
+    """Fill x with samples of an exponential distribution, in place: -log(1 - u)/lambd for uniform u.
+
+    lambd: the rate of the distribution, which must be positive.
+    """
+    expect("exponential_", lambd > 0, "lambd must be positive", lambd)
+    return redraw("exponential_", x, (-share(x, wide("exponential_", x), generator)).log1p() / -lambd)
+
+
+def cauchy_(x: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Any = None) -> Tensor:
+    """Fill x with samples of a Cauchy distribution, in place: median + sigma*tan(pi*(u - 0.5)) for uniform u."""
+    expect("cauchy_", sigma > 0, "sigma must be positive", sigma)
+    turn = share(x, wide("cauchy_", x), generator)
+    return redraw("cauchy_", x, ((turn - 0.5) * math.pi).tan() * sigma + median)
+
+
+def geometric_(x: Tensor, p: float, *, generator: Any = None) -> Tensor:
+    """Fill x with samples of a geometric distribution, in place.
+
+    A sample is the number of independent trials up to the first success; each trial succeeds with probability p.
+    """
+    expect("geometric_", 0.0 < p < 1.0, "p must be between 0 and 1, both excluded", p)
+    return redraw("geometric_", x, rounding.ceil(share(x, float64, generator).log() / math.log1p(-p)))
+
+
+def log_normal_(x: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Any = None) -> Tensor:
+    """Fill x with samples of a log-normal distribution, in place.
+
+    The logarithm of a sample has a normal distribution with the given mean and standard deviation.
+    """
+    expect("log_normal_", std > 0, "std must be positive", std)
+    drawn = random.randn(x.shape, dtype=wide("log_normal_", x), device=x.device, generator=generator)
+    return redraw("log_normal_", x, (drawn * std + mean).exp())
+
+
+FUNCTIONS: tuple[Callable[..., Any], ...] = (
+    fill_, zero_, copy_, fill_diagonal_, apply_, map_,
+    *[view_in_place(name, function) for name, function in VIEWS.items()],
+    normal_, uniform_, bernoulli_, random_, exponential_, cauchy_, geometric_, log_normal_,
+)  # fmt: skip

@@ -9,30 +9,21 @@ import math
 from typing import Any
 
 from minigrad.api.aliases import ALIASES
-from minigrad.api.pytorch import legacy
+from minigrad.api.constructors import NAMES, TensorType, as_kind
 from minigrad.core.dtype import (
     DType,
     as_dtype,
-    bfloat16,
     bool_,
     category,
     default_float,
-    float16,
-    float32,
-    float64,
-    int8,
-    int16,
-    int32,
-    int64,
     promote,
     promote_all,
     promote_number,
     set_default_float,
-    uint8,
 )
 from minigrad.core.shape import Size as Size
 from minigrad.declare.names import MG, namespaces
-from minigrad.errors import ArgumentError, DTypeError
+from minigrad.errors import ArgumentError
 from minigrad.ops.pointwise.clamping import clamp
 from minigrad.ops.shape.joining import cat
 from minigrad.runtime.tensor import Tensor
@@ -53,30 +44,6 @@ clip = clamp
 get_default_dtype = default_float
 
 
-class TensorType(type):
-    """The metaclass of `FloatTensor` and similar names, each of which stands for a dtype and a kind of device."""
-
-    dtype: DType
-    device: str
-
-    def __call__(cls, *sizes: Any) -> Tensor:
-        """Return a tensor of the dtype, with the lengths of its dims or its data as arguments."""
-        return legacy(sizes, cls.dtype, cls.device or None)
-
-    def __instancecheck__(cls, instance: object) -> bool:
-        """Return whether an object is a tensor of the dtype on a device of this kind."""
-        if not isinstance(instance, Tensor) or instance.dtype is not cls.dtype:
-            return False
-        return instance.device.kind == cls.device if cls.device else instance.device.kind != "cuda"
-
-
-NAMES = {
-    "FloatTensor": float32, "DoubleTensor": float64, "HalfTensor": float16, "BFloat16Tensor": bfloat16,
-    "LongTensor": int64, "IntTensor": int32, "ShortTensor": int16, "CharTensor": int8, "ByteTensor": uint8,
-    "BoolTensor": bool_,
-}  # fmt: skip
-
-
 def typed(device: str) -> dict[str, TensorType]:
     """Return the constructors for a kind of device, by name; "" stands for the default device."""
     return {
@@ -87,26 +54,6 @@ def typed(device: str) -> dict[str, TensorType]:
 
 (FloatTensor, DoubleTensor, HalfTensor, BFloat16Tensor, LongTensor, IntTensor,
  ShortTensor, CharTensor, ByteTensor, BoolTensor) = typed("").values()  # fmt: skip
-
-
-def as_kind(obj: Any) -> tuple[DType, str | None]:
-    """Return the dtype and the device, or None, for a dtype, an old constructor or the name of one.
-
-    Examples
-    --------
-    >>> as_kind("torch.LongTensor")
-    (mg.int64, None)
-    """
-    if isinstance(obj, str) and obj.endswith("Tensor"):
-        *package, name = obj.split(".")
-        if name not in NAMES:
-            raise DTypeError(
-                f"type: dtype must be one of {', '.join(NAMES)}, got {obj!r}; pass 'FloatTensor', for example"
-            )
-        return NAMES[name], "cuda" if "cuda" in package else None
-    if isinstance(obj, TensorType):
-        return obj.dtype, obj.device or None
-    return as_dtype(obj), None
 
 
 def can_cast(from_: Any, to: Any) -> bool:

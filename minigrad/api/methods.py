@@ -10,10 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from minigrad.api import drawing, gradients, kinds, leaves, pytorch, view_in_place
+from minigrad.api import autograd, constructors, in_place, pytorch
 from minigrad.api.copying import COPIES
-from minigrad.api.explaining import explain_grad
-from minigrad.api.in_place import copy_, fill_, in_place, zero_
 from minigrad.api.python import POSITIONS, item, tolist
 from minigrad.autodiff.engine import backward
 from minigrad.core.dtype import (
@@ -144,33 +142,30 @@ def attach() -> None:
     for name, function in names.methods.items():
         setattr(Tensor, name, function)
     for name, function in names.in_place.items():
-        setattr(Tensor, f"{name}_", in_place(function))
-    methods: list[Any] = [view, split, where, polygamma, item, tolist, fill_, zero_, copy_, *drawing.FUNCTIONS]
-    parts = (leaves, gradients, pytorch, kinds, view_in_place)
+        setattr(Tensor, f"{name}_", in_place.in_place(function))
+    methods: list[Any] = [view, split, where, polygamma, item, tolist]
+    parts: tuple[Any, ...] = (autograd, constructors, in_place, pytorch)
     for function in (*methods, *[each for part in parts for each in part.FUNCTIONS]):
         setattr(Tensor, function.__name__, function)
     Var.set = assignment.set_var  # type: ignore[attr-defined]
-    for function in (*pytorch.PROPERTIES, *kinds.PROPERTIES):
+    for function in pytorch.PROPERTIES:
         setattr(Tensor, function.__name__, property(function))
     setattr(Tensor, "volatile", property(pytorch.volatile, pytorch.set_volatile))  # noqa: B010
     for name, function in OPERATORS.items():
         setattr(Tensor, f"__{name}__", function)
         setattr(Tensor, f"__r{name}__", swapped(function))
-        setattr(Tensor, f"__i{name}__", in_place(function))
+        setattr(Tensor, f"__i{name}__", in_place.in_place(function))
     for name, dtype in CASTS.items():
         setattr(Tensor, name, caster(name, as_dtype(dtype)))
     special = {
-        **POSITIONS, **COPIES, **COMPARISONS, "explain_grad": explain_grad,
+        **POSITIONS, **COPIES, **COMPARISONS, **autograd.PROPERTIES,
         "__pow__": powers.pow, "__neg__": arithmetic.neg, "__pos__": names.methods["positive"],
         "__abs__": arithmetic.abs, "__matmul__": linalg.matmul, "__rmatmul__": swapped(linalg.matmul),
         "__rdiv__": swapped(arithmetic.div), "__invert__": bits.bitwise_not, "__getitem__": subscript.get_item,
         "__setitem__": assignment.set_item, "as_strided": views.strided_view, "backward": backward,
         "mT": property(matrix_transpose), "mH": property(matrix_transpose),
         "H": property(matrix_adjoint), "T": property(views.full_transpose), "dims": Tensor.shape,
-        "rank": Tensor.ndim, "grad": property(gradients.grad, gradients.set_grad),
-        "retains_grad": property(gradients.retains_grad), "grad_fn": property(leaves.grad_fn),
-        "requires_grad": Tensor.requires_grad.setter(leaves.set_requires_grad),  # type: ignore[attr-defined]
-        "data": property(leaves.data, leaves.set_data),
+        "rank": Tensor.ndim,
     }  # fmt: skip
     for name, value in special.items():
         setattr(Tensor, name, value)

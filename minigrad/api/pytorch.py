@@ -1,4 +1,4 @@
-"""Common methods of PyTorch: sizes and kinds, conversion to the form of another tensor, new tensors of the same form.
+"""Common methods of PyTorch: sizes and kinds, conversion to the form of another tensor, changes of the size.
 
 This module computes nothing: each method calls functions of `Tensor`, `views`, `casting` or `creation`.
 """
@@ -8,24 +8,23 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
+from minigrad.api.constructors import as_kind
 from minigrad.backends.registry import ACCELERATOR, backend_of, started
 from minigrad.core.device import as_device
-from minigrad.core.dtype import default_float
 from minigrad.core.formats import expect_format
 from minigrad.core.layout import Layout
 from minigrad.core.shape import as_shape, normalize_dim
-from minigrad.core.storage import Storage
 from minigrad.declare.decorators import public
 from minigrad.declare.names import MG
 from minigrad.errors import ArgumentError, DeviceError, GradientError, warn
 from minigrad.ops import casting, creation
+from minigrad.ops.linalg.matrices import vector_norm
+from minigrad.ops.pointwise import arithmetic
 from minigrad.ops.reduction import norms as lengths
 from minigrad.ops.reduction import sums
 from minigrad.ops.shape import views
 from minigrad.runtime.changes import rebind
-from minigrad.runtime.tensor import Tensor, describe, expect_tensors, old_constructor
+from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
 # ---- sizes and kinds ------------------------------------------------------------------------------------------------
 
@@ -75,17 +74,6 @@ def is_cpu(x: Tensor) -> bool:
     return x.device.kind != "cuda"
 
 
-def on_other(name: str) -> Callable[[Tensor], bool]:
-    """Return the property, always False, for a kind of device that minigrad does not support."""
-
-    def absent(x: Tensor) -> bool:
-        return False
-
-    absent.__name__ = absent.__qualname__ = name
-    absent.__doc__ = "Return False: there is no such device."
-    return absent
-
-
 def volatile(x: Tensor) -> bool:
     """Return False.  PyTorch replaced this attribute by `no_grad`; an assignment to it has no effect and warns."""
     return False
@@ -101,6 +89,80 @@ def get_device(x: Tensor) -> int:
     return x.device.index if x.device.kind == "cuda" else -1
 
 
+# ---- kinds that minigrad does not have: every tensor is dense and real -----------------------------------------------
+
+
+@public(namespace=MG)
+def is_complex(input: Tensor) -> bool:
+    """Return False, because minigrad does not support complex dtypes."""
+    return False
+
+
+@public(namespace=MG)
+def is_nonzero(input: Tensor) -> bool:
+    """Return whether the only element is not zero.  Raises ArgumentError for another number of elements."""
+    expect_tensors("is_nonzero", input)
+    if input.numel() != 1:
+        raise ArgumentError(
+            f"is_nonzero: expected a tensor of one element, got {describe(input)}; use .any() or .all() for several "
+            "elements"
+        )
+    return bool(input)
+
+
+@public(namespace=MG)
+def is_same_size(input: Tensor, other: Tensor) -> bool:
+    """Return whether two tensors have the same shape."""
+    expect_tensors("is_same_size", input, other)
+    return input.shape == other.shape
+
+
+def is_signed(x: Tensor) -> bool:
+    """Return whether the dtype has negative numbers."""
+    return x.dtype.kind in ("int", "float")
+
+
+def is_set_to(x: Tensor, tensor: Tensor) -> bool:
+    """Return whether another tensor has the same memory and the same layout."""
+    return x.storage is tensor.storage and x.layout == tensor.layout
+
+
+def same(name: str) -> Callable[[Tensor], Tensor]:
+    """Return a conversion method that returns the tensor itself, because every tensor is dense and real."""
+
+    def method(x: Tensor) -> Tensor:
+        return x
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = "Return x itself: it is dense and real."
+    return method
+
+
+def never(name: str, noun: str = "tensor") -> Callable[[Tensor], bool]:
+    """Return a method that returns False, for a kind of tensor or of device that minigrad does not have."""
+
+    def answer(x: Tensor) -> bool:
+        return False
+
+    answer.__name__ = answer.__qualname__ = name
+    answer.__doc__ = f"Return False: there is no such {noun}."
+    return answer
+
+
+def itemsize(x: Tensor) -> int:
+    """Return the number of bytes of an element."""
+    return x.dtype.itemsize
+
+
+def real(x: Tensor) -> Tensor:
+    """Return x itself, because complex numbers are not supported."""
+    return x
+
+
+def record_stream(x: Tensor, stream: Any) -> None:
+    """Do nothing: the method exists for code from PyTorch; minigrad reuses the memory of a device in stream order."""
+
+
 # ---- as another -----------------------------------------------------------------------------------------------------
 
 
@@ -112,8 +174,6 @@ def type(x: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     """
     if dtype is None:
         return x.dtype.name
-    from minigrad.api.legacy import as_kind
-
     kind, device = as_kind(dtype)
     return casting.to(x, kind, device=device, non_blocking=non_blocking)
 
@@ -199,70 +259,7 @@ def numel(input: Tensor) -> int:
     return input.numel()
 
 
-# ---- new tensors of the same form -----------------------------------------------------------------------------------
-
-
-def new_tensor(x: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
-    """Return a copy of data in the dtype and on the device of x; see `mg.tensor`."""
-    creation.expect_float("new_tensor", dtype or x.dtype, requires_grad)
-    return creation.tensor(data, dtype or x.dtype, x.device if device is None else device, requires_grad)
-
-
-def newly(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """Return `x.new_zeros` or a similar method: a creation function with the dtype and the device of x as defaults."""
-
-    def method(
-        x: Tensor, *size: int | Sequence[int], dtype: Any = None, device: Any = None, requires_grad: bool = False
-    ) -> Tensor:
-        creation.expect_float(method.__name__, dtype or x.dtype, requires_grad)
-        return function(
-            *size, dtype=dtype or x.dtype, device=x.device if device is None else device, requires_grad=requires_grad
-        )
-
-    method.__name__ = method.__qualname__ = f"new_{function.__name__}"
-    method.__doc__ = f"Return `mg.{function.__name__}` of a size, of the dtype and on the device of x."
-    return method
-
-
-def new_full(
-    x: Tensor, size: Any, fill_value: float, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
-) -> Tensor:
-    """Return a tensor filled with one value, in the dtype and on the device of x; see `mg.full`."""
-    kind, where = dtype or x.dtype, x.device if device is None else device
-    creation.expect_float("new_full", kind, requires_grad)
-    return creation.full(
-        as_shape((size,), "new_full"), fill_value, dtype=kind, device=where, requires_grad=requires_grad
-    )
-
-
-def new(x: Tensor, *sizes: Any) -> Tensor:
-    """Return `x.new_empty` of several lengths, or `x.new_tensor` of data."""
-    return legacy(sizes, x.dtype, x.device)
-
-
-def legacy(args: Sequence[Any], dtype: Any, device: Any = None) -> Tensor:
-    """Return the result of one of PyTorch's old constructors.
-
-    Ints are the lengths of the dims of a tensor with undefined values.  Any other single argument is a list, an array
-    or a tensor to copy.  Raises ArgumentError for several arguments that are not all ints.
-    """
-    if len(args) == 1 and not isinstance(args[0], (int, np.integer)):
-        data = args[0].detach() if isinstance(args[0], Tensor) else args[0]
-        if not isinstance(data, (Tensor, np.ndarray, list, tuple)):
-            data = list(data)
-        return creation.tensor(data, dtype=dtype, device=device)
-    if not all(isinstance(length, (int, np.integer)) for length in args):
-        raise ArgumentError(
-            f"Tensor: expected ints as the lengths of the dims, or one list of values, got {len(args)} arguments of "
-            "other types; pass one list, for example"
-        )
-    return creation.empty([int(length) for length in args] or [0], dtype=dtype, device=device)
-
-
-def constructed(args: Sequence[Any]) -> tuple[Layout, Storage]:
-    """Return the layout and the storage of `mg.Tensor(...)`, which has the default float dtype: see `legacy`."""
-    x = legacy(args, default_float())
-    return x.layout, x.storage
+# ---- sizes in place -------------------------------------------------------------------------------------------------
 
 
 def resize_(x: Tensor, *size: int | Sequence[int], memory_format: Any = None) -> Tensor:
@@ -322,11 +319,21 @@ def norm(
     return lengths.norm(x, p, dim, keepdim, dtype=dtype)
 
 
+def dist(x: Tensor, other: Tensor, p: float = 2) -> Tensor:
+    """Return the p-norm of x - other: see `mg.dist`."""
+    return vector_norm(arithmetic.sub(x, other), p)
+
+
 FUNCTIONS = (
     size, dim, stride, storage_offset, element_size, is_floating_point, type, type_as, cpu, cuda, pin_memory,
-    is_pinned, view_as, reshape_as, expand_as, sum_to_size, new_tensor,
-    new, get_device, resize_, resize_as_, share_memory_, newly(creation.empty),
-    newly(creation.zeros), newly(creation.ones), new_full, norm,
+    is_pinned, view_as, reshape_as, expand_as, sum_to_size, get_device, resize_, resize_as_, share_memory_, norm, dist,
+    is_complex, is_nonzero, is_same_size, is_signed, is_set_to, record_stream,
+    *[same(name) for name in ("conj", "conj_physical", "resolve_conj", "resolve_neg", "to_dense")],
+    *[never(name) for name in ("is_conj", "is_neg", "is_distributed", "is_shared")],
 )  # fmt: skip
-PROPERTIES = (nbytes, is_cuda, is_cpu, on_other("is_xpu"), on_other("is_mps"), on_other("is_meta"))
-old_constructor.append(constructed)
+PROPERTIES = (
+    nbytes, itemsize, real, is_cuda, is_cpu,
+    *[never(f"is_{kind}", "device") for kind in ("xpu", "mps", "meta")],
+    *[never(f"is_{kind}") for kind in ("sparse", "sparse_csr", "quantized", "nested", "mkldnn", "vulkan", "ipu", "xla",
+                                       "maia", "mtia")],
+)  # fmt: skip

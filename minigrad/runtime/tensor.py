@@ -25,7 +25,7 @@ else:
     Attached = object
 
 
-# Function that returns the layout and the storage of a tensor from lengths or data; `api/pytorch.py` sets it.
+# Function that returns the layout and the storage of a tensor from lengths or data; `api/constructors.py` sets it.
 old_constructor: list[Any] = []
 
 

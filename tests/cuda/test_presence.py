@@ -126,11 +126,11 @@ def test_the_simulator_needs_no_compiler():
 # Who mentions it besides the registry, the backend, its kernels and `mg.cuda`: the doctor, what settings and devices
 # are called, names that other libraries ask a tensor for, and remarks.
 MENTIONS = {
-    "__init__.py", "__main__.py", "amp/autocast.py", "amp/grad_scaler.py", "api/interop/arrays.py",
-    "api/interop/protocols.py", "api/legacy.py", "api/pytorch.py", "backends/cudnn.py", "backends/registry.py",
-    "cli/doctor.py", "config.py", "core/device.py", "core/storage.py", "data/loader.py", "declare/advice.py",
-    "kernels/objects.py", "kernels/scalar.py", "kernels/target.py", "learning/exercises/gpu.py", "nn/modules/moving.py",
-    "nn/utils/rnn.py", "random.py",
+    "__init__.py", "__main__.py", "amp/autocast.py", "amp/grad_scaler.py", "api/constructors.py",
+    "api/interop/arrays.py", "api/interop/protocols.py", "api/legacy.py", "api/pytorch.py", "backends/cudnn.py",
+    "backends/registry.py", "cli/doctor.py", "config.py", "core/device.py", "core/storage.py", "data/loader.py",
+    "declare/advice.py", "kernels/objects.py", "kernels/scalar.py", "kernels/target.py", "learning/exercises/gpu.py",
+    "nn/modules/moving.py", "nn/utils/rnn.py", "random.py",
 }  # fmt: skip
 OWN = ("backends/cuda/", "kernels/cuda/", "cuda/")
 

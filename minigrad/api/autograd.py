@@ -1,0 +1,242 @@
+"""Methods for gradients: leaves (requires_grad_, detach_, .data), hooks, `retain_grad` and `explain_grad`.
+
+Names and behaviour are those of PyTorch.  Var is a subclass of Tensor.  To make a tensor without history a leaf in
+place, as in PyTorch's `(mg.randn(3) * 0.1).requires_grad_()`, its class is changed to Var.  Hooks that run before or
+after the rule of a node are methods of `BackpropOp`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from minigrad.core.storage import ConstantStorage
+from minigrad.errors import DTypeError, GradientError, StorageError
+from minigrad.ops.indexing.assignment import set_value
+from minigrad.runtime.changes import changes
+from minigrad.runtime.graph import BackpropOp
+from minigrad.runtime.hooks import Hook, HookHandle, add_hook, add_leaf_hook, late_hooks, leaf_hooks, retain, retained
+from minigrad.runtime.inference import InferenceStorage
+from minigrad.runtime.rebasing import current
+from minigrad.runtime.tensor import Tensor, describe
+from minigrad.runtime.tracers import Tracer
+from minigrad.runtime.var import Var
+
+if TYPE_CHECKING:
+    from minigrad.diagnostics import Explanation
+
+# ---- leaves ----------------------------------------------------------------------------------------------------------
+
+
+def requires_grad_(x: Tensor, requires_grad: bool = True) -> Tensor:
+    """Make x a leaf that requires a gradient, in place; with False, make it a constant.  Return x.
+
+    Existing views of x stay constants.
+    Raises DTypeError if x is not a float tensor, StorageError for a constant of the program that other results share,
+    and GradientError inside a transform, or for requires_grad=False on the result of a recorded op.
+    """
+    if bool(requires_grad) == x.requires_grad:
+        return x
+    if isinstance(x, Tracer):
+        raise GradientError(
+            f"requires_grad_: {describe(x)} belongs to a transform, which controls its gradient; call "
+            "requires_grad_() outside the transform",
+            op="requires_grad_",
+        )
+    if requires_grad:
+        become_leaf(x)
+    elif x.is_variable:
+        x.__class__ = Tensor
+        changes.count += 1  # the tensor may be a parameter of a module
+    else:
+        raise GradientError(
+            f"requires_grad_: requires_grad=False is allowed for leaves only, got {describe(x)}, the result of "
+            f"{current(x).name}; use x.detach()",
+            op="requires_grad_",
+        )
+    return x
+
+
+def become_leaf(x: Any) -> None:
+    """Make a tensor without history a Var; a former Var keeps its gradient and its name."""
+    if not x.dtype.is_float:
+        raise DTypeError(
+            f"requires_grad_: expected a tensor with a floating dtype, got {describe(x)}; convert it with "
+            ".to(mg.float32) first",
+            op="requires_grad_",
+        )
+    if isinstance(x.storage, ConstantStorage):
+        raise StorageError(
+            f"requires_grad_: {describe(x)} is a constant whose memory other results share; call requires_grad_() on "
+            "x.clone()",
+            op="requires_grad_",
+        )
+    changes.count += hasattr(x, "_grad")  # a former Var: a module may list it among its parameters
+    x._grad, x.name = getattr(x, "_grad", None), getattr(x, "name", None)
+    x.base = None
+    x.storage.tracked = True
+    x.__class__ = Var
+
+
+def set_requires_grad(x: Tensor, requires_grad: bool) -> None:
+    """Set `x.requires_grad`, as `requires_grad_` does."""
+    requires_grad_(x, requires_grad)
+
+
+def detach_(x: Tensor) -> Tensor:
+    """Detach x from its history, in place, and return x: later results pass no gradient through x.
+
+    Raises GradientError for a view of a tracked tensor, because that tensor would keep its history.
+    """
+    if x.base is not None and x.requires_grad:
+        raise GradientError(
+            f"detach_: a view of a tracked tensor cannot be detached in place, got {describe(x)}; use x = x.detach()",
+            op="detach_",
+        )
+    if x.is_variable:
+        return requires_grad_(x, False)
+    x.op = None
+    return x
+
+
+def data(x: Tensor) -> Tensor:
+    """Return the values without history, in the same memory, as `detach()`.
+
+    The assignment `x.data = value` writes the values and is not recorded.  A backward pass that needs the old values
+    then raises StorageError, while PyTorch silently uses the new values.
+    """
+    return x.detach()
+
+
+def set_data(x: Tensor, value: Any) -> None:
+    """Write a value into the memory of x, for `x.data = value`; the shape must be equal, and the dtype is cast.
+
+    `x.data -= step` first writes in place and then assigns the same memory, which has no effect.
+    """
+    if isinstance(value, Tensor) and value.storage is x.storage and value.layout == x.layout:
+        return
+    set_value(x, value, "data")
+
+
+def grad_fn(x: Tensor) -> BackpropOp | None:
+    """Return the node of the recorded op that computed x; None for a leaf."""
+    node: BackpropOp | None = None if x.is_variable else current(x)
+    return node
+
+
+def output_nr(x: Tensor) -> int:
+    """Return the index of the tensor among the results of its node; 0 for a leaf."""
+    return getattr(x.op, "index", 0)
+
+
+# ---- gradients -------------------------------------------------------------------------------------------------------
+
+
+def register_hook(x: Tensor, hook: Hook) -> HookHandle:
+    """Call `hook(gradient)` in each backward pass, when the gradient of x is complete.
+
+    If the hook returns a tensor, this tensor replaces the gradient.  Several hooks run in the order of their
+    registration.  A hook belongs to the current value of x, and also runs if x is an input of `mg.grad`.  The result of
+    `register_hook` is a handle; `handle.remove()` removes the hook.
+    Raises GradientError if x does not require a gradient, and in a backward pass if the hook returns a tensor of
+    another shape, dtype or device.
+    """
+    if not x.requires_grad:
+        raise GradientError(
+            f"register_hook: expected a tensor that requires a gradient, got {describe(x)}; compute it from a mg.Var, "
+            "or call x.requires_grad_() first"
+        )
+    if x.is_variable:
+        return add_leaf_hook(leaf_hooks, "register_hook", x, hook)
+    node: Any = x.op if isinstance(x, Tracer) else current(x)
+    return add_hook(node, 0, hook) if node.ids is None else add_hook(node.node, node.index, hook)
+
+
+def register_post_accumulate_grad_hook(x: Tensor, hook: Hook) -> HookHandle:
+    """Call `hook(x)` after `backward` has added to `x.grad`.
+
+    Several hooks run in the order of their registration.  `mg.grad` does not call these hooks.  The result is a handle;
+    `handle.remove()` removes the hook.
+    Raises GradientError if x is not a leaf that requires a gradient.
+    """
+    if not x.is_variable:
+        raise GradientError(
+            f"register_post_accumulate_grad_hook: expected a leaf that requires a gradient, got {describe(x)}; use "
+            "register_hook for the result of an op"
+        )
+    return add_leaf_hook(late_hooks, "register_post_accumulate_grad_hook", x, hook)
+
+
+def retain_grad(x: Tensor) -> None:
+    """Make backward passes set `x.grad` for an intermediate result; the gradient includes the changes of all hooks.
+
+    A Var always stores its gradient.  Raises GradientError if x does not require a gradient.
+    """
+    if not x.requires_grad:
+        raise GradientError(
+            f"retain_grad: expected a tensor that requires a gradient, got {describe(x)}; compute it from a mg.Var, or "
+            "call x.requires_grad_() first"
+        )
+    if not x.is_variable:
+        retain(x)
+
+
+def retains_grad(x: Tensor) -> bool:
+    """Return whether x is an intermediate result for which `retain_grad` was called."""
+    return not x.is_variable and x.id in retained
+
+
+def grad(x: Tensor) -> Tensor | None:
+    """Return the gradient that `retain_grad` stored, or that of a frozen Var, otherwise None.
+
+    The class Var defines its own `grad`.
+    """
+    if hasattr(x, "_grad"):
+        kept: Tensor | None = x._grad
+        return kept
+    entry = retained.get(x.id)
+    return None if entry is None else entry.grad
+
+
+def set_grad(x: Any, value: Tensor | None) -> None:
+    """Set `x.grad` to None; for a frozen Var, `value` may also be a gradient.
+
+    Raises GradientError for another value of a tensor that was never a Var.
+    """
+    if hasattr(x, "_grad"):
+        if value is not None:
+            Var._check_gradient(x, value)
+        x._grad = value
+        return
+    if value is not None:
+        raise GradientError(
+            f"grad: {describe(x)} is not a Var, so its .grad can only be set to None; set the .grad of a mg.Var instead"
+        )
+    if x.id in retained:
+        retained[x.id].grad = None
+
+
+def is_inference(x: Tensor) -> bool:
+    """Return whether x was computed under `inference_mode`."""
+    return isinstance(x.storage, InferenceStorage)
+
+
+def explain_grad(x: Tensor, y: Tensor | None = None) -> Explanation:
+    """Explain why the gradient of y with respect to x is None, zero, nan or inf.
+
+    For any other gradient, the explanation lists the ops through which the gradient flows.
+    y: the result of the computation.  Under `mg.debug()`, y is optional, and the default is the newest result that was
+    computed from x.
+    """
+    from minigrad.diagnostics import gradient  # imported at the first call
+
+    return gradient.explain_grad(x, y)
+
+
+FUNCTIONS = (
+    requires_grad_, detach_, is_inference, register_hook, register_post_accumulate_grad_hook, retain_grad, explain_grad,
+)  # fmt: skip
+PROPERTIES = {
+    "requires_grad": Tensor.requires_grad.setter(set_requires_grad),  # type: ignore[attr-defined]
+    "data": property(data, set_data), "grad": property(grad, set_grad), "grad_fn": property(grad_fn),
+    "output_nr": property(output_nr), "retains_grad": property(retains_grad),
+}  # fmt: skip

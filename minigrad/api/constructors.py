@@ -1,0 +1,141 @@
+"""Make tensors as PyTorch does: `x.new_zeros` and similar methods, and the old constructors, such as `FloatTensor`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from minigrad.core.dtype import (
+    DType,
+    as_dtype,
+    bfloat16,
+    bool_,
+    default_float,
+    float16,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+)
+from minigrad.core.layout import Layout
+from minigrad.core.shape import as_shape
+from minigrad.core.storage import Storage
+from minigrad.errors import ArgumentError, DTypeError
+from minigrad.ops import creation
+from minigrad.runtime.tensor import Tensor, old_constructor
+
+# The dtypes of the old constructors.
+NAMES = {
+    "FloatTensor": float32, "DoubleTensor": float64, "HalfTensor": float16, "BFloat16Tensor": bfloat16,
+    "LongTensor": int64, "IntTensor": int32, "ShortTensor": int16, "CharTensor": int8, "ByteTensor": uint8,
+    "BoolTensor": bool_,
+}  # fmt: skip
+
+
+def new_tensor(x: Tensor, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Return a copy of data in the dtype and on the device of x; see `mg.tensor`."""
+    creation.expect_float("new_tensor", dtype or x.dtype, requires_grad)
+    return creation.tensor(data, dtype or x.dtype, x.device if device is None else device, requires_grad)
+
+
+def newly(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """Return `x.new_zeros` or a similar method: a creation function with the dtype and the device of x as defaults."""
+
+    def method(
+        x: Tensor, *size: int | Sequence[int], dtype: Any = None, device: Any = None, requires_grad: bool = False
+    ) -> Tensor:
+        creation.expect_float(method.__name__, dtype or x.dtype, requires_grad)
+        return function(
+            *size, dtype=dtype or x.dtype, device=x.device if device is None else device, requires_grad=requires_grad
+        )
+
+    method.__name__ = method.__qualname__ = f"new_{function.__name__}"
+    method.__doc__ = f"Return `mg.{function.__name__}` of a size, of the dtype and on the device of x."
+    return method
+
+
+def new_full(
+    x: Tensor, size: Any, fill_value: float, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Tensor:
+    """Return a tensor filled with one value, in the dtype and on the device of x; see `mg.full`."""
+    kind, where = dtype or x.dtype, x.device if device is None else device
+    creation.expect_float("new_full", kind, requires_grad)
+    return creation.full(
+        as_shape((size,), "new_full"), fill_value, dtype=kind, device=where, requires_grad=requires_grad
+    )
+
+
+def new(x: Tensor, *sizes: Any) -> Tensor:
+    """Return `x.new_empty` of several lengths, or `x.new_tensor` of data."""
+    return legacy(sizes, x.dtype, x.device)
+
+
+def legacy(args: Sequence[Any], dtype: Any, device: Any = None) -> Tensor:
+    """Return the result of one of PyTorch's old constructors.
+
+    Ints are the lengths of the dims of a tensor with undefined values.  Any other single argument is a list, an array
+    or a tensor to copy.  Raises ArgumentError for several arguments that are not all ints.
+    """
+    if len(args) == 1 and not isinstance(args[0], (int, np.integer)):
+        data = args[0].detach() if isinstance(args[0], Tensor) else args[0]
+        if not isinstance(data, (Tensor, np.ndarray, list, tuple)):
+            data = list(data)
+        return creation.tensor(data, dtype=dtype, device=device)
+    if not all(isinstance(length, (int, np.integer)) for length in args):
+        raise ArgumentError(
+            f"Tensor: expected ints as the lengths of the dims, or one list of values, got {len(args)} arguments of "
+            "other types; pass one list, for example"
+        )
+    return creation.empty([int(length) for length in args] or [0], dtype=dtype, device=device)
+
+
+def constructed(args: Sequence[Any]) -> tuple[Layout, Storage]:
+    """Return the layout and the storage of `mg.Tensor(...)`, which has the default float dtype: see `legacy`."""
+    x = legacy(args, default_float())
+    return x.layout, x.storage
+
+
+class TensorType(type):
+    """The metaclass of `FloatTensor` and similar names, each of which stands for a dtype and a kind of device."""
+
+    dtype: DType
+    device: str
+
+    def __call__(cls, *sizes: Any) -> Tensor:
+        """Return a tensor of the dtype, with the lengths of its dims or its data as arguments."""
+        return legacy(sizes, cls.dtype, cls.device or None)
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        """Return whether an object is a tensor of the dtype on a device of this kind."""
+        if not isinstance(instance, Tensor) or instance.dtype is not cls.dtype:
+            return False
+        return instance.device.kind == cls.device if cls.device else instance.device.kind != "cuda"
+
+
+def as_kind(obj: Any) -> tuple[DType, str | None]:
+    """Return the dtype and the device, or None, for a dtype, an old constructor or the name of one.
+
+    Examples
+    --------
+    >>> as_kind("torch.LongTensor")
+    (mg.int64, None)
+    """
+    if isinstance(obj, str) and obj.endswith("Tensor"):
+        *package, name = obj.split(".")
+        if name not in NAMES:
+            raise DTypeError(
+                f"type: dtype must be one of {', '.join(NAMES)}, got {obj!r}; pass 'FloatTensor', for example"
+            )
+        return NAMES[name], "cuda" if "cuda" in package else None
+    if isinstance(obj, TensorType):
+        return obj.dtype, obj.device or None
+    return as_dtype(obj), None
+
+
+FUNCTIONS = (new_tensor, new, newly(creation.empty), newly(creation.zeros), newly(creation.ones), new_full)
+old_constructor.append(constructed)
