@@ -114,12 +114,6 @@ def note(op: Any, operands: tuple[Tensor, ...], result: Any, took: float) -> Non
         entry.differentiable = tuple([op.rules[0 if op.variadic else k] is not None for k in range(len(operands))])
 
 
-def note_detached(x: Tensor, y: Tensor) -> None:
-    """Enter in the journal that y is x without history."""
-    if (x.op is not None or x.is_variable) and not asked_by().startswith("minigrad."):
-        keep(y, Entry(y, "detach", (known(x),), user_line()))
-
-
 def note_left(x: Tensor, how: str) -> None:
     """Record in the journal that the user's code read the elements of x as numbers.
 
@@ -187,6 +181,10 @@ class Debugging(Observer):
     def writing(self, name: str, storage: Storage) -> None:
         if settings.debug:
             check_unsaved(name, storage)
+
+    def detached(self, x: Tensor, y: Tensor) -> None:
+        if settings.debug and (x.op is not None or x.is_variable) and not asked_by().startswith("minigrad."):
+            keep(y, Entry(y, "detach", (known(x),), user_line()))
 
 
 _debugging = Debugging()

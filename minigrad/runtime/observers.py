@@ -19,10 +19,10 @@ from minigrad.config import settings
 from minigrad.core.op import Op
 from minigrad.core.storage import Storage
 from minigrad.runtime.graph import BackpropOp
-from minigrad.runtime.tensor import PLAIN, Tensor
+from minigrad.runtime.tensor import PLAIN, Tensor, detached
 from minigrad.runtime.var import Var
 
-EVENTS = ("calling", "allocated", "launching", "called", "recorded", "writing", "pulling")
+EVENTS = ("calling", "allocated", "launching", "called", "recorded", "writing", "pulling", "detached")
 
 
 class Observer:
@@ -59,6 +59,9 @@ class Observer:
         """Observe that a backward pass visits a node next.  Return the node, or an object that replaces it."""
         return node
 
+    def detached(self, x: Tensor, y: Tensor) -> None:
+        """Observe that y was made from x by `detach`."""
+
 
 class Observed:
     """For each event, the methods that receive it; () if there are none.
@@ -73,6 +76,7 @@ class Observed:
     recorded: tuple[Callable[..., Any], ...]
     writing: tuple[Callable[..., Any], ...]
     pulling: tuple[Callable[..., Any], ...]
+    detached: tuple[Callable[..., Any], ...]
     idle: bool
     __slots__ = (*EVENTS, "idle")  # slots are fast, and calls read some of these attributes
 
@@ -175,6 +179,7 @@ def refresh() -> None:
         setattr(observed, event, tuple(methods))
     observed.idle = not any(getattr(observed, event) for event in EVENTS)
     settings.watchers = len(observed.recorded)
+    detached[:] = observed.detached
     watched = observed.called or observed.calling
     if plain and watched:
         PLAIN.clear()

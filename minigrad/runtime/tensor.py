@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from minigrad.config import settings
 from minigrad.core.device import Device
 from minigrad.core.dtype import DType, name_number
 from minigrad.core.layout import Layout
@@ -27,6 +26,8 @@ else:
 
 # Function that returns the layout and the storage of a tensor from lengths or data; `api/constructors.py` sets it.
 old_constructor: list[Any] = []
+# The methods of observers for the event `detached`; `observers.py`, which imports this module, sets them.
+detached: list[Any] = []
 
 
 class Tensor(Attached):
@@ -109,10 +110,8 @@ class Tensor(Attached):
     def detach(self) -> Tensor:
         """Return a tensor with the same storage, without history."""
         y = Tensor(self.storage, self.layout)
-        if settings.debugging and settings.debug:
-            from minigrad.runtime.journal import note_detached
-
-            note_detached(self, y)
+        for tell in detached:
+            tell(self, y)
         return y
 
     def __hash__(self) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 
@@ -159,6 +159,21 @@ def test_an_observer_that_is_attached_twice_is_told_once_until_it_is_detached_tw
     x * x
     detach(recorder)  # it is not there: no harm
     assert len(recorder.launches) == 2
+
+
+def test_an_observer_sees_each_detach_until_it_is_detached_itself() -> None:
+    class Detached(Observer):
+        seen: ClassVar[list[tuple[mg.Tensor, mg.Tensor]]] = []
+
+        def detached(self, x: mg.Tensor, y: mg.Tensor) -> None:
+            self.seen.append((x, y))
+
+    x = mg.Var([1.0], device="reference")
+    with watched_by(Detached()):
+        y = x.detach()
+    x.detach()
+    ((first, second),) = Detached.seen
+    assert first is x and second is y
 
 
 def test_an_observer_that_overrides_nothing_changes_nothing() -> None:
