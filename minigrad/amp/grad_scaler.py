@@ -9,6 +9,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
+from minigrad.backends.registry import cuda_is_available
 from minigrad.core.dtype import float16, float32
 from minigrad.errors import ArgumentError, GradientError, warn
 from minigrad.optim import lists
@@ -246,13 +247,6 @@ class GradScaler:
         self._scale, self._growth_tracker = float(state_dict["scale"]), int(state_dict["_growth_tracker"])
         self._growth_factor, self._backoff_factor = state_dict["growth_factor"], state_dict["backoff_factor"]
         self._growth_interval = state_dict["growth_interval"]
-
-
-def cuda_is_available() -> bool:
-    """Return whether there is a CUDA device; imports `minigrad.cuda` only when it is called."""
-    from minigrad.cuda import is_available
-
-    return is_available()
 
 
 def by_device(tensors: list[Any]) -> list[list[Any]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from minigrad.backends.base import Backend
-from minigrad.config import announce, changers
+from minigrad.config import announce, changers, settings
 from minigrad.core.device import Device, as_device
 from minigrad.errors import DeviceError
 
@@ -85,6 +85,13 @@ def backend_of(device: Device) -> Backend:
 def started(kind: str) -> Backend | None:
     """Return the backend of a kind if it has been used, otherwise None."""
     return _backends.get(kind)
+
+
+def cuda_is_available() -> bool:
+    """Return whether `device="cuda"` can be used, on a real device or in the simulator."""
+    from minigrad.backends.cuda.presence import fault
+
+    return settings.cuda == "simulator" or started("cuda") is not None or not fault()
 
 
 def used_devices() -> tuple[Device, ...]:

@@ -8,7 +8,7 @@ from typing import Any
 from minigrad.backends.cuda.family import Family
 from minigrad.backends.cuda.presence import driver, fault
 from minigrad.backends.cuda.runtime import DeviceMemory, Properties, Runtime
-from minigrad.backends.registry import backend_of, started
+from minigrad.backends.registry import backend_of, cuda_is_available, started
 from minigrad.config import settings
 from minigrad.core.device import Device, as_device
 from minigrad.errors import DeviceError
@@ -33,7 +33,7 @@ def is_available() -> bool:
     ...     mg.cuda.is_available()
     True
     """
-    return settings.cuda == "simulator" or started("cuda") is not None or not fault()
+    return cuda_is_available()
 
 
 def device_count() -> int:

@@ -14,6 +14,7 @@ from minigrad.declare.advice import present
 from minigrad.declare.decorators import public
 from minigrad.declare.names import FUNCTIONAL, namespaces
 from minigrad.errors import ArgumentError, warn
+from minigrad.nn.heads import with_parameters
 from minigrad.ops.nn import activation
 from minigrad.ops.nn import softmax as normalized
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
@@ -76,20 +77,18 @@ def multi_head_attention_forward(
     The arguments are the attributes of a `mg.nn.MultiheadAttention` module and the arguments of its `forward`.
     Raises ArgumentError unless static_k and static_v are None.
     """
-    from minigrad.nn.modules.attention import with_parameters
-
     if static_k is not None or static_v is not None:
         raise ArgumentError(
             "multi_head_attention_forward: static_k and static_v must be None, because minigrad does not support "
             "them; pass key and value"
         )
     separate = (q_proj_weight, k_proj_weight, v_proj_weight) if use_separate_proj_weight else (None,) * 3
-    module = with_parameters(
+    heads = with_parameters(
         embed_dim_to_check, num_heads, None if use_separate_proj_weight else in_proj_weight, separate, in_proj_bias,
         bias_k, bias_v, add_zero_attn, dropout_p if training else 0.0, out_proj_weight, out_proj_bias,
     )  # fmt: skip
     arguments = key_padding_mask, need_weights, attn_mask, average_attn_weights, is_causal
-    result: tuple[Tensor, Tensor | None] = module.forward(query, key, value, *arguments)
+    result: tuple[Tensor, Tensor | None] = heads.forward(query, key, value, *arguments)
     return result
 
 

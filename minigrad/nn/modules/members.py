@@ -265,11 +265,17 @@ def instead_of(value: Any, kind: str) -> str:
         return "pass mg.nn.Parameter(tensor)" if kind == "parameter" else "pass a tensor"
     if isinstance(value, type) and issubclass(value, Members):
         return f"create an instance, as in {value.__name__}()"
-    from minigrad import nn  # imported here, because `nn` imports this module
-
     function = str(getattr(value, "__name__", "")).replace("_", "")
-    like = next((name for name in dir(nn) if name.lower() == function), "ReLU")
+    like = next((name for name in sorted(layers(Members)) if name.lower() == function), "ReLU")
     return f"pass a module such as mg.nn.{like}()"
+
+
+def layers(kind: Any) -> Iterator[str]:
+    """Iterate over the names of the layers of this package that derive from a class."""
+    for each in kind.__subclasses__():
+        if each.__module__.startswith("minigrad.nn."):
+            yield each.__name__
+            yield from layers(each)
 
 
 def kind_of(value: Any) -> str | None:
