@@ -3,6 +3,8 @@
 The package contains one small real data set, `load_digits`.  Other data is generated, or read from files.
 """
 
+from typing import Any
+
 from minigrad.data.cifar import CIFAR10, CIFAR100
 from minigrad.data.collate import default_collate, default_convert
 from minigrad.data.datasets import (
@@ -16,7 +18,6 @@ from minigrad.data.datasets import (
     random_split,
 )
 from minigrad.data.digits import load_digits
-from minigrad.data.distributed import DistributedSampler
 from minigrad.data.generated import moons, spirals
 from minigrad.data.idx import MNIST, FashionMNIST, read_idx
 from minigrad.data.images import ImageFolder, read_image
@@ -35,13 +36,14 @@ from minigrad.data.texts import Characters, character_names, read_text, topics
 from minigrad.data.transforms import Compose, Normalize, OneHot, RandomCrop, RandomHorizontalFlip
 from minigrad.declare.advice import present
 
+DistributedSampler: Any  # of `dist`, which is above this room
 __all__ = [
     "CIFAR10", "CIFAR100", "CSV", "MNIST", "BatchSampler", "ChainDataset", "Characters", "Compose", "ConcatDataset",
-    "DataLoader", "Dataset", "DistributedSampler", "FashionMNIST", "ImageFolder", "IterableDataset", "Normalize",
+    "DataLoader", "Dataset", "FashionMNIST", "ImageFolder", "IterableDataset", "Normalize",
     "OneHot", "RandomCrop", "RandomHorizontalFlip", "RandomSampler", "Sampler", "SequentialSampler", "StackDataset",
     "Subset", "SubsetRandomSampler", "TensorDataset", "WeightedRandomSampler", "WorkerInfo", "character_names",
     "default_collate", "default_convert", "get_worker_info", "load_digits", "moons", "random_split", "read_idx",
     "read_image", "read_text", "spirals", "topics",
 ]  # fmt: skip
 
-present(globals(), {name: globals()[name] for name in __all__})
+present(globals(), {name: globals()[name] for name in __all__}, {"DistributedSampler": "dist.sampler"})

@@ -16,6 +16,7 @@ import importlib
 import re
 from collections.abc import Callable, Iterable, Mapping
 from inspect import getattr_static
+from types import MappingProxyType
 from typing import Any, Final, NoReturn
 
 from minigrad.declare.manual import document_all
@@ -186,11 +187,32 @@ def answering(module: str) -> Callable[[str], NoReturn]:
     return missing
 
 
-def present(module: dict[str, Any], names: Mapping[str, Any]) -> None:
-    """Fill a module with its public names; any other name raises an AttributeError with advice."""
-    everything = sorted(names)
+def present(module: dict[str, Any], names: Mapping[str, Any], later: Mapping[str, str] = MappingProxyType({})) -> None:
+    """Fill a module with its public names; any other name raises an AttributeError with advice.
+
+    later: public names that a room above the module defines, each with its module: see `defined_above`.
+    """
+
+    def find(name: str) -> Any:
+        if name not in later:
+            raise absent(module["__name__"], name)
+        module[name] = defined_above(later[name], name)
+        return module[name]
+
+    everything = sorted({*names, *later})
     document_all(names)
-    module.update(names, __all__=everything, __dir__=listed(everything), __getattr__=answering(module["__name__"]))
+    module.update(names, __all__=everything, __dir__=listed(everything), __getattr__=find)
+
+
+def defined_above(module: str, name: str) -> Any:
+    """Import a public name at its first use from a room above the room that shows it, as in `mg.nn.SyncBatchNorm`.
+
+    Rooms import from lower rooms only, and PyTorch has some names in lower ones.  `tests/test_layers.py` lists the
+    modules that may be named here.
+    """
+    value = getattr(importlib.import_module(f"minigrad.{module}"), name)
+    document_all({name: value})
+    return value
 
 
 # ---- attributes that tensors do not have -----------------------------------------------------------------------------

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from minigrad.core.plans import bounded, epoch
-from minigrad.declare.advice import Advised
+from minigrad.declare.advice import Advised, defined_above
 from minigrad.errors import ArgumentError, warn
 from minigrad.func.trees import flatten
 from minigrad.jitting.arena import report_of
@@ -247,9 +247,7 @@ class Jitted:
         Graph
             Picture of `mg.viz.program`, which can be saved to a file: `step.graph().save("step.html")`.
         """
-        from minigrad.viz.program import program
-
-        return program(self)
+        return defined_above("viz.program", "program")(self)
 
     def launch(self, k: int, *arrays: Any) -> None:
         """Run one launch on NumPy arrays, as the text of `source` calls it.

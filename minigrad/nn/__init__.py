@@ -6,12 +6,13 @@ The modules are imported when the first of them is used, so programs that use on
 import importlib
 from typing import Any
 
-from minigrad.declare.advice import absent
+from minigrad.declare.advice import absent, defined_above
 from minigrad.declare.manual import document_all
 from minigrad.nn import functional as functional
 
 PARTS = ("functional", "init", "modules", "parallel", "parameter", "utils")
 LATER = {"Buffer": "parameter", "Parameter": "parameter", "summary": "summarizing"}
+ABOVE = {"SyncBatchNorm": "dist.sync_batchnorm"}
 
 
 def __getattr__(name: str) -> Any:
@@ -21,8 +22,11 @@ def __getattr__(name: str) -> Any:
     if name in LATER:
         result = globals()[name] = getattr(importlib.import_module(f"{__name__}.{LATER[name]}"), name)
         return result
+    if name in ABOVE:
+        result = globals()[name] = defined_above(ABOVE[name], name)
+        return result
     if name == "__all__":
-        return sorted({*PARTS, *LATER, *layers()})
+        return sorted({*PARTS, *LATER, *ABOVE, *layers()})
     if not name.startswith("__") and name in layers():
         return globals()[name]
     raise absent(__name__, name)

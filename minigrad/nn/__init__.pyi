@@ -150,7 +150,7 @@ from minigrad.nn.modules.activation import Softmin as Softmin
 from minigrad.nn.modules.activation import Softplus as Softplus
 from minigrad.nn.modules.activation import Softshrink as Softshrink
 from minigrad.nn.modules.activation import Softsign as Softsign
-from minigrad.nn.modules.sync_batchnorm import SyncBatchNorm as SyncBatchNorm
+from minigrad.dist.sync_batchnorm import SyncBatchNorm as SyncBatchNorm
 from minigrad.nn.modules.activation import Tanh as Tanh
 from minigrad.nn.modules.activation import Tanhshrink as Tanhshrink
 from minigrad.nn.modules.activation import Threshold as Threshold

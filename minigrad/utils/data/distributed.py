@@ -1,6 +1,6 @@
 """`mg.data.DistributedSampler` under PyTorch's name."""
 
-from minigrad.data.distributed import DistributedSampler
 from minigrad.declare.advice import present
+from minigrad.dist.sampler import DistributedSampler
 
 present(globals(), {"DistributedSampler": DistributedSampler})

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from minigrad.data.samplers import ArraySampler, expect_count
 from minigrad.data.streams import permutation
+from minigrad.dist.group import get_rank, get_world_size
 from minigrad.errors import ArgumentError
 
 
@@ -39,10 +40,8 @@ class DistributedSampler(ArraySampler):
         seed: int = 0, drop_last: bool = False,
     ) -> None:  # fmt: skip
         if num_replicas is None or rank is None:
-            from minigrad import dist  # imported here because it requires mpi4py, which is optional
-
-            num_replicas = dist.get_world_size() if num_replicas is None else num_replicas
-            rank = dist.get_rank() if rank is None else rank
+            num_replicas = get_world_size() if num_replicas is None else num_replicas
+            rank = get_rank() if rank is None else rank
         expect_count("DistributedSampler", "num_replicas", num_replicas)
         if not 0 <= rank < num_replicas:
             raise ArgumentError(

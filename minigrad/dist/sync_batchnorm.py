@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from minigrad.autodiff.function import Function
+from minigrad.dist.collectives import all_reduce
+from minigrad.dist.group import get_world_size, is_initialized
 from minigrad.errors import ShapeError
 from minigrad.nn import functional as F
 from minigrad.nn.modules.batchnorm import _BatchNorm
@@ -15,20 +17,14 @@ from minigrad.ops.shape.joining import cat
 from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor, describe
 
-__all__ = ["SyncBatchNorm"]
-
 
 def processes(group: Any) -> int:
     """Return the number of processes of a group, or 1 if no group was initialized."""
-    from minigrad.dist.group import get_world_size, is_initialized
-
     return get_world_size(group) if is_initialized() else 1
 
 
 def total(x: Tensor, group: Any) -> Tensor:
     """Return the sum of a tensor over all processes."""
-    from minigrad.dist.collectives import all_reduce
-
     result: Tensor = x.clone()
     all_reduce(result, group=group)
     return result
