@@ -146,7 +146,7 @@ def apply_(x: Tensor, callable: Callable[[Any], Any]) -> Tensor:
 
     The function runs in Python, so this is slow, and no gradient flows through it.
     """
-    return refilled(x, [callable(value) for value in elements(x)])
+    return refilled(x, [callable(value) for value in numbers_in(x)])
 
 
 def map_(x: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Tensor:
@@ -154,11 +154,11 @@ def map_(x: Tensor, tensor: Tensor, callable: Callable[[Any, Any], Any]) -> Tens
 
     `tensor` is broadcast to the shape of x.
     """
-    others = elements(tensor.expand(x.shape))
-    return refilled(x, [callable(*values) for values in zip(elements(x), others, strict=True)])
+    others = numbers_in(tensor.expand(x.shape))
+    return refilled(x, [callable(*values) for values in zip(numbers_in(x), others, strict=True)])
 
 
-def elements(x: Tensor) -> Any:
+def numbers_in(x: Tensor) -> Any:
     """Return a list of the elements as Python numbers, in row-major order."""
     return x.detach().reshape(-1).tolist()
 

@@ -11,6 +11,7 @@ from copy import copy
 from functools import partial
 from typing import Any, Generic, TypeVar
 
+from minigrad.backends.registry import cuda_is_available
 from minigrad.data.arguments import expect_functions, expect_sampling, expect_workers
 from minigrad.data.datasets import IterableDataset
 from minigrad.data.epochs import Epoch, LocalEpoch, Progress, WorkerEpoch
@@ -273,9 +274,7 @@ def stateful(loader: DataLoader[Any]) -> Any:
 
 def pinning(loader: DataLoader[Any]) -> bool:
     """Return whether a device can read pinned memory; if there is none, warn once in the process."""
-    from minigrad import cuda
-
-    if loader.pin_memory_device or cuda.is_available():
+    if loader.pin_memory_device or cuda_is_available():
         return True
     if not _warned:
         _warned.append("pin_memory")

@@ -23,14 +23,14 @@ from minigrad.declare.manual.written import Text, ended
 from minigrad.declare.signature import plain, shorter
 
 
-def by_name(table: Mapping[str, str]) -> dict[str, str]:
+def inverted(table: Mapping[str, str]) -> dict[str, str]:
     """Return a table that maps each name to its description, from one that maps a description to its names."""
     return {name: text for text, names in table.items() for name in names.split()}
 
 
 MANUAL = tomllib.loads(Path(__file__).with_name("manual.toml").read_text(encoding="utf-8"))
-OPERANDS, RESULTS, EXAMPLES = by_name(MANUAL["operands"]), by_name(MANUAL["results"]), MANUAL["examples"]
-PARAMETERS = MANUAL["parameters"] | OPERANDS | by_name(MANUAL["functions"])
+OPERANDS, RESULTS, EXAMPLES = inverted(MANUAL["operands"]), inverted(MANUAL["results"]), MANUAL["examples"]
+PARAMETERS = MANUAL["parameters"] | OPERANDS | inverted(MANUAL["functions"])
 __test__ = {name: f">>> import minigrad as mg\n{text}" for name, text in EXAMPLES.items()}  # doctest runs the examples
 WIDTH = 88  # columns of the text, without the indentation by `help`
 ORDER = ("Parameters", "Attributes", "Returns", "Yields", "Raises", "Gradient", "Notes", "References", "Examples")
