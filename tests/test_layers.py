@@ -1,4 +1,4 @@
-"""A module imports from its own layer or from one further left, never to the right.
+"""A module imports from its own layer or from one further left, never to the right, and there are no circles.
 
 The imports are read from the source text, so lazy ones inside functions count as well, and nothing is executed. The
 table below is the one of the tour and of the README; a new module must be given a place in it.
