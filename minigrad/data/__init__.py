@@ -36,7 +36,7 @@ from minigrad.data.texts import Characters, character_names, read_text, topics
 from minigrad.data.transforms import Compose, Normalize, OneHot, RandomCrop, RandomHorizontalFlip
 from minigrad.declare.advice import present
 
-DistributedSampler: Any  # of `dist`, which is above this room
+DistributedSampler: Any  # defined in `dist`, which imports this package
 __all__ = [
     "CIFAR10", "CIFAR100", "CSV", "MNIST", "BatchSampler", "ChainDataset", "Characters", "Compose", "ConcatDataset",
     "DataLoader", "Dataset", "FashionMNIST", "ImageFolder", "IterableDataset", "Normalize",

@@ -190,7 +190,7 @@ def answering(module: str) -> Callable[[str], NoReturn]:
 def present(module: dict[str, Any], names: Mapping[str, Any], later: Mapping[str, str] = MappingProxyType({})) -> None:
     """Fill a module with its public names; any other name raises an AttributeError with advice.
 
-    later: public names that a room above the module defines, each with its module: see `defined_above`.
+    later: public names that a higher layer defines, each with its module: see `defined_above`.
     """
 
     def find(name: str) -> Any:
@@ -205,10 +205,10 @@ def present(module: dict[str, Any], names: Mapping[str, Any], later: Mapping[str
 
 
 def defined_above(module: str, name: str) -> Any:
-    """Import a public name at its first use from a room above the room that shows it, as in `mg.nn.SyncBatchNorm`.
+    """Import a public name at its first use from a higher layer than that of its namespace, as `mg.nn.SyncBatchNorm`.
 
-    Rooms import from lower rooms only, and PyTorch has some names in lower ones.  `tests/test_layers.py` lists the
-    modules that may be named here.
+    A module imports only from lower layers, and PyTorch has some of its names in lower ones.  `tests/test_layers.py`
+    lists the modules that may be named here.
     """
     value = getattr(importlib.import_module(f"minigrad.{module}"), name)
     document_all({name: value})

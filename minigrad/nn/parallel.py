@@ -5,5 +5,5 @@ from typing import Any
 from minigrad.declare.advice import present
 from minigrad.nn.modules.data_parallel import DataParallel
 
-DistributedDataParallel: Any  # of `dist`, which is above this room
+DistributedDataParallel: Any  # defined in `dist`, which imports this package
 present(globals(), {"DataParallel": DataParallel}, {"DistributedDataParallel": "dist.parallel"})

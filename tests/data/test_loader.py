@@ -362,13 +362,13 @@ def test_names_of_pytorch_lead_to_it() -> None:
 
 
 def test_without_a_device_memory_is_not_pinned(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(mg.cuda, "is_available", lambda: False)
+    monkeypatch.setattr("minigrad.data.loader.cuda_is_available", lambda: False)
     monkeypatch.setattr("minigrad.data.loader._warned", [])
     with pytest.warns(UserWarning, match="no CUDA device can be used") as warned:
         for _ in range(3):
             assert [b.tolist() for b in DataLoader(range(3), 2, pin_memory=True)] == [[0, 1], [2]]
     assert len(warned) == 1
-    monkeypatch.setattr(mg.cuda, "is_available", lambda: True)
+    monkeypatch.setattr("minigrad.data.loader.cuda_is_available", lambda: True)
     monkeypatch.setattr(mg.Tensor, "pin_memory", lambda x, device=None: (x.tolist(), device))
     ((pair, named),) = DataLoader([(1, {"a": 2})], pin_memory=True)
     assert pair == ([1], None) and named == {"a": ([2], None)}

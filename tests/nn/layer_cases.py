@@ -394,7 +394,7 @@ def write() -> None:
     import minigrad as mg
 
     numbers = {key: sums(measure(torch.nn, each, "float64", train)) for key, each, train in keys()}
-    names = [name for name in sorted(mg.nn.modules.public()) if hasattr(torch.nn, name)]
+    names = [name for name in sorted({*mg.nn.modules.public(), "SyncBatchNorm"}) if hasattr(torch.nn, name)]
     signatures = {name: signature(getattr(torch.nn, name)) for name in names}
     lines = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in numbers.items()]
     more = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in signatures.items()]

@@ -12,7 +12,7 @@ from nn.layer_cases import CASES, Case, build, keys, made, measure, signature, s
 import minigrad as mg
 
 STORED = stored()
-LAYERS = mg.nn.modules.public()
+LAYERS = mg.nn.modules.public() | {"SyncBatchNorm": mg.nn.SyncBatchNorm}
 ROUNDED = {"Hardsigmoid": 1e-7}  # PyTorch's derivative is 1/6 in float32
 CONTAINERS = {"Module", "ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"}
 BASES = {"RNNBase", "RNNCellBase"}
