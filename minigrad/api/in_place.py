@@ -47,7 +47,7 @@ def in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
         except (DTypeError, ShapeError) as error:
             if "result" not in vars(error):
                 raise
-            raise misfit(name, x, error) from None
+            raise misfit_in_place(name, x, error) from None
 
     method.__name__ = method.__qualname__ = name
     method.__doc__ = (
@@ -60,7 +60,7 @@ def in_place(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     return method
 
 
-def misfit(name: str, x: Tensor, error: MinigradError) -> MinigradError:
+def misfit_in_place(name: str, x: Tensor, error: MinigradError) -> MinigradError:
     """Return the error for a result that does not fit the tensor, without the `out` that the user did not write."""
     result, function = error.result, name.rstrip("_")
     convert = f", or convert the tensor with .to(mg.{result.dtype}) first" if error.what == "dtypes" else ""

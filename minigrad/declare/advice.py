@@ -150,7 +150,7 @@ def absent(module: str, name: str) -> AttributeError:
 def advice_for(module: str, name: str) -> str:
     """Return the advice for a name that a module does not have, or ""."""
     own = getattr(importlib.import_module(module), "__all__", ())
-    return replaced(name) or elsewhere(module, name) or nearest(name, own)
+    return replaced(name) or elsewhere(module, name) or similar_names(name, own)
 
 
 def replaced(name: str) -> str:
@@ -168,7 +168,7 @@ def elsewhere(module: str, name: str) -> str:
     return f"write it as a method, x.{name}()" if module and callable(getattr(Tensor, name, None)) else ""
 
 
-def nearest(name: str, names: Iterable[str]) -> str:
+def similar_names(name: str, names: Iterable[str]) -> str:
     """Return a question with names of a similar spelling, or ""; swapped letters of short names are similar too."""
     import difflib  # only errors need it
 
@@ -238,7 +238,7 @@ def missing_attribute(kind: type, name: str) -> NoReturn:
         call = f"write {function}(x)" if function else ""
         names = [each for each in dir(kind) if not each.startswith("_")]
         own = [each for each in names if not isinstance(getattr_static(kind, each, None), Missing)]
-        return replaced(name) or call or nearest(name, own)
+        return replaced(name) or call or similar_names(name, own)
 
     raise MissingName(f"{kind.__name__!r} object has no attribute {name!r}", name, advice)
 
