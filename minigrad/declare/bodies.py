@@ -129,13 +129,13 @@ def attempt(key: str, form: str, operands: str, kind: int | str) -> list[str]:
 
     form: the op.  kind: the number of operands, or "any" for a tuple of operands.
     """
-    found, chosen = f"{HIDDEN}plans", []
+    plans, chosen = f"{HIDDEN}plans", []
     if form != f"{HIDDEN}op":
-        found, form, chosen = f"{HIDDEN}form.plans", f"{HIDDEN}form", [f"        {HIDDEN}form = {form}"]
+        plans, form, chosen = f"{HIDDEN}form.plans", f"{HIDDEN}form", [f"        {HIDDEN}form = {form}"]
     return [
         "    try:",
         *chosen,
-        f"        {HIDDEN}plan = {found}.get(({key}))",
+        f"        {HIDDEN}plan = {plans}.get(({key}))",
         "    except TypeError:  # a list, for example, which cannot be part of a key",
         f"        {HIDDEN}plan = None",
         f"    if {HIDDEN}plan is not None:",
