@@ -18,9 +18,9 @@ MODULES = (
     "minigrad.data", "minigrad.func", "minigrad.linalg", "minigrad.special", "minigrad.viz", "minigrad.testing",
     "minigrad.amp", "minigrad.dist", "minigrad.distributions", "minigrad.autograd", "minigrad.autograd.function",
     "minigrad.autograd.functional", "minigrad.autograd.graph", "minigrad.cuda", "minigrad.cuda.amp",
-    "minigrad.diagnostics", "minigrad.nn.summarizing", "minigrad.nn.utils.parametrizations", "minigrad.nn.utils.rnn",
-    "minigrad.optim.lr_scheduler", "minigrad.optim.swa_utils", "minigrad.random", "minigrad.utils.checkpoint",
-    "minigrad.api.interop.array_api", "minigrad.jitting",
+    "minigrad.diagnostics", "minigrad.diagnostics.summarizing", "minigrad.nn.utils.parametrizations",
+    "minigrad.nn.utils.rnn", "minigrad.optim.lr_scheduler", "minigrad.optim.swa_utils", "minigrad.random",
+    "minigrad.utils.checkpoint", "minigrad.api.interop.array_api", "minigrad.jitting",
 )  # fmt: skip
 CHECKS = (
     "GL05 GL06 GL07 GL08 GL09 GL10 "  # no tabs; known sections in their order; every name has a docstring

@@ -39,46 +39,9 @@ def by_folder() -> dict[str, int]:
     return dict(found.most_common())
 
 
-def room(module: str) -> str:
-    """Return the room of a module: the folder or the file directly in the package."""
-    return layers.layer(module) or "__init__"
-
-
-def room_arrows() -> dict[str, set[str]]:
-    """Return the rooms that each room imports, also inside functions; what loads a device lazily is not counted."""
-    known = layers.modules(PACKAGE)
-    arrows: dict[str, set[str]] = {room(name): set() for name in known}
-    for name, path in known.items():
-        for item in layers.imports(name, path, known):
-            lazy = item.inside and item.target in layers.LAZY_INSIDE
-            if item.target in known and not lazy and room(item.target) != room(name):
-                arrows[room(name)].add(room(item.target))
-    return arrows
-
-
-def module_arrows() -> dict[str, set[str]]:
-    """Return the modules that each module imports, also inside functions."""
-    known = layers.modules(PACKAGE)
-    return {
-        name: {i.target for i in layers.imports(name, path, known) if i.target in known} - {name}
-        for name, path in known.items()
-    }
-
-
-def groups(arrows: dict[str, set[str]]) -> list[set[str]]:
-    """Return the circles: the largest groups whose members all reach each other."""
-    reached = {name: layers.reachable_from(name, arrows) for name in arrows}
-    found = {
-        frozenset(other for other in reached[name] if name in reached[other])
-        for name in arrows
-        if name in reached[name]
-    }
-    return sorted(map(set, found), key=sorted)
-
-
 def floors(arrows: dict[str, set[str]]) -> int:
     """Return the length of the longest chain of rooms that import each other; a circle counts as one room."""
-    member = {name: frozenset(group) for group in groups(arrows) for name in group}
+    member = {name: frozenset(circle) for circle in layers.circles(arrows) for name in circle}
     unit = {name: member.get(name, frozenset([name])) for name in arrows}
     below: dict[frozenset[str], set[frozenset[str]]] = defaultdict(set)
     for name, targets in arrows.items():
@@ -167,14 +130,15 @@ def shared_names() -> int:
 
 def figures() -> dict[str, int]:
     """Return every figure by its name."""
-    arrows = room_arrows()
+    modules = layers.arrows(PACKAGE)
+    arrows = layers.between_rooms(modules)
     small = sum(lines_of(path) < FEW for path, _ in trees("kernels", "backends"))
     return {
         "lines of the package": sum(by_folder().values()),
-        "rooms": len(arrows.keys() - {"__main__"}),
+        "rooms": len(arrows),
         "floors": floors(arrows),
-        "circles of rooms": len(groups(arrows)),
-        "circles of modules": len(groups(module_arrows())),
+        "circles of rooms": len(layers.circles(arrows)),
+        "circles of modules": len(layers.circles(modules)),
         "kinds of requests": requests(),
         "private words in templates": len(private_words()),
         "functions that write a kernel": writers(),

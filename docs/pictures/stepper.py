@@ -10,7 +10,7 @@ import re
 import textwrap
 
 import minigrad as mg
-from minigrad.diagnostics.page import DARK
+from minigrad.api.page import DARK
 from minigrad.viz import svg
 from minigrad.viz.shapes import ACCENT, MONO, PALE, SANS, box, drawing, label
 

@@ -11,7 +11,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from minigrad.diagnostics.page import darkened
+from minigrad.api.page import darkened
 from minigrad.viz.shapes import ACCENT, COOL, LINE, box, drawing, label
 from site_pages.pieces import drawn
 from tests.benchmarks.report import duration, geometric_mean

@@ -7,9 +7,10 @@ after the rule of a node are methods of `BackpropOp`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from minigrad.core.storage import ConstantStorage
+from minigrad.declare.advice import defined_above
 from minigrad.errors import DTypeError, GradientError, StorageError
 from minigrad.ops.indexing.assignment import set_value
 from minigrad.runtime.changes import changes
@@ -20,9 +21,6 @@ from minigrad.runtime.rebasing import current
 from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.tracers import Tracer
 from minigrad.runtime.var import Var
-
-if TYPE_CHECKING:
-    from minigrad.diagnostics import Explanation
 
 # ---- leaves ----------------------------------------------------------------------------------------------------------
 
@@ -220,16 +218,14 @@ def is_inference(x: Tensor) -> bool:
     return isinstance(x.storage, InferenceStorage)
 
 
-def explain_grad(x: Tensor, y: Tensor | None = None) -> Explanation:
+def explain_grad(x: Tensor, y: Tensor | None = None) -> Any:
     """Explain why the gradient of y with respect to x is None, zero, nan or inf.
 
     For any other gradient, the explanation lists the ops through which the gradient flows.
     y: the result of the computation.  Under `mg.debug()`, y is optional, and the default is the newest result that was
     computed from x.
     """
-    from minigrad.diagnostics import gradient  # imported at the first call
-
-    return gradient.explain_grad(x, y)
+    return defined_above("diagnostics.gradient", "explain_grad")(x, y)
 
 
 FUNCTIONS = (

@@ -18,6 +18,7 @@ import numpy as np
 from minigrad.autodiff.grads import GradStore
 from minigrad.config import OfContext
 from minigrad.core.dtype import bool_, default_float, int64
+from minigrad.declare.advice import defined_above
 from minigrad.errors import ArgumentError
 from minigrad.runtime.data import host_array
 from minigrad.runtime.tensor import Tensor
@@ -182,16 +183,15 @@ def represent(x: Tensor) -> str:
 
 def as_html(x: Tensor) -> str:
     """Return the HTML of a tensor for a notebook: its text, and an image if it has many elements."""
-    from minigrad.diagnostics import shown
-
-    return shown.tensor_html(x, represent(x))
+    html: str = defined_above("diagnostics.shown", "tensor_html")(x, represent(x))
+    return html
 
 
 def grads_as_html(grads: GradStore) -> str:
     """Return the HTML of gradients for a notebook: a table with one row per Var."""
-    from minigrad.diagnostics import shown
-
-    return shown.grads_html({getattr(x, "name", None) or f"Var #{x.id}": g for x, g in grads.items()})
+    named = {getattr(x, "name", None) or f"Var #{x.id}": g for x, g in grads.items()}
+    html: str = defined_above("diagnostics.shown", "grads_html")(named)
+    return html
 
 
 Tensor.__repr__ = represent  # type: ignore[assignment]

@@ -12,11 +12,11 @@ from html import escape
 
 import numpy as np
 
+from minigrad.api.page import Page, styled
 from minigrad.autodiff.checks import end_of, node_of
 from minigrad.autodiff.engine import reachable
 from minigrad.config import settings
 from minigrad.diagnostics.flow import Flow, Step, flow, values
-from minigrad.diagnostics.page import Page, styled
 from minigrad.diagnostics.reasons import blocked, not_finite, spoiled, through
 from minigrad.errors import GradientError, quantity
 from minigrad.runtime.graph import BackpropOp

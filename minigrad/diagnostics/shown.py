@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from minigrad.api.page import styled
 from minigrad.diagnostics.flow import values
-from minigrad.diagnostics.page import styled
 from minigrad.runtime.tensor import Tensor
 from minigrad.runtime.tracers import Tracer
 

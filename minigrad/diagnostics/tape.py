@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
+from minigrad.api.page import Page, styled
 from minigrad.autodiff.checks import end_of
 from minigrad.autodiff.engine import reachable, walk
 from minigrad.autodiff.holding import Holder
@@ -21,7 +22,6 @@ from minigrad.core.allocator import CpuAllocator
 from minigrad.core.storage import Storage
 from minigrad.diagnostics.flow import flow
 from minigrad.diagnostics.ledger import Ledger, is_op
-from minigrad.diagnostics.page import Page, styled
 from minigrad.errors import GradientError, quantity
 from minigrad.runtime import journal
 from minigrad.runtime.graph import BackpropOp

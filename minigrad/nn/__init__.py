@@ -11,8 +11,8 @@ from minigrad.declare.manual import document_all
 from minigrad.nn import functional as functional
 
 PARTS = ("functional", "init", "modules", "parallel", "parameter", "utils")
-LATER = {"Buffer": "parameter", "Parameter": "parameter", "summary": "summarizing"}
-ABOVE = {"SyncBatchNorm": "dist.sync_batchnorm"}
+LATER = {"Buffer": "parameter", "Parameter": "parameter"}
+ABOVE = {"SyncBatchNorm": "dist.sync_batchnorm", "summary": "diagnostics.summarizing"}
 
 
 def __getattr__(name: str) -> Any:

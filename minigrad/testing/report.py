@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from minigrad.diagnostics.page import Page, styled
+from minigrad.api.page import Page, styled
 from minigrad.errors import GradientError, quantity
 
 SHOWN = 8  # number of ranked elements in a report

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-from minigrad.diagnostics.page import LIGHT
+from minigrad.api.page import LIGHT
 from minigrad.viz.shapes import ACCENT, COOL, box, drawing, element, label, segment
 from minigrad.viz.terminal import Canvas, fitted
 

@@ -14,9 +14,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from minigrad.api.page import FORBIDDEN, save_page
 from minigrad.autodiff.grads import GradStore
 from minigrad.diagnostics.flow import vertex_of
-from minigrad.diagnostics.page import FORBIDDEN, save_page
 from minigrad.errors import ArgumentError, GradientError, quantity
 from minigrad.runtime.graph import BackpropOp, Output
 from minigrad.runtime.noting import scope_of

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.api.page import LIGHT
 from minigrad.diagnostics.flow import values
-from minigrad.diagnostics.page import LIGHT
 from minigrad.errors import ArgumentError, GradientError
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 from minigrad.runtime.tracers import Tracer

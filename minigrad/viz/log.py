@@ -16,7 +16,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TextIO
 
-from minigrad.diagnostics.page import styled
+from minigrad.api.page import styled
 from minigrad.errors import ArgumentError
 from minigrad.runtime.tensor import Tensor, describe
 from minigrad.viz.curves import Curves, curves

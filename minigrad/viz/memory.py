@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from minigrad.api.page import LIGHT
 from minigrad.autodiff.checks import end_of, seed
 from minigrad.autodiff.engine import pull_back, reachable
 from minigrad.autodiff.hooks import Around
-from minigrad.diagnostics.page import LIGHT
 from minigrad.diagnostics.tape import Row, counted, exact, in_units, rows_of
 from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor, describe

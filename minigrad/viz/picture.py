@@ -6,7 +6,7 @@ import re
 import secrets
 from pathlib import Path
 
-from minigrad.diagnostics.page import darkened, save_page, styled
+from minigrad.api.page import darkened, save_page, styled
 from minigrad.viz.export import ENDINGS, rendered
 
 

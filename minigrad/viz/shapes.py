@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from html import escape
 from typing import Final
 
-from minigrad.diagnostics.page import FORBIDDEN, LIGHT
+from minigrad.api.page import FORBIDDEN, LIGHT
 
 INK, PALE, ACCENT, COOL = LIGHT["ink"], LIGHT["pale"], LIGHT["now"], LIGHT["op-line"]
 LINE: Final = "#8a949e"  # has the same contrast on white and on black

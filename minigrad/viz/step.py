@@ -12,7 +12,7 @@ from html import escape
 from pathlib import Path
 from typing import Any
 
-from minigrad.diagnostics.page import save_page
+from minigrad.api.page import save_page
 from minigrad.diagnostics.shown import image_html
 from minigrad.errors import quantity
 from minigrad.runtime.tensor import Tensor, describe

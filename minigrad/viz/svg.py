@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from minigrad.diagnostics.page import LIGHT, darkened
+from minigrad.api.page import LIGHT, darkened
 from minigrad.errors import ArgumentError
 from minigrad.viz.layered import Arrangement, Point, arrange
 from minigrad.viz.shapes import INK, MONO, SANS, box, drawing, element, escaped, label, number

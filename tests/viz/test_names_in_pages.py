@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.diagnostics.page import save_page
+from minigrad.api.page import save_page
 from minigrad.testing.report import Argument, Element, Report
 
 HOSTILE = (

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.diagnostics.page import DARK
+from minigrad.api.page import DARK
 from minigrad.errors import ArgumentError, DTypeError, GradientError
 from minigrad.viz import svg
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import minigrad as mg
-from minigrad.diagnostics.page import COLOURS, DARK, LIGHT, darkened, resource, sheet, styled
+from minigrad.api.page import COLOURS, DARK, LIGHT, darkened, resource, sheet, styled
 from minigrad.errors import ArgumentError
 
 pytestmark = pytest.mark.usefixtures("reference")

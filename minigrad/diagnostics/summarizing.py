@@ -10,7 +10,7 @@ from math import prod
 from time import perf_counter
 from typing import Any
 
-from minigrad.diagnostics.page import Page, styled
+from minigrad.api.page import Page, styled
 from minigrad.diagnostics.tape import in_time, in_units
 from minigrad.errors import DeclarationError
 from minigrad.nn.modules.module import Module
