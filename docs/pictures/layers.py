@@ -1,6 +1,6 @@
-"""The layers of the package from top to bottom: `layers.svg` of the page on architecture.
+"""The subpackages from top to bottom: `layers.svg` of the page on architecture.
 
-The question of each layer is from the README's table, and the order of the layers from `tests/test_layers.py`.
+The question of each subpackage is from the README's table, and their order from `tests/test_layers.py`.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import textwrap
 from pathlib import Path
 
 from minigrad.viz.shapes import ACCENT, COOL, LINE, MONO, PALE, box, drawing, label
-from tests.test_layers import LAYERS
+from tests.test_layers import FLOORS
 
 ROOT = Path(__file__).resolve().parents[2]
 PACKAGE = ROOT / "minigrad"
@@ -23,11 +23,12 @@ QUIET = "#4a5560"
 
 def draw() -> str:
     """Return the picture: on top the names that users import, at the bottom the modules that all others import."""
-    layers = [names for names in LAYERS if packages(names)][::-1]
+    layers = [{name: parts.split() for name, parts in level.items() if name != "minigrad"} for level in FLOORS][::-1]
+    layers = [level for level in layers if level]
     parts = [roof()]
     top = ROOF
-    for k, names in enumerate(layers[1:]):
-        parts += layer(names, top + k * ROW)
+    for k, level in enumerate(layers[1:]):
+        parts += layer(level, top + k * ROW)
     bottom = top + (len(layers) - 1) * ROW
     parts += directions(top, bottom)
     title = "the layers of minigrad: each imports from those below it"
@@ -44,21 +45,20 @@ def roof() -> str:
     )
 
 
-def layer(names: tuple[str, ...], y: float) -> list[str]:
-    """Return a layer: its packages side by side, their question, and the files of a package that fills a layer."""
-    there = packages(names)
-    width = (RIGHT - LEFT) / len(there)
+def layer(level: dict[str, list[str]], y: float) -> list[str]:
+    """Return one level: its subpackages side by side, each with its question and its folders or files."""
+    width = (RIGHT - LEFT) / len(level)
     parts = [box(LEFT, y, RIGHT - LEFT, ROW, PALE)]
-    for k, name in enumerate(there):
-        x = LEFT + k * width
-        parts += [f'<polyline points="{x:.1f},{y} {x:.1f},{y + 27}" stroke="{LINE}"/>'] if k else []
+    for k, (name, folders) in enumerate(level.items()):
+        x, several = LEFT + k * width, folders != [name]
+        parts += [f'<polyline points="{x:.1f},{y} {x:.1f},{y + ROW}" stroke="{LINE}"/>'] if k else []
         parts.append(label(x + width / 2, y + 18, name, 12, font_family=MONO, font_weight="bold"))
-    lines = textwrap.wrap(question(there), LETTERS)
-    parts += [label(MIDDLE, y + 37 + 15 * k, line, 11) for k, line in enumerate(lines)]
-    if len(there) == 1:
-        files = textwrap.wrap(" ".join(inside(there[0])), NAMES)
-        shown = files[0] + (" ..." if len(files) > 1 else "")
-        parts.append(label(MIDDLE, y + 53, shown, 9, font_family=MONO, fill=QUIET))
+        lines = textwrap.wrap(question(folders), LETTERS // len(level))[: 2 - (several or len(level) == 1)]
+        parts += [label(x + width / 2, y + 35 + 14 * i, line, 11) for i, line in enumerate(lines)]
+        files = folders if several else inside(name) if len(level) == 1 else []
+        rows = textwrap.wrap(" ".join(files), NAMES // len(level))
+        shown = rows[0] + (" ..." if len(rows) > 1 else "") if rows else ""
+        parts.append(label(x + width / 2, y + 53, shown, 9, font_family=MONO, fill=QUIET))
     return parts
 
 
@@ -86,11 +86,6 @@ def inside(name: str) -> list[str]:
     """Return the files and folders of a package, without private ones."""
     found = (p.stem for p in sorted((PACKAGE / name).iterdir()) if p.suffix == ".py" or (p / "__init__.py").exists())
     return [stem for stem in found if not stem.startswith("_")]
-
-
-def packages(names: tuple[str, ...]) -> list[str]:
-    """Return the modules and packages of a layer that exist."""
-    return [name for name in names if (PACKAGE / name).is_dir() or (PACKAGE / f"{name}.py").exists()]
 
 
 def question(names: list[str]) -> str:
