@@ -1,16 +1,13 @@
-"""Which tests run without `--full`, and how many kernels a run may load.
+"""Fixtures for all tests, and the plugins: `cases.py` loops inside of items, `kernel_budget.py` counts kernels.
 
-A test with the mark `once` covers each value of some parameters once instead of their product; one with the mark
-`shared` asks a function of `selection.py`.  What is left out is deselected, so `--full` or its whole name runs it.
-`kernel_budget.py` counts kernels.
+`selection.py` and the decorators of `cases.py` choose the cases that run without `--full`.
 """
 
 from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Iterable, Iterator
-from typing import Any
+from collections.abc import Iterator
 
 import pytest
 
@@ -21,7 +18,7 @@ os.environ["SCIPY_ARRAY_API"] = "1"
 
 import minigrad as mg
 
-pytest_plugins = ["kernel_budget"]
+pytest_plugins = ["cases", "kernel_budget"]
 
 
 @pytest.fixture
@@ -53,22 +50,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--full", action="store_true", help="run the whole product of ops, dtypes and layouts")
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect the items that the marks `shared` and `once` leave out."""
-    if config.getoption("--full"):
-        return
-    by_test: dict[Any, list[Any]] = {}
-    for item in items:
-        by_test.setdefault(item.nodeid.partition("[")[0], []).append(item)
-    kept = {id(item) for group in by_test.values() for item in chosen(group)}
-    named = set(config.invocation_params.args)
-    left_out = [item for item in items if id(item) not in kept and item.nodeid not in named]
-    if left_out:
-        config.hook.pytest_deselected(items=left_out)
-        out = {id(item) for item in left_out}
-        items[:] = [item for item in items if id(item) not in out]
-
-
 @pytest.hookimpl(wrapper=True)
 def pytest_collection(session: pytest.Session) -> Iterator[None]:
     """Disable garbage collection, which would traverse millions of test items for four seconds each time."""
@@ -91,39 +72,3 @@ def freeze() -> None:
     """Exclude all objects that exist now from later garbage collections."""
     gc.collect()
     gc.freeze()
-
-
-def chosen(group: list[Any]) -> Iterable[Any]:
-    """Return the items of one test function that its marks select."""
-    for mark in group[0].iter_markers("shared"):
-        group = [item for item in group if mark.kwargs["by"](**wanted(mark.kwargs["by"], item))]
-    for mark in group[0].iter_markers("once") if group else ():
-        tuples = {id(item): tuple(text(item.callspec.params[name]) for name in mark.args) for item in group}
-        covering = cover(list(dict.fromkeys(tuples.values())))
-        group = [item for item in group if tuples[id(item)] in covering]
-    return group
-
-
-def wanted(function: Any, item: Any) -> dict[str, Any]:
-    """Return the parameters of an item that a function takes; `test` is the name of the test function."""
-    names = function.__code__.co_varnames[: function.__code__.co_argcount]
-    known = {"test": item.originalname, **getattr(getattr(item, "callspec", None), "params", {})}
-    return {name: known[name] for name in names if name in known}
-
-
-def text(value: Any) -> str:
-    """Return the name of a parameter's value."""
-    return str(getattr(value, "__name__", None) or getattr(value, "name", None) or value)
-
-
-def cover(tuples: list[tuple[str, ...]]) -> set[tuple[str, ...]]:
-    """Return a few tuples that contain each value at each of its positions; equal lists have equal results."""
-    left = {(place, value) for values in tuples for place, value in enumerate(values)}
-    found = set()
-    for new in range(len(tuples[0]), 0, -1):
-        for values in tuples:
-            here = set(enumerate(values)) & left
-            if len(here) >= new:
-                found.add(values)
-                left -= here
-    return found

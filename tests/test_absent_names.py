@@ -13,6 +13,7 @@ from pathlib import Path
 
 import numpy
 import pytest
+from cases import over
 
 import minigrad as mg
 from minigrad.declare.advice import INSTEAD, RECORDED
@@ -34,7 +35,7 @@ def test_a_name_of_others_is_answered_with_ours(room: str) -> None:
     assert hasattr(ROOMS[room], "Linear") == (room == "minigrad.nn")
 
 
-@pytest.mark.parametrize("name", INSTEAD)
+@over("name", INSTEAD)
 def test_what_is_named_instead_is_there(name: str) -> None:
     assert name not in mg.__all__
     for path in re.findall(r"\b(?:mg|math|numpy)(?:\.\w+)+", INSTEAD[name]):
@@ -44,7 +45,7 @@ def test_what_is_named_instead_is_there(name: str) -> None:
             found = getattr(found, part)
 
 
-@pytest.mark.parametrize(
+@over(
     ("call", "advice"),
     [
         (lambda: mg.Linear, "write it as mg.nn.Linear"),
@@ -120,7 +121,7 @@ def test_only_the_message_of_a_missing_name_looks_for_advice():
 PAGES = [page for page in (ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))) if page.name != "differences.md"]
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@over("page", PAGES, ids=lambda page: page.stem)
 def test_names_that_pages_mention_are_there(page: Path) -> None:
     text = page.read_text(encoding="utf-8")
     names = re.findall(r"\bmg((?:\.[A-Za-z_]\w*)+)", text)

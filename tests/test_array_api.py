@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import over
 
 import minigrad as mg
 from minigrad.api.interop import standard
@@ -71,7 +72,7 @@ def dtypes_of(name: str) -> tuple[str, ...]:
     return INTS if name in SHIFTS else ("bool", *INTS, *FLOATS) if name[-5:] == "equal" else INTS + FLOATS
 
 
-@pytest.mark.parametrize("name", xp.UNARY.split())
+@over("name", xp.UNARY.split())
 def test_functions_of_one_operand(name: str) -> None:
     for dtype in dtypes_of(name):
         a = numbers(dtype)
@@ -80,7 +81,7 @@ def test_functions_of_one_operand(name: str) -> None:
                 hold(getattr(xp, name)(xp.asarray(np.asarray(each))), getattr(np, name)(each))
 
 
-@pytest.mark.parametrize("name", xp.BINARY.split())
+@over("name", xp.BINARY.split())
 def test_functions_of_two_operands(name: str) -> None:
     for dtype in dtypes_of(name):
         a = numbers(dtype)
@@ -262,7 +263,7 @@ def cases() -> Iterator[tuple[str, Case]]:
 CASES = dict(cases())
 
 
-@pytest.mark.parametrize("name", CASES)
+@over("name", CASES)
 def test_a_call_gives_numpys_result(name: str) -> None:
     call, arrays = CASES[name]
     hold(call(xp, *map(xp.asarray, arrays)), call(np, *arrays))
@@ -396,7 +397,7 @@ def library(float64: None) -> Callable[..., Any]:
 
 
 @pytest.mark.arrays
-@pytest.mark.parametrize("name", SCIPY)
+@over("name", SCIPY)
 def test_scipy_computes_on_tensors(name: str, library: Callable[..., Any]) -> None:
     function, arrays = library("scipy", name), (P, *SCIPY[name])
     tensors = [xp.asarray(a) if isinstance(a, np.ndarray) else a for a in arrays]

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import over
 
 import minigrad as mg
 from minigrad.errors import (
@@ -507,7 +508,7 @@ def words(parts: str) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("row", ROWS)
+@over("row", ROWS)
 def test_a_wrong_call_explains_itself_and_changes_nothing(row: Row, o: SimpleNamespace) -> None:
     _, call, kind, parts = row
     before, allocations = contents(o), mg.memory_stats().allocations
@@ -541,7 +542,7 @@ KEYWORDS: list[Callable[[Any], Any]] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("call", KEYWORDS, ids=range(len(KEYWORDS)))
+@over("call", KEYWORDS, ids=range(len(KEYWORDS)))
 def test_an_unknown_keyword_is_a_type_error_that_names_it(call: Callable[[Any], Any]) -> None:
     x = mg.ones(2, 3)
     allocations = mg.memory_stats().allocations

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from cases import over
 
 import minigrad as mg
 from minigrad.api import in_place
@@ -41,7 +42,7 @@ def test_every_in_place_form_is_that_of_a_public_function() -> None:
     assert {"clamp_", "elu_", "gelu_", "leaky_relu_", "relu6_", "softplus_", "add_", "exp_"} <= found
 
 
-@pytest.mark.parametrize("name", WRITERS)
+@over("name", WRITERS)
 def test_an_in_place_form_takes_what_the_function_takes(name: str) -> None:
     function = getattr(mg, name, None) or getattr(mg.nn.functional, name)
     method = getattr(mg.Tensor, f"{name}_")

@@ -9,6 +9,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 import pytest
+from cases import over
 
 import minigrad as mg
 from minigrad.errors import DTypeError, GradientError, ShapeError
@@ -176,7 +177,7 @@ NUMPY_CALLS: dict[str, Any] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", NUMPY_CALLS)
+@over("name", NUMPY_CALLS)
 def test_numpys_functions_give_tensors(name: str) -> None:
     call, x = NUMPY_CALLS[name], mg.Var(X, device="reference")
     if name == "take":

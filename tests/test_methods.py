@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import over
 
 import minigrad as mg
 from minigrad.api.aliases import ALIASES
@@ -22,7 +23,7 @@ def matrix() -> Any:
     return mg.tensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
 
 
-@pytest.mark.parametrize("name", sorted(names.methods))
+@over("name", sorted(names.methods))
 def test_every_method_is_a_function_of_the_same_name_or_a_method_only(name: str) -> None:
     method = inspect.getattr_static(mg.Tensor, name)
     assert method.__doc__
@@ -64,7 +65,7 @@ def test_a_shape_is_given_once_and_as_a_sequence(method: str, keyword: str) -> N
             function(*sizes, **{keyword: given})
 
 
-@pytest.mark.parametrize("alias", sorted(ALIASES))
+@over("alias", sorted(ALIASES))
 def test_an_alias_is_the_same_object_and_is_documented(alias: str) -> None:
     assert inspect.getattr_static(mg.Tensor, alias) is inspect.getattr_static(mg.Tensor, ALIASES[alias])
     assert f"`{alias}`" in NAMES.read_text()

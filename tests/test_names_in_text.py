@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
 
-import pytest
+from cases import over
 
 import minigrad as mg
 from minigrad.declare.advice import INSTEAD
@@ -52,7 +52,7 @@ def strings(path: Path) -> Iterator[str]:
             yield node.value
 
 
-@pytest.mark.parametrize("path", [*PAGES, *PROGRAMS], ids=lambda path: str(path.relative_to(ROOT)))
+@over("path", [*PAGES, *PROGRAMS], ids=lambda path: str(path.relative_to(ROOT)))
 def test_the_names_of_a_page_exist(path: Path) -> None:
     assert sorted(unresolved(path.read_text(encoding="utf-8"))) == []
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytest
+from cases import over
 from pytorch_signatures import differences, ours, stored
 
 PAGE = Path(__file__).parents[1] / "docs" / "differences.md"
@@ -25,7 +25,7 @@ def test_at_most_eight_signatures_differ_and_each_has_its_reason() -> None:
     assert len(DIFFERENT) <= 8 and len(SHARED) >= 200
 
 
-@pytest.mark.parametrize("name", SHARED)
+@over("name", SHARED)
 def test_out_is_offered_where_pytorch_offers_it(name: str) -> None:
     assert "has no out=" not in differences(SHARED[name], TABLE[name])
 

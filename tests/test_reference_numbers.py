@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import over
 
 import minigrad as mg
 from minigrad.core.layout import MultipleBlocks, SingleBlock, UniformBlocks, merge
@@ -30,15 +31,15 @@ IN_FLOAT32 = (
 )
 
 
-def one_float(test: str, device: str = "") -> bool:
-    """On `cpu` float64, which the op table compiles anyway; a rule does not see which of the two it is."""
-    return device != "cpu-float32" or test in IN_FLOAT32
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """On `cpu` use float64, which the op table compiles anyway; a rule does not see which of the two it is."""
+    if "device" in metafunc.fixturenames:
+        both = metafunc.config.getoption("full") or metafunc.definition.name in IN_FLOAT32
+        devices = ["cpu-float64", *["cpu-float32"] * both, "reference-float32"]
+        metafunc.parametrize("device", devices, indirect=True)
 
 
-pytestmark = pytest.mark.shared(by=one_float)
-
-
-@pytest.fixture(params=["cpu-float64", "cpu-float32", "reference-float32"])
+@pytest.fixture
 def device(request: pytest.FixtureRequest) -> Iterator[str]:
     """Every tensor of the test lives there, and its numbers are of that dtype."""
     before = mg.default_device(), mg.default_float()
@@ -636,7 +637,7 @@ UNARY: list[Unary] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("case", UNARY, ids=[case[0].replace(" ", "-") for case in UNARY])
+@over("case", UNARY, ids=[case[0].replace(" ", "-") for case in UNARY])
 def test_unary_functions_and_their_gradients_at_four_points(device: str, case: Unary) -> None:
     _, function, digits, values, gradient_digits, gradient = case
     x = mg.Var([3.0, 1.0, 4.0, 0.15])

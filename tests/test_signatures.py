@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Iterator
 from typing import Any
 
-import pytest
+from cases import over
 
 import minigrad as mg
 
@@ -59,7 +59,7 @@ def test_the_public_face_is_looked_at_as_a_whole() -> None:
     assert len(PUBLIC) > 500
 
 
-@pytest.mark.parametrize("name", PUBLIC)
+@over("name", PUBLIC)
 def test_a_public_name_has_a_signature_with_names(name: str) -> None:
     parameters = inspect.signature(PUBLIC[name]).parameters.values()
     assert "lambda" not in PUBLIC[name].__name__
@@ -70,7 +70,7 @@ def test_a_public_name_has_a_signature_with_names(name: str) -> None:
             assert p.name in BY_NAME, p
 
 
-@pytest.mark.parametrize("name", PUBLIC)
+@over("name", PUBLIC)
 def test_the_first_line_of_a_docstring_is_a_sentence(name: str) -> None:
     doc = inspect.getdoc(PUBLIC[name])
     assert doc, "no docstring"
@@ -78,7 +78,7 @@ def test_the_first_line_of_a_docstring_is_a_sentence(name: str) -> None:
     assert first.endswith("."), first
 
 
-@pytest.mark.parametrize("name", [n for n in PUBLIC if n.startswith("Tensor.") and n.split(".")[1] in dir(mg.Tensor)])
+@over("name", [n for n in PUBLIC if n.startswith("Tensor.") and n.split(".")[1] in dir(mg.Tensor)])
 def test_a_method_of_a_tensor_hides_the_tensor(name: str) -> None:
     x, attribute = mg.tensor([1, 2], device="reference"), name.split(".")[1]
     if not isinstance(inspect.getattr_static(mg.Tensor, attribute), property):

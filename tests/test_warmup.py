@@ -11,6 +11,7 @@ from concurrent.futures import Future
 from pathlib import Path
 
 import pytest
+from cases import over, unless_full
 
 import minigrad as mg
 from minigrad.cli import warmup
@@ -19,9 +20,9 @@ from minigrad.kernels import notice, objects, store
 
 
 # In the dtype whose kernels the op table has; which ones a program needs does not depend on it.
-@pytest.mark.shared(by=lambda dtype: dtype == "float64")
-@pytest.mark.parametrize("dtype", ["float64", "float32"])
-@pytest.mark.parametrize("name", warmup.WORK)
+@unless_full(lambda dtype: dtype == "float64")
+@over("dtype", ["float64", "float32"])
+@over("name", warmup.WORK)
 def test_each_piece_of_the_common_set_runs(name, dtype):
     assert warmup.one(name, dtype, warmup.SIZES[0]) == name
 
@@ -120,7 +121,7 @@ def test_a_kernel_that_is_in_the_cache_takes_no_lock(tmp_path, monkeypatch):
 
 
 # All pieces, in the large size too, want kernels in float32 that no other test has: with --full only.
-@pytest.mark.shared(by=lambda names: len(names) == 2)
+@unless_full(lambda names: len(names) == 2)
 @pytest.mark.parametrize("names", [("filling", "in place"), tuple(warmup.WORK)], ids=["two pieces", "all"])
 def test_warmup_says_what_it_did_and_what_failed(capsys, monkeypatch, names):
     monkeypatch.setattr(warmup, "WORK", {name: warmup.WORK[name] for name in names})

@@ -8,6 +8,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from cases import over
 
 import minigrad
 
@@ -83,7 +84,7 @@ def found() -> Counter[str]:
     return counts()
 
 
-@pytest.mark.parametrize("word", PRIVATE)
+@over("word", PRIVATE)
 def test_a_private_word_does_not_spread(word: str, found: Counter[str]) -> None:
     allowed, instead = PRIVATE[word]
     assert found[word] <= allowed, f"a new identifier has the word {word!r}; write {instead}"

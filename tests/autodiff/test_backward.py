@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import over, unless_full
 from op_rows.row import FLOATS
 from op_table import DEVICES
 
@@ -36,7 +37,7 @@ def polynomial(x: Any) -> Any:
     return x * x + x * 5.0 + 4.0
 
 
-@pytest.mark.shared(by=wide_or_reference)
+@unless_full(wide_or_reference)
 @devices
 @pytest.mark.parametrize("dtype", FLOATS)
 def test_simple_grad(device: str, dtype: str) -> None:
@@ -57,10 +58,10 @@ BETWEEN: dict[str, tuple[Callable[[Any], Any], list[float], Any]] = {
 }
 
 
-@pytest.mark.shared(by=widest_or_reference)
+@unless_full(widest_or_reference)
 @devices
-@pytest.mark.parametrize("dtype", FLOATS)
-@pytest.mark.parametrize("between", BETWEEN)
+@over("dtype", FLOATS)
+@over("between", BETWEEN)
 def test_simple_grad_through_a_view(device: str, dtype: str, between: str) -> None:
     view, values, gradient = BETWEEN[between]
     x = mg.Var([3.0, 1.0, 4.0], dtype=dtype, device=device)

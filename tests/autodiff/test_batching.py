@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import over
 from op_calls import OpCall, calls, leaves, lying_behind, lying_otherwise
 from op_rows.row import Row
-from op_table import ROWS
+from op_table import ROWS, over_rows
 
 import minigrad as mg
 from minigrad.autodiff import batching
@@ -106,7 +107,7 @@ def plain_calls(row: Row) -> list[OpCall]:
     return [OpCall(op, {}, tuple(xs), (), None)]
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+@over_rows(items=20)
 def test_a_batch_is_the_stack_of_its_parts(row: Row) -> None:
     for call in [*calls(row), *plain_calls(row)]:
         if batch_kind(call.op) != "loop":
@@ -117,7 +118,7 @@ def test_a_batch_is_the_stack_of_its_parts(row: Row) -> None:
 ALONG = [name for name, op in OURS.items() if op.batch == "along" and not op.variadic]
 
 
-@pytest.mark.parametrize("name", ALONG)
+@over("name", ALONG)
 def test_a_batch_of_scalars_along_a_dim(name: str) -> None:
     op = mg.schema[name]
     found = [call.params for row in ROWS if name in row.ops for call in calls(row) if call.op is op]
@@ -236,7 +237,7 @@ VIEWS: list[tuple[Any, tuple[int, ...], dict[str, Any]]] = [
 ]
 
 
-@pytest.mark.parametrize(("fn", "shape", "params"), VIEWS, ids=lambda v: getattr(v, "__name__", str(v)))
+@over(("fn", "shape", "params"), VIEWS, ids=lambda v: getattr(v, "__name__", str(v)))
 def test_parameters_are_shifted_by_their_roles(fn: Any, shape: tuple[int, ...], params: dict[str, Any]) -> None:
     each = [fn_of(fn, numbers(*shape) + float(k), params) for k in range(3)]
     found = batched(fn.op, params, [mg.stack([numbers(*shape) + float(k) for k in range(3)])], [True])
@@ -264,8 +265,8 @@ def test_operands_of_other_ranks_broadcast_behind_the_batch(shapes: Any, flags: 
     assert_batches(mg.schema["sub"], {}, [numbers(*shape) for shape in shapes], flags)
 
 
-@pytest.mark.parametrize("flags", [(True, True), (True, False), (False, True)], ids=str)
-@pytest.mark.parametrize(
+@over("flags", [(True, True), (True, False), (False, True)], ids=str)
+@over(
     "shapes",
     [((2, 3), (3, 4)), ((3,), (3,)), ((3,), (3, 2)), ((2, 3), (3,)), ((5, 2, 3), (3,)), ((3,), (5, 3, 2)),
      ((5, 1, 2, 3), (4, 3, 2)), ((2, 3), (5, 3, 2))],

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from cases import over
 from parallel_work import in_threads
 from points import leaf
 
@@ -345,8 +346,8 @@ WITHIN: dict[str, Callable[[Any], Any]] = {
 W = leaf(0.3, 1.2)
 
 
-@pytest.mark.parametrize("tracked", [True, False])
-@pytest.mark.parametrize("name", WITHIN)
+@over("tracked", [True, False])
+@over("name", WITHIN)
 def test_a_checkpoint_may_contain_every_transform(name: str, tracked: bool) -> None:
     x = leaf(0.5, -0.3) if tracked else leaf(0.5, -0.3).detach()
 

@@ -10,6 +10,7 @@ import random
 
 import numpy as np
 import pytest
+from cases import over
 
 import minigrad as mg
 from minigrad.declare.derivative import derivative
@@ -56,7 +57,7 @@ def by_hand() -> list[tuple[str, int]]:
     return [(op.name, k) for op in ops for k, rule in enumerate(op.rules) if rule is not None and op.name not in APART]
 
 
-@pytest.mark.parametrize(("name", "k"), by_hand())
+@over(("name", "k"), by_hand())
 def test_a_derived_rule_is_the_one_written_by_hand(name: str, k: int) -> None:
     op = schema[name]
     rng = np.random.default_rng(len(name))
@@ -217,7 +218,7 @@ class Program:
         return forms[pick]()
 
 
-@pytest.mark.parametrize("seed", range(40))
+@over("seed", range(40))
 def test_a_random_body_agrees_with_finite_differences(seed: int) -> None:
     f = op_of("a, b, c", *Program(seed).lines)
     rng = np.random.default_rng(seed)

@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import over
 from op_calls import OpCall, calls, calls_of, everything_kept, inner, leaves, like, lying_behind, lying_otherwise
 from op_rows.row import Row
-from op_table import BY_NAME, ROWS
+from op_table import BY_NAME, ROWS, over_rows
 from two_results import twice_and_thrice
 
 import minigrad as mg
@@ -76,7 +77,7 @@ def assert_same(found: Sequence[Any], wanted: Sequence[Any], what: Any, rtol: fl
 # ---- the whole table ------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("row", SMOOTH, ids=lambda row: row.name)
+@over_rows(SMOOTH, items=20)
 def test_the_adjoint_of_a_row(row: Row) -> None:
     rng = np.random.default_rng(11)
     xs = leaves(row)
@@ -93,7 +94,7 @@ def test_the_adjoint_of_a_row(row: Row) -> None:
     assert inner([u], [pushed]) == pytest.approx(want, rel=1e-9, abs=1e-10), f"{row.name}: <u, J v> and <J^T u, v>"
 
 
-@pytest.mark.parametrize("row", SMOOTH, ids=lambda row: row.name)
+@over_rows(SMOOTH, items=20)
 def test_each_op_of_a_row_against_the_derivative_of_its_derivative(row: Row) -> None:
     for call in calls(row):
         numbers = differentiable(call)
@@ -115,7 +116,7 @@ def test_every_op_with_a_derivative_is_tried() -> None:
     assert {name for name, op in ours.items() if op.differentiable} - tried == set()
 
 
-@pytest.mark.parametrize("row", SMOOTH, ids=lambda row: row.name)
+@over_rows(SMOOTH, items=20)
 def test_the_oracle_is_the_transpose_of_the_rules(row: Row) -> None:
     # The oracle itself: <u, J v> with J from the derivative of the rules, and <J^T u, v> by the rules.
     for call in calls(row):
@@ -133,7 +134,7 @@ def test_the_oracle_is_the_transpose_of_the_rules(row: Row) -> None:
         assert inner(pulled, given) == pytest.approx(want, rel=1e-9 if exact(call) else 1e-4, abs=1e-10), call
 
 
-@pytest.mark.parametrize("row", SMOOTH, ids=lambda row: row.name)
+@over_rows(SMOOTH, items=20)
 def test_a_tangent_is_the_limit_of_difference_quotients(row: Row) -> None:
     step = 1e-6
     rng = np.random.default_rng(2)
@@ -153,7 +154,7 @@ DIFFERENTIATED = ["mul", "div", "exp", "atan2", "softmax", "cumprod", "logcumsum
                   "gelu", "rms_norm"]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", DIFFERENTIATED)
+@over("name", DIFFERENTIATED)
 def test_a_pushforward_is_tensor_code_that_can_be_differentiated(name: str) -> None:
     row = BY_NAME[name]
     xs = leaves(row)
@@ -251,8 +252,8 @@ def test_an_operand_without_a_rule_lets_no_tangent_pass() -> None:
         push(windows.max_pool_back, (h, x), (None, x), window=window)
 
 
-@pytest.mark.parametrize("fn", [mg.add, mg.sub, mg.mul, mg.div, mg.maximum, mg.atan2, linalg.matmul])
-@pytest.mark.parametrize("asked", [(0,), (1,), (0, 1)], ids=str)
+@over("fn", [mg.add, mg.sub, mg.mul, mg.div, mg.maximum, mg.atan2, linalg.matmul])
+@over("asked", [(0,), (1,), (0, 1)], ids=str)
 def test_a_tangent_takes_the_dtype_of_the_result(fn: Any, asked: tuple[int, ...]) -> None:
     a = mg.tensor([[1.0, 2.0], [3.0, 4.5]], dtype="float16", device="reference")
     b = mg.tensor([[3.0, 1.0], [0.5, 4.0]], dtype="float32", device="reference")
@@ -260,8 +261,8 @@ def test_a_tangent_takes_the_dtype_of_the_result(fn: Any, asked: tuple[int, ...]
     assert t.dtype is mg.float32 and t.shape == (2, 2)
 
 
-@pytest.mark.parametrize("fn", [mg.add, mg.sub, mg.mul, mg.div, mg.maximum, mg.atan2, mg.hypot])
-@pytest.mark.parametrize("asked", [(0,), (1,), (0, 1)], ids=str)
+@over("fn", [mg.add, mg.sub, mg.mul, mg.div, mg.maximum, mg.atan2, mg.hypot])
+@over("asked", [(0,), (1,), (0, 1)], ids=str)
 def test_the_tangent_of_a_broadcast_operand_is_stretched(fn: Any, asked: tuple[int, ...]) -> None:
     a, b = f64(1.0, 2.0, 3.0), f64(0.5, 4.0).reshape(2, 1)
     given = [x * 0.25 + 1.0 if k in asked else None for k, x in enumerate((a, b))]

@@ -1,7 +1,7 @@
 """A rule that was fused into one kernel returns the same as the rule as tensor code, for every elementwise op."""
 
 import numpy as np
-import pytest
+from cases import over
 from op_rows.row import Row
 from op_support import RTOL, arrays, operands
 from op_table import ROWS
@@ -30,7 +30,7 @@ def fresh(op, k):
 CASES = [(row, dtype) for row in SMOOTH for dtype in ("float64", "float16", "float32") if dtype in row.dtypes]
 
 
-@pytest.mark.parametrize(("row", "dtype"), CASES, ids=[f"{row.name}-{dtype}" for row, dtype in CASES])
+@over(("row", "dtype"), CASES, ids=[f"{row.name}-{dtype}" for row, dtype in CASES])
 def test_fused_and_recorded_backwards_agree(row: Row, dtype: str) -> None:
     device = "reference"
     values = operands(row, arrays(row), dtype, device)

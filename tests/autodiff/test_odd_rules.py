@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import over
 
 import minigrad as mg
 from minigrad.autodiff.fused import fuse, trace
@@ -164,10 +165,8 @@ CASES = [
 ]
 
 
-@pytest.mark.parametrize(
-    ("name", "dtype", "fuse"), CASES, ids=[f"{name}-{dtype}{'-fuse' if fuse else ''}" for name, dtype, fuse in CASES]
-)
-@pytest.mark.parametrize("shape", [(3,), (2, 3)], ids=str)
+@over(("name", "dtype", "fuse"), CASES, ids=[f"{name}-{dtype}{'-fuse' if fuse else ''}" for name, dtype, fuse in CASES])
+@over("shape", [(3,), (2, 3)], ids=str)
 def test_an_odd_rule_means_the_same_both_ways(name: str, dtype: str, fuse: bool | None, shape: tuple[int, ...]) -> None:
     op = declare(ODD[name], fuse=fuse)
     x = mg.Var(np.linspace(0.25, 2.0, math.prod(shape)).reshape(shape), dtype=dtype, device="reference")

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import over
 
 import minigrad as mg
 
@@ -46,8 +47,8 @@ RULES: dict[str, Callable[..., Any]] = {
 }
 
 
-@pytest.mark.parametrize("name", RULES)
-@pytest.mark.parametrize("create_graph", [False, True], ids=["plain", "recorded"])
+@over("name", RULES)
+@over("create_graph", [False, True], ids=["plain", "recorded"])
 def test_zeroing_a_gradient_changes_nothing_else(name: str, create_graph: bool) -> None:
     op = declare(RULES[name])
     x, seed = var(1.0, 2.0), mg.tensor([3.0, 4.0], device="reference")

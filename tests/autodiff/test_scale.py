@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from cases import unless_full
 from parallel_work import in_threads
 from points import leaf
 from steps import steps
@@ -22,7 +23,7 @@ BLOCK = 64  # bytes in which memory is counted, so that a scalar counts as one
 
 
 # A million takes ten times as long, 20 s and 0.5 GB: with --full only.
-@pytest.mark.shared(by=lambda count: count < 1_000_000)
+@unless_full(lambda count: count < 1_000_000)
 @pytest.mark.parametrize("count", [100_000, 1_000_000])
 def test_a_long_chain_takes_linear_time_little_stack_and_is_freed(count: int) -> None:
     def work(count: int, measure: Callable[[Callable[[], Any]], Any] = steps) -> Any:

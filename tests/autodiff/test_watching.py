@@ -9,12 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import over
 from two_results import twice_and_thrice
 
 import minigrad as mg
 from minigrad.errors import DeclarationError, DeviceError, DTypeError, GradientError, ShapeError
 
-ways = pytest.mark.parametrize("create_graph", [False, True], ids=["plain", "recorded"])
+ways = over("create_graph", [False, True], ids=["plain", "recorded"])
 
 
 def op_with(*rules: Callable[..., Any]) -> Callable[..., Any]:
@@ -55,7 +56,7 @@ WRONG: dict[str, tuple[Callable[..., Any], type[Exception], str]] = {
 
 
 @ways
-@pytest.mark.parametrize("name", WRONG)
+@over("name", WRONG)
 def test_what_is_no_gradient_is_named_with_its_rule(name: str, create_graph: bool) -> None:
     rule, error, got = WRONG[name]
     x = mg.Var([1.0, 2.0, 3.0], device="reference")

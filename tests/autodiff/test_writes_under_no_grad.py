@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from cases import over
 from points import leaf
 
 import minigrad as mg
@@ -42,8 +43,8 @@ USES: dict[str, Callable[[Any], Any]] = {
 }
 
 
-@pytest.mark.parametrize("write", WRITES)
-@pytest.mark.parametrize("use", USES)
+@over("write", WRITES)
+@over("use", USES)
 def test_a_value_that_is_used_after_a_write_passes_no_gradient(write: str, use: str) -> None:
     x = leaf(1.0, 2.0)
     y = x * 2.0

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import pytest
+from cases import over
 
 import minigrad as mg
 from minigrad.testing import gradcheck, gradgradcheck
@@ -163,7 +163,7 @@ FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", FUNCTIONS)
+@over("name", FUNCTIONS)
 def test_a_function_that_writes_has_right_first_and_second_derivatives(name: str) -> None:
     inputs = [mg.Var(A, **DTYPE), mg.Var([0.75, -1.25, 1.5], **DTYPE)]
     assert gradcheck(FUNCTIONS[name], inputs)

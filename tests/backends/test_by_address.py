@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from op_rows.row import Row
 from op_support import arrays, assert_close, operands, wide
-from op_table import ROWS
+from op_table import ROWS, over_rows
 from selection import base_dtype, is_view
 
 import minigrad as mg
@@ -47,7 +47,7 @@ def by_address(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     announce()
 
 
-@pytest.mark.parametrize("row", [row for row in ROWS if row.kernels], ids=lambda row: row.name)
+@over_rows([row for row in ROWS if row.kernels], items=40)
 def test_values_are_made_by_kernels(row: Row) -> None:
     dtype = base_dtype(row)
     given = operands(row, arrays(row), dtype, "cpu")
@@ -57,7 +57,7 @@ def test_values_are_made_by_kernels(row: Row) -> None:
     assert_close(row, got, row.numpy(*[wide(x) for x in given]), dtype)
 
 
-@pytest.mark.parametrize("row", [row for row in ROWS if row.smooth and row.kernels], ids=lambda row: row.name)
+@over_rows([row for row in ROWS if row.smooth and row.kernels], items=40)
 def test_gradients_are_made_by_kernels(row: Row) -> None:
     def gradients(device: str) -> list[Any]:
         xs = [

@@ -9,6 +9,7 @@ import itertools
 import numpy as np
 import pytest
 from asking import Asking
+from cases import covering, over, unless_full
 from compiled_dtypes import ALL
 from selection import BASE, runs_in
 from strided import WAYS, arrange, blank, broadcast, check_gaps, contents
@@ -133,7 +134,7 @@ def test_a_device_has_few_methods_to_write(kind):
 # ---- many tensors
 
 
-@pytest.mark.parametrize("ways", [("dense",) * 3, ("dense", "transposed", "dense"), WAYS[:3], WAYS[3:]], ids="-".join)
+@over("ways", [("dense",) * 3, ("dense", "transposed", "dense"), WAYS[:3], WAYS[3:]], ids="-".join)
 def test_rows_of_many_tensors_are_written_in_place(kind, ways):
     rule = descent.scalar
     arrays = [[np.linspace(-2, k + 1, 12).reshape(shape) for k in range(2)] for shape in ((3, 4), (12,), (2, 2, 3))]
@@ -197,9 +198,9 @@ def hold_elementwise(kind, op, arrays, way="dense", **tolerance):
     hold(kind, lambda b: b.elementwise(op.scalar, compute, out[1], specs), out, operands, **tolerance)
 
 
-@pytest.mark.shared(by=as_in_the_table)
-@pytest.mark.parametrize("dtype", [f32, f64], ids=str)
-@pytest.mark.parametrize("name", [n for n in ELEMENTWISE if schema[n].dtype_rule is not rules.integer])
+@unless_full(as_in_the_table)
+@over("dtype", [f32, f64], ids=str)
+@over("name", [n for n in ELEMENTWISE if schema[n].dtype_rule is not rules.integer])
 def test_elementwise_ops_of_floats(kind, name, dtype):
     op = schema[name]
     near = {"rtol": 4e-6, "atol": 4e-7} if dtype is f32 else {"rtol": 1e-14, "atol": 1e-15}
@@ -207,9 +208,9 @@ def test_elementwise_ops_of_floats(kind, name, dtype):
     hold_elementwise(kind, op, grid(op, FLOATS, dtype), **tolerance)
 
 
-@pytest.mark.shared(by=as_in_the_table)
-@pytest.mark.parametrize("dtype", [u8, i32, i64], ids=str)
-@pytest.mark.parametrize("name", [n for n in ELEMENTWISE if schema[n].dtype_rule is not rules.to_float])
+@unless_full(as_in_the_table)
+@over("dtype", [u8, i32, i64], ids=str)
+@over("name", [n for n in ELEMENTWISE if schema[n].dtype_rule is not rules.to_float])
 def test_elementwise_ops_of_integers(kind, name, dtype):
     values = np.array([0, 1, 2, 3, 7, 100, dtype.lowest, dtype.highest, *([-1, -2, -7] if dtype.is_signed else [])])
     arrays = grid(schema[name], values.astype(np.int64).tolist(), dtype)
@@ -223,25 +224,25 @@ def test_elementwise_ops_of_integers(kind, name, dtype):
     hold_elementwise(kind, schema[name], arrays)
 
 
-@pytest.mark.shared(by=truths_once)
-@pytest.mark.parametrize("name", [n for n in ELEMENTWISE if takes_truths(schema[n])])
+@unless_full(truths_once)
+@over("name", [n for n in ELEMENTWISE if takes_truths(schema[n])])
 def test_elementwise_ops_of_truth_values(kind, name):
     op = schema[name]
     tolerance = {"rtol": 4e-6, "atol": 4e-7} if name in COMPOSED else {"ulp": ULPS.get(name, 2)}
     hold_elementwise(kind, op, grid(op, [False, True], bool_), **tolerance)
 
 
-@pytest.mark.shared(by=as_in_the_table)
-@pytest.mark.parametrize("dtype", ALL, ids=str)
-@pytest.mark.parametrize("name", ["add", "mul", "maximum"])
+@unless_full(as_in_the_table)
+@over("dtype", ALL, ids=str)
+@over("name", ["add", "mul", "maximum"])
 def test_arithmetic_in_every_dtype(kind, name, dtype):
     values = FLOATS if dtype.is_float else [0, 1, 3, 100, min(dtype.highest, 2**31)]
     hold_elementwise(kind, schema[name], grid(schema[name], values, dtype))
 
 
-@pytest.mark.parametrize("threshold", [0, 1 << 60], ids=["parallel", "serial"])
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("shape", [(), (5,), (3, 4), (2, 1, 3), (2, 3, 2, 2, 3)], ids=str)
+@over("threshold", [0, 1 << 60], ids=["parallel", "serial"])
+@over("way", WAYS)
+@over("shape", [(), (5,), (3, 4), (2, 1, 3), (2, 3, 2, 2, 3)], ids=str)
 def test_loops_over_every_layout(kind, shape, way, threshold):
     a = np.arange(np.prod(shape, dtype=int), dtype=np.float64).reshape(shape)
     with override(parallel_threshold=threshold):
@@ -268,8 +269,8 @@ COPIED = [bool_, u8, i16, i32, i64, f16, bf16, f32, f64]
 CONVERTED = ((bool_, f64), (f64, i32), (i64, bf16), (f16, f32), (f32, u8), (u8, bool_))  # without --full
 
 
-@pytest.mark.shared(by=lambda source, target: (source, target) in CONVERTED)
-@pytest.mark.parametrize(("source", "target"), list(itertools.product(COPIED, COPIED)), ids=str)
+@unless_full(lambda source, target: (source, target) in CONVERTED)
+@over(("source", "target"), list(itertools.product(COPIED, COPIED)), ids=str)
 def test_copies_convert_alike(kind, source, target):
     if source.is_float:
         values = np.array([*FLOATS, 1.9, -1.9, 300.5, -300.5, 65520.0, 1e10, -1e10, 1e19, 2.0**24 + 2.0**16 + 1])
@@ -316,25 +317,25 @@ def numbers_of(dtype, shape, seed=0):
     return cast_array(np.random.default_rng(seed).integers(0, 4, shape), dtype).view(dtype.numpy).reshape(shape)
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("dims", [(0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2), ()], ids=str)
+@over("way", WAYS)
+@over("dims", [(0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2), ()], ids=str)
 def test_reductions_over_any_dims_of_every_layout(kind, dims, way):
     for name in ("sum", "amax"):
         hold_reduction(kind, name, numbers_of(f64, (3, 4, 5)), dims, way)
 
 
-@pytest.mark.shared(by=as_in_the_table)
-@pytest.mark.parametrize("dtype", ALL, ids=str)
-@pytest.mark.parametrize("name", [*REDUCTIONS, "mean"])
+@unless_full(as_in_the_table)
+@over("dtype", ALL, ids=str)
+@over("name", [*REDUCTIONS, "mean"])
 def test_reductions_of_every_dtype(kind, name, dtype):
     if name != "mean" or dtype.is_float:
         hold_reduction(kind, name, numbers_of(dtype, (3, 20)), (1,))
 
 
-@pytest.mark.once("name", "shape", "dims")
-@pytest.mark.parametrize("name", ["sum", "mean", "amax"])
-@pytest.mark.parametrize("shape", [(70_001,), (3, 20_011), (20_011, 3)], ids=str)
-@pytest.mark.parametrize("dims", [(0,), (-1,)])
+@covering("name", "shape", "dims")
+@over("name", ["sum", "mean", "amax"])
+@over("shape", [(70_001,), (3, 20_011), (20_011, 3)], ids=str)
+@over("dims", [(0,), (-1,)])
 def test_long_reductions(kind, shape, dims, name):
     values = np.random.default_rng(3).standard_normal(shape).astype(np.float32)
     near = {"sum": {"rtol": 1e-6, "atol": 1e-6}, "mean": {"rtol": 1e-6, "atol": 1e-9}}.get(name, {})
@@ -348,10 +349,10 @@ def test_reductions_of_nothing_and_of_nan(kind):
         hold_reduction(kind, name, np.float64([[1, NAN, 3], [INF, 2, -INF], [-0.0, 0, 0]]), (1,))
 
 
-@pytest.mark.shared(by=lambda dtype, better: base(dtype) and better is GREATER)  # the op table has the smallest
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("better", [GREATER, LESS], ids=["argmax", "argmin"])
-@pytest.mark.parametrize("dtype", [bool_, u8, i64, bf16, f32, f64], ids=str)
+@unless_full(lambda dtype, better: base(dtype) and better is GREATER)  # the op table has the smallest
+@over("way", WAYS)
+@over("better", [GREATER, LESS], ids=["argmax", "argmin"])
+@over("dtype", [bool_, u8, i64, bf16, f32, f64], ids=str)
 def test_positions_of_extremes(kind, dtype, better, way):
     values = numbers_of(dtype, (3, 4, 9)).copy()
     if dtype.is_float:
@@ -365,8 +366,8 @@ def test_positions_of_extremes(kind, dtype, better, way):
 # ---- products
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("shape", [(1, 1, 1), (5, 7, 3), (1, 40, 9), (33, 65, 17), (4, 0, 3), (0, 2, 3)], ids=str)
+@over("way", WAYS)
+@over("shape", [(1, 1, 1), (5, 7, 3), (1, 40, 9), (33, 65, 17), (4, 0, 3), (0, 2, 3)], ids=str)
 def test_matrix_products_of_every_layout(kind, shape, way):
     m, k, n = shape
     a, b = arrange(numbers_of(f64, (m, k)), way=way), arrange(numbers_of(f64, (k, n), 1), way=way)
@@ -374,8 +375,8 @@ def test_matrix_products_of_every_layout(kind, shape, way):
     hold(kind, lambda backend: backend.matmul(out[1], a[1], b[1]), out, [a, b])
 
 
-@pytest.mark.shared(by=base)
-@pytest.mark.parametrize("dtype", ALL, ids=str)
+@unless_full(base)
+@over("dtype", ALL, ids=str)
 def test_matrix_products_of_every_dtype(kind, dtype):
     a, b = arrange(numbers_of(dtype, (5, 6))), arrange(numbers_of(dtype, (6, 7), 1))
     out = blank((5, 7), dtype)
@@ -390,9 +391,9 @@ def test_matrix_products_of_batches_and_of_any_numbers(kind):
     hold(kind, lambda backend: backend.matmul(out[1], *(s for _, s in operands)), out, operands, rtol=2e-5, atol=2e-6)
 
 
-@pytest.mark.shared(by=base)
-@pytest.mark.parametrize("dtype", [d for d in ALL if d is not bool_], ids=str)
-@pytest.mark.parametrize("way", WAYS)
+@unless_full(base)
+@over("dtype", [d for d in ALL if d is not bool_], ids=str)
+@over("way", WAYS)
 def test_products_that_are_added_to_something(kind, dtype, way):
     a, b = arrange(numbers_of(dtype, (5, 6)), way=way), arrange(numbers_of(dtype, (6, 7), 1), way=way)
     c, row = arrange(numbers_of(dtype, (5, 7), 2), way=way), broadcast(arrange(numbers_of(dtype, (7,), 3)), (5, 7))
@@ -431,14 +432,14 @@ def hold_conv(kind, case, dtype, way):
         hold(kind, lambda b, n=name, o=out, s=specs: getattr(b, n)(o[1], *s, *rest), out, operands)
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("case", CONVS, ids=str)
+@over("way", WAYS)
+@over("case", CONVS, ids=str)
 def test_convolutions_of_every_layout(kind, case, way):
     hold_conv(kind, case, f64, way)
 
 
-@pytest.mark.shared(by=base)
-@pytest.mark.parametrize("dtype", [d for d in ALL if d is not bool_], ids=str)
+@unless_full(base)
+@over("dtype", [d for d in ALL if d is not bool_], ids=str)
 def test_convolutions_of_every_dtype(kind, dtype):
     hold_conv(kind, CONVS[2], dtype, "dense")
 
@@ -475,14 +476,14 @@ def hold_pool(kind, case, dtype, way, values=None):
         hold(kind, prepare, out, operands, **near)
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("case", POOLS, ids=str)
+@over("way", WAYS)
+@over("case", POOLS, ids=str)
 def test_pooling_of_every_layout(kind, case, way):
     hold_pool(kind, case, f64, way)
 
 
-@pytest.mark.shared(by=base)
-@pytest.mark.parametrize("dtype", [d for d in ALL if d is not bool_], ids=str)
+@unless_full(base)
+@over("dtype", [d for d in ALL if d is not bool_], ids=str)
 def test_pooling_of_every_dtype(kind, dtype):
     hold_pool(kind, POOLS[2], dtype, "dense")
 
@@ -495,10 +496,10 @@ def test_pooling_of_nan_infinities_and_ties(kind):
 # ---- indexing
 
 
-@pytest.mark.shared(by=base)
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("dtype", [bool_, i64, bf16, f32, f64], ids=str)
-@pytest.mark.parametrize("dim", [0, 1, 2])
+@unless_full(base)
+@over("way", WAYS)
+@over("dtype", [bool_, i64, bf16, f32, f64], ids=str)
+@over("dim", [0, 1, 2])
 def test_indexing_along_every_dim(kind, dim, dtype, way):
     shape = (3, 4, 5)
     rng = np.random.default_rng(dim)
@@ -522,17 +523,17 @@ def test_repeated_positions_add_in_index_order(kind):
     hold(kind, lambda b: b.index_add(out[1], a[1], index[1], src[1], 0), out, [a, index, src])
 
 
-@pytest.mark.shared(by=base)
-@pytest.mark.parametrize("dtype", [i32, bf16, f32, f64], ids=str)
-@pytest.mark.parametrize("strides", [(1, 1), (2, 1), (0, 1), (3, 2), (-1, 1)], ids=str)
+@unless_full(base)
+@over("dtype", [i32, bf16, f32, f64], ids=str)
+@over("strides", [(1, 1), (2, 1), (0, 1), (3, 2), (-1, 1)], ids=str)
 def test_view_add_through_any_view(kind, strides, dtype):
     g, out = arrange(numbers_of(dtype, (3, 4)), way="transposed"), blank((20,), dtype)
     view = Spec(Layout.make((3, 4), strides, 4), dtype)
     hold(kind, lambda b: b.view_add(out[1], g[1], view), out, [g])
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("dtype", [u8, i32, i64], ids=str)
+@over("way", WAYS)
+@over("dtype", [u8, i32, i64], ids=str)
 def test_index_bounds(kind, dtype, way):
     buffer, spec = arrange(np.random.default_rng(0).integers(3, 90, (3, 50)), dtype, way)
     device = as_device(kind)
@@ -552,11 +553,11 @@ ROWS = {
 
 
 # The logarithms are texts of the same template: one layout of them is enough, the op table has others.
-@pytest.mark.shared(by=lambda dtype, way, name: base(dtype) and (way == "dense" or name == "softmax"))
-@pytest.mark.parametrize("name", ROWS)
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("dtype", [f16, bf16, f32, f64], ids=str)
-@pytest.mark.parametrize("dim", [0, 1, 2])
+@unless_full(lambda dtype, way, name: base(dtype) and (way == "dense" or name == "softmax"))
+@over("name", ROWS)
+@over("way", WAYS)
+@over("dtype", [f16, bf16, f32, f64], ids=str)
+@over("dim", [0, 1, 2])
 def test_rows_along_every_dim_of_every_layout(kind, dim, dtype, way, name):
     a, g = (arrange(np.random.default_rng(s).standard_normal((3, 4, 5)), dtype, way) for s in (0, 1))
     out = blank((3, 4, 5), dtype)
@@ -568,8 +569,8 @@ def test_rows_along_every_dim_of_every_layout(kind, dim, dtype, way, name):
     hold(kind, prepare, out, [a, g], rtol=rtol, atol=rtol)
 
 
-@pytest.mark.parametrize("threshold", [0, 1 << 60], ids=["parallel", "serial"])
-@pytest.mark.parametrize("shape", [(3, 1), (1, 3), (2, 700), (300, 3), (2, 70, 130)], ids=str)
+@over("threshold", [0, 1 << 60], ids=["parallel", "serial"])
+@over("shape", [(3, 1), (1, 3), (2, 700), (300, 3), (2, 70, 130)], ids=str)
 def test_rows_of_every_length_with_parameters(kind, shape, threshold):
     a, g = (arrange(np.random.default_rng(s).standard_normal(shape)) for s in (0, 1))
     line = broadcast(arrange(np.linspace(-1, 2, shape[-1])), shape)
@@ -581,10 +582,10 @@ def test_rows_of_every_length_with_parameters(kind, shape, threshold):
             hold(kind, prepare, out, operands, rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.once("name", "threshold", "shape")  # threads share the rows of both in one way
-@pytest.mark.parametrize("name", ["layer_norm", "rms_norm"])
-@pytest.mark.parametrize("threshold", [0, 1 << 60], ids=["parallel", "serial"])
-@pytest.mark.parametrize("shape", [(3, 1), (1, 3), (2, 700), (300, 3), (2, 70, 130)], ids=str)
+@covering("name", "threshold", "shape")  # threads share the rows of both in one way
+@over("name", ["layer_norm", "rms_norm"])
+@over("threshold", [0, 1 << 60], ids=["parallel", "serial"])
+@over("shape", [(3, 1), (1, 3), (2, 700), (300, 3), (2, 70, 130)], ids=str)
 def test_sums_down_the_columns_are_results_of_their_own(kind, name, shape, threshold):
     a, g = (arrange(np.random.default_rng(s).standard_normal(shape)) for s in (0, 1))
     line = broadcast(arrange(np.linspace(-1, 2, shape[-1])), shape)
@@ -605,11 +606,11 @@ def test_sums_down_the_columns_are_results_of_their_own(kind, name, shape, thres
                 hold(kind, prepare, out, [*operands, *others], rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.shared(by=base)
-@pytest.mark.once("reduction", "way")
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("dtype", [bf16, f32, f64], ids=str)
-@pytest.mark.parametrize("reduction", ["none", "sum", "mean"])
+@unless_full(base)
+@covering("reduction", "way")
+@over("way", WAYS)
+@over("dtype", [bf16, f32, f64], ids=str)
+@over("reduction", ["none", "sum", "mean"])
 def test_picks_of_one_element_a_row(kind, reduction, dtype, way):
     rng = np.random.default_rng(0)
     a = arrange(rng.standard_normal((3, 4, 70)), dtype, way)
@@ -637,12 +638,12 @@ LAST = {"largest": (scan.NOT_LESS, schema["amax"].reducer), "smallest": (scan.NO
 
 
 # The smallest are found as the largest are, and the op table has them.
-@pytest.mark.shared(by=lambda dtype, extremes: base(dtype) and extremes == "largest")
-@pytest.mark.once("dim", "way")
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("extremes", LAST)
-@pytest.mark.parametrize("dtype", [bool_, u8, i64, bf16, f32, f64], ids=str)
-@pytest.mark.parametrize("dim", [0, 1, 2])
+@unless_full(lambda dtype, extremes: base(dtype) and extremes == "largest")
+@covering("dim", "way")
+@over("way", WAYS)
+@over("extremes", LAST)
+@over("dtype", [bool_, u8, i64, bf16, f32, f64], ids=str)
+@over("dim", [0, 1, 2])
 def test_scans_along_every_dim_of_every_layout(kind, dim, dtype, extremes, way):
     shape = (3, 9, 10)
     a = arrange(numbers_of(dtype, shape), way=way)
@@ -661,10 +662,10 @@ def test_scans_along_every_dim_of_every_layout(kind, dim, dtype, extremes, way):
 LONG_SCANS = {"sum": scan.SUM, "largest": schema["amax"].reducer, "log": scan.LOG}
 
 
-@pytest.mark.once("name", "threshold", "shape")
-@pytest.mark.parametrize("name", [*LONG_SCANS, "positions"])
-@pytest.mark.parametrize("threshold", [0, 1 << 60], ids=["parallel", "serial"])
-@pytest.mark.parametrize("shape", [(3, 20_000), (20_000, 3), (30_011,), (5, 70), (70, 200)], ids=str)
+@covering("name", "threshold", "shape")
+@over("name", [*LONG_SCANS, "positions"])
+@over("threshold", [0, 1 << 60], ids=["parallel", "serial"])
+@over("shape", [(3, 20_000), (20_000, 3), (30_011,), (5, 70), (70, 200)], ids=str)
 def test_long_scans(kind, shape, threshold, name):
     values = np.random.default_rng(3).standard_normal(shape)
     values[np.abs(values) > 3] = NAN
@@ -683,9 +684,9 @@ def test_long_scans(kind, shape, threshold, name):
 # ---- masks
 
 
-@pytest.mark.parametrize("threshold", [0, 1 << 60], ids=["parallel", "serial"])
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("shape", [(0, 3), (3,), (4, 5, 6), (3, 9000)], ids=str)
+@over("threshold", [0, 1 << 60], ids=["parallel", "serial"])
+@over("way", WAYS)
+@over("shape", [(0, 3), (3,), (4, 5, 6), (3, 9000)], ids=str)
 def test_what_holds_of_every_layout(kind, shape, way, threshold):
     values = np.random.default_rng(0).random(shape) < 0.4
     buffer, spec = arrange(values, bool_, way)
@@ -704,9 +705,9 @@ def test_what_holds_of_every_layout(kind, shape, way, threshold):
 # ---- sorting
 
 
-@pytest.mark.shared(by=base)
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("dtype", ALL, ids=str)
+@unless_full(base)
+@over("way", WAYS)
+@over("dtype", ALL, ids=str)
 def test_orders_along_every_dim_of_every_layout(kind, dtype, way):
     values = numbers_of(dtype, (3, 9, 40)).copy()
     if dtype.is_float:
@@ -722,8 +723,8 @@ def test_orders_along_every_dim_of_every_layout(kind, dtype, way):
 # ---- filling
 
 
-@pytest.mark.shared(by=lambda dtype: dtype in (i64, f64))
-@pytest.mark.parametrize("dtype", ALL, ids=str)
+@unless_full(lambda dtype: dtype in (i64, f64))
+@over("dtype", ALL, ids=str)
 def test_filling_and_counting(kind, dtype):
     for way in WAYS:
         out = blank((3, 4), dtype, way)
@@ -737,9 +738,9 @@ def test_filling_and_counting(kind, dtype):
 DRAWN = (("uniform", f32), ("normal", f64), ("integer", i32))  # without --full
 
 
-@pytest.mark.shared(by=lambda draw, dtype: (draw, dtype) in DRAWN)
-@pytest.mark.parametrize("way", ["dense", "transposed"])
-@pytest.mark.parametrize(
+@unless_full(lambda draw, dtype: (draw, dtype) in DRAWN)
+@over("way", ["dense", "transposed"])
+@over(
     ("draw", "dtype"),
     [
         *itertools.product(["uniform", "normal"], [f16, bf16, f32, f64]),

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import unless_full
 from launches import check_record, host_functions, launches_of, plans_of
 from op_rows.row import Row
 from op_support import arrays, operands
-from op_table import ROWS
+from op_table import over_rows
 from selection import base_dtype, with_kernels
 
 import minigrad as mg
@@ -27,12 +28,12 @@ from minigrad.errors import IndexOutOfRange
 from minigrad.runtime.plans import forget_plans
 
 KINDS = {kind.__name__ for kind in requests.Request.__subclasses__()}
-rows = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+rows = over_rows(items=40)
 
 
 @rows
 @pytest.mark.parametrize("device", ["reference", "cpu"])
-@pytest.mark.shared(by=with_kernels)
+@unless_full(with_kernels)
 def test_every_plan_of_the_op_table_shows_its_steps(row: Row, device: str) -> None:
     given = operands(row, arrays(row), base_dtype(row), device)
     for name, plan in plans_of(lambda: row.fn(*given)):

@@ -8,6 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 from asking import Asking
+from cases import over
 from strided import WAYS, arrange, blank, broadcast, check_gaps, contents, run
 
 from minigrad.backends import registry
@@ -105,8 +106,8 @@ SPECIAL = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("compute", [np.float32, np.float64])
-@pytest.mark.parametrize(("name", "values", "wanted"), SPECIAL, ids=lambda v: str(v))
+@over("compute", [np.float32, np.float64])
+@over(("name", "values", "wanted"), SPECIAL, ids=lambda v: str(v))
 def test_special_values_are_those_of_ieee_754(name, values, wanted, compute):
     result = one(name, *values, compute=compute)
     assert result == wanted or (np.isnan(result) and wanted != wanted)
@@ -196,8 +197,8 @@ def test_for_bool_sum_is_or_and_product_is_and():
 # ---- copies
 
 
-@pytest.mark.parametrize("target", ALL, ids=str)
-@pytest.mark.parametrize("source", ALL, ids=str)
+@over("target", ALL, ids=str)
+@over("source", ALL, ids=str)
 def test_copy_converts_every_dtype_to_every_other(source, target):
     numbers = np.array([0, 1, 2, 3, 100], np.float64)
     result = run(backend.copy, blank((5,), target, "stepped"), arrange(numbers, source, "flipped"))
@@ -228,8 +229,8 @@ def test_a_large_int_is_rounded_once_to_bfloat16():
 # ---- folds
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("dims", [(0,), (1,), (2,), (0, 1), (0, 2), (0, 1, 2), ()])
+@over("way", WAYS)
+@over("dims", [(0,), (1,), (2,), (0, 1), (0, 2), (0, 1, 2), ()])
 def test_reductions_over_any_dims_of_any_layout(dims, way):
     a = np.arange(24, dtype=np.float32).reshape(2, 3, 4) - 9
     kept = lambda f: f(a, axis=dims, keepdims=True) if dims else a
@@ -318,8 +319,8 @@ def test_an_inner_size_of_0_gives_zeros_and_products_follow_ieee():
 # ---- indexing
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("dim", [0, 1, 2])
+@over("way", WAYS)
+@over("dim", [0, 1, 2])
 def test_gather_reads_along_one_dim(dim, way):
     a = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
     index = np.random.default_rng(dim).integers(-a.shape[dim], a.shape[dim], (2, 3, 4))
@@ -378,8 +379,8 @@ def test_index_bounds_are_the_extremes_and_empty_for_nothing():
 # ---- filling
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("dtype", ALL, ids=str)
+@over("way", WAYS)
+@over("dtype", ALL, ids=str)
 def test_fill_writes_one_number_everywhere_and_nowhere_else(dtype, way):
     buffer, spec = blank((2, 3), dtype, way)
     backend.fill(spec)(buffer, 1)

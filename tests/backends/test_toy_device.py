@@ -9,9 +9,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from backends import test_contract
+from cases import over
 from launches import check_record, host_functions, launches_of, plans_of
 from op_support import arrays, operands
-from op_table import ROWS
+from op_table import over_rows
 from ops import test_forward, test_gradients
 from selection import base_dtype
 from strided import arrange, blank
@@ -71,7 +72,7 @@ def test_a_scan_of_halves_accumulates_in_the_compute_dtype():
 
 # ---- the whole op table
 
-rows = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+rows = over_rows(items=40)
 
 
 @rows
@@ -80,13 +81,13 @@ def test_every_op_gives_the_right_values_in_every_dtype(row):
         test_forward.test_dtypes(row, "toy", dtype)
 
 
-@pytest.mark.parametrize("layout", ["transposed", "broadcast"])
+@over("layout", ["transposed", "broadcast"])
 @rows
 def test_every_op_gives_the_right_values_on_other_layouts(row, layout):
     test_forward.test_values_do_not_depend_on_the_layout(row, "toy", layout)
 
 
-@pytest.mark.parametrize("row", test_gradients.SMOOTH, ids=lambda row: row.name)
+@over_rows(test_gradients.SMOOTH, items=40)
 def test_every_gradient_is_right(row):
     gradcheck(row.fn, test_gradients.variables(row, "toy"), names=test_gradients.names(row))
 
@@ -168,7 +169,7 @@ def test_what_lies_in_the_padding_of_a_convolution_is_left_out_even_next_to_infi
     assert got.tolist() == np.full(out[1].shape, np.inf).tolist()
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+@over_rows(items=40)
 def test_every_launch_is_a_flat_list_of_the_four_requests(row):
     given = operands(row, arrays(row), base_dtype(row), "toy")
     for name, plan in plans_of(lambda: row.fn(*given)):

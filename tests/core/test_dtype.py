@@ -8,6 +8,7 @@ from fractions import Fraction
 import ml_dtypes
 import numpy as np
 import pytest
+from cases import over
 
 from minigrad.core import dtype as module
 from minigrad.core.dtype import (
@@ -38,7 +39,7 @@ from minigrad.core.dtype import (
 )
 from minigrad.errors import ArgumentError, DTypeError
 
-pairs = pytest.mark.parametrize(("a", "b"), [(a, b) for a in ALL for b in ALL])
+pairs = over(("a", "b"), [(a, b) for a in ALL for b in ALL])
 
 
 @pytest.mark.parametrize("dtype", ALL)

@@ -8,6 +8,7 @@ import threading
 
 import numpy as np
 import pytest
+from cases import over
 
 from minigrad.core.layout import Layout, MultipleBlocks, SingleBlock, UniformBlocks, merge
 from minigrad.errors import ArgumentError, IndexOutOfRange, ShapeError
@@ -85,7 +86,7 @@ def random_view(rng, layout, view):
     return layout, view
 
 
-@pytest.mark.parametrize("seed", range(300))
+@over("seed", range(300))
 def test_chains_of_views_agree_with_numpy(seed):
     rng = random.Random(seed)
     layout = random_layout(rng)
@@ -96,7 +97,7 @@ def test_chains_of_views_agree_with_numpy(seed):
     assert_same(layout, view)
 
 
-@pytest.mark.parametrize("seed", range(300))
+@over("seed", range(300))
 def test_facts_about_random_layouts_agree_with_their_offsets(seed):
     rng = random.Random(seed)
     layout = random_layout(rng)
@@ -111,7 +112,7 @@ def test_facts_about_random_layouts_agree_with_their_offsets(seed):
         assert not layout.may_overlap_itself()
 
 
-@pytest.mark.parametrize("seed", range(300))
+@over("seed", range(300))
 def test_strided_blocks_and_merged_dims_give_the_elements_in_order(seed):
     layout = random_layout(random.Random(seed))
     blocks = layout.strided_blocks()
@@ -137,7 +138,7 @@ def factorings(rng, n):
     return tuple(shape)
 
 
-@pytest.mark.parametrize("seed", range(300))
+@over("seed", range(300))
 def test_reshape_is_a_view_exactly_where_strides_exist(seed):
     rng = random.Random(seed)
     layout = random_layout(rng)
@@ -334,7 +335,7 @@ MISTAKES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("call", "error", "message"), MISTAKES)
+@over(("call", "error", "message"), MISTAKES)
 def test_a_mistake_is_named_in_one_sentence(call, error, message):
     with pytest.raises(error) as caught:
         call()

@@ -52,16 +52,3 @@ def kernels_of():
             watchers.remove(seen)
 
     return asked
-
-
-def pytest_collection_modifyitems(config, items):
-    """Deselect tests that are too large for the simulator, without `--full`."""
-    if config.getoption("--full") or MODE != "simulator":
-        return
-    kept, large = [], []
-    for item in items:
-        words = getattr(item.module, "LARGE_FOR_THE_SIMULATOR", None)
-        (large if words is not None and words.search(item.name) else kept).append(item)
-    if large:
-        config.hook.pytest_deselected(items=large)
-        items[:] = kept

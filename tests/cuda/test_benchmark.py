@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from cases import over
 
 import minigrad as mg
 from minigrad.config import settings
@@ -19,7 +20,7 @@ BY_TITLE = {case.title: case for case in CASES}
 ADD, LAUNCH = BY_TITLE["contiguous/add f32"], BY_TITLE["launch/x + y of 16"]
 
 
-@pytest.mark.parametrize("title", BY_TITLE)
+@over("title", BY_TITLE)
 def test_every_row_runs_and_is_right(title):
     """As the reference computes it, which compiles nothing; the command asks the CPU."""
     try:

@@ -4,6 +4,7 @@ import ctypes
 
 import numpy as np
 import pytest
+from cases import over
 from strided import arrange, blank, contents
 
 from minigrad.backends.cuda import CudaBackend, blas
@@ -97,9 +98,9 @@ def numbers(shape, seed=0):
     return np.random.default_rng(seed).integers(-4, 5, shape).astype(np.float64)
 
 
-@pytest.mark.parametrize("ways", [("dense", "dense"), ("dense", "transposed"), ("transposed", "offset"),
+@over("ways", [("dense", "dense"), ("dense", "transposed"), ("transposed", "offset"),
                                   ("transposed", "transposed")], ids="-".join)  # fmt: skip
-@pytest.mark.parametrize("dtype", [f32, f64, f16, bf16], ids=str)
+@over("dtype", [f32, f64, f16, bf16], ids=str)
 def test_products_in_the_words_of_cublas(dtype, ways):
     library = Library()
     operands = [arrange(numbers(s, i), dtype, way) for i, (s, way) in enumerate(zip([(3, 5), (5, 4)], ways))]

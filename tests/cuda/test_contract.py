@@ -6,15 +6,21 @@ In the simulator what is large for it is left to `--full`; a real device runs al
 import re
 
 from backends import test_contract
+from cuda.conftest import MODE
 
 # Some thousand steps one after the other, which a lowering launches one by one.
 LONG = {"test_long_scans", "test_long_folds"}
 # How the CPU shares its work; operands of ten thousand elements; what is compared with every other of its row; products
 # of many tiles and convolutions of many phases in each layout.
-LARGE_FOR_THE_SIMULATOR = re.compile(
+LARGE = re.compile(
     r"parallel|9000|70, 130|test_orders_along_every_dim|(33, 65, 17|4, 1, 2, 3).*-(offset|permuted|stepped|flipped)"
     r"|2, 3, 5, 6.*-(offset|stepped|flipped)"
 )
+
+
+def left_out(name):
+    """Whether a case is too large for the simulator."""
+    return MODE == "simulator" and LARGE.search(name) is not None
 
 
 def pytest_generate_tests(metafunc):

@@ -3,6 +3,7 @@ threads the same."""
 
 import numpy as np
 import pytest
+from cases import over, unless_full
 
 import minigrad as mg
 from minigrad.backends.cuda import grouping, indexing
@@ -34,8 +35,8 @@ def places(size, shape, seed=1):
 # ---- gathers
 
 
-@pytest.mark.parametrize("dtype", ["bool", "float16", "float32", "float64"])
-@pytest.mark.parametrize(("cols", "wide"), [(16, True), (8, None), (3, False), (33, None)])
+@over("dtype", ["bool", "float16", "float32", "float64"])
+@over(("cols", "wide"), [(16, True), (8, None), (3, False), (33, None)])
 def test_rows_are_read_by_loads_as_wide_as_they_begin(kernels_of, simulator, dtype, cols, wide):
     x, index = numbers((5, cols), dtype), places(5, (7,))
     found, used = kernels_of(lambda: mg.index_select(x.cuda(), 0, index.cuda()))
@@ -85,7 +86,7 @@ def expected(x, dim, index, src):
 WAYS = {"add_lines": ("float32", 64, True), "add_runs": ("float32", 1, True), "add_each": ("float32", 1, False)}
 
 
-@pytest.mark.shared(by=lambda order, way: way != "add_runs" or order[0] == "random")
+@unless_full(lambda order, way: way != "add_runs" or order[0] == "random")
 @pytest.mark.parametrize("way", WAYS)
 def test_each_way_of_adding_in_every_order(kernels_of, order, monkeypatch, way):
     dtype, few, deterministic = WAYS[way]
@@ -107,7 +108,7 @@ def test_each_way_of_adding_in_every_order(kernels_of, order, monkeypatch, way):
 
 
 # One entry and more, a chunk and one more, a block of 256 and one more, chunks of what chunks have left.
-@pytest.mark.shared(by=lambda n: n in (33, 257))
+@unless_full(lambda n: n in (33, 257))
 @pytest.mark.parametrize("n", [2, 31, 32, 33, 64, 65, 255, 256, 257, 600, 1100])
 def test_sums_of_chunks_of_every_length(simulator, sorts, n):
     for index in (places(7, (n,)), mg.zeros(n, dtype="int64"), mg.arange(n) % 7, mg.arange(n) // 40 % 7):

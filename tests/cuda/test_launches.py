@@ -1,9 +1,8 @@
 """Launches on `device="cuda"` are records too: kernels with their grids, and checks that the host makes."""
 
-import pytest
 from launches import check_record, host_functions, launches_of, plans_of
 from op_support import arrays, operands
-from op_table import ROWS
+from op_table import over_rows
 from selection import base_dtype
 
 import minigrad as mg
@@ -14,7 +13,7 @@ COPIES = {"copy_to_host", "copy_to_device"}  # between devices
 LIBRARY = {"cublasGemmStridedBatchedEx"}
 
 
-@pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+@over_rows(items=40)
 def test_every_plan_of_the_op_table_shows_its_steps(row):
     given = operands(row, arrays(row), base_dtype(row), "cuda")
     for name, plan in plans_of(lambda: row.fn(*given)):

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases import unless_full
 
 import minigrad as mg
 from minigrad.backends.cuda import masks
@@ -40,7 +41,7 @@ def hold(mask, values):
 
 
 @pytest.mark.parametrize("n", [0, 1, 15, 16, 17, 33, 255, 257, 1001])
-@pytest.mark.shared(by=lambda n: n in (0, 17, 257))
+@unless_full(lambda n: n in (0, 17, 257))
 def test_masks_of_every_length(cuda, n):
     for share in (0, 0.4, 1):
         values = drawn(n, share)
@@ -49,7 +50,7 @@ def test_masks_of_every_length(cuda, n):
     hold(mg.tensor(values).cuda()[3:], values[3:])  # begins between two words
 
 
-@pytest.mark.shared(by=lambda order: order[0] == "random")
+@unless_full(lambda order: order[0] == "random")
 def test_parts_in_every_order(order, short_parts):
     values = drawn(330, 0.5)
     hold(mg.tensor(values).cuda(), values)

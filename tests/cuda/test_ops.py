@@ -6,9 +6,10 @@ import contextlib
 import numpy as np
 import pytest
 from backends import test_contract
+from cases import over, unless_full
 from layouts import LAYOUTS
 from op_rows.row import ALL
-from op_table import ROWS
+from op_table import ROWS, over_rows
 from ops import test_forward, test_gradients
 from selection import dtype_once_a_family, layout_once_a_family
 from strided import WAYS
@@ -17,7 +18,7 @@ import minigrad as mg
 from minigrad.errors import IndexOutOfRange
 from minigrad.testing import gradcheck
 
-rows = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+rows = over_rows(items=80)
 LAID = [*LAYOUTS, "broadcast"]
 
 
@@ -38,8 +39,8 @@ def by_layout(row, layout):
 
 
 @rows
-@pytest.mark.shared(by=by_dtype)
-@pytest.mark.parametrize("dtype", ALL)
+@unless_full(by_dtype)
+@over("dtype", ALL)
 def test_every_op_gives_the_right_values(row, dtype):
     if dtype not in row.dtypes:
         pytest.skip(f"{row.name} takes no {dtype}")
@@ -47,23 +48,23 @@ def test_every_op_gives_the_right_values(row, dtype):
 
 
 @rows
-@pytest.mark.shared(by=by_layout)
-@pytest.mark.parametrize("layout", LAID)
+@unless_full(by_layout)
+@over("layout", LAID)
 def test_values_do_not_depend_on_the_layout(row, layout):
     test_forward.test_values_do_not_depend_on_the_layout(row, "cuda", layout)
 
 
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("shape", [(), (5,), (3, 4), (3, 40), (2, 1, 3), (2, 3, 2, 2, 3)], ids=str)
+@over("way", WAYS)
+@over("shape", [(), (5,), (3, 4), (3, 40), (2, 1, 3), (2, 3, 2, 2, 3)], ids=str)
 def test_loops_over_every_layout_with_threads_in_both_orders(order, shape, way):
     a = np.arange(np.prod(shape, dtype=int), dtype=np.float64).reshape(shape)
     test_contract.hold_elementwise("cuda", mg.schema["sub"], [a, a * 10], way)
 
 
 # More than a wave of blocks takes at once is done by a second turn of their loops: on the simulator 16,384 float32.
-@pytest.mark.parametrize("n", [1, 3, 4, 255, 1024, 1027, 17_001])
-@pytest.mark.parametrize("dtype", ["bool", "uint8", "float16", "bfloat16", "float32", "float64"])
-@pytest.mark.shared(by=lambda dtype, n: dtype == "float32" or n == 1027)
+@over("n", [1, 3, 4, 255, 1024, 1027, 17_001])
+@over("dtype", ["bool", "uint8", "float16", "bfloat16", "float32", "float64"])
+@unless_full(lambda dtype, n: dtype == "float32" or n == 1027)
 def test_runs_of_odd_lengths_are_done_to_their_ends(order, dtype, n):
     x = mg.tensor(np.arange(n) % 2, dtype=dtype, device="cuda")
     assert np.float64((x * x).numpy()).sum() == n // 2
@@ -80,8 +81,8 @@ def test_broadcast_operands(order):
     test_contract.test_broadcast_operands("cuda")
 
 
-@pytest.mark.parametrize("row", [row for row in ROWS if row.name in ("add", "where")], ids=lambda row: row.name)
-@pytest.mark.parametrize("layout", LAID)
+@over_rows([row for row in ROWS if row.name in ("add", "where")], items=80)
+@over("layout", LAID)
 def test_operands_in_every_layout_with_threads_in_both_orders(order, row, layout):
     test_forward.test_values_do_not_depend_on_the_layout(row, "cuda", layout)
 

@@ -1,6 +1,7 @@
 """Kernels of users: `@mg.cuda.kernel` makes a function one, and says what it takes."""
 
 import pytest
+from cases import over
 
 import minigrad as mg
 from minigrad.backends.cuda import compile as compiler
@@ -47,7 +48,7 @@ def test_a_kernel_is_loaded_once_for_each_kind_of_arguments():
     assert "@device\ndef shifted(x, out, n, by):" in shifted.text(ones(), ones(), 5, 1)
 
 
-@pytest.mark.parametrize(("call", "error", "words"), [
+@over(("call", "error", "words"), [
     (lambda: shifted(ones(), ones(), 1, 1), TypeError, "not callable"),
     (lambda: shifted[4], ArgumentError, r"write shifted\[blocks, threads\]"),
     (lambda: shifted[0, 4], ArgumentError, "one to three positive ints as the size of a grid or block, got 0"),

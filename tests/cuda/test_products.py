@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from cases import unless_full
 from strided import arrange, blank, check_gaps, contents
 
 from minigrad.backends.cuda import CudaBackend, matmul, product, tiles
@@ -76,7 +77,7 @@ def labels(backend):
 
 @pytest.mark.parametrize("sides", SIDES, ids=lambda sides: "".join("NT"[side] for side in sides))
 @pytest.mark.parametrize("dtype", [f16, bf16], ids=str)
-@pytest.mark.shared(by=lambda dtype, sides: dtype is f16 or sides == (False, False))
+@unless_full(lambda dtype, sides: dtype is f16 or sides == (False, False))
 def test_halves_on_the_tensor_cores_by_asynchronous_copies(backend, dtype, sides):
     m, k, n = 40, 72, 24  # neither whole tiles nor whole slices
     operands = [even(numbers(s, dtype, i), dtype, side) for i, (s, side) in enumerate(zip([(m, k), (k, n)], sides))]
@@ -96,7 +97,7 @@ def test_halves_on_the_tensor_cores_at_odd_sizes(backend, sides):
 
 @pytest.mark.parametrize("tile", product.MMA_TILES[:2], ids=lambda tile: tile.label)
 @pytest.mark.parametrize("sides", [(False, False), (True, True)], ids=["NN", "TT"])
-@pytest.mark.shared(by=lambda tile, sides: tile.high == 64 and not sides[0])
+@unless_full(lambda tile, sides: tile.high == 64 and not sides[0])
 def test_larger_tiles_of_the_tensor_cores(backend, monkeypatch, tile, sides):
     monkeypatch.setattr(matmul, "tile_for", lambda *given: tile)
     m, k, n = tile.high - 8, 64, tile.broad // 2 + 8
@@ -106,7 +107,7 @@ def test_larger_tiles_of_the_tensor_cores(backend, monkeypatch, tile, sides):
 
 @pytest.mark.parametrize("order", ORDERS)
 @pytest.mark.parametrize("dtype", [f32, f64, i32, i8], ids=str)
-@pytest.mark.shared(by=lambda dtype, order: dtype is f32 or order == "forward")
+@unless_full(lambda dtype, order: dtype is f32 or order == "forward")
 def test_tiles_of_one_thread_each(backend, dtype, order):
     with backend.runtime.ordered(order, 1):
         a, b = (
@@ -139,7 +140,7 @@ def test_the_inner_dim_in_pieces(backend, order):
 
 
 @pytest.mark.parametrize("order", ORDERS)
-@pytest.mark.shared(by=lambda shape, order: order == "random")
+@unless_full(lambda shape, order: order == "random")
 @pytest.mark.parametrize(
     ("shape", "way"), [((9, 70), "dense"), ((35, 70), "transposed"), ((3, 2100), "dense")], ids=str
 )
@@ -198,7 +199,7 @@ def test_the_multiplication_of_a_warp_is_that_of_its_matrices():
 
 
 @pytest.mark.parametrize("dtype", [f32, f16], ids=str)
-@pytest.mark.shared(by=lambda dtype: dtype is f32)
+@unless_full(lambda dtype: dtype is f32)
 def test_the_parts_of_a_convolution(backend, dtype):
     x, w, y = (
         arrange(numbers(s, dtype, i) * 0.5, dtype) for i, s in enumerate([(2, 4, 6, 7), (6, 2, 3, 2), (2, 6, 3, 6)])

@@ -5,6 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from cases import over, unless_full
 from strided import WAYS
 
 import minigrad as mg
@@ -30,8 +31,8 @@ def integers(shape, seed=0):
     return np.random.default_rng(seed).integers(-9, 10, shape)
 
 
-@pytest.mark.shared(by=lambda order, shape, dims: order[0] == "random" or shape == (3, 45))
-@pytest.mark.parametrize(("shape", "dims"), SHAPES, ids=str)
+@unless_full(lambda order, shape, dims: order[0] == "random" or shape == (3, 45))
+@over(("shape", "dims"), SHAPES, ids=str)
 def test_groups_of_every_size_in_every_order(order, shape, dims):
     x = integers(shape).astype(np.float32)
     y = mg.tensor(x, device="cuda")
@@ -42,9 +43,9 @@ def test_groups_of_every_size_in_every_order(order, shape, dims):
         assert np.array_equal(y.argmin(dims[0]).numpy(), x.argmin(dims[0]))
 
 
-@pytest.mark.shared(by=lambda way, dims: (way, dims) in (("flipped", (0,)), ("stepped", (1,)), ("transposed", (0, 1))))
-@pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("dims", [(0,), (1,), (0, 1)], ids=str)
+@unless_full(lambda way, dims: (way, dims) in (("flipped", (0,)), ("stepped", (1,)), ("transposed", (0, 1))))
+@over("way", WAYS)
+@over("dims", [(0,), (1,), (0, 1)], ids=str)
 def test_layouts(simulator, way, dims):
     x = mg.tensor(integers((9, 40)).astype(np.float32), device="cuda")
     view = {"transposed": x.t().contiguous().t(), "flipped": x.flip(1), "stepped": x[::2, ::3], "offset": x[2:, 3:]}
@@ -69,7 +70,7 @@ def test_pieces_of_several_operands_are_combined(simulator):
     assert mg.nn.functional.mse_loss(x, x.flip(0), reduction="sum").item() == ((x - x.flip(0)).numpy() ** 2).sum()
 
 
-@pytest.mark.shared(by=lambda dtype: dtype in ("bool", "uint32"))
+@unless_full(lambda dtype: dtype in ("bool", "uint32"))
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "int8", "uint32", "int64", "float16", "float64"])
 def test_what_travels_between_lanes(simulator, dtype):
     numbers = (np.arange(100) * 37) % 101

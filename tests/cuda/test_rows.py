@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases import over, unless_full
 
 import minigrad as mg
 from minigrad.backends.cuda import rows
@@ -37,13 +38,13 @@ def both(function, *arrays):
         np.testing.assert_allclose(got, wanted, rtol=3e-5, atol=3e-6)
 
 
-@pytest.mark.shared(by=lambda order, shape, dim: order[0] == "random" or shape == (2, 70))
+@unless_full(lambda order, shape, dim: order[0] == "random" or shape == (2, 70))
 @pytest.mark.parametrize(("shape", "dim"), SHAPES, ids=str)
 def test_rows_of_every_form_in_every_order(order, shape, dim):
     both(lambda x: x.softmax(dim), numbers(shape))
 
 
-@pytest.mark.shared(by=lambda shape: shape == (17, 36))
+@unless_full(lambda shape: shape == (17, 36))
 @pytest.mark.parametrize("shape", [(3, 5), (17, 36), (40, 6), (2, 560)], ids=str)
 def test_norms_and_the_sums_down_their_columns(simulator, shape):
     n = shape[-1:]
@@ -59,7 +60,7 @@ def test_rows_that_find_no_registers_are_read_again(simulator, monkeypatch):
         both(lambda x, w: F.rms_norm(x, (300,), w), x, numbers((300,), 6))
 
 
-@pytest.mark.shared(by=lambda reduction: reduction == "mean")
+@unless_full(lambda reduction: reduction == "mean")
 @pytest.mark.parametrize("reduction", ["none", "sum", "mean"])
 def test_picked_elements(simulator, reduction):
     targets = np.array([3, -100, 0, 8])
@@ -76,7 +77,7 @@ def test_totals_of_float32_are_as_near_as_they_say(simulator):
     assert (np.abs(x.grad.numpy() - exact) <= near).all()
 
 
-@pytest.mark.shared(by=lambda dtype: dtype == "bfloat16")
+@unless_full(lambda dtype: dtype == "bfloat16")
 @pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float64"])
 def test_dtypes(simulator, dtype):
     x = mg.tensor(numbers((2, 24)), dtype=dtype, device="reference")
@@ -160,8 +161,8 @@ def entropies(x):
     return F.cross_entropy(x, target, reduction="none") + F.cross_entropy(x, target - 100, reduction="sum")
 
 
-@pytest.mark.parametrize("turned", [False, True])
-@pytest.mark.parametrize("shape", EDGES, ids=str)
+@over("turned", [False, True])
+@over("shape", EDGES, ids=str)
 def test_dims_of_one_element_or_none_may_stand_anywhere(simulator, shape, turned):
     def seen(x):
         return x.permute(*reversed(range(x.ndim))) if turned else x

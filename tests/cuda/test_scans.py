@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases import unless_full
 
 import minigrad as mg
 from minigrad.backends.cuda import scan
@@ -22,7 +23,7 @@ def integers(shape):
     return np.random.default_rng(2).integers(-4, 5, shape).astype(np.float32)
 
 
-@pytest.mark.shared(by=lambda order, shape, dim: order[0] == "random" or shape == (2, 150))
+@unless_full(lambda order, shape, dim: order[0] == "random" or shape == (2, 150))
 @pytest.mark.parametrize(("shape", "dim"), SHAPES, ids=str)
 def test_scans_of_every_form_in_every_order(order, shape, dim):
     x = integers(shape)
@@ -33,7 +34,7 @@ def test_scans_of_every_form_in_every_order(order, shape, dim):
     assert places.tolist() == mg.tensor(x, device="reference").cummax(dim)[1].tolist()
 
 
-@pytest.mark.shared(by=lambda order: order[0] == "random")
+@unless_full(lambda order: order[0] == "random")
 def test_long_rows_are_cut_into_blocks(order, monkeypatch):
     monkeypatch.setattr(scan, "BLOCK", 1024)
     x = integers((2, 2100))
@@ -46,7 +47,7 @@ def test_rows_side_by_side_have_a_thread_each(order, monkeypatch):
     assert np.array_equal(mg.tensor(x, device="cuda").cumsum(0).numpy(), x.cumsum(0))
 
 
-@pytest.mark.shared(by=lambda dtype: dtype in ("bool", "float16"))
+@unless_full(lambda dtype: dtype in ("bool", "float16"))
 @pytest.mark.parametrize("dtype", ["bool", "uint8", "int32", "int64", "float16", "bfloat16", "float64"])
 def test_dtypes(simulator, dtype):
     x = mg.tensor(np.arange(70) % 3, dtype=dtype, device="reference")

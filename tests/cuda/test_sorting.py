@@ -4,6 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
+from cases import over, unless_full
 
 import minigrad as mg
 from minigrad.backends.cuda import sorting
@@ -55,7 +56,7 @@ def hold_chosen(x, k, dim=-1, largest=True):
     np.testing.assert_array_equal(found[0].numpy(), wanted[0].numpy())
 
 
-@pytest.mark.shared(by=lambda order: order[0] == "random")
+@unless_full(lambda order: order[0] == "random")
 def test_rows_of_every_length_within_a_tile(order):
     for n in (1, 2, 7, 8, 9, 16, 17, 70):
         hold_sorted(values("float32", (3, n)), 1, n % 2 == 0)
@@ -63,8 +64,8 @@ def test_rows_of_every_length_within_a_tile(order):
     hold_sorted(values("int64", (2, 40)), 1)
 
 
-@pytest.mark.parametrize(("dtype", "descending"), [*itertools.product(DTYPES, (False, True))])
-@pytest.mark.shared(by=lambda dtype, descending: descending == (dtype in ("bool", "float16", "int64", "float64")))
+@over(("dtype", "descending"), [*itertools.product(DTYPES, (False, True))])
+@unless_full(lambda dtype, descending: descending == (dtype in ("bool", "float16", "int64", "float64")))
 def test_equal_elements_extremes_and_nan_stand_as_on_the_cpu(cuda, dtype, descending):
     x = values(dtype, 33)
     assert x.cuda().argsort(0, descending).tolist() == x.argsort(0, descending).tolist()
@@ -90,19 +91,19 @@ def test_no_element_and_one(cuda):
 
 @pytest.mark.parametrize("dtype", ["float32", "int64"])
 @pytest.mark.parametrize("n", [511, 512, 513, 1024, 1025, 1700])
-@pytest.mark.shared(by=lambda dtype, n: (dtype, n) in {("float32", 1025), ("int64", 513)})
+@unless_full(lambda dtype, n: (dtype, n) in {("float32", 1025), ("int64", 513)})
 def test_long_rows_are_sorted_in_tiles_and_merged(small_tiles, dtype, n):
     hold_sorted(values(dtype, n), 0, n == 513)
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize(("n", "k"), [(700, 1), (700, 512), (700, 600), (1700, 128), (1700, 129), (1700, 1)])
-@pytest.mark.shared(by=lambda dtype, n, k: (dtype, n, k) in {("float32", 700, 600), ("float64", 700, 1)})
+@unless_full(lambda dtype, n, k: (dtype, n, k) in {("float32", 700, 600), ("float64", 700, 1)})
 def test_the_first_few_of_long_rows(small_tiles, dtype, n, k):
     hold_chosen(values(dtype, n), k, 0, k != 600)
 
 
-@pytest.mark.shared(by=lambda order: order[0] == "reverse")
+@unless_full(lambda order: order[0] == "reverse")
 def test_tiles_of_several_rows_in_every_order(order, small_tiles):
     hold_chosen(values("float32", (530, 2)), 3, 0)
     hold_sorted(values("int16", (2, 520)), 1)

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from cases import over
 
 import minigrad as mg
 from minigrad.errors import GradientError
@@ -177,7 +178,7 @@ def uncollected() -> Iterator[None]:
 
 
 @pytest.mark.usefixtures("uncollected")
-@pytest.mark.parametrize("name", PROGRAMS)
+@over("name", PROGRAMS)
 def test_what_a_checkpoint_would_free_is_what_it_frees(name: str) -> None:
     held(name, True)  # numbers such as 2.0 are kept from here on
     plain, y, first = held(name, False)
@@ -190,7 +191,7 @@ def test_what_a_checkpoint_would_free_is_what_it_frees(name: str) -> None:
 
 
 @pytest.mark.usefixtures("uncollected")
-@pytest.mark.parametrize("name", PROGRAMS)
+@over("name", PROGRAMS)
 def test_what_the_program_still_has_is_neither_freed_nor_counted(name: str) -> None:
     held(name, True)
     kept: list[mg.Tensor] = []

@@ -13,6 +13,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from cases import over
 from layouts import LAYOUTS
 from op_rows.row import ALL
 
@@ -182,7 +183,7 @@ def test_the_steps_of_adding_an_op_are_all_there_are(tmp_path):
     assert int(re.search(r"(\d+) passed", done.stdout)[1]) > 100
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+@over("page", PAGES, ids=lambda page: page.stem)
 def test_every_file_that_a_page_names_exists(page):
     text = page.read_text(encoding="utf-8")
     named = set(re.findall(r"(?<![\w./-])(?:minigrad|tests|docs|examples|notebooks)/[\w./-]*\w[\w/]*", text))
@@ -195,7 +196,7 @@ def test_every_file_that_a_page_names_exists(page):
 WORDS = 350  # of a decision; a limit of its lines makes lines long
 
 
-@pytest.mark.parametrize("page", DECISIONS, ids=lambda page: page.stem)
+@over("page", DECISIONS, ids=lambda page: page.stem)
 def test_a_decision_says_context_decision_and_consequences_in_few_words(page):
     text = page.read_text(encoding="utf-8")
     number = page.name[:3]
@@ -212,7 +213,7 @@ def test_what_the_page_on_casts_says_holds():
     assert mg.tensor([0.5, 0.0, float("nan")]).to(mg.bool).tolist() == [True, False, True]
 
 
-@pytest.mark.parametrize("name", MODULES)
+@over("name", MODULES)
 def test_the_examples_in_docstrings_hold(name):
     if name == "minigrad.backends.cuda.device":
         pytest.importorskip("cuda.core", reason="cuda-core is not installed")

@@ -8,6 +8,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from cases import over
 
 ROOT = Path(__file__).resolve().parents[2]
 EXAMPLES = sorted((ROOT / "examples").glob("*.py"))
@@ -47,7 +48,7 @@ def test_a_device_of_ones_own_takes_few_lines(name):
     assert not re.search(r"from minigrad[\w.]* import .*\b_\w", text)
 
 
-@pytest.mark.parametrize("path", [p for p in EXAMPLES if p.stem not in DEVICES], ids=lambda path: path.stem)
+@over("path", [p for p in EXAMPLES if p.stem not in DEVICES], ids=lambda path: path.stem)
 def test_an_example_fits_on_two_screens_and_uses_the_public_names_only(path):
     text = path.read_text(encoding="utf-8")
     assert len(text.splitlines()) <= 120

@@ -5,6 +5,7 @@ import re
 from pathlib import Path
 
 import pytest
+from cases import over
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -63,7 +64,7 @@ def test_links_lead_somewhere(page):
     assert links and [link for link in links if not (DOCS / link).exists()] == []
 
 
-@pytest.mark.parametrize(("path", "name"), PLACES, ids=lambda value: Path(value).stem)
+@over(("path", "name"), PLACES, ids=lambda value: Path(value).stem)
 def test_where_a_question_is_answered_there_is_something(path, name):
     assert re.search(rf"\b{name}\b", (ROOT / path).read_text(encoding="utf-8"))
 

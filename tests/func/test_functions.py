@@ -6,6 +6,7 @@ from collections import Counter, OrderedDict, defaultdict
 from typing import Any
 
 import pytest
+from cases import over
 from own_functions import function
 from points import row
 
@@ -124,8 +125,8 @@ TRANSFORMS = {
 
 
 @pytest.mark.filterwarnings("ignore:.*vmap has no batching rule")
-@pytest.mark.parametrize("transform", TRANSFORMS)
-@pytest.mark.parametrize("name", CASES)
+@over("transform", TRANSFORMS)
+@over("name", CASES)
 def test_transforms_of_it_are_those_of_what_it_computes(name: str, transform: str) -> None:
     fn, expected = CASES[name]
     x = row(0.5, -0.3, 0.8)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from cases import over
 from points import row
 
 import minigrad as mg
@@ -46,7 +47,7 @@ WAYS = (f.grad, forward, over_a_batch, by_walking, by_columns, f.jacrev, by_line
 PAIRS = list(itertools.product(WAYS, WAYS))
 
 
-@pytest.mark.parametrize(("outer", "inner"), PAIRS, ids=lambda way: getattr(way, "__name__", ""))
+@over(("outer", "inner"), PAIRS, ids=lambda way: getattr(way, "__name__", ""))
 def test_an_inner_derivative_does_not_see_the_outer_variable(outer: Any, inner: Any) -> None:
     one = number(1.0)
     assert outer(lambda x: x * inner(lambda y: x + y)(one))(one).item() == 1.0
@@ -54,7 +55,7 @@ def test_an_inner_derivative_does_not_see_the_outer_variable(outer: Any, inner: 
     assert outer(lambda x: x * inner(lambda y: x * y + y * y * x)(x))(number(2.0)).item() == 4.0 + 24.0
 
 
-@pytest.mark.parametrize(
+@over(
     "ways",
     list(itertools.product(WAYS[:3], repeat=3)),
     ids=lambda ways: "-".join(w.__name__ for w in ways),

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import over
 
 import minigrad as mg
 
@@ -19,7 +20,7 @@ LAYOUTS: dict[str, Callable[[mg.Tensor], mg.Tensor]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("layout", LAYOUTS.values(), ids=LAYOUTS.keys())
+@over("layout", LAYOUTS.values(), ids=LAYOUTS.keys())
 @pytest.mark.parametrize("device", ["reference", "cpu"])
 def test_arguments_with_negative_strides(layout: Callable[[mg.Tensor], mg.Tensor], device: str) -> None:
     def write(x: mg.Tensor) -> mg.Tensor:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import over
 from jit.test_source import X, arrays_for, same
 
 import minigrad as mg
@@ -109,7 +110,7 @@ def test_back_uses_the_random_numbers_of_run() -> None:
     checked(lambda q: F.scaled_dot_product_attention(q, q, q, dropout_p=0.5), q, rtol=1e-9)
 
 
-@pytest.mark.parametrize("seed", range(16))
+@over("seed", range(16))
 def test_random_programs_have_the_same_gradients(seed: int) -> None:
     program = generator.program(seed)
     leaves = [mg.Var(np.asarray(leaf, "f8")) for leaf in program.leaves]

@@ -8,6 +8,7 @@ import math
 import numpy as np
 import pytest
 from asking import Asking
+from cases import over
 from plain_kernels import interpreted
 from strided import WAYS, arrange, blank, check_gaps, contents
 from welford import joined, moments, step
@@ -117,8 +118,8 @@ def short(monkeypatch):
 BOUNDARIES = sorted({n + k for n in (12, 20, 24, 40, 80) for k in (-1, 0, 1)} | {1, 2, 163})
 
 
-@pytest.mark.parametrize("compute", [np.int64, np.float64], ids=["integers", "floats"])
-@pytest.mark.parametrize("which", REDUCTIONS)
+@over("compute", [np.int64, np.float64], ids=["integers", "floats"])
+@over("which", REDUCTIONS)
 def test_stretches_of_every_length_around_a_cut(short, which, compute):
     sequential = "digits" in which
     for n, way in itertools.product(BOUNDARIES, ("dense", "stepped", "flipped")):
@@ -322,7 +323,7 @@ def summed(a, b, x):
 BOTH = ("highest", "lowest")
 
 
-@pytest.mark.parametrize(
+@over(
     ("body", "identity", "how", "message"),
     [
         (documented, BOTH, {}, "does not say how partial results become one"),

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from cases import over
 
 import minigrad as mg
 from minigrad.errors import DeclarationError
@@ -72,8 +73,8 @@ AS_NUMBERS = {
 }
 
 
-@pytest.mark.parametrize("dtype", ["int8", "uint8", "int64", "float16", "bfloat16", "float32", "float64"])
-@pytest.mark.parametrize("expression", AS_NUMBERS)
+@over("dtype", ["int8", "uint8", "int64", "float16", "bfloat16", "float32", "float64"])
+@over("expression", AS_NUMBERS)
 def test_a_comparison_used_as_a_number_is_0_or_1(expression, dtype):
     expected = AS_NUMBERS[expression]
     if "/ 2" in expression and "int" in dtype:

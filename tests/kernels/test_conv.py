@@ -4,6 +4,7 @@ import numba
 import numpy as np
 import pytest
 from asking import Asking
+from cases import over
 from numpy.lib.stride_tricks import as_strided
 
 import minigrad.backends.cpu.channels as channels
@@ -67,8 +68,8 @@ CASES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("threshold", [0, 1 << 40])
-@pytest.mark.parametrize("name", CASES)
+@over("threshold", [0, 1 << 40])
+@over("name", CASES)
 def test_shapes_at_the_edges(name, threshold):
     with override(parallel_threshold=threshold):
         check(*CASES[name])

@@ -4,6 +4,7 @@ import numba
 import numpy as np
 import pytest
 from asking import Asking
+from cases import over, unless_full
 from compiled_dtypes import ALL, INTS
 
 from minigrad.backends.cpu import filling
@@ -27,9 +28,9 @@ def draw(kind, dtype, n, key=7, counter=0, low=0.0, high=1.0):
 # ---- fill and arange
 
 
-@pytest.mark.shared(by=lambda dtype: dtype in (bool_, i32, bfloat16, f64))
-@pytest.mark.parametrize("dtype", ALL, ids=str)
-@pytest.mark.parametrize("shape", [(), (7,), (3, 5), (200, 100)])
+@unless_full(lambda dtype: dtype in (bool_, i32, bfloat16, f64))
+@over("dtype", ALL, ids=str)
+@over("shape", [(), (7,), (3, 5), (200, 100)])
 def test_fill_writes_every_element_of_a_run_and_nothing_else(dtype, shape):
     layout = Layout.contiguous(shape, 2)
     buffer = np.zeros(layout.numel + 4, dtype.storage)
@@ -52,7 +53,7 @@ def test_fill_of_an_empty_layout_writes_nothing():
     assert not buffer.any()
 
 
-@pytest.mark.shared(by=lambda dtype: dtype in (f64, bfloat16, i64))
+@unless_full(lambda dtype: dtype in (f64, bfloat16, i64))
 @pytest.mark.parametrize("dtype", [f32, f64, f16, bfloat16, i8, i64, u32], ids=str)
 def test_arange_multiplies_instead_of_adding_up(dtype):
     buffer = np.zeros(20, dtype.storage)
@@ -104,7 +105,7 @@ SOME = (("uniform", bfloat16), ("uniform", f32), ("normal", f16), ("normal", f64
 CASES = [("uniform", d) for d in FLOATS] + [("normal", d) for d in FLOATS] + [("integer", d) for d in (u8, i32, i64)]
 
 
-@pytest.mark.shared(by=lambda kind, dtype: (kind, dtype) in SOME)
+@unless_full(lambda kind, dtype: (kind, dtype) in SOME)
 @pytest.mark.parametrize(("kind", "dtype"), CASES, ids=str)
 def test_element_i_comes_from_its_own_block(kind, dtype):
     """11 elements leave a block half used; each agrees with the plain Python text on that block."""
@@ -149,7 +150,7 @@ def test_random_into_a_strided_view_numbers_the_elements_in_row_major_order():
     assert np.array_equal(buffer.T.reshape(-1), draw("uniform", f32, 20))
 
 
-@pytest.mark.shared(by=lambda dtype: dtype in (bfloat16, f32))
+@unless_full(lambda dtype: dtype in (bfloat16, f32))
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 def test_uniform_stays_below_high_and_reaches_low(dtype):
     values = draw("uniform", dtype, 50_000, low=1.0, high=1.25).astype(np.float64)
@@ -186,7 +187,7 @@ def test_integers_fill_their_range_evenly():
     assert np.abs(counts[10:] - 10_000).max() < 400
 
 
-@pytest.mark.shared(by=lambda dtype: dtype in (i8, i64, u32))
+@unless_full(lambda dtype: dtype in (i8, i64, u32))
 @pytest.mark.parametrize("dtype", INTS, ids=str)
 def test_integers_may_span_the_whole_dtype(dtype):
     values = draw("integer", dtype, 1000, low=dtype.lowest, high=dtype.highest + 1)

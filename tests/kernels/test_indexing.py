@@ -6,6 +6,7 @@ import numba
 import numpy as np
 import pytest
 from asking import Asking
+from cases import over, unless_full
 from compiled_dtypes import ALL, INTS
 from strided import WAYS, arrange, blank, contents
 
@@ -56,8 +57,7 @@ def numpy_index_add(a, index, src, dim):
 
 def wide_or_narrow(test):
     """Loops over layouts and threads in float64, which the op table compiles anyway, and with --full in float32."""
-    both = pytest.mark.parametrize("dtype", [f64, f32], ids=str)(test)
-    return pytest.mark.shared(by=lambda dtype: dtype is f64)(both)
+    return unless_full(lambda dtype: dtype is f64)(over("dtype", [f64, f32], ids=str)(test))
 
 
 # ---- scatters with another function than a sum
@@ -91,8 +91,8 @@ def test_scatter_join_takes_the_function_in_index_order(join, ufunc, dtype, dim,
 
 
 @wide_or_narrow
-@pytest.mark.parametrize("dim", [0, 1, 2])
-@pytest.mark.parametrize("way", WAYS)
+@over("dim", [0, 1, 2])
+@over("way", WAYS)
 def test_gather_under_any_layout(way, dim, dtype):
     a, shape = whole((4, 5, 6), dtype), [4, 5, 6]
     shape[dim] = 3
@@ -109,7 +109,7 @@ def test_gather_by_a_shorter_index_reads_the_corner():
     assert np.array_equal(result, a[index, np.arange(3)])
 
 
-@pytest.mark.shared(by=lambda dtype: dtype is f64)
+@unless_full(lambda dtype: dtype is f64)
 @pytest.mark.parametrize("dtype", ALL, ids=str)
 def test_gather_moves_every_dtype(dtype):
     a, index = whole((7,), dtype), np.array([-1, 0, 3, 3, -7])
@@ -118,7 +118,7 @@ def test_gather_moves_every_dtype(dtype):
     )
 
 
-@pytest.mark.shared(by=lambda dtype: dtype in (u32, i64))
+@unless_full(lambda dtype: dtype in (u32, i64))
 @pytest.mark.parametrize("dtype", INTS, ids=str)
 def test_every_integer_dtype_is_an_index(dtype):
     index = np.array([2, 0, 1, 1] if dtype.kind == "uint" else [2, -3, 1, -2]).astype(dtype.numpy)
@@ -135,8 +135,8 @@ def test_a_nan_keeps_its_payload_on_the_way():
 
 
 @wide_or_narrow
-@pytest.mark.parametrize("dim", [0, 1, 2])
-@pytest.mark.parametrize("way", WAYS)
+@over("dim", [0, 1, 2])
+@over("way", WAYS)
 def test_index_select_under_any_layout(way, dim, dtype):
     a = whole((4, 5, 6), dtype)
     index = positions(a.shape[dim], 7)
@@ -171,9 +171,9 @@ WRONG = [5, -6, 1 << 40, -(1 << 62), np.iinfo(np.int64).max, np.iinfo(np.int64).
 
 
 @wide_or_narrow
-@pytest.mark.parametrize("wrong", WRONG)
-@pytest.mark.parametrize("way", ["dense", "stepped", "transposed"])
-@pytest.mark.parametrize("dim", [0, 1])
+@over("wrong", WRONG)
+@over("way", ["dense", "stepped", "transposed"])
+@over("dim", [0, 1])
 def test_a_position_that_does_not_exist_is_told_and_touches_nothing(dim, way, wrong, dtype):
     a, src = whole((5, 5), dtype), whole((5, 5), dtype)
     grid, line = positions(5, (5, 5)), positions(5, 5)
@@ -214,7 +214,7 @@ def test_a_position_that_changes_meanwhile_is_either_right_or_told():
     assert all(value == 9_999 for wrong, value in found if not wrong)
 
 
-@pytest.mark.shared(by=lambda dtype: dtype in (i8, u8))
+@unless_full(lambda dtype: dtype in (i8, u8))
 @pytest.mark.parametrize("dtype", [i8, u8, i32], ids=str)
 def test_narrow_positions_are_compared_as_numbers(dtype):
     """200 is -56 in int8, and there is no place -56 in a line of 5."""
@@ -235,8 +235,8 @@ def test_a_dim_of_length_zero_has_no_position():
 
 
 @wide_or_narrow
-@pytest.mark.parametrize("dim", [0, 1, 2])
-@pytest.mark.parametrize("way", WAYS)
+@over("dim", [0, 1, 2])
+@over("way", WAYS)
 def test_scatter_add_under_any_layout(way, dim, dtype):
     a, shape = whole((4, 5, 6), dtype), [4, 5, 6]
     shape[dim] = 8
@@ -249,8 +249,8 @@ def test_scatter_add_under_any_layout(way, dim, dtype):
 
 
 @wide_or_narrow
-@pytest.mark.parametrize("dim", [0, 1, 2])
-@pytest.mark.parametrize("way", WAYS)
+@over("dim", [0, 1, 2])
+@over("way", WAYS)
 def test_index_add_under_any_layout(way, dim, dtype):
     a, shape = whole((4, 5, 6), dtype), [4, 5, 6]
     shape[dim] = 8
@@ -266,7 +266,7 @@ def test_index_add_under_any_layout(way, dim, dtype):
         assert np.array_equal(launch(backend.index_add, out, x, i, y, dim=dim), right)
 
 
-@pytest.mark.shared(by=lambda dtype: dtype in (bool_, i8, f16, f64))
+@unless_full(lambda dtype: dtype in (bool_, i8, f16, f64))
 @pytest.mark.parametrize("dtype", ALL, ids=str)
 def test_sums_of_every_dtype(dtype):
     a, index, src = whole((3,), dtype), np.array([0, 2, 2, -1]), whole((4,), dtype)
@@ -363,8 +363,8 @@ VIEWS = {
 
 
 @wide_or_narrow
-@pytest.mark.parametrize("name", VIEWS)
-@pytest.mark.parametrize("threshold", [0, 1 << 40])
+@over("name", VIEWS)
+@over("threshold", [0, 1 << 40])
 def test_view_add_sums_overlaps(name, threshold, dtype):
     view = VIEWS[name]
     g = whole(view.shape, dtype)
@@ -373,7 +373,7 @@ def test_view_add_sums_overlaps(name, threshold, dtype):
             assert np.array_equal(add_through(view, arrange(g, dtype, way), dtype), numpy_view_add(view, g))
 
 
-@pytest.mark.shared(by=lambda dtype: dtype in (f16, i64))
+@unless_full(lambda dtype: dtype in (f16, i64))
 @pytest.mark.parametrize("dtype", [f16, bfloat16, i8, i64, bool_], ids=str)
 def test_view_add_in_other_dtypes(dtype):
     view = VIEWS["overlapping windows"]

@@ -4,6 +4,7 @@ import numba
 import numpy as np
 import pytest
 from asking import Asking
+from cases import over, unless_full
 from compiled_dtypes import ALL
 from numpy.lib.stride_tricks import as_strided
 
@@ -62,9 +63,9 @@ EDGES = [
 ]  # fmt: skip
 
 
-@pytest.mark.shared(by=lambda dtype: dtype is f32)
-@pytest.mark.parametrize("dtype", [f32, f64], ids=str)
-@pytest.mark.parametrize(("m", "n", "k"), EDGES)
+@unless_full(lambda dtype: dtype is f32)
+@over("dtype", [f32, f64], ids=str)
+@over(("m", "n", "k"), EDGES)
 def test_sizes_at_the_edges_of_the_tile(m, n, k, dtype):
     for a in (Layout.contiguous((m, k)), Layout.contiguous((k, m)).transpose(0, 1)):
         for b in (Layout.contiguous((k, n)), Layout.contiguous((n, k)).transpose(0, 1)):
@@ -90,7 +91,7 @@ def test_a_long_half_sum_does_not_stop_at_2048():
     assert (result == 4000).all()
 
 
-@pytest.mark.shared(by=lambda dtype: dtype in (bool_, i8, i32))
+@unless_full(lambda dtype: dtype in (bool_, i8, i32))
 @pytest.mark.parametrize("dtype", [d for d in ALL if not d.is_float], ids=str)
 def test_integers_and_bools_multiply_at_any_size(dtype):
     for m, n, k in ((3, 4, 5), (40, 30, 50)):
@@ -323,9 +324,9 @@ ADDED = {"dense": lambda s: Layout.contiguous(s), "one row": lambda s: Layout.co
              (*s[:-2], s[-1], s[-2])).transpose(-2, -1)}  # fmt: skip
 
 
-@pytest.mark.parametrize("name", ADDED)
-@pytest.mark.parametrize("dtype", [f32, f64, bfloat16, i32], ids=str)
-@pytest.mark.parametrize("shape", [(7, 33, 10), (1, 33, 10), (40, 1, 10), (3, 4, 9000), (2, 9, 40, 12), (3, 4, 0)])
+@over("name", ADDED)
+@over("dtype", [f32, f64, bfloat16, i32], ids=str)
+@over("shape", [(7, 33, 10), (1, 33, 10), (40, 1, 10), (3, 4, 9000), (2, 9, 40, 12), (3, 4, 0)])
 def test_addmm_scales_and_adds(shape, dtype, name):
     *batch, m, n, k = shape
     a, b = Layout.contiguous((*batch, m, k)), Layout.contiguous((*batch, k, n))
@@ -359,9 +360,9 @@ def test_few_rows_by_a_large_transposed_weight_are_made_as_the_transpose(left, n
             assert np.array_equal(seen(buffer, out, f32), wanted)
 
 
-@pytest.mark.parametrize("name", ADDED)
-@pytest.mark.parametrize("dtype", [f32, f64, bfloat16, i32], ids=str)
-@pytest.mark.parametrize("shape", [(64, 10, 300), (2, 5, 16, 257), (7, 2, 5000)])
+@over("name", ADDED)
+@over("dtype", [f32, f64, bfloat16, i32], ids=str)
+@over("shape", [(64, 10, 300), (2, 5, 16, 257), (7, 2, 5000)])
 def test_few_columns_of_long_rows_are_inner_products(shape, dtype, name):
     *batch, m, n, k = shape
     a, b = Layout.contiguous((*batch, m, k)), Layout.contiguous((*batch, n, k)).transpose(-2, -1)
@@ -377,7 +378,7 @@ def test_few_columns_of_long_rows_are_inner_products(shape, dtype, name):
         assert np.array_equal(seen(buffer, out, dtype), (alpha * (left @ right) + beta * added).astype(dtype.numpy))
 
 
-@pytest.mark.shared(by=lambda dtype: dtype is not i64)
+@unless_full(lambda dtype: dtype is not i64)
 @pytest.mark.parametrize("dtype", [f32, f16, i32, i64], ids=str)
 @pytest.mark.parametrize("shape", [(7, 33, 10), (1, 33, 10), (3, 4, 9000)])
 def test_addmm_accumulates_into_what_it_adds(shape, dtype):

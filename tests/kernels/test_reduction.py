@@ -4,6 +4,7 @@ import numba
 import numpy as np
 import pytest
 from asking import Asking
+from cases import covering, over, unless_full
 from compiled_dtypes import ALL
 from selection import runs_in
 
@@ -176,9 +177,9 @@ def test_a_reduction_over_no_dims_is_a_cast():
 # ---- nothing to fold
 
 
-@pytest.mark.once("name", "shape")
-@pytest.mark.parametrize("shape", [(2, 0, 700), (0,), (0, 4)])
-@pytest.mark.parametrize(("name", "nothing"), [("sum", 0), ("prod", 1), ("any", False), ("all", True)])
+@covering("name", "shape")
+@over("shape", [(2, 0, 700), (0,), (0, 4)])
+@over(("name", "nothing"), [("sum", 0), ("prod", 1), ("any", False), ("all", True)])
 def test_the_fold_of_nothing_is_the_identity(name, nothing, shape):
     dims = (shape.index(0),)
     result = run_reduction(name, f64, np.zeros(0, np.float64), Layout.contiguous(shape), dims)
@@ -197,9 +198,9 @@ def test_the_mean_of_nothing_is_nan_and_no_outputs_are_no_work():
 ROWS = np.array([[3, 0, 1, 1, 0], [2, 1, 0, 1, 1]])
 
 
-@pytest.mark.shared(by=lambda name, dtype: runs_in(name, dtype.name))
-@pytest.mark.parametrize("name", REDUCTIONS)
-@pytest.mark.parametrize("dtype", ALL, ids=str)
+@unless_full(lambda name, dtype: runs_in(name, dtype.name))
+@over("name", REDUCTIONS)
+@over("dtype", ALL, ids=str)
 def test_every_dtype_folds_as_numpy_folds_wide_numbers(dtype, name):
     buffer = cast_array(ROWS, dtype).reshape(-1)
     numbers = to_logical(buffer, dtype).reshape(2, 5)
@@ -218,7 +219,7 @@ LARGE = [(bool_, "any", SERIAL), (u8, "sum", SERIAL), (i8, "amin", SERIAL), (i8,
 LARGE_KINDS = ((bool_, SERIAL), (i8, SERIAL), (i16, PARALLEL), (f16, SERIAL))
 
 
-@pytest.mark.shared(by=lambda dtype, threshold: (dtype, threshold) in LARGE_KINDS)
+@unless_full(lambda dtype, threshold: (dtype, threshold) in LARGE_KINDS)
 @pytest.mark.parametrize(("dtype", "name", "threshold"), LARGE, ids=lambda v: "" if isinstance(v, int) else str(v))
 def test_large_folds_of_other_dtypes(dtype, name, threshold):
     rng = np.random.default_rng(7)
@@ -252,7 +253,7 @@ def test_large_folds_of_stepped_operands(dtype, name):
         np.testing.assert_array_equal(result, REDUCTIONS[name][0](wide, axis=dims, keepdims=True))
 
 
-@pytest.mark.shared(by=lambda dtype: dtype in (f16, f64))
+@unless_full(lambda dtype: dtype in (f16, f64))
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
 def test_the_mean_divides_before_it_stores(dtype):
     # The sum, 4000 * 60 = 240,000, is beyond float16.
@@ -276,7 +277,7 @@ def test_the_ends_of_an_integer_range_are_its_identities():
     assert run_reduction("amin", i32, ends[1:], Layout.contiguous((1,)), (0,))[0] == 2**31 - 1
 
 
-@pytest.mark.shared(by=lambda dtype: runs_in("argmax", dtype.name))
+@unless_full(lambda dtype: runs_in("argmax", dtype.name))
 @pytest.mark.parametrize("dtype", ALL, ids=str)
 def test_positions_of_every_dtype_are_those_of_the_first(dtype):
     buffer = cast_array(np.array([0, 1, 1, 0]), dtype)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import pytest
+from cases import over
 from strided import WAYS, arrange, blank, run
 
 from minigrad.backends.base import Backend
@@ -37,9 +37,9 @@ def lowered(backend: Backend) -> Any:
 CASES = [*((way, threshold, "served") for way in WAYS for threshold in (1 << 20, 0)), ("stepped", 1 << 20, "lowered")]
 
 
-@pytest.mark.parametrize(("way", "threshold", "prepare"), CASES)
-@pytest.mark.parametrize("back", [False, True])
-@pytest.mark.parametrize("dim", [0, 1, 2])
+@over(("way", "threshold", "prepare"), CASES)
+@over("back", [False, True])
+@over("dim", [0, 1, 2])
 def test_sums_and_their_adjoint(way: str, dim: int, back: bool, threshold: int, prepare: str) -> None:
     shape = [4, 3, 5]
     shape[dim] = INDEX.shape[1] if back else SIZE

@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from cases import over
 
 import minigrad as mg
 from minigrad.backends.cpu import reduction
@@ -46,8 +47,8 @@ def exact(x: np.ndarray) -> float:
     return math.fsum(x.astype(np.float64).tolist())
 
 
-@pytest.mark.parametrize("data", DATA)
-@pytest.mark.parametrize("n", SIZES)
+@over("data", DATA)
+@over("n", SIZES)
 def test_a_sum_is_within_the_bound_and_no_worse_than_numpy(data: str, n: int) -> None:
     x = DATA[data](np.random.default_rng(n), n).astype(np.float32)
     true, size = exact(x), exact(np.abs(x))
@@ -98,8 +99,8 @@ def test_infinities_and_nan_are_sums_too(special: float, place: int) -> None:
     assert math.isnan(mg.tensor(x).sum().item())
 
 
-@pytest.mark.parametrize("lanes", [4, 8])
-@pytest.mark.parametrize("n", [0, 1, 3, 8, 31, 32, 33, 63, 64, 65, 70, 127, 128, 200])
+@over("lanes", [4, 8])
+@over("n", [0, 1, 3, 8, 31, 32, 33, 63, 64, 65, 70, 127, 128, 200])
 def test_what_a_short_sum_means_has_every_element_once(n: int, lanes: int) -> None:
     x = np.arange(1, n + 1, dtype=np.float32)
     assert python_short_sum(x, lanes) == n * (n + 1) / 2

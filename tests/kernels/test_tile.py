@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from cases import over
 from numba import njit
 
 from minigrad.kernels import objects
@@ -22,8 +23,8 @@ def sizes(machine: str, dtype: str) -> tuple[int, int, int]:
     return width // np.dtype(dtype).itemsize, rows, vectors
 
 
-@pytest.mark.parametrize("machine", SHAPES)
-@pytest.mark.parametrize("dtype", DTYPES)
+@over("machine", SHAPES)
+@over("dtype", DTYPES)
 def test_a_tile_reads_both_operands_in_place_and_writes_inside_its_edges(machine: str, dtype: str) -> None:
     lanes, rows, vectors = sizes(machine, dtype)
     tile = register_tile(dtype, lanes, rows, vectors)
@@ -78,8 +79,8 @@ def test_a_table_says_where_rows_start(machine: str, by: str) -> None:
     np.testing.assert_array_equal(c.reshape(rows, columns), left @ right)
 
 
-@pytest.mark.parametrize("machine", SHAPES)
-@pytest.mark.parametrize("dtype", DTYPES)
+@over("machine", SHAPES)
+@over("dtype", DTYPES)
 def test_a_square_is_turned_around_in_registers(machine: str, dtype: str) -> None:
     lanes = sizes(machine, dtype)[0]
     size = min(lanes, 8)
@@ -92,8 +93,8 @@ def test_a_square_is_turned_around_in_registers(machine: str, dtype: str) -> Non
     assert np.count_nonzero(z) == size * size
 
 
-@pytest.mark.parametrize("count", [4, 6, 8, 32])
-@pytest.mark.parametrize("dtype", DTYPES)
+@over("count", [4, 6, 8, 32])
+@over("dtype", DTYPES)
 def test_a_row_is_copied_to_any_position(count: int, dtype: str) -> None:
     copy_row = copy_of_row(dtype, count)
     run = njit(lambda x, z: copy_row(x, 3, z, 5))
@@ -154,8 +155,8 @@ def test_object_code_records_the_tuning(monkeypatch: pytest.MonkeyPatch) -> None
         assert ("-prefer-256-bit" in objects.fits.__wrapped__().split("; ")) == bool(tuning)
 
 
-@pytest.mark.parametrize("machine", SHAPES)
-@pytest.mark.parametrize("dtype", DTYPES)
+@over("machine", SHAPES)
+@over("dtype", DTYPES)
 def test_vectors_of_channels_are_multiplied_and_summed(machine: str, dtype: str) -> None:
     lanes, _, _ = sizes(machine, dtype)
     tile, plain_tile = sums_of_lanes(dtype, lanes, 8), python_lanes(lanes)

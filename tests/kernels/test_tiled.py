@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases import over
 
 import minigrad as mg
 from minigrad.backends.cpu.loops import plan_elementwise
@@ -20,8 +21,8 @@ def sample(shape, dtype="float32"):
     return np.random.default_rng(0).uniform(-9, 9, shape).astype(dtype)
 
 
-@pytest.mark.parametrize("flipped", [False, True])
-@pytest.mark.parametrize(("shape", "order"), PERMUTED)
+@over("flipped", [False, True])
+@over(("shape", "order"), PERMUTED)
 def test_a_permuted_copy_is_numpys(shape, order, flipped):
     array = sample(shape)
     x = mg.tensor(array)

@@ -12,6 +12,7 @@ import math
 import numpy as np
 import pytest
 import vecmath_values
+from cases import over
 from vector_loops import BINARY, errors, evaluate, neighbours, text_of
 
 from minigrad.backends.reference.scalars import normal_cdf
@@ -59,7 +60,7 @@ def hold(name, got, wanted, *operands, limit=None):
     assert far.max() <= (limit or LIMITS.get(name, 2)), f"{name}: x, result, exact, ulp: {shown}"
 
 
-@pytest.mark.parametrize("name", UNARY)
+@over("name", UNARY)
 def test_float32_over_all_bit_patterns(name):
     # Every 1009th pattern: all exponents, both signs; every 20011th where the exact value costs more.
     patterns = np.arange(0, 1 << 32, 20011 if name in SLOW else 1009, dtype=np.uint64).astype(np.uint32).view(F32)
@@ -78,7 +79,7 @@ def wide_range(n):
 
 
 @pytest.mark.skipif(not LONG, reason="longdouble is no wider than float64 here")
-@pytest.mark.parametrize("name", [n for n in UNARY if n not in SLOW])
+@over("name", [n for n in UNARY if n not in SLOW])
 def test_float64_against_longdouble(name):
     x = wide_range(40_000)
     hold(name, evaluate(name, x), exact(name, np.longdouble, x), x)

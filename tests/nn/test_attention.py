@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import over
 
 import minigrad as mg
 from minigrad.errors import ShapeError
@@ -46,8 +47,8 @@ def expect_definition(xs: list[Any], mask: Any = None, causal: bool = False) -> 
         np.testing.assert_allclose(a.tolist(), b.tolist(), rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.parametrize("mask", MASKS)
-@pytest.mark.parametrize("kind", ["bool", "float"])
+@over("mask", MASKS)
+@over("kind", ["bool", "float"])
 def test_blocks_with_a_mask_are_the_definition(cut: None, mask: str, kind: str) -> None:
     shape = MASKS[mask]
     numbers = None if shape is None else RNG.random(shape) < 0.7 if kind == "bool" else RNG.normal(size=shape)
@@ -55,7 +56,7 @@ def test_blocks_with_a_mask_are_the_definition(cut: None, mask: str, kind: str) 
     expect_definition(operands, None if numbers is None else mg.tensor(numbers, device="reference"))
 
 
-@pytest.mark.parametrize("n, m", [(1, 1), (5, 5), (7, 3), (3, 8), (0, 4), (4, 0)])
+@over("n, m", [(1, 1), (5, 5), (7, 3), (3, 8), (0, 4), (4, 0)])
 def test_causal_blocks_are_the_definition(cut: None, n: int, m: int) -> None:
     expect_definition(values((2, n, 3), (2, m, 3), (2, m, 2)), causal=bool(m))
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import over
 
 import minigrad as mg
 from minigrad.errors import ArgumentError, DTypeError, IndexOutOfRange, ShapeError
@@ -31,7 +32,7 @@ def labels(*classes: int) -> Any:
 ADAPTIVE = nn.AdaptiveLogSoftmaxWithLoss(4, 9, [3], **HERE)
 
 
-@pytest.mark.parametrize(
+@over(
     ("call", "error", "message"),
     [
         (lambda: nn.Conv2d(3, 4, 3, groups=2), ArgumentError, r"multiples of groups, got 3, 4 and 2"),

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import over
 from nn.layer_cases import CASES, Case, build, keys, made, measure, signature, stored, sums
 
 import minigrad as mg
@@ -24,14 +25,14 @@ def test_every_layer_has_a_case() -> None:
     assert {each.name for each in CASES} == set(LAYERS) - CONTAINERS - lazy - BASES - {"NLLLoss2d", "DataParallel"}
 
 
-@pytest.mark.parametrize(("key", "each", "train"), RUNS)
+@over(("key", "each", "train"), RUNS)
 def test_numbers_are_those_that_were_stored(key: str, each: Case, train: bool) -> None:
     assert sums(measure(mg.nn, each, "float64", train)) == pytest.approx(STORED["numbers"][key], rel=1e-7, abs=1e-9)
 
 
 @pytest.mark.torch
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-@pytest.mark.parametrize(("key", "each", "train"), RUNS)
+@over("dtype", ["float32", "float64"])
+@over(("key", "each", "train"), RUNS)
 def test_numbers_are_those_of_pytorch(key: str, each: Case, train: bool, dtype: str) -> None:
     torch = pytest.importorskip("torch")
     mine, theirs = measure(mg.nn, each, dtype, train), measure(torch.nn, each, dtype, train)
@@ -42,7 +43,7 @@ def test_numbers_are_those_of_pytorch(key: str, each: Case, train: bool, dtype: 
         np.testing.assert_allclose(array, theirs[name], rtol=tolerance, atol=tolerance, err_msg=name)
 
 
-@pytest.mark.parametrize("name", STORED["signatures"])
+@over("name", STORED["signatures"])
 def test_a_signature_is_that_of_pytorch(name: str) -> None:
     assert signature(LAYERS[name]) == STORED["signatures"][name]
 
@@ -54,7 +55,7 @@ def words(text: str) -> list[str]:
 
 
 @pytest.mark.torch
-@pytest.mark.parametrize("each", CASES, ids=str)
+@over("each", CASES, ids=str)
 def test_a_repr_has_the_arguments_of_pytorchs(each: Case) -> None:
     torch = pytest.importorskip("torch")
     mine, theirs = (words(repr(build(nn, each, "float64"))) for nn in (mg.nn, torch.nn))
@@ -66,7 +67,7 @@ def test_a_repr_has_the_arguments_of_pytorchs(each: Case) -> None:
 LAZY = [each for each in CASES if f"Lazy{each.name}" in LAYERS and each.args]
 
 
-@pytest.mark.parametrize("each", LAZY, ids=str)
+@over("each", LAZY, ids=str)
 def test_a_lazy_layer_becomes_the_ordinary_one(each: Case) -> None:
     (kind, shape), arguments = each.inputs[0], {**each.kwargs, "device": "reference", "dtype": mg.float64}
     if each.name.startswith("Instance"):

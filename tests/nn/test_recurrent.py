@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import over
 from nn.layer_cases import listed, wave
 
 import minigrad as mg
@@ -108,7 +109,7 @@ def test_gradients_of_a_functional_call_are_those_of_backward_and_vmap_gives_eac
     close([both[name] for name in values], [mg.stack([gradients[name], other[name]]) for name in values], 1e-10)
 
 
-@pytest.mark.parametrize("dtype", [mg.float16, mg.bfloat16], ids=str)
+@over("dtype", [mg.float16, mg.bfloat16], ids=str)
 def test_narrow_modules_have_narrow_results_and_gradients(network: Any, dtype: Any) -> None:
     module, inputs = network
     wide = [y.detach() for y in listed(module(*inputs))]

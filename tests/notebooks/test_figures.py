@@ -7,6 +7,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
+from cases import over
 
 from minigrad.learning.grading import MODULES
 from notebooks.teaching import figures
@@ -42,7 +43,7 @@ def test_each_chapter_has_a_figure(drawn: dict[str, Path]) -> None:
     assert drawn.keys() == figures.FIGURES.keys()
 
 
-@pytest.mark.parametrize("name", figures.FIGURES)
+@over("name", figures.FIGURES)
 def test_a_figure_is_a_slide_that_can_be_read(name: str, drawn: dict[str, Path]) -> None:
     data = drawn[name].read_bytes()
     if drawn[name].suffix == ".png":

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import over
 from IPython.core.interactiveshell import InteractiveShell
 from traitlets.config import Config
 
@@ -34,13 +35,13 @@ def named(case: Any) -> str:
     return f"{case[0]}-{case[1]}"
 
 
-@pytest.mark.parametrize("case", answers("RIGHT"), ids=named)
+@over("case", answers("RIGHT"), ids=named)
 def test_a_right_answer_is_taken(case: Any) -> None:
     name, _, answer = case
     assert check(name, answer), check(name, answer)
 
 
-@pytest.mark.parametrize("case", answers("WRONG"), ids=named)
+@over("case", answers("WRONG"), ids=named)
 def test_a_wrong_answer_is_refused_with_a_reason(case: Any) -> None:
     name, _, answer = case
     verdict = check(name, answer)
@@ -49,7 +50,7 @@ def test_a_wrong_answer_is_refused_with_a_reason(case: Any) -> None:
     assert not first.islower() or not first.isalpha() or is_code(first, EXERCISES[name]), "a sentence begins small"
 
 
-@pytest.mark.parametrize("name", EXERCISES)
+@over("name", EXERCISES)
 def test_an_exercise_is_complete(name: str) -> None:
     found = EXERCISES[name]
     assert check(name, found.reference), check(name, found.reference)

@@ -14,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from cases import over
 
 from minigrad.learning.grading import MODULES
 from notebooks.teaching import mark
@@ -113,7 +114,7 @@ def result(notebook: mark.Notebook, exercise: str = "01.1") -> str:
     return found
 
 
-@pytest.mark.parametrize("student", CLASS)
+@over("student", CLASS)
 def test_a_notebook_gets_what_its_answer_is_worth(student: str, marked: dict[str, mark.Notebook]) -> None:
     notebook = marked[student]
     want = CLASS[student][0]
@@ -191,7 +192,7 @@ def test_a_copy_of_a_file_belongs_to_the_same_student(name: str) -> None:
     assert mark.student_of(Path(f"/class/{name}.ipynb"), Path("/class")) == "ada"
 
 
-@pytest.mark.parametrize("chapter", MODULES)
+@over("chapter", MODULES)
 def test_a_chapter_is_marked_for_its_own_exercises_only(chapter: str) -> None:
     (page,) = NOTEBOOKS.glob(f"{chapter}_*.ipynb")  # "12.0" in A3 is a number, not an exercise
     assert mark.chapters_of(page, cells_of(page)) == [chapter]

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import jupytext
 import pytest
+from cases import over
 from IPython.core.interactiveshell import InteractiveShell
 from matplotlib import pyplot
 from traitlets.config import Config
@@ -21,7 +22,7 @@ CHAPTERS = sorted(NOTEBOOKS.glob("[0-9A]*.py"))
 SOLUTIONS = sorted((NOTEBOOKS / "solutions").glob("[0-9A]*.py"))
 SOURCES = [*CHAPTERS, *SOLUTIONS]
 TOLD_APART = {"00_tour", "12_cuda"}  # tests below run these, and look at what they print
-sources = pytest.mark.parametrize("source", SOURCES, ids=lambda path: path.stem)
+sources = over("source", SOURCES, ids=lambda path: path.stem)
 
 
 @pytest.fixture(autouse=True)
@@ -76,7 +77,7 @@ def test_solutions_are_right(source, schema, simulator, tmp_path):
     assert len(verdicts) == len(exercises_of(source.stem.partition("_")[0]))
 
 
-@pytest.mark.parametrize("source", CHAPTERS, ids=lambda path: path.stem)
+@over("source", CHAPTERS, ids=lambda path: path.stem)
 def test_links_lead_to_files_that_are_there(source):
     text = "\n".join(cells(source, "markdown"))
     for target in re.findall(r"\]\(([^)#]+?)(?:#[^)]*)?\)", text):

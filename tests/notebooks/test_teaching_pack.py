@@ -7,7 +7,7 @@ import io
 import re
 from pathlib import Path
 
-import pytest
+from cases import over
 
 from minigrad.learning.grading import MODULES, exercises_of
 from notebooks.teaching import mark
@@ -17,7 +17,7 @@ ROOT = Path(__file__).resolve().parents[2]
 TEXT = (ROOT / "notebooks/teaching/README.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("chapter", MODULES)
+@over("chapter", MODULES)
 def test_the_plan_has_every_exercise(chapter: str) -> None:
     if not chapter.isdigit():
         assert chapter in TEXT

@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from cases import over
 
 import minigrad as mg
 from minigrad.errors import ArgumentError, DTypeError, IndexOutOfRange, ShapeError
@@ -57,7 +58,7 @@ def test_the_cosine_of_a_zero_vector_is_zero() -> None:
     assert y.tolist() == [0.0] and y.backward()[x].tolist() == [pytest.approx([1.2, 1.6])]
 
 
-@pytest.mark.parametrize("call, error", [
+@over("call, error", [
     (lambda x: F.binary_cross_entropy(x, mg.ones(3)), ShapeError),
     (lambda x: F.triplet_margin_loss(x, x, x, margin=0), ArgumentError),
     (lambda x: F.multi_margin_loss(x, mg.tensor([0, 2])), IndexOutOfRange),

@@ -6,6 +6,7 @@ import warnings
 
 import numpy as np
 import pytest
+from cases import over
 
 import minigrad as mg
 from minigrad.core.dtype import ALL, DType, bfloat16, cast_array
@@ -65,8 +66,8 @@ def test_a_factory_called_again_follows_the_default_dtype() -> None:
         mg.set_default_dtype(before)
 
 
-@pytest.mark.parametrize("dtype", [None, "float64", "float16", "int8", "uint8", "bool"])
-@pytest.mark.parametrize(
+@over("dtype", [None, "float64", "float16", "int8", "uint8", "bool"])
+@over(
     "data",
     [2.5, 3, True, [1.5, -2.0], [1, 2], [True, False], [1, 2.5], [[1.0], [2.0]], ((0, 1), [1, 0]), [[[True]]], [], [[]],
      [float("inf"), float("nan"), 1e300, -0.0], [3.4028236e38]],

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from cases import over
 
 import minigrad as mg
 from minigrad.errors import ArgumentError, ShapeError
@@ -33,7 +34,7 @@ EQUATIONS = {
 }
 
 
-@pytest.mark.parametrize("equation", EQUATIONS)
+@over("equation", EQUATIONS)
 def test_an_equation_is_read_as_numpy_reads_it(equation: str) -> None:
     rng = np.random.default_rng(0)
     given = [rng.normal(size=shape) for shape in EQUATIONS[equation]]

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import over
 
 import minigrad as mg
 
@@ -37,7 +38,7 @@ def slopes(op: Any, columns: list[Any], dtype: str) -> list[Any]:
 
 
 @pytest.mark.filterwarnings("ignore:overflow encountered in cast")
-@pytest.mark.parametrize("name", RULES)
+@over("name", RULES)
 def test_a_derivative_that_float32_can_hold_is_that_of_float64(name: str) -> None:
     op = mg.schema[name]
     values = SIGNED if len(op.operands) < 3 else SIGNED[::4]
@@ -68,8 +69,8 @@ def test_every_order_of_atan2_and_of_the_inverses_stays_in_range(scale: float) -
         np.testing.assert_allclose(found[0][: 2 + held], found[1][: 2 + held], rtol=1e-5, atol=1e-38)
 
 
-@pytest.mark.parametrize("scale", [1e-30, 1e-25, 1.0, 1e25, 1e30])
-@pytest.mark.parametrize("p", ["fro", 1, 2, 3, 0.5, -1, float("inf")])
+@over("scale", [1e-30, 1e-25, 1.0, 1e25, 1e30])
+@over("p", ["fro", 1, 2, 3, 0.5, -1, float("inf")])
 def test_norms_and_deviations_stay_in_range(p: Any, scale: float) -> None:
     x = mg.Var(np.array([3.0, -4.0]) * scale, dtype="float32", device="reference")
     unit = mg.Var(np.array([3.0, -4.0]), dtype="float64", device="reference")
@@ -140,7 +141,7 @@ def quotients(op: Any, columns: list[Any], k: int, step: float) -> Any:
     return (4 * y[1] - 3 * y[0] - y[2]) / (2 * step)
 
 
-@pytest.mark.parametrize("name", [name for name in (*RULES, *sorted(ROUNDED)) if name not in SETTLED])
+@over("name", [name for name in (*RULES, *sorted(ROUNDED)) if name not in SETTLED])
 def test_a_derivative_is_that_of_both_sides_where_they_agree(name: str) -> None:
     """Also at the points where a body chooses: a corner in one part must not hide behind one in another."""
     op = mg.schema[name]

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import over
 from op_table import DEVICES
 
 import minigrad as mg
@@ -44,9 +45,9 @@ def test_only_the_triangle_that_is_asked_for_is_read(device: str) -> None:
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("left", [True, False])
-@pytest.mark.parametrize("unit", [True, False])
-@pytest.mark.parametrize("upper", [True, False])
+@over("left", [True, False])
+@over("unit", [True, False])
+@over("upper", [True, False])
 def test_a_solution_solves_its_system(upper: bool, unit: bool, left: bool, device: str) -> None:
     rng = np.random.default_rng(0)
     a = rng.normal(size=(2, 1, 3, 3)) + 3 * np.eye(3)

@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import over
 from op_rows.row import DOMAINS
 from op_support import arrays
-from op_table import ROWS
+from op_table import ROWS, over_rows
 
 import minigrad as mg
 from minigrad.declare import names
@@ -178,8 +179,8 @@ def same(a: Any, b: Any) -> bool:
     return known and np.array_equal(a.numpy(), b.numpy(), equal_nan=a.dtype.is_float)
 
 
-@pytest.mark.parametrize("name", OURS)
-@pytest.mark.parametrize("how", ["contiguous", "transposed", "stepped", "flipped", "part"])
+@over("name", OURS)
+@over("how", ["contiguous", "transposed", "stepped", "flipped", "part"])
 def test_out_takes_the_result_however_it_lies(name: str, how: str) -> None:
     function, given = call_of(name)
     wanted = function(**tensors(given))
@@ -247,7 +248,7 @@ def agree(found: list[Any], wanted: list[Any]) -> bool:
     return len(found) == len(wanted) and all(np.allclose(zero(a), zero(b)) for a, b in zip(found, wanted))
 
 
-@pytest.mark.parametrize("name", OURS)
+@over("name", OURS)
 def test_gradients_pass_out(name: str) -> None:
     function, given = call_of(name)
     wanted = function(**tensors(given, lambda value, device: mg.tensor(value, mg.float64, device)))
@@ -259,8 +260,8 @@ def test_gradients_pass_out(name: str) -> None:
     assert agree(gradients(into, given), gradients(lambda a: function(**a), given))
 
 
-@pytest.mark.parametrize("name, key", ALIASES)
-@pytest.mark.parametrize("tracked", ["all", "others", "it"])
+@over("name, key", ALIASES)
+@over("tracked", ["all", "others", "it"])
 def test_an_operand_may_be_out(name: str, key: str, tracked: str) -> None:
     function, given = call_of(name)
 
@@ -312,7 +313,7 @@ BAD_PLACES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", OURS)
+@over("name", OURS)
 def test_a_wrong_out_raises_before_anything_is_written(name: str) -> None:
     function, given = call_of(name)
     wanted = function(**tensors(given))
@@ -347,8 +348,8 @@ def test_several_results_without_names_go_into_out() -> None:
 CASTING = ("sum", "prod", "mean", "cumsum", "cumprod", "softmax", "log_softmax")
 
 
-@pytest.mark.parametrize("name", CASTING)
-@pytest.mark.parametrize("dtype", ["int32", "float16", "float64", "bool"])
+@over("name", CASTING)
+@over("dtype", ["int32", "float16", "float64", "bool"])
 def test_out_has_the_dtype_that_is_asked_for(name: str, dtype: str) -> None:
     function, x = OURS[name], mg.tensor([[1, 2], [3, 4]], device="reference")
     try:
@@ -359,8 +360,8 @@ def test_out_has_the_dtype_that_is_asked_for(name: str, dtype: str) -> None:
     assert function(x, 1, dtype=dtype, out=out) is out and same(out, wanted)
 
 
-@pytest.mark.parametrize("name", sorted(names.in_place))
-@pytest.mark.parametrize("part", [False, True])
+@over("name", sorted(names.in_place))
+@over("part", [False, True])
 def test_an_in_place_form_has_the_gradients_of_the_function(name: str, part: bool) -> None:
     function, given = call_of(name)
     first = next(iter(given))
@@ -377,7 +378,7 @@ def test_an_in_place_form_has_the_gradients_of_the_function(name: str, part: boo
     assert agree(gradients(write, given), gradients(lambda a: function(**a), given))
 
 
-@pytest.mark.parametrize("name", OURS)
+@over("name", OURS)
 def test_arguments_by_place_and_defaults_by_name_change_nothing(name: str) -> None:
     function, given = call_of(name)
     parameters = inspect.signature(function).parameters
@@ -393,7 +394,7 @@ def test_arguments_by_place_and_defaults_by_name_change_nothing(name: str) -> No
 ALONG = [name for name in OURS if "dim" in inspect.signature(OURS[name]).parameters and name != "matrix_norm"]
 
 
-@pytest.mark.parametrize("name", ALONG)
+@over("name", ALONG)
 def test_a_dim_is_any_integer_and_counts_from_the_end(name: str) -> None:
     function, given = call_of(name)
     rank = (given["tensors"][0] if "tensors" in given else next(iter(given.values()))).ndim
@@ -499,7 +500,7 @@ def test_the_error_of_a_part_names_the_whole():
         mg.nanmean(y, dim=4)
 
 
-@pytest.mark.parametrize("row", [row for row in ROWS if row.smooth], ids=lambda row: row.name)
+@over_rows([row for row in ROWS if row.smooth], items=20)
 def test_a_call_whose_nodes_are_noted_gives_the_same(row: Any) -> None:
     """Under a checkpoint, composed ops open scopes, and every value that is saved is held."""
     xs = [mg.Var(x, device="reference") if x.dtype.kind == "f" else mg.tensor(x, device="reference")

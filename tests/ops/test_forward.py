@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import over, unless_full
 from layouts import LAYOUTS, broadcast
 from op_rows.linalg import FACTORED
 from op_rows.row import ALL, FLOATS, Row
 from op_support import arrays, assert_close, operands, result_of, wide
-from op_table import DEVICES, ROWS
+from op_table import DEVICES, ROWS, over_rows
 from selection import (
     base_dtype,
     dtype_once_a_family,
@@ -25,14 +26,14 @@ from selection import (
 import minigrad as mg
 from minigrad.errors import DTypeError
 
-rows = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
+rows = over_rows(items=60)
 devices = pytest.mark.parametrize("device", DEVICES)
 
 
 @rows
 @devices
-@pytest.mark.shared(by=layout_once_a_family)
-@pytest.mark.parametrize("layout", [*LAYOUTS, "broadcast"])
+@unless_full(layout_once_a_family)
+@over("layout", [*LAYOUTS, "broadcast"])
 def test_values_do_not_depend_on_the_layout(row: Row, device: str, layout: str) -> None:
     dtype = base_dtype(row)
     make = LAYOUTS.get(layout, broadcast)
@@ -44,19 +45,19 @@ def test_values_do_not_depend_on_the_layout(row: Row, device: str, layout: str) 
         np.testing.assert_array_equal(wide(x), old, err_msg=f"{row.name} changed its operand")
 
 
-@pytest.mark.parametrize("row", [r for r in ROWS if r.elementwise], ids=lambda row: row.name)
+@over_rows([r for r in ROWS if r.elementwise], items=60)
 @devices
-@pytest.mark.shared(by=with_kernels)
-@pytest.mark.parametrize("shape", [(), (0,), (3, 0, 2), (1, 1), (2, 1, 3, 1, 2)], ids=str)
+@unless_full(with_kernels)
+@over("shape", [(), (0,), (3, 0, 2), (1, 1), (2, 1, 3, 1, 2)], ids=str)
 def test_scalars_empties_and_five_dims(row: Row, device: str, shape: tuple[int, ...]) -> None:
     dtype = base_dtype(row)
     given = operands(row, arrays(row, (shape,) * len(row.domains)), dtype, device)
     assert_close(row, result_of(row, given, dtype), row.numpy(*[wide(x) for x in given]), dtype)
 
 
-@pytest.mark.parametrize("row", [r for r in ROWS if r.elementwise and len(r.domains) > 1], ids=lambda row: row.name)
+@over_rows([r for r in ROWS if r.elementwise and len(r.domains) > 1], items=10)
 @devices
-@pytest.mark.shared(by=stretched_once_a_family)
+@unless_full(stretched_once_a_family)
 def test_operands_broadcast(row: Row, device: str) -> None:
     dtype = base_dtype(row)
     shapes = [(2, 1, 4), (3, 1), (), (4,)][: len(row.domains)]
@@ -74,8 +75,8 @@ def result_dtype(row: Row, dtype: str) -> str:
 
 
 def by_dtype(wanted: Callable[[Row, str], bool]) -> Any:
-    cases = [(row, dtype) for dtype in ALL for row in ROWS if wanted(row, dtype)]
-    return pytest.mark.parametrize(("row", "dtype"), cases, ids=lambda v: getattr(v, "name", v))
+    cases = [(row, dtype) for row in ROWS for dtype in ALL if wanted(row, dtype)]
+    return over(("row", "dtype"), cases, ids=lambda v: getattr(v, "name", v), items=60)
 
 
 @by_dtype(lambda row, dtype: dtype not in row.dtypes and row.refuses)
@@ -95,7 +96,7 @@ def test_other_dtypes_are_refused(row: Row, device: str, dtype: str) -> None:
 
 @by_dtype(lambda row, dtype: dtype in row.dtypes)
 @devices
-@pytest.mark.shared(by=dtype_once_a_family)
+@unless_full(dtype_once_a_family)
 def test_dtypes(row: Row, device: str, dtype: str) -> None:
     given = operands(row, arrays(row), dtype, device)
     with np.errstate(all="ignore"):
@@ -110,9 +111,9 @@ def test_dtypes(row: Row, device: str, dtype: str) -> None:
 ELEMENTWISE = [r for r in ROWS if r.elementwise and len(r.ops) == 1 and mg.schema[r.ops[0]].result is None]
 
 
-@pytest.mark.parametrize("row", ELEMENTWISE, ids=lambda row: row.name)
+@over_rows(ELEMENTWISE, items=60)
 @devices
-@pytest.mark.shared(by=strided_once_a_family)
+@unless_full(strided_once_a_family)
 def test_out_and_in_place_equal_the_functional_form(row: Row, device: str) -> None:
     dtype = base_dtype(row)
     given = operands(row, arrays(row), dtype, device)

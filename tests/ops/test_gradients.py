@@ -13,11 +13,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import over, unless_full
 from layouts import LAYOUTS, broadcast
 from op_calls import like, lying_behind, lying_otherwise
 from op_rows.row import Row
 from op_support import arrays, assert_refuses_backward, assert_untracked
-from op_table import DEVICES, ROWS
+from op_table import DEVICES, ROWS, over_rows
 from selection import gradient_layout_once_a_family, stretched_once_a_family, with_kernels
 
 import minigrad as mg
@@ -34,13 +35,14 @@ def variables(row: Row, device: str, shapes: Any = None) -> list[Any]:
     ]
 
 
-@pytest.mark.parametrize(
+@over(
     ("row", "layout"),
-    [(r, name) for name in (*LAYOUTS, "broadcast") for r in SMOOTH if r.constant or name != "broadcast"],
+    [(r, name) for r in SMOOTH for name in (*LAYOUTS, "broadcast") if r.constant or name != "broadcast"],
     ids=lambda v: getattr(v, "name", v),
+    items=60,
 )
 @devices
-@pytest.mark.shared(by=gradient_layout_once_a_family)
+@unless_full(gradient_layout_once_a_family)
 def test_gradient(row: Row, device: str, layout: str) -> None:
     make = LAYOUTS.get(layout, broadcast)
     given = variables(row, device)
@@ -50,15 +52,15 @@ def test_gradient(row: Row, device: str, layout: str) -> None:
     )
 
 
-@pytest.mark.parametrize("row", SMOOTH, ids=lambda row: row.name)
+@over_rows(SMOOTH, items=60)
 @devices
-@pytest.mark.shared(by=with_kernels)
+@unless_full(with_kernels)
 def test_gradient_of_values_used_twice(row: Row, device: str) -> None:
     given = variables(row, device)
     gradcheck(lambda *xs: row.fn(*xs) * 0.5 + row.fn(*xs) * 2.0, given, names=names(row), every=False)
 
 
-@pytest.mark.parametrize("row", SMOOTH, ids=lambda row: row.name)
+@over_rows(SMOOTH, items=60)
 def test_a_gradient_that_lies_otherwise_in_memory_is_the_same(row: Row) -> None:
     rng, xs = np.random.default_rng(4), variables(row, "reference")
     wanted = [x for x in xs if x.requires_grad]
@@ -84,18 +86,18 @@ def assert_equal(ours: Sequence[Any], theirs: Sequence[Any]) -> None:
             np.testing.assert_allclose(a.tolist(), b.tolist(), rtol=1e-12, atol=1e-12)
 
 
-@pytest.mark.parametrize("row", [r for r in SMOOTH if r.elementwise], ids=lambda row: row.name)
+@over_rows([r for r in SMOOTH if r.elementwise], items=60)
 @devices
-@pytest.mark.shared(by=with_kernels)
-@pytest.mark.parametrize("shape", [(), (0, 2)], ids=str)
+@unless_full(with_kernels)
+@over("shape", [(), (0, 2)], ids=str)
 def test_gradient_of_scalars_and_empties(row: Row, device: str, shape: tuple[int, ...]) -> None:
     given = variables(row, device, (shape,) * len(row.domains))
     gradcheck(row.fn, given, names=names(row))
 
 
-@pytest.mark.parametrize("row", [r for r in SMOOTH if r.elementwise and len(r.domains) > 1], ids=lambda row: row.name)
+@over_rows([r for r in SMOOTH if r.elementwise and len(r.domains) > 1], items=10)
 @devices
-@pytest.mark.shared(by=stretched_once_a_family)
+@unless_full(stretched_once_a_family)
 def test_gradient_of_broadcast_operands(row: Row, device: str) -> None:
     shapes = [(2, 1, 3), (3, 1), (), (3,)][: len(row.domains)]
     gradcheck(row.fn, variables(row, device, shapes), names=names(row))
@@ -118,17 +120,17 @@ def test_the_larger_and_the_smaller_of_equals_share_a_gradient(name: str) -> Non
 SELF = [r for r in SMOOTH if len(r.domains) == 2 and r.domains[0] == r.domains[1] and r.elementwise]
 
 
-@pytest.mark.parametrize("row", SELF, ids=lambda row: row.name)
+@over_rows(SELF, items=10)
 @devices
-@pytest.mark.shared(by=with_kernels)
+@unless_full(with_kernels)
 def test_gradient_of_an_op_with_itself(row: Row, device: str) -> None:
     x = variables(row, device)[0]
     gradcheck(lambda x: row.fn(x, x), [x])
 
 
-@pytest.mark.parametrize("row", [r for r in SMOOTH if r.order2], ids=lambda row: row.name)
+@over_rows([r for r in SMOOTH if r.order2], items=60)
 @devices
-@pytest.mark.shared(by=with_kernels)
+@unless_full(with_kernels)
 def test_second_derivative(row: Row, device: str) -> None:
     gradgradcheck(row.fn, variables(row, device), names=names(row))
 
@@ -137,7 +139,7 @@ def test_second_derivative(row: Row, device: str) -> None:
 TRUTHS = [r for r in ROWS if not r.smooth and not r.slope and "float64" in r.dtypes]
 
 
-@pytest.mark.parametrize("row", TRUTHS, ids=lambda row: row.name)
+@over_rows(TRUTHS, items=10)
 def test_what_has_no_gradient_does_not_track(row: Row) -> None:
     given = [
         mg.tensor(v, device="reference") if v.dtype == bool else mg.Var(v, dtype="float64", device="reference")

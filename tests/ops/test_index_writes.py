@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import over
 
 import minigrad as mg
 from minigrad.errors import GradientError, IndexOutOfRange, ShapeError
@@ -46,8 +47,8 @@ def given_as(kind: str, index: Any) -> Any:
     return tuple(items) if isinstance(index, tuple) else items[0]
 
 
-@pytest.mark.parametrize("kind", ["tensor", "list", "array"])
-@pytest.mark.parametrize("name", INDICES)
+@over("kind", ["tensor", "list", "array"])
+@over("name", INDICES)
 def test_reading_and_writing_agree_with_numpy(name: str, kind: str) -> None:
     index = INDICES[name]
     values = np.arange(24.0).reshape(SHAPE)

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import unless_full
 from layouts import dense, inner_gap, stepped, transposed
 from op_rows.row import ALL, Row
 from op_support import arrays, assert_close, operands, wide
@@ -63,14 +64,14 @@ def test_the_shape_is_large() -> None:
     assert np.prod(SHAPE) > 2 * CHUNK > LARGE
 
 
-@pytest.mark.shared(by=lambda dtype: one_of_a_kind(dtype) and dtype not in ("int8", "bfloat16"))
+@unless_full(lambda dtype: one_of_a_kind(dtype) and dtype not in ("int8", "bfloat16"))
 @named(one_each(1)[::2] + one_each(2)[1::2])
 def test_all_threads_give_the_bits_of_one(row: Row, dtype: str) -> None:
     results(row, dtype, (dense, dense), (SERIAL, PARALLEL))
 
 
 # Which of the two loops it is follows from the dtype: both are seen, and each kernel is compiled once.
-@pytest.mark.shared(by=one_of_a_kind)
+@unless_full(one_of_a_kind)
 @named(one_each(1)[::2] + one_each(2)[::4] + one_each(3)[-1:])
 def test_an_operand_across_the_output_is_read_in_tiles(row: Row, dtype: str) -> None:
     with watch() as files:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from op_calls import OpCall, calls, like
 from op_rows.row import Row
-from op_table import ROWS
+from op_table import ROWS, over_rows
 
 import minigrad as mg
 from minigrad.declare.decorators import kernel
@@ -48,7 +48,7 @@ def assert_linear(call: OpCall) -> None:
 CLAIMING = [row for row in ROWS if row.smooth or row.slope]
 
 
-@pytest.mark.parametrize("row", CLAIMING, ids=lambda row: row.name)
+@over_rows(CLAIMING, items=4)
 def test_a_claim_is_true(row: Row) -> None:
     with mg.no_grad():
         for call in calls(row):

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import over
 
 import minigrad as mg
 from minigrad.declare.names import namespaces
@@ -48,7 +49,7 @@ def taking_axis() -> dict[str, Any]:
 AXIS = taking_axis()
 
 
-@pytest.mark.parametrize("name", AXIS)
+@over("name", AXIS)
 def test_axis_is_dim(name: str) -> None:
     function, arguments = AXIS[name]
     assert "gumbel" in name or values(function(*arguments, axis=1)) == values(function(*arguments, dim=1))

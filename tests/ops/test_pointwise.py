@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import over
 
 import minigrad as mg
 from minigrad.errors import DeclarationError, DTypeError, ShapeError
@@ -73,7 +74,7 @@ def test_an_integer_has_no_power_of_a_negative_int() -> None:
     assert mg.tensor([2.0], dtype="float16").pow(-2).tolist() == [0.25]
 
 
-@pytest.mark.parametrize("name", KINKS)
+@over("name", KINKS)
 def test_values_and_gradients_at_kinks_and_ends(name: str) -> None:
     function, at, values, gradients = KINKS[name]
     x = mg.Var(at[: len(values)], dtype="float64", device="reference")

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import over
 
 import minigrad as mg
 from minigrad.errors import ArgumentError, DTypeError, IndexOutOfRange, ShapeError, StorageError
@@ -43,7 +44,7 @@ VIEWS: dict[str, Callable[[mg.Tensor], mg.Tensor]] = {
 }
 
 
-@pytest.mark.parametrize("name", VIEWS)
+@over("name", VIEWS)
 def test_a_view_shows_writes_and_makes_them(name: str) -> None:
     x = numbers(2, 3, 4)
     y = VIEWS[name](x)
@@ -55,7 +56,7 @@ def test_a_view_shows_writes_and_makes_them(name: str) -> None:
     assert int((x == -1.0).sum()) == y.numel()
 
 
-@pytest.mark.parametrize("name", VIEWS)
+@over("name", VIEWS)
 def test_a_write_into_a_view_is_differentiated(name: str) -> None:
     w = mg.Var(numbers(2, 3, 4) + 1.0)
     x = w * 1.0
@@ -86,7 +87,7 @@ COPIES: dict[str, Callable[[mg.Tensor], mg.Tensor]] = {
 }
 
 
-@pytest.mark.parametrize("name", COPIES)
+@over("name", COPIES)
 def test_a_copy_has_memory_of_its_own_even_where_nothing_moves(name: str) -> None:
     x = numbers(3, 4)
     y = COPIES[name](x)
@@ -132,7 +133,7 @@ SCALAR = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", SCALAR)
+@over("name", SCALAR)
 def test_a_number_is_a_row_of_one(name: str) -> None:
     call, wanted = SCALAR[name]
     x = mg.Var(5.0, dtype="float64")
@@ -363,14 +364,14 @@ ERRORS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize("k", range(len(ERRORS)))
+@over("k", range(len(ERRORS)))
 def test_an_error_says_what_is_wrong(k: int) -> None:
     call, error, match = ERRORS[k]
     with pytest.raises(error, match=match):
         call({name: mg.zeros(shape) for name, shape in X.items()})
 
 
-@pytest.mark.parametrize("source, to", [*itertools.product([0, -1, (0, 1), (2, 0)], repeat=2)])
+@over("source, to", [*itertools.product([0, -1, (0, 1), (2, 0)], repeat=2)])
 def test_dims_go_where_numpy_moves_them(source: Any, to: Any) -> None:
     if np.size(source) == np.size(to):
         x = numbers(2, 3, 4)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import over, unless_full
 from counting import both
 
 import minigrad as mg
@@ -40,8 +41,8 @@ PAIRS: dict[str, tuple[int, Callable[..., Any], Callable[..., Any]]] = {
 
 
 @pytest.mark.usefixtures("serial")
-@pytest.mark.parametrize("shape", [(5, 3), (7, 130), (40, 300)], ids=str)
-@pytest.mark.parametrize("name", PAIRS)
+@over("shape", [(5, 3), (7, 130), (40, 300)], ids=str)
+@over("name", PAIRS)
 def test_fused_and_composed_agree_to_the_third_order(name: str, shape: tuple[int, int]) -> None:
     count, fused, plain = PAIRS[name]
     rng = np.random.default_rng(0)
@@ -140,7 +141,7 @@ def test_one_tensor_may_be_several_operands() -> None:
 
 
 @calls
-@pytest.mark.parametrize("tracks", [(0,), (1,), (2,), (0, 1), (0, 2), (1, 2)], ids=str)
+@over("tracks", [(0,), (1,), (2,), (0, 1), (0, 2), (1, 2)], ids=str)
 def test_operands_that_do_not_track_are_constants_to_every_order(
     call: Callable[..., Any], tracks: tuple[int, ...]
 ) -> None:
@@ -151,7 +152,7 @@ def test_operands_that_do_not_track_are_constants_to_every_order(
 
 
 @calls
-@pytest.mark.parametrize("wanted", [(0,), (1,), (2,), (1, 2)], ids=str)
+@over("wanted", [(0,), (1,), (2,), (1, 2)], ids=str)
 def test_the_gradients_that_are_asked_for_are_those_of_all(call: Callable[..., Any], wanted: tuple[int, ...]) -> None:
     xs = leaves()
     everything = mg.grad(call(*xs).sin().sum(), xs)
@@ -277,7 +278,7 @@ def test_thread_count_and_serial_calls_give_the_same_bits(name: str) -> None:
 
 
 # The logarithm of a softmax is a text of the same template, with the same number of operands.
-@pytest.mark.shared(by=lambda dtype, name: dtype == "float64" and not name.startswith("log"))
+@unless_full(lambda dtype, name: dtype == "float64" and not name.startswith("log"))
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("name", ["layer_norm", "softmax", "log_softmax"])
 def test_results_stored_past_the_caches_are_the_same_bits(name: str, dtype: str, monkeypatch: Any) -> None:

@@ -9,6 +9,7 @@ import sys
 from collections import Counter
 
 import pytest
+from cases import over
 from op_table import ROWS
 
 import minigrad as mg
@@ -40,7 +41,7 @@ def test_row_names_are_unique() -> None:
     assert not twice, f"two rows have the name {twice[0]!r}; write a second row of an op as {twice[0] + '-suffix'!r}"
 
 
-@pytest.mark.parametrize("name", sorted(name for name, op in OURS.items() if op.kind != "composed"))
+@over("name", sorted(name for name, op in OURS.items() if op.kind != "composed"))
 def test_every_op_with_a_float_result_has_a_rule_for_some_operand(name: str) -> None:
     op = OURS[name]
     without = {

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import over
 
 import minigrad as mg
 from minigrad.backends.lowering import lowerings
@@ -72,7 +73,7 @@ def check_svd(a: np.ndarray, device: str, name: str = "", full: bool = True) -> 
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("shape", SHAPES)
+@over("shape", SHAPES)
 def test_vectors_are_orthonormal_and_make_the_matrix_again(shape: tuple[int, ...], device: str) -> None:
     a = random(*shape)
     for full in (True, False):

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import over
 
 import minigrad as mg
 from minigrad.backends.launch import as_launch
@@ -57,7 +58,7 @@ def parts_of(a: np.ndarray, device: str) -> tuple[np.ndarray, np.ndarray, np.nda
 
 
 @pytest.mark.parametrize("device", DEVICES)
-@pytest.mark.parametrize("shape", SHAPES)
+@over("shape", SHAPES)
 def test_factors_multiply_to_the_matrix(shape: tuple[int, ...], device: str) -> None:
     a = random(*shape)
     permuted, L, U = parts_of(a, device)
@@ -98,7 +99,7 @@ def test_operands_of_any_strides(device: str) -> None:
 
 
 @pytest.mark.parametrize("kind", ["LU", "QR", "TurnRows", "Eigh"])
-@pytest.mark.parametrize("shape", [(2, 4, 4), (3, 3), (1, 1), (3, 5), (5, 3), (0, 3), (3, 0)])
+@over("shape", [(2, 4, 4), (3, 3), (1, 1), (3, 5), (5, 3), (0, 3), (3, 0)])
 def test_the_definition_of_a_request_is_what_the_reference_device_gives(kind: str, shape: tuple[int, ...]) -> None:
     *batch, m, n = shape
     k = min(m, n)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import over
 
 import minigrad as mg
 from minigrad.errors import GradientError, ShapeError
@@ -16,8 +17,8 @@ def tensor(data: Any, dtype: Any = None) -> mg.Tensor:
     return mg.tensor(data, dtype=dtype, device="reference")
 
 
-@pytest.mark.parametrize("dtype", ["bool", "uint8", "int64", "float32", "float16"])
-@pytest.mark.parametrize("shape", [(), (1,), (7,), (3, 4), (2, 3, 2)], ids=str)
+@over("dtype", ["bool", "uint8", "int64", "float32", "float16"])
+@over("shape", [(), (1,), (7,), (3, 4), (2, 3, 2)], ids=str)
 def test_elements_are_those_of_numpy(shape: tuple[int, ...], dtype: str) -> None:
     x = np.random.default_rng(0).integers(0, 3, shape).astype(dtype)
     want = np.unique(x, return_inverse=True, return_counts=True)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import over
 
 import minigrad as mg
 from minigrad.errors import DTypeError
@@ -50,7 +51,7 @@ def arrays(name: str) -> tuple[np.ndarray, np.ndarray]:
     return np.array(first, name), np.array(second, name)
 
 
-@pytest.mark.parametrize(("device", "name", "case"), CASES)
+@over(("device", "name", "case"), CASES)
 def test_both_ends_of_the_range(device: str, name: str, case: str) -> None:
     (ours, numpys), (a, b) = RESULTS[case], arrays(name)
     with np.errstate(all="ignore"):

@@ -7,6 +7,7 @@ import pickle
 
 import numpy as np
 import pytest
+from cases import over
 from op_table import DEVICES
 
 import minigrad as mg
@@ -107,7 +108,7 @@ SOURCES = {
 }
 
 
-@pytest.mark.parametrize("source", SOURCES)
+@over("source", SOURCES)
 def test_as_strided_sees_the_elements_of_the_storage_and_none_behind_them(source: str) -> None:
     x = SOURCES[source](mg.tensor([1.0, 2.0, 3.0, 4.0], device="reference"))
     assert x.storage.numel == len(x.storage) == 4

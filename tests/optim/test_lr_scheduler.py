@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import over
 from optim_cases import FROZEN, SCHEDULES, metric, state_of, steps_of
 
 import minigrad as mg
@@ -22,7 +23,7 @@ def sgd(library: Any = mg, parameter: Any = None) -> Any:
     return library.optim.SGD(groups, momentum=0.9)
 
 
-@pytest.mark.parametrize("name", SCHEDULES)
+@over("name", SCHEDULES)
 def test_sixty_epochs_have_the_frozen_rates(name: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
@@ -31,7 +32,7 @@ def test_sixty_epochs_have_the_frozen_rates(name: str) -> None:
 
 
 @pytest.mark.torch
-@pytest.mark.parametrize("name", SCHEDULES)
+@over("name", SCHEDULES)
 def test_rates_are_pytorchs_and_states_have_its_keys(name: str) -> None:
     torch = pytest.importorskip("torch")
 
@@ -45,7 +46,7 @@ def test_rates_are_pytorchs_and_states_have_its_keys(name: str) -> None:
     assert mine.state_dict().keys() == other.state_dict().keys()
 
 
-@pytest.mark.parametrize("name", SCHEDULES)
+@over("name", SCHEDULES)
 def test_a_schedule_goes_on_from_its_state(name: str) -> None:
     optimizer, other = sgd(), sgd()
     schedule, loaded = SCHEDULES[name](schedulers, optimizer), SCHEDULES[name](schedulers, other)

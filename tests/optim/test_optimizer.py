@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import over
 from optim.test_many import launches
 from optim_cases import OPTIMIZERS
 
@@ -279,7 +280,7 @@ def model():
     return mg.nn.Linear(2, 2, device="reference")
 
 
-@pytest.mark.parametrize(
+@over(
     ("make", "error", "match"),
     [
         (lambda p: mg.optim.SGD([]), ValueError, "got an empty list"),
@@ -362,7 +363,7 @@ def test_a_parameter_that_comes_twice_is_warned_of() -> None:
     assert p.item() == 0.5
 
 
-@pytest.mark.parametrize(("name", "options"), [each for each in OPTIMIZERS if each[0] != "Muon"], ids=str)
+@over(("name", "options"), [each for each in OPTIMIZERS if each[0] != "Muon"], ids=str)
 def test_a_parameter_that_comes_twice_takes_two_steps(name: str, options: dict[str, Any]) -> None:
     once, twice, other = (variable(0.5, -2.0) for _ in range(3))
     single = getattr(mg.optim, name)([once], **options)

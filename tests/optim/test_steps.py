@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import over
 from optim_cases import FROZEN, NAMES, OPTIMIZERS, STEPS, gradients, values
 
 import minigrad as mg
@@ -26,7 +27,7 @@ def step(optimizer: Any, params: list[Any], arrays: list[Any]) -> None:
     optimizer.step()
 
 
-@pytest.mark.parametrize(("name", "options"), CASES)
+@over(("name", "options"), CASES)
 def test_twenty_steps_end_at_the_frozen_numbers(name: str, options: dict[str, Any]) -> None:
     params = parameters(np.float64, "reference")
     optimizer = getattr(mg.optim, name)(params, **options)
@@ -38,8 +39,8 @@ def test_twenty_steps_end_at_the_frozen_numbers(name: str, options: dict[str, An
 
 
 @pytest.mark.torch
-@pytest.mark.parametrize(("dtype", "device"), [("float32", "cpu"), ("float64", "reference")])
-@pytest.mark.parametrize(("name", "options"), CASES)
+@over(("dtype", "device"), [("float32", "cpu"), ("float64", "reference")])
+@over(("name", "options"), CASES)
 def test_parameters_states_and_options_are_pytorchs(
     name: str, options: dict[str, Any], dtype: str, device: str
 ) -> None:
@@ -68,7 +69,7 @@ def test_parameters_states_and_options_are_pytorchs(
 
 
 @pytest.mark.torch
-@pytest.mark.parametrize(("name", "options"), CASES)
+@over(("name", "options"), CASES)
 def test_a_state_dict_of_pytorch_goes_on_here_and_the_other_way_round(name: str, options: dict[str, Any]) -> None:
     torch = pytest.importorskip("torch")
     arrays = values(0, "float64")
@@ -109,7 +110,7 @@ def test_halves_are_computed_in_float32_and_rounded_when_they_are_stored() -> No
         assert p.detach().tolist() == mg.tensor(expected).to(p.dtype).tolist()
 
 
-@pytest.mark.parametrize(("name", "options"), CASES)
+@over(("name", "options"), CASES)
 def test_a_run_that_is_loaded_ends_with_the_same_bits(name: str, options: dict[str, Any]) -> None:
     arrays, params = values(0, np.float64), parameters(np.float64, "reference")
     optimizer = getattr(mg.optim, name)(params, **options)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import over
 from op_support import arrays, operands
 from op_table import ROWS
 
@@ -40,7 +41,7 @@ def test_most_elementwise_ops_are_among_these() -> None:
     assert len(CASES) >= 50 and {len(mg.schema[name].operands) for name in CASES} == {1, 2, 3, 4}
 
 
-@pytest.mark.parametrize("name", CASES)
+@over("name", CASES)
 def test_a_fast_path_and_the_road_give_the_same_value_and_record(name: str) -> None:
     op, row = mg.schema[name], CASES[name]
     dtype = "float64" if "float64" in row.dtypes else row.dtypes[-1]

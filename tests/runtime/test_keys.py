@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import over
 
 import minigrad as mg
 from minigrad.core.roles import Dim, Dims, Flag, Int, Scalar, Shape, Size, role_of
@@ -64,7 +65,7 @@ VIEW_CALLS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", VIEW_CALLS)
+@over("name", VIEW_CALLS)
 def test_a_float_where_an_int_belongs_raises_whatever_was_called_before(name: str) -> None:
     x = mg.tensor([[1.0, 2.0], [3.0, 4.0]], device="reference")
     for _ in range(2):

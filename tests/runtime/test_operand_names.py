@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from unicodedata import normalize
 
 import pytest
+from cases import over
 
 import minigrad as mg
 from minigrad.core.roles import Along
@@ -66,7 +67,7 @@ def test_three_operands_may_have_the_names_of_their_template():
         assert f(5.0, x - 4.0, 2.0).tolist() == f(x.double(), x - 4.0, 2.0).tolist() == [9.0], names
 
 
-@pytest.mark.parametrize("names", ODD, ids="-".join)
+@over("names", ODD, ids="-".join)
 def test_an_operand_is_found_by_the_name_of_its_declaration(names):
     f = declared(*names)
     first, second = (normalize("NFKC", name) for name in names)
@@ -139,8 +140,8 @@ def test_a_result_that_no_named_tuple_can_have_is_refused(names):
         )
 
 
-@pytest.mark.parametrize("name", ["kernel", "cuda", "device", "libdevice", "POINTERS", "NUMBERS", "load_1", "λ"])
-@pytest.mark.parametrize("names", [("x", "out", "n"), ("np_", "kernel", "POINTERS"), ("λ", "T", "match")], ids="-".join)
+@over("name", ["kernel", "cuda", "device", "libdevice", "POINTERS", "NUMBERS", "load_1", "λ"])
+@over("names", [("x", "out", "n"), ("np_", "kernel", "POINTERS"), ("λ", "T", "match")], ids="-".join)
 def test_a_cuda_kernel_and_its_arguments_may_have_names_of_its_module(name, names):
     x, out, n = names
     kernel = cell(

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from cases import over
 
 import minigrad as mg
 from minigrad.core.layout import Layout
@@ -20,7 +21,7 @@ def declared(rules, launch):
     return promised
 
 
-@pytest.mark.parametrize(
+@over(
     ("rules", "launch", "sentence"),
     [
         ({}, None, "promised: its body must return a launch, such as.*, got None"),
@@ -41,7 +42,7 @@ def declared(rules, launch):
         ({"shape": lambda op, x: 3}, print, "promised: its shape rule must return a tuple of ints.*, got 3"),
     ],
 )
-@pytest.mark.parametrize("leaf", [mg.tensor, mg.Var])
+@over("leaf", [mg.tensor, mg.Var])
 def test_a_kernel(rules, launch, sentence, leaf):
     with pytest.raises(DeclarationError, match=sentence):
         declared(rules, launch)(leaf([1.0, 2.0, 3.0], device="reference"))

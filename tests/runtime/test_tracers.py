@@ -9,7 +9,7 @@ import pytest
 from counting import Counted, Counting, both
 from op_calls import calls
 from op_rows.row import Row
-from op_table import ROWS
+from op_table import ROWS, over_rows
 
 import minigrad as mg
 from minigrad.autodiff.forward import pushforward
@@ -93,7 +93,7 @@ def test_a_value_that_outlives_its_transform_says_so() -> None:
         _ = x * 2.0
 
 
-@pytest.mark.parametrize("row", [row for row in ROWS if row.smooth], ids=lambda row: row.name)
+@over_rows([row for row in ROWS if row.smooth], items=20)
 def test_forward_mode_over_a_level(row: Row) -> None:
     # The ways that need no graph: a declared rule, linearity, the rule of an elementwise op.
     for call in calls(row):

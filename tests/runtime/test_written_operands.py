@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from cases import over
 from op_support import arrays, operands
 from op_table import BY_NAME
 
@@ -73,7 +74,7 @@ def test_a_declaration_writes_operands_that_it_has_and_lists() -> None:
         unlisted(tensor(1.0), tensor(2.0))
 
 
-@pytest.mark.parametrize("name", [name for name, row in BY_NAME.items() if not row.slope])
+@over("name", [name for name, row in BY_NAME.items() if not row.slope])
 def test_a_call_writes_nothing_that_its_op_does_not_list(name: str) -> None:
     row = BY_NAME[name]
     given = operands(row, arrays(row), "float64" if "float64" in row.dtypes else row.dtypes[-1], "reference")

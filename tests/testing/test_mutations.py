@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 import pytest
+from cases import over
 
 from tests.mutation import reverse
 from tests.mutation.mutant import Mutant, noticed, outcome
@@ -69,7 +70,7 @@ def chosen(some: Sequence[Mutant]) -> list[Mutant]:
 CHOSEN = chosen(LEFT)
 
 
-@pytest.mark.parametrize("mutant", CHOSEN, ids=lambda m: m.name)
+@over("mutant", CHOSEN, ids=lambda m: m.name)
 def test_what_is_broken_is_noticed(mutant: Mutant) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from cases import over
 
 import minigrad as mg
 from minigrad.errors import ArgumentError
@@ -164,7 +165,7 @@ def test_a_logarithmic_scale_has_powers_and_counts_what_it_leaves_out() -> None:
     assert len(first) == 2
 
 
-@pytest.mark.parametrize(
+@over(
     ("given", "more", "words"),
     [
         ("tahn", {}, r"no op is called 'tahn'; did you mean 'tan' or .*'tanh'.*\?$"),

@@ -11,7 +11,7 @@ import re
 from typing import Any
 from xml.etree import ElementTree
 
-import pytest
+from cases import over
 
 import minigrad as mg
 
@@ -53,7 +53,7 @@ def pictures() -> dict[str, str]:
 PICTURES = pictures()
 
 
-@pytest.mark.parametrize("name", PICTURES)
+@over("name", PICTURES)
 def test_only_what_every_program_draws_is_used(name: str) -> None:
     for part in ElementTree.fromstring(PICTURES[name]).iter():
         assert part.tag.removeprefix(SVG) in ELEMENTS and part.tag.startswith(SVG)
@@ -64,7 +64,7 @@ def test_only_what_every_program_draws_is_used(name: str) -> None:
                 assert key in FORMS and re.fullmatch(FORMS[key], value), (part.tag, key, value)
 
 
-@pytest.mark.parametrize("name", PICTURES)
+@over("name", PICTURES)
 def test_every_text_says_its_font_its_size_and_its_colour(name: str) -> None:
     root = ElementTree.fromstring(PICTURES[name])
     inherits = {text: group for group in root.iter(f"{SVG}g") for text in group.iter(f"{SVG}text")}
@@ -93,7 +93,7 @@ def blended(colour: str, ground: str, opacity: float) -> str:
     return "#" + "".join(f"{round(opacity * above + (1 - opacity) * below):02x}" for above, below in parts)
 
 
-@pytest.mark.parametrize("name", PICTURES)
+@over("name", PICTURES)
 def test_what_is_written_can_be_read_on_what_is_behind_it(name: str) -> None:
     root = ElementTree.fromstring(PICTURES[name])
     boxes = [(part, *(float(part.get(key, "0")) for key in ("x", "y", "width", "height")))

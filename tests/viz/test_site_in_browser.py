@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from cases import over
 from viz.browser import MISSING
 
 SITE = Path(__file__).resolve().parents[2] / "docs" / "_build" / "html"
@@ -20,9 +21,9 @@ PAGES = ["index.html", "tour.html", "differences.html", "howto/debugging.html", 
          "_generated/notebooks/A1_precision.html"]  # fmt: skip
 
 
-@pytest.mark.parametrize("width", [390, 1200])
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("name", PAGES)
+@over("width", [390, 1200])
+@over("scheme", ["light", "dark"])
+@over("name", PAGES)
 def test_a_page_fits_and_stays_at_home(chromium: Any, name: str, scheme: str, width: int) -> None:
     wrong: list[str] = []
     page = chromium.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
