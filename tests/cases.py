@@ -22,6 +22,7 @@ from _pytest.mark import KeywordMatcher, ParameterSet
 from _pytest.mark.expression import Expression
 
 Values = dict[str, Any]
+FOUND = pytest.StashKey[set[str]]()  # names of the cases of an item that `-k` selects
 
 
 class FailedCases(AssertionError):
@@ -179,7 +180,7 @@ def cases_of(item: Any) -> Iterator[tuple[str, Values]]:
     if not item.config.option.keyword:
         return found
     expression = Expression.compile(item.config.option.keyword)
-    names = frozenset(KeywordMatcher.from_item(item)._names)
+    names = frozenset(KeywordMatcher.from_item(item)._names) - item.stash.get(FOUND, set())
     return (case for case in found if expression.evaluate(KeywordMatcher(names | {case[0]})))
 
 
@@ -195,7 +196,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         first = next(found, None)
         (empty if first is None else kept).append(item)
         if config.option.keyword and first is not None:
-            item.extra_keyword_matches.update((first[0], *(name for name, _ in found)))
+            item.stash[FOUND] = {first[0], *(name for name, _ in found)}
+            item.extra_keyword_matches.update(item.stash[FOUND])
     if empty:
         config.hook.pytest_deselected(items=empty)
         items[:] = kept

@@ -6,7 +6,6 @@ import subprocess
 import sys
 
 import compiled_dtypes
-import conftest
 import pytest
 from op_support import arrays, operands
 from op_table import DEVICES, ROWS
@@ -84,12 +83,6 @@ def test_things_are_spread_over_all_rows() -> None:
     assert [spread("abcdef", k, 3) for k in range(3)] == ["a", "c", "e"]  # type: ignore[arg-type]
 
 
-def test_once_takes_few_tuples_that_have_every_value() -> None:
-    product = [(a, b) for a in "xyz" for b in "12"]
-    assert conftest.cover(product) == {("x", "1"), ("y", "2"), ("z", "1")}
-    assert conftest.cover([("x", "1"), ("x", "2"), ("y", "1")]) == {("x", "1"), ("x", "2"), ("y", "1")}
-
-
 def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     """One small test file in a process of its own."""
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/ops/test_views.py", *arguments]
@@ -102,14 +95,3 @@ def test_a_run_that_loads_more_kernels_than_it_may_fails() -> None:
     assert "kernels are more than the 1 that a run may load; most come with tests/ops/test_views.py (" in done.stdout
     done = run()
     assert done.returncode == 0 and "more than" not in done.stdout and "kernels: " in done.stdout
-
-
-def test_a_test_that_is_named_runs_though_it_was_not_chosen() -> None:
-    file = "tests/test_warmup.py"  # a small file, which is collected in little time
-    chosen, case = (
-        f"{file}::test_each_piece_of_the_common_set_runs[filling-{dtype}]" for dtype in ("float64", "float32")
-    )
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--collect-only"]
-    assert case in subprocess.run([*command, case], capture_output=True, text=True, check=False).stdout
-    listed = subprocess.run([*command, file], capture_output=True, text=True, check=False).stdout
-    assert case not in listed and chosen in listed
