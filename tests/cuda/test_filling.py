@@ -2,12 +2,10 @@
 
 import numpy as np
 import pytest
+from cuda.mistakes import break_text, noticed
 
 import minigrad as mg
 from minigrad.backends.cuda import filling
-from minigrad.backends.cuda.runtime import Program
-from minigrad.backends.cuda.simulator import Simulator
-from minigrad.backends.cuda.watched import Notice
 
 ORDERS = [("forward", 0), ("reverse", 0), ("random", 1)]
 KINDS = {
@@ -70,13 +68,7 @@ MISTAKES = [
 
 @pytest.mark.parametrize(("right", "wrong", "kind"), MISTAKES, ids=[kind + str(k) for k, (_, _, kind) in
                                                                     enumerate(MISTAKES)])  # fmt: skip
-def test_the_simulator_notices_each_mistake_in_the_loop(monkeypatch, cuda, right, wrong, kind):
-    if not isinstance(cuda.runtime, Simulator):
-        pytest.skip("this is about the simulator")
-    written = filling.write_random("uniform", mg.float32)
-    assert right in written.text
-    broken = Program("broken", written.text.replace(right, wrong))
-    monkeypatch.setattr(filling, "write_random", lambda kind, out: broken)
-    with pytest.raises(Notice) as caught, mg.override(parallel_threshold=mg.settings.parallel_threshold + 1):
+def test_the_simulator_notices_each_mistake_in_the_loop(monkeypatch, simulator, right, wrong, kind):
+    break_text(monkeypatch, filling, "write_random", right, wrong)
+    with noticed(kind):
         mg.rand(41, dtype="float32", device="cuda")
-    assert caught.value.kind == kind

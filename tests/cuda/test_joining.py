@@ -3,18 +3,11 @@
 import numpy as np
 import pytest
 from cases import unless_full
+from cuda.mistakes import break_text, noticed
 
 import minigrad as mg
 from minigrad.backends.cuda import joining
-from minigrad.backends.cuda.runtime import Program
-from minigrad.backends.cuda.watched import Notice
 from minigrad.runtime.plans import forget_plans
-
-
-@pytest.fixture(params=[("forward", 0), ("reverse", 0), ("random", 1)], ids=lambda order: order[0])
-def order(request, simulator):
-    with simulator.ordered(*request.param):
-        yield
 
 
 def counted(count, shape, dim, dtype, sizes=(0, 1, 3, 4)):
@@ -73,16 +66,6 @@ MISTAKES = [
 
 @pytest.mark.parametrize(("right", "wrong", "notice"), MISTAKES)
 def test_a_mistake_in_the_loop_is_noticed(simulator, monkeypatch, right, wrong, notice):
-    write = joining.write_join
-
-    def broken(*args):
-        program = write(*args)
-        assert right in program.text
-        return Program("broken", program.text.replace(right, wrong))
-
-    monkeypatch.setattr(joining, "write_join", broken)
-    forget_plans()
-    with pytest.raises(Notice) as caught:
+    break_text(monkeypatch, joining, "write_join", right, wrong)
+    with noticed(notice):
         hold(counted(2, (3, 1), 1, "int16", (3, 4)), 1)
-    forget_plans()
-    assert caught.value.kind in notice.split()

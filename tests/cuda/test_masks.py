@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 from cases import unless_full
+from cuda.mistakes import break_text
 
 import minigrad as mg
 from minigrad.backends.cuda import masks
-from minigrad.backends.cuda.runtime import Program
 from minigrad.backends.cuda.watched import Notice
 from minigrad.core import requests
 from minigrad.core.dtype import bool_, int64
@@ -14,12 +14,6 @@ from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
 from minigrad.ops.indexing import masks as ops
 from minigrad.runtime.plans import forget_plans
-
-
-@pytest.fixture(params=[("forward", 0), ("reverse", 0), ("random", 1)], ids=lambda order: order[0])
-def order(request, simulator):
-    with simulator.ordered(*request.param):
-        yield
 
 
 @pytest.fixture
@@ -107,14 +101,7 @@ MISTAKES = [
 
 @pytest.mark.parametrize(("writer", "right", "wrong", "notice"), MISTAKES)
 def test_a_mistake_in_these_loops_is_noticed(simulator, monkeypatch, writer, right, wrong, notice):
-    write = getattr(masks, writer)
-
-    def broken(*args):
-        program = write(*args)
-        assert right in program.text
-        return Program("broken", program.text.replace(right, wrong))
-
-    monkeypatch.setattr(masks, writer, broken)
+    break_text(monkeypatch, masks, writer, right, wrong)
     values = np.ones((10, 11), bool)
     said = set()
     for way in ("forward", "reverse"):

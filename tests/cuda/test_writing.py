@@ -2,12 +2,10 @@
 
 import numpy as np
 import pytest
+from cuda.mistakes import break_text, noticed
 
 import minigrad as mg
 from minigrad.backends.cuda import indexing
-from minigrad.backends.cuda.runtime import Program
-from minigrad.backends.cuda.simulator import Simulator
-from minigrad.backends.cuda.watched import Notice
 from minigrad.errors import IndexOutOfRange
 
 
@@ -51,23 +49,13 @@ def test_nothing_is_written_by_no_index_and_a_wrong_one_is_an_error():
 MISTAKES = [
     ("write_select_put", "if in_1[k] == j:", "if True:", "race"),
     ("write_last_at", "atomic_max(out, k, j)", "out[k] = j", "race"),
-    ("write_select_put", "while i < numbers[0]", "while i <= numbers[0]", "race"),
+    ("write_select_put", "while i < numbers[0]", "while i <= numbers[0]", "bounds"),
 ]
 
 
 @pytest.mark.parametrize(("writer", "right", "wrong", "kind"), MISTAKES, ids=["any", "plain", "too far"])
-def test_the_simulator_notices_each_mistake_in_the_loops(monkeypatch, cuda, writer, right, wrong, kind):
-    if not isinstance(cuda.runtime, Simulator):
-        pytest.skip("this is about the simulator")
-    write = getattr(indexing, writer)
-
-    def broken(*args):
-        program = write(*args)
-        assert right in program.text
-        return Program("broken", program.text.replace(right, wrong))
-
-    monkeypatch.setattr(indexing, writer, broken)
+def test_the_simulator_notices_each_mistake_in_the_loops(monkeypatch, simulator, writer, right, wrong, kind):
+    break_text(monkeypatch, indexing, writer, right, wrong)
     x, index = mg.zeros(9, dtype="int16", device="cuda"), mg.tensor([4, 4, 2], device="cuda")
-    with pytest.raises(Notice) as caught, mg.override(plan_limit=mg.settings.plan_limit + 1):
+    with noticed(kind):
         mg.index_copy(x, 0, index, mg.tensor([1, 2, 3], dtype="int16", device="cuda"))
-    assert caught.value.kind == kind
