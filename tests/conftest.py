@@ -8,6 +8,7 @@ from __future__ import annotations
 import gc
 import os
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -37,6 +38,15 @@ def reference() -> Iterator[None]:
     mg.set_default_device("reference")
     yield
     mg.set_default_device(before)
+
+
+@pytest.fixture
+def schema() -> Iterator[Any]:
+    """Provide the declared ops; ops that a test declares are removed when it ends."""
+    before = dict(mg.schema)
+    yield mg.schema
+    mg.schema.clear()
+    mg.schema.update(before)
 
 
 @pytest.fixture

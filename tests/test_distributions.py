@@ -35,15 +35,6 @@ CASES = {
 }  # fmt: skip
 
 
-@pytest.fixture
-def without_kernels():
-    """Tensors are made on the device that compiles nothing."""
-    before = mg.default_device()
-    mg.set_default_device("reference")
-    yield
-    mg.set_default_device(before)
-
-
 def made(library, name: str, arguments, space):
     """The distribution of a case in one of the libraries, and its parameters."""
     parameters = {
@@ -52,7 +43,7 @@ def made(library, name: str, arguments, space):
     return getattr(space, name)(**parameters, **({"validate_args": False} if name == "Uniform" else {})), parameters
 
 
-@pytest.mark.usefixtures("without_kernels")
+@pytest.mark.usefixtures("reference")
 @pytest.mark.torch
 @pytest.mark.parametrize("case", CASES)
 def test_densities_entropies_and_gradients_are_those_of_pytorch(case: str) -> None:
@@ -74,7 +65,7 @@ def test_densities_entropies_and_gradients_are_those_of_pytorch(case: str) -> No
         np.testing.assert_allclose(ours, theirs, rtol=1e-10, atol=1e-12)
 
 
-@pytest.mark.usefixtures("without_kernels")
+@pytest.mark.usefixtures("reference")
 @pytest.mark.torch
 @pytest.mark.parametrize("name", [
     "Normal", "Uniform", "Bernoulli", "Categorical", "Exponential", "Laplace", "LogNormal", "OneHotCategorical",
@@ -118,7 +109,7 @@ def test_samples_have_the_moments_of_their_distribution() -> None:
     np.testing.assert_allclose(np.cov(rows.numpy().T), COVARIANCE, atol=0.08)
 
 
-@pytest.mark.usefixtures("without_kernels")
+@pytest.mark.usefixtures("reference")
 def test_values_that_are_made_of_uniform_ones_have_the_moments_too() -> None:
     mg.manual_seed(3)
     for d in (D.Exponential(0.5), D.Laplace(1.0, 0.5), D.Gumbel(-1.0, 2.0), D.LogNormal(0.1, 0.2)):
@@ -174,7 +165,7 @@ MAPS = {
 }  # fmt: skip
 
 
-@pytest.mark.usefixtures("without_kernels")
+@pytest.mark.usefixtures("reference")
 @pytest.mark.torch
 @pytest.mark.parametrize("name", MAPS)
 def test_maps_and_their_derivatives_are_those_of_pytorch(name: str) -> None:
@@ -193,7 +184,7 @@ def test_maps_and_their_derivatives_are_those_of_pytorch(name: str) -> None:
         np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.usefixtures("without_kernels")
+@pytest.mark.usefixtures("reference")
 @pytest.mark.torch
 def test_a_squashed_policy_is_that_of_pytorch() -> None:
     torch = pytest.importorskip("torch")
@@ -224,7 +215,7 @@ def stretched_pair(library, space, event: bool) -> tuple:
     return space.TransformedDistribution(base, maps), base
 
 
-@pytest.mark.usefixtures("without_kernels")
+@pytest.mark.usefixtures("reference")
 @pytest.mark.torch
 @pytest.mark.parametrize("event", [False, True])
 def test_maps_with_more_dims_stretch_their_base(event: bool) -> None:
@@ -241,7 +232,7 @@ def test_maps_with_more_dims_stretch_their_base(event: bool) -> None:
     np.testing.assert_allclose(*results, rtol=1e-6)
 
 
-@pytest.mark.usefixtures("without_kernels")
+@pytest.mark.usefixtures("reference")
 def test_values_of_a_stretched_base_are_drawn_for_each_position() -> None:
     x = D.TransformedDistribution(D.Normal(0.0, 1.0), D.AffineTransform(mg.zeros(3), 1.0)).sample((5,))
     assert len(set(np.array(x.tolist()).ravel())) == 15, "no number was drawn for two positions"
@@ -256,7 +247,7 @@ def test_values_of_a_stretched_base_are_drawn_for_each_position() -> None:
         D.TransformedDistribution(one, D.AffineTransform(mg.zeros(3), 1.0))
 
 
-@pytest.mark.usefixtures("without_kernels")
+@pytest.mark.usefixtures("reference")
 @pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
 @pytest.mark.parametrize("u", [0.0, 0.5, "largest"])
 def test_values_are_finite_whatever_number_is_drawn(monkeypatch, dtype: str, u) -> None:
@@ -269,7 +260,7 @@ def test_values_are_finite_whatever_number_is_drawn(monkeypatch, dtype: str, u) 
         assert bool(d.sample().isfinite().all()), d
 
 
-@pytest.mark.usefixtures("without_kernels")
+@pytest.mark.usefixtures("reference")
 @pytest.mark.torch
 def test_divergences_of_certain_outcomes_are_those_of_pytorch() -> None:
     torch = pytest.importorskip("torch")
@@ -279,7 +270,7 @@ def test_divergences_of_certain_outcomes_are_those_of_pytorch() -> None:
     np.testing.assert_allclose(ours.numpy(), theirs.numpy(), rtol=1e-9, atol=1e-12)
 
 
-@pytest.mark.usefixtures("without_kernels")
+@pytest.mark.usefixtures("reference")
 def test_distribution_functions_have_inverses() -> None:
     p = mg.tensor([0.1, 0.5, 0.9], dtype="float64")
     for d in (D.Exponential(2.0), D.Laplace(1.0, 2.0), D.Gumbel(1.0, 2.0), D.Cauchy(1.0, 2.0)):
@@ -287,7 +278,7 @@ def test_distribution_functions_have_inverses() -> None:
     assert D.Cauchy(0.0, 1.0).mean.isnan().item() and D.Cauchy(0.0, 1.0).variance.item() == math.inf
 
 
-@pytest.mark.usefixtures("without_kernels")
+@pytest.mark.usefixtures("reference")
 def test_vectors_with_a_single_one_have_the_gradient_of_the_probabilities() -> None:
     logits = mg.tensor(WEIGHTS, requires_grad=True)
     d = D.OneHotCategoricalStraightThrough(logits=logits)
@@ -300,7 +291,7 @@ def test_vectors_with_a_single_one_have_the_gradient_of_the_probabilities() -> N
     assert d.mean.shape == d.variance.shape == (2, 3) and d.log_prob(x.detach()).shape == (5, 2)
 
 
-@pytest.mark.usefixtures("without_kernels")
+@pytest.mark.usefixtures("reference")
 def test_maps_that_are_none_are_named() -> None:
     with pytest.raises(ArgumentError, match="transforms must be a Transform"):
         D.TransformedDistribution(D.Normal(0.0, 1.0), [abs])

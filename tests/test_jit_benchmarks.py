@@ -6,7 +6,7 @@ The steps run on `reference`, at small sizes, so that no kernel is compiled.
 from __future__ import annotations
 
 import importlib.util
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,14 +31,6 @@ SMALL = {
     "attention": normal(*[(1, 2, 3, 2)] * 3),
 }
 CALLS = 4
-
-
-@pytest.fixture
-def reference() -> Iterator[None]:
-    before = mg.default_device()
-    mg.set_default_device("reference")
-    yield
-    mg.set_default_device(before)
 
 
 def results(step: Any) -> list[np.ndarray]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -19,12 +18,7 @@ CALLS: dict[str, tuple[Any, ...]] = {
 }  # fmt: skip
 
 
-@pytest.fixture(autouse=True)
-def _without_kernels() -> Iterator[None]:
-    before = mg.default_device()
-    mg.set_default_device("reference")
-    yield
-    mg.set_default_device(before)
+pytestmark = pytest.mark.usefixtures("reference")
 
 
 def matrix(library: Any = mg) -> Any:

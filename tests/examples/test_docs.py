@@ -32,15 +32,6 @@ MODULES = [
 ]
 
 
-@pytest.fixture
-def schema():
-    """Ops that a page declares go when its test ends."""
-    before = dict(mg.schema)
-    yield mg.schema
-    mg.schema.clear()
-    mg.schema.update(before)
-
-
 def run(page, folder):
     """Run a page's python blocks as one program with the page's own line numbers; gives its names and its output.
 

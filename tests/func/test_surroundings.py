@@ -22,14 +22,6 @@ f = mg.func
 X = row(0.5, -1.5, 2.0)
 
 
-@pytest.fixture
-def schema() -> Any:
-    before = dict(mg.schema)
-    yield mg.schema
-    mg.schema.clear()
-    mg.schema.update(before)
-
-
 def test_an_op_of_ones_own_is_as_good(schema: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     @mg.elementwise(dtype=mg.rules.to_float, vjp=(lambda g, x: g * 3.0 * x * x,))
     def cubed(x):

@@ -5,7 +5,7 @@ The reference device runs the fused functions without a compiler, so most progra
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -23,15 +23,6 @@ X = np.linspace(-2.0, 3.0, 24, dtype=np.float32).reshape(4, 6)
 
 def tensor(device: str, dtype: str = "float32", values: Any = X) -> mg.Tensor:
     return mg.tensor(values, dtype=dtype, device=device)
-
-
-@pytest.fixture
-def on_reference() -> Iterator[None]:
-    """New tensors are on the reference device."""
-    before = mg.default_device()
-    mg.set_default_device("reference")
-    yield
-    mg.set_default_device(before)
 
 
 def fused(function: Callable[..., Any], *args: Any) -> tuple[Any, int]:
@@ -175,7 +166,7 @@ def test_without_fusion_each_launch_stays() -> None:
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_random_programs_have_the_bits_of_eager_mode(seed: int, on_reference: None) -> None:
+def test_random_programs_have_the_bits_of_eager_mode(seed: int, reference: None) -> None:
     made = written.program(seed, flips=False) if seed % 2 else generator.program(seed)
     leaves = [mg.Var(a) for a in made.leaves]
 

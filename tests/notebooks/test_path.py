@@ -35,15 +35,6 @@ def quiet(monkeypatch, tmp_path):
     pyplot.close("all")
 
 
-@pytest.fixture
-def schema():
-    """Ops that a notebook declares go when it ends."""
-    before = dict(mg.schema)
-    yield mg.schema
-    mg.schema.clear()
-    mg.schema.update(before)
-
-
 def cells(path, kind):
     return [cell.source for cell in jupytext.read(path).cells if cell.cell_type == kind]
 

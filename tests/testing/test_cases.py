@@ -101,7 +101,7 @@ def test_items_that_share_the_cases_have_all_of_them() -> None:
     for length in range(9):
         for count in range(1, length + 1):
             parts = [cut(list(range(length)), k, count) for k in range(count)]
-            assert sum(parts, []) == list(range(length)) and all(parts)
+            assert [k for part in parts for k in part] == list(range(length)) and all(parts)
 
 
 def test_a_run_without_full_leaves_out_what_is_not_chosen() -> None:
