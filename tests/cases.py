@@ -234,11 +234,16 @@ def run(test: Callable[..., None], given: Values, cases: list[tuple[str, Values]
                 raise
             failed.append((name, error))
     if failed:
-        names = ", ".join(f"[{name}]" for name, _ in failed)
-        messages = "\n".join(f"[{name}] {where(error)}: {summary(error)}" for name, error in failed)
-        raise FailedCases(f"{len(failed)} of {len(cases)} cases failed: {names}\n{messages}") from failed[0][1]
+        fail(failed, len(cases))
     if skipped and len(skipped) == len(cases):
         raise skipped[0]
+
+
+def fail(failed: list[tuple[str, BaseException]], count: int) -> None:
+    """Raise the error that names the cases that failed, and has the first error as its cause."""
+    names = ", ".join(f"[{name}]" for name, _ in failed)
+    messages = "\n".join(f"[{name}] {where(error)}: {summary(error)}" for name, error in failed)
+    raise FailedCases(f"{len(failed)} of {count} cases failed: {names}\n{messages}") from failed[0][1]
 
 
 def where(error: BaseException) -> str:

@@ -108,3 +108,12 @@ def assert_refuses_backward(row: Row, y: Tensor) -> None:
 def wrap(want: np.ndarray, dtype: Any) -> np.ndarray:
     """Return an oracle's int64 result as the integer dtype stores it: modulo 2**bits."""
     return want.astype(np.int64).astype(dtype.numpy).astype(np.int64)
+
+
+def assert_sentence(message: str, words: str) -> None:
+    """Assert that a message is one line that has these words in this order."""
+    place = 0
+    for word in words.split():
+        place = message.find(word, place)
+        assert place >= 0, f"{word!r} is missing from {message!r}"
+    assert "\n" not in message
