@@ -4,7 +4,7 @@ threads the same."""
 import numpy as np
 import pytest
 from cases import over, unless_full
-from cuda.mistakes import break_text, noticed
+from cuda_mistakes import break_text, noticed
 
 import minigrad as mg
 from minigrad.backends.cuda import grouping, indexing

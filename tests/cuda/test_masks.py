@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from cases import unless_full
-from cuda.mistakes import break_text
+from cuda_mistakes import break_text
 
 import minigrad as mg
 from minigrad.backends.cuda import masks

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from cases import over, unless_full
-from cuda.mistakes import noticed
+from cuda_mistakes import noticed
 from strided import WAYS
 
 import minigrad as mg

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from cases import unless_full
-from cuda.mistakes import noticed
+from cuda_mistakes import noticed
 
 import minigrad as mg
 from minigrad.backends.cuda import scan

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 from cases import over, unless_full
-from cuda.mistakes import break_text, noticed
+from cuda_mistakes import break_text, noticed
 
 import minigrad as mg
 from minigrad.backends.cuda import sorting

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from cuda.mistakes import break_text, noticed
+from cuda_mistakes import break_text, noticed
 
 import minigrad as mg
 from minigrad.backends.cuda import indexing

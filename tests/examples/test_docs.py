@@ -204,7 +204,7 @@ def test_what_the_page_on_casts_says_holds():
     assert mg.tensor([0.5, 0.0, float("nan")]).to(mg.bool).tolist() == [True, False, True]
 
 
-@over("name", MODULES)
+@over("name", MODULES, items=16)
 def test_the_examples_in_docstrings_hold(name):
     if name == "minigrad.backends.cuda.device":
         pytest.importorskip("cuda.core", reason="cuda-core is not installed")

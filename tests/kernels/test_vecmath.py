@@ -60,7 +60,7 @@ def hold(name, got, wanted, *operands, limit=None):
     assert far.max() <= (limit or LIMITS.get(name, 2)), f"{name}: x, result, exact, ulp: {shown}"
 
 
-@over("name", UNARY)
+@over("name", UNARY, items=8)
 def test_float32_over_all_bit_patterns(name):
     # Every 1009th pattern: all exponents, both signs; every 20011th where the exact value costs more.
     patterns = np.arange(0, 1 << 32, 20011 if name in SLOW else 1009, dtype=np.uint64).astype(np.uint32).view(F32)

@@ -26,7 +26,7 @@ from selection import (
 import minigrad as mg
 from minigrad.errors import DTypeError
 
-rows = over_rows(items=60)
+rows = over_rows(items=120)
 devices = pytest.mark.parametrize("device", DEVICES)
 
 
@@ -76,7 +76,7 @@ def result_dtype(row: Row, dtype: str) -> str:
 
 def by_dtype(wanted: Callable[[Row, str], bool]) -> Any:
     cases = [(row, dtype) for row in ROWS for dtype in ALL if wanted(row, dtype)]
-    return over(("row", "dtype"), cases, ids=lambda v: getattr(v, "name", v), items=60)
+    return over(("row", "dtype"), cases, ids=lambda v: getattr(v, "name", v), items=120)
 
 
 @by_dtype(lambda row, dtype: dtype not in row.dtypes and row.refuses)

@@ -39,7 +39,7 @@ def variables(row: Row, device: str, shapes: Any = None) -> list[Any]:
     ("row", "layout"),
     [(r, name) for r in SMOOTH for name in (*LAYOUTS, "broadcast") if r.constant or name != "broadcast"],
     ids=lambda v: getattr(v, "name", v),
-    items=60,
+    items=120,
 )
 @devices
 @unless_full(gradient_layout_once_a_family)

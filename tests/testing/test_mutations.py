@@ -70,7 +70,7 @@ def chosen(some: Sequence[Mutant]) -> list[Mutant]:
 CHOSEN = chosen(LEFT)
 
 
-@over("mutant", CHOSEN, ids=lambda m: m.name)
+@over("mutant", CHOSEN, ids=lambda m: m.name, items=24)
 def test_what_is_broken_is_noticed(mutant: Mutant) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
