@@ -152,16 +152,6 @@ def with_kernels(row: Row, device: str) -> bool:
     return row.kernels or not compiles(device)
 
 
-def strided_once_a_family(row: Row, device: str) -> bool:
-    """Select the row of each family that has the layout of stepped operands."""
-    return not compiles(device) or (row.name, "stepped") in chosen_layouts()
-
-
-def stretched_once_a_family(row: Row, device: str) -> bool:
-    """Select the row of each family that has the layout of broadcast operands."""
-    return not compiles(device) or (row.name, "broadcast") in chosen_layouts()
-
-
 def runs_in(op: str, dtype: str) -> bool:
     """Return whether some row of an op runs in a dtype, so that there is a kernel for both."""
     return any(runs_alone_in(row, dtype) for row in ROWS if op in row.ops)

@@ -18,8 +18,6 @@ from selection import (
     base_dtype,
     dtype_once_a_family,
     layout_once_a_family,
-    stretched_once_a_family,
-    strided_once_a_family,
     with_kernels,
 )
 
@@ -57,7 +55,7 @@ def test_scalars_empties_and_five_dims(row: Row, device: str, shape: tuple[int, 
 
 @over_rows([r for r in ROWS if r.elementwise and len(r.domains) > 1], items=10)
 @devices
-@unless_full(stretched_once_a_family)
+@unless_full(lambda row, device: layout_once_a_family(row, device, "broadcast"))
 def test_operands_broadcast(row: Row, device: str) -> None:
     dtype = base_dtype(row)
     shapes = [(2, 1, 4), (3, 1), (), (4,)][: len(row.domains)]
@@ -113,7 +111,7 @@ ELEMENTWISE = [r for r in ROWS if r.elementwise and len(r.ops) == 1 and mg.schem
 
 @over_rows(ELEMENTWISE, items=60)
 @devices
-@unless_full(strided_once_a_family)
+@unless_full(lambda row, device: layout_once_a_family(row, device, "stepped"))
 def test_out_and_in_place_equal_the_functional_form(row: Row, device: str) -> None:
     dtype = base_dtype(row)
     given = operands(row, arrays(row), dtype, device)
