@@ -214,12 +214,16 @@ def pytest_pyfunc_call(pyfuncitem: Any) -> bool | None:
     cases = list(cases_of(pyfuncitem))
     if pyfuncitem.function.loop.axes:
         pyfuncitem.user_properties.append(("cases", len(cases)))
-    run(pyfuncitem.obj, given, cases)
+    skipped = run(pyfuncitem.obj, given, cases)
+    pyfuncitem.user_properties.append(("skipped cases", skipped))
     return True
 
 
-def run(test: Callable[..., None], given: Values, cases: list[tuple[str, Values]]) -> None:
-    """Call the test with each case, then raise one error for all that failed; skip if every case skips."""
+def run(test: Callable[..., None], given: Values, cases: list[tuple[str, Values]]) -> int:
+    """Call the test with each case, then raise one error for all that failed; return how many were skipped.
+
+    If every case skips, the item skips.  A timeout is that of the item, so no case runs after it.
+    """
     __tracebackhide__ = True
     failed: list[tuple[str, BaseException]] = []
     skipped: list[BaseException] = []
@@ -233,10 +237,13 @@ def run(test: Callable[..., None], given: Values, cases: list[tuple[str, Values]
             if len(cases) == 1:
                 raise
             failed.append((name, error))
+            if "from pytest-timeout" in str(error):
+                break
     if failed:
         fail(failed, len(cases))
     if skipped and len(skipped) == len(cases):
         raise skipped[0]
+    return len(skipped)
 
 
 def fail(failed: list[tuple[str, BaseException]], count: int) -> None:
@@ -258,9 +265,13 @@ def summary(error: BaseException) -> str:
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:
-    """Print the number of cases that ran in items that loop."""
+    """Print how many cases ran in items that loop, and how many of them were skipped."""
     reports = [report for group in terminalreporter.stats.values() for report in group]
-    calls = [report for report in reports if getattr(report, "when", "") == "call"]
-    counts = [dict(report.user_properties)["cases"] for report in calls if "cases" in dict(report.user_properties)]
-    if counts:
-        terminalreporter.write_line(f"cases: {sum(counts)} in {len(counts)} items that loop")
+    told = [dict(report.user_properties) for report in reports if getattr(report, "when", "") == "call"]
+    items, skipped = (
+        [each["cases"] for each in told if "cases" in each],
+        sum(each.get("skipped cases", 0) for each in told),
+    )
+    if items:
+        more = f", {skipped} of them skipped" if skipped else ""
+        terminalreporter.write_line(f"cases: {sum(items)} in {len(items)} items that loop{more}")

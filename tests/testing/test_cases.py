@@ -53,9 +53,21 @@ def test_a_case_may_skip_and_an_item_skips_if_all_do() -> None:
         if k >= least:
             pytest.skip("too large")
 
-    run(skips, {"least": 1}, ALL)
+    assert run(skips, {"least": 1}, ALL) == 4
     with pytest.raises(pytest.skip.Exception):
         run(skips, {"least": 0}, ALL)
+
+
+def test_a_timeout_ends_the_loop() -> None:
+    seen = []
+
+    def hangs(k: int) -> None:
+        seen.append(k)
+        pytest.fail("Timeout (>300.0s) from pytest-timeout." if k == 2 else "wrong")
+
+    with pytest.raises(FailedCases, match=r"3 of 5 cases failed: \[0\], \[1\], \[2\]"):
+        run(hangs, {}, ALL)
+    assert seen == [0, 1, 2]
 
 
 def test_each_case_shows_its_warnings() -> None:
