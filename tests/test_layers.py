@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from cases import over
 
 PACKAGE = Path(__file__).resolve().parent.parent / "minigrad"
 
@@ -344,7 +343,7 @@ def test_the_synthetic_tree_is_clean(tree):
     assert violations(tree) == []
 
 
-@over(
+@pytest.mark.parametrize(
     ("text", "target"),
     [
         ("from minigrad.ops import add", "minigrad.ops"),
@@ -359,7 +358,7 @@ def test_the_synthetic_tree_is_clean(tree):
         ("import importlib; importlib.import_module('minigrad.ops')", "minigrad.ops"),
     ],
 )
-@over("inside", [False, True], ids=["at the top", "inside a function"])
+@pytest.mark.parametrize("inside", [False, True], ids=["at the top", "inside a function"])
 def test_an_import_to_the_right_is_named(tree, text, target, inside):
     source = f"def later():\n    {text}\n" if inside else f"{text}\n"
     (tree / "core" / "storage.py").write_text(source)
