@@ -9,11 +9,10 @@ int64, bool) and says what is right.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from cases import over
 from op_rows import (
     compositions,
     convolution,
@@ -416,12 +415,5 @@ ROWS: list[Row] = [
 ]
 for _each in ROWS:
     _each.check_ops(mg.schema)
-
-
-def over_rows(rows: Sequence[Row] = ROWS, items: int = 20) -> Callable[[Any], Any]:
-    """Run a test on every row, in this number of items."""
-    return over("row", rows, ids=lambda row: row.name, items=items)
-
-
 BY_NAME = {row.name: row for row in ROWS}
 DEVICES = ("reference", "cpu")

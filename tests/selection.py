@@ -8,9 +8,11 @@ and always runs the full product.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import cache
+from typing import Any
 
+from cases import over
 from layouts import LAYOUTS
 from op_rows.row import Row
 from op_table import ROWS
@@ -50,6 +52,11 @@ TEMPLATES = {
 }
 COMPOSED = ("composed of other ops",)
 TEMPLATE_OF = {op: name for name, ops in TEMPLATES.items() for op in ops.split()}
+
+
+def over_rows(rows: Sequence[Row] = ROWS, items: int = 20) -> Callable[[Any], Any]:
+    """Run a test on every row, in this number of items."""
+    return over("row", rows, ids=lambda row: row.name, items=items)
 
 
 def base_dtype(row: Row) -> str:

@@ -15,7 +15,8 @@ import pytest
 from cases import over
 from op_calls import OpCall, calls, leaves, lying_behind, lying_otherwise
 from op_rows.row import Row
-from op_table import ROWS, over_rows
+from op_table import ROWS
+from selection import over_rows
 
 import minigrad as mg
 from minigrad.autodiff import batching

@@ -15,7 +15,8 @@ import pytest
 from cases import over
 from op_calls import OpCall, calls, calls_of, everything_kept, inner, leaves, like, lying_behind, lying_otherwise
 from op_rows.row import Row
-from op_table import BY_NAME, ROWS, over_rows
+from op_table import BY_NAME, ROWS
+from selection import over_rows
 from two_results import twice_and_thrice
 
 import minigrad as mg

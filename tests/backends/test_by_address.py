@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 from op_rows.row import Row
 from op_support import arrays, assert_close, operands, wide
-from op_table import ROWS, over_rows
-from selection import base_dtype, is_view
+from op_table import ROWS
+from selection import base_dtype, is_view, over_rows
 
 import minigrad as mg
 from minigrad.backends.cpu import CpuBackend

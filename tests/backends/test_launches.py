@@ -10,8 +10,7 @@ from cases import unless_full
 from launches import check_record, host_functions, launches_of, plans_of
 from op_rows.row import Row
 from op_support import arrays, operands
-from op_table import over_rows
-from selection import base_dtype, with_kernels
+from selection import base_dtype, over_rows, with_kernels
 
 import minigrad as mg
 from minigrad.backends.cpu.family import NativeKernel

@@ -12,9 +12,8 @@ from backends import test_contract
 from cases import over
 from launches import check_record, host_functions, launches_of, plans_of
 from op_support import arrays, operands
-from op_table import over_rows
 from ops import test_forward, test_gradients
-from selection import base_dtype
+from selection import base_dtype, over_rows
 from strided import arrange, blank
 
 import minigrad as mg

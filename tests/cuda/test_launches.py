@@ -2,8 +2,7 @@
 
 from launches import check_record, host_functions, launches_of, plans_of
 from op_support import arrays, operands
-from op_table import over_rows
-from selection import base_dtype
+from selection import base_dtype, over_rows
 
 import minigrad as mg
 from minigrad.backends.cuda.family import GridKernel

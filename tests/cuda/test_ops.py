@@ -9,9 +9,9 @@ from backends import test_contract
 from cases import over, unless_full
 from layouts import LAYOUTS
 from op_rows.row import ALL
-from op_table import ROWS, over_rows
+from op_table import ROWS
 from ops import test_forward, test_gradients
-from selection import dtype_once_a_family, layout_once_a_family
+from selection import dtype_once_a_family, layout_once_a_family, over_rows
 from strided import WAYS
 
 import minigrad as mg

@@ -11,6 +11,7 @@ import numpy as np
 import op_table
 import pytest
 from op_support import arrays
+from selection import over_rows
 
 import minigrad as mg
 from minigrad.autodiff.holding import values_of
@@ -76,7 +77,7 @@ def test_products_transposes_sums_and_views() -> None:
     ]
 
 
-@op_table.over_rows(items=20)
+@over_rows(items=20)
 def test_every_rule_of_every_op_has_a_formula_and_markup(row: Any) -> None:
     for step in walked(row):
         rules = rules_of(step)
@@ -111,7 +112,7 @@ FUNCTIONS: dict[str, Any] = {
 }  # fmt: skip
 
 
-@op_table.over_rows(ELEMENTWISE, items=20)
+@over_rows(ELEMENTWISE, items=20)
 def test_a_printed_formula_computed_by_hand_gives_the_gradient(row: Any) -> None:
     """Python computes the text, element by element: a lost parenthesis would show."""
     for step in walked(row):

@@ -15,7 +15,8 @@ import numpy as np
 import pytest
 from op_calls import inner, leaves, like
 from op_rows.row import Row
-from op_table import ROWS, over_rows
+from op_table import ROWS
+from selection import over_rows
 
 import minigrad as mg
 

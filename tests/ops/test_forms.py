@@ -15,7 +15,8 @@ import pytest
 from cases import over
 from op_rows.row import DOMAINS
 from op_support import arrays
-from op_table import ROWS, over_rows
+from op_table import ROWS
+from selection import over_rows
 
 import minigrad as mg
 from minigrad.declare import names

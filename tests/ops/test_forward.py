@@ -13,11 +13,12 @@ from layouts import LAYOUTS, broadcast
 from op_rows.linalg import FACTORED
 from op_rows.row import ALL, FLOATS, Row
 from op_support import arrays, assert_close, operands, result_of, wide
-from op_table import DEVICES, ROWS, over_rows
+from op_table import DEVICES, ROWS
 from selection import (
     base_dtype,
     dtype_once_a_family,
     layout_once_a_family,
+    over_rows,
     with_kernels,
 )
 

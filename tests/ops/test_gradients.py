@@ -18,8 +18,8 @@ from layouts import LAYOUTS, broadcast
 from op_calls import like, lying_behind, lying_otherwise
 from op_rows.row import Row
 from op_support import arrays, assert_refuses_backward, assert_untracked
-from op_table import DEVICES, ROWS, over_rows
-from selection import gradient_layout_once_a_family, layout_once_a_family, with_kernels
+from op_table import DEVICES, ROWS
+from selection import gradient_layout_once_a_family, layout_once_a_family, over_rows, with_kernels
 
 import minigrad as mg
 from minigrad.testing import gradcheck, gradgradcheck

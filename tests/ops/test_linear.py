@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from op_calls import OpCall, calls, like
 from op_rows.row import Row
-from op_table import ROWS, over_rows
+from op_table import ROWS
+from selection import over_rows
 
 import minigrad as mg
 from minigrad.declare.decorators import kernel

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from op_rows.row import Row
 from op_support import arrays
-from op_table import ROWS, over_rows
+from op_table import ROWS
+from selection import over_rows
 
 import minigrad as mg
 

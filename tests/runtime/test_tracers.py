@@ -9,7 +9,8 @@ import pytest
 from counting import Counted, Counting, both
 from op_calls import calls
 from op_rows.row import Row
-from op_table import ROWS, over_rows
+from op_table import ROWS
+from selection import over_rows
 
 import minigrad as mg
 from minigrad.autodiff.forward import pushforward
