@@ -24,7 +24,7 @@ from minigrad.kernels.objects import settings as settings_of_numba
 from minigrad.kernels.store import cache_folder, loaded, source, writable_folder
 from minigrad.runtime.recording import definition_of
 from minigrad.viz.explain import kernel_files
-from minigrad.viz.export import PACKAGES
+from minigrad.viz.picture import PACKAGES
 
 MISSING: Final = "not installed"
 # Modules whose functions consist of ops and have no separate kernel.

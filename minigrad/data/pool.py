@@ -13,7 +13,6 @@ from collections import deque
 from multiprocessing import get_all_start_methods, get_context
 from typing import Any, Final, NoReturn
 
-from minigrad.data import forks  # noqa: F401 - it registers functions
 from minigrad.data import worker as process
 from minigrad.data.channel import Channel, waiter
 from minigrad.data.fetching import Fetcher

@@ -15,11 +15,10 @@ from dataclasses import dataclass
 from types import FunctionType, UnionType
 from typing import Any, Union, get_args, get_origin
 
-from minigrad.core.code import defined
+from minigrad.core.code import at_first_call, defined
 from minigrad.core.layout import Layout
 from minigrad.core.roles import Front, Role, role_of
 from minigrad.errors import DeclarationError
-from minigrad.runtime.first_call import at_first_call
 from minigrad.runtime.recording import definition_of
 from minigrad.runtime.tensor import Tensor
 

@@ -1,8 +1,7 @@
 """Launches as Python loops, one element at a time: how `Jitted.source` prints each request.
 
 Each request has one printing function, found by the name of its class.  A request without one is printed as a call of
-`launch` (`source.py`).  Reductions and products are in `sumloops.py`, rows in `rowloops.py`, and moves of elements in
-`indexloops.py`.
+`launch` (`source.py`).  Reductions, products and rows are in `rowloops.py`.
 """
 
 from __future__ import annotations
@@ -19,7 +18,18 @@ import numpy as np
 from minigrad.core.dtype import DType
 from minigrad.core.layout import Layout
 from minigrad.core.op import ScalarFn
-from minigrad.core.requests import Chained, Copy, Elementwise, ElementwiseTuple, Fill
+from minigrad.core.requests import (
+    Arange,
+    Chained,
+    Copy,
+    Elementwise,
+    ElementwiseTuple,
+    Fill,
+    Gather,
+    Join,
+    PutBack,
+    Select,
+)
 from minigrad.jitting.arrays import LETTERS, Arrays
 from minigrad.jitting.composing import View
 from minigrad.jitting.program import Item, Memory
@@ -127,7 +137,7 @@ def moved(view: View, layout: Layout) -> View:
     return view._replace(layout=layout)
 
 
-# ---- element by element ---------------------------------------------------------------------------------------------
+# ---- element by element --------------------------------------------------------------------------------------------
 
 
 @prints(Elementwise, ElementwiseTuple)
@@ -260,3 +270,51 @@ def copy(w: Writer, request: Any, outs: list[View], operands: list[View]) -> Non
     compute = a.dtype.storage
     with w.over(shape, index):
         w.store(out, index, w.load(a, index, compute), compute)
+
+
+# ---- elements that are moved by index or by position -----------------------------------------------------------------
+
+
+@prints(Join)
+def join(w: Writer, request: Join, outs: list[View], operands: list[View]) -> None:
+    """Write a loop per operand."""
+    start = 0
+    for a in operands:
+        length = a.layout.shape[request.dim]
+        copy(w, request, [moved(outs[0], outs[0].layout.narrow(request.dim, start, length))], [a])
+        start += length
+
+
+@prints(Arange)
+def arange(w: Writer, request: Arange, outs: list[View], operands: list[View]) -> None:
+    """Write a loop over the positions."""
+    compute = np.dtype(np.float64 if outs[0].dtype.is_float else np.int64)
+    index = letters(outs[0].layout.shape)
+    start, step = [w.load(view, index, compute) for view in operands]
+    with w.over(outs[0].layout.shape, index):
+        w.store(outs[0], index, variable(f"{start} + {index[0]} * {step}"), compute)
+
+
+@prints(Gather, Select)
+def gather(w: Writer, request: Any, outs: list[View], operands: list[View]) -> None:
+    """Write a loop that reads elements by index."""
+    (out,), (a, chosen), dim = outs, operands, request.dim
+    shape = out.layout.shape
+    index = letters(shape)
+    where = w.at(chosen, index if isinstance(request, Gather) else [index[dim]])
+    picked = [where if d == dim else i for d, i in enumerate(index)]
+    with w.over(shape, index):
+        w.store(out, index, variable(w.at(a, picked)), out.dtype.storage)
+
+
+@prints(PutBack)
+def put_back(w: Writer, request: PutBack, outs: list[View], operands: list[View]) -> None:
+    """Write a loop of zeros, and a loop that adds each element through the view."""
+    (out,), (g,) = outs, operands
+    compute = out.dtype.storage
+    index = letters(out.layout.shape)
+    with w.over(out.layout.shape, index):
+        w.store(out, index, literal(0, compute), compute)
+    index = letters(g.layout.shape)
+    with w.over(g.layout.shape, index):
+        w.write(f"{w.at(moved(out, request.view), index)} += {w.load(g, index, compute)}")

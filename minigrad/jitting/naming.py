@@ -11,7 +11,7 @@ from minigrad.backends.launch import Constant
 from minigrad.backends.registry import backend_of
 from minigrad.core.layout import Layout
 from minigrad.func.trees import flatten
-from minigrad.jitting import indexloops, rowloops, sumloops  # noqa: F401  this import registers their printers
+from minigrad.jitting import rowloops  # noqa: F401  this import registers its printers
 from minigrad.jitting.arrays import Array, Arrays, covering, identifier, without_ones
 from minigrad.jitting.composing import View
 from minigrad.jitting.loops import printers

@@ -13,10 +13,10 @@ import numpy as np
 
 from minigrad.errors import RecordingError
 from minigrad.func.trees import flatten
-from minigrad.jitting.elements import elements_of, store_elements
 from minigrad.jitting.entry import Entry
 from minigrad.jitting.moving import stores_gradient
 from minigrad.jitting.program import HostCall, defined_at
+from minigrad.jitting.replay import elements_of, store_elements
 from minigrad.runtime.tensor import Tensor, describe
 
 DEPTH = 5  # maximum number of containers between an optimizer and a tensor of its state

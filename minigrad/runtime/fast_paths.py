@@ -17,8 +17,7 @@ from functools import cache
 from types import CodeType
 from typing import Any
 
-from minigrad.core.code import code_object, defined
-from minigrad.runtime.first_call import at_first_call
+from minigrad.core.code import at_first_call, code_object, defined
 from minigrad.runtime.unrolling import unrolled
 
 # The function of an op. {run} stands for the lines of `dispatch.run_single`, {xs} and {keys} stand for all operands and

@@ -2,17 +2,22 @@
 are drawn next to the ops that use them.
 
 `boxes` and `repeat` map the nodes and edges of a picture to new ones; remaining nodes keep their ids.
-`viz/foldable.py` makes a page on which the boxes open and close.
+A page can have one drawing for each state of the scopes; opening or closing a scope shows another drawing.
 """
 
 from __future__ import annotations
 
+import json
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from html import escape
+from itertools import combinations, islice
 
+from minigrad.viz import folding, svg
+from minigrad.viz.labels import STRENGTH
+from minigrad.viz.picture import alive, fitting
 from minigrad.viz.svg import Edge, Node
-from minigrad.viz.tints import STRENGTH
 
 USES = 3  # a leaf with more uses is drawn next to each use
 LEAVES = ("var", "constant")
@@ -188,3 +193,64 @@ def acyclic(nodes: Sequence[Node], edges: Sequence[Edge], group_of: Mapping[str,
             if not waiting[other]:
                 ready.append(other)
     return len(ready) == len(names)
+
+
+# ---- graphs whose scopes can be opened and closed on a page ----------------------------------------------------------
+
+NODES = 3000  # largest number of nodes of all drawings together
+STATES = 24  # largest number of states that are drawn
+FEW = 4  # up to this number of scopes, every combination is drawn
+
+
+class Foldable:
+    """Store the nodes and edges of an unfolded graph, and the groups of nodes that can be folded into one box.
+
+    `opened` contains the ids of the groups that are initially not folded.  With `repeat`, each leaf is drawn next to
+    every op that uses it.
+    """
+
+    def __init__(
+        self, nodes: Sequence[Node], edges: Sequence[Edge], groups: Sequence[Group], opened: Collection[str],
+        repeat: bool,
+    ) -> None:  # fmt: skip
+        self.nodes, self.edges, self.groups, self.repeat = nodes, edges, groups, repeat
+        self.opened = frozenset(opened)
+
+    def view(self, opened: Collection[str]) -> tuple[list[Node], list[Edge]]:
+        """Return nodes and edges with the given groups open and all others as boxes."""
+        closed = [group for group in self.groups if group.id not in opened]
+        nodes, edges = folding.boxes(self.nodes, self.edges, closed)
+        return folding.repeat(nodes, edges) if self.repeat else (nodes, edges)
+
+    def states(self) -> Iterator[frozenset[str]]:
+        """Yield sets of open groups, the most useful sets first."""
+        ids = [group.id for group in self.groups]
+        sizes = [0, len(ids), *range(1, len(ids) if len(ids) <= FEW else 2)]
+        yield self.opened
+        for size in sizes:
+            for state in combinations(ids, size):
+                if frozenset(state) != self.opened:
+                    yield frozenset(state)
+
+    def html(self, title: str, legend: Sequence[tuple[str, str]]) -> str:
+        """Return the HTML of the graph, with as many states as the limits allow."""
+        drawings: list[str] = []
+        budget = NODES
+        for state in islice(self.states(), STATES):
+            nodes, edges = self.view(state)
+            if drawings and len(nodes) > budget:
+                continue
+            budget -= len(nodes)
+            picture = fitting(svg.draw(nodes, edges, title=title, legend=legend))
+            name = " ".join(sorted(state))
+            drawings.append(
+                f'<template data-open="{name}">{picture}</template>'
+                if drawings
+                else f'<div class="mg-drawing" data-open="{name}">{picture}</div>'
+            )
+        entries = [{"id": group.id, "title": group.title, "inside": group.inside} for group in self.groups]
+        return alive(
+            "graph",
+            f'role="group" aria-label="{escape(title)}" data-groups="{escape(json.dumps(entries))}"',
+            f'<div class="mg-scopes" hidden></div>{"".join(drawings)}',
+        )

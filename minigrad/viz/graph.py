@@ -23,14 +23,12 @@ from minigrad.runtime.noting import scope_of
 from minigrad.runtime.rebasing import current
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 from minigrad.viz import folding, labels, svg
-from minigrad.viz.export import rendered
-from minigrad.viz.foldable import Foldable
-from minigrad.viz.known import Known, caller_names
+from minigrad.viz.folding import Foldable
+from minigrad.viz.known import Known, caller_names, gradients_after_backward
+from minigrad.viz.labels import tinted
 from minigrad.viz.outline import Outline
-from minigrad.viz.picture import Picture
-from minigrad.viz.replay import gradients_after_backward
+from minigrad.viz.picture import Picture, rendered
 from minigrad.viz.terminal import LINES, shortened
-from minigrad.viz.tints import tinted
 
 COLOURS = {name: (style.fill, style.line) for name, style in svg.KINDS.items()}
 FOLDED = 30  # number of nodes above which scopes are drawn folded

@@ -2,7 +2,8 @@
 
 A graph stores the values that its rules read, and frees them in the backward pass.  Names and further values are found
 in the caller's variables, and in the dicts, lists and objects that these contain.  Under `mg.debug()`, the journal has
-weak references to the operands of each op.
+weak references to the operands of each op.  After `backward()`, the saved values of a small graph are restored for one
+more backward pass, which computes the gradients that a picture shows.
 """
 
 from __future__ import annotations
@@ -15,6 +16,8 @@ from types import FunctionType, MethodType, ModuleType
 from typing import Any
 
 from minigrad.autodiff.holding import Holder
+from minigrad.diagnostics.flow import flow
+from minigrad.errors import MinigradError
 from minigrad.runtime import journal
 from minigrad.runtime.graph import BackpropOp, Output
 from minigrad.runtime.tensor import Tensor
@@ -144,3 +147,50 @@ def inside(value: Any) -> list[tuple[str, Any]]:
     except AttributeError:
         return []
     return [(f".{name}", part) for name, part in attributes.items() if usual(name)] if type(attributes) is dict else []
+
+
+# ---- values that a backward pass has freed ---------------------------------------------------------------------------
+
+SMALL = 100  # largest number of nodes for which a picture computes gradients
+
+
+def gradients_after_backward(
+    y: Tensor, nodes: Sequence[BackpropOp], leaves: Sequence[Tensor], known: Known
+) -> dict[int, Tensor]:
+    """Return the gradient of y with respect to each result in its graph, by the id of the node or of the leaf.
+
+    The dict is empty if no backward pass has run, if a value that a rule needs is gone or was changed, or if the graph
+    has more than SMALL nodes.
+    """
+    ran = any(node.saved is None for node in nodes) or any(x.is_variable and x.grad is not None for x in leaves)
+    if not ran or len(nodes) > SMALL:
+        return {}
+    restored: list[BackpropOp] = []
+    try:
+        for node in nodes:
+            if node.saved is None:
+                node.saved = saved_again(node, known)
+                restored.append(node)
+                if node.saved is None:
+                    return {}
+        return flow(y, name="viz.graph").gradients
+    except MinigradError:  # raised if a saved value was changed in place, or an op has no gradient
+        return {}
+    finally:
+        for node in restored:
+            node.saved = None
+
+
+def saved_again(node: BackpropOp, known: Known) -> tuple[Tensor, ...] | None:
+    """Return the values that the rules of a freed node read, or None if a value is gone."""
+    values = []
+    for k in node.op.saves[node.mask]:
+        if k >= len(node.parents):
+            return None
+        value = operand_of(node, k, False) if k >= 0 else None
+        if value is None and k >= -1:  # it is a result of this node, or of the view that made the operand
+            value = known.results.get(getattr(node if k < 0 else node.parents[k], "id", 0), ("", None))[1]
+        if not isinstance(value, Tensor) or isinstance(value, Holder):
+            return None
+        values.append(value)
+    return tuple(values)

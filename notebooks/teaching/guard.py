@@ -17,7 +17,7 @@ from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any
 
-from minigrad.runtime.first_call import write_now
+from minigrad.core.code import write_now
 
 NETWORK = {"socket.connect", "socket.bind", "socket.getaddrinfo", "socket.gethostbyname", "socket.sendto",
            "socket.sendmsg"}  # fmt: skip

@@ -13,7 +13,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.errors import ArgumentError
-from minigrad.viz.export import PACKAGES, ZOOM
+from minigrad.viz.picture import PACKAGES, ZOOM
 
 MODULES = {".png": "resvg_py", ".pdf": "svglib"}
 

@@ -208,9 +208,9 @@ def test_a_page_has_a_drawing_of_each_state_that_there_is_room_for(monkeypatch: 
     many = mg.viz.graph(apart(6), fold=True)
     assert drawings(many)[:2] == ["", "scope0 scope1 scope2 scope3 scope4 scope5"] and len(drawings(many)) == 8
     assert drawings(mg.viz.graph(apart(3), fold=False))[0] == "scope0 scope1 scope2"
-    monkeypatch.setattr("minigrad.viz.foldable.NODES", 20)
+    monkeypatch.setattr("minigrad.viz.folding.NODES", 20)
     assert drawings(many) == ["", "scope0"], "what is smaller has room where the whole has none"
-    monkeypatch.setattr("minigrad.viz.foldable.NODES", 10_000)
+    monkeypatch.setattr("minigrad.viz.folding.NODES", 10_000)
     assert len(drawings(mg.viz.graph(apart(40), fold=True))) == 24
 
 
