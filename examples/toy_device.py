@@ -2,7 +2,7 @@
 
     python examples/toy_device.py
 
-Its memory is NumPy arrays, and its loops are NumPy's operators.  It implements four of the thirty requests of ops, and
+Its memory is NumPy arrays, and its loops are NumPy's operators.  It implements four of the requests of ops, and
 minigrad composes the others from these.  A real accelerator would begin in the same way, and add requests for speed.
 """
 

@@ -3,31 +3,31 @@
     python examples/watch_launches.py
 
 A request is a small record; there are about fifty kinds.  If a device does not implement a request, minigrad composes
-it from simpler requests.  The first ops run on a device that implements every kind, then a sort on a device with four.
+it from simpler requests.  The first device logs the requests of ops; the second logs the parts of a sort.
 """
 
 import minigrad as mg
 from minigrad.backends.reference import ReferenceBackend
 from minigrad.core.allocator import get_allocator, set_allocator
 from minigrad.core.op import ScalarFn
-from minigrad.core.requests import Elementwise, Gather, Reduce, ScatterAdd
 from minigrad.core.rows import RowFn
 
 
 class Watch(ReferenceBackend):
-    """The reference backend with a list of the requests it ran.  only: the kinds that it serves, if not all."""
+    """The reference backend with a list of the requests it ran.  parts: log only those with loops."""
 
-    def __init__(self, only=None):
-        self.only, self.lines = only, []
+    def __init__(self, parts=False):
+        self.parts, self.lines, self.depth = parts, [], 0
 
     def prepare(self, request, outs, *operands):
         """Prepare a launch, once for layouts and dtypes; each run of it appends a line."""
-        results = outs if isinstance(outs, tuple) else (outs,)
-        if self.only and type(request) not in self.only:
-            return self.lower(request, results, operands)
-        line = f"{summary(request):48} {', '.join(map(repr, operands))} -> {', '.join(map(repr, results))}"
-
+        self.depth += 1
         launch = super().prepare(request, outs, *operands)
+        self.depth -= 1
+        if (type(request) not in self.served) if self.parts else self.depth:
+            return launch
+        results = outs if isinstance(outs, tuple) else (outs,)
+        line = f"{summary(request):48} {', '.join(map(repr, operands))} -> {', '.join(map(repr, results))}"
 
         def run(*buffers):
             self.lines.append(line)
@@ -56,7 +56,7 @@ def summary(request):
 
 def main():
     """Register both devices, and show what each was asked for."""
-    whole, small = Watch(), Watch(only=(Elementwise, Reduce, Gather, ScatterAdd))
+    whole, small = Watch(), Watch(parts=True)
     for kind, backend in (("watch", whole), ("watch_small", small)):
         mg.register_backend(kind, lambda backend=backend: backend)
         set_allocator(kind, get_allocator("cpu"))

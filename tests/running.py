@@ -12,19 +12,21 @@ from minigrad.declare.record import schema
 
 
 def requests_of(call: Callable[[], Any]) -> list[Request]:
-    """Return the requests in the order in which they run, without requests that are composed of others."""
+    """Return the requests that ops make, in the order in which they run, without the requests that compose them."""
     seen: list[Request] = []
+    within: list[Request] = []
     plain = ReferenceBackend.prepare
 
     def prepare(self: Any, request: Request, outs: Any, *operands: Any) -> Any:
+        within.append(request)
         launch = plain(self, request, outs, *operands)
+        within.pop()
+        if within:
+            return launch
 
         def run(*buffers: Any) -> Any:
-            before = len(seen)
-            found = launch(*buffers)
-            if len(seen) == before:
-                seen.append(request)
-            return found
+            seen.append(request)
+            return launch(*buffers)
 
         return run
 

@@ -3,7 +3,7 @@
 softmax, layer_norm and their derivatives have this form; the gradients of parameters are sums down the columns.  A
 `RowFn` stores scalar functions, as an elementwise op stores one.  Each function receives the values that its argument
 names refer to.  `RowFn.passes` returns the program of a row, a list of loops, which the templates of each processor
-implement.  `backends/reference/rows.py` defines the results, and `declare/rows.py` declares the ops.
+implement.  `backends/lowering/rows.py` defines the results, and `declare/rows.py` declares the ops.
 """
 
 from __future__ import annotations

@@ -449,6 +449,10 @@ def test_no_launch_minds_an_empty_output():
 # ---- a device of its own
 
 
+def test_it_has_four_loops_and_the_rest_is_composed_of_them():
+    assert {kind.__name__ for kind in ReferenceBackend.served} == {"Elementwise", "Reduce", "Gather", "ScatterAdd"}
+
+
 def test_it_does_not_load_a_compiler():
     program = "import sys; import minigrad.backends.reference; sys.exit('numba' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

@@ -14,6 +14,7 @@ from op_table import ROWS
 
 import minigrad as mg
 from minigrad.core.op import ScalarFn
+from minigrad.core.requests import Copy
 from minigrad.errors import DeclarationError
 
 OURS = {name: op for name, op in mg.schema.items() if "/minigrad/ops/" in op.where.replace("\\", "/")}
@@ -226,7 +227,7 @@ def test_a_rule_may_take_all_parameters_at_once() -> None:
                vjp=(lambda g, **params: g * (params["factor"] + params["more"]),))  # fmt: skip
     def scaled_twice(backend, out, x: mg.Tensor, factor, *, more=1.0):
         """A copy whose gradient has both parameters."""
-        return backend.copy(out, x)
+        return backend.prepare(Copy(), out, x)
 
     x = mg.Var([1.0, 2.0], device="reference")
     assert scaled_twice(x, 2.0).backward()[x].tolist() == [3.0, 3.0]

@@ -16,13 +16,11 @@ from numpy.typing import NDArray
 from minigrad.core.dtype import as_dtype, cast_array, to_logical
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
-from minigrad.kernels.philox import MASK64
 
 Buffer = NDArray[Any]
-INT64, FLOAT64 = np.dtype(np.int64), np.dtype(np.float64)
 
 
-@lru_cache(maxsize=64)  # a gradient check reads the same layouts hundreds of times
+@lru_cache(maxsize=4096)  # a gradient check reads the same layouts hundreds of times
 def positions(layout: Layout) -> NDArray[np.int64]:
     """Return the offsets of the elements, in row-major order of the index."""
     return np.fromiter(layout.offsets(), np.int64, layout.numel)
@@ -42,15 +40,6 @@ def read(buffer: Buffer, spec: Spec, compute: np.dtype[Any]) -> list[Any]:
 def write(buffer: Buffer, spec: Spec, values: Sequence[Any], compute: np.dtype[Any]) -> None:
     """Store scalars of the compute dtype, given in row-major order."""
     buffer[positions(spec.layout)] = cast_array(np.array(values, compute), spec.dtype)
-
-
-def write_integers(buffer: Buffer, spec: Spec, values: Sequence[int]) -> None:
-    """Store exact integers of any size: they wrap; for bool, any nonzero integer is True."""
-    if spec.dtype.kind == "bool":
-        buffer[positions(spec.layout)] = [value != 0 for value in values]
-    else:
-        low = np.array([value & MASK64 for value in values], np.uint64)
-        buffer[positions(spec.layout)] = low.astype(spec.dtype.storage)
 
 
 def quiet(launch: Callable[..., Any]) -> Callable[..., Any]:

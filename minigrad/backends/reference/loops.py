@@ -1,4 +1,4 @@
-"""Elementwise loops and copies, one element at a time: the computation of a kernel in two lines of Python.
+"""Elementwise loops, one element at a time: the computation of a kernel in two lines of Python.
 
 `read` collects the elements of an operand in row-major order, as scalars of the compute dtype; `write` stores results.
 `python_function` makes a Python function of an op's scalar function, in which every step rounds to that dtype.
@@ -13,15 +13,14 @@ import numpy as np
 from minigrad.backends.base import serves
 from minigrad.backends.host import HostMemory
 from minigrad.backends.launch import Loop
-from minigrad.backends.reference.elements import Buffer, positions, quiet, read, write
+from minigrad.backends.reference.elements import Buffer, quiet, read, write
 from minigrad.backends.reference.scalars import python_function
 from minigrad.core import requests
-from minigrad.core.dtype import cast_array, to_logical
 from minigrad.core.op import ScalarFn, Spec
 
 
 class Loops(HostMemory):
-    """The methods that prepare elementwise loops and copies."""
+    """The method that prepares elementwise loops."""
 
     @serves(requests.Elementwise)
     def elementwise(self, out: Spec, *operands: Spec, scalar: ScalarFn, compute: np.dtype[Any]) -> Loop:
@@ -32,10 +31,3 @@ class Loops(HostMemory):
             write(buffers[-1], out, [f(*row) for row in zip(*columns, strict=True)], compute)
 
         return quiet(launch)
-
-    @serves(requests.Copy)
-    def copy(self, out: Spec, a: Spec) -> Loop:
-        def launch(x: Buffer, z: Buffer) -> None:
-            z[positions(out.layout)] = cast_array(to_logical(x, a.dtype)[positions(a.layout)], out.dtype)
-
-        return launch
