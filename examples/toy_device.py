@@ -1,4 +1,4 @@
-"""A device of your own: four methods are enough to run all ops of minigrad on your memory with your loops.
+"""A device of your own: four functions are enough to run all ops of minigrad on your memory with your loops.
 
     python examples/toy_device.py
 
@@ -76,7 +76,7 @@ def places(buffer, index, dim):
 
 
 class Toy(Backend):
-    """Three methods for memory and four for loops, which receive layouts and dtypes once and return `launch`."""
+    """Three methods for memory.  The four functions below receive layouts and dtypes once, and return `launch`."""
 
     def allocate(self, numel, dtype, device):
         return Storage(np.empty(numel, dtype.storage), dtype, device)
@@ -87,56 +87,64 @@ class Toy(Backend):
     def to_host(self, storage):
         return storage.buffer
 
-    @serves(requests.Elementwise)
-    def elementwise(self, out, *operands, scalar, compute):
-        function = on_arrays(scalar, compute)
 
-        def launch(*buffers):
-            values = function(*[read(x, spec, compute) for x, spec in zip(buffers, operands)])
-            view(buffers[-1], out)[...] = cast_array(values, out.dtype)
+@serves(Toy, requests.Elementwise)
+def elementwise(steps, request):
+    (out,), function = steps.outs, on_arrays(request.scalar, request.compute)
 
-        return launch
+    def launch(*buffers):
+        values = function(*[read(x, spec, request.compute) for x, spec in zip(buffers, steps.operands)])
+        view(buffers[-1], out)[...] = cast_array(values, out.dtype)
 
-    @serves(requests.Reduce)
-    def reduce(self, out, *operands, reducer, compute, dims):
-        step, join, finish = (f and on_arrays(f, compute) for f in (reducer.scalar, reducer.combine, reducer.finish))
-        whole, order = operands[0].shape, sorted(range(len(operands[0].shape)), key=lambda d: d not in dims)
-        n, shape = int(np.prod([whole[d] for d in dims])), [whole[d] for d in order[len(dims) :]]
-        start = np.full(shape, first_accumulator(reducer.identity, compute), compute)
+    return launch
 
-        @quiet
-        def launch(*buffers):
-            columns = [read(x, a, compute).transpose(order).reshape(n, *shape) for x, a in zip(buffers, operands)]
-            rows = step(start, *columns) if join else ()
-            while len(rows) > 1:  # partial results are joined in pairs
-                rows = np.concatenate([join(rows[:-1:2], rows[1::2]), rows[len(rows) // 2 * 2 :]])
-            acc = rows[0] if len(rows) else functools.reduce(lambda acc, xs: step(acc, *xs), zip(*columns), start)
-            acc = finish(*(acc, compute.type(n))[: len(reducer.finish.args)]) if finish else acc
-            view(buffers[-1], out)[...] = cast_array(np.asarray(acc), out.dtype).reshape(out.shape)
 
-        return launch
+@serves(Toy, requests.Reduce)
+def reduce(steps, request):
+    (out,), operands, reducer, dims = steps.outs, steps.operands, request.reducer, request.dims
+    compute = request.compute
+    step, join, finish = (f and on_arrays(f, compute) for f in (reducer.scalar, reducer.combine, reducer.finish))
+    whole, order = operands[0].shape, sorted(range(len(operands[0].shape)), key=lambda d: d not in dims)
+    n, shape = int(np.prod([whole[d] for d in dims])), [whole[d] for d in order[len(dims) :]]
+    start = np.full(shape, first_accumulator(reducer.identity, compute), compute)
 
-    @serves(requests.Gather)
-    def gather(self, out, a, index, *, dim):
-        def launch(x, i, z):
-            try:
-                view(z, out)[...] = view(x, a)[places(i, index, dim)]
-            except IndexError:  # NumPy checks each index
-                return True
+    @quiet
+    def launch(*buffers):
+        columns = [read(x, a, compute).transpose(order).reshape(n, *shape) for x, a in zip(buffers, operands)]
+        rows = step(start, *columns) if join else ()
+        while len(rows) > 1:  # partial results are joined in pairs
+            rows = np.concatenate([join(rows[:-1:2], rows[1::2]), rows[len(rows) // 2 * 2 :]])
+        acc = rows[0] if len(rows) else functools.reduce(lambda acc, xs: step(acc, *xs), zip(*columns), start)
+        acc = finish(*(acc, compute.type(n))[: len(reducer.finish.args)]) if finish else acc
+        view(buffers[-1], out)[...] = cast_array(np.asarray(acc), out.dtype).reshape(out.shape)
 
-        return launch
+    return launch
 
-    @serves(requests.ScatterAdd)
-    def scatter_add(self, out, a, index, src, *, dim):
-        def launch(x, i, y, z):
-            sums = read(x, a, out.dtype.compute).copy()
-            try:
-                np.add.at(sums, places(i, index, dim), read(y, src, out.dtype.compute))
-            except IndexError:
-                return True
-            view(z, out)[...] = cast_array(sums, out.dtype)
 
-        return quiet(launch)
+@serves(Toy, requests.Gather)
+def gather(steps, request):
+    def launch(x, i, z):
+        (out,), (a, index) = steps.outs, steps.operands
+        try:
+            view(z, out)[...] = view(x, a)[places(i, index, request.dim)]
+        except IndexError:  # NumPy checks each index
+            return True
+
+    return launch
+
+
+@serves(Toy, requests.ScatterAdd)
+def scatter_add(steps, request):
+    def launch(x, i, y, z):
+        (out,), (a, index, src) = steps.outs, steps.operands
+        sums = read(x, a, out.dtype.compute).copy()
+        try:
+            np.add.at(sums, places(i, index, request.dim), read(y, src, out.dtype.compute))
+        except IndexError:
+            return True
+        view(z, out)[...] = cast_array(sums, out.dtype)
+
+    return quiet(launch)
 
 
 mg.register_backend("toy", Toy)

@@ -24,7 +24,7 @@ class Watch(ReferenceBackend):
         self.depth += 1
         launch = super().prepare(request, outs, *operands)
         self.depth -= 1
-        if (type(request) not in self.served) if self.parts else self.depth:
+        if (type(request) not in self.served()) if self.parts else self.depth:
             return launch
         results = outs if isinstance(outs, tuple) else (outs,)
         line = f"{summary(request):48} {', '.join(map(repr, operands))} -> {', '.join(map(repr, results))}"

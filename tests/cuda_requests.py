@@ -133,7 +133,8 @@ def reducers(backend):
     for name, dims in itertools.product(("aminmax", "mse_loss_mean"), ((0,), (2,), (0, 1, 2))):
         reducer, out = schema[name].reducer, tuple(1 if d in dims else n for d, n in enumerate((4, 8, 16)))
         operands = [spec(f32, (4, 8, 16))] * len(schema[name].operands)
-        backend.prepare(requests.reducing(reducer, f32.compute, dims), *[spec(f32, out)] * reducer.results, *operands)
+        outs = (spec(f32, out),) * reducer.results
+        backend.prepare(requests.reducing(reducer, f32.compute, dims), outs, *operands)
     total, long = schema["sum"].reducer, spec(f32, (1 << 20, 3))
     for dims, out in (((0,), (1, 3)), ((0, 1), (1, 1)), ((1,), (1 << 20, 1))):
         backend.prepare(requests.Reduce(total, f64.compute, dims), spec(f32, out), long)

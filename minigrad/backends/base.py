@@ -1,10 +1,10 @@
-"""The backend interface: memory, and the requests that a device implements.
+"""The backend interface: memory, and the table of services, the functions that prepare requests.
 
 A request (`core/requests.py`) specifies a computation on operands and results, given as `Spec`s: layout and dtype, no
 data.  `prepare` chooses or compiles a kernel once, and returns a `Launch` (`launch.py`): a record of steps, called with
 the operands' storage buffers and then the results'.  A call plan caches it (`runtime/plans.py`), so the next call with
 the same layouts is one look-up.  Shapes, dtypes and devices have been checked before; a backend never promotes,
-broadcasts or allocates results.  `lowering/` composes requests that a backend does not implement.
+broadcasts or allocates results.  `lowering/` has the services for any device, composed of simpler requests.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from minigrad.backends.launch import Calls, Launch, as_launch
 from minigrad.backends.listing import Lists
+from minigrad.backends.steps import Steps
 from minigrad.backends.transfers import Transfers
 from minigrad.core.device import Device
 from minigrad.core.dtype import DType
@@ -25,35 +26,28 @@ from minigrad.core.requests import Request
 from minigrad.core.storage import Storage
 from minigrad.errors import DeviceError
 
-Ints = tuple[int, ...]
-F = TypeVar("F", bound=Callable[..., Any])
+Service = Callable[[Steps, Any], Any]
+F = TypeVar("F", bound=Service)
+# The functions that prepare a kind of request, by the class of their device; those of `Backend` are for any device.
+services: dict[type[Request], dict[type[Any], Service]] = {}
 
 
-def serves(kind: type[Request]) -> Callable[[F], F]:
-    """Mark a method that prepares requests of a kind, given the Specs of results and operands, and the fields."""
+def serves(device: type[Any], kind: type[Request]) -> Callable[[F], F]:
+    """Mark a function that prepares requests of a kind for a class of backends; `Backend` stands for any device.
 
-    def mark(method: F) -> F:
-        method.serves = kind  # type: ignore[attr-defined]
-        return method
+    It receives a `Steps` with the results and operands, and the request.  It adds steps and returns None, or it returns
+    a launch, a kernel or a function of the buffers: those of the operands, then those of the results.
+    """
+
+    def mark(function: F) -> F:
+        services.setdefault(kind, {})[device] = function
+        return function
 
     return mark
 
 
 class Backend(Calls, Transfers, Lists, ABC):
-    """Base class of the backends: the memory and the kernels of one kind of device.
-
-    served: the requests that this class implements, with the name of the method for each.
-    """
-
-    served: dict[type[Request], str] = {}
-
-    def __init_subclass__(cls, **more: Any) -> None:
-        super().__init_subclass__(**more)
-        cls.served = {}
-        for parent in reversed(cls.__mro__):
-            for name, method in vars(parent).items():
-                if (kind := getattr(method, "serves", None)) is not None:
-                    cls.served[kind] = name
+    """Base class of the backends: the memory and the kernels of one kind of device."""
 
     # ---- memory ----
 
@@ -78,29 +72,35 @@ class Backend(Calls, Transfers, Lists, ABC):
 
     # ---- loops ----
 
+    @classmethod
+    def served(cls) -> set[type[Request]]:
+        """Return the kinds of requests that the device implements, without those composed of other requests."""
+        own = {each for each in cls.__mro__ if each is not Backend}
+        return {kind for kind, known in services.items() if not own.isdisjoint(known)}
+
     def prepare(self, request: Request, outs: Spec | tuple[Spec, ...], *operands: Spec) -> Launch:
         """Return the launch of a request; it takes the buffers of the operands, then those of the results.
 
         Raises DeviceError for a request that is neither implemented nor composed of other requests.
         """
-        results = outs if isinstance(outs, tuple) else (outs,)
-        kind, arguments = type(request), len(results) + len(operands)
-        if (name := self.served.get(kind)) is not None:
-            made = getattr(self, name)(*results, *operands, **request.fields())
-        else:
-            made = self.lower(request, results, operands)
-        made = as_launch(made, arguments, kind.__name__, kind.checks)
-        return made.serving(request, (*operands, *results), len(results))
+        known = services.get(type(request), {})
+        for device in type(self).__mro__:
+            if device in known:
+                return self._launch(known[device], request, outs, operands)
+        names = ", ".join(sorted(kind.__name__ for kind in self.served())) or "nothing"
+        raise DeviceError(
+            f"{type(self).__name__} does not implement {type(request).__name__}, and cannot compose it from "
+            f"simpler requests; it implements {names}"
+        )
 
-    def lower(self, request: Request, outs: tuple[Spec, ...], operands: tuple[Spec, ...]) -> Launch:
-        """Return the launch of a request that is composed of simpler ones.  Raises DeviceError without a lowering."""
-        from minigrad.backends.lowering import lowerings  # only devices that do not implement all requests need it
+    def lower(self, request: Request, outs: Spec | tuple[Spec, ...], *operands: Spec) -> Launch:
+        """Return the launch of a request that is composed of simpler ones, even if the device implements it."""
+        return self._launch(services[type(request)][Backend], request, outs, operands)
 
-        make = lowerings.get(type(request))
-        if make is None:
-            known = ", ".join(sorted(each.__name__ for each in self.served)) or "nothing"
-            raise DeviceError(
-                f"{type(self).__name__} does not implement {type(request).__name__}, and cannot compose it from "
-                f"simpler requests; it implements {known}"
-            )
-        return make(self, request, outs, operands)
+    def _launch(
+        self, service: Service, request: Request, outs: Spec | tuple[Spec, ...], operands: tuple[Spec, ...]
+    ) -> Launch:
+        steps, kind = Steps(self, outs if isinstance(outs, tuple) else (outs,), operands), type(request)
+        made = service(steps, request)
+        launch = steps.launch if made is None else as_launch(made, steps.arguments, kind.__name__, kind.checks)
+        return launch.serving(request, steps.specs, len(steps.outs))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from minigrad.backends import lowering  # noqa: F401, its functions serve any device
 from minigrad.backends.base import Backend
 from minigrad.config import announce, changers, settings
 from minigrad.core.device import Device, as_device
@@ -142,9 +143,9 @@ def _reference() -> Backend:
 
 
 def _cuda() -> Backend:
-    from minigrad.backends.cuda import CudaBackend
+    from minigrad.backends.cuda import CudaBackend, choose
 
-    return CudaBackend()
+    return CudaBackend(choose())
 
 
 register_backend("cpu", _cpu)

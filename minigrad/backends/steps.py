@@ -1,19 +1,18 @@
 """A launch composed of launches: the buffers of the call, memory for intermediate values, and a sequence of steps.
 
-A method that needs several kernels makes a `Steps`, adds requests or kernels on `Value`s to it, and returns its
-`launch`.  A Value is a Spec and the index of a buffer.  The launches that a backend returns for the requests are split
-into their steps, so the record is one flat list of steps (`launch.py`).
+A service (`base.py`) receives a `Steps` and adds requests or kernels on `Value`s to it.  A Value is a Spec and the
+index of a buffer.  The launches that a backend returns for the requests are split into their steps, so the record is
+one flat list of steps (`launch.py`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from minigrad.backends.base import Backend
 from minigrad.backends.launch import Constant, Executable, Flag, Launch, Part, Scratch, Step, as_launch
 from minigrad.core.device import CPU
 from minigrad.core.dtype import DType, as_dtype, cast_array, float64, int64
@@ -24,45 +23,21 @@ from minigrad.core.requests import Copy, Elementwise, ElementwiseTuple, Reduce, 
 
 Ints = tuple[int, ...]
 Specs = tuple[Spec, ...]
-Lowering = Callable[..., Launch]
-F = TypeVar("F", bound=Callable[..., Any])
 # Temporary memory never leaves the backend, so the device of its storage has no meaning.
 INSIDE = CPU
 
 
-# The functions that compose a request from others: (backend, request, outs, operands) -> launch.
-lowerings: dict[type[Request], Lowering] = {}
+class Value(Spec):
+    """A tensor of a launch: a Spec, and the index of its buffer.
 
-
-def lowers(kind: type[Request]) -> Callable[[F], F]:
-    """Mark a function that composes requests of a kind from other requests."""
-
-    def mark(function: F) -> F:
-        lowerings[kind] = function
-        return function
-
-    return mark
-
-
-class Value:
-    """A tensor of a launch: its Spec, and the index of its buffer."""
+    spec: the Spec of the call, which is the same object for an operand and a result that share their memory.
+    """
 
     __slots__ = ("slot", "spec")
 
     def __init__(self, slot: int, spec: Spec) -> None:
+        super().__init__(spec.layout, spec.dtype)
         self.slot, self.spec = slot, spec
-
-    @property
-    def shape(self) -> Ints:
-        return self.spec.layout.shape
-
-    @property
-    def dtype(self) -> DType:
-        return self.spec.dtype
-
-    @property
-    def layout(self) -> Layout:
-        return self.spec.layout
 
     def seen(self, layout: Layout) -> Value:
         """Return the same memory through another layout."""
@@ -84,14 +59,16 @@ class Value:
 
 
 class Steps:
-    """The record of a lowered request.
+    """The record of a request.
 
+    backend: the backend of the device, which prepares the requests of the steps.
     outs, operands: the values of the call.
+    specs: the Specs of its operands, followed by those of its results.
     """
 
-    def __init__(self, backend: Backend, outs: Specs, operands: Specs) -> None:
-        self.backend = backend
-        values = [Value(k, spec) for k, spec in enumerate((*operands, *outs))]
+    def __init__(self, backend: Any, outs: Specs, operands: Specs) -> None:
+        self.backend, self.specs = backend, (*operands, *outs)
+        values = [Value(k, spec) for k, spec in enumerate(self.specs)]
         self.operands, self.outs = values[: len(operands)], values[len(operands) :]
         self.arguments = len(values)
         self.temporaries: list[Scratch | Constant] = []
@@ -135,6 +112,12 @@ class Steps:
     def positions(self, n: int, ndim: int = 1, dim: int = 0) -> Value:
         """Return the numbers 0 to n - 1 along dim `dim` of `ndim` dims."""
         return self.constant(np.arange(n).reshape([n if d == dim else 1 for d in range(ndim)]), int64)
+
+    def lower(self, request: Request) -> Launch:
+        """Return the launch that composes the request of the call from simpler requests."""
+        count = len(self.operands)
+        launch: Launch = self.backend.lower(request, self.specs[count:], *self.specs[:count])
+        return launch
 
     # ---- steps
 
@@ -212,28 +195,25 @@ class Steps:
         return Launch(self.arguments, self.steps, self.temporaries, self.flags, self.always_fails, self.parts)
 
 
-def through_dense(backend: Backend, request: Request, out: Spec, *operands: Spec) -> Launch:
+def through_dense(steps: Steps, request: Request) -> Launch:
     """Return the launch of a request whose loops write one run.
 
     The loops write into temporary memory, which is then copied.
     """
-    steps = Steps(backend, (out,), operands)
+    (out,) = steps.outs
     dense = steps.work(out.shape, out.dtype)
     steps.ask(request, dense, *steps.operands)
-    steps.copy(steps.outs[0], dense)
+    steps.copy(out, dense)
     return steps.launch
 
 
-def through_terms(
-    backend: Backend, reducer: Reducer, compute: np.dtype[Any], dims: Ints, outs: Specs, operands: Specs
-) -> Launch:
+def through_terms(steps: Steps, reducer: Reducer, compute: np.dtype[Any], dims: Ints) -> Launch:
     """Return the launch of a reduction of several operands by loops over one operand.
 
     The mapped terms are stored first.
     """
-    steps = Steps(backend, outs, operands)
     assert reducer.map is not None
-    terms = steps.work(operands[0].shape, as_dtype(compute))
+    terms = steps.work(steps.operands[0].shape, as_dtype(compute))
     steps.each(reducer.map, terms, *steps.operands, compute=compute)
     steps.ask(reducing(reducer.unmapped(), compute, dims), steps.outs, terms)
     return steps.launch

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from typing import Any
 
-from minigrad.backends.cuda.family import Family
+from minigrad.backends.cuda.family import CudaBackend
 from minigrad.backends.cuda.presence import driver, fault
 from minigrad.backends.cuda.runtime import DeviceMemory, Properties, Runtime
 from minigrad.backends.registry import backend_of, cuda_is_available, started
@@ -70,7 +70,7 @@ def current_runtime(device: Any = None) -> Runtime:
     """Return the runtime of a device; raise DeviceError if a component is missing, or for another kind of device."""
     where = expect_first(device)
     backend: Any = backend_of(where).preparer  # the backend of the device, also while a function is recorded
-    if not isinstance(backend, Family):
+    if not isinstance(backend, CudaBackend):
         raise DeviceError(
             f"current_runtime: expected the CUDA backend of minigrad on {where}, got {type(backend).__name__}; remove "
             "the registration of your own backend for 'cuda'",

@@ -7,6 +7,7 @@ from cuda_mistakes import break_text, noticed
 
 import minigrad as mg
 from minigrad.backends.cuda import joining
+from minigrad.backends.steps import Steps
 from minigrad.runtime.plans import forget_plans
 
 
@@ -52,7 +53,7 @@ def test_blocks_are_shared_out_by_size(cuda, monkeypatch):
     forget_plans()
     hold(counted(3, (2,), 0, "float64", (700, 1, 300)), 0)
     forget_plans()
-    assert cuda.shares(1, 1001, 0, (700, 1, 300), (0, 700, 701), (0, 0, 0))[0] == 4
+    assert joining.shares(Steps(cuda, (), ()), 1, 1001, 0, (700, 1, 300), (0, 700, 701), (0, 0, 0))[0] == 4
 
 
 MISTAKES = [

@@ -11,7 +11,6 @@ from asking import Asking
 from plain_kernels import interpreted
 from strided import WAYS, arrange, blank, broadcast, check_gaps, contents
 
-from minigrad.backends.base import Backend
 from minigrad.backends.cpu import chained, reduction_plans
 from minigrad.backends.registry import backend_of
 from minigrad.core import requests
@@ -39,7 +38,7 @@ def hold(backend, request, out_shape, operands, out_way="dense", dtype=f32):
     out, results = blank(out_shape, dtype, out_way), []
     specs, buffers = [spec for _, spec in operands], [buffer for buffer, _ in operands]
     whole = backend.prepare(request, out[1], *specs)
-    apart = Backend.lower(backend.backend, request, (out[1],), tuple(specs))
+    apart = backend.lower(request, out[1], *specs)
     for launch in (whole, apart):
         memory = out[0].copy()
         launch(*buffers, memory)

@@ -11,9 +11,6 @@ import pytest
 from launches import launches_of
 
 import minigrad as mg
-from minigrad.backends.base import Backend
-from minigrad.backends.lowering.elements import elementwise_tuple
-from minigrad.backends.registry import backend_of
 from minigrad.errors import ArgumentError, DeclarationError, DTypeError, MinigradError, ShapeError, StorageError
 
 X = np.array([[0.3, -1.2, 2.0], [0.0, 4.5, -0.7]])
@@ -125,23 +122,6 @@ def test_a_step_of_an_optimizer_is_one_launch_also_in_place(device: str) -> None
     if device == "cpu":  # the reference computes one result after the other, and copies the first two
         assert [len(launch.steps) for launch in launches_of(plan)] == [1, 1]
     assert [x.storage.version for x in (p, m, v)] == [version + 1 for version in versions]
-
-
-def test_a_device_without_such_loops_runs_one_for_each_result(monkeypatch: pytest.MonkeyPatch) -> None:
-    backend = backend_of(mg.device("reference"))
-
-    def lowered(self: Backend, request: Any, outs: Any, *operands: Any) -> Any:
-        if isinstance(request, mg.requests.ElementwiseTuple):
-            return elementwise_tuple(self, request, outs, operands)
-        return Backend.prepare(self, request, outs, *operands)
-
-    monkeypatch.setattr(type(backend), "prepare", lowered)
-    with mg.override(plan_limit=7):  # no plan of another test is found
-        p, g, m, v = state("reference", 5)
-        wanted = stepped(p, g, m, v)
-        adamw(p, g, m, v, 0.1, out=(p, m, v))
-        for x, want in zip((p, m, v), wanted, strict=True):
-            np.testing.assert_allclose(x.numpy(), want, rtol=1e-4, atol=1e-6)
 
 
 def test_results_may_be_written_over_operands_and_each_other_s_operands() -> None:

@@ -11,7 +11,6 @@ from cases import over
 from op_table import DEVICES
 
 import minigrad as mg
-from minigrad.backends.lowering import lowerings
 from minigrad.backends.registry import backend_of
 from minigrad.core import requests
 from minigrad.core.device import as_device
@@ -121,9 +120,7 @@ def test_a_device_that_serves_neither_makes_them_of_products() -> None:
     b = np.random.default_rng(0).normal(size=(2, 3, 2))
     square, right = (Spec(Layout.contiguous(x.shape), mg.float64) for x in (a, b))
     u, x, pivots = np.zeros(18), np.zeros(12), np.ones(6, np.int64)
-    launch = lowerings[requests.Cholesky](
-        backend, requests.Cholesky(), (square, Spec(Layout.contiguous((2, 3)), int64)), (square,)
-    )
+    launch = backend.prepare(requests.Cholesky(), (square, Spec(Layout.contiguous((2, 3)), int64)), square)
     launch(a.reshape(-1), u, pivots)
     u = u.reshape(2, 3, 3)
     np.testing.assert_allclose(u.swapaxes(-1, -2) @ u, a)
@@ -131,9 +128,7 @@ def test_a_device_that_serves_neither_makes_them_of_products() -> None:
     for upper in (True, False):
         for unit in (True, False):
             request = requests.SolveTriangular(upper, unit)
-            lowerings[requests.SolveTriangular](backend, request, (right,), (square, right))(
-                a.reshape(-1), b.reshape(-1), x
-            )
+            backend.prepare(request, right, square, right)(a.reshape(-1), b.reshape(-1), x)
             whole = np.triu(a) if upper else np.tril(a)
             whole = np.where(np.eye(3), 1.0, whole) if unit else whole
             np.testing.assert_allclose(whole @ x.reshape(2, 3, 2), b)

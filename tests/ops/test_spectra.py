@@ -11,7 +11,6 @@ import pytest
 from cases import over
 
 import minigrad as mg
-from minigrad.backends.lowering import lowerings
 from minigrad.backends.registry import backend_of
 from minigrad.core import requests
 from minigrad.core.device import as_device
@@ -97,7 +96,7 @@ def test_the_definition_ends_for_two_eigenvalues_of_many_rows() -> None:
         values, matrix = (Spec(Layout.contiguous(shape), float64) for shape in ((n,), (n, n)))
         w, V = np.zeros(n), np.zeros(n * n)
         backend = backend_of(as_device("reference"))
-        lowerings[requests.Eigh](backend, requests.Eigh(), (values, matrix), (matrix,))(a.reshape(-1), w, V)
+        backend.prepare(requests.Eigh(), (values, matrix), matrix)(a.reshape(-1), w, V)
         V = V.reshape(n, n)
         np.testing.assert_allclose(a @ V, V * w, rtol=0, atol=1e-13)
         np.testing.assert_allclose(V.T @ V, np.eye(n), rtol=0, atol=1e-13)

@@ -5,15 +5,15 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from minigrad.backends.base import Launch, serves
-from minigrad.backends.cpu.family import Family, bind, headed, kind_of
+from minigrad.backends.base import serves
+from minigrad.backends.cpu.family import CpuBackend, bind, headed, kind_of
 from minigrad.backends.cpu.loops import CHUNK
 from minigrad.backends.cpu.texts import sum_text
-from minigrad.backends.launch import NO_STEPS
+from minigrad.backends.launch import NO_STEPS, Launch
+from minigrad.backends.steps import Steps
 from minigrad.core import requests
 from minigrad.core.dtype import DType
 from minigrad.core.layout import Layout, merge
-from minigrad.core.op import Spec
 from minigrad.core.plan import pieces
 from minigrad.kernels.cpu import around
 from minigrad.kernels.pasting import expression_macro
@@ -25,33 +25,32 @@ PLANE = 3  # the number of dims of a plane
 Pairs = tuple[tuple[int, int], ...]
 
 
-class Around(Family):
-    """The method that prepares surrounded tensors and their adjoints."""
-
-    @serves(requests.Surround)
-    def surround(self, out: Spec, a: Spec, *, counts: Pairs, mode: str, back: bool) -> Launch:
-        first = next((d for d, pair in enumerate(counts) if any(pair)), len(counts))
-        if len(counts) - first > PLANE:
-            return self.lower(requests.Surround(counts, mode, back), (out,), (a,))
-        if out.layout.numel == 0:
-            return NO_STEPS
-        first = min(first, len(counts) - 1)  # at least the last dim belongs to a plane
-        lead, missing = out.shape[:first], PLANE - len(out.shape) + first
-        inner = (1,) * missing + (out if back else a).shape[first:]
-        pairs = ((0, 0),) * missing + counts[first:]
-        wide = [n + sum(pair) for n, pair in zip(inner, pairs, strict=True)]
-        layouts = [Layout.make(lead, x.layout.strides[:first], x.layout.offset) for x in (out, a)]
-        dims, strides = merge(layouts)
-        planes = prod(dims)
-        chunk, chunks = pieces(planes, CHUNK // prod(wide))
-        steps = [(0,) * missing + x.layout.strides[first:] for x in (out, a)]
-        numbers = around.AROUND.pack(
-            *[(x.layout.offset, *step, moves) for x, step, moves in zip((out, a), steps, strides, strict=True)],
-            planes=planes, chunk=chunk, mode=MODES.index(mode), n_x=inner[-1], before_x=pairs[-1][0], m_x=wide[-1],
-            shape=dims, n=inner[:-1], before=[pair[0] for pair in pairs[:-1]], m=wide[:-1],
-        )  # fmt: skip
-        kernel = self.kernel(write_around, out.dtype, back, kind=kind_of(planes * prod(wide), chunks))
-        return bind(kernel, headed(chunks, numbers), 1)
+@serves(CpuBackend, requests.Surround)
+def surround(steps: Steps, request: requests.Surround) -> Launch:
+    (out,), (a,) = steps.outs, steps.operands
+    counts, mode, back = request.counts, request.mode, request.back
+    first = next((d for d, pair in enumerate(counts) if any(pair)), len(counts))
+    if len(counts) - first > PLANE:
+        return steps.lower(request)
+    if out.layout.numel == 0:
+        return NO_STEPS
+    first = min(first, len(counts) - 1)  # at least the last dim belongs to a plane
+    lead, missing = out.shape[:first], PLANE - len(out.shape) + first
+    inner = (1,) * missing + (out if back else a).shape[first:]
+    pairs = ((0, 0),) * missing + counts[first:]
+    wide = [n + sum(pair) for n, pair in zip(inner, pairs, strict=True)]
+    layouts = [Layout.make(lead, x.layout.strides[:first], x.layout.offset) for x in (out, a)]
+    dims, strides = merge(layouts)
+    planes = prod(dims)
+    chunk, chunks = pieces(planes, CHUNK // prod(wide))
+    inward = [(0,) * missing + x.layout.strides[first:] for x in (out, a)]
+    numbers = around.AROUND.pack(
+        *[(x.layout.offset, *step, moves) for x, step, moves in zip((out, a), inward, strides, strict=True)],
+        planes=planes, chunk=chunk, mode=MODES.index(mode), n_x=inner[-1], before_x=pairs[-1][0], m_x=wide[-1],
+        shape=dims, n=inner[:-1], before=[pair[0] for pair in pairs[:-1]], m=wide[:-1],
+    )  # fmt: skip
+    kernel = steps.backend.kernel(write_around, out.dtype, back, kind=kind_of(planes * prod(wide), chunks))
+    return bind(kernel, headed(chunks, numbers), 1)
 
 
 def write_around(dtype: DType, back: bool) -> Any:

@@ -14,16 +14,17 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from minigrad.backends.base import Launch, serves
+from minigrad.backends.base import serves
 from minigrad.backends.cpu.chains import Chain, elements_of
-from minigrad.backends.cpu.family import Family, headed, kind_of
+from minigrad.backends.cpu.family import CpuBackend, headed, kind_of
 from minigrad.backends.cpu.loops import CHUNK
 from minigrad.backends.cpu.reduction import LIBERTIES, WHOLE, accumulators, form_of, words_of
 from minigrad.backends.cpu.reduction_plans import ReductionPlan, plan_reduction
 from minigrad.backends.cpu.rows import along_numbers, is_streamed, write_rows
 from minigrad.backends.cpu.rowtexts import cost
 from minigrad.backends.cpu.texts import helper, short_header, step_words
-from minigrad.backends.steps import Steps
+from minigrad.backends.launch import Launch
+from minigrad.backends.steps import Steps, Value
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype
 from minigrad.core.layout import Layout
@@ -72,75 +73,66 @@ def source_of(scalars: Sequence[ScalarFn | None], reads: Sequence[Ints]) -> Sour
     return Source(order, tuple(chains))
 
 
-class Chained(Family):
-    """The methods that prepare requests whose operands are computed first."""
+@serves(CpuBackend, requests.Chained)
+def chain(steps: Steps, request: requests.Chained) -> Launch:
+    out, inner, source, made = steps.outs[0], request.request, source_of(request.scalars, request.reads), None
+    if isinstance(inner, requests.MapRows) and out.dtype.compute == request.dtype.storage:
+        made = chained_rows(steps, out, source, inner)
+    if isinstance(inner, requests.Reduce) and len(request.scalars) == 1:
+        made = chained_reduction(steps, out, source, inner, request.dtype)
+    return made or steps.lower(request)
 
-    @serves(requests.Chained)
-    def chained(
-        self, *specs: Spec, request: requests.Request, scalars: tuple[ScalarFn | None, ...], reads: tuple[Ints, ...],
-        dtype: DType,
-    ) -> Launch:  # fmt: skip
-        count = len(specs) - 1 - max(map(max, reads))
-        outs, operands, source, made = specs[:count], specs[count:], source_of(scalars, reads), None
-        if isinstance(request, requests.MapRows) and outs[0].dtype.compute == dtype.storage:
-            made = self.chained_rows(outs[0], operands, source, request)
-        if isinstance(request, requests.Reduce) and len(scalars) == 1:
-            made = self.chained_reduction(outs[0], operands, source, request, dtype)
-        return made or self.lower(requests.Chained(request, scalars, reads, dtype), outs, operands)
 
-    def chained_rows(
-        self, out: Spec, operands: tuple[Spec, ...], source: Source, request: requests.MapRows
-    ) -> Launch | None:
-        """Return the launch for rows along the memory of the result, otherwise None."""
-        fn, dim = request.fn, request.dim
-        if out.layout.numel == 0 or (out.layout.strides[dim] != 1 and out.shape[dim] > 1):
-            return None
-        n, arrays = out.shape[dim], [operands[k] for k in source.order]
-        share = pieces(out.layout.numel // n, CHUNK // n)
-        numbers, direct = along_numbers(out, arrays, dim, request.value, share)
-        whole = {*range(len(fn.operands))} - {chain.operand for chain in source.chains}
-        read = tuple([slices if k in whole else None for k, slices in enumerate(direct)])
-        parts = tuple([f"part {k}" for k in range(len(fn.operands), len(arrays))])
-        named = replace(fn, name=source.named(fn.name), operands=(*fn.operands, *parts))
-        kernel = self.kernel(
-            write_rows, named, tuple([x.dtype for x in arrays]), out.dtype, read, is_streamed(out, n),
-            source.chains, step_words([x.layout.strides[dim] for x in arrays]),
-            kind=kind_of(out.layout.numel, share[1], cost(fn) + source.cost),
-        )  # fmt: skip
-        steps = Steps(self, (out,), operands)
-        steps.then(kernel, *[steps.operands[k] for k in source.order], *steps.outs, numbers=headed(share[1], numbers))
-        return steps.launch
+def chained_rows(steps: Steps, out: Value, source: Source, request: requests.MapRows) -> Launch | None:
+    """Return the launch for rows along the memory of the result, otherwise None."""
+    fn, dim = request.fn, request.dim
+    if out.layout.numel == 0 or (out.layout.strides[dim] != 1 and out.shape[dim] > 1):
+        return None
+    n, arrays = out.shape[dim], [steps.operands[k] for k in source.order]
+    share = pieces(out.layout.numel // n, CHUNK // n)
+    numbers, direct = along_numbers(out, arrays, dim, request.value, share)
+    whole = {*range(len(fn.operands))} - {chain.operand for chain in source.chains}
+    read = tuple([slices if k in whole else None for k, slices in enumerate(direct)])
+    parts = tuple([f"part {k}" for k in range(len(fn.operands), len(arrays))])
+    named = replace(fn, name=source.named(fn.name), operands=(*fn.operands, *parts))
+    kernel = steps.backend.kernel(
+        write_rows, named, tuple([x.dtype for x in arrays]), out.dtype, read, is_streamed(out, n),
+        source.chains, step_words([x.layout.strides[dim] for x in arrays]),
+        kind=kind_of(out.layout.numel, share[1], cost(fn) + source.cost),
+    )  # fmt: skip
+    steps.then(kernel, *arrays, out, numbers=headed(share[1], numbers))
+    return steps.launch
 
-    def chained_reduction(
-        self, out: Spec, operands: tuple[Spec, ...], source: Source, request: requests.Reduce, element: DType
-    ) -> Launch | None:
-        """Return the launch for a reduction of whole rows of neighbours, otherwise None."""
-        dims, reducer, compute = request.dims, request.reducer, request.compute
-        arrays = [operands[k] for k in source.order]
-        shape, (chain,) = arrays[0].shape, source.chains
-        if out.layout.numel == 0 or reducer.combine is None:
-            return None
-        plan, *more = plan_reduction(out.layout, Layout.contiguous(shape), dims)
-        form = form_of(reducer, compute, plan, element)
-        sizes = tuple([shape[d] for d in dims])
-        merged, steps = merge_dims(sizes, [tuple([x.layout.strides[d] for d in dims]) for x in arrays])
-        if more or form not in WHOLE or plan.kind not in ("run", "rows") or len(merged) > 1:
-            return None
-        if plan.kind == "rows" and plan.values["rows"] > LONGEST:
-            return None
-        along = [each[0] if merged else 1 for each in steps]
-        numbers = numbers_of(plan, out, arrays, dims, along, prod(sizes))
-        kernel = self.kernel(
-            write_chained, reducer, compute, tuple([x.dtype for x in arrays]), element, out.dtype, plan.kind, form,
-            source.named(reducer.scalar.name), chain, step_words(along),
-            kind=kind_of(plan.numel, plan.tasks, reducer.scalar.cost + source.cost),
-        )  # fmt: skip
-        made = Steps(self, (out,), operands)
-        values = [*[made.operands[k] for k in source.order], *made.outs]
-        if plan.kind == "run":
-            values.insert(-1, made.work((plan.tasks,), as_dtype(compute)) if plan.tasks > 1 else made.outs[0])
-        made.then(kernel, *values, numbers=headed(plan.tasks, numbers, end=plan.kind == "run" and plan.tasks > 1))
-        return made.launch
+
+def chained_reduction(
+    steps: Steps, out: Value, source: Source, request: requests.Reduce, element: DType
+) -> Launch | None:
+    """Return the launch for a reduction of whole rows of neighbours, otherwise None."""
+    dims, reducer, compute = request.dims, request.reducer, request.compute
+    arrays = [steps.operands[k] for k in source.order]
+    shape, (chain,) = arrays[0].shape, source.chains
+    if out.layout.numel == 0 or reducer.combine is None:
+        return None
+    plan, *more = plan_reduction(out.layout, Layout.contiguous(shape), dims)
+    form = form_of(reducer, compute, plan, element)
+    sizes = tuple([shape[d] for d in dims])
+    merged, strides = merge_dims(sizes, [tuple([x.layout.strides[d] for d in dims]) for x in arrays])
+    if more or form not in WHOLE or plan.kind not in ("run", "rows") or len(merged) > 1:
+        return None
+    if plan.kind == "rows" and plan.values["rows"] > LONGEST:
+        return None
+    along = [each[0] if merged else 1 for each in strides]
+    numbers = numbers_of(plan, out, arrays, dims, along, prod(sizes))
+    kernel = steps.backend.kernel(
+        write_chained, reducer, compute, tuple([x.dtype for x in arrays]), element, out.dtype, plan.kind, form,
+        source.named(reducer.scalar.name), chain, step_words(along),
+        kind=kind_of(plan.numel, plan.tasks, reducer.scalar.cost + source.cost),
+    )  # fmt: skip
+    values = [*arrays, out]
+    if plan.kind == "run":
+        values.insert(-1, steps.work((plan.tasks,), as_dtype(compute)) if plan.tasks > 1 else out)
+    steps.then(kernel, *values, numbers=headed(plan.tasks, numbers, end=plan.kind == "run" and plan.tasks > 1))
+    return steps.launch
 
 
 def numbers_of(

@@ -12,13 +12,12 @@ from collections.abc import Callable
 from itertools import product
 from typing import Any
 
-from minigrad.backends.base import Ints
 from minigrad.backends.cpu.family import headed, kind_of
-from minigrad.backends.cpu.matmul import WORK, Matmul
+from minigrad.backends.cpu.matmul import WORK
 from minigrad.backends.cpu.taps import Taps, are_dense, offsets_of_taps, phase_taps
 from minigrad.backends.cpu.texts import load_loops
 from minigrad.backends.cpu.weighing import add_slabs, pack_weight
-from minigrad.backends.steps import Steps, Value
+from minigrad.backends.steps import Ints, Steps, Value
 from minigrad.core.dtype import DType
 from minigrad.core.layout import Layout
 from minigrad.kernels.cpu import channels, patches
@@ -55,64 +54,60 @@ class Line:
         return (self.block - 1) * self.stride + self.reach + 1
 
 
-class ChannelsLast(Matmul):
-    """The steps of a convolution of many channels."""
+def channels_last(steps: Steps, out: Value, x: Value, w: Value, bias: Value | None, lines: list[Line]) -> bool:
+    """Add the steps that compute outputs; w has dims (group, M, C, taps).
 
-    def channels_last(
-        self, steps: Steps, out: Value, x: Value, w: Value, bias: Value | None, lines: list[Line]
-    ) -> bool:
-        """Add the steps that compute outputs; w has dims (group, M, C, taps).
+    Return False if another method is faster.
+    """
+    dtype, (groups, m, c) = out.dtype, w.shape[:3]
+    deep = m == c == 1
+    runs = runs_of(lines, w.shape[3:], c)
+    if not pays(groups, m, c, lines, runs, dtype):
+        return False
+    lanes, _, vectors = tile_shape(str(dtype))
+    nr, wide = lanes * vectors, lanes if deep else m
+    units = -(-groups // lanes) if deep else groups
+    pixel = (lanes if deep else c, math.prod(line.step for line in lines) * wide)
+    blocks = cut(lines, out.shape[0] * units, pixel, dtype)
+    tall = -(-wide // nr)
+    reads = sum(length for phase in runs for *_, length in phase) * math.prod(line.size for line in lines)
+    work = out.shape[0] * groups * m * reads // max(1, WORK // dtype.itemsize)
+    kind = kind_of(work, tall * blocks)
+    high = max(1, tall * blocks // TASKS) if kind == "shared" and blocks < TASKS else tall
+    numbers = numbers_of(lines, runs, w.layout, groups, x, out, bias, high, deep)
+    panels = w
+    if not deep:
+        panels = pack_weight(steps, w, nr, by_taps=True)
+    kernel = steps.backend.kernel(write, channels.convolve, dtype, deep, kind=kind)
+    tasks = blocks * -(-tall // high)
+    steps.then(kernel, x, panels, w, bias or w, out, numbers=headed(tasks, numbers))
+    return True
 
-        Return False if another method is faster.
-        """
-        dtype, (groups, m, c) = out.dtype, w.shape[:3]
-        deep = m == c == 1
-        runs = runs_of(lines, w.shape[3:], c)
-        if not pays(groups, m, c, lines, runs, dtype):
-            return False
-        lanes, _, vectors = tile_shape(str(dtype))
-        nr, wide = lanes * vectors, lanes if deep else m
-        units = -(-groups // lanes) if deep else groups
-        pixel = (lanes if deep else c, math.prod(line.step for line in lines) * wide)
-        blocks = cut(lines, out.shape[0] * units, pixel, dtype)
-        tall = -(-wide // nr)
-        reads = sum(length for phase in runs for *_, length in phase) * math.prod(line.size for line in lines)
-        work = out.shape[0] * groups * m * reads // max(1, WORK // dtype.itemsize)
-        kind = kind_of(work, tall * blocks)
-        high = max(1, tall * blocks // TASKS) if kind == "shared" and blocks < TASKS else tall
-        numbers = numbers_of(lines, runs, w.layout, groups, x, out, bias, high, deep)
-        panels = w
-        if not deep:
-            panels = pack_weight(self, steps, w, nr, by_taps=True)
-        kernel = self.kernel(write, channels.convolve, dtype, deep, kind=kind)
-        tasks = blocks * -(-tall // high)
-        steps.then(kernel, x, panels, w, bias or w, out, numbers=headed(tasks, numbers))
-        return True
 
-    def channels_last_weight(self, steps: Steps, out: Value, y: Value, x: Value, lines: list[Line]) -> bool:
-        """Add the steps that sum over outputs y; out, the weight's gradient, has dims (group, M, C, taps).
+def channels_last_weight(steps: Steps, out: Value, y: Value, x: Value, lines: list[Line]) -> bool:
+    """Add the steps that sum over outputs y; out, the weight's gradient, has dims (group, M, C, taps).
 
-        Return False if another method is faster.
-        """
-        dtype, (groups, m, c) = out.dtype, out.shape[:3]
-        deep, taps = m == c == 1, math.prod(out.shape[3:])
-        runs = runs_of(lines, out.shape[3:], c)
-        if not pays(groups, m, c, lines, runs, dtype):
-            return False
-        y = steps.dense(y)
-        lanes = tile_shape(str(dtype))[0]
-        units, size = (-(-groups // lanes), taps * lanes) if deep else (groups, m * c * taps)
-        pixel = (lanes if deep else c, lanes if deep else m)
-        parts = cut(lines, x.shape[0] * units, pixel, dtype) // units
-        chunks = min(parts, -(-TASKS // units), max(2, SLABS // (units * size)))
-        chunks = -(-parts // -(-parts // chunks))
-        numbers = numbers_of(lines, runs, out.layout, groups, x, y, None, chunks, deep)
-        slabs = steps.work((chunks * units * size,), dtype)
-        work = y.layout.numel * c * taps // max(1, WORK // dtype.itemsize)
-        kernel = self.kernel(write, channels.convolve_weight, dtype, deep, kind=kind_of(work, units * chunks))
-        steps.then(kernel, x, y, slabs, numbers=headed(units * chunks, numbers))
-        add_slabs(self, steps, slabs, out, chunks, units * lanes if deep else 0)
-        return True
+    Return False if another method is faster.
+    """
+    dtype, (groups, m, c) = out.dtype, out.shape[:3]
+    deep, taps = m == c == 1, math.prod(out.shape[3:])
+    runs = runs_of(lines, out.shape[3:], c)
+    if not pays(groups, m, c, lines, runs, dtype):
+        return False
+    y = steps.dense(y)
+    lanes = tile_shape(str(dtype))[0]
+    units, size = (-(-groups // lanes), taps * lanes) if deep else (groups, m * c * taps)
+    pixel = (lanes if deep else c, lanes if deep else m)
+    parts = cut(lines, x.shape[0] * units, pixel, dtype) // units
+    chunks = min(parts, -(-TASKS // units), max(2, SLABS // (units * size)))
+    chunks = -(-parts // -(-parts // chunks))
+    numbers = numbers_of(lines, runs, out.layout, groups, x, y, None, chunks, deep)
+    slabs = steps.work((chunks * units * size,), dtype)
+    work = y.layout.numel * c * taps // max(1, WORK // dtype.itemsize)
+    kernel = steps.backend.kernel(write, channels.convolve_weight, dtype, deep, kind=kind_of(work, units * chunks))
+    steps.then(kernel, x, y, slabs, numbers=headed(units * chunks, numbers))
+    add_slabs(steps, slabs, out, chunks, units * lanes if deep else 0)
+    return True
 
 
 def pays(groups: int, m: int, c: int, lines: list[Line], runs: list[list[Ints]], dtype: DType) -> bool:

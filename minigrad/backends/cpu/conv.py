@@ -12,21 +12,20 @@ from collections.abc import Callable
 from itertools import product
 from typing import Any
 
-from minigrad.backends.base import Ints, Launch, serves
-from minigrad.backends.cpu.channels import ChannelsLast, lines_of, phased
-from minigrad.backends.cpu.family import headed, kind_of
+from minigrad.backends.base import serves
+from minigrad.backends.cpu.channels import channels_last, channels_last_weight, lines_of, phased
+from minigrad.backends.cpu.family import CpuBackend, headed, kind_of
 from minigrad.backends.cpu.fields import TASKS, Field, blocks_of, cut, fields_of, form_of, numbers_of
-from minigrad.backends.cpu.matmul import WORK, Matmul
+from minigrad.backends.cpu.matmul import WORK, add_product, cast
 from minigrad.backends.cpu.taps import Taps, forward_taps, grouped, phase_taps, taps_in_weight
 from minigrad.backends.cpu.texts import load_loops, tile_size
 from minigrad.backends.cpu.weighing import add_slabs, pack_weight
-from minigrad.backends.cpu.winograd import SLABS, Winograd
-from minigrad.backends.launch import NO_STEPS
-from minigrad.backends.steps import Steps, Value
+from minigrad.backends.cpu.winograd import SLABS, by_winograd, winograd_weight
+from minigrad.backends.launch import NO_STEPS, Launch
+from minigrad.backends.steps import Ints, Steps, Value
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype
 from minigrad.core.layout import Layout
-from minigrad.core.op import Spec
 from minigrad.kernels.cpu import conv, depthwise, patches
 from minigrad.kernels.cpu.transposing import transpose_copy
 
@@ -34,175 +33,173 @@ FEW = 2  # number of output channels of a group for which a tile would be nearly
 COPY = patches.block_of, patches.gather  # the functions that all loops over images call
 
 
-class Conv(Winograd, ChannelsLast):
-    """The method that prepares convolutions."""
-
-    @serves(requests.Convolve)
-    def convolve(
-        self, out: Spec, *operands: Spec, part: str, stride: Ints, padding: Ints, dilation: Ints, groups: int
-    ) -> Launch:
-        if out.layout.numel == 0:
-            return NO_STEPS
-        steps = Steps(self, (out,), operands)
-        if part != "output" and operands[0].layout.numel == 0:
-            steps.fill(steps.outs[0], 0)
-            return steps.launch
-        z, first, second, *bias = in_registers(steps)
-        if part == "output":
-            taps = forward_taps(second.shape[2:], padding, dilation)
-            self._correlate(steps, z, first, second.seen(grouped(second.layout, groups)), bias[0], taps, stride)
-        elif part == "input":
-            self._spread(steps, z, first, second.seen(grouped(second.layout, groups)), stride, padding, dilation)
-        else:
-            taps = forward_taps(z.shape[2:], padding, dilation)
-            self._correlate_weight(steps, z.seen(grouped(z.layout, groups)), first, second, taps, stride)
-        if z is not steps.outs[0]:
-            steps.copy(steps.outs[0], z)
+@serves(CpuBackend, requests.Convolve)
+def convolve(steps: Steps, request: requests.Convolve) -> Launch:
+    part, stride, padding, dilation = request.part, request.stride, request.padding, request.dilation
+    groups = request.groups
+    if steps.outs[0].layout.numel == 0:
+        return NO_STEPS
+    if part != "output" and steps.operands[0].layout.numel == 0:
+        steps.fill(steps.outs[0], 0)
         return steps.launch
+    z, first, second, *bias = in_registers(steps)
+    if part == "output":
+        taps = forward_taps(second.shape[2:], padding, dilation)
+        _correlate(steps, z, first, second.seen(grouped(second.layout, groups)), bias[0], taps, stride)
+    elif part == "input":
+        _spread(steps, z, first, second.seen(grouped(second.layout, groups)), stride, padding, dilation)
+    else:
+        taps = forward_taps(z.shape[2:], padding, dilation)
+        _correlate_weight(steps, z.seen(grouped(z.layout, groups)), first, second, taps, stride)
+    if z is not steps.outs[0]:
+        steps.copy(steps.outs[0], z)
+    return steps.launch
 
-    # ---- steps ----
 
-    def _correlate(
-        self, steps: Steps, out: Value, x: Value, w: Value, bias: Value | None, taps: list[Taps], stride: Ints
-    ) -> None:
-        """Add the steps that compute outputs; the weight has dims (group, M, C, taps)."""
-        if self._product_of_points(steps, out, x, w, bias, taps, stride):
-            return
-        if self.winograd(steps, out, x, w, bias, taps, stride):
-            return
-        if self.channels_last(steps, out, x, w, bias, lines_of(out.shape, stride, x.shape, taps)):
-            return
-        dtype, (groups, m, c) = out.dtype, w.shape[:3]
-        k = c * math.prod(map(len, taps))
-        mr, nr = tile_size(dtype)
-        tall = -(-m // mr)
-        units = out.shape[0] * groups
-        fields = fields_of(out.shape, stride, x.shape, taps)
-        cut(fields, units, c * dtype.itemsize, 4 * nr)
-        blocks = units * blocks_of(fields)
-        kind = kind_of(out.layout.numel * k * dtype.itemsize // WORK, tall * blocks)
-        if m <= FEW:
-            self._correlate_few(steps, out, x, w, bias, fields, kind)
-            return
-        kernel = self.kernel(write, conv.correlate, dtype, *COPY, patches.unfold, kind=kind)
-        # With few blocks, tasks share the output channels of a block, and each task copies the image again.
-        high = max(1, -(-tall * blocks // TASKS)) if kind == "shared" and blocks < TASKS else tall
-        form = form_of(fields, k + (bias is not None), high, dtype)
-        numbers = numbers_of(
-            fields, out.shape[0], groups, (m, c), x.layout, out.layout, w.layout, share=high,
-            by_row=form == "rows", unfolded=form == "unfolded", **biased(bias, m),
-        )  # fmt: skip
-        panels = pack_weight(self, steps, w, mr, taps_in_weight(w, taps), bias)
-        tasks = blocks * -(-tall // high)
-        steps.then(kernel, x, panels, out, numbers=headed(tasks, numbers))
+def _correlate(
+    steps: Steps, out: Value, x: Value, w: Value, bias: Value | None, taps: list[Taps], stride: Ints
+) -> None:
+    """Add the steps that compute outputs; the weight has dims (group, M, C, taps)."""
+    if _product_of_points(steps, out, x, w, bias, taps, stride):
+        return
+    if by_winograd(steps, out, x, w, bias, taps, stride):
+        return
+    if channels_last(steps, out, x, w, bias, lines_of(out.shape, stride, x.shape, taps)):
+        return
+    dtype, (groups, m, c) = out.dtype, w.shape[:3]
+    k = c * math.prod(map(len, taps))
+    mr, nr = tile_size(dtype)
+    tall = -(-m // mr)
+    units = out.shape[0] * groups
+    fields = fields_of(out.shape, stride, x.shape, taps)
+    cut(fields, units, c * dtype.itemsize, 4 * nr)
+    blocks = units * blocks_of(fields)
+    kind = kind_of(out.layout.numel * k * dtype.itemsize // WORK, tall * blocks)
+    if m <= FEW:
+        _correlate_few(steps, out, x, w, bias, fields, kind)
+        return
+    kernel = steps.backend.kernel(write, conv.correlate, dtype, *COPY, patches.unfold, kind=kind)
+    # With few blocks, tasks share the output channels of a block, and each task copies the image again.
+    high = max(1, -(-tall * blocks // TASKS)) if kind == "shared" and blocks < TASKS else tall
+    form = form_of(fields, k + (bias is not None), high, dtype)
+    numbers = numbers_of(
+        fields, out.shape[0], groups, (m, c), x.layout, out.layout, w.layout, share=high,
+        by_row=form == "rows", unfolded=form == "unfolded", **biased(bias, m),
+    )  # fmt: skip
+    panels = pack_weight(steps, w, mr, taps_in_weight(w, taps), bias)
+    tasks = blocks * -(-tall // high)
+    steps.then(kernel, x, panels, out, numbers=headed(tasks, numbers))
 
-    def _correlate_few(
-        self, steps: Steps, out: Value, x: Value, w: Value, bias: Value | None, fields: list[Field], kind: str
-    ) -> None:
-        """Add the step that computes outputs if a group has few output channels."""
-        groups, m, c = w.shape[:3]
-        numbers = numbers_of(
-            fields, out.shape[0], groups, (m, c), x.layout, out.layout, w.layout, share=1, **biased(bias, m)
-        )  # fmt: skip
-        kernel = self.kernel(write, depthwise.correlate, out.dtype, *COPY, depthwise.add_run, kind=kind)
-        tasks = out.shape[0] * groups * blocks_of(fields)
-        steps.then(kernel, x, w, bias or w, out, numbers=headed(tasks, numbers))
 
-    def _spread(
-        self, steps: Steps, out: Value, y: Value, w: Value, stride: Ints, padding: Ints, dilation: Ints
-    ) -> None:
-        """Add the steps that compute an image from outputs y, one phase of the stride at a time."""
-        # The image and the output exchange their roles, so the two dims of channels of the weight are transposed.
-        turned = w.seen(w.layout.transpose(1, 2))
-        lines = phased(out.shape, y.shape, w.shape[3:], stride, padding, dilation)
-        if max(stride) > 1 and self.channels_last(steps, out, y, turned, None, lines):
-            return
-        if self._product_of_patches(steps, out, y, w, stride, padding):
-            return
-        phases = []
-        for phase in product(*(range(min(s, n)) for s, n in zip(stride, out.shape[2:], strict=True))):
-            taps = [phase_taps(*d) for d in zip(phase, w.shape[3:], stride, padding, dilation, strict=True)]
-            phases.append((phase, taps))
-        if not all(all(taps) for _, taps in phases):
-            steps.fill(out, 0)
-        for phase, taps in phases:
-            if all(taps):
-                layout = out.layout
-                for d, start in enumerate(phase):
-                    layout = layout.slice(2 + d, start, None, stride[d])
-                self._correlate(steps, out.seen(layout), y, turned, None, taps, (1,) * len(stride))
+def _correlate_few(
+    steps: Steps, out: Value, x: Value, w: Value, bias: Value | None, fields: list[Field], kind: str
+) -> None:
+    """Add the step that computes outputs if a group has few output channels."""
+    groups, m, c = w.shape[:3]
+    numbers = numbers_of(
+        fields, out.shape[0], groups, (m, c), x.layout, out.layout, w.layout, share=1, **biased(bias, m)
+    )  # fmt: skip
+    kernel = steps.backend.kernel(write, depthwise.correlate, out.dtype, *COPY, depthwise.add_run, kind=kind)
+    tasks = out.shape[0] * groups * blocks_of(fields)
+    steps.then(kernel, x, w, bias or w, out, numbers=headed(tasks, numbers))
 
-    def _product_of_points(
-        self, steps: Steps, out: Value, x: Value, w: Value, bias: Value | None, taps: list[Taps], stride: Ints
-    ) -> bool:
-        """Compute a convolution of single points as a matrix product, or return False.
 
-        The result is False if an output reads more than one point, or if the points are not evenly spaced in memory.
-        """
-        sees_more = max(stride) > 1 or any(t != [(0, 0)] for t in taps) or out.shape[2:] != x.shape[2:]
-        if sees_more or w.shape[0] > 1 or not out.layout.is_contiguous:
-            return False
-        n, points, (m, c) = out.shape[0], math.prod(out.shape[2:]), w.shape[1:3]
-        matrix = x.layout.reshape((n, c, points))
-        if matrix is None:
-            return False
-        results = out.seen(Layout.contiguous((n, m, points), out.layout.offset))
-        left = w.seen(Layout.make((n, m, c), (0, *w.layout.strides[1:3]), w.layout.offset))
-        added = None
-        if bias:
-            added = bias.seen(Layout.make((n, m, points), (0, bias.layout.strides[0], 0), bias.layout.offset))
-        self.product(steps, results, left, x.seen(matrix), added)
-        return True
+def _spread(steps: Steps, out: Value, y: Value, w: Value, stride: Ints, padding: Ints, dilation: Ints) -> None:
+    """Add the steps that compute an image from outputs y, one phase of the stride at a time."""
+    # The image and the output exchange their roles, so the two dims of channels of the weight are transposed.
+    turned = w.seen(w.layout.transpose(1, 2))
+    lines = phased(out.shape, y.shape, w.shape[3:], stride, padding, dilation)
+    if max(stride) > 1 and channels_last(steps, out, y, turned, None, lines):
+        return
+    if _product_of_patches(steps, out, y, w, stride, padding):
+        return
+    phases = []
+    for phase in product(*(range(min(s, n)) for s, n in zip(stride, out.shape[2:], strict=True))):
+        taps = [phase_taps(*d) for d in zip(phase, w.shape[3:], stride, padding, dilation, strict=True)]
+        phases.append((phase, taps))
+    if not all(all(taps) for _, taps in phases):
+        steps.fill(out, 0)
+    for phase, taps in phases:
+        if all(taps):
+            layout = out.layout
+            for d, start in enumerate(phase):
+                layout = layout.slice(2 + d, start, None, stride[d])
+            _correlate(steps, out.seen(layout), y, turned, None, taps, (1,) * len(stride))
 
-    def _product_of_patches(self, steps: Steps, out: Value, y: Value, w: Value, stride: Ints, padding: Ints) -> bool:
-        """Compute an image from outputs y as one product per image and a copy, or return False.
 
-        The result is False if outputs do not read patches that cover the image without an overlap.  The product of the
-        transposed weight and the outputs has a row for each channel and tap, and a column for each patch.
-        """
-        n, c, *image = out.shape
-        m, points, size = y.shape[1], y.shape[2:], w.shape[3:]
-        covered = size == stride and not any(padding) and image == [p * s for p, s in zip(points, size, strict=True)]
-        if w.shape[0] > 1 or not covered or max(size) == 1:
-            return False
-        rows, cols = c * math.prod(size), math.prod(points)
-        outputs, weight = y.layout.reshape((n, m, cols)), w.layout.reshape((m, rows))
-        if outputs is None or weight is None:
-            return False
-        left = w.seen(Layout.make((n, rows, m), (0, *weight.strides[::-1]), weight.offset))
-        patches = steps.work((n, rows, cols), out.dtype)
-        self.product(steps, patches, left, y.seen(outputs), None)
-        # Both are seen with the dims (image, channel, patch, tap, patch, tap ...).
-        split = Layout.contiguous((n, c, *size, *points))
-        order = (0, 1, *(2 + d + half for d in range(len(size)) for half in (len(size), 0)))
-        target = out.layout.reshape((n, c, *(x for pair in zip(points, size, strict=True) for x in pair)))
-        assert target is not None  # a dim can always be split
-        steps.copy(out.seen(target), patches.seen(split.permute(order)))
-        return True
+def _product_of_points(
+    steps: Steps, out: Value, x: Value, w: Value, bias: Value | None, taps: list[Taps], stride: Ints
+) -> bool:
+    """Compute a convolution of single points as a matrix product, or return False.
 
-    def _correlate_weight(self, steps: Steps, out: Value, y: Value, x: Value, taps: list[Taps], stride: Ints) -> None:
-        """Add the steps that sum over outputs y; out, the weight's gradient, has dims (group, M, C, taps)."""
-        if self.winograd_weight(steps, out, y, x, taps, stride):
-            return
-        if self.channels_last_weight(steps, out, y, x, lines_of(y.shape, stride, x.shape, taps)):
-            return
-        dtype, (groups, m, c) = out.dtype, out.shape[:3]
-        k = c * math.prod(map(len, taps))
-        _, nr = tile_size(dtype)
-        pitch = -(-m // nr) * nr
-        fields = fields_of(y.shape, stride, x.shape, taps)
-        cut(fields, x.shape[0], (c + pitch) * dtype.itemsize, 4 * nr)
-        parts = x.shape[0] * blocks_of(fields)
-        chunks = min(parts, -(-TASKS // groups), max(2, SLABS // (groups * k * pitch)))
-        chunks = -(-parts // -(-parts // chunks))
-        numbers = numbers_of(fields, x.shape[0], groups, (m, c), x.layout, y.layout, out.layout, share=chunks)
-        slabs = steps.work((groups * chunks * k * pitch,), dtype)
-        kind = kind_of(y.layout.numel * k * dtype.itemsize // WORK, groups * chunks)
-        loops = (depthwise.correlate_weight, depthwise.dot) if m <= FEW else (conv.correlate_weight, transpose_copy)
-        template, helper = loops
-        kernel = self.kernel(write, template, dtype, *COPY, patches.count_blocks, helper, kind=kind)
-        steps.then(kernel, x, y, slabs, numbers=headed(groups * chunks, numbers))
-        add_slabs(self, steps, slabs, out, chunks, pitch=pitch)
+    The result is False if an output reads more than one point, or if the points are not evenly spaced in memory.
+    """
+    sees_more = max(stride) > 1 or any(t != [(0, 0)] for t in taps) or out.shape[2:] != x.shape[2:]
+    if sees_more or w.shape[0] > 1 or not out.layout.is_contiguous:
+        return False
+    n, points, (m, c) = out.shape[0], math.prod(out.shape[2:]), w.shape[1:3]
+    matrix = x.layout.reshape((n, c, points))
+    if matrix is None:
+        return False
+    results = out.seen(Layout.contiguous((n, m, points), out.layout.offset))
+    left = w.seen(Layout.make((n, m, c), (0, *w.layout.strides[1:3]), w.layout.offset))
+    added = None
+    if bias:
+        added = bias.seen(Layout.make((n, m, points), (0, bias.layout.strides[0], 0), bias.layout.offset))
+    add_product(steps, results, left, x.seen(matrix), added)
+    return True
+
+
+def _product_of_patches(steps: Steps, out: Value, y: Value, w: Value, stride: Ints, padding: Ints) -> bool:
+    """Compute an image from outputs y as one product per image and a copy, or return False.
+
+    The result is False if outputs do not read patches that cover the image without an overlap.  The product of the
+    transposed weight and the outputs has a row for each channel and tap, and a column for each patch.
+    """
+    n, c, *image = out.shape
+    m, points, size = y.shape[1], y.shape[2:], w.shape[3:]
+    covered = size == stride and not any(padding) and image == [p * s for p, s in zip(points, size, strict=True)]
+    if w.shape[0] > 1 or not covered or max(size) == 1:
+        return False
+    rows, cols = c * math.prod(size), math.prod(points)
+    outputs, weight = y.layout.reshape((n, m, cols)), w.layout.reshape((m, rows))
+    if outputs is None or weight is None:
+        return False
+    left = w.seen(Layout.make((n, rows, m), (0, *weight.strides[::-1]), weight.offset))
+    patches = steps.work((n, rows, cols), out.dtype)
+    add_product(steps, patches, left, y.seen(outputs), None)
+    # Both are seen with the dims (image, channel, patch, tap, patch, tap ...).
+    split = Layout.contiguous((n, c, *size, *points))
+    order = (0, 1, *(2 + d + half for d in range(len(size)) for half in (len(size), 0)))
+    target = out.layout.reshape((n, c, *(x for pair in zip(points, size, strict=True) for x in pair)))
+    assert target is not None  # a dim can always be split
+    steps.copy(out.seen(target), patches.seen(split.permute(order)))
+    return True
+
+
+def _correlate_weight(steps: Steps, out: Value, y: Value, x: Value, taps: list[Taps], stride: Ints) -> None:
+    """Add the steps that sum over outputs y; out, the weight's gradient, has dims (group, M, C, taps)."""
+    if winograd_weight(steps, out, y, x, taps, stride):
+        return
+    if channels_last_weight(steps, out, y, x, lines_of(y.shape, stride, x.shape, taps)):
+        return
+    dtype, (groups, m, c) = out.dtype, out.shape[:3]
+    k = c * math.prod(map(len, taps))
+    _, nr = tile_size(dtype)
+    pitch = -(-m // nr) * nr
+    fields = fields_of(y.shape, stride, x.shape, taps)
+    cut(fields, x.shape[0], (c + pitch) * dtype.itemsize, 4 * nr)
+    parts = x.shape[0] * blocks_of(fields)
+    chunks = min(parts, -(-TASKS // groups), max(2, SLABS // (groups * k * pitch)))
+    chunks = -(-parts // -(-parts // chunks))
+    numbers = numbers_of(fields, x.shape[0], groups, (m, c), x.layout, y.layout, out.layout, share=chunks)
+    slabs = steps.work((groups * chunks * k * pitch,), dtype)
+    kind = kind_of(y.layout.numel * k * dtype.itemsize // WORK, groups * chunks)
+    loops = (depthwise.correlate_weight, depthwise.dot) if m <= FEW else (conv.correlate_weight, transpose_copy)
+    template, helper = loops
+    kernel = steps.backend.kernel(write, template, dtype, *COPY, patches.count_blocks, helper, kind=kind)
+    steps.then(kernel, x, y, slabs, numbers=headed(groups * chunks, numbers))
+    add_slabs(steps, slabs, out, chunks, pitch=pitch)
 
 
 # ---- values ---------------------------------------------------------------------------------------------------------
@@ -213,7 +210,7 @@ def in_registers(steps: Steps) -> tuple[Value, ...]:
     (out,) = steps.outs
     dtype = as_dtype(out.dtype.compute)
     values = [out if out.dtype is dtype else steps.work(out.shape, dtype)]
-    values += [Matmul.cast(steps, x, dtype) for x in steps.operands]
+    values += [cast(steps, x, dtype) for x in steps.operands]
     return tuple(values)
 
 

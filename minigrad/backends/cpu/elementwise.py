@@ -8,18 +8,19 @@ such as `exp` counts as several elements.
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from minigrad.backends.base import Launch, serves
-from minigrad.backends.cpu.family import Family, bind, headed, kind_of
+from minigrad.backends.base import serves
+from minigrad.backends.cpu.family import CpuBackend, bind, headed, kind_of
 from minigrad.backends.cpu.loops import LoopPlan, plan_elementwise, plan_nest
 from minigrad.backends.cpu.texts import square_header
-from minigrad.backends.launch import NO_STEPS
+from minigrad.backends.launch import NO_STEPS, Launch
 from minigrad.backends.lowering.functions import IDENTITY
+from minigrad.backends.steps import Steps
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype, bool_, uint8
 from minigrad.core.op import ScalarFn, Spec
@@ -36,60 +37,66 @@ TEMPLATES = {
 }
 
 
-class Elementwise(Family):
-    """The methods that prepare elementwise loops."""
+@serves(CpuBackend, requests.Elementwise)
+def apply(steps: Steps, request: requests.Elementwise) -> Launch:
+    *operands, out = steps.specs
+    return loop(steps, out, operands, request.scalar, request.compute)
 
-    @serves(requests.Elementwise)
-    def elementwise(self, out: Spec, *operands: Spec, scalar: ScalarFn, compute: np.dtype[Any]) -> Launch:
-        if out.layout.numel == 0:
-            return NO_STEPS
-        dtypes = tuple(a.dtype for a in operands)
-        copies = scalar == IDENTITY and dtypes == (out.dtype,)
-        bits = as_dtype(f"uint{8 * out.dtype.itemsize}")
-        wanted = returned(scalar)
-        if (
-            wanted
-            and out.dtype is not bits
-            and all(dtype is (out.dtype if k in wanted else bool_) for k, dtype in enumerate(dtypes))
-        ):  # one kernel copies or selects elements of a size, whatever their dtype is
-            made = Spec(out.layout, bits)
-            sources = [made if a is out else Spec(a.layout, bits) if k in wanted else a for k, a in enumerate(operands)]
-            return self.elementwise(made, *sources, scalar=scalar, compute=bits.compute)
-        if scalar == IDENTITY and dtypes == (bool_,):  # a bool is stored as the byte 0 or 1
-            byte = Spec(operands[0].layout, uint8)
-            return self.elementwise(out, byte, scalar=scalar, compute=uint8.compute if out.dtype.is_int else compute)
-        plan = plan_elementwise(out.layout, [a.layout for a in operands], scalar.cost, copies)
-        if plan.kind not in TEMPLATES:
-            return self.nest(plan, (out,), operands, scalar, compute)
-        if copies and plan.kind == "tiled":
-            kernel = self.kernel(write_tiled_copy, out.dtype.itemsize, kind=kind_of(out.layout.numel, plan.tasks))
-            return bind(kernel, headed(plan.tasks, plan.numbers), 1)
-        same = tuple(k for k, a in enumerate(operands) if a is out)
-        kernel = self.kernel(
-            write_elementwise, scalar, compute, dtypes, out.dtype, plan.label, same,
-            kind=kind_of(out.layout.numel, plan.tasks, scalar.cost),
-        )  # fmt: skip
-        return bind(kernel, headed(plan.tasks, plan.numbers), len(operands))
 
-    @serves(requests.ElementwiseTuple)
-    def elementwise_tuple(self, *specs: Spec, scalar: ScalarFn, compute: np.dtype[Any]) -> Launch:
-        outs, operands = specs[: scalar.results], specs[scalar.results :]
-        if outs[0].layout.numel == 0:
-            return NO_STEPS
-        plan = plan_nest([y.layout for y in outs], [a.layout for a in operands], scalar.cost)
-        return self.nest(plan, outs, operands, scalar, compute)
+def loop(steps: Steps, out: Spec, operands: Sequence[Spec], scalar: ScalarFn, compute: np.dtype[Any]) -> Launch:
+    """Return the launch of a loop with one result.  An operand that is `out` itself has its memory."""
+    if out.layout.numel == 0:
+        return NO_STEPS
+    dtypes = tuple(a.dtype for a in operands)
+    copies = scalar == IDENTITY and dtypes == (out.dtype,)
+    bits = as_dtype(f"uint{8 * out.dtype.itemsize}")
+    wanted = returned(scalar)
+    if (
+        wanted
+        and out.dtype is not bits
+        and all(dtype is (out.dtype if k in wanted else bool_) for k, dtype in enumerate(dtypes))
+    ):  # one kernel copies or selects elements of a size, whatever their dtype is
+        made = Spec(out.layout, bits)
+        sources = [made if a is out else Spec(a.layout, bits) if k in wanted else a for k, a in enumerate(operands)]
+        return loop(steps, made, sources, scalar, bits.compute)
+    if scalar == IDENTITY and dtypes == (bool_,):  # a bool is stored as the byte 0 or 1
+        byte = Spec(operands[0].layout, uint8)
+        return loop(steps, out, [byte], scalar, uint8.compute if out.dtype.is_int else compute)
+    plan = plan_elementwise(out.layout, [a.layout for a in operands], scalar.cost, copies)
+    if plan.kind not in TEMPLATES:
+        return nest(steps, plan, (out,), operands, scalar, compute)
+    if copies and plan.kind == "tiled":
+        kernel = steps.backend.kernel(write_tiled_copy, out.dtype.itemsize, kind=kind_of(out.layout.numel, plan.tasks))
+        return bind(kernel, headed(plan.tasks, plan.numbers), 1)
+    same = tuple(k for k, a in enumerate(operands) if a is out)
+    kernel = steps.backend.kernel(
+        write_elementwise, scalar, compute, dtypes, out.dtype, plan.label, same,
+        kind=kind_of(out.layout.numel, plan.tasks, scalar.cost),
+    )  # fmt: skip
+    return bind(kernel, headed(plan.tasks, plan.numbers), len(operands))
 
-    def nest(
-        self, plan: LoopPlan, outs: tuple[Spec, ...], operands: tuple[Spec, ...], scalar: ScalarFn,
-        compute: np.dtype[Any],
-    ) -> Launch:  # fmt: skip
-        """Return the launch of the general loop, for any rank and any number of results."""
-        same = tuple([next((k for k, y in enumerate(outs) if a is y), None) for a in operands])
-        kernel = self.kernel(
-            write_nest, scalar, compute, tuple([a.dtype for a in operands]), tuple([y.dtype for y in outs]),
-            plan.label, same, kind=kind_of(outs[0].layout.numel, plan.tasks, scalar.cost),
-        )  # fmt: skip
-        return bind(kernel, headed(plan.tasks, plan.numbers), len(operands), len(outs))
+
+@serves(CpuBackend, requests.ElementwiseTuple)
+def elementwise_tuple(steps: Steps, request: requests.ElementwiseTuple) -> Launch:
+    scalar, count = request.scalar, len(steps.operands)
+    outs, operands = steps.specs[count:], steps.specs[:count]
+    if outs[0].layout.numel == 0:
+        return NO_STEPS
+    plan = plan_nest([y.layout for y in outs], [a.layout for a in operands], scalar.cost)
+    return nest(steps, plan, outs, operands, scalar, request.compute)
+
+
+def nest(
+    steps: Steps, plan: LoopPlan, outs: Sequence[Spec], operands: Sequence[Spec], scalar: ScalarFn,
+    compute: np.dtype[Any],
+) -> Launch:  # fmt: skip
+    """Return the launch of the general loop, for any rank and any number of results."""
+    same = tuple([next((k for k, y in enumerate(outs) if a is y), None) for a in operands])
+    kernel = steps.backend.kernel(
+        write_nest, scalar, compute, tuple([a.dtype for a in operands]), tuple([y.dtype for y in outs]),
+        plan.label, same, kind=kind_of(outs[0].layout.numel, plan.tasks, scalar.cost),
+    )  # fmt: skip
+    return bind(kernel, headed(plan.tasks, plan.numbers), len(operands), len(outs))
 
 
 @lru_cache(maxsize=512)

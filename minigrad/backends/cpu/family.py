@@ -1,8 +1,7 @@
-"""The base class of the CPU backend's kernel families: a cache of compiled kernels, and their scalar arguments.
+"""The CPU backend without its kernel families: a cache of compiled kernels, and their scalar arguments.
 
-A family is a class with methods that prepare requests; `CpuBackend` inherits from all families.  Each method calls
-`kernel`, which compiles the text of a writer and returns a call on one thread or on all threads; the latter is guarded
-against problems with threads and forks.
+A family is a module with functions that serve requests.  They call `kernel`, which compiles the text of a writer and
+returns a call on one thread or on all threads; the latter is guarded against problems with threads and forks.
 """
 
 from __future__ import annotations
@@ -42,8 +41,8 @@ class NativeKernel(Executable):
         return self.call
 
 
-class Family(HostMemory):
-    """Base class of the kernel families.
+class CpuBackend(HostMemory):
+    """Compiled loops over host memory, on the threads of the host.
 
     compiled: kernels by (writer, arguments).
     kernels: the calls of kernels, by writer, arguments and kind.

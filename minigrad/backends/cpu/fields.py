@@ -15,8 +15,8 @@ import math
 from itertools import product
 from typing import Any
 
-from minigrad.backends.base import Ints
 from minigrad.backends.cpu.taps import Taps, are_dense
+from minigrad.backends.steps import Ints
 from minigrad.core.dtype import DType
 from minigrad.core.layout import Layout
 from minigrad.kernels.cpu import conv

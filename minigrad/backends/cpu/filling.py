@@ -9,14 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.backends.base import Launch, serves
-from minigrad.backends.cpu.family import Family, bind, headed, kind_of
+from minigrad.backends.base import serves
+from minigrad.backends.cpu.family import CpuBackend, bind, headed, kind_of
 from minigrad.backends.cpu.loops import CHUNK
-from minigrad.backends.launch import NO_STEPS
+from minigrad.backends.launch import NO_STEPS, Launch
 from minigrad.backends.steps import Steps, through_dense
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype, int64, uint64
-from minigrad.core.op import Spec
 from minigrad.core.plan import pieces
 from minigrad.kernels import philox
 from minigrad.kernels.cpu import filling, permuting
@@ -30,57 +29,58 @@ COST = 16  # cost of an element of a permutation, in additions
 WHOLE, PART = 2048, 9
 
 
-class Filling(Family):
-    """The methods that prepare ranges and random numbers."""
+@serves(CpuBackend, requests.Arange)
+def arange(steps: Steps, request: requests.Arange) -> Launch:
+    (out,), (start, step) = steps.outs, steps.operands
+    n = out.layout.numel
+    if n == 0:
+        return NO_STEPS
+    if not out.layout.is_contiguous:
+        return through_dense(steps, request)
+    compute = np.dtype(np.float64 if out.dtype.is_float else np.int64)
+    chunk, chunks = pieces(n, CHUNK)
+    kernel = steps.backend.kernel(write_arange, compute, out.dtype, kind=kind_of(n, chunks))
+    numbers = filling.ARANGE.pack(
+        n=n, chunk=chunk, offset=out.layout.offset, start=start.layout.offset, step=step.layout.offset
+    )  # fmt: skip
+    return bind(kernel, headed(chunks, numbers), 2)
 
-    @serves(requests.Arange)
-    def arange(self, out: Spec, start: Spec, step: Spec) -> Launch:
-        n = out.layout.numel
-        if n == 0:
-            return NO_STEPS
-        if not out.layout.is_contiguous:
-            return through_dense(self, requests.Arange(), out, start, step)
-        compute = np.dtype(np.float64 if out.dtype.is_float else np.int64)
-        chunk, chunks = pieces(n, CHUNK)
-        kernel = self.kernel(write_arange, compute, out.dtype, kind=kind_of(n, chunks))
-        numbers = filling.ARANGE.pack(
-            n=n, chunk=chunk, offset=out.layout.offset, start=start.layout.offset, step=step.layout.offset
-        )  # fmt: skip
-        return bind(kernel, headed(chunks, numbers), 2)
 
-    @serves(requests.Random)
-    def random(self, out: Spec, state: Spec, limits: Spec, *, kind: str) -> Launch:
-        layout, dtype = out.layout, out.dtype
-        n = layout.numel
-        if n == 0:
-            return NO_STEPS
-        if not layout.is_contiguous:
-            return through_dense(self, requests.Random(kind), out, state, limits)
-        blocks = philox.blocks(kind, dtype, n)
-        chunk, chunks = pieces(blocks, CHUNK // 4)
-        kernel = self.kernel(write_random, kind, dtype, kind=kind_of(n, chunks))
-        numbers = filling.RANDOM.pack(
-            n=n, blocks=blocks, chunk=chunk, offset=layout.offset, state=state.layout.offset,
-            limits=limits.layout.offset,
-        )  # fmt: skip
-        return bind(kernel, headed(chunks, numbers), 2)
+@serves(CpuBackend, requests.Random)
+def random(steps: Steps, request: requests.Random) -> Launch:
+    (out,), (state, limits), kind = steps.outs, steps.operands, request.kind
+    layout, dtype = out.layout, out.dtype
+    n = layout.numel
+    if n == 0:
+        return NO_STEPS
+    if not layout.is_contiguous:
+        return through_dense(steps, request)
+    blocks = philox.blocks(kind, dtype, n)
+    chunk, chunks = pieces(blocks, CHUNK // 4)
+    kernel = steps.backend.kernel(write_random, kind, dtype, kind=kind_of(n, chunks))
+    numbers = filling.RANDOM.pack(
+        n=n, blocks=blocks, chunk=chunk, offset=layout.offset, state=state.layout.offset,
+        limits=limits.layout.offset,
+    )  # fmt: skip
+    return bind(kernel, headed(chunks, numbers), 2)
 
-    @serves(requests.Permutation)
-    def permutation(self, out: Spec, state: Spec) -> Launch:
-        n = out.layout.numel
-        if n == 0:
-            return NO_STEPS
-        if not out.layout.is_contiguous:
-            return through_dense(self, requests.Permutation(), out, state)
-        numbers = permuting.PERMUTATION.pack(
-            n=n, bits=max(0, (n - 1).bit_length() - PART) if n > WHOLE else 0, offset=out.layout.offset,
-            state=state.layout.offset,
-        )  # fmt: skip
-        steps = Steps(self, (out,), (state,))
-        memory = steps.work((2 * n + 1,), uint64)
-        kernel = self.kernel(write_permutation, kind=kind_of(n, 1, COST))
-        steps.then(kernel, steps.operands[0], memory, steps.outs[0], numbers=headed(1, numbers))
-        return steps.launch
+
+@serves(CpuBackend, requests.Permutation)
+def permutation(steps: Steps, request: requests.Permutation) -> Launch:
+    (out,), (state,) = steps.outs, steps.operands
+    n = out.layout.numel
+    if n == 0:
+        return NO_STEPS
+    if not out.layout.is_contiguous:
+        return through_dense(steps, request)
+    numbers = permuting.PERMUTATION.pack(
+        n=n, bits=max(0, (n - 1).bit_length() - PART) if n > WHOLE else 0, offset=out.layout.offset,
+        state=state.layout.offset,
+    )  # fmt: skip
+    memory = steps.work((2 * n + 1,), uint64)
+    kernel = steps.backend.kernel(write_permutation, kind=kind_of(n, 1, COST))
+    steps.then(kernel, steps.operands[0], memory, steps.outs[0], numbers=headed(1, numbers))
+    return steps.launch
 
 
 def write_arange(compute: np.dtype[Any], out: DType) -> Any:

@@ -12,13 +12,13 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-from minigrad.backends.base import Launch, serves
-from minigrad.backends.cpu.family import Family, bind, headed, kind_of
+from minigrad.backends.base import serves
+from minigrad.backends.cpu.family import CpuBackend, bind, headed, kind_of
 from minigrad.backends.cpu.loops import CHUNK, COLUMNS, UNITS
 from minigrad.backends.cpu.texts import moving_header, sum_text
-from minigrad.backends.launch import NO_POSITIONS, NO_STEPS
+from minigrad.backends.launch import NO_POSITIONS, NO_STEPS, Launch
 from minigrad.backends.lowering.functions import SECOND
-from minigrad.backends.steps import Steps
+from minigrad.backends.steps import Steps, Value
 from minigrad.config import settings
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype, int64
@@ -35,133 +35,136 @@ from minigrad.kernels.store import load
 Walk = tuple[tuple[int, ...], list[tuple[int, ...]], list[int]]
 
 
-class Indexing(Family):
-    """The methods that prepare all requests with an index tensor."""
+@serves(CpuBackend, requests.Gather)
+def gather(steps: Steps, request: requests.Gather) -> Launch:
+    (out,), (a, index), dim = steps.outs, steps.operands, request.dim
+    if out.layout.numel == 0:
+        return NO_STEPS
+    size, axis = a.layout.shape[dim], a.layout.strides[dim]
+    if size == 0:
+        return NO_POSITIONS
+    source = still(a.layout, out.shape, dim)
+    dims, strides, offsets = walk([out.layout, source, index.layout])
+    tasks, numbers = strips_of(dims, strides, offsets, size, axis)
+    moves = inner(strides)
+    way = "rows" if moves == (1, 1, 0) else "dense" if moves[0] == moves[2] == 1 else "any"
+    if way == "dense" and (axis, moves[1]) == (1, 0):
+        way = "line"
+    bits = as_dtype(f"uint{8 * a.dtype.itemsize}")  # one kernel moves elements of a size, whatever their dtype is
+    kernel = steps.backend.kernel(write_gather, bits, index.dtype, way, kind=kind_of(out.layout.numel, tasks))
+    return bind(kernel, headed(tasks, numbers), 2)
 
-    @serves(requests.Gather)
-    def gather(self, out: Spec, a: Spec, index: Spec, *, dim: int) -> Launch:
-        if out.layout.numel == 0:
-            return NO_STEPS
-        size, axis = a.layout.shape[dim], a.layout.strides[dim]
-        if size == 0:
-            return NO_POSITIONS
-        source = still(a.layout, out.shape, dim)
-        dims, strides, offsets = walk([out.layout, source, index.layout])
-        tasks, numbers = strips_of(dims, strides, offsets, size, axis)
-        steps = inner(strides)
-        way = "rows" if steps == (1, 1, 0) else "dense" if steps[0] == steps[2] == 1 else "any"
-        if way == "dense" and (axis, steps[1]) == (1, 0):
-            way = "line"
-        bits = as_dtype(f"uint{8 * a.dtype.itemsize}")  # one kernel moves elements of a size, whatever their dtype is
-        kernel = self.kernel(write_gather, bits, index.dtype, way, kind=kind_of(out.layout.numel, tasks))
-        return bind(kernel, headed(tasks, numbers), 2)
 
-    @serves(requests.ScatterAdd)
-    def scatter_add(self, out: Spec, a: Spec, index: Spec, src: Spec, *, dim: int) -> Launch:
-        return self._scattered(out, a, index, src, dim, None)
+@serves(CpuBackend, requests.ScatterAdd)
+def scatter_add(steps: Steps, request: requests.ScatterAdd) -> Launch:
+    return _scattered(steps, request.dim, None)
 
-    @serves(requests.ScatterJoin)
-    def scatter_join(self, out: Spec, a: Spec, index: Spec, src: Spec, *, dim: int, join: ScalarFn) -> Launch:
-        return self._scattered(out, a, index, src, dim, join)
 
-    def _scattered(self, out: Spec, a: Spec, index: Spec, src: Spec, dim: int, join: ScalarFn | None) -> Launch:
-        """Return the launch of a scatter. join: None for a sum."""
-        if index.layout.numel == 0:
-            return self._copied(out, a, index, src).launch
-        if out.layout.shape[dim] == 0:
-            return NO_POSITIONS
-        walked = walked_by(index, out, src, dim)
-        if walked[0] and inner(walked[1])[0] == 1:
-            return self._columns(self._copied(out, a, index, src), dim, walked, join)
-        # Each line runs along the indexed dim separately, so its accesses are closer in memory.
-        whole = without(out.layout, out.shape, dim).shape == without(index.layout, index.shape, dim).shape
-        if whole and a.dtype == out.dtype:
-            return self._lines(Steps(self, (out,), (a, index, src)), dim, join, fresh=True)
-        return self._lines(self._copied(out, a, index, src), dim, join)
+@serves(CpuBackend, requests.ScatterJoin)
+def scatter_join(steps: Steps, request: requests.ScatterJoin) -> Launch:
+    return _scattered(steps, request.dim, request.join)
 
-    @serves(requests.SelectPut)
-    def index_put(self, out: Spec, index: Spec, src: Spec, *, dim: int) -> Launch:
-        index = Spec(along(index.layout, src.shape, dim), index.dtype)
-        if index.layout.numel == 0:
-            return NO_STEPS
-        if out.layout.shape[dim] == 0:
-            return NO_POSITIONS
-        run, walked = Steps(self, (out,), (index, src)), walked_by(index, out, src, dim)
-        return self._columns(run, dim, walked, SECOND) if walked[0] else self._lines(run, dim, SECOND)
 
-    def _lines(self, run: Steps, dim: int, join: ScalarFn | None, *, fresh: bool = False) -> Launch:
-        """Return the launch that ends with a scatter line by line; the last operands of `run` are index and src.
-
-        fresh: the lines are copied from the first operand; otherwise the result already contains them.
-        """
-        (result,), (*_, i, y) = run.outs, run.operands
-        start = run.operands[0] if fresh else result
-        out, index, src = (x.spec for x in (result, i, y))
-        specs = (out, start.spec, src, index)
-        dims, strides, offsets = walk([without(x.layout, index.shape, dim) for x in specs])
-        axis, step, src_step, index_step = (x.layout.strides[dim] for x in specs)
-        numbers = indexing.LINES.pack(
-            *zip(offsets, strides, strict=True), count=index.layout.shape[dim], fresh=fresh, size=out.layout.shape[dim],
-            axis=axis, step=step, src_step=src_step, index_step=index_step, sizes=dims,
-        )  # fmt: skip
-        kind = kind_of(index.layout.numel, prod(dims))
-        kernel = self.kernel(write_scatter_lines, out.dtype, src.dtype, index.dtype, join, kind=kind)
-        run.then(kernel, start, y, i, result, numbers=headed(prod(dims), numbers))
-        return run.launch
-
-    def _copied(self, out: Spec, a: Spec, index: Spec, src: Spec) -> Steps:
-        """Return the steps of a launch that begins with a copy of a."""
-        steps = Steps(self, (out,), (a, index, src))
-        steps.copy(steps.outs[0], steps.operands[0])
-        return steps
-
-    def _columns(self, run: Steps, dim: int, walked: Walk, join: ScalarFn | None) -> Launch:
-        """Return the launch that ends with a scatter over blocks of columns; the last operands are index and src."""
-        (result,), (*_, i, y) = run.outs, run.operands
-        out, index, src = (x.spec for x in (result, i, y))
-        dims, strides, offsets = walked
-        size, axis, count = out.layout.shape[dim], out.layout.strides[dim], index.layout.shape[dim]
-        cols = dims[-1] if dims else 1
-        parallel = index.layout.numel >= settings.parallel_threshold
-        block = COLUMNS if parallel and prod(dims[:-1]) < UNITS else cols
-        blocks = -(-cols // block)
-        tasks = blocks * prod(dims[:-1])
-        numbers = indexing.COLUMNS.pack(
-            *[(offset, step, steps[:-1]) for offset, steps, step in zip(offsets, strides, inner(strides), strict=True)],
-            blocks=blocks, block=block, cols=cols, size=size, axis=axis, count=count, src_step=src.layout.strides[dim],
-            index_step=index.layout.strides[dim], sizes=dims[:-1],
-        )  # fmt: skip
-        way = "rows" if inner(strides) == (1, 1, 0) else "any"
-        kind = kind_of(index.layout.numel, tasks)
-        kernel = self.kernel(write_scatter, out.dtype, src.dtype, index.dtype, way, join, kind=kind)
-        run.then(kernel, y, i, result, numbers=headed(tasks, numbers))
-        return run.launch
-
-    @serves(requests.PutBack)
-    def view_add(self, out: Spec, g: Spec, *, view: Layout) -> Launch:
-        steps = Steps(self, (out,), (g,))
-        (result,), (values,) = steps.outs, steps.operands
-        steps.fill(result, 0)
-        if g.layout.numel:
-            units, numbers = view_numbers(view, g.layout)
-            if numbers is None:
-                steps.copy(result.seen(view), values)
-            else:
-                kernel = self.kernel(write_view_add, out.dtype, kind=kind_of(g.layout.numel, units))
-                steps.then(kernel, values, result, numbers=headed(units, numbers))
+def _scattered(steps: Steps, dim: int, join: ScalarFn | None) -> Launch:
+    """Return the launch of a scatter. join: None for a sum."""
+    (out,), (a, index, src) = steps.outs, steps.operands
+    if index.layout.numel == 0:
+        steps.copy(out, a)
         return steps.launch
+    if out.layout.shape[dim] == 0:
+        return NO_POSITIONS
+    walked = walked_by(index, out, src, dim)
+    if walked[0] and inner(walked[1])[0] == 1:
+        steps.copy(out, a)
+        return _columns(steps, index, dim, walked, join)
+    # Each line runs along the indexed dim separately, so its accesses are closer in memory.
+    whole = without(out.layout, out.shape, dim).shape == without(index.layout, index.shape, dim).shape
+    fresh = whole and a.dtype == out.dtype
+    if not fresh:
+        steps.copy(out, a)
+    return _lines(steps, index, dim, join, fresh=fresh)
 
-    @serves(requests.Bounds)
-    def index_bounds(self, out: Spec, index: Spec) -> Launch:
-        layout = index.layout
-        dims, (steps,) = merge_dims(layout.shape, [layout.strides])
-        cols, step = (dims[-1], steps[-1]) if dims else (1, 1)
-        numbers = indexing.BOUNDS.pack(
-            rows=prod(dims[:-1]), cols=cols, offset=layout.offset, step=step, to=out.layout.offset,
-            sizes=dims[:-1], steps=steps[:-1],
-        )  # fmt: skip
-        kernel = self.kernel(write_bounds, index.dtype, kind=kind_of(layout.numel, 1))
-        return bind(kernel, headed(1, numbers), 1)
+
+@serves(CpuBackend, requests.SelectPut)
+def index_put(steps: Steps, request: requests.SelectPut) -> Launch:
+    (out,), (index, src), dim = steps.outs, steps.operands, request.dim
+    spread = index.seen(along(index.layout, src.shape, dim))
+    if spread.layout.numel == 0:
+        return NO_STEPS
+    if out.layout.shape[dim] == 0:
+        return NO_POSITIONS
+    walked = walked_by(spread, out, src, dim)
+    return _columns(steps, spread, dim, walked, SECOND) if walked[0] else _lines(steps, spread, dim, SECOND)
+
+
+def _lines(steps: Steps, index: Value, dim: int, join: ScalarFn | None, *, fresh: bool = False) -> Launch:
+    """Return the launch that ends with a scatter line by line; the last operands are index and src.
+
+    fresh: the lines are copied from the first operand; otherwise the result already contains them.
+    """
+    (out,), src = steps.outs, steps.operands[-1]
+    start = steps.operands[0] if fresh else out
+    specs = (out, start, src, index)
+    dims, strides, offsets = walk([without(x.layout, index.shape, dim) for x in specs])
+    axis, step, src_step, index_step = (x.layout.strides[dim] for x in specs)
+    numbers = indexing.LINES.pack(
+        *zip(offsets, strides, strict=True), count=index.layout.shape[dim], fresh=fresh, size=out.layout.shape[dim],
+        axis=axis, step=step, src_step=src_step, index_step=index_step, sizes=dims,
+    )  # fmt: skip
+    kind = kind_of(index.layout.numel, prod(dims))
+    kernel = steps.backend.kernel(write_scatter_lines, out.dtype, src.dtype, index.dtype, join, kind=kind)
+    steps.then(kernel, start, src, index, out, numbers=headed(prod(dims), numbers))
+    return steps.launch
+
+
+def _columns(steps: Steps, index: Value, dim: int, walked: Walk, join: ScalarFn | None) -> Launch:
+    """Return the launch that ends with a scatter over blocks of columns; the last operands are index and src."""
+    (out,), src = steps.outs, steps.operands[-1]
+    dims, strides, offsets = walked
+    size, axis, count = out.layout.shape[dim], out.layout.strides[dim], index.layout.shape[dim]
+    cols = dims[-1] if dims else 1
+    parallel = index.layout.numel >= settings.parallel_threshold
+    block = COLUMNS if parallel and prod(dims[:-1]) < UNITS else cols
+    blocks = -(-cols // block)
+    tasks = blocks * prod(dims[:-1])
+    numbers = indexing.COLUMNS.pack(
+        *[(offset, step, steps[:-1]) for offset, steps, step in zip(offsets, strides, inner(strides), strict=True)],
+        blocks=blocks, block=block, cols=cols, size=size, axis=axis, count=count, src_step=src.layout.strides[dim],
+        index_step=index.layout.strides[dim], sizes=dims[:-1],
+    )  # fmt: skip
+    way = "rows" if inner(strides) == (1, 1, 0) else "any"
+    kind = kind_of(index.layout.numel, tasks)
+    kernel = steps.backend.kernel(write_scatter, out.dtype, src.dtype, index.dtype, way, join, kind=kind)
+    steps.then(kernel, src, index, out, numbers=headed(tasks, numbers))
+    return steps.launch
+
+
+@serves(CpuBackend, requests.PutBack)
+def view_add(steps: Steps, request: requests.PutBack) -> Launch:
+    (result,), (g,), view = steps.outs, steps.operands, request.view
+    steps.fill(result, 0)
+    if g.layout.numel:
+        units, numbers = view_numbers(view, g.layout)
+        if numbers is None:
+            steps.copy(result.seen(view), g)
+        else:
+            kernel = steps.backend.kernel(write_view_add, result.dtype, kind=kind_of(g.layout.numel, units))
+            steps.then(kernel, g, result, numbers=headed(units, numbers))
+    return steps.launch
+
+
+@serves(CpuBackend, requests.Bounds)
+def index_bounds(steps: Steps, request: requests.Bounds) -> Launch:
+    (out,), (index,) = steps.outs, steps.operands
+    layout = index.layout
+    dims, (moves,) = merge_dims(layout.shape, [layout.strides])
+    cols, step = (dims[-1], moves[-1]) if dims else (1, 1)
+    numbers = indexing.BOUNDS.pack(
+        rows=prod(dims[:-1]), cols=cols, offset=layout.offset, step=step, to=out.layout.offset,
+        sizes=dims[:-1], steps=moves[:-1],
+    )  # fmt: skip
+    kernel = steps.backend.kernel(write_bounds, index.dtype, kind=kind_of(layout.numel, 1))
+    return bind(kernel, headed(1, numbers), 1)
 
 
 def walked_by(index: Spec, out: Spec, src: Spec, dim: int) -> Walk:

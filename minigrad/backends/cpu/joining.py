@@ -9,13 +9,13 @@ from itertools import accumulate
 from math import prod
 from typing import Any
 
-from minigrad.backends.base import Launch, serves
-from minigrad.backends.cpu.family import Family, bind, headed, kind_of
+from minigrad.backends.base import serves
+from minigrad.backends.cpu.family import CpuBackend, bind, headed, kind_of
 from minigrad.backends.cpu.texts import moving_header
-from minigrad.backends.launch import NO_STEPS
+from minigrad.backends.launch import NO_STEPS, Launch
+from minigrad.backends.steps import Steps
 from minigrad.core import requests
 from minigrad.core.dtype import int64
-from minigrad.core.op import Spec
 from minigrad.core.plan import pieces
 from minigrad.kernels.cpu import joining
 from minigrad.kernels.specialize import write_kernel
@@ -28,29 +28,27 @@ SHORT = 6
 LONG = 4096  # minimum number of elements of an operand for a separate launch
 
 
-class Joining(Family):
-    """The method that prepares joins."""
-
-    @serves(requests.Join)
-    def join(self, out: Spec, *parts: Spec, dim: int) -> Launch:
-        lengths = [prod(x.shape[dim:]) for x in parts]
-        scattered = max(lengths) <= SHORT and out.layout.numel >= LONG * len(parts)
-        if scattered or not all(x.dtype is out.dtype and x.layout.is_contiguous for x in (out, *parts)):
-            return self.lower(requests.Join(dim), (out,), parts)
-        if out.layout.numel == 0:
-            return NO_STEPS
-        size = out.dtype.itemsize
-        ends = [size * n for n in accumulate(lengths)]
-        whole = size * out.layout.numel
-        chunk, _ = pieces(whole, PIECE)
-        chunk = -(-chunk // 64) * 64  # chunks begin at cache lines
-        offsets = [size * x.layout.offset for x in (*parts, out)]
-        tasks = -(-whole // chunk)
-        kernel = self.kernel(write_join, kind=kind_of(out.layout.numel, tasks))
-        numbers = joining.JOIN.pack(
-            chunk=chunk, whole=whole, row=ends[-1], ends=ends, offsets=offsets,
-        )  # fmt: skip
-        return bind(kernel, headed(tasks, numbers), len(parts))
+@serves(CpuBackend, requests.Join)
+def join(steps: Steps, request: requests.Join) -> Launch:
+    (out,), parts, dim = steps.outs, steps.operands, request.dim
+    lengths = [prod(x.shape[dim:]) for x in parts]
+    scattered = max(lengths) <= SHORT and out.layout.numel >= LONG * len(parts)
+    if scattered or not all(x.dtype is out.dtype and x.layout.is_contiguous for x in (out, *parts)):
+        return steps.lower(request)
+    if out.layout.numel == 0:
+        return NO_STEPS
+    size = out.dtype.itemsize
+    ends = [size * n for n in accumulate(lengths)]
+    whole = size * out.layout.numel
+    chunk, _ = pieces(whole, PIECE)
+    chunk = -(-chunk // 64) * 64  # chunks begin at cache lines
+    offsets = [size * x.layout.offset for x in (*parts, out)]
+    tasks = -(-whole // chunk)
+    kernel = steps.backend.kernel(write_join, kind=kind_of(out.layout.numel, tasks))
+    numbers = joining.JOIN.pack(
+        chunk=chunk, whole=whole, row=ends[-1], ends=ends, offsets=offsets,
+    )  # fmt: skip
+    return bind(kernel, headed(tasks, numbers), len(parts))
 
 
 def write_join() -> Any:

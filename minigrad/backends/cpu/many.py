@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.backends.base import Launch, serves
-from minigrad.backends.cpu.family import Family, bind, headed, kind_of
+from minigrad.backends.base import serves
+from minigrad.backends.cpu.family import CpuBackend, bind, headed, kind_of
 from minigrad.backends.cpu.loops import CHUNK
-from minigrad.backends.launch import NO_STEPS
-from minigrad.backends.steps import Steps
+from minigrad.backends.launch import NO_STEPS, Launch
+from minigrad.backends.steps import Steps, Value
 from minigrad.backends.table import Table
 from minigrad.core import requests
 from minigrad.core.dtype import DType
@@ -29,56 +29,48 @@ from minigrad.kernels.specialize import store_text, write_kernel
 from minigrad.kernels.store import load
 
 
-class ManyTensors(Family):
-    """The method that prepares loops over many tensors."""
+@serves(CpuBackend, requests.Many)
+def apply_many(steps: Steps, request: requests.Many) -> Launch:
+    outs, operands = steps.outs, steps.operands
+    scalar, compute, rows = request.scalar, request.compute, request.rows
+    table = Table(request, [*operands, *outs])
+    offsets = [run_offsets([spec.layout for spec in table.row(row)]) for row in range(rows)]
+    runs = [each for each in offsets if each is not None]
+    if len(runs) < rows or len({dtypes_of(table.row(row)) for row in range(rows)}) > 1:
+        return many_apart(steps, request, table, offsets)
+    chunks = chunks_of([table.arguments[table.first(0) + row].layout.numel for row in range(rows)])
+    if not chunks:
+        return NO_STEPS
+    dtypes = dtypes_of(table.row(0))
+    numbers = many.MANY.pack(
+        rows=rows, columns=table.columns, constants=table.constants.layout.offset, offsets=list(chain(*runs)),
+        row=[t for t, _, _ in chunks], start=[at for _, at, _ in chunks], count=[n for _, _, n in chunks],
+    )  # fmt: skip
+    kernel = steps.backend.kernel(
+        write_many, scalar, compute, dtypes,
+        kind=kind_of(sum(n for _, _, n in chunks), len(chunks), scalar.cost),
+    )  # fmt: skip
+    return bind(kernel, headed(len(chunks), numbers), len(operands), len(outs))
 
-    @serves(requests.Many)
-    def many(self, *specs: Spec, scalar: ScalarFn, compute: np.dtype[Any], rows: int) -> Launch:
-        request, written = requests.Many(scalar, compute, rows), rows * scalar.results
-        outs, operands = specs[:written], specs[written:]
-        table: Table[Spec] = Table(request, [*operands, *outs])
-        offsets = [run_offsets([spec.layout for spec in table.row(row)]) for row in range(rows)]
-        runs = [each for each in offsets if each is not None]
-        if len(runs) < rows or len({dtypes_of(table.row(row)) for row in range(rows)}) > 1:
-            return self.many_apart(request, outs, operands, offsets)
-        chunks = chunks_of([table.arguments[table.first(0) + row].layout.numel for row in range(rows)])
-        if not chunks:
-            return NO_STEPS
-        dtypes = dtypes_of(table.row(0))
-        numbers = many.MANY.pack(
-            rows=rows, columns=table.columns, constants=table.constants.layout.offset, offsets=list(chain(*runs)),
-            row=[t for t, _, _ in chunks], start=[at for _, at, _ in chunks], count=[n for _, _, n in chunks],
-        )  # fmt: skip
-        kernel = self.kernel(
-            write_many, scalar, compute, dtypes,
-            kind=kind_of(sum(n for _, _, n in chunks), len(chunks), scalar.cost),
-        )  # fmt: skip
-        return bind(kernel, headed(len(chunks), numbers), len(operands), len(outs))
 
-    def many_apart(
-        self, request: requests.Many, outs: Sequence[Spec], operands: Sequence[Spec], offsets: Sequence[Any]
-    ) -> Launch:
-        """Return the launch of rows that one kernel cannot process.
+def many_apart(steps: Steps, request: requests.Many, table: Table[Value], offsets: Sequence[Any]) -> Launch:
+    """Return the launch of rows that one kernel cannot process.
 
-        Rows of runs are grouped by their dtypes; other rows run one by one.
-        """
-        from minigrad.backends.lowering.elements import many as one_by_one
-
-        steps = Steps(self, tuple(outs), tuple(operands))
-        table = Table(request, [*steps.operands, *steps.outs])
-        kinds: dict[Any, list[int]] = {}
-        for row, at in enumerate(offsets):
-            key = "apart" if at is None else dtypes_of([value.spec for value in table.row(row)])
-            kinds.setdefault(key, []).append(row)
-        for key, chosen in kinds.items():
-            results, others = table.picked(chosen)
-            part = requests.Many(request.scalar, request.compute, len(chosen))
-            if key != "apart":
-                steps.ask(part, results, *others)
-                continue
-            specs = tuple([x.spec for x in results]), tuple([x.spec for x in others])
-            steps.then(one_by_one(self, part, *specs), *others, *results)
-        return steps.launch
+    Rows of runs are grouped by their dtypes; other rows run one by one.
+    """
+    kinds: dict[Any, list[int]] = {}
+    for row, at in enumerate(offsets):
+        key = "apart" if at is None else dtypes_of(table.row(row))
+        kinds.setdefault(key, []).append(row)
+    for key, chosen in kinds.items():
+        results, others = table.picked(chosen)
+        part = requests.Many(request.scalar, request.compute, len(chosen))
+        if key != "apart":
+            steps.ask(part, results, *others)
+            continue
+        specs = tuple([x.spec for x in results]), [x.spec for x in others]
+        steps.then(steps.backend.lower(part, specs[0], *specs[1]), *others, *results)
+    return steps.launch
 
 
 def run_offsets(layouts: Sequence[Layout]) -> tuple[int, ...] | None:

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from minigrad.backends.base import Launch, serves
-from minigrad.backends.cpu.family import Family, bind, headed, kind_of
-from minigrad.backends.launch import NO_STEPS
+from minigrad.backends.base import serves
+from minigrad.backends.cpu.family import CpuBackend, bind, headed, kind_of
+from minigrad.backends.launch import NO_STEPS, Launch
+from minigrad.backends.steps import Steps
 from minigrad.core import requests
 from minigrad.core.dtype import bool_, int64
 from minigrad.core.layout import merge
@@ -20,21 +21,21 @@ from minigrad.kernels.specialize import write_kernel
 from minigrad.kernels.store import load
 
 
-class Masks(Family):
-    """The methods that prepare searches for true elements."""
+@serves(CpuBackend, requests.Tally)
+def tally(steps: Steps, request: requests.Tally) -> Launch:
+    (mask,), parts = steps.operands, request.parts
+    kernel = steps.backend.kernel(write_masks, masks.count, kind=kind_for(mask, parts))
+    return bind(kernel, headed(parts, stretches(mask, parts), end=True), 1)
 
-    @serves(requests.Tally)
-    def tally(self, out: Spec, mask: Spec, *, parts: int) -> Launch:
-        kernel = self.kernel(write_masks, masks.count, kind=kind_for(mask, parts))
-        return bind(kernel, headed(parts, stretches(mask, parts), end=True), 1)
 
-    @serves(requests.Locate)
-    def locate(self, out: Spec, mask: Spec, starts: Spec) -> Launch:
-        if out.layout.numel == 0:
-            return NO_STEPS
-        parts = starts.layout.numel - 1
-        kernel = self.kernel(write_masks, masks.positions, kind=kind_for(mask, parts))
-        return bind(kernel, headed(parts, stretches(mask, parts, out.layout.numel)), 2)
+@serves(CpuBackend, requests.Locate)
+def locate(steps: Steps, request: requests.Locate) -> Launch:
+    (out,), (mask, starts) = steps.outs, steps.operands
+    if out.layout.numel == 0:
+        return NO_STEPS
+    parts = starts.layout.numel - 1
+    kernel = steps.backend.kernel(write_masks, masks.positions, kind=kind_for(mask, parts))
+    return bind(kernel, headed(parts, stretches(mask, parts, out.layout.numel)), 2)
 
 
 def kind_for(mask: Spec, parts: int) -> str:

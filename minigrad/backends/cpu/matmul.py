@@ -11,9 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from minigrad.backends.base import Launch, serves
+from minigrad.backends.base import serves
 from minigrad.backends.cpu.chains import After, after_of
-from minigrad.backends.cpu.family import Family, headed, kind_of
+from minigrad.backends.cpu.family import CpuBackend, headed, kind_of
 from minigrad.backends.cpu.product import (
     AHEAD,
     Panels,
@@ -29,12 +29,13 @@ from minigrad.backends.cpu.product import (
 )
 from minigrad.backends.cpu.producttexts import write, write_pack, write_pairs
 from minigrad.backends.cpu.texts import bits, tile_size
+from minigrad.backends.launch import Launch
 from minigrad.backends.product import Ints, Problem
 from minigrad.backends.steps import Steps, Value, through_dense
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype, bool_, int32
 from minigrad.core.layout import Layout
-from minigrad.core.op import ScalarFn, Spec
+from minigrad.core.op import Spec
 from minigrad.kernels.cpu import matmul
 
 # Multiply-adds on this number of bytes in registers cost as much as one element of an elementwise loop.
@@ -43,219 +44,217 @@ PRODUCT, MIXED = 0, 2  # values of the scalar argument `mode` of the kernels
 Values = tuple[Value, Value, Value, Value | None]  # the result and the operands: out, a, b, c
 
 
-class Matmul(Family):
-    """The methods that prepare matrix products."""
+@serves(CpuBackend, requests.Product)
+def multiply(steps: Steps, request: requests.Product) -> Launch:
+    (out,), (a, b, *added) = steps.outs, steps.operands
+    if not out.layout.is_contiguous:
+        return through_dense(steps, request)
+    add_product(steps, out, a, b, added[0] if added else None, request.alpha, request.beta)
+    return steps.launch
 
-    @serves(requests.Product)
-    def matmul(self, out: Spec, a: Spec, b: Spec, c: Spec | None = None, *, alpha: float, beta: float) -> Launch:
-        operands = (a, b) if c is None else (a, b, c)
-        if not out.layout.is_contiguous:
-            return through_dense(self, requests.Product(alpha, beta), out, *operands)
-        steps = Steps(self, (out,), operands)
-        left, right, *added = steps.operands
-        self.product(steps, steps.outs[0], left, right, added[0] if added else None, alpha, beta)
+
+@serves(CpuBackend, requests.Followed)
+def followed(steps: Steps, request: requests.Followed) -> Launch:
+    """Return one launch if the product consists of tiles of the whole inner dim; otherwise lower the request.
+
+    The other operands must have the layout of the result or be the same for each row.
+    """
+    (out,), operands, product = steps.outs, steps.operands, request.request
+    count = len(operands) - len(request.scalar.args) + 1
+    after = after_of(request.scalar, request.position, operands[count:], out)
+    if isinstance(product, requests.Product) and after is not None and is_one_pass(out, operands[:count]):
+        left, right, *added = operands[:count]
+        c = added[0] if added else None
+        problem = Problem(out.layout, left.layout, right.layout, c.layout if c else None)
+        factors = _bits(product.alpha, product.beta, out.dtype)
+        _tiled_product(steps, problem, (out, left, right, c), factors, 0, after)
         return steps.launch
+    return steps.lower(request)
 
-    @serves(requests.Followed)
-    def followed(
-        self, out: Spec, *operands: Spec, request: requests.Request, scalar: ScalarFn, position: int
-    ) -> Launch:
-        """Return one launch if the product consists of tiles of the whole inner dim; otherwise lower the request.
 
-        The other operands must have the layout of the result or be the same for each row.
-        """
-        steps, count = Steps(self, (out,), operands), len(operands) - len(scalar.args) + 1
-        after = after_of(scalar, position, steps.operands[count:], steps.outs[0])
-        if isinstance(request, requests.Product) and after is not None and self.is_one_pass(out, operands[:count]):
-            left, right, *added = steps.operands[:count]
-            c = added[0] if added else None
-            problem = Problem(out.layout, left.layout, right.layout, c.layout if c else None)
-            factors = self._bits(request.alpha, request.beta, out.dtype)
-            self._tiled_product(steps, problem, (steps.outs[0], left, right, c), factors, 0, after)
-            return steps.launch
-        return self.lower(requests.Followed(request, scalar, position), (out,), operands)
+def is_one_pass(out: Spec, operands: Sequence[Spec]) -> bool:
+    """Return whether one task computes each element of a product, from operands that are read without a copy."""
+    a, b, *added = [x.layout for x in operands]
+    if not (out.layout.is_contiguous and out.layout.numel and a.shape[-1]):
+        return False
+    problem = Problem(out.layout, a, b, added[0] if added else None)
+    plain = all(x.dtype is out.dtype for x in operands) and out.dtype.storage == out.dtype.compute
+    if not plain or way_of(problem, out.dtype, len(out.shape)) != "tiles":
+        return False
+    return blocks_of(problem, *tile_size(out.dtype))[2] >= problem.k
 
-    @staticmethod
-    def is_one_pass(out: Spec, operands: Sequence[Spec]) -> bool:
-        """Return whether one task computes each element of a product, from operands that are read without a copy."""
-        a, b, *added = [x.layout for x in operands]
-        if not (out.layout.is_contiguous and out.layout.numel and a.shape[-1]):
-            return False
-        problem = Problem(out.layout, a, b, added[0] if added else None)
-        plain = all(x.dtype is out.dtype for x in operands) and out.dtype.storage == out.dtype.compute
-        if not plain or way_of(problem, out.dtype, len(out.shape)) != "tiles":
-            return False
-        return blocks_of(problem, *tile_size(out.dtype))[2] >= problem.k
 
-    def product(
-        self, steps: Steps, out: Value, a: Value, b: Value, c: Value | None, alpha: float = 1, beta: float = 1,
-        part: int = 0,
-    ) -> None:  # fmt: skip
-        """Add the steps that compute alpha * a @ b + beta * c, for any dtypes.
+def add_product(
+    steps: Steps, out: Value, a: Value, b: Value, c: Value | None, alpha: float = 1, beta: float = 1,
+    part: int = 0,
+) -> None:  # fmt: skip
+    """Add the steps that compute alpha * a @ b + beta * c, for any dtypes.
 
-        part: the part of the inner dim for a tile; 0 for the default.
-        """
-        if out.layout.numel == 0:
-            return
-        if a.shape[-1] == 0:
-            self._without_product(steps, out, c, beta)
-            return
-        dtype = int32 if out.dtype is bool_ else as_dtype(out.dtype.compute)
-        if any(x.dtype is not dtype for x in (out, a, b, *((c,) if c else ()))):
-            result = out if out.dtype is dtype else steps.work(out.shape, dtype)
-            c = c and self.cast(steps, c, dtype)
-            problem = Problem(result.layout, a.layout, b.layout, c.layout if c else None)
-            if is_paired(problem, a.dtype, b.dtype):
-                factors = self._bits(alpha, beta, dtype)
-                self._tiled_product(steps, problem, (result, a, b, c), factors, 0, paired=True)
-            else:
-                self.product(steps, result, self.cast(steps, a, dtype), self.cast(steps, b, dtype), c, alpha, beta)
-            if result is not out:
-                steps.copy(out, result)
-            return
-        problem = Problem(out.layout, a.layout, b.layout, c.layout if c else None)
-        factors = self._bits(alpha, beta, dtype)
-        way = way_of(problem, dtype, len(out.shape))
-        if way == "rows":
-            problem.part_rows()
-        if way in ("rows", "vector"):
-            self._vector_product(steps, problem, (out, a, b, c), factors)
-        elif way == "transpose":  # in the transposed product, the left operand is the operand that must be packed
-            result = steps.work(out.shape[::-1], dtype)
-            self.product(steps, result, b.transposed, a.transposed, c and c.transposed, alpha, beta)
-            steps.copy(out, result.transposed)
-        elif way == "parts":
-            self._by_depth(steps, depth_of(problem, dtype), (out, a, b, c), alpha, beta)
+    part: the part of the inner dim for a tile; 0 for the default.
+    """
+    if out.layout.numel == 0:
+        return
+    if a.shape[-1] == 0:
+        _without_product(steps, out, c, beta)
+        return
+    dtype = int32 if out.dtype is bool_ else as_dtype(out.dtype.compute)
+    if any(x.dtype is not dtype for x in (out, a, b, *((c,) if c else ()))):
+        result = out if out.dtype is dtype else steps.work(out.shape, dtype)
+        c = c and cast(steps, c, dtype)
+        problem = Problem(result.layout, a.layout, b.layout, c.layout if c else None)
+        if is_paired(problem, a.dtype, b.dtype):
+            factors = _bits(alpha, beta, dtype)
+            _tiled_product(steps, problem, (result, a, b, c), factors, 0, paired=True)
         else:
-            self._tiled_product(steps, problem, (out, a, b, c), factors, part)
+            add_product(steps, result, cast(steps, a, dtype), cast(steps, b, dtype), c, alpha, beta)
+        if result is not out:
+            steps.copy(out, result)
+        return
+    problem = Problem(out.layout, a.layout, b.layout, c.layout if c else None)
+    factors = _bits(alpha, beta, dtype)
+    way = way_of(problem, dtype, len(out.shape))
+    if way == "rows":
+        problem.part_rows()
+    if way in ("rows", "vector"):
+        _vector_product(steps, problem, (out, a, b, c), factors)
+    elif way == "transpose":  # in the transposed product, the left operand is the operand that must be packed
+        result = steps.work(out.shape[::-1], dtype)
+        add_product(steps, result, b.transposed, a.transposed, c and c.transposed, alpha, beta)
+        steps.copy(out, result.transposed)
+    elif way == "parts":
+        _by_depth(steps, depth_of(problem, dtype), (out, a, b, c), alpha, beta)
+    else:
+        _tiled_product(steps, problem, (out, a, b, c), factors, part)
 
-    def _by_depth(self, steps: Steps, depth: int, values: Values, alpha: float, beta: float) -> None:
-        """Add the product of parts of the inner dim to the result, one after the other; their copies share memory."""
-        out, a, b, c = values
-        first = len(steps.temporaries)
-        for start in range(0, a.shape[1], depth):
-            length = min(depth, a.shape[1] - start)
-            left, right = a.at(1, start, length), b.at(0, start, length)
-            self.product(steps, out, left, right, c, alpha, beta, part_of(a.shape[1]))
-            steps.release(first)
-            c, beta = out, 1
 
-    def _without_product(self, steps: Steps, out: Value, c: Value | None, beta: float) -> None:
-        """Add the steps for an empty inner dim: beta * c, computed by a product with one zero."""
-        if c is None:
-            steps.fill(out, 0)
-            return
-        zero, one = steps.constant([0], out.dtype), Layout.contiguous((1,) * len(out.shape))
-        column = zero.seen(one.expand((*out.shape[:-1], 1)))
-        row = zero.seen(one.expand((*out.shape[:-2], 1, out.shape[-1])))
-        self.product(steps, out, column, row, c, 1, beta)
+def _by_depth(steps: Steps, depth: int, values: Values, alpha: float, beta: float) -> None:
+    """Add the product of parts of the inner dim to the result, one after the other; their copies share memory."""
+    out, a, b, c = values
+    first = len(steps.temporaries)
+    for start in range(0, a.shape[1], depth):
+        length = min(depth, a.shape[1] - start)
+        left, right = a.at(1, start, length), b.at(0, start, length)
+        add_product(steps, out, left, right, c, alpha, beta, part_of(a.shape[1]))
+        steps.release(first)
+        c, beta = out, 1
 
-    @staticmethod
-    def cast(steps: Steps, x: Value, dtype: DType) -> Value:
-        """Return an operand unchanged, or a copy in another dtype.
 
-        Repeated dims stay repeated.
-        """
-        if x.dtype is dtype:
-            return x
-        dense = dense_like(x.layout)
-        copied = steps.work((memory_of(dense),), dtype).seen(dense)
-        steps.copy(copied, x)
-        return copied
+def _without_product(steps: Steps, out: Value, c: Value | None, beta: float) -> None:
+    """Add the steps for an empty inner dim: beta * c, computed by a product with one zero."""
+    if c is None:
+        steps.fill(out, 0)
+        return
+    zero, one = steps.constant([0], out.dtype), Layout.contiguous((1,) * len(out.shape))
+    column = zero.seen(one.expand((*out.shape[:-1], 1)))
+    row = zero.seen(one.expand((*out.shape[:-2], 1, out.shape[-1])))
+    add_product(steps, out, column, row, c, 1, beta)
 
-    # ---- one row or one column ----
 
-    def _vector_product(self, steps: Steps, p: Problem, values: Values, factors: Ints) -> None:
-        out, a, b, c = values
-        dtype = out.dtype
-        row = p.m == 1 and p.n > 1
-        size, along = (p.n, (p.bn, p.bk)) if row else (p.m, (p.am, p.ak))
-        start, second, step = (p.b, p.a, p.ak) if row else (p.a, p.b, p.bk)
-        matrix, other = (p.steps[1], p.steps[0]) if row else p.steps[:2]
-        high, deep = vector_blocks(size, p.k, p.batches, along=along[1] == 1)
-        pieces = -(-p.k // deep)
-        positioned = pieces == 1 and c is None and factors == self._bits(1, 0, dtype)
-        numbers = matmul.VECTOR.pack(
-            rows=size, length=p.k, high=high, deep=deep, to=p.out if positioned else 0, matrix=start,
-            sm=along[0], sk=along[1], x=second, step=step, batches=p.batches,
-            sizes=p.sizes, steps=matrix, x_steps=other,
-        )  # fmt: skip
-        tasks = p.batches * -(-size // high) * pieces
-        kernel = self.kernel(write, matmul.vector, dtype, kind=kind_of(2 * work_of(p, dtype) // WORK, tasks))
-        sums = out if positioned else steps.work((pieces * p.batches * size,), dtype)
-        steps.then(kernel, *((b, a) if row else (a, b)), sums, numbers=headed(tasks, numbers))
-        if not positioned:
-            self._add(steps, p, pieces, sums, c, out, factors)
+def cast(steps: Steps, x: Value, dtype: DType) -> Value:
+    """Return an operand unchanged, or a copy in another dtype.
 
-    def _add(
-        self, steps: Steps, p: Problem, pieces: int, sums: Value, c: Value | None, out: Value, factors: Ints
-    ) -> None:
-        """Add the step that sums the pieces of a product."""
-        kernel = self.kernel(write, matmul.add_pieces, out.dtype, kind=kind_of(pieces * p.batches * p.m * p.n, 1))
-        numbers = matmul.ADD_PIECES.pack(
-            pieces=pieces, rows=p.m, cols=p.n, to=p.out, c=p.c, cm=p.cm, cn=p.cn, mode=PRODUCT if c is None else MIXED,
-            batches=p.batches, alpha=factors[0], beta=factors[1], sizes=p.sizes, c_steps=p.steps[2],
-        )  # fmt: skip
-        steps.then(kernel, sums, out if c is None else c, out, numbers=headed(1, numbers))
+    Repeated dims stay repeated.
+    """
+    if x.dtype is dtype:
+        return x
+    dense = dense_like(x.layout)
+    copied = steps.work((memory_of(dense),), dtype).seen(dense)
+    steps.copy(copied, x)
+    return copied
 
-    @staticmethod
-    def _bits(alpha: float, beta: float, dtype: DType) -> Ints:
-        """Return two factors in the encoding of a kernel's scalar arguments."""
-        if not dtype.is_float:
-            return int(alpha), int(beta)
-        return bits(alpha), bits(beta)
 
-    # ---- tiles ----
+def _vector_product(steps: Steps, p: Problem, values: Values, factors: Ints) -> None:
+    out, a, b, c = values
+    dtype = out.dtype
+    row = p.m == 1 and p.n > 1
+    size, along = (p.n, (p.bn, p.bk)) if row else (p.m, (p.am, p.ak))
+    start, second, step = (p.b, p.a, p.ak) if row else (p.a, p.b, p.bk)
+    matrix, other = (p.steps[1], p.steps[0]) if row else p.steps[:2]
+    high, deep = vector_blocks(size, p.k, p.batches, along=along[1] == 1)
+    pieces = -(-p.k // deep)
+    positioned = pieces == 1 and c is None and factors == _bits(1, 0, dtype)
+    numbers = matmul.VECTOR.pack(
+        rows=size, length=p.k, high=high, deep=deep, to=p.out if positioned else 0, matrix=start,
+        sm=along[0], sk=along[1], x=second, step=step, batches=p.batches,
+        sizes=p.sizes, steps=matrix, x_steps=other,
+    )  # fmt: skip
+    tasks = p.batches * -(-size // high) * pieces
+    kernel = steps.backend.kernel(write, matmul.vector, dtype, kind=kind_of(2 * work_of(p, dtype) // WORK, tasks))
+    sums = out if positioned else steps.work((pieces * p.batches * size,), dtype)
+    steps.then(kernel, *((b, a) if row else (a, b)), sums, numbers=headed(tasks, numbers))
+    if not positioned:
+        _add(steps, p, pieces, sums, c, out, factors)
 
-    def _tiled_product(
-        self, steps: Steps, p: Problem, values: Values, factors: Ints, part: int, after: After | None = None,
-        paired: bool = False,
-    ) -> None:  # fmt: skip
-        out, a, b, c = values
-        dtype = out.dtype
-        mr, nr = tile_size(dtype)
-        left = right = None
-        if paired or is_packed(p, dtype):
-            right = Panels(p, nr, paired=paired)
-            b = self._packed(steps, right, b)
-        if paired or is_packed_left(p, dtype):
-            left = Panels(p, mr, left=True, paired=paired)
-            a = self._packed(steps, left, a)
-        high, wide, deep = blocks_of(p, mr, nr)
-        length, deep = (-(-p.k // 2), -(-deep // 2)) if paired else (p.k, deep)
-        pieces = -(-length // deep)
-        alpha, beta = factors if pieces == 1 else self._bits(1, 0, dtype)
-        a_from, lift, am, ak = (0, left.panel, 1, mr) if left else (p.a, mr * p.am, p.am, p.ak)
-        b_from, panel, bk = (0, right.panel, nr) if right else (p.b, nr, p.bk)
-        fields, groups = (matmul.MULTIPLY, ()) if after is None else (matmul.FOLLOWED, after.groups(p.n))
-        ahead = lift if am == 1 and p.m * p.k * dtype.itemsize > AHEAD else 0
-        numbers = fields.pack(
-            *groups, rows=p.m, cols=p.n, length=length, high=high, wide=wide, deep=deep, part=part or part_of(deep),
-            to=p.out if pieces == 1 else 0, a=a_from, lift=lift, am=am, ak=ak, ahead=ahead,
-            b=b_from, panel=panel, bk=bk, whole=right is not None, c=p.c, cm=p.cm, cn=p.cn,
-            mode=MIXED if c is not None and pieces == 1 else PRODUCT, batches=p.batches,
-            alpha=alpha, beta=beta, sizes=p.sizes, c_steps=p.steps[2],
-            a_steps=left.steps if left else p.steps[0], b_steps=right.steps if right else p.steps[1],
-        )  # fmt: skip
-        tasks = p.batches * -(-p.m // high) * -(-p.n // wide) * pieces
-        template = matmul.multiply if after is None else matmul.multiply_followed
-        following: tuple[Any, ...] = () if after is None else (after.chain, after.steps, after.dtypes)
-        others = [] if after is None else after.operands
-        if paired:
-            following = None, "", (), True
-        kernel = self.kernel(write, template, dtype, "", *following, kind=kind_of(work_of(p, dtype) // WORK, tasks))
-        sums = out if pieces == 1 else steps.work((pieces * p.batches * p.m * p.n,), dtype)
-        steps.then(kernel, a, b, out if c is None else c, *others, sums, numbers=headed(tasks, numbers))
-        if pieces > 1:
-            self._add(steps, p, pieces, sums, c, out, factors)
 
-    def _packed(self, steps: Steps, panels: Panels, x: Value) -> Value:
-        """Return an operand in panels."""
-        writer, dtype = (write_pairs, int32) if panels.paired else (write_pack, x.dtype)
-        kernel = self.kernel(writer, x.dtype, panels.width, kind=kind_of(panels.capacity, panels.tasks))
-        packed = steps.work((panels.capacity,), dtype)
-        steps.then(kernel, x, packed, numbers=headed(panels.tasks, panels.numbers))
-        return packed
+def _add(steps: Steps, p: Problem, pieces: int, sums: Value, c: Value | None, out: Value, factors: Ints) -> None:
+    """Add the step that sums the pieces of a product."""
+    kernel = steps.backend.kernel(write, matmul.add_pieces, out.dtype, kind=kind_of(pieces * p.batches * p.m * p.n, 1))
+    numbers = matmul.ADD_PIECES.pack(
+        pieces=pieces, rows=p.m, cols=p.n, to=p.out, c=p.c, cm=p.cm, cn=p.cn, mode=PRODUCT if c is None else MIXED,
+        batches=p.batches, alpha=factors[0], beta=factors[1], sizes=p.sizes, c_steps=p.steps[2],
+    )  # fmt: skip
+    steps.then(kernel, sums, out if c is None else c, out, numbers=headed(1, numbers))
+
+
+def _bits(alpha: float, beta: float, dtype: DType) -> Ints:
+    """Return two factors in the encoding of a kernel's scalar arguments."""
+    if not dtype.is_float:
+        return int(alpha), int(beta)
+    return bits(alpha), bits(beta)
+
+
+def _tiled_product(
+    steps: Steps, p: Problem, values: Values, factors: Ints, part: int, after: After | None = None,
+    paired: bool = False,
+) -> None:  # fmt: skip
+    out, a, b, c = values
+    dtype = out.dtype
+    mr, nr = tile_size(dtype)
+    left = right = None
+    if paired or is_packed(p, dtype):
+        right = Panels(p, nr, paired=paired)
+        b = _packed(steps, right, b)
+    if paired or is_packed_left(p, dtype):
+        left = Panels(p, mr, left=True, paired=paired)
+        a = _packed(steps, left, a)
+    high, wide, deep = blocks_of(p, mr, nr)
+    length, deep = (-(-p.k // 2), -(-deep // 2)) if paired else (p.k, deep)
+    pieces = -(-length // deep)
+    alpha, beta = factors if pieces == 1 else _bits(1, 0, dtype)
+    a_from, lift, am, ak = (0, left.panel, 1, mr) if left else (p.a, mr * p.am, p.am, p.ak)
+    b_from, panel, bk = (0, right.panel, nr) if right else (p.b, nr, p.bk)
+    fields, groups = (matmul.MULTIPLY, ()) if after is None else (matmul.FOLLOWED, after.groups(p.n))
+    ahead = lift if am == 1 and p.m * p.k * dtype.itemsize > AHEAD else 0
+    numbers = fields.pack(
+        *groups, rows=p.m, cols=p.n, length=length, high=high, wide=wide, deep=deep, part=part or part_of(deep),
+        to=p.out if pieces == 1 else 0, a=a_from, lift=lift, am=am, ak=ak, ahead=ahead,
+        b=b_from, panel=panel, bk=bk, whole=right is not None, c=p.c, cm=p.cm, cn=p.cn,
+        mode=MIXED if c is not None and pieces == 1 else PRODUCT, batches=p.batches,
+        alpha=alpha, beta=beta, sizes=p.sizes, c_steps=p.steps[2],
+        a_steps=left.steps if left else p.steps[0], b_steps=right.steps if right else p.steps[1],
+    )  # fmt: skip
+    tasks = p.batches * -(-p.m // high) * -(-p.n // wide) * pieces
+    template = matmul.multiply if after is None else matmul.multiply_followed
+    following: tuple[Any, ...] = () if after is None else (after.chain, after.steps, after.dtypes)
+    others = [] if after is None else after.operands
+    if paired:
+        following = None, "", (), True
+    kernel = steps.backend.kernel(
+        write, template, dtype, "", *following, kind=kind_of(work_of(p, dtype) // WORK, tasks)
+    )
+    sums = out if pieces == 1 else steps.work((pieces * p.batches * p.m * p.n,), dtype)
+    steps.then(kernel, a, b, out if c is None else c, *others, sums, numbers=headed(tasks, numbers))
+    if pieces > 1:
+        _add(steps, p, pieces, sums, c, out, factors)
+
+
+def _packed(steps: Steps, panels: Panels, x: Value) -> Value:
+    """Return an operand in panels."""
+    writer, dtype = (write_pairs, int32) if panels.paired else (write_pack, x.dtype)
+    kernel = steps.backend.kernel(writer, x.dtype, panels.width, kind=kind_of(panels.capacity, panels.tasks))
+    packed = steps.work((panels.capacity,), dtype)
+    steps.then(kernel, x, packed, numbers=headed(panels.tasks, panels.numbers))
+    return packed
 
 
 def dense_like(layout: Layout) -> Layout:

@@ -7,14 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.backends.base import Launch, serves
-from minigrad.backends.cpu.family import Family, headed, kind_of
+from minigrad.backends.base import serves
+from minigrad.backends.cpu.family import CpuBackend, headed, kind_of
 from minigrad.backends.cpu.loops import CHUNK
-from minigrad.backends.launch import NO_STEPS
+from minigrad.backends.launch import NO_STEPS, Launch
 from minigrad.backends.steps import Steps, Value
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype
-from minigrad.core.op import ScalarFn, Spec
+from minigrad.core.op import ScalarFn
 from minigrad.core.plan import pieces
 from minigrad.core.reducer import Reducer
 from minigrad.kernels.cpu import pairs
@@ -43,92 +43,90 @@ HELPERS: dict[Callable[..., Any], tuple[Callable[..., Any], ...]] = {
 }
 
 
-class Pairs(Family):
-    """The methods that prepare distances between rows and their gradients."""
+@serves(CpuBackend, requests.PairDistances)
+def pair_distances(steps: Steps, request: requests.PairDistances) -> Launch:
+    (out,), (x,), reducer, compute = steps.outs, steps.operands, request.reducer, request.compute
+    if not out.layout.numel:
+        return NO_STEPS
+    n, m = x.shape
+    width = -(-n // LINE) * LINE
+    columns = steps.work((m, width), as_dtype(compute))
+    steps.copy(columns.at(1, 0, n).transposed, steps.operands[0])
+    chunk, tasks = pieces(-(-n // 2), max(1, CHUNK // (n * max(1, m))))
+    kind = kind_of(out.layout.numel * m, tasks, 2)
+    kernel = steps.backend.kernel(write_distances, pairs.pairs, reducer, compute, out.dtype, kind=kind)
+    numbers = pairs.PAIRS.pack(rows=n, width=width, cols=m, to=out.layout.offset, chunk=chunk)
+    steps.then(kernel, columns, *steps.outs, numbers=headed(tasks, numbers))
+    return steps.launch
 
-    @serves(requests.PairDistances)
-    def pair_distances(self, out: Spec, x: Spec, reducer: Reducer, compute: np.dtype[Any]) -> Launch:
-        if not out.layout.numel:
-            return NO_STEPS
-        steps = Steps(self, (out,), (x,))
-        n, m = x.shape
-        width = -(-n // LINE) * LINE
-        columns = steps.work((m, width), as_dtype(compute))
-        steps.copy(columns.at(1, 0, n).transposed, steps.operands[0])
-        chunk, tasks = pieces(-(-n // 2), max(1, CHUNK // (n * max(1, m))))
-        kind = kind_of(out.layout.numel * m, tasks, 2)
-        kernel = self.kernel(write_distances, pairs.pairs, reducer, compute, out.dtype, kind=kind)
-        numbers = pairs.PAIRS.pack(rows=n, width=width, cols=m, to=out.layout.offset, chunk=chunk)
-        steps.then(kernel, columns, *steps.outs, numbers=headed(tasks, numbers))
-        return steps.launch
 
-    @serves(requests.RowDistances)
-    def row_distances(self, out: Spec, *operands: Spec, reducer: Reducer, compute: np.dtype[Any]) -> Launch:
-        if not out.layout.numel:
-            return NO_STEPS
-        steps = Steps(self, (out,), operands)
-        a, b = steps.operands
-        *batch, n, m = b.shape
-        # Each line of columns begins at a multiple of 16 elements, so that no vector lies in two lines of the cache.
-        width = -(-n // LINE) * LINE
-        matrix, columns = in_order(steps, a, compute), steps.work((*batch, m, width), as_dtype(compute))
-        steps.copy(columns.at(len(batch) + 1, 0, n).transposed, b)
-        all_rows = out.layout.numel // n
-        chunk, tasks = pieces(all_rows, max(ROWS, CHUNK // (n * max(1, m))))
-        kind = kind_of(out.layout.numel * m, tasks, 2)
-        kernel = self.kernel(write_distances, pairs.crossed, reducer, compute, out.dtype, kind=kind)
-        numbers = pairs.CROSSED.pack(
-            rows=a.shape[-2], others=n, width=width, cols=m, all_rows=all_rows, to=out.layout.offset, chunk=chunk,
-            block=min(n, max(BLOCK, NEAR // (max(1, m) * columns.dtype.itemsize) // BLOCK * BLOCK)),
-        )  # fmt: skip
-        steps.then(kernel, matrix, columns, *steps.outs, numbers=headed(tasks, numbers))
-        return steps.launch
+@serves(CpuBackend, requests.RowDistances)
+def row_distances(steps: Steps, request: requests.RowDistances) -> Launch:
+    (out,), reducer, compute = steps.outs, request.reducer, request.compute
+    if not out.layout.numel:
+        return NO_STEPS
+    a, b = steps.operands
+    *batch, n, m = b.shape
+    # Each line of columns begins at a multiple of 16 elements, so that no vector lies in two lines of the cache.
+    width = -(-n // LINE) * LINE
+    matrix, columns = in_order(steps, a, compute), steps.work((*batch, m, width), as_dtype(compute))
+    steps.copy(columns.at(len(batch) + 1, 0, n).transposed, b)
+    all_rows = out.layout.numel // n
+    chunk, tasks = pieces(all_rows, max(ROWS, CHUNK // (n * max(1, m))))
+    kind = kind_of(out.layout.numel * m, tasks, 2)
+    kernel = steps.backend.kernel(write_distances, pairs.crossed, reducer, compute, out.dtype, kind=kind)
+    numbers = pairs.CROSSED.pack(
+        rows=a.shape[-2], others=n, width=width, cols=m, all_rows=all_rows, to=out.layout.offset, chunk=chunk,
+        block=min(n, max(BLOCK, NEAR // (max(1, m) * columns.dtype.itemsize) // BLOCK * BLOCK)),
+    )  # fmt: skip
+    steps.then(kernel, matrix, columns, *steps.outs, numbers=headed(tasks, numbers))
+    return steps.launch
 
-    @serves(requests.PairGradients)
-    def pair_gradients(
-        self, out: Spec, *operands: Spec, factor: ScalarFn, direction: ScalarFn, compute: np.dtype[Any]
-    ) -> Launch:
-        if not out.layout.numel:
-            return NO_STEPS
-        steps = Steps(self, (out,), operands)
-        g, y, x = steps.operands
-        n, m = x.shape
-        factors, matrix = steps.work(g.shape, as_dtype(compute)), in_lines(steps, x, compute)
-        steps.each(factor, factors, g, y)
-        chunk, tasks = pieces(n, max(1, CHUNK // (n * m)))
-        kind = kind_of(n * n * m, tasks, 2)
-        kernel = self.kernel(write_gradients, pairs.pair_gradients, direction, compute, out.dtype, kind=kind)
-        numbers = pairs.PAIR_GRADIENTS.pack(rows=n, cols=m, width=matrix.shape[-1], to=out.layout.offset, chunk=chunk)
-        steps.then(kernel, factors, matrix, *steps.outs, numbers=headed(tasks, numbers))
-        return steps.launch
 
-    @serves(requests.RowGradients)
-    def row_gradients(
-        self, out: Spec, *operands: Spec, factor: ScalarFn, direction: ScalarFn, compute: np.dtype[Any]
-    ) -> Launch:
-        if not out.layout.numel:
-            return NO_STEPS
-        steps = Steps(self, (out,), operands)
-        g, y, a, b = steps.operands
-        if not g.layout.numel:
-            steps.fill(steps.outs[0], 0)
-            return steps.launch
-        n, m = b.shape[-2:]
-        flipped = y.transposed.layout.is_contiguous and not y.layout.is_contiguous
-        factors = steps.work(y.transposed.shape if flipped else y.shape, as_dtype(compute))
-        steps.each(factor, factors, *[x.transposed if flipped else x for x in (g, y)])
-        matrix, others = (in_lines(steps, x, compute) for x in (a, b))
-        all_rows = out.layout.numel // m
-        chunk, tasks = pieces(all_rows, max(ROWS, CHUNK // (n * m)))
-        kind = kind_of(out.layout.numel * n, tasks, 2)
-        kernel = self.kernel(write_gradients, pairs.crossed_gradients, direction, compute, out.dtype, kind=kind)
-        rows = a.shape[-2]
-        numbers = pairs.CROSSED_GRADIENTS.pack(
-            rows=rows, others=n, cols=m, width=others.shape[-1], all_rows=all_rows, to=out.layout.offset, chunk=chunk,
-            step=1 if flipped else n, next=rows if flipped else 1,
-        )  # fmt: skip
-        steps.then(kernel, factors, matrix, others, *steps.outs, numbers=headed(tasks, numbers))
+@serves(CpuBackend, requests.PairGradients)
+def pair_gradients(steps: Steps, request: requests.PairGradients) -> Launch:
+    (out,) = steps.outs
+    factor, direction, compute = request.factor, request.direction, request.compute
+    if not out.layout.numel:
+        return NO_STEPS
+    g, y, x = steps.operands
+    n, m = x.shape
+    factors, matrix = steps.work(g.shape, as_dtype(compute)), in_lines(steps, x, compute)
+    steps.each(factor, factors, g, y)
+    chunk, tasks = pieces(n, max(1, CHUNK // (n * m)))
+    kind = kind_of(n * n * m, tasks, 2)
+    kernel = steps.backend.kernel(write_gradients, pairs.pair_gradients, direction, compute, out.dtype, kind=kind)
+    numbers = pairs.PAIR_GRADIENTS.pack(rows=n, cols=m, width=matrix.shape[-1], to=out.layout.offset, chunk=chunk)
+    steps.then(kernel, factors, matrix, *steps.outs, numbers=headed(tasks, numbers))
+    return steps.launch
+
+
+@serves(CpuBackend, requests.RowGradients)
+def row_gradients(steps: Steps, request: requests.RowGradients) -> Launch:
+    (out,) = steps.outs
+    factor, direction, compute = request.factor, request.direction, request.compute
+    if not out.layout.numel:
+        return NO_STEPS
+    g, y, a, b = steps.operands
+    if not g.layout.numel:
+        steps.fill(steps.outs[0], 0)
         return steps.launch
+    n, m = b.shape[-2:]
+    flipped = y.transposed.layout.is_contiguous and not y.layout.is_contiguous
+    factors = steps.work(y.transposed.shape if flipped else y.shape, as_dtype(compute))
+    steps.each(factor, factors, *[x.transposed if flipped else x for x in (g, y)])
+    matrix, others = (in_lines(steps, x, compute) for x in (a, b))
+    all_rows = out.layout.numel // m
+    chunk, tasks = pieces(all_rows, max(ROWS, CHUNK // (n * m)))
+    kind = kind_of(out.layout.numel * n, tasks, 2)
+    kernel = steps.backend.kernel(write_gradients, pairs.crossed_gradients, direction, compute, out.dtype, kind=kind)
+    rows = a.shape[-2]
+    numbers = pairs.CROSSED_GRADIENTS.pack(
+        rows=rows, others=n, cols=m, width=others.shape[-1], all_rows=all_rows, to=out.layout.offset, chunk=chunk,
+        step=1 if flipped else n, next=rows if flipped else 1,
+    )  # fmt: skip
+    steps.then(kernel, factors, matrix, others, *steps.outs, numbers=headed(tasks, numbers))
+    return steps.launch
 
 
 def in_order(steps: Steps, x: Value, compute: np.dtype[Any]) -> Value:

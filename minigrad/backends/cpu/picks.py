@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-from minigrad.backends.base import Launch, serves
-from minigrad.backends.cpu.family import Family, bind, headed, kind_of
+from minigrad.backends.base import serves
+from minigrad.backends.cpu.family import CpuBackend, bind, headed, kind_of
 from minigrad.backends.cpu.loops import CHUNK
 from minigrad.backends.cpu.rowtexts import along, band_of, is_direct, nest_of
-from minigrad.backends.launch import NO_STEPS
+from minigrad.backends.launch import NO_STEPS, Launch
 from minigrad.backends.steps import Steps
 from minigrad.core import requests
 from minigrad.core.dtype import DType, float64
@@ -29,54 +29,54 @@ REDUCTIONS = {"none": 0, "sum": 1, "mean": 2}
 PICK_COST = 10  # cost of an element in additions, mainly that of one call of exp
 
 
-class Picks(Family):
-    """The methods that prepare elements of rows, and their gradients."""
+@serves(CpuBackend, requests.Pick)
+def pick(steps: Steps, request: requests.Pick) -> Launch:
+    (out,), (x, *others) = steps.outs, steps.operands
+    fn, ignore, reduction = request.fn, request.ignore, request.reduction
+    target, *weight = others
+    losses = out.layout if reduction == "none" else Layout.contiguous(target.shape, out.layout.offset)
+    each = x.shape[-1] if fn.totals else 1
+    views = [(losses, 0), along_row(x), (target.layout, 0), *per_class(weight, target.shape)]
+    numbers, tasks, kind = pick_numbers(x.shape[-1], ignore, each, *views)
+    direct = not fn.totals or is_direct(x, out)
+    dtypes = tuple(spec.dtype for spec in (x, *others))
+    kernel = steps.backend.kernel(write_pick, fn, dtypes, out.dtype, direct, REDUCTIONS[reduction], kind=kind)
+    apart = tasks > 1 and reduction != "none"
+    work = steps.work((2 * tasks,), float64) if apart else steps.outs[0]
+    table = headed(tasks, numbers, end=apart)
+    steps.then(kernel, *steps.operands, work, *steps.outs, numbers=table)
+    return steps.launch
 
-    @serves(requests.Pick)
-    def pick(self, out: Spec, x: Spec, *others: Spec, fn: RowFn, ignore: int, reduction: str) -> Launch:
-        target, *weight = others
-        losses = out.layout if reduction == "none" else Layout.contiguous(target.shape, out.layout.offset)
-        each = x.shape[-1] if fn.totals else 1
-        views = [(losses, 0), along_row(x), (target.layout, 0), *per_class(weight, target.shape)]
-        numbers, tasks, kind = pick_numbers(x.shape[-1], ignore, each, *views)
-        direct = not fn.totals or is_direct(x, out)
-        dtypes = tuple(spec.dtype for spec in (x, *others))
-        kernel = self.kernel(write_pick, fn, dtypes, out.dtype, direct, REDUCTIONS[reduction], kind=kind)
-        steps = Steps(self, (out,), (x, *others))
-        apart = tasks > 1 and reduction != "none"
-        work = steps.work((2 * tasks,), float64) if apart else steps.outs[0]
-        table = headed(tasks, numbers, end=apart)
-        steps.then(kernel, *steps.operands, work, *steps.outs, numbers=table)
-        return steps.launch
 
-    @serves(requests.PickBack)
-    def pick_backward(
-        self, out: Spec, dy: Spec, x: Spec, target: Spec, *, fn: RowFn, ignore: int, reduction: str
-    ) -> Launch:
-        if out.layout.numel == 0:
-            return NO_STEPS
-        n, heads = x.shape[-1], dy.layout.expand(target.shape)
-        views = [along_row(out), along_row(x), (target.layout, 0), (heads, 0)]
-        numbers, tasks, kind = pick_numbers(n, ignore, n, *views)
-        dtypes = (x.dtype, target.dtype, dy.dtype)
-        direct = is_direct(x, out)
-        reducer = REDUCTIONS["mean" if reduction == "mean" else "none"]  # the gradient of a sum has a stride of 0
-        kernel = self.kernel(write_pick, fn, dtypes, out.dtype, direct, reducer, True, kind=kind)
-        steps = Steps(self, (out,), (dy, x, target))
-        head, values, chosen = steps.operands
-        steps.then(kernel, values, chosen, head, *steps.outs, numbers=headed(tasks, numbers))
-        return steps.launch
+@serves(CpuBackend, requests.PickBack)
+def pick_backward(steps: Steps, request: requests.PickBack) -> Launch:
+    (out,), (dy, x, target) = steps.outs, steps.operands
+    fn, ignore, reduction = request.fn, request.ignore, request.reduction
+    if out.layout.numel == 0:
+        return NO_STEPS
+    n, heads = x.shape[-1], dy.layout.expand(target.shape)
+    views = [along_row(out), along_row(x), (target.layout, 0), (heads, 0)]
+    numbers, tasks, kind = pick_numbers(n, ignore, n, *views)
+    dtypes = (x.dtype, target.dtype, dy.dtype)
+    direct = is_direct(x, out)
+    reducer = REDUCTIONS["mean" if reduction == "mean" else "none"]  # the gradient of a sum has a stride of 0
+    kernel = steps.backend.kernel(write_pick, fn, dtypes, out.dtype, direct, reducer, True, kind=kind)
+    head, values, chosen = steps.operands
+    steps.then(kernel, values, chosen, head, *steps.outs, numbers=headed(tasks, numbers))
+    return steps.launch
 
-    @serves(requests.Unpick)
-    def unpick(self, out: Spec, dy: Spec, target: Spec, *weight: Spec, ignore: int, reduction: str) -> Launch:
-        if out.layout.numel == 0:
-            return NO_STEPS
-        n, heads = out.shape[-1], dy.layout.expand(target.shape)
-        views = [along_row(out), (heads, 0), (target.layout, 0), *per_class(weight, target.shape)]
-        numbers, tasks, kind = pick_numbers(n, ignore, n, *views)
-        dtypes = tuple(x.dtype for x in (dy, target, *weight))
-        kernel = self.kernel(write_unpick, dtypes, out.dtype, reduction == "mean", kind=kind)
-        return bind(kernel, headed(tasks, numbers), len(dtypes))
+
+@serves(CpuBackend, requests.Unpick)
+def unpick(steps: Steps, request: requests.Unpick) -> Launch:
+    (out,), (dy, target, *weight), ignore, reduction = steps.outs, steps.operands, request.ignore, request.reduction
+    if out.layout.numel == 0:
+        return NO_STEPS
+    n, heads = out.shape[-1], dy.layout.expand(target.shape)
+    views = [along_row(out), (heads, 0), (target.layout, 0), *per_class(weight, target.shape)]
+    numbers, tasks, kind = pick_numbers(n, ignore, n, *views)
+    dtypes = tuple(x.dtype for x in (dy, target, *weight))
+    kernel = steps.backend.kernel(write_unpick, dtypes, out.dtype, reduction == "mean", kind=kind)
+    return bind(kernel, headed(tasks, numbers), len(dtypes))
 
 
 def pick_numbers(n: int, ignore: int, each: int, *views: tuple[Layout, int]) -> tuple[list[int], int, str]:

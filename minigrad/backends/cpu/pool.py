@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from minigrad.backends.base import Ints, Launch, serves
-from minigrad.backends.cpu.family import Family, bind, headed, kind_of
-from minigrad.backends.launch import NO_STEPS
-from minigrad.backends.steps import Steps
+from minigrad.backends.base import serves
+from minigrad.backends.cpu.family import CpuBackend, bind, headed, kind_of
+from minigrad.backends.launch import NO_STEPS, Launch
+from minigrad.backends.steps import Ints, Steps
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype, int64
 from minigrad.core.layout import Layout
@@ -41,56 +41,57 @@ SMALL = 1024  # maximum number of outputs of a plane; they stay in the first-lev
 ONES = {"window", "stride", "dilation"}  # parameters that are 1 along a dim that is not pooled; there the padding is 0
 
 
-class Pool(Family):
-    """The methods that prepare pooling."""
+WINDOW = ("window", "stride", "padding")  # the fields that both requests have
 
-    @serves(requests.MaxPool)
-    def largest(self, out: Spec, *others: Spec, part: str, **windows: Ints) -> Launch:
-        if out.layout.numel == 0:
-            return NO_STEPS
-        # The last of `others` is the Spec of x.  A Spec before it describes the positions of the maxima (a result) or
-        # the values to read or to add.
-        *before, x = others
-        reads = part in ("pick", "back")
-        outputs = before[0] if part == "back" else out
-        steps = Steps(self, (out,) if reads else (out, *before), others if reads else (x,))
-        if len(windows["window"]) < 3 and (reads or not before):
-            count = planes_together(outputs.shape)
-            x, out, outputs, *before = (together(spec, count) for spec in (x, out, outputs, *before))
-            windows = {name: (int(name in ONES), *sizes) for name, sizes in windows.items()}
-        numbers = numbers_of(outputs, x, before[0] if reads else x, out, part == "values", **windows)
-        kind = kind_for(x, outputs, windows["window"], numbers)
-        if part == "values":
-            return bind(self.kernel(write, pool.pooled, (x.dtype,), out.dtype, kind=kind), numbers, 1)
-        tables = steps.constant(tables_of(outputs.shape, x.shape, **windows), int64)
-        dtypes = [*[y.dtype for y in steps.outs], tables.dtype]
-        kernel = self.kernel(write, TEMPLATES[part], tuple([y.dtype for y in steps.operands]), *dtypes, kind=kind)
-        steps.then(kernel, *steps.operands, *steps.outs, tables, numbers=numbers)
-        return steps.launch
 
-    @serves(requests.AvgPool)
-    def average(
-        self, out: Spec, a: Spec, *, part: str, pad_counts: bool, divisor: int | None, **windows: Ints
-    ) -> Launch:
-        """Return the launch of means, whose loops read the reciprocals of the counts."""
-        if out.layout.numel == 0:
-            return NO_STEPS
-        back = part == "back"
-        means, image = (a, out) if back else (out, a)
-        if len(windows["window"]) < 3:
-            means, image = (together(spec, planes_together(means.shape)) for spec in (means, image))
-            windows = {name: (int(name in ONES), *sizes) for name, sizes in windows.items()}
-            a, out = (means, image) if back else (image, means)
-        counts = reciprocals(means.shape, image.shape, **windows, pad_counts=pad_counts, divisor=divisor)
-        ones = (1,) * len(windows["window"])
-        numbers = numbers_of(means, image, a, out, not back, **windows, dilation=ones)
-        steps = Steps(self, (out,), (a,))
-        shares = steps.constant(counts, as_dtype(a.dtype.compute))
-        kind = kind_for(image, means, windows["window"], numbers)
-        template = pool.avg_pool_back if back else pool.pooled
-        kernel = self.kernel(write, template, (a.dtype,), out.dtype, shares.dtype, kind=kind)
-        steps.then(kernel, *steps.operands, *steps.outs, shares, numbers=numbers)
-        return steps.launch
+@serves(CpuBackend, requests.MaxPool)
+def largest(steps: Steps, request: requests.MaxPool) -> Launch:
+    part, windows = request.part, {name: getattr(request, name) for name in (*WINDOW, "dilation")}
+    # `before` has the positions of the maxima (the second result), or the values to read or to add.
+    out: Spec = steps.outs[0]
+    before: list[Spec] = [*steps.outs[1:], *steps.operands[:-1]]
+    x: Spec = steps.operands[-1]
+    if out.layout.numel == 0:
+        return NO_STEPS
+    reads = part in ("pick", "back")
+    outputs = before[0] if part == "back" else out
+    if len(windows["window"]) < 3 and (reads or not before):
+        count = planes_together(outputs.shape)
+        x, out, outputs, *before = (together(spec, count) for spec in (x, out, outputs, *before))
+        windows = {name: (int(name in ONES), *sizes) for name, sizes in windows.items()}
+    numbers = numbers_of(outputs, x, before[0] if reads else x, out, part == "values", **windows)
+    kind = kind_for(x, outputs, windows["window"], numbers)
+    if part == "values":
+        return bind(steps.backend.kernel(write, pool.pooled, (x.dtype,), out.dtype, kind=kind), numbers, 1)
+    tables = steps.constant(tables_of(outputs.shape, x.shape, **windows), int64)
+    dtypes = [*[y.dtype for y in steps.outs], tables.dtype]
+    kernel = steps.backend.kernel(write, TEMPLATES[part], tuple([y.dtype for y in steps.operands]), *dtypes, kind=kind)
+    steps.then(kernel, *steps.operands, *steps.outs, tables, numbers=numbers)
+    return steps.launch
+
+
+@serves(CpuBackend, requests.AvgPool)
+def average(steps: Steps, request: requests.AvgPool) -> Launch:
+    """Return the launch of means, whose loops read the reciprocals of the counts."""
+    *_, a, out = steps.specs
+    windows = {name: getattr(request, name) for name in WINDOW}
+    if out.layout.numel == 0:
+        return NO_STEPS
+    back = request.part == "back"
+    means, image = (a, out) if back else (out, a)
+    if len(windows["window"]) < 3:
+        means, image = (together(spec, planes_together(means.shape)) for spec in (means, image))
+        windows = {name: (int(name in ONES), *sizes) for name, sizes in windows.items()}
+        a, out = (means, image) if back else (image, means)
+    counts = reciprocals(means.shape, image.shape, **windows, pad_counts=request.pad_counts, divisor=request.divisor)
+    ones = (1,) * len(windows["window"])
+    numbers = numbers_of(means, image, a, out, not back, **windows, dilation=ones)
+    shares = steps.constant(counts, as_dtype(a.dtype.compute))
+    kind = kind_for(image, means, windows["window"], numbers)
+    template = pool.avg_pool_back if back else pool.pooled
+    kernel = steps.backend.kernel(write, template, (a.dtype,), out.dtype, shares.dtype, kind=kind)
+    steps.then(kernel, *steps.operands, *steps.outs, shares, numbers=numbers)
+    return steps.launch
 
 
 def planes_together(outputs: Ints) -> int:

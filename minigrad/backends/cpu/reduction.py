@@ -12,17 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.backends.base import Launch, serves
-from minigrad.backends.cpu.family import Family, headed, kind_of
+from minigrad.backends.base import serves
+from minigrad.backends.cpu.family import CpuBackend, headed, kind_of
 from minigrad.backends.cpu.mapped import plan_mapped, write_mapped
 from minigrad.backends.cpu.reduction_plans import FIELDS, ReductionPlan, plan_reduction, plan_search
 from minigrad.backends.cpu.texts import keep_macro, short_header
-from minigrad.backends.launch import NO_STEPS
-from minigrad.backends.searching import Searching
+from minigrad.backends.launch import NO_STEPS, Launch
+from minigrad.backends.positions import serve_positions
 from minigrad.backends.steps import Steps, Value, through_terms
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype, int64
-from minigrad.core.op import ScalarFn, Spec
+from minigrad.core.op import ScalarFn
 from minigrad.core.reducer import Reducer
 from minigrad.kernels.cpu import positions, reduction, together
 from minigrad.kernels.fields import Fields
@@ -34,83 +34,86 @@ from minigrad.kernels.store import load
 Ints = tuple[int, ...]
 
 
-class Reduction(Family, Searching):
-    """The methods that prepare reductions, and positions of minima and maxima."""
+@serves(CpuBackend, requests.Reduce)
+def reduce(steps: Steps, request: requests.Reduce) -> Launch:
+    (out,), (a, *others) = steps.outs, steps.operands
+    reducer, compute, dims = request.reducer, request.compute, request.dims
+    if out.layout.numel == 0:
+        return NO_STEPS
+    if others or reducer.combine is None:
+        return reduce_tuple(steps, request)
+    stages = plan_reduction(out.layout, a.layout, dims)
+    count, wide = a.layout.numel // out.layout.numel, as_dtype(compute)
+    source, (target,) = steps.operands[0], steps.outs
+    for k, plan in enumerate(stages):
+        last = k == len(stages) - 1
+        goal = target if last else steps.work((plan.partial,), wide)
+        _reduction(steps, plan, reducer if last else reducer.unfinished(), compute, source, goal, count)
+        source = goal
+        reducer = reducer if last else reducer.joining()
+    return steps.launch
 
-    @serves(requests.Reduce)
-    def reduce(self, out: Spec, *operands: Spec, reducer: Reducer, compute: np.dtype[Any], dims: Ints) -> Launch:
-        if out.layout.numel == 0:
-            return NO_STEPS
-        a, *others = operands
-        if others or reducer.combine is None:
-            return self.reduce_tuple(out, *operands, reducer=reducer, compute=compute, dims=dims)
-        stages = plan_reduction(out.layout, a.layout, dims)
-        count, wide = a.layout.numel // out.layout.numel, as_dtype(compute)
-        steps = Steps(self, (out,), (a,))
-        source, (target,) = steps.operands[0], steps.outs
-        for k, plan in enumerate(stages):
-            last = k == len(stages) - 1
-            goal = target if last else steps.work((plan.partial,), wide)
-            self._reduction(steps, plan, reducer if last else reducer.unfinished(), compute, source, goal, count)
-            source = goal
-            reducer = reducer if last else reducer.joining()
-        return steps.launch
 
-    @serves(requests.ReduceTuple)
-    def reduce_tuple(self, *specs: Spec, reducer: Reducer, compute: np.dtype[Any], dims: Ints) -> Launch:
-        """Return one launch, unless some operands are transposed; elementwise loops read these by tiles."""
-        outs, operands = specs[: reducer.results], specs[reducer.results :]
-        if outs[0].layout.numel == 0:
-            return NO_STEPS
-        layouts = [a.layout for a in operands]
-        plan = plan_mapped([y.layout for y in outs], layouts, dims, reducer.combine is None)
-        if plan.crossed and reducer.map is not None:
-            return through_terms(self, reducer, compute, dims, outs, operands)
-        dtypes, stored = tuple([a.dtype for a in operands]), tuple([y.dtype for y in outs])
-        kind = kind_of(plan.numel, plan.tasks, reducer.scalar.cost)
-        kernel = self.kernel(write_mapped, reducer, compute, dtypes, stored, plan.kind, plan.steps, kind=kind)
-        steps = Steps(self, outs, operands)
+@serves(CpuBackend, requests.ReduceTuple)
+def reduce_tuple(steps: Steps, request: requests.Reduce | requests.ReduceTuple) -> Launch:
+    """Return one launch, unless some operands are transposed; elementwise loops read these by tiles."""
+    outs, operands = steps.outs, steps.operands
+    reducer, compute, dims = request.reducer, request.compute, request.dims
+    if outs[0].layout.numel == 0:
+        return NO_STEPS
+    layouts = [a.layout for a in operands]
+    plan = plan_mapped([y.layout for y in outs], layouts, dims, reducer.combine is None)
+    if plan.crossed and reducer.map is not None:
+        return through_terms(steps, reducer, compute, dims)
+    dtypes, stored = tuple([a.dtype for a in operands]), tuple([y.dtype for y in outs])
+    kind = kind_of(plan.numel, plan.tasks, reducer.scalar.cost)
+    kernel = steps.backend.kernel(write_mapped, reducer, compute, dtypes, stored, plan.kind, plan.steps, kind=kind)
+    # A single piece needs no partial results, so any memory may replace them.
+    work = [
+        steps.work((plan.work,), as_dtype(compute)) if plan.work else steps.outs[0] for _ in range(reducer.accumulators)
+    ]
+    numbers = headed(plan.tasks, plan.numbers, plan.pieces > 1)
+    steps.then(kernel, *steps.operands, *work, *steps.outs, numbers=numbers)
+    return steps.launch
+
+
+def _reduction(
+    steps: Steps, plan: ReductionPlan, reducer: Reducer, compute: np.dtype[Any], a: Value, out: Value,
+    count: int,
+) -> None:  # fmt: skip
+    """Add one stage of a reduction.
+
+    count: the number of elements per result of the whole reduction.
+    """
+    form = form_of(reducer, compute, plan, a.dtype)
+    kind = kind_of(plan.numel, plan.tasks, reducer.scalar.cost)
+    kernel = steps.backend.kernel(write_reduction, reducer, compute, a.dtype, out.dtype, plan.label, form, kind=kind)
+    values = [a, out]
+    if plan.kind == "run":
         # A single piece needs no partial results, so any memory may replace them.
-        work = [
-            steps.work((plan.work,), as_dtype(compute)) if plan.work else steps.outs[0]
-            for _ in range(reducer.accumulators)
-        ]
-        numbers = headed(plan.tasks, plan.numbers, plan.pieces > 1)
-        steps.then(kernel, *steps.operands, *work, *steps.outs, numbers=numbers)
-        return steps.launch
+        capacity = (1 if form in WHOLE else plan.values["width"]) * plan.tasks
+        values.insert(1, out if plan.tasks == 1 else steps.work((capacity,), as_dtype(compute)))
+    numbers = headed(plan.tasks, plan.numbers(count), end=plan.kind == "run" and plan.tasks > 1)
+    steps.then(kernel, *values, numbers=numbers)
 
-    def _reduction(
-        self, steps: Steps, plan: ReductionPlan, reducer: Reducer, compute: np.dtype[Any], a: Value, out: Value,
-        count: int,
-    ) -> None:  # fmt: skip
-        """Add one stage of a reduction.
 
-        count: the number of elements per result of the whole reduction.
-        """
-        form = form_of(reducer, compute, plan, a.dtype)
-        kind = kind_of(plan.numel, plan.tasks, reducer.scalar.cost)
-        kernel = self.kernel(write_reduction, reducer, compute, a.dtype, out.dtype, plan.label, form, kind=kind)
-        values = [a, out]
-        if plan.kind == "run":
-            # A single piece needs no partial results, so any memory may replace them.
-            capacity = (1 if form in WHOLE else plan.values["width"]) * plan.tasks
-            values.insert(1, out if plan.tasks == 1 else steps.work((capacity,), as_dtype(compute)))
-        numbers = headed(plan.tasks, plan.numbers(count), end=plan.kind == "run" and plan.tasks > 1)
-        steps.then(kernel, *values, numbers=numbers)
+def search(steps: Steps, request: requests.ArgReduce, positions: Value, values: Value | None) -> None:
+    """Add the steps that write the positions of the best elements, and their values if they are requested."""
+    a, better, dim = steps.operands[0], request.better, request.dim
+    plan, choice = plan_search(positions.layout, a.layout, dim)
+    kind = kind_of(plan.numel, plan.tasks, better.cost)
+    kept = values is not None
+    search = steps.backend.kernel(write_search, better, (a.dtype,), plan.label, kept and not plan.partial, kind=kind)
+    found = steps.work((plan.partial,), int64) if plan.partial else positions
+    # The kernel does not write a result that is not requested, so any memory may replace it.
+    steps.then(search, a, values or found, found, numbers=headed(plan.tasks, plan.numbers(a.shape[dim])))
+    if plan.partial:
+        kind = kind_of(plan.partial, 1, better.cost)
+        choose = steps.backend.kernel(write_search, better, (a.dtype, int64), "choose", kept, kind=kind)
+        steps.then(choose, a, found, values or positions, positions, numbers=headed(1, choice))
 
-    def search(self, steps: Steps, positions: Value, values: Value | None, better: ScalarFn, dim: int) -> None:
-        a = steps.operands[0]
-        plan, choice = plan_search(positions.layout, a.layout, dim)
-        kind = kind_of(plan.numel, plan.tasks, better.cost)
-        kept = values is not None
-        search = self.kernel(write_search, better, (a.dtype,), plan.label, kept and not plan.partial, kind=kind)
-        found = steps.work((plan.partial,), int64) if plan.partial else positions
-        # The kernel does not write a result that is not requested, so any memory may replace it.
-        steps.then(search, a, values or found, found, numbers=headed(plan.tasks, plan.numbers(a.shape[dim])))
-        if plan.partial:
-            kind = kind_of(plan.partial, 1, better.cost)
-            choose = self.kernel(write_search, better, (a.dtype, int64), "choose", kept, kind=kind)
-            steps.then(choose, a, found, values or positions, positions, numbers=headed(1, choice))
+
+serve_positions(CpuBackend, requests.ArgReduce, requests.Extreme, search)
 
 
 def accumulators(form: str, compute: np.dtype[Any]) -> np.dtype[Any]:

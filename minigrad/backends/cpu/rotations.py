@@ -11,37 +11,37 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.backends.base import Launch, serves
-from minigrad.backends.cpu.family import Family, begins, bind, headed, kind_of, matrices
-from minigrad.backends.launch import NO_STEPS
+from minigrad.backends.base import serves
+from minigrad.backends.cpu.family import CpuBackend, begins, bind, headed, kind_of, matrices
+from minigrad.backends.launch import NO_STEPS, Launch
+from minigrad.backends.steps import Steps
 from minigrad.core import requests
 from minigrad.core.dtype import DType
-from minigrad.core.op import Spec
 from minigrad.kernels.cpu import eigen, lu, turning
 from minigrad.kernels.specialize import write_kernel
 from minigrad.kernels.store import load
 
 
-class Rotations(Family):
-    """The methods that prepare eigenvalues and orthogonal rows."""
+@serves(CpuBackend, requests.Eigh)
+def eigh(steps: Steps, request: requests.Eigh) -> Launch:
+    (values, vectors), (a,) = steps.outs, steps.operands
+    n, tasks = a.shape[-1], prod(a.shape[:-2])
+    if not n * tasks:
+        return NO_STEPS
+    numbers = eigen.EIGH.pack(*begins(a, values, vectors), matrices(a), n=n, sizes=a.shape[:-2])
+    kernel = steps.backend.kernel(write_rotations, True, a.dtype, kind=kind_of(tasks * n * n, tasks, 10 * n))
+    return bind(kernel, headed(tasks, numbers), 1, 2)
 
-    @serves(requests.Eigh)
-    def eigh(self, values: Spec, vectors: Spec, a: Spec) -> Launch:
-        n, tasks = a.shape[-1], prod(a.shape[:-2])
-        if not n * tasks:
-            return NO_STEPS
-        numbers = eigen.EIGH.pack(*begins(a, values, vectors), matrices(a), n=n, sizes=a.shape[:-2])
-        kernel = self.kernel(write_rotations, True, a.dtype, kind=kind_of(tasks * n * n, tasks, 10 * n))
-        return bind(kernel, headed(tasks, numbers), 1, 2)
 
-    @serves(requests.TurnRows)
-    def turn_rows(self, j: Spec, y: Spec, lengths: Spec, a: Spec) -> Launch:
-        (k, n), tasks = a.shape[-2:], prod(a.shape[:-2])
-        if not k * tasks:
-            return NO_STEPS
-        numbers = turning.TURN.pack(*begins(a, j, y, lengths), matrices(a), k=k, n=n, sizes=a.shape[:-2])
-        kernel = self.kernel(write_rotations, False, a.dtype, kind=kind_of(tasks * k * n, tasks, 20 * k))
-        return bind(kernel, headed(tasks, numbers), 1, 3)
+@serves(CpuBackend, requests.TurnRows)
+def turn_rows(steps: Steps, request: requests.TurnRows) -> Launch:
+    (j, y, lengths), (a,) = steps.outs, steps.operands
+    (k, n), tasks = a.shape[-2:], prod(a.shape[:-2])
+    if not k * tasks:
+        return NO_STEPS
+    numbers = turning.TURN.pack(*begins(a, j, y, lengths), matrices(a), k=k, n=n, sizes=a.shape[:-2])
+    kernel = steps.backend.kernel(write_rotations, False, a.dtype, kind=kind_of(tasks * k * n, tasks, 20 * k))
+    return bind(kernel, headed(tasks, numbers), 1, 3)
 
 
 def write_rotations(symmetric: bool, dtype: DType) -> Any:

@@ -11,13 +11,13 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any
 
-from minigrad.backends.base import Launch, serves
+from minigrad.backends.base import serves
 from minigrad.backends.cpu.chains import Chain, elements_of
-from minigrad.backends.cpu.family import Family, bind, headed, kind_of
+from minigrad.backends.cpu.family import CpuBackend, bind, headed, kind_of
 from minigrad.backends.cpu.loops import CHUNK
 from minigrad.backends.cpu.rowtexts import along, band_of, cost, elements, is_direct, nest_of
 from minigrad.backends.cpu.texts import bits, column_views
-from minigrad.backends.launch import NO_STEPS
+from minigrad.backends.launch import NO_STEPS, Launch
 from minigrad.backends.steps import Steps
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype
@@ -38,59 +38,59 @@ STREAMED = 1 << 24
 ROW_BYTES = (1 << 10, 1 << 18)
 
 
-class Rows(Family):
-    """The methods that prepare softmax, normalisation and similar requests."""
+@serves(CpuBackend, requests.MapRows)
+def map_rows(steps: Steps, request: requests.MapRows) -> Launch:
+    (out,), operands = steps.outs, steps.operands
+    fn, dim, value = request.fn, request.dim, request.value
+    if out.layout.numel == 0:
+        return NO_STEPS
+    n, dtypes = out.shape[dim], tuple(x.dtype for x in operands)
+    if out.layout.strides[dim] != 1 and n > 1:
+        return _across(steps, out, operands, fn, dim, value)
+    share = pieces(out.layout.numel // n, CHUNK // n)
+    numbers, direct = along_numbers(out, operands, dim, value, share)
+    kind = kind_of(out.layout.numel, share[1], cost(fn))
+    kernel = steps.backend.kernel(write_rows, fn, dtypes, out.dtype, direct, is_streamed(out, n), kind=kind)
+    return bind(kernel, headed(share[1], numbers), len(operands))
 
-    @serves(requests.MapRows)
-    def map_rows(self, out: Spec, *operands: Spec, fn: RowFn, dim: int, value: float) -> Launch:
-        if out.layout.numel == 0:
-            return NO_STEPS
-        n, dtypes = out.shape[dim], tuple(x.dtype for x in operands)
-        if out.layout.strides[dim] != 1 and n > 1:
-            return self._across(out, operands, fn, dim, value)
-        share = pieces(out.layout.numel // n, CHUNK // n)
-        numbers, direct = along_numbers(out, operands, dim, value, share)
-        kind = kind_of(out.layout.numel, share[1], cost(fn))
-        kernel = self.kernel(write_rows, fn, dtypes, out.dtype, direct, is_streamed(out, n), kind=kind)
-        return bind(kernel, headed(share[1], numbers), len(operands))
 
-    def _across(self, out: Spec, operands: Sequence[Spec], fn: RowFn, dim: int, value: float) -> Launch:
-        """Return the launch for rows across the memory of `out`."""
-        dims, strides, offsets = walk([without(x.layout, out.shape, dim) for x in (out, *operands)])
-        block, blocks = pieces(dims[-1], COLUMNS)
-        units = blocks * prod(dims[:-1])
-        steps = [x.layout.strides[dim] for x in (out, *operands)]
-        numbers = rows.COLUMNS.pack(
-            *[(offset, step, s[-1], s[:-1]) for offset, step, s in zip(offsets, steps, strides, strict=True)],
-            blocks=blocks, block=block, cols=dims[-1], n=out.shape[dim], value=bits(value),
-            shape=dims[:-1],
-        )  # fmt: skip
-        dtypes, unit = tuple(x.dtype for x in operands), tuple(s[-1] == 1 for s in strides[1:])
-        kind = kind_of(out.layout.numel, units, cost(fn))
-        kernel = self.kernel(write_columns, fn, dtypes, out.dtype, unit, kind=kind)
-        return bind(kernel, headed(units, numbers), len(operands))
+def _across(steps: Steps, out: Spec, operands: Sequence[Spec], fn: RowFn, dim: int, value: float) -> Launch:
+    """Return the launch for rows across the memory of `out`."""
+    dims, strides, offsets = walk([without(x.layout, out.shape, dim) for x in (out, *operands)])
+    block, blocks = pieces(dims[-1], COLUMNS)
+    units = blocks * prod(dims[:-1])
+    moves = [x.layout.strides[dim] for x in (out, *operands)]
+    numbers = rows.COLUMNS.pack(
+        *[(offset, step, s[-1], s[:-1]) for offset, step, s in zip(offsets, moves, strides, strict=True)],
+        blocks=blocks, block=block, cols=dims[-1], n=out.shape[dim], value=bits(value),
+        shape=dims[:-1],
+    )  # fmt: skip
+    dtypes, unit = tuple(x.dtype for x in operands), tuple(s[-1] == 1 for s in strides[1:])
+    kind = kind_of(out.layout.numel, units, cost(fn))
+    kernel = steps.backend.kernel(write_columns, fn, dtypes, out.dtype, unit, kind=kind)
+    return bind(kernel, headed(units, numbers), len(operands))
 
-    @serves(requests.SumColumns)
-    def sum_columns(self, *specs: Spec, fn: RowFn, value: float) -> Launch:
-        count, made = len(specs) - len(fn.operands), fn.result is not None
-        outs, operands = specs[:count], specs[count:]
-        shape, dtype = operands[0].shape, outs[0].dtype
-        n, number = shape[-1], prod(shape[:-1])
-        if n == 0:
-            return NO_STEPS
-        made_of = Spec(Layout.contiguous(shape, outs[0].layout.offset), dtype)
-        share = pieces(number, max(ROWS_A_PART, -(-number // PARTS)))
-        lines = [x.layout.offset for x in outs[made:]]
-        numbers, direct = along_numbers(made_of, operands, len(shape) - 1, value, share, lines)
-        dtypes, kind = tuple(x.dtype for x in operands), kind_of(number * n, share[1], cost(fn))
-        kernel = self.kernel(write_rows, fn, dtypes, dtype, direct, made and is_streamed(made_of, n), kind=kind)
-        steps = Steps(self, outs, operands)
-        apart = share[1] > 1
-        size = share[1] * n * len(fn.terms)
-        work = steps.work((size,), as_dtype(dtype.compute)) if apart else steps.outs[0]
-        table = headed(share[1], numbers, end=apart)
-        steps.then(kernel, *steps.operands, work, *steps.outs, numbers=table)
-        return steps.launch
+
+@serves(CpuBackend, requests.SumColumns)
+def sum_columns(steps: Steps, request: requests.SumColumns) -> Launch:
+    outs, operands, fn, value = steps.outs, steps.operands, request.fn, request.value
+    made = fn.result is not None
+    shape, dtype = operands[0].shape, outs[0].dtype
+    n, number = shape[-1], prod(shape[:-1])
+    if n == 0:
+        return NO_STEPS
+    made_of = Spec(Layout.contiguous(shape, outs[0].layout.offset), dtype)
+    share = pieces(number, max(ROWS_A_PART, -(-number // PARTS)))
+    lines = [x.layout.offset for x in outs[made:]]
+    numbers, direct = along_numbers(made_of, operands, len(shape) - 1, value, share, lines)
+    dtypes, kind = tuple(x.dtype for x in operands), kind_of(number * n, share[1], cost(fn))
+    kernel = steps.backend.kernel(write_rows, fn, dtypes, dtype, direct, made and is_streamed(made_of, n), kind=kind)
+    apart = share[1] > 1
+    size = share[1] * n * len(fn.terms)
+    work = steps.work((size,), as_dtype(dtype.compute)) if apart else steps.outs[0]
+    table = headed(share[1], numbers, end=apart)
+    steps.then(kernel, *steps.operands, work, *steps.outs, numbers=table)
+    return steps.launch
 
 
 def along_numbers(

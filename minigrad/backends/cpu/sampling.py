@@ -6,14 +6,14 @@ from collections.abc import Callable
 from math import prod
 from typing import Any
 
-from minigrad.backends.base import Launch, serves
-from minigrad.backends.cpu.family import Family, headed, kind_of
+from minigrad.backends.base import serves
+from minigrad.backends.cpu.family import CpuBackend, headed, kind_of
 from minigrad.backends.cpu.loops import UNITS
-from minigrad.backends.launch import NO_STEPS
+from minigrad.backends.launch import NO_STEPS, Launch
 from minigrad.backends.steps import Steps
 from minigrad.core import requests
 from minigrad.core.dtype import DType
-from minigrad.core.op import ScalarFn, Spec
+from minigrad.core.op import ScalarFn
 from minigrad.core.plan import pieces
 from minigrad.kernels.cpu import sampling
 from minigrad.kernels.fields import Fields
@@ -26,47 +26,42 @@ LINES = 8  # number of channels that are computed together
 TAPS = 4
 
 
-class Sampling(Family):
-    """The methods that prepare grid_sample and the gradient of its grid."""
+@serves(CpuBackend, requests.SampleGrid)
+def sample_grid(steps: Steps, request: requests.SampleGrid) -> Launch:
+    (out,), (a, grid) = steps.outs, steps.operands
+    locate, near, beyond, corners, back = request.locate, request.near, request.beyond, request.corners, request.back
+    if not out.layout.numel:
+        return NO_STEPS
+    source, points = (steps.dense(x) for x in steps.operands)
+    (images, lines, height, width), count = (out if back else a).shape, prod(grid.shape[1:3])
+    part, parts = pieces(lines, max(2 * LINES, images * lines // UNITS // LINES * LINES))
+    numbers = sampling.SAMPLE.pack(
+        lines=lines, part=part, parts=parts, height=height, width=width, count=count, near=near, beyond=beyond,
+        corners=corners, back=back, source=source.layout.offset, grid=points.layout.offset, to=out.layout.offset,
+    )  # fmt: skip
+    work = max(out.layout.numel, a.layout.numel) * TAPS
+    kernel = steps.backend.kernel(write_sample, locate, out.dtype, kind=kind_of(work, images * parts))
+    steps.then(kernel, source, points, *steps.outs, numbers=headed(images * parts, numbers))
+    return steps.launch
 
-    @serves(requests.SampleGrid)
-    def sample_grid(
-        self, out: Spec, a: Spec, grid: Spec, *, locate: ScalarFn, near: bool, beyond: int, corners: bool, back: bool
-    ) -> Launch:
-        if not out.layout.numel:
-            return NO_STEPS
-        steps = Steps(self, (out,), (a, grid))
-        source, points = (steps.dense(x) for x in steps.operands)
-        (images, lines, height, width), count = (out if back else a).shape, prod(grid.shape[1:3])
-        part, parts = pieces(lines, max(2 * LINES, images * lines // UNITS // LINES * LINES))
-        numbers = sampling.SAMPLE.pack(
-            lines=lines, part=part, parts=parts, height=height, width=width, count=count, near=near, beyond=beyond,
-            corners=corners, back=back, source=source.layout.offset, grid=points.layout.offset, to=out.layout.offset,
-        )  # fmt: skip
-        work = max(out.layout.numel, a.layout.numel) * TAPS
-        kernel = self.kernel(write_sample, locate, out.dtype, kind=kind_of(work, images * parts))
-        steps.then(kernel, source, points, *steps.outs, numbers=headed(images * parts, numbers))
-        return steps.launch
 
-    @serves(requests.GridGradients)
-    def grid_gradients(
-        self, out: Spec, g: Spec, a: Spec, grid: Spec, *, locate: ScalarFn, derivative: ScalarFn, beyond: int,
-        corners: bool,
-    ) -> Launch:  # fmt: skip
-        if not out.layout.numel:
-            return NO_STEPS
-        steps = Steps(self, (out,), (g, a, grid))
-        head, source, points = (steps.dense(x) for x in steps.operands)
-        (images, lines, height, width), count = a.shape, prod(grid.shape[1:3])
-        blocks = -(-count // BLOCK)
-        numbers = sampling.GRADIENTS.pack(
-            lines=lines, blocks=blocks, height=height, width=width, count=count, beyond=beyond, corners=corners,
-            g=head.layout.offset, source=source.layout.offset, grid=points.layout.offset, to=out.layout.offset,
-        )  # fmt: skip
-        work = images * lines * count * TAPS
-        kernel = self.kernel(write_gradients, locate, derivative, out.dtype, kind=kind_of(work, images * blocks))
-        steps.then(kernel, head, points, source, *steps.outs, numbers=headed(images * blocks, numbers))
-        return steps.launch
+@serves(CpuBackend, requests.GridGradients)
+def grid_gradients(steps: Steps, request: requests.GridGradients) -> Launch:
+    (out,), (_, a, grid) = steps.outs, steps.operands
+    locate, derivative, beyond, corners = request.locate, request.derivative, request.beyond, request.corners
+    if not out.layout.numel:
+        return NO_STEPS
+    head, source, points = (steps.dense(x) for x in steps.operands)
+    (images, lines, height, width), count = a.shape, prod(grid.shape[1:3])
+    blocks = -(-count // BLOCK)
+    numbers = sampling.GRADIENTS.pack(
+        lines=lines, blocks=blocks, height=height, width=width, count=count, beyond=beyond, corners=corners,
+        g=head.layout.offset, source=source.layout.offset, grid=points.layout.offset, to=out.layout.offset,
+    )  # fmt: skip
+    work = images * lines * count * TAPS
+    kernel = steps.backend.kernel(write_gradients, locate, derivative, out.dtype, kind=kind_of(work, images * blocks))
+    steps.then(kernel, head, points, source, *steps.outs, numbers=headed(images * blocks, numbers))
+    return steps.launch
 
 
 def write_sample(locate: ScalarFn, dtype: DType) -> Any:

@@ -12,17 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.backends.base import Launch, serves
-from minigrad.backends.cpu.family import Family, bind, headed, kind_of
+from minigrad.backends.base import serves
+from minigrad.backends.cpu.family import CpuBackend, bind, headed, kind_of
 from minigrad.backends.cpu.loops import CHUNK
 from minigrad.backends.cpu.texts import column_views
-from minigrad.backends.launch import NO_STEPS
+from minigrad.backends.launch import NO_STEPS, Launch
 from minigrad.backends.steps import Steps
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype, int64
 from minigrad.core.op import ScalarFn, Spec
 from minigrad.core.plan import pieces, walk, without
-from minigrad.core.reducer import Reducer
 from minigrad.kernels.cpu import scan
 from minigrad.kernels.fields import Fields
 from minigrad.kernels.pasting import Expand, expression_macro, scalar_macro
@@ -37,42 +36,40 @@ BLOCKS = 256  # maximum number of blocks, because each block adds the totals of 
 Chain = tuple[ScalarFn, ScalarFn | None, str, np.dtype[Any]]
 
 
-class Scan(Family):
-    """The methods that prepare scans, and running minima and maxima."""
+@serves(CpuBackend, requests.Scan)
+def accumulate(steps: Steps, request: requests.Scan) -> Launch:
+    (out,), operands = steps.outs, steps.operands
+    reducer, compute, dim = request.reducer, request.compute, request.dim
+    if out.layout.numel == 0:
+        return NO_STEPS
+    chain = (reducer.scalar, reducer.combine, neutral_text(reducer.identity, compute), compute)
+    dtypes = tuple(x.dtype for x in operands)
+    across, numbers, tasks, units = scan_numbers(out, operands, dim, reducer.combine is not None and len(operands) == 1)
+    kind = kind_of(out.layout.numel, tasks, reducer.scalar.cost)
+    if across is not None:
+        kernel = steps.backend.kernel(write_columns, chain, dtypes, out.dtype, across, kind=kind)
+        return bind(kernel, headed(tasks, numbers), len(operands))
+    dense = all(x.layout.strides[dim] == 1 for x in (out, *operands))
+    kernel = steps.backend.kernel(write_along, chain, dtypes, out.dtype, dense, kind=kind)
+    work = steps.outs[0]
+    if units:
+        work = steps.work((units,), as_dtype(compute))
+        carry = steps.backend.kernel(write_carry, chain, dtypes[0], operands[0].layout.strides[dim] == 1, kind=kind)
+        steps.then(carry, *steps.operands, work, numbers=headed(units, numbers))
+    steps.then(kernel, *steps.operands, work, *steps.outs, numbers=headed(tasks, numbers))
+    return steps.launch
 
-    @serves(requests.Scan)
-    def scan(self, out: Spec, *operands: Spec, reducer: Reducer, compute: np.dtype[Any], dim: int) -> Launch:
-        if out.layout.numel == 0:
-            return NO_STEPS
-        chain = (reducer.scalar, reducer.combine, neutral_text(reducer.identity, compute), compute)
-        dtypes = tuple(x.dtype for x in operands)
-        across, numbers, tasks, units = scan_numbers(
-            out, operands, dim, reducer.combine is not None and len(operands) == 1
-        )
-        kind = kind_of(out.layout.numel, tasks, reducer.scalar.cost)
-        if across is not None:
-            kernel = self.kernel(write_columns, chain, dtypes, out.dtype, across, kind=kind)
-            return bind(kernel, headed(tasks, numbers), len(operands))
-        dense = all(x.layout.strides[dim] == 1 for x in (out, *operands))
-        kernel = self.kernel(write_along, chain, dtypes, out.dtype, dense, kind=kind)
-        steps = Steps(self, (out,), operands)
-        work = steps.outs[0]
-        if units:
-            work = steps.work((units,), as_dtype(compute))
-            carry = self.kernel(write_carry, chain, dtypes[0], operands[0].layout.strides[dim] == 1, kind=kind)
-            steps.then(carry, *steps.operands, work, numbers=headed(units, numbers))
-        steps.then(kernel, *steps.operands, work, *steps.outs, numbers=headed(tasks, numbers))
-        return steps.launch
 
-    @serves(requests.RunningExtreme)
-    def running_extreme(self, values: Spec, positions: Spec, a: Spec, *, better: ScalarFn, dim: int) -> Launch:
-        if positions.layout.numel == 0:
-            return NO_STEPS
-        across, numbers, tasks, _ = scan_numbers(positions, (a, values), dim, False)
-        dense = all(x.layout.strides[dim] == 1 for x in (positions, a, values))
-        way = dense if across is None else across
-        kind = kind_of(positions.layout.numel, tasks)
-        return bind(self.kernel(write_search, better, a.dtype, way, kind=kind), headed(tasks, numbers), 2)
+@serves(CpuBackend, requests.RunningExtreme)
+def running_extreme(steps: Steps, request: requests.RunningExtreme) -> Launch:
+    (values, positions), (a,), better, dim = steps.outs, steps.operands, request.better, request.dim
+    if positions.layout.numel == 0:
+        return NO_STEPS
+    across, numbers, tasks, _ = scan_numbers(positions, (a, values), dim, False)
+    dense = all(x.layout.strides[dim] == 1 for x in (positions, a, values))
+    way = dense if across is None else across
+    kind = kind_of(positions.layout.numel, tasks)
+    return bind(steps.backend.kernel(write_search, better, a.dtype, way, kind=kind), headed(tasks, numbers), 2)
 
 
 def scan_numbers(

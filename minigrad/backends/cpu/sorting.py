@@ -10,15 +10,14 @@ from collections.abc import Callable
 from math import prod
 from typing import Any
 
-from minigrad.backends.base import Launch, serves
-from minigrad.backends.cpu.family import Family, headed, kind_of
+from minigrad.backends.base import serves
+from minigrad.backends.cpu.family import CpuBackend, headed, kind_of
 from minigrad.backends.cpu.loops import CHUNK
-from minigrad.backends.launch import NO_STEPS
-from minigrad.backends.ordering import Ordering
+from minigrad.backends.launch import NO_STEPS, Launch
+from minigrad.backends.positions import serve_positions
 from minigrad.backends.steps import Steps, Value
 from minigrad.core import requests
 from minigrad.core.dtype import DType, int64
-from minigrad.core.op import Spec
 from minigrad.core.plan import pieces, walk, without
 from minigrad.kernels.cpu import inserting, selecting, sorting
 from minigrad.kernels.orders import keep_macro, key_of
@@ -33,67 +32,70 @@ JOINED = 4096  # elements of a line and a row of x from which both are sorted to
 PART = 4  # `first_few`, which counts digits instead of sorting, is faster if at most 1/4 of a row is requested
 
 
-class Sorting(Family, Ordering):
-    """The methods that prepare sorts."""
+def order(steps: Steps, request: requests.Sort, out: Value, values: Value | None) -> None:
+    """Add the steps that write the positions that sort the operand, and the sorted values if they are requested."""
+    a, dim, descending = steps.operands[0], request.dim, request.descending
+    n, wanted = a.shape[dim], out.shape[dim]
+    dims, strides, offsets = walk([without(x.layout, a.shape, dim) for x in (out, a)])
+    rows = prod(dims)
+    chunk, chunks = pieces(rows, CHUNK // n)
+    groups = [(offset, x.layout.strides[dim], s) for x, offset, s in zip((out, a), offsets, strides, strict=True)]
+    numbers = sorting.ORDER.pack(*groups, rows=rows, chunk=chunk, n=n, wanted=wanted, sizes=dims)
+    kind = kind_of(rows * n, chunks, COST)
+    some = wanted * PART <= n and a.dtype.itemsize <= 4
+    template = sorting.first_few if some else sorting.order
+    kernel = steps.backend.kernel(write_order, template, a.dtype, descending, values is not None, kind=kind)
+    # The kernel does not write a result that is not requested, so any memory may replace it.
+    steps.then(kernel, a, values or out, out, numbers=headed(chunks, numbers))
 
-    def order(self, steps: Steps, out: Value, values: Value | None, dim: int, descending: bool) -> None:
-        """Add the steps that write the positions that sort the operand, and the sorted values if they are requested."""
-        a = steps.operands[0]
-        n, wanted = a.shape[dim], out.shape[dim]
-        dims, strides, offsets = walk([without(x.layout, a.shape, dim) for x in (out, a)])
-        rows = prod(dims)
-        chunk, chunks = pieces(rows, CHUNK // n)
-        groups = [(offset, x.layout.strides[dim], s) for x, offset, s in zip((out, a), offsets, strides, strict=True)]
-        numbers = sorting.ORDER.pack(*groups, rows=rows, chunk=chunk, n=n, wanted=wanted, sizes=dims)
-        kind = kind_of(rows * n, chunks, COST)
-        some = wanted * PART <= n and a.dtype.itemsize <= 4
-        template = sorting.first_few if some else sorting.order
-        kernel = self.kernel(write_order, template, a.dtype, descending, values is not None, kind=kind)
-        # The kernel does not write a result that is not requested, so any memory may replace it.
-        steps.then(kernel, a, values or out, out, numbers=headed(chunks, numbers))
 
-    @serves(requests.Nth)
-    def select(self, values: Spec, positions: Spec, a: Spec, *, dim: int, rank: int, missing: str) -> Launch:
-        if values.layout is not positions.layout:
-            return self.lower(requests.Nth(dim, rank, missing), (values, positions), (a,))
-        if positions.layout.numel == 0:
-            return NO_STEPS
-        n = a.shape[dim]
-        if missing == "last" and rank < FEW and n >= FEW * PART and a.dtype.itemsize <= 4:  # `first_few` is faster
-            return self.lower(requests.Nth(dim, rank, missing), (values, positions), (a,))
-        dims, strides, offsets = walk([without(x.layout, a.shape, dim) for x in (positions, a)])
-        rows = prod(dims)
-        chunk, chunks = pieces(rows, CHUNK // n)
-        groups = [(offset, x.layout.strides[dim], s)
-                  for x, offset, s in zip((positions, a), offsets, strides, strict=True)]  # fmt: skip
-        numbers = selecting.SELECT.pack(
-            *groups, rows=rows, chunk=chunk, n=n, wanted=rank, missing=MISSING[missing] if a.dtype.is_float else 0,
-            sizes=dims,
-        )  # fmt: skip
-        kernel = self.kernel(write_select, a.dtype, kind=kind_of(rows * n, chunks, COST))
-        steps = Steps(self, (values, positions), (a,))
-        steps.then(kernel, *steps.operands, *steps.outs, numbers=headed(chunks, numbers))
-        return steps.launch
+serve_positions(CpuBackend, requests.Sort, requests.Ordered, order)
 
-    @serves(requests.Insert)
-    def insert(self, out: Spec, lines: Spec, x: Spec, *, after: bool) -> Launch:
-        if out.layout.numel == 0:
-            return NO_STEPS
-        last, cols, n = len(x.shape) - 1, x.shape[-1], lines.shape[-1]
-        # In a long line, the steps of a search wait for memory.
-        if n + cols >= JOINED and n.bit_length() * cols > 2 * (n + cols):
-            return self.lower(requests.Insert(after), (out,), (lines, x))
-        specs = (out, lines, x)
-        dims, strides, offsets = walk([without(each.layout, each.shape, last) for each in specs])
-        block, blocks = pieces(cols, CHUNK // COST)
-        groups = [(offset, each.layout.strides[last], s)
-                  for each, offset, s in zip(specs, offsets, strides, strict=True)]  # fmt: skip
-        numbers = inserting.INSERT.pack(*groups, blocks=blocks, block=block, cols=cols, n=n, after=after, sizes=dims)
-        tasks = blocks * prod(dims)
-        kernel = self.kernel(write_insert, x.dtype, kind=kind_of(out.layout.numel, tasks, COST))
-        steps = Steps(self, (out,), (lines, x))
-        steps.then(kernel, *steps.operands, *steps.outs, numbers=headed(tasks, numbers))
-        return steps.launch
+
+@serves(CpuBackend, requests.Nth)
+def select(steps: Steps, request: requests.Nth) -> Launch:
+    (values, positions), (a,) = steps.outs, steps.operands
+    dim, rank, missing = request.dim, request.rank, request.missing
+    if values.layout is not positions.layout:
+        return steps.lower(request)
+    if positions.layout.numel == 0:
+        return NO_STEPS
+    n = a.shape[dim]
+    if missing == "last" and rank < FEW and n >= FEW * PART and a.dtype.itemsize <= 4:  # `first_few` is faster
+        return steps.lower(request)
+    dims, strides, offsets = walk([without(x.layout, a.shape, dim) for x in (positions, a)])
+    rows = prod(dims)
+    chunk, chunks = pieces(rows, CHUNK // n)
+    groups = [(offset, x.layout.strides[dim], s)
+              for x, offset, s in zip((positions, a), offsets, strides, strict=True)]  # fmt: skip
+    numbers = selecting.SELECT.pack(
+        *groups, rows=rows, chunk=chunk, n=n, wanted=rank, missing=MISSING[missing] if a.dtype.is_float else 0,
+        sizes=dims,
+    )  # fmt: skip
+    kernel = steps.backend.kernel(write_select, a.dtype, kind=kind_of(rows * n, chunks, COST))
+    steps.then(kernel, *steps.operands, *steps.outs, numbers=headed(chunks, numbers))
+    return steps.launch
+
+
+@serves(CpuBackend, requests.Insert)
+def insert(steps: Steps, request: requests.Insert) -> Launch:
+    (out,), (lines, x), after = steps.outs, steps.operands, request.after
+    if out.layout.numel == 0:
+        return NO_STEPS
+    last, cols, n = len(x.shape) - 1, x.shape[-1], lines.shape[-1]
+    # In a long line, the steps of a search wait for memory.
+    if n + cols >= JOINED and n.bit_length() * cols > 2 * (n + cols):
+        return steps.lower(request)
+    specs = (out, lines, x)
+    dims, strides, offsets = walk([without(each.layout, each.shape, last) for each in specs])
+    block, blocks = pieces(cols, CHUNK // COST)
+    groups = [(offset, each.layout.strides[last], s)
+              for each, offset, s in zip(specs, offsets, strides, strict=True)]  # fmt: skip
+    numbers = inserting.INSERT.pack(*groups, blocks=blocks, block=block, cols=cols, n=n, after=after, sizes=dims)
+    tasks = blocks * prod(dims)
+    kernel = steps.backend.kernel(write_insert, x.dtype, kind=kind_of(out.layout.numel, tasks, COST))
+    steps.then(kernel, *steps.operands, *steps.outs, numbers=headed(tasks, numbers))
+    return steps.launch
 
 
 MISSING = {"last": 0, "first": 1, "skip": 2}

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from itertools import product
 
-from minigrad.backends.base import Ints
-from minigrad.backends.steps import Value
+from minigrad.backends.steps import Ints, Value
 from minigrad.core.layout import Layout
 
 Taps = list[tuple[int, int]]  # (position relative to the output, index in the kernel), along one dim

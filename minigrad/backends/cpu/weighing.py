@@ -9,7 +9,7 @@ from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
-from minigrad.backends.cpu.family import Family, headed, kind_of
+from minigrad.backends.cpu.family import headed, kind_of
 from minigrad.backends.cpu.taps import offsets_of_taps
 from minigrad.backends.cpu.texts import load_loops
 from minigrad.backends.steps import Steps, Value
@@ -23,7 +23,7 @@ NONE = dict.fromkeys(
 
 
 def pack_weight(
-    family: Family, steps: Steps, w: Value, width: int, taps: list[int] | None = None, bias: Value | None = None,
+    steps: Steps, w: Value, width: int, taps: list[int] | None = None, bias: Value | None = None,
     by_taps: bool = False,
 ) -> Value:  # fmt: skip
     """Add the step that packs a weight (group, M, C, taps), and return the panels.
@@ -45,15 +45,13 @@ def pack_weight(
         step = bias.layout.strides[0]
         values |= {"b": bias.layout.offset, "b_group": m * step, "b_out": step, "biased": 1}
     panels = steps.work((groups * tall * width * rows,), w.dtype)
-    kernel = family.kernel(write, weights.pack_weight, w.dtype, kind=kind_of(panels.layout.numel, groups * tall))
+    kernel = steps.backend.kernel(write, weights.pack_weight, w.dtype, kind=kind_of(panels.layout.numel, groups * tall))
     numbers = weights.WEIGHT.pack(**values)
     steps.then(kernel, w, bias or w, panels, numbers=headed(groups * tall, numbers))
     return panels
 
 
-def add_slabs(
-    family: Family, steps: Steps, slabs: Value, out: Value, share: int, lanes: int = 0, pitch: int = 0
-) -> None:
+def add_slabs(steps: Steps, slabs: Value, out: Value, share: int, lanes: int = 0, pitch: int = 0) -> None:
     """Add the step that sums the slabs of a weight's gradient (group, M, C, taps).
 
     A slab has a line for each output channel, or for each channel of the image if `pitch` is given.
@@ -69,7 +67,7 @@ def add_slabs(
     else:
         values |= {"lines": m, "wide": c, "pitch": c, "line": layout.strides[1], "each": layout.strides[2]}
     tasks = groups * values["lines"]
-    kernel = family.kernel(write, weights.add_slabs, out.dtype, kind=kind_of(slabs.layout.numel, tasks))
+    kernel = steps.backend.kernel(write, weights.add_slabs, out.dtype, kind=kind_of(slabs.layout.numel, tasks))
     steps.then(kernel, slabs, out, numbers=headed(tasks, weights.WEIGHT.pack(**values)))
 
 

@@ -10,12 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from minigrad.backends.base import Ints
 from minigrad.backends.cpu.family import headed, kind_of
-from minigrad.backends.cpu.matmul import WORK, Matmul
+from minigrad.backends.cpu.matmul import WORK
 from minigrad.backends.cpu.taps import Taps
 from minigrad.backends.cpu.texts import load_loops, tile_size
-from minigrad.backends.steps import Steps, Value
+from minigrad.backends.steps import Ints, Steps, Value
 from minigrad.config import settings
 from minigrad.core.dtype import DType, float32
 from minigrad.kernels.cpu import winograd
@@ -38,49 +37,47 @@ TRANSFORMS = (
 )  # fmt: skip
 
 
-class Winograd(Matmul):
-    """The steps of a convolution by 3x3 taps."""
+def by_winograd(
+    steps: Steps, out: Value, x: Value, w: Value, bias: Value | None, taps: list[Taps], stride: Ints
+) -> bool:
+    """Add the steps that compute outputs; w has dims (group, M, C, taps).
 
-    def winograd(
-        self, steps: Steps, out: Value, x: Value, w: Value, bias: Value | None, taps: list[Taps], stride: Ints
-    ) -> bool:
-        """Add the steps that compute outputs; w has dims (group, M, C, taps).
+    Return False if another method is faster.
+    """
+    m, c = w.shape[1:3]
+    if not pays(out, x.shape, w.shape[0], m, c, taps, stride):
+        return False
+    share, tasks = shares(out.shape, m, c)
+    numbers = numbers_of(x, out, w, taps, share, share, bias)
+    panels = steps.work((POINTS * c * padded(m),), float32)
+    pack = steps.backend.kernel(write, winograd.transform_weight, float32, kind=kind_of(panels.layout.numel, c))
+    kernel = steps.backend.kernel(write, winograd.convolve, float32, kind=kind_of(work_of(out, m, c), tasks))
+    steps.then(pack, w, panels, numbers=headed(c, numbers))
+    steps.then(kernel, x, panels, bias or w, out, numbers=headed(tasks, numbers))
+    return True
 
-        Return False if another method is faster.
-        """
-        m, c = w.shape[1:3]
-        if not pays(out, x.shape, w.shape[0], m, c, taps, stride):
-            return False
-        share, tasks = shares(out.shape, m, c)
-        numbers = numbers_of(x, out, w, taps, share, share, bias)
-        panels = steps.work((POINTS * c * padded(m),), float32)
-        pack = self.kernel(write, winograd.transform_weight, float32, kind=kind_of(panels.layout.numel, c))
-        kernel = self.kernel(write, winograd.convolve, float32, kind=kind_of(work_of(out, m, c), tasks))
-        steps.then(pack, w, panels, numbers=headed(c, numbers))
-        steps.then(kernel, x, panels, bias or w, out, numbers=headed(tasks, numbers))
-        return True
 
-    def winograd_weight(self, steps: Steps, out: Value, y: Value, x: Value, taps: list[Taps], stride: Ints) -> bool:
-        """Add the steps that sum over outputs y; out, the weight's gradient, has dims (group, M, C, taps).
+def winograd_weight(steps: Steps, out: Value, y: Value, x: Value, taps: list[Taps], stride: Ints) -> bool:
+    """Add the steps that sum over outputs y; out, the weight's gradient, has dims (group, M, C, taps).
 
-        Return False if another method is faster.
-        """
-        m, c = out.shape[1:3]
-        if not pays(y, x.shape, out.shape[0], m, c, taps, stride):
-            return False
-        block, _ = shares(y.shape, m, c)
-        rows, tiles = rows_of(y.shape), rows_of(y.shape) * across(y.shape)
-        slab = POINTS * m * padded(c)
-        chunks = max(1, min(16, rows, tiles // LEAST, max(2, SLABS // slab)))
-        share = -(-rows // chunks)
-        chunks = -(-rows // share)
-        numbers = numbers_of(x, y, out, taps, share, min(block, share), None)
-        slabs = steps.work((chunks * slab,), float32)
-        kernel = self.kernel(write, winograd.convolve_weight, float32, kind=kind_of(work_of(y, m, c), chunks))
-        add = self.kernel(write, winograd.add_weights, float32, kind=kind_of(slabs.layout.numel, m))
-        steps.then(kernel, x, y, slabs, numbers=headed(chunks, numbers))
-        steps.then(add, slabs, out, numbers=headed(m, numbers))
-        return True
+    Return False if another method is faster.
+    """
+    m, c = out.shape[1:3]
+    if not pays(y, x.shape, out.shape[0], m, c, taps, stride):
+        return False
+    block, _ = shares(y.shape, m, c)
+    rows, tiles = rows_of(y.shape), rows_of(y.shape) * across(y.shape)
+    slab = POINTS * m * padded(c)
+    chunks = max(1, min(16, rows, tiles // LEAST, max(2, SLABS // slab)))
+    share = -(-rows // chunks)
+    chunks = -(-rows // share)
+    numbers = numbers_of(x, y, out, taps, share, min(block, share), None)
+    slabs = steps.work((chunks * slab,), float32)
+    kernel = steps.backend.kernel(write, winograd.convolve_weight, float32, kind=kind_of(work_of(y, m, c), chunks))
+    add = steps.backend.kernel(write, winograd.add_weights, float32, kind=kind_of(slabs.layout.numel, m))
+    steps.then(kernel, x, y, slabs, numbers=headed(chunks, numbers))
+    steps.then(add, slabs, out, numbers=headed(m, numbers))
+    return True
 
 
 def pays(out: Value, image: Ints, groups: int, m: int, c: int, taps: list[Taps], stride: Ints) -> bool:

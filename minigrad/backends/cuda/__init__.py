@@ -2,34 +2,44 @@
 
 The loops themselves are in `kernels/cuda`, one file per family as here and as for the CPU.  `lowering/` composes
 requests that the backend does not implement.  `runtime.py` is the interface of a device; `device.py` and `simulator.py`
-implement it.  Only `device.py` uses cuda-core, and only `compile.py` uses numba-cuda.
+implement it, and `choose` returns one of them.  Only `device.py` uses cuda-core, and only `compile.py` uses numba-cuda.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
-
-from minigrad.backends.cuda import graphs
-from minigrad.backends.cuda.conv import Conv
-from minigrad.backends.cuda.elementwise import Elementwise
-from minigrad.backends.cuda.filling import Filling
-from minigrad.backends.cuda.indexing import Indexing
-from minigrad.backends.cuda.joining import Joining
-from minigrad.backends.cuda.masks import Masks
-from minigrad.backends.cuda.pool import Pool
-from minigrad.backends.cuda.reduction import Reduction
-from minigrad.backends.cuda.rows import Rows
-from minigrad.backends.cuda.scan import Scan
-from minigrad.backends.cuda.sorting import Sorting
-from minigrad.backends.listing import Call
+from minigrad.backends.cuda import (
+    conv,
+    elementwise,
+    filling,
+    indexing,
+    joining,
+    masks,
+    matmul,
+    pool,
+    reduction,
+    rows,
+    scan,
+    sorting,
+)
+from minigrad.backends.cuda.family import CudaBackend
+from minigrad.backends.cuda.runtime import Runtime
 from minigrad.config import settings
 
+__all__ = [
+    "CudaBackend", "choose", "conv", "elementwise", "filling", "indexing", "joining", "masks", "matmul", "pool",
+    "reduction", "rows", "scan", "sorting",
+]  # fmt: skip
 
-class CudaBackend(Conv, Elementwise, Filling, Indexing, Joining, Masks, Pool, Reduction, Rows, Scan, Sorting):
-    """The functions that `Backend` requires, on a CUDA device or in the simulator."""
 
-    def listed(self, calls: Sequence[Call]) -> Callable[[Sequence[Any]], None]:
-        if settings.cuda_graphs and self.runtime.has_graphs:
-            return graphs.listed(self.runtime, calls, self.part)
-        return super().listed(calls)
+def choose() -> Runtime:
+    """Return the runtime that `settings.cuda` names.  Raise DeviceError if a real device cannot be used."""
+    if settings.cuda == "simulator":
+        from minigrad.backends.cuda.simulator import Simulator
+
+        return Simulator()
+    from minigrad.backends.cuda.presence import require
+
+    require()
+    from minigrad.backends.cuda.device import CudaRuntime
+
+    return CudaRuntime()

@@ -12,16 +12,16 @@ from itertools import product
 from math import gcd, prod
 from typing import Any
 
-from minigrad.backends.base import Ints, Launch, serves
+from minigrad.backends.base import serves
+from minigrad.backends.cuda.family import CudaBackend
 from minigrad.backends.cuda.loops import COUNT_32, magic_of
-from minigrad.backends.cuda.matmul import Matmul
+from minigrad.backends.cuda.matmul import add_product, by_tensor_cores, tiled
 from minigrad.backends.cuda.product import tile_for
 from minigrad.backends.cuda.tiles import Way, registers
-from minigrad.backends.launch import NO_STEPS
-from minigrad.backends.steps import Steps, Value
+from minigrad.backends.launch import NO_STEPS, Launch
+from minigrad.backends.steps import Ints, Steps, Value
 from minigrad.core import requests
 from minigrad.core.layout import Layout
-from minigrad.core.op import Spec
 
 
 @dataclass(frozen=True)
@@ -36,115 +36,115 @@ class Seen:
     gap: int
 
 
-class Conv(Matmul):
-    """The method that prepares convolutions."""
-
-    @serves(requests.Convolve)
-    def convolve(
-        self, out: Spec, *operands: Spec, part: str, stride: Ints, padding: Ints, dilation: Ints, groups: int
-    ) -> Launch:
-        if out.layout.numel == 0:
-            return NO_STEPS
-        steps = Steps(self, (out,), operands)
-        (z,), (first, second, *bias) = steps.outs, steps.operands
-        if part == "input":
-            self.spread(steps, z, first, grouped(second, groups), (stride, padding, dilation))
-            return steps.launch
-        y, x, w = (z, first, second) if part == "output" else (first, second, z)
-        sizes, low = [value.shape[2:] for value in (y, w, x)], [-p for p in padding]
-        seen = deepened([Seen(*d) for d in zip(*sizes, stride, low, dilation, strict=True)])
-        if part == "output":
-            self.correlate(steps, z, x, grouped(w, groups), bias[0], seen)
-        else:
-            self.weigh(steps, grouped(z, groups), y, x, seen)
+@serves(CudaBackend, requests.Convolve)
+def convolve(steps: Steps, request: requests.Convolve) -> Launch:
+    (z,), (first, second, *bias), part, groups = steps.outs, steps.operands, request.part, request.groups
+    stride, padding, dilation = request.stride, request.padding, request.dilation
+    if z.layout.numel == 0:
+        return NO_STEPS
+    if part == "input":
+        spread(steps, z, first, grouped(second, groups), (stride, padding, dilation))
         return steps.launch
+    y, x, w = (z, first, second) if part == "output" else (first, second, z)
+    sizes, low = [value.shape[2:] for value in (y, w, x)], [-p for p in padding]
+    seen = deepened([Seen(*d) for d in zip(*sizes, stride, low, dilation, strict=True)])
+    if part == "output":
+        correlate(steps, z, x, grouped(w, groups), bias[0], seen)
+    else:
+        weigh(steps, grouped(z, groups), y, x, seen)
+    return steps.launch
 
-    def correlate(self, steps: Steps, z: Value, x: Value, w: Value, bias: Value | None, seen: list[Seen]) -> None:
-        """Add the steps that compute outputs z; the weight has dims (group, M, C, taps)."""
-        groups, m, c = w.shape[:3]
-        if bias is not None and self.by_points(steps, z, x, w, bias, seen):
-            return
-        xs, zs, ws = positions(x), positions(z), positions(w, 3)
-        numbers, long = windows_of(
-            x, seen, (z.shape[0], *[s.outputs for s in seen]), (c, *[s.taps for s in seen]), rows=m, sizes=(groups,),
-            a=w.layout.offset, am=ws[1], a_k=ws[-4:], a_steps=(ws[0],), b_steps=(c * xs[1],),
-            col_move=[s.stride for s in seen], k_move=[s.gap for s in seen],
-            b_k=(xs[1], *[s.gap * step for s, step in zip(seen, xs[2:], strict=True)]),
-            b_col=(xs[0], *[s.stride * step for s, step in zip(seen, xs[2:], strict=True)]),
-        )  # fmt: skip
-        step = bias.layout.strides[0] if bias is not None else 0
-        result = {
-            "to": z.layout.offset, "om": zs[1], "to_col": (zs[0], *zs[2:]), "to_steps": (m * zs[1],),
-            "c": bias.layout.offset if bias is not None else 0, "cm": step, "c_steps": (m * step,),
-        }  # fmt: skip
-        self.windowed(steps, (z, w, x), bias, numbers, result, long)
 
-    def spread(self, steps: Steps, z: Value, y: Value, w: Value, numbers: tuple[Ints, Ints, Ints]) -> None:
-        """Add the steps that compute the image's gradient z from the outputs' gradient y."""
-        dims = list(zip(w.shape[3:], *numbers, strict=True))
-        # The image and the output exchange their roles, so the two dims of channels of the weight are transposed.
-        turned = w.seen(w.layout.transpose(1, 2))
-        phases = [
-            [phase_of(start, *dim) for start, dim in zip(starts, dims, strict=True)]
-            for starts in product(*(range(min(s, n)) for s, n in zip(numbers[0], z.shape[2:], strict=True)))
-        ]
-        if y.layout.numel == 0 or not all(taps for phase in phases for *_, taps in phase):
-            steps.fill(z, 0)
-        for phase in phases:
-            if y.layout.numel == 0 or not all(taps for *_, taps in phase):
-                continue
-            layout, weight, seen = z.layout, turned.layout, []
-            for d, (start, first, apart, low, gap, taps) in enumerate(phase):
-                layout = layout.slice(2 + d, start, None, numbers[0][d])
-                weight = weight.slice(3 + d, first, None, apart)
-                seen.append(Seen(layout.shape[2 + d], taps, y.shape[2 + d], 1, low, gap))
-            self.correlate(steps, z.seen(layout), y, turned.seen(weight), None, deepened(seen))
+def correlate(steps: Steps, z: Value, x: Value, w: Value, bias: Value | None, seen: list[Seen]) -> None:
+    """Add the steps that compute outputs z; the weight has dims (group, M, C, taps)."""
+    groups, m, c = w.shape[:3]
+    if bias is not None and by_points(steps, z, x, w, bias, seen):
+        return
+    xs, zs, ws = positions(x), positions(z), positions(w, 3)
+    numbers, long = windows_of(
+        x, seen, (z.shape[0], *[s.outputs for s in seen]), (c, *[s.taps for s in seen]), rows=m, sizes=(groups,),
+        a=w.layout.offset, am=ws[1], a_k=ws[-4:], a_steps=(ws[0],), b_steps=(c * xs[1],),
+        col_move=[s.stride for s in seen], k_move=[s.gap for s in seen],
+        b_k=(xs[1], *[s.gap * step for s, step in zip(seen, xs[2:], strict=True)]),
+        b_col=(xs[0], *[s.stride * step for s, step in zip(seen, xs[2:], strict=True)]),
+    )  # fmt: skip
+    step = bias.layout.strides[0] if bias is not None else 0
+    result = {
+        "to": z.layout.offset, "om": zs[1], "to_col": (zs[0], *zs[2:]), "to_steps": (m * zs[1],),
+        "c": bias.layout.offset if bias is not None else 0, "cm": step, "c_steps": (m * step,),
+    }  # fmt: skip
+    windowed(steps, (z, w, x), bias, numbers, result, long)
 
-    def weigh(self, steps: Steps, z: Value, y: Value, x: Value, seen: list[Seen]) -> None:
-        """Add the steps that compute the weight's gradient z, with dims (group, M, C, taps): the sum over outputs y."""
-        groups, m, c = z.shape[:3]
-        xs, ys, zs = positions(x), positions(y), positions(z, 3)
-        numbers, long = windows_of(
-            x, seen, (c, *[s.taps for s in seen]), (y.shape[0], *[s.outputs for s in seen]), rows=m, sizes=(groups,),
-            a=y.layout.offset, am=ys[1], a_k=(ys[0], *ys[2:]), a_steps=(m * ys[1],), b_steps=(c * xs[1],),
-            col_move=[s.gap for s in seen], k_move=[s.stride for s in seen],
-            b_k=(xs[0], *[s.stride * step for s, step in zip(seen, xs[2:], strict=True)]),
-            b_col=(xs[1], *[s.gap * step for s, step in zip(seen, xs[2:], strict=True)]),
-        )  # fmt: skip
-        result = {"to": z.layout.offset, "om": zs[1], "to_col": zs[-4:], "to_steps": (zs[0],), "c": 0, "cm": 0,
-                  "c_steps": (0,)}  # fmt: skip
-        self.windowed(steps, (z, y, x), None, numbers, result, long)
 
-    def windowed(
-        self, steps: Steps, values: tuple[Value, Value, Value], bias: Value | None, numbers: dict[str, Any],
-        result: dict[str, Any], long: bool,
-    ) -> None:  # fmt: skip
-        """Add the steps of a product whose right operand is read through windows."""
-        out, a, b = values
-        mma = self.by_tensor_cores(a.dtype, b.dtype, out.dtype)
-        matrices = numbers["sizes"][0]
-        rows, cols, length, size = numbers["rows"], numbers["cols"], numbers["length"], registers(out.dtype).itemsize
-        tile = tile_for(rows, cols, matrices, length, size, mma, windows=True)
-        way = Way(tile, (True, False), windows=True, long=long)
-        result |= {"cn": 0, "on": 0}
-        self.tiled(steps, way, values, (bias, 1, 1), numbers, result)
+def spread(steps: Steps, z: Value, y: Value, w: Value, numbers: tuple[Ints, Ints, Ints]) -> None:
+    """Add the steps that compute the image's gradient z from the outputs' gradient y."""
+    dims = list(zip(w.shape[3:], *numbers, strict=True))
+    # The image and the output exchange their roles, so the two dims of channels of the weight are transposed.
+    turned = w.seen(w.layout.transpose(1, 2))
+    phases = [
+        [phase_of(start, *dim) for start, dim in zip(starts, dims, strict=True)]
+        for starts in product(*(range(min(s, n)) for s, n in zip(numbers[0], z.shape[2:], strict=True)))
+    ]
+    if y.layout.numel == 0 or not all(taps for phase in phases for *_, taps in phase):
+        steps.fill(z, 0)
+    for phase in phases:
+        if y.layout.numel == 0 or not all(taps for *_, taps in phase):
+            continue
+        layout, weight, seen = z.layout, turned.layout, []
+        for d, (start, first, apart, low, gap, taps) in enumerate(phase):
+            layout = layout.slice(2 + d, start, None, numbers[0][d])
+            weight = weight.slice(3 + d, first, None, apart)
+            seen.append(Seen(layout.shape[2 + d], taps, y.shape[2 + d], 1, low, gap))
+        correlate(steps, z.seen(layout), y, turned.seen(weight), None, deepened(seen))
 
-    def by_points(self, steps: Steps, z: Value, x: Value, w: Value, bias: Value, seen: list[Seen]) -> bool:
-        """Compute a convolution of single points as a matrix product, or return False.
 
-        It is False if an output reads more than one point, or if the points are not evenly spaced in memory.
-        """
-        sees_more = any(s.taps > 1 or s.stride > 1 or s.low or s.outputs != s.image for s in seen)
-        if sees_more or w.shape[0] > 1:
-            return False
-        n, points, (m, c) = z.shape[0], prod(z.shape[2:]), w.shape[1:3]
-        matrix, results = x.layout.reshape((n, c, points)), z.layout.reshape((n, m, points))
-        if matrix is None or results is None:
-            return False
-        left = w.seen(Layout.make((n, m, c), (0, *w.layout.strides[1:3]), w.layout.offset))
-        added = bias.seen(Layout.make((n, m, points), (0, bias.layout.strides[0], 0), bias.layout.offset))
-        self.product(steps, z.seen(results), left, x.seen(matrix), (added, 1, 1))
-        return True
+def weigh(steps: Steps, z: Value, y: Value, x: Value, seen: list[Seen]) -> None:
+    """Add the steps that compute the weight's gradient z, with dims (group, M, C, taps): the sum over outputs y."""
+    groups, m, c = z.shape[:3]
+    xs, ys, zs = positions(x), positions(y), positions(z, 3)
+    numbers, long = windows_of(
+        x, seen, (c, *[s.taps for s in seen]), (y.shape[0], *[s.outputs for s in seen]), rows=m, sizes=(groups,),
+        a=y.layout.offset, am=ys[1], a_k=(ys[0], *ys[2:]), a_steps=(m * ys[1],), b_steps=(c * xs[1],),
+        col_move=[s.gap for s in seen], k_move=[s.stride for s in seen],
+        b_k=(xs[0], *[s.stride * step for s, step in zip(seen, xs[2:], strict=True)]),
+        b_col=(xs[1], *[s.gap * step for s, step in zip(seen, xs[2:], strict=True)]),
+    )  # fmt: skip
+    result = {"to": z.layout.offset, "om": zs[1], "to_col": zs[-4:], "to_steps": (zs[0],), "c": 0, "cm": 0,
+              "c_steps": (0,)}  # fmt: skip
+    windowed(steps, (z, y, x), None, numbers, result, long)
+
+
+def windowed(
+    steps: Steps, values: tuple[Value, Value, Value], bias: Value | None, numbers: dict[str, Any],
+    result: dict[str, Any], long: bool,
+) -> None:  # fmt: skip
+    """Add the steps of a product whose right operand is read through windows."""
+    out, a, b = values
+    mma = by_tensor_cores(steps, a.dtype, b.dtype, out.dtype)
+    matrices = numbers["sizes"][0]
+    rows, cols, length, size = numbers["rows"], numbers["cols"], numbers["length"], registers(out.dtype).itemsize
+    tile = tile_for(rows, cols, matrices, length, size, mma, windows=True)
+    way = Way(tile, (True, False), windows=True, long=long)
+    result |= {"cn": 0, "on": 0}
+    tiled(steps, way, values, (bias, 1, 1), numbers, result)
+
+
+def by_points(steps: Steps, z: Value, x: Value, w: Value, bias: Value, seen: list[Seen]) -> bool:
+    """Compute a convolution of single points as a matrix product, or return False.
+
+    It is False if an output reads more than one point, or if the points are not evenly spaced in memory.
+    """
+    sees_more = any(s.taps > 1 or s.stride > 1 or s.low or s.outputs != s.image for s in seen)
+    if sees_more or w.shape[0] > 1:
+        return False
+    n, points, (m, c) = z.shape[0], prod(z.shape[2:]), w.shape[1:3]
+    matrix, results = x.layout.reshape((n, c, points)), z.layout.reshape((n, m, points))
+    if matrix is None or results is None:
+        return False
+    left = w.seen(Layout.make((n, m, c), (0, *w.layout.strides[1:3]), w.layout.offset))
+    added = bias.seen(Layout.make((n, m, points), (0, bias.layout.strides[0], 0), bias.layout.offset))
+    add_product(steps, z.seen(results), left, x.seen(matrix), (added, 1, 1))
+    return True
 
 
 def windows_of(x: Value, seen: list[Seen], cols: Ints, inner: Ints, **more: Any) -> tuple[dict[str, Any], bool]:

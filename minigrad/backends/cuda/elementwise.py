@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from minigrad.backends.base import serves
-from minigrad.backends.cuda.family import Family
+from minigrad.backends.cuda.family import CudaBackend
 from minigrad.backends.cuda.loops import AHEAD, ROWS_OF_GRID, WARP, LoopPlan, plan_elementwise, plan_nest, plan_turned
 from minigrad.backends.cuda.runtime import THREADS, Program
 from minigrad.backends.launch import NO_STEPS, Loop
 from minigrad.backends.lowering.functions import IDENTITY, NONZERO
+from minigrad.backends.steps import Steps
 from minigrad.core import requests
 from minigrad.core.dtype import DType
 from minigrad.core.op import ScalarFn, Spec
@@ -31,45 +33,45 @@ MOVES = (IDENTITY, NONZERO)  # copies and casts, for which the detour through sh
 RESIDENT = {1: 6, 2: 5, 4: 4}  # by elements per word: the number of blocks for which a multiprocessor has registers
 
 
-class Elementwise(Family):
-    """The methods that prepare elementwise loops."""
+@serves(CudaBackend, requests.Elementwise)
+def apply(steps: Steps, request: requests.Elementwise) -> Loop:
+    (out,), operands, scalar, compute = steps.outs, steps.operands, request.scalar, request.compute
+    if out.layout.numel == 0:
+        return NO_STEPS
+    sizes = [spec.dtype.itemsize for spec in (out, *operands)]
+    dtypes = tuple(a.dtype for a in operands)
+    if scalar in MOVES and (turned := plan_turned(out.layout, operands[0].layout, sizes)):
+        plan = turned
+        kernel = steps.backend.kernel(write_turned, scalar, compute, *dtypes, out.dtype, plan.width, plan.rank)
+    else:
+        plan = plan_elementwise(out.layout, [a.layout for a in operands], sizes)
+        if plan.kind == "nest":
+            return nest(steps, plan, (out,), operands, scalar, compute)
+        kernel = steps.backend.kernel(
+            write_elementwise, scalar, compute, dtypes, out.dtype, plan.kind, plan.steps, plan.width, plan.rank,
+            plan.long,
+        )  # fmt: skip
+    grid = (steps.backend.blocks(plan.units, plan.block[0]), min(plan.high, ROWS_OF_GRID), 1)
+    return steps.backend.bind(kernel, grid, plan.block, plan.numbers)
 
-    @serves(requests.Elementwise)
-    def elementwise(self, out: Spec, *operands: Spec, scalar: ScalarFn, compute: np.dtype[Any]) -> Loop:
-        if out.layout.numel == 0:
-            return NO_STEPS
-        sizes = [spec.dtype.itemsize for spec in (out, *operands)]
-        dtypes = tuple(a.dtype for a in operands)
-        if scalar in MOVES and (turned := plan_turned(out.layout, operands[0].layout, sizes)):
-            plan = turned
-            kernel = self.kernel(write_turned, scalar, compute, *dtypes, out.dtype, plan.width, plan.rank)
-        else:
-            plan = plan_elementwise(out.layout, [a.layout for a in operands], sizes)
-            if plan.kind == "nest":
-                return self.nest(plan, (out,), operands, scalar, compute)
-            kernel = self.kernel(
-                write_elementwise, scalar, compute, dtypes, out.dtype, plan.kind, plan.steps, plan.width, plan.rank,
-                plan.long,
-            )  # fmt: skip
-        grid = (self.blocks(plan.units, plan.block[0]), min(plan.high, ROWS_OF_GRID), 1)
-        return self.bind(kernel, grid, plan.block, plan.numbers)
 
-    @serves(requests.ElementwiseTuple)
-    def elementwise_tuple(self, *specs: Spec, scalar: ScalarFn, compute: np.dtype[Any]) -> Loop:
-        outs, operands = specs[: scalar.results], specs[scalar.results :]
-        if outs[0].layout.numel == 0:
-            return NO_STEPS
-        plan = plan_nest([y.layout for y in outs], [a.layout for a in operands])
-        return self.nest(plan, outs, operands, scalar, compute)
+@serves(CudaBackend, requests.ElementwiseTuple)
+def elementwise_tuple(steps: Steps, request: requests.ElementwiseTuple) -> Loop:
+    outs, operands, scalar, compute = steps.outs, steps.operands, request.scalar, request.compute
+    if outs[0].layout.numel == 0:
+        return NO_STEPS
+    plan = plan_nest([y.layout for y in outs], [a.layout for a in operands])
+    return nest(steps, plan, outs, operands, scalar, compute)
 
-    def nest(
-        self, plan: LoopPlan, outs: tuple[Spec, ...], operands: tuple[Spec, ...], scalar: ScalarFn,
-        compute: np.dtype[Any],
-    ) -> Loop:  # fmt: skip
-        """Return the launch of the loop for any memory order and any number of results."""
-        dtypes = [tuple([each.dtype for each in some]) for some in (operands, outs)]
-        kernel = self.kernel(write_nest, scalar, compute, *dtypes, plan.rank, plan.long)
-        return self.bind(kernel, (self.blocks(plan.units, plan.block[0]), 1, 1), plan.block, plan.numbers)
+
+def nest(
+    steps: Steps, plan: LoopPlan, outs: Sequence[Spec], operands: Sequence[Spec], scalar: ScalarFn,
+    compute: np.dtype[Any],
+) -> Loop:  # fmt: skip
+    """Return the launch of the loop for any memory order and any number of results."""
+    dtypes = [tuple([each.dtype for each in some]) for some in (operands, outs)]
+    kernel = steps.backend.kernel(write_nest, scalar, compute, *dtypes, plan.rank, plan.long)
+    return steps.backend.bind(kernel, (steps.backend.blocks(plan.units, plan.block[0]), 1, 1), plan.block, plan.numbers)
 
 
 def write_elementwise(

@@ -1,7 +1,7 @@
-"""The base class of the CUDA backend's kernel families: a cache of loaded kernels, and the binding of scalar arguments.
+"""The CUDA backend without its kernel families: a cache of loaded kernels, and the binding of scalar arguments.
 
-A family is a class with methods that prepare requests, as on the CPU; `CudaBackend` inherits from all families.  Each
-method calls `kernel` for the kernel of a writer, and `bind` for a launch on a grid.
+A family is a module with functions that serve requests, as on the CPU.  They call `kernel` for the kernel of a writer,
+and `bind` for a launch on a grid.
 """
 
 from __future__ import annotations
@@ -9,9 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from minigrad.backends.cuda import graphs
 from minigrad.backends.cuda.memory import Memory
-from minigrad.backends.cuda.runtime import THREADS, Program, Runtime, Size, choose
-from minigrad.backends.launch import Executable, Launch
+from minigrad.backends.cuda.runtime import THREADS, GridKernel, Program, Runtime, Size
+from minigrad.backends.launch import Launch
+from minigrad.backends.listing import Call
+from minigrad.config import settings
 from minigrad.core.op import Spec
 from minigrad.core.requests import Request, SelectPut
 from minigrad.kernels.store import watchers
@@ -19,29 +22,14 @@ from minigrad.kernels.store import watchers
 WAVES = 8  # blocks per multiprocessor that run at the same time; more blocks would start only later
 
 
-class GridKernel(Executable):
-    """A kernel that the runtime has loaded, on a grid of blocks."""
-
-    __slots__ = ("block", "grid", "kernel", "numbers", "runtime")
-    argument = "{}.address"
-    enqueued = True
-
-    def __init__(self, runtime: Runtime, kernel: Any, grid: Size, block: Size, numbers: tuple[int, ...]) -> None:
-        super().__init__(kernel.name, kernel.path)
-        self.runtime, self.kernel, self.grid, self.block, self.numbers = runtime, kernel, grid, block, numbers
-
-    def bound(self, numbers: Any) -> Callable[..., Any]:
-        return self.runtime.launcher(self.kernel, self.grid, self.block, numbers)
-
-
-class Family(Memory):
-    """Base class of the kernel families.
+class CudaBackend(Memory):
+    """Compiled loops over the memory of a CUDA device, or of the simulator.
 
     kernels: the kernels that the runtime has loaded, by the writer and its arguments.
     """
 
-    def __init__(self, runtime: Runtime | None = None) -> None:
-        self.runtime = choose() if runtime is None else runtime
+    def __init__(self, runtime: Runtime) -> None:
+        self.runtime = runtime
         self.kernels: dict[Any, Any] = {}
         self.most = WAVES * self.runtime.properties.multiprocessors
 
@@ -52,6 +40,11 @@ class Family(Memory):
         if isinstance(request, SelectPut):  # this request leaves the other elements of its result unchanged
             return launch
         return self.runtime.watched(launch, outs if isinstance(outs, tuple) else (outs,))
+
+    def listed(self, calls: Sequence[Call]) -> Callable[[Sequence[Any]], None]:
+        if settings.cuda_graphs and self.runtime.has_graphs:
+            return graphs.listed(self.runtime, calls, self.part)
+        return super().listed(calls)
 
     def kernel(self, writer: Callable[..., Program], *args: Any) -> Any:
         """Return the kernel that `writer(*args)` writes, loaded by the runtime once per process."""

@@ -10,48 +10,47 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.base import serves
-from minigrad.backends.cuda.family import Family, line
+from minigrad.backends.cuda.family import CudaBackend, line
 from minigrad.backends.cuda.runtime import Program
 from minigrad.backends.launch import NO_STEPS, Loop
-from minigrad.backends.steps import through_dense
+from minigrad.backends.steps import Steps, through_dense
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype
-from minigrad.core.op import Spec
 from minigrad.kernels import philox
 from minigrad.kernels.cuda import filling
 from minigrad.kernels.cuda.target import CUDA
 from minigrad.kernels.specialize import write_kernel
 
 
-class Filling(Family):
-    """The methods that prepare ranges and random numbers."""
+@serves(CudaBackend, requests.Arange)
+def arange(steps: Steps, request: requests.Arange) -> Loop:
+    (out,), (start, step) = steps.outs, steps.operands
+    n = out.layout.numel
+    if n == 0:
+        return NO_STEPS
+    kernel = steps.backend.kernel(write_arange, np.dtype(np.float64 if out.dtype.is_float else np.int64), out.dtype)
+    numbers = filling.ARANGE.pack(
+        n=n, offset=out.layout.offset, stride=out.layout.strides[0], start=start.layout.offset,
+        step=step.layout.offset,
+    )  # fmt: skip
+    return steps.backend.bind(kernel, *line(steps.backend.blocks(n)), numbers)
 
-    @serves(requests.Arange)
-    def arange(self, out: Spec, start: Spec, step: Spec) -> Loop:
-        n = out.layout.numel
-        if n == 0:
-            return NO_STEPS
-        kernel = self.kernel(write_arange, np.dtype(np.float64 if out.dtype.is_float else np.int64), out.dtype)
-        numbers = filling.ARANGE.pack(
-            n=n, offset=out.layout.offset, stride=out.layout.strides[0], start=start.layout.offset,
-            step=step.layout.offset,
-        )  # fmt: skip
-        return self.bind(kernel, *line(self.blocks(n)), numbers)
 
-    @serves(requests.Random)
-    def random(self, out: Spec, state: Spec, limits: Spec, *, kind: str) -> Loop:
-        layout, dtype = out.layout, out.dtype
-        n = layout.numel
-        if n == 0:
-            return NO_STEPS
-        if not layout.is_contiguous:
-            return through_dense(self, requests.Random(kind), out, state, limits)
-        blocks = philox.blocks(kind, dtype, n)
-        kernel = self.kernel(write_random, kind, dtype)
-        numbers = filling.RANDOM.pack(
-            n=n, blocks=blocks, offset=layout.offset, state=state.layout.offset, limits=limits.layout.offset
-        )
-        return self.bind(kernel, *line(self.blocks(blocks)), numbers)
+@serves(CudaBackend, requests.Random)
+def random(steps: Steps, request: requests.Random) -> Loop:
+    (out,), (state, limits), kind = steps.outs, steps.operands, request.kind
+    layout, dtype = out.layout, out.dtype
+    n = layout.numel
+    if n == 0:
+        return NO_STEPS
+    if not layout.is_contiguous:
+        return through_dense(steps, request)
+    blocks = philox.blocks(kind, dtype, n)
+    kernel = steps.backend.kernel(write_random, kind, dtype)
+    numbers = filling.RANDOM.pack(
+        n=n, blocks=blocks, offset=layout.offset, state=state.layout.offset, limits=limits.layout.offset
+    )
+    return steps.backend.bind(kernel, *line(steps.backend.blocks(blocks)), numbers)
 
 
 def write_arange(compute: np.dtype[Any], out: DType) -> Program:

@@ -11,8 +11,7 @@ from collections.abc import Callable, Sequence
 from itertools import groupby
 from typing import Any
 
-from minigrad.backends.cuda.family import GridKernel
-from minigrad.backends.cuda.runtime import DeviceBuffer, Runtime, RuntimeGraph
+from minigrad.backends.cuda.runtime import DeviceBuffer, GridKernel, Runtime, RuntimeGraph
 from minigrad.backends.listing import Call, Location, written
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
-from minigrad.backends.cuda.family import Family, line
+from minigrad.backends.cuda.family import line
 from minigrad.backends.cuda.runtime import THREADS, Program
 from minigrad.backends.lowering.functions import SUM
 from minigrad.backends.steps import Steps, Value
@@ -29,62 +29,62 @@ DIGIT = 8  # number of bits of a digit of the radix sort
 KEYS = (1 << 31) - 1  # maximum number of 32-bit keys; one more value marks dropped entries
 
 
-class Grouping(Family):
-    """The steps of an addition by sorted index."""
+def add_grouped(steps: Steps, total: Value, index: Value, src: Value, flag: Value, dim: int) -> None:
+    """Compute total[index along dim] += src; dims along which the index repeats share its order."""
+    dims, strides, offsets = walk([without(x.layout, index.shape, dim) for x in (src, total, index)])
+    own = [d for d in range(len(dims)) if strides[2][d]]
+    common = [d for d in range(len(dims)) if not strides[2][d]]
+    sizes, lengths = [dims[d] for d in own], [dims[d] for d in common]
+    at, to, where = ([s[d] for d in own] for s in strides)
+    length, size, cols = index.shape[dim], total.shape[dim], prod(lengths)
+    count, dropped = prod(sizes) * length, prod(sizes) * size
+    keys = steps.work((count,), int32)
+    numbers = grouping.keys_fields(len(own)).pack(
+        count=count, length=length, size=size, dropped=dropped, offset=offsets[2], step=index.layout.strides[dim],
+        sizes=sizes, steps=where,
+    )  # fmt: skip
+    kernel = steps.backend.kernel(write_keys, index.dtype, len(own))
+    steps.then(steps.backend.bind(kernel, *line(steps.backend.blocks(count)), numbers), index, flag, keys)
+    order = ordered(steps, keys, dropped)
+    values: dict[str, Any] = {
+        "cols": cols, "length": length, "step": src.layout.strides[dim], "offset": offsets[0], "size": size,
+        "to_step": total.layout.strides[dim], "to": offsets[1], "dropped": dropped, "sizes": sizes, "steps": at,
+        "to_steps": to, "col_sizes": lengths, "col_steps": [strides[0][d] for d in common],
+        "to_col_steps": [strides[1][d] for d in common],
+    }  # fmt: skip
+    while True:
+        chunks = -(-count // CHUNK)
+        parts, part_keys = steps.work((2 * chunks, cols), total.dtype), steps.work((2 * chunks,), int32)
+        first = order is not keys
+        kernel = steps.backend.kernel(write_add_runs, src.dtype, total.dtype, len(own), len(common), first)
+        numbers = grouping.runs_fields(len(own), len(common)).pack(count=count, chunks=chunks, **values)
+        launch = steps.backend.bind(kernel, *line(steps.backend.blocks(chunks * cols)), numbers)
+        steps.then(launch, src, keys, order, parts, part_keys, total)
+        if chunks == 1:
+            return
+        count, src, keys, order = 2 * chunks, parts, part_keys, part_keys
+        dense = [prod(lengths[d + 1 :]) for d in range(len(lengths))]
+        values |= {"step": cols, "offset": 0, "col_steps": dense}
 
-    def add_grouped(self, steps: Steps, total: Value, index: Value, src: Value, flag: Value, dim: int) -> None:
-        """Compute total[index along dim] += src; dims along which the index repeats share its order."""
-        dims, strides, offsets = walk([without(x.layout, index.shape, dim) for x in (src, total, index)])
-        own = [d for d in range(len(dims)) if strides[2][d]]
-        common = [d for d in range(len(dims)) if not strides[2][d]]
-        sizes, lengths = [dims[d] for d in own], [dims[d] for d in common]
-        at, to, where = ([s[d] for d in own] for s in strides)
-        length, size, cols = index.shape[dim], total.shape[dim], prod(lengths)
-        count, dropped = prod(sizes) * length, prod(sizes) * size
-        keys = steps.work((count,), int32)
-        numbers = grouping.keys_fields(len(own)).pack(
-            count=count, length=length, size=size, dropped=dropped, offset=offsets[2], step=index.layout.strides[dim],
-            sizes=sizes, steps=where,
-        )  # fmt: skip
-        kernel = self.kernel(write_keys, index.dtype, len(own))
-        steps.then(self.bind(kernel, *line(self.blocks(count)), numbers), index, flag, keys)
-        order = self.ordered(steps, keys, dropped)
-        values: dict[str, Any] = {
-            "cols": cols, "length": length, "step": src.layout.strides[dim], "offset": offsets[0], "size": size,
-            "to_step": total.layout.strides[dim], "to": offsets[1], "dropped": dropped, "sizes": sizes, "steps": at,
-            "to_steps": to, "col_sizes": lengths, "col_steps": [strides[0][d] for d in common],
-            "to_col_steps": [strides[1][d] for d in common],
-        }  # fmt: skip
-        while True:
-            chunks = -(-count // CHUNK)
-            parts, part_keys = steps.work((2 * chunks, cols), total.dtype), steps.work((2 * chunks,), int32)
-            first = order is not keys
-            kernel = self.kernel(write_add_runs, src.dtype, total.dtype, len(own), len(common), first)
-            numbers = grouping.runs_fields(len(own), len(common)).pack(count=count, chunks=chunks, **values)
-            launch = self.bind(kernel, *line(self.blocks(chunks * cols)), numbers)
-            steps.then(launch, src, keys, order, parts, part_keys, total)
-            if chunks == 1:
-                return
-            count, src, keys, order = 2 * chunks, parts, part_keys, part_keys
-            dense = [prod(lengths[d + 1 :]) for d in range(len(lengths))]
-            values |= {"step": cols, "offset": 0, "col_steps": dense}
 
-    def ordered(self, steps: Steps, keys: Value, highest: int) -> Value:
-        """Return the entries in the order of their keys."""
-        count = keys.shape[0]
-        blocks = -(-count // THREADS)
-        counts, sums = (steps.work((blocks << DIGIT,), int32) for _ in range(2))
-        order, spare = (steps.work((count,), int32) for _ in range(2))
-        grid = line(min(blocks, self.most))
-        for shift in range(0, highest.bit_length(), DIGIT):
-            known, before = shift > 0, order if shift else keys
-            numbers = grouping.ORDER.pack(count=count, blocks=blocks, shift=shift)
-            tally, arrange = (self.kernel(write_ordering, loop, known) for loop in (grouping.tally, grouping.arrange))
-            steps.then(self.bind(tally, *grid, numbers), keys, before, counts)
-            steps.ask(requests.Scan(SUM, int32.compute, 0), sums, counts)
-            steps.then(self.bind(arrange, *grid, numbers), keys, before, counts, sums, spare)
-            order, spare = spare, order
-        return order
+def ordered(steps: Steps, keys: Value, highest: int) -> Value:
+    """Return the entries in the order of their keys."""
+    count = keys.shape[0]
+    blocks = -(-count // THREADS)
+    counts, sums = (steps.work((blocks << DIGIT,), int32) for _ in range(2))
+    order, spare = (steps.work((count,), int32) for _ in range(2))
+    grid = line(min(blocks, steps.backend.most))
+    for shift in range(0, highest.bit_length(), DIGIT):
+        known, before = shift > 0, order if shift else keys
+        numbers = grouping.ORDER.pack(count=count, blocks=blocks, shift=shift)
+        tally, arrange = (
+            steps.backend.kernel(write_ordering, loop, known) for loop in (grouping.tally, grouping.arrange)
+        )
+        steps.then(steps.backend.bind(tally, *grid, numbers), keys, before, counts)
+        steps.ask(requests.Scan(SUM, int32.compute, 0), sums, counts)
+        steps.then(steps.backend.bind(arrange, *grid, numbers), keys, before, counts, sums, spare)
+        order, spare = spare, order
+    return order
 
 
 def entry_text(known: bool) -> str:

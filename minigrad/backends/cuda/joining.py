@@ -11,15 +11,14 @@ from collections.abc import Sequence
 from itertools import accumulate
 from math import gcd, prod
 
-from minigrad.backends.base import Launch, serves
-from minigrad.backends.cuda.family import Family, line
+from minigrad.backends.base import serves
+from minigrad.backends.cuda.family import CudaBackend, line
 from minigrad.backends.cuda.loops import COUNT_32, WIDEST, magic_of
 from minigrad.backends.cuda.runtime import THREADS, Program
-from minigrad.backends.launch import NO_STEPS
+from minigrad.backends.launch import NO_STEPS, Launch
 from minigrad.backends.steps import Steps
 from minigrad.core import requests
 from minigrad.core.dtype import int16, int32, int64, uint8
-from minigrad.core.op import Spec
 from minigrad.kernels.cuda import elementwise, joining
 from minigrad.kernels.cuda.target import CUDA
 from minigrad.kernels.pasting import Expand
@@ -28,49 +27,49 @@ from minigrad.kernels.specialize import write_kernel
 PARTS = 32  # maximum number of operands per launch
 
 
-class Joining(Family):
-    """The method that prepares joins."""
+@serves(CudaBackend, requests.Join)
+def join(steps: Steps, request: requests.Join) -> Launch:
+    (out,), parts, dim = steps.outs, steps.operands, request.dim
+    if out.layout.numel == 0:
+        return NO_STEPS
+    dense = all(x.dtype is out.dtype and x.layout.is_contiguous for x in (out, *parts))
+    widths, starts = [prod(x.shape[dim:]) for x in parts], [x.layout.offset for x in parts]
+    begins, size = [0, *accumulate(widths)], out.dtype.itemsize
+    word = gcd(WIDEST, *[size * n for n in (*widths, *starts, out.layout.offset)])
+    lines = prod(out.shape[:dim])
+    if not dense or len(parts) < 2 or lines * max(widths) * size // word >= COUNT_32:
+        return steps.lower(request)
+    of = size / word  # words per element; every size here is a multiple of the word
+    for k in range(0, len(parts), PARTS):
+        some = slice(k, k + PARTS)
+        scaled = [[round(n * of) for n in numbers] for numbers in (widths[some], begins[:-1][some], starts[some])]
+        ends, numbers = shares(steps, lines, round(begins[-1] * of), round(out.layout.offset * of), *scaled)
+        launch = steps.backend.bind(
+            steps.backend.kernel(write_join, size_above(len(scaled[0])), word), *line(ends), numbers
+        )
+        sources = steps.operands[some]
+        steps.then(launch, *sources, *sources[:1] * (size_above(len(sources)) - len(sources)), *steps.outs)
+    return steps.launch
 
-    @serves(requests.Join)
-    def join(self, out: Spec, *parts: Spec, dim: int) -> Launch:
-        if out.layout.numel == 0:
-            return NO_STEPS
-        dense = all(x.dtype is out.dtype and x.layout.is_contiguous for x in (out, *parts))
-        widths, starts = [prod(x.shape[dim:]) for x in parts], [x.layout.offset for x in parts]
-        begins, size = [0, *accumulate(widths)], out.dtype.itemsize
-        word = gcd(WIDEST, *[size * n for n in (*widths, *starts, out.layout.offset)])
-        lines = prod(out.shape[:dim])
-        if not dense or len(parts) < 2 or lines * max(widths) * size // word >= COUNT_32:
-            return self.lower(requests.Join(dim), (out,), parts)
-        steps = Steps(self, (out,), parts)
-        of = size / word  # words per element; every size here is a multiple of the word
-        for k in range(0, len(parts), PARTS):
-            some = slice(k, k + PARTS)
-            scaled = [[round(n * of) for n in numbers] for numbers in (widths[some], begins[:-1][some], starts[some])]
-            ends, numbers = self.shares(lines, round(begins[-1] * of), round(out.layout.offset * of), *scaled)
-            launch = self.bind(self.kernel(write_join, size_above(len(scaled[0])), word), *line(ends), numbers)
-            sources = steps.operands[some]
-            steps.then(launch, *sources, *sources[:1] * (size_above(len(sources)) - len(sources)), *steps.outs)
-        return steps.launch
 
-    def shares(
-        self, lines: int, row: int, to: int, widths: Sequence[int], begins: Sequence[int], bases: Sequence[int]
-    ) -> tuple[int, list[int]]:
-        """Return the number of blocks of a launch, and its scalar arguments.
+def shares(
+    steps: Steps, lines: int, row: int, to: int, widths: Sequence[int], begins: Sequence[int], bases: Sequence[int]
+) -> tuple[int, list[int]]:
+    """Return the number of blocks of a launch, and its scalar arguments.
 
-        Each operand has a share of the blocks.  The kernel has a fixed number of operands; missing operands have no
-        blocks.
-        """
-        each = max(THREADS, -(-lines * sum(widths) // self.most))
-        ends = list(accumulate(-(-lines * width // each) for width in widths))
-        magics, shifts = zip(*[magic_of(max(1, width)) for width in widths], strict=True)
-        fields, more = joining.join_fields(size_above(len(widths))), size_above(len(widths)) - len(widths)
-        rest = {"widths": widths, "begins": begins, "bases": bases, "magics": magics, "shifts": shifts}
-        numbers = fields.pack(
-            lines=lines, row=row, to=to, ends=ends + ends[-1:] * more,
-            **{name: [*values, *[0] * more] for name, values in rest.items()},
-        )  # fmt: skip
-        return ends[-1], numbers
+    Each operand has a share of the blocks.  The kernel has a fixed number of operands; missing operands have no
+    blocks.
+    """
+    each = max(THREADS, -(-lines * sum(widths) // steps.backend.most))
+    ends = list(accumulate(-(-lines * width // each) for width in widths))
+    magics, shifts = zip(*[magic_of(max(1, width)) for width in widths], strict=True)
+    fields, more = joining.join_fields(size_above(len(widths))), size_above(len(widths)) - len(widths)
+    rest = {"widths": widths, "begins": begins, "bases": bases, "magics": magics, "shifts": shifts}
+    numbers = fields.pack(
+        lines=lines, row=row, to=to, ends=ends + ends[-1:] * more,
+        **{name: [*values, *[0] * more] for name, values in rest.items()},
+    )  # fmt: skip
+    return ends[-1], numbers
 
 
 def size_above(n: int) -> int:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.base import serves
-from minigrad.backends.cuda.family import Family, line
+from minigrad.backends.cuda.family import CudaBackend, line
 from minigrad.backends.cuda.runtime import THREADS, Program
 from minigrad.backends.launch import NO_STEPS, Loop
 from minigrad.backends.lowering.functions import SUM
@@ -27,28 +27,30 @@ from minigrad.kernels.specialize import write_kernel
 WARPS = THREADS // 32
 
 
-class Masks(Family):
-    """The methods that prepare searches for true elements."""
+@serves(CudaBackend, requests.Tally)
+def tally(steps: Steps, request: requests.Tally) -> Loop:
+    (result,), (mask,), parts = steps.outs, steps.operands, request.parts
+    counts = result if parts == 1 else steps.work(result.shape, int64)
+    rank, wide, numbers = stretches(mask, parts, counts)
+    launch = steps.backend.bind(
+        steps.backend.kernel(write_count, rank, wide), *line(steps.backend.blocks(parts, 1)), numbers
+    )
+    steps.then(launch, mask, mask, counts)
+    if parts > 1:
+        steps.ask(requests.Scan(SUM, int64.compute, 0), result, counts)
+    return steps.launch
 
-    @serves(requests.Tally)
-    def tally(self, out: Spec, mask: Spec, *, parts: int) -> Loop:
-        steps = Steps(self, (out,), (mask,))
-        (mask_value,), (result,) = steps.operands, steps.outs
-        counts = result if parts == 1 else steps.work(result.shape, int64)
-        rank, wide, numbers = stretches(mask, parts, counts.spec)
-        launch = self.bind(self.kernel(write_count, rank, wide), *line(self.blocks(parts, 1)), numbers)
-        steps.then(launch, mask_value, mask_value, counts)
-        if parts > 1:
-            steps.ask(requests.Scan(SUM, int64.compute, 0), result, counts)
-        return steps.launch
 
-    @serves(requests.Locate)
-    def locate(self, out: Spec, mask: Spec, starts: Spec) -> Loop:
-        if out.layout.numel == 0:
-            return NO_STEPS
-        parts = starts.layout.numel - 1
-        rank, _, numbers = stretches(mask, parts, out)
-        return self.bind(self.kernel(write_positions, rank), *line(self.blocks(parts, 1)), numbers)
+@serves(CudaBackend, requests.Locate)
+def locate(steps: Steps, request: requests.Locate) -> Loop:
+    (out,), (mask, starts) = steps.outs, steps.operands
+    if out.layout.numel == 0:
+        return NO_STEPS
+    parts = starts.layout.numel - 1
+    rank, _, numbers = stretches(mask, parts, out)
+    return steps.backend.bind(
+        steps.backend.kernel(write_positions, rank), *line(steps.backend.blocks(parts, 1)), numbers
+    )
 
 
 def stretches(mask: Spec, parts: int, out: Spec) -> tuple[int, bool, list[int]]:

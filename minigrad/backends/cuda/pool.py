@@ -12,7 +12,7 @@ from math import prod
 from typing import Any
 
 from minigrad.backends.base import serves
-from minigrad.backends.cuda.family import Family, line
+from minigrad.backends.cuda.family import CudaBackend, line
 from minigrad.backends.cuda.loops import COUNT_32, magic_of
 from minigrad.backends.cuda.runtime import Program
 from minigrad.backends.launch import NO_STEPS, Loop
@@ -29,58 +29,62 @@ Ints = tuple[int, ...]
 Template = Callable[..., Any]
 
 
-class Pool(Family):
-    """The methods that prepare pooling."""
+WINDOW = ("window", "stride", "padding")  # the fields that both requests have
 
-    @serves(requests.MaxPool)
-    def largest(self, out: Spec, *others: Spec, part: str, **windows: Ints) -> Loop:
-        if out.layout.numel == 0:
-            return NO_STEPS
-        dilated = max(windows["dilation"]) > 1
-        if part == "values":
-            (x,) = others
-            return self.pooling(pool.largest, (x.dtype,), out, x, None, numbers_of(out, x, x, **windows))
-        if part == "positions":
-            positions, x = others
-            return self.pooling(pool.largest_at, (x.dtype,), out, x, positions, numbers_of(out, x, x, **windows))
-        if part == "pick":
-            h, x = others
-            return self.pooling(pool.picked, (h.dtype, x.dtype), out, x, h, numbers_of(out, x, x, **windows))
-        g, x = others
-        steps = Steps(self, (out,), (g, x))
-        where = steps.work(g.shape, int64)
-        if g.layout.numel:
-            numbers = numbers_of(where.spec, x, x, **windows)
-            steps.then(self.pooling(pool.located, (x.dtype,), where.spec, x, None, numbers), steps.operands[1], where)
-        launch = self.pooling(pool.back, (g.dtype, int64), out, g, None, numbers_of(out, out, g, **windows), dilated)
-        steps.then(launch, steps.operands[0], where, steps.outs[0])
-        return steps.launch
 
-    @serves(requests.AvgPool)
-    def average(self, out: Spec, a: Spec, *, part: str, pad_counts: bool, divisor: int | None, **windows: Ints) -> Loop:
-        if out.layout.numel == 0:
-            return NO_STEPS
-        back = part == "back"
-        windows["dilation"] = (1,) * len(windows["window"])
-        numbers = numbers_of(out, out if back else a, a if back else out, **windows)
-        numbers |= {"divisor": divisor or 0, "given": int(divisor is not None), "clip": int(not pad_counts)}
-        return self.pooling(pool.back if back else pool.mean, (a.dtype,), out, a, None, numbers)
+@serves(CudaBackend, requests.MaxPool)
+def largest(steps: Steps, request: requests.MaxPool) -> Loop:
+    out, x, part = steps.outs[0], steps.operands[-1], request.part
+    windows = {name: getattr(request, name) for name in (*WINDOW, "dilation")}
+    if out.layout.numel == 0:
+        return NO_STEPS
+    dilated = max(windows["dilation"]) > 1
+    if part == "values":
+        return pooling(steps, pool.largest, (x.dtype,), out, x, None, numbers_of(out, x, x, **windows))
+    if part == "positions":
+        return pooling(steps, pool.largest_at, (x.dtype,), out, x, steps.outs[1], numbers_of(out, x, x, **windows))
+    if part == "pick":
+        h = steps.operands[0]
+        return pooling(steps, pool.picked, (h.dtype, x.dtype), out, x, h, numbers_of(out, x, x, **windows))
+    g = steps.operands[0]
+    where = steps.work(g.shape, int64)
+    if g.layout.numel:
+        numbers = numbers_of(where, x, x, **windows)
+        steps.then(pooling(steps, pool.located, (x.dtype,), where, x, None, numbers), x, where)
+    launch = pooling(steps, pool.back, (g.dtype, int64), out, g, None, numbers_of(out, out, g, **windows), dilated)
+    steps.then(launch, g, where, out)
+    return steps.launch
 
-    def pooling(
-        self, template: Template, operands: tuple[DType, ...], out: Spec, x: Spec, second: Spec | None,
-        numbers: dict[str, Any], dilated: bool = False,
-    ) -> Loop:  # fmt: skip
-        """Return the launch of one of the loops.
 
-        `x_steps` are the strides of x, `y_steps` those of `second`.
-        """
-        for name, spec in (("to", out), ("x", x), ("y", second or x)):
-            numbers |= {name: spec.layout.offset, f"{name}_steps": five(spec.layout.strides, 0)}
-        count = out.layout.numel
-        # The divided values are positions of elements, and along a dim an index plus the padding and a stride.
-        long = max(count, *(prod(numbers[name]) for name in ("image", "spots"))) >= COUNT_32 // 2
-        kernel = self.kernel(write_pooling, template, operands, out.dtype, dilated, long)
-        return self.bind(kernel, *line(self.blocks(count)), pool.POOL.pack(count=count, **numbers))
+@serves(CudaBackend, requests.AvgPool)
+def average(steps: Steps, request: requests.AvgPool) -> Loop:
+    (out,), (a,) = steps.outs, steps.operands
+    pad_counts, divisor = request.pad_counts, request.divisor
+    windows = {name: getattr(request, name) for name in WINDOW}
+    if out.layout.numel == 0:
+        return NO_STEPS
+    back = request.part == "back"
+    windows["dilation"] = (1,) * len(request.window)
+    numbers = numbers_of(out, out if back else a, a if back else out, **windows)
+    numbers |= {"divisor": divisor or 0, "given": int(divisor is not None), "clip": int(not pad_counts)}
+    return pooling(steps, pool.back if back else pool.mean, (a.dtype,), out, a, None, numbers)
+
+
+def pooling(
+    steps: Steps, template: Template, operands: tuple[DType, ...], out: Spec, x: Spec, second: Spec | None,
+    numbers: dict[str, Any], dilated: bool = False,
+) -> Loop:  # fmt: skip
+    """Return the launch of one of the loops.
+
+    `x_steps` are the strides of x, `y_steps` those of `second`.
+    """
+    for name, spec in (("to", out), ("x", x), ("y", second or x)):
+        numbers |= {name: spec.layout.offset, f"{name}_steps": five(spec.layout.strides, 0)}
+    count = out.layout.numel
+    # The divided values are positions of elements, and along a dim an index plus the padding and a stride.
+    long = max(count, *(prod(numbers[name]) for name in ("image", "spots"))) >= COUNT_32 // 2
+    kernel = steps.backend.kernel(write_pooling, template, operands, out.dtype, dilated, long)
+    return steps.backend.bind(kernel, *line(steps.backend.blocks(count)), pool.POOL.pack(count=count, **numbers))
 
 
 def numbers_of(

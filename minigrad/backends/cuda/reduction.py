@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.base import serves
-from minigrad.backends.cuda.family import Family, line
+from minigrad.backends.cuda.family import CudaBackend, line
 from minigrad.backends.cuda.reduction_plans import Share, plan_groups, plan_search
 from minigrad.backends.cuda.runtime import Program
 from minigrad.backends.cuda.texts import group_words, keep_macro, parsed, wire
 from minigrad.backends.launch import NO_STEPS, Loop
-from minigrad.backends.searching import Searching
+from minigrad.backends.positions import serve_positions
 from minigrad.backends.steps import Steps, Value
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype, int64
@@ -38,99 +38,102 @@ from minigrad.kernels.specialize import NOTHING, load_text, neutral_text, store_
 Ints = tuple[int, ...]
 
 
-class Reduction(Family, Searching):
-    """The methods that prepare reductions, and positions of minima and maxima."""
+@serves(CudaBackend, requests.Reduce)
+@serves(CudaBackend, requests.ReduceTuple)
+def reduce(steps: Steps, request: requests.Reduce | requests.ReduceTuple) -> Loop:
+    outs, operands = steps.outs, steps.operands
+    reducer, compute, dims = request.reducer, request.compute, request.dims
+    if outs[0].layout.numel == 0:
+        return NO_STEPS
+    count = prod(operands[0].shape[d] for d in dims)
+    if reducer.combine is None:
+        return one_after_another(steps, outs, operands, reducer, compute, dims, count)
+    sources, goals = steps.operands, [y.layout for y in outs]
+    share = plan_groups(goals, [x.layout for x in sources], dims, width(sources))
+    while share.pieces > 1:
+        shape, dtype = (share.pieces, *goals[0].shape), as_dtype(compute)
+        parts = [steps.work(shape, dtype) for _ in reducer.identities]
+        stage(steps, reducer.unfinished(), compute, sources, parts, share, count)
+        reducer, sources, goals = reducer.joining(), parts, [y.unsqueeze(0) for y in goals]
+        share = plan_groups(goals, [x.layout for x in sources], [0], width(sources))
+    stage(steps, reducer, compute, sources, steps.outs, share, count)
+    return steps.launch
 
-    @serves(requests.Reduce)
-    def reduce(self, *specs: Spec, reducer: Reducer, compute: np.dtype[Any], dims: Ints) -> Loop:
-        outs, operands = specs[: reducer.results], specs[reducer.results :]
-        if outs[0].layout.numel == 0:
-            return NO_STEPS
-        count = prod(operands[0].shape[d] for d in dims)
-        if reducer.combine is None:
-            return self.one_after_another(outs, operands, reducer, compute, dims, count)
-        steps = Steps(self, outs, operands)
-        sources, goals = steps.operands, [y.layout for y in outs]
-        share = plan_groups(goals, [x.layout for x in sources], dims, self.width(sources))
-        while share.pieces > 1:
-            shape, dtype = (share.pieces, *goals[0].shape), as_dtype(compute)
-            parts = [steps.work(shape, dtype) for _ in reducer.identities]
-            self.stage(steps, reducer.unfinished(), compute, sources, parts, share, count)
-            reducer, sources, goals = reducer.joining(), parts, [y.unsqueeze(0) for y in goals]
-            share = plan_groups(goals, [x.layout for x in sources], [0], self.width(sources))
-        self.stage(steps, reducer, compute, sources, steps.outs, share, count)
-        return steps.launch
 
-    @serves(requests.ReduceTuple)
-    def reduce_tuple(self, *specs: Spec, **fields: Any) -> Loop:
-        return self.reduce(*specs, **fields)
+def width(operands: Sequence[Value]) -> int:
+    """Return the bytes of an element that lanes load together with its neighbours, or 0 for separate loads."""
+    return operands[0].dtype.itemsize if len(operands) == 1 else 0
 
-    @staticmethod
-    def width(operands: Sequence[Value]) -> int:
-        """Return the bytes of an element that lanes load together with its neighbours, or 0 for separate loads."""
-        return operands[0].dtype.itemsize if len(operands) == 1 else 0
 
-    def stage(
-        self, steps: Steps, reducer: Reducer, compute: np.dtype[Any], operands: Sequence[Value],
-        outs: Sequence[Value], share: Share, count: int,
-    ) -> None:  # fmt: skip
-        """Add one launch of a reduction.
+def stage(
+    steps: Steps, reducer: Reducer, compute: np.dtype[Any], operands: Sequence[Value],
+    outs: Sequence[Value], share: Share, count: int,
+) -> None:  # fmt: skip
+    """Add one launch of a reduction.
 
-        count: the number of elements per result of the whole reduction.
-        """
-        lists = len(share.values["sizes"]), len(share.values["reduced_sizes"])
-        if len(operands) == reducer.accumulators == len(outs) == 1:
-            dtypes: tuple[Any, ...] = operands[0].dtype, outs[0].dtype
-            kernel = self.kernel(write_spread, reducer, compute, *dtypes, share.along, share.width, *lists)
-        else:
-            dtypes = tuple([x.dtype for x in operands]), tuple([y.dtype for y in outs])
-            kernel = self.kernel(write_mapped, reducer, compute, *dtypes, share.along, *lists)
-        goals = share.goals if len(share.goals) == len(outs) else [*share.goals] * len(outs)
-        numbers = reduction.spread_fields(*lists).pack(*goals, *share.each, count=count, **share.values)
-        steps.then(self.cut(kernel, share, numbers), *operands, *outs)
+    count: the number of elements per result of the whole reduction.
+    """
+    lists = len(share.values["sizes"]), len(share.values["reduced_sizes"])
+    if len(operands) == reducer.accumulators == len(outs) == 1:
+        dtypes: tuple[Any, ...] = operands[0].dtype, outs[0].dtype
+        kernel = steps.backend.kernel(write_spread, reducer, compute, *dtypes, share.along, share.width, *lists)
+    else:
+        dtypes = tuple([x.dtype for x in operands]), tuple([y.dtype for y in outs])
+        kernel = steps.backend.kernel(write_mapped, reducer, compute, *dtypes, share.along, *lists)
+    goals = share.goals if len(share.goals) == len(outs) else [*share.goals] * len(outs)
+    numbers = reduction.spread_fields(*lists).pack(*goals, *share.each, count=count, **share.values)
+    steps.then(cut(steps, kernel, share, numbers), *operands, *outs)
 
-    def one_after_another(
-        self, outs: Sequence[Spec], operands: Sequence[Spec], reducer: Reducer, compute: np.dtype[Any],
-        dims: Sequence[int], count: int,
-    ) -> Loop:  # fmt: skip
-        """Return the launch of a reduction whose elements are combined in their order."""
-        a, results = operands[0], len(outs)
-        layouts = [spec.layout for spec in (*outs, *operands)]
-        kept = axes(layouts, [d for d in range(a.layout.ndim) if d not in dims])
-        reduced = axes(layouts[results:], list(dims), flip=False, sort=False)
-        steps = [*[(0,) * len(reduced.dims)] * results, *reduced.strides]
-        lists, dtypes = (len(kept.dims), len(reduced.dims)), [x.dtype for x in (*operands, *outs)]
-        kernel = self.kernel(
-            write_one_each, reducer, compute, tuple(dtypes[: len(operands)]), tuple(dtypes[len(operands) :]), *lists
-        )
-        numbers = reduction.reduction_fields(*lists).pack(
-            *zip([x.offset + shift for x, shift in zip(layouts, kept.shifts)], kept.strides, steps, strict=True),
-            outputs=outs[0].layout.numel, count=count, sizes=kept.dims, reduced_sizes=reduced.dims,
-        )  # fmt: skip
-        return self.bind(kernel, *line(self.blocks(outs[0].layout.numel)), numbers)
 
-    def cut(self, kernel: Any, share: Share, numbers: Sequence[int]) -> Loop:
-        """Return the launch of a kernel on a grid of groups and pieces."""
-        blocks = self.blocks(share.values["outputs"], share.groups)
-        return self.bind(kernel, (blocks, share.pieces, 1), share.block, numbers)
+def one_after_another(
+    steps: Steps, outs: Sequence[Spec], operands: Sequence[Spec], reducer: Reducer, compute: np.dtype[Any],
+    dims: Sequence[int], count: int,
+) -> Loop:  # fmt: skip
+    """Return the launch of a reduction whose elements are combined in their order."""
+    a, results = operands[0], len(outs)
+    layouts = [spec.layout for spec in (*outs, *operands)]
+    kept = axes(layouts, [d for d in range(a.layout.ndim) if d not in dims])
+    reduced = axes(layouts[results:], list(dims), flip=False, sort=False)
+    moves = [*[(0,) * len(reduced.dims)] * results, *reduced.strides]
+    lists, dtypes = (len(kept.dims), len(reduced.dims)), [x.dtype for x in (*operands, *outs)]
+    kernel = steps.backend.kernel(
+        write_one_each, reducer, compute, tuple(dtypes[: len(operands)]), tuple(dtypes[len(operands) :]), *lists
+    )
+    numbers = reduction.reduction_fields(*lists).pack(
+        *zip([x.offset + shift for x, shift in zip(layouts, kept.shifts)], kept.strides, moves, strict=True),
+        outputs=outs[0].layout.numel, count=count, sizes=kept.dims, reduced_sizes=reduced.dims,
+    )  # fmt: skip
+    return steps.backend.bind(kernel, *line(steps.backend.blocks(outs[0].layout.numel)), numbers)
 
-    def search(self, steps: Steps, positions: Value, values: Value | None, better: ScalarFn, dim: int) -> None:
-        a = steps.operands[0]
-        first, then = plan_search(positions.layout, a.layout, dim)
-        found = steps.work((first.partial,), int64) if then else positions
-        goals = [] if values is None else [values]
-        self.ask_search(steps, first, better, [a], goals if then is None else [], found)
-        if then is not None:
-            self.ask_search(steps, then, better, [a, found], goals, positions)
 
-    def ask_search(
-        self, steps: Steps, share: Share, better: ScalarFn, operands: list[Value], values: list[Value], out: Value
-    ) -> None:
-        """Add one launch of a search."""
-        dtypes, rank = tuple(x.dtype for x in operands), len(share.values["sizes"])
-        kernel = self.kernel(write_search, better, dtypes, bool(values), share.along, rank)
-        numbers = reduction.search_fields(rank).pack(**share.values)
-        steps.then(self.cut(kernel, share, numbers), *operands, *values, out)
+def cut(steps: Steps, kernel: Any, share: Share, numbers: Sequence[int]) -> Loop:
+    """Return the launch of a kernel on a grid of groups and pieces."""
+    blocks = steps.backend.blocks(share.values["outputs"], share.groups)
+    return steps.backend.bind(kernel, (blocks, share.pieces, 1), share.block, numbers)
+
+
+def search(steps: Steps, request: requests.ArgReduce, positions: Value, values: Value | None) -> None:
+    """Add the steps that write the positions of the best elements, and their values if they are requested."""
+    a, better = steps.operands[0], request.better
+    first, then = plan_search(positions.layout, a.layout, request.dim)
+    found = steps.work((first.partial,), int64) if then else positions
+    goals = [] if values is None else [values]
+    ask_search(steps, first, better, [a], goals if then is None else [], found)
+    if then is not None:
+        ask_search(steps, then, better, [a, found], goals, positions)
+
+
+serve_positions(CudaBackend, requests.ArgReduce, requests.Extreme, search)
+
+
+def ask_search(
+    steps: Steps, share: Share, better: ScalarFn, operands: list[Value], values: list[Value], out: Value
+) -> None:
+    """Add one launch of a search."""
+    dtypes, rank = tuple(x.dtype for x in operands), len(share.values["sizes"])
+    kernel = steps.backend.kernel(write_search, better, dtypes, bool(values), share.along, rank)
+    numbers = reduction.search_fields(rank).pack(**share.values)
+    steps.then(cut(steps, kernel, share, numbers), *operands, *values, out)
 
 
 def write_one_each(

@@ -17,7 +17,7 @@ from math import prod
 import numpy as np
 
 from minigrad.backends.base import serves
-from minigrad.backends.cuda.family import Family
+from minigrad.backends.cuda.family import CudaBackend
 from minigrad.backends.cuda.reduction_plans import BLOCKS, group_of, power_above
 from minigrad.backends.cuda.rowtexts import WIDEST, Form, joins_text, row_words
 from minigrad.backends.cuda.runtime import THREADS, Program, Size
@@ -42,116 +42,119 @@ REGISTERS = 96  # number of registers of a thread that are used for rows and sum
 ROWS_OF_SUMS = 8  # minimum number of rows whose columns one group adds
 
 
-class Rows(Family):
-    """The methods that prepare softmax, normalisation and similar requests."""
+@serves(CudaBackend, requests.MapRows)
+def map_rows(steps: Steps, request: requests.MapRows) -> Loop:
+    (out,), operands = steps.outs, steps.operands
+    fn, dim, value = request.fn, request.dim, request.value
+    if out.layout.numel == 0:
+        return NO_STEPS
+    form, block, numbers, number = plan_rows(fn, out, operands, dim, value)
+    dtypes = tuple(x.dtype for x in operands)
+    kernel = steps.backend.kernel(write_rows, fn, dtypes, out.dtype, form, rank_of(numbers, len(operands)))
+    groups = block[1] if form.along else block[0]
+    return steps.backend.bind(kernel, (steps.backend.blocks(number, groups), 1, 1), block, numbers)
 
-    @serves(requests.MapRows)
-    def map_rows(self, out: Spec, *operands: Spec, fn: RowFn, dim: int, value: float) -> Loop:
-        if out.layout.numel == 0:
-            return NO_STEPS
-        form, block, numbers, number = plan_rows(fn, out, operands, dim, value)
-        dtypes = tuple(x.dtype for x in operands)
-        kernel = self.kernel(write_rows, fn, dtypes, out.dtype, form, rank_of(numbers, len(operands)))
-        groups = block[1] if form.along else block[0]
-        return self.bind(kernel, (self.blocks(number, groups), 1, 1), block, numbers)
 
-    @serves(requests.SumColumns)
-    def sum_columns(self, *specs: Spec, fn: RowFn, value: float) -> Loop:
-        count, made = len(specs) - len(fn.operands), fn.result is not None
-        outs, operands = specs[:count], specs[count:]
-        shape, dtype = operands[0].shape, outs[0].dtype
-        n, number = shape[-1], prod(shape[:-1])
-        request = requests.SumColumns(fn, value)
-        if not n or not number:
-            return self.lower(request, outs, operands)
-        seen = Spec(Layout.contiguous(shape, outs[0].layout.offset), dtype)
-        form, block, numbers, _ = plan_rows(fn, seen, operands, len(shape) - 1, value)
-        if not form.loads:  # there are not enough registers for the sums of so many columns
-            return self.lower(request, outs, operands)
-        blocks = min(BLOCKS, max(1, -(-number // (block[1] * ROWS_OF_SUMS))))
-        kernel = self.kernel(
-            write_rows, fn, tuple(x.dtype for x in operands), dtype, form, rank_of(numbers, len(operands))
-        )
-        steps, terms = Steps(self, outs, operands), len(fn.terms)
-        work = steps.work((blocks * block[1], terms, n), as_dtype(dtype.compute))
-        launch = self.bind(kernel, (blocks, 1, 1), block, numbers)
-        steps.then(launch, *steps.operands, work, *([steps.outs[0]] if made else []))
-        for t, line in enumerate(steps.outs[made:]):
-            part = work.at(1, t)
-            steps.reducer(SUM, viewed(line, (1, 1, n)), part, (0,))
+@serves(CudaBackend, requests.SumColumns)
+def sum_columns(steps: Steps, request: requests.SumColumns) -> Loop:
+    outs, operands, fn, value = steps.outs, steps.operands, request.fn, request.value
+    made = fn.result is not None
+    shape, dtype = operands[0].shape, outs[0].dtype
+    n, number = shape[-1], prod(shape[:-1])
+    request = requests.SumColumns(fn, value)
+    if not n or not number:
+        return steps.lower(request)
+    seen = Spec(Layout.contiguous(shape, outs[0].layout.offset), dtype)
+    form, block, numbers, _ = plan_rows(fn, seen, operands, len(shape) - 1, value)
+    if not form.loads:  # there are not enough registers for the sums of so many columns
+        return steps.lower(request)
+    blocks = min(BLOCKS, max(1, -(-number // (block[1] * ROWS_OF_SUMS))))
+    kernel = steps.backend.kernel(
+        write_rows, fn, tuple(x.dtype for x in operands), dtype, form, rank_of(numbers, len(operands))
+    )
+    terms = len(fn.terms)
+    work = steps.work((blocks * block[1], terms, n), as_dtype(dtype.compute))
+    launch = steps.backend.bind(kernel, (blocks, 1, 1), block, numbers)
+    steps.then(launch, *steps.operands, work, *([steps.outs[0]] if made else []))
+    for t, line in enumerate(steps.outs[made:]):
+        part = work.at(1, t)
+        steps.reducer(SUM, viewed(line, (1, 1, n)), part, (0,))
+    return steps.launch
+
+
+@serves(CudaBackend, requests.Pick)
+def pick(steps: Steps, request: requests.Pick) -> Loop:
+    (out,), (x, target, *weight) = steps.outs, steps.operands
+    fn, ignore, reduction = request.fn, request.ignore, request.reduction
+    if weight:
+        return steps.lower(request)
+    number, each = prod(target.shape), reduction == "none"
+    if not number:
+        return NO_STEPS if each else steps.lower(request)
+    losses = out.layout if each else Layout.contiguous(target.shape)
+    form, block, numbers = plan_pick(fn, losses, 0, x, (target.layout,), ignore)
+    rank = rank_of(numbers, 2)
+    kernel = steps.backend.kernel(
+        write_rows, fn, (x.dtype, target.dtype), out.dtype, form, rank, "pick" if each else "pick_reduced"
+    )
+    launch = steps.backend.bind(kernel, (steps.backend.blocks(number, block[1]), 1, 1), block, numbers)
+    expect_targets(steps, ignore, x.shape[-1])
+    if each:
+        steps.then(launch, *steps.operands, *steps.outs)
         return steps.launch
+    terms, counted = steps.work((number,), as_dtype(out.dtype.compute)), steps.work((number,), int32)
+    steps.then(launch, *steps.operands, terms, counted)
+    total = steps.work((1,), float64)
+    steps.reducer(SUM, total, terms, (0,))
+    if reduction == "mean":
+        many = steps.work((1,), int64)
+        steps.reducer(SUM, many, counted, (0,))
+        steps.each(QUOTIENT, total, total, many)
+    steps.copy(steps.outs[0], viewed(total, out.shape))
+    return steps.launch
 
-    @serves(requests.Pick)
-    def pick(self, out: Spec, x: Spec, target: Spec, *weight: Spec, fn: RowFn, ignore: int, reduction: str) -> Loop:
-        if weight:
-            return self.lower(requests.Pick(fn, ignore, reduction), (out,), (x, target, *weight))
-        number, each = prod(target.shape), reduction == "none"
-        if not number:
-            return NO_STEPS if each else self.lower(requests.Pick(fn, ignore, reduction), (out,), (x, target))
-        losses = out.layout if each else Layout.contiguous(target.shape)
-        form, block, numbers = plan_pick(fn, losses, 0, x, (target.layout,), ignore)
-        rank = rank_of(numbers, 2)
-        kernel = self.kernel(
-            write_rows, fn, (x.dtype, target.dtype), out.dtype, form, rank, "pick" if each else "pick_reduced"
-        )
-        launch = self.bind(kernel, (self.blocks(number, block[1]), 1, 1), block, numbers)
-        steps = Steps(self, (out,), (x, target))
-        self.expect_classes(steps, ignore, x.shape[-1])
-        if each:
-            steps.then(launch, *steps.operands, *steps.outs)
-            return steps.launch
-        terms, counted = steps.work((number,), as_dtype(out.dtype.compute)), steps.work((number,), int32)
-        steps.then(launch, *steps.operands, terms, counted)
-        total = steps.work((1,), float64)
-        steps.reducer(SUM, total, terms, (0,))
-        if reduction == "mean":
-            many = steps.work((1,), int64)
-            steps.reducer(SUM, many, counted, (0,))
-            steps.each(QUOTIENT, total, total, many)
-        steps.copy(steps.outs[0], viewed(total, out.shape))
-        return steps.launch
 
-    @serves(requests.PickBack)
-    def pick_backward(
-        self, out: Spec, dy: Spec, x: Spec, target: Spec, *, fn: RowFn, ignore: int, reduction: str
-    ) -> Loop:
-        if out.layout.numel == 0:
-            return NO_STEPS
-        steps, shape = Steps(self, (out,), (dy, x, target)), target.shape
-        head, values, chosen = steps.operands
-        share = steps.work((1,), as_dtype(out.dtype.compute))
-        steps.fill(share, 1)
-        if reduction == "mean":
-            steps.each(QUOTIENT, share, share, self.counted(steps, chosen, ignore))
-        heads, shares = dy.layout.expand(shape), Layout.contiguous((1,) * len(shape)).expand(shape)
-        losses = without(out.layout, out.shape, len(shape))
-        form, block, numbers = plan_pick(
-            fn, losses, out.layout.strides[-1], x, (target.layout, heads, shares), ignore, back=out
-        )
-        dtypes = (x.dtype, target.dtype, dy.dtype, share.dtype)
-        kernel = self.kernel(write_rows, fn, dtypes, out.dtype, form, rank_of(numbers, 4))
-        launch = self.bind(kernel, (self.blocks(prod(shape), block[1]), 1, 1), block, numbers)
-        steps.then(launch, values, chosen, head, share, *steps.outs)
-        return steps.launch
+@serves(CudaBackend, requests.PickBack)
+def pick_backward(steps: Steps, request: requests.PickBack) -> Loop:
+    (out,), (dy, x, target) = steps.outs, steps.operands
+    fn, ignore, reduction = request.fn, request.ignore, request.reduction
+    if out.layout.numel == 0:
+        return NO_STEPS
+    shape = target.shape
+    head, values, chosen = steps.operands
+    share = steps.work((1,), as_dtype(out.dtype.compute))
+    steps.fill(share, 1)
+    if reduction == "mean":
+        steps.each(QUOTIENT, share, share, counted(steps, chosen, ignore))
+    heads, shares = dy.layout.expand(shape), Layout.contiguous((1,) * len(shape)).expand(shape)
+    losses = without(out.layout, out.shape, len(shape))
+    form, block, numbers = plan_pick(
+        fn, losses, out.layout.strides[-1], x, (target.layout, heads, shares), ignore, back=out
+    )
+    dtypes = (x.dtype, target.dtype, dy.dtype, share.dtype)
+    kernel = steps.backend.kernel(write_rows, fn, dtypes, out.dtype, form, rank_of(numbers, 4))
+    launch = steps.backend.bind(kernel, (steps.backend.blocks(prod(shape), block[1]), 1, 1), block, numbers)
+    steps.then(launch, values, chosen, head, share, *steps.outs)
+    return steps.launch
 
-    @staticmethod
-    def expect_classes(steps: Steps, ignore: int, classes: int) -> None:
-        """Add steps that end the launch if a class does not exist."""
-        target = steps.operands[-1]
-        ignored, index = steps.work(target.shape, bool_), steps.work(target.shape, int64)
-        steps.each(EQUAL, ignored, target, steps.constant(ignore, int64), compute=int64.compute)
-        steps.each(CHOSEN, index, ignored, steps.constant(0, int64), target)
-        expect_classes(steps, index, classes)
 
-    @staticmethod
-    def counted(steps: Steps, target: Value, ignore: int) -> Value:
-        """Return the number of rows that count, as a scalar."""
-        ignored, counts = steps.work(target.shape, bool_), steps.work(target.shape, int64)
-        total, dims = steps.work((1,) * len(target.shape), int64), range(len(target.shape))
-        steps.each(EQUAL, ignored, target, steps.constant(ignore, int64), compute=int64.compute)
-        steps.each(UNLESS, counts, steps.constant(1, int64), ignored)
-        steps.reducer(SUM, total, counts, dims)
-        return viewed(total, (1,))
+def expect_targets(steps: Steps, ignore: int, classes: int) -> None:
+    """Add steps that end the launch if a class does not exist."""
+    target = steps.operands[-1]
+    ignored, index = steps.work(target.shape, bool_), steps.work(target.shape, int64)
+    steps.each(EQUAL, ignored, target, steps.constant(ignore, int64), compute=int64.compute)
+    steps.each(CHOSEN, index, ignored, steps.constant(0, int64), target)
+    expect_classes(steps, index, classes)
+
+
+def counted(steps: Steps, target: Value, ignore: int) -> Value:
+    """Return the number of rows that count, as a scalar."""
+    ignored, counts = steps.work(target.shape, bool_), steps.work(target.shape, int64)
+    total, dims = steps.work((1,) * len(target.shape), int64), range(len(target.shape))
+    steps.each(EQUAL, ignored, target, steps.constant(ignore, int64), compute=int64.compute)
+    steps.each(UNLESS, counts, steps.constant(1, int64), ignored)
+    steps.reducer(SUM, total, counts, dims)
+    return viewed(total, (1,))
 
 
 def group_along(fn: RowFn, n: int, width: int, number: int) -> tuple[int, int, int]:

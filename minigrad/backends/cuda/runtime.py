@@ -14,10 +14,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from minigrad.backends.base import Launch
 from minigrad.backends.cuda.pinning import Pins
 from minigrad.backends.cuda.streams import LEGACY, RuntimeEvent, RuntimeStream
-from minigrad.config import settings
+from minigrad.backends.launch import Executable, Launch
 from minigrad.core.op import Spec
 from minigrad.errors import StorageError
 from minigrad.kernels.store import file_of
@@ -246,15 +245,16 @@ class Runtime(ABC):
         return launch
 
 
-def choose() -> Runtime:
-    """Return the runtime that `settings.cuda` names.  Raise DeviceError if a real device cannot be used."""
-    if settings.cuda == "simulator":
-        from minigrad.backends.cuda.simulator import Simulator
+class GridKernel(Executable):
+    """A kernel that the runtime has loaded, on a grid of blocks."""
 
-        return Simulator()
-    from minigrad.backends.cuda.presence import require
+    __slots__ = ("block", "grid", "kernel", "numbers", "runtime")
+    argument = "{}.address"
+    enqueued = True
 
-    require()
-    from minigrad.backends.cuda.device import CudaRuntime
+    def __init__(self, runtime: Runtime, kernel: Any, grid: Size, block: Size, numbers: tuple[int, ...]) -> None:
+        super().__init__(kernel.name, kernel.path)
+        self.runtime, self.kernel, self.grid, self.block, self.numbers = runtime, kernel, grid, block, numbers
 
-    return CudaRuntime()
+    def bound(self, numbers: Any) -> Callable[..., Any]:
+        return self.runtime.launcher(self.kernel, self.grid, self.block, numbers)

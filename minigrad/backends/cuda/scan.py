@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.base import serves
-from minigrad.backends.cuda.family import Family, line
+from minigrad.backends.cuda.family import CudaBackend, line
 from minigrad.backends.cuda.reduction import write_spread
 from minigrad.backends.cuda.reduction_plans import power_above
 from minigrad.backends.cuda.runtime import THREADS, Program
 from minigrad.backends.cuda.texts import parsed, wire
 from minigrad.backends.launch import NO_STEPS, Loop
-from minigrad.backends.steps import Steps
+from minigrad.backends.steps import Steps, Value
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype, int64
 from minigrad.core.op import ScalarFn, Spec
@@ -41,52 +41,57 @@ FEW = 128  # with fewer rows, long rows are cut into blocks
 BLOCK = 4096  # minimum number of elements per block of a row
 
 
-class Scan(Family):
-    """The methods that prepare scans, and running minima and maxima."""
-
-    @serves(requests.Scan)
-    def scan(self, out: Spec, *operands: Spec, reducer: Reducer, compute: np.dtype[Any], dim: int) -> Loop:
-        if out.layout.numel == 0:
-            return NO_STEPS
-        specs, dtypes = (out, *operands), tuple(x.dtype for x in operands)
-        dims, strides, offsets = walk([without(x.layout, out.shape, dim) for x in specs])
-        steps, rows, n = [x.layout.strides[dim] for x in specs], prod(dims), out.shape[dim]
-        groups = list(zip(offsets, steps, strides, strict=True))
-        across = bool(dims) and strides[0][-1] == 1 and steps[0] != 1 and dims[-1] >= WARP and rows >= SIDE_BY_SIDE
-        if across or reducer.combine is None or len(operands) > 1:
-            kernel = self.kernel(write_chain, reducer, compute, dtypes, out.dtype, len(dims))
-            numbers = scan.scan_fields(len(dims)).pack(*groups, rows=rows, n=n, block=n, blocks=1, shape=dims)
-            return self.bind(kernel, *line(self.blocks(rows)), numbers)
-        each, wide = neighbours(specs, groups)
-        lanes, units = group_along(n, each, rows)
-        block = n
-        if rows < FEW and n >= 2 * BLOCK:
-            block = -(-max(BLOCK, -(-n // THREADS)) // (THREADS * each)) * THREADS * each
-        blocks = -(-n // block)
-        launches, work = Steps(self, (out,), operands), None
-        if blocks > 1:
-            work = launches.work((blocks, rows), as_dtype(compute))
-            totals = self.kernel(write_spread, reducer, compute, operands[0].dtype, work.dtype, True, 1, len(dims), 0)
-            numbers = totals_numbers(dims, groups[1], n, block, blocks)
-            launches.then(self.bind(totals, (rows, blocks, 1), (THREADS, 1, 1), numbers), *launches.operands, work)
-        kernel = self.kernel(write_tiles, reducer, compute, dtypes[0], out.dtype, each, wide, blocks > 1, len(dims))
-        numbers = scan.scan_fields(len(dims)).pack(*groups, rows=rows, n=n, block=block, blocks=blocks, shape=dims)
-        launch = self.bind(kernel, (self.blocks(rows * blocks, units), 1, 1), (lanes, units, 1), numbers)
-        launches.then(launch, *launches.operands, *([work] if work is not None else []), *launches.outs)
-        return launches.launch
-
-    @serves(requests.RunningExtreme)
-    def running_extreme(self, values: Spec, positions: Spec, a: Spec, *, better: ScalarFn, dim: int) -> Loop:
-        if positions.layout.numel == 0:
-            return NO_STEPS
-        specs, n = (positions, a, values), positions.shape[dim]
-        dims, strides, offsets = walk([without(x.layout, positions.shape, dim) for x in specs])
-        groups = zip(offsets, [x.layout.strides[dim] for x in specs], strides, strict=True)
-        rows = prod(dims)
-        lanes, units = group_along(n, EACH, rows)
+@serves(CudaBackend, requests.Scan)
+def accumulate(steps: Steps, request: requests.Scan) -> Loop:
+    (out,), operands = steps.outs, steps.operands
+    reducer, compute, dim = request.reducer, request.compute, request.dim
+    if out.layout.numel == 0:
+        return NO_STEPS
+    specs, dtypes = (out, *operands), tuple(x.dtype for x in operands)
+    dims, strides, offsets = walk([without(x.layout, out.shape, dim) for x in specs])
+    moves, rows, n = [x.layout.strides[dim] for x in specs], prod(dims), out.shape[dim]
+    groups = list(zip(offsets, moves, strides, strict=True))
+    across = bool(dims) and strides[0][-1] == 1 and moves[0] != 1 and dims[-1] >= WARP and rows >= SIDE_BY_SIDE
+    if across or reducer.combine is None or len(operands) > 1:
+        kernel = steps.backend.kernel(write_chain, reducer, compute, dtypes, out.dtype, len(dims))
         numbers = scan.scan_fields(len(dims)).pack(*groups, rows=rows, n=n, block=n, blocks=1, shape=dims)
-        kernel = self.kernel(write_extremes, better, a.dtype, len(dims))
-        return self.bind(kernel, (self.blocks(rows, units), 1, 1), (lanes, units, 1), numbers)
+        return steps.backend.bind(kernel, *line(steps.backend.blocks(rows)), numbers)
+    each, wide = neighbours(specs, groups)
+    lanes, units = group_along(n, each, rows)
+    block = n
+    if rows < FEW and n >= 2 * BLOCK:
+        block = -(-max(BLOCK, -(-n // THREADS)) // (THREADS * each)) * THREADS * each
+    blocks = -(-n // block)
+    work: Value | None = None
+    if blocks > 1:
+        work = steps.work((blocks, rows), as_dtype(compute))
+        totals = steps.backend.kernel(
+            write_spread, reducer, compute, operands[0].dtype, work.dtype, True, 1, len(dims), 0
+        )
+        numbers = totals_numbers(dims, groups[1], n, block, blocks)
+        steps.then(steps.backend.bind(totals, (rows, blocks, 1), (THREADS, 1, 1), numbers), *steps.operands, work)
+    kernel = steps.backend.kernel(
+        write_tiles, reducer, compute, dtypes[0], out.dtype, each, wide, blocks > 1, len(dims)
+    )
+    numbers = scan.scan_fields(len(dims)).pack(*groups, rows=rows, n=n, block=block, blocks=blocks, shape=dims)
+    launch = steps.backend.bind(kernel, (steps.backend.blocks(rows * blocks, units), 1, 1), (lanes, units, 1), numbers)
+    steps.then(launch, *steps.operands, *([work] if work is not None else []), *steps.outs)
+    return steps.launch
+
+
+@serves(CudaBackend, requests.RunningExtreme)
+def running_extreme(steps: Steps, request: requests.RunningExtreme) -> Loop:
+    (values, positions), (a,), better, dim = steps.outs, steps.operands, request.better, request.dim
+    if positions.layout.numel == 0:
+        return NO_STEPS
+    specs, n = (positions, a, values), positions.shape[dim]
+    dims, strides, offsets = walk([without(x.layout, positions.shape, dim) for x in specs])
+    groups = zip(offsets, [x.layout.strides[dim] for x in specs], strides, strict=True)
+    rows = prod(dims)
+    lanes, units = group_along(n, EACH, rows)
+    numbers = scan.scan_fields(len(dims)).pack(*groups, rows=rows, n=n, block=n, blocks=1, shape=dims)
+    kernel = steps.backend.kernel(write_extremes, better, a.dtype, len(dims))
+    return steps.backend.bind(kernel, (steps.backend.blocks(rows, units), 1, 1), (lanes, units, 1), numbers)
 
 
 def group_along(n: int, each: int, rows: int) -> tuple[int, int]:

@@ -17,11 +17,12 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.backends.cuda.family import Family, line
+from minigrad.backends.cuda.family import CudaBackend, line
 from minigrad.backends.cuda.reduction_plans import power_above
 from minigrad.backends.cuda.runtime import THREADS, Program
-from minigrad.backends.ordering import Ordering
+from minigrad.backends.positions import serve_positions
 from minigrad.backends.steps import Steps, Value
+from minigrad.core import requests
 from minigrad.core.dtype import DType, int64, uint8
 from minigrad.core.plan import walk, without
 from minigrad.kernels.cuda import sorting
@@ -72,45 +73,45 @@ def stages(n: int, wanted: int, tile: int) -> Iterator[Stage]:
         n, length, merges = made, kept, FEWER * wanted > tile
 
 
-class Sorting(Family, Ordering):
-    """The methods that prepare sorts."""
+def order(steps: Steps, request: requests.Sort, out: Value, values: Value | None) -> None:
+    """Add the steps that write the positions that sort the operand, and the sorted values if they are requested."""
+    a, dim, descending = steps.operands[0], request.dim, request.descending
+    n, wanted = a.shape[dim], out.shape[dim]
+    specs = (out, a, values or out)
+    dims, strides, offsets = walk([without(x.layout, a.shape, dim) for x in specs])
+    groups = list(zip(offsets, [x.layout.strides[dim] for x in specs], strides, strict=True))
+    rows, wide = prod(dims), a.dtype.itemsize > 4
+    lanes = min(LANES, power_above(-(-n // EACH)))
+    plan = list(stages(n, wanted, EACH * lanes))
+    words = [steps.work((rows * stage.made * (1 + wide),), int64) for stage in plan[:-1][:2]]
+    before = a
+    for k, stage in enumerate(plan):
+        first, last = k == 0, k == len(plan) - 1
+        ends = groups if first or last else [(0, 0, ())] * 3
+        sizes = dims if first or last else ()
+        how = (last, a.dtype if last and values else None, wide, len(sizes))
+        common: dict[str, Any] = {
+            "rows": rows, "n": stage.n, "wanted": stage.wanted, "made": stage.made, "sizes": sizes,
+        }  # fmt: skip
+        after = out if last else words[k % 2]
+        if stage.merges:
+            kernel = steps.backend.kernel(write_merge, *how)
+            tiles = -(-stage.wanted // (EACH * LANES))
+            numbers = sorting.merge_fields(how[-1]).pack(
+                *ends, length=stage.length, pairs=stage.runs, tiles=tiles, **common
+            )
+            grid, block = line(steps.backend.blocks(rows * stage.runs * tiles, 1), LANES)
+        else:
+            kernel = steps.backend.kernel(write_runs, a.dtype if first else None, first and descending, *how)
+            numbers = sorting.runs_fields(how[-1]).pack(*ends, tiles=stage.runs, **common)
+            high = min(THREADS // lanes, power_above(rows))
+            grid, block = (steps.backend.blocks(rows * stage.runs, high), 1, 1), (lanes, high, 1)
+        # A launch does not access an array that it does not need, so any memory may replace it.
+        steps.then(steps.backend.bind(kernel, grid, block, numbers), a, before, values or out, after)
+        before = after
 
-    def order(self, steps: Steps, out: Value, values: Value | None, dim: int, descending: bool) -> None:
-        """Add the steps that write the positions that sort the operand, and the sorted values if they are requested."""
-        a = steps.operands[0]
-        n, wanted = a.shape[dim], out.shape[dim]
-        specs = (out, a, values or out)
-        dims, strides, offsets = walk([without(x.layout, a.shape, dim) for x in specs])
-        groups = list(zip(offsets, [x.layout.strides[dim] for x in specs], strides, strict=True))
-        rows, wide = prod(dims), a.dtype.itemsize > 4
-        lanes = min(LANES, power_above(-(-n // EACH)))
-        plan = list(stages(n, wanted, EACH * lanes))
-        words = [steps.work((rows * stage.made * (1 + wide),), int64) for stage in plan[:-1][:2]]
-        before = a
-        for k, stage in enumerate(plan):
-            first, last = k == 0, k == len(plan) - 1
-            ends = groups if first or last else [(0, 0, ())] * 3
-            sizes = dims if first or last else ()
-            how = (last, a.dtype if last and values else None, wide, len(sizes))
-            common: dict[str, Any] = {
-                "rows": rows, "n": stage.n, "wanted": stage.wanted, "made": stage.made, "sizes": sizes,
-            }  # fmt: skip
-            after = out if last else words[k % 2]
-            if stage.merges:
-                kernel = self.kernel(write_merge, *how)
-                tiles = -(-stage.wanted // (EACH * LANES))
-                numbers = sorting.merge_fields(how[-1]).pack(
-                    *ends, length=stage.length, pairs=stage.runs, tiles=tiles, **common
-                )
-                grid, block = line(self.blocks(rows * stage.runs * tiles, 1), LANES)
-            else:
-                kernel = self.kernel(write_runs, a.dtype if first else None, first and descending, *how)
-                numbers = sorting.runs_fields(how[-1]).pack(*ends, tiles=stage.runs, **common)
-                high = min(THREADS // lanes, power_above(rows))
-                grid, block = (self.blocks(rows * stage.runs, high), 1, 1), (lanes, high, 1)
-            # A launch does not access an array that it does not need, so any memory may replace it.
-            steps.then(self.bind(kernel, grid, block, numbers), a, before, values or out, after)
-            before = after
+
+serve_positions(CudaBackend, requests.Sort, requests.Ordered, order)
 
 
 def write_runs(first: DType | None, descending: bool, last: bool, kept: DType | None, wide: bool, rank: int) -> Program:

@@ -22,9 +22,8 @@ from minigrad.backends.lowering import (
     rows,
     sampling,
 )
-from minigrad.backends.steps import Steps, Value, lowerings, lowers
 
 __all__ = [
-    "Steps", "Value", "along", "around", "elements", "factors", "groups", "indexing", "lowerings", "lowers", "pairs",
-    "pooling", "products", "random", "rotations", "rows", "sampling",
+    "along", "around", "elements", "factors", "groups", "indexing", "pairs", "pooling", "products", "random",
+    "rotations", "rows", "sampling",
 ]  # fmt: skip

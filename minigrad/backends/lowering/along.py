@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.backends.base import Backend, Launch
+from minigrad.backends.base import Backend, serves
 from minigrad.backends.lowering.functions import (
     CHOSEN,
     GREATER,
@@ -24,10 +24,10 @@ from minigrad.backends.lowering.functions import (
     SHIFTED_LOG,
     SUM,
 )
-from minigrad.backends.steps import Specs, Steps, Value, lowers, shortened
+from minigrad.backends.steps import Steps, Value, shortened
 from minigrad.core.dtype import as_dtype, bool_, int64
 from minigrad.core.layout import Layout
-from minigrad.core.op import ScalarFn, Spec
+from minigrad.core.op import ScalarFn
 from minigrad.core.reducer import Reducer
 from minigrad.core.requests import (
     ArgReduce,
@@ -67,36 +67,29 @@ def search(steps: Steps, better: ScalarFn, a: Value, dim: int, tell: Callable[[i
         tell(i, position)
 
 
-@lowers(ArgReduce)
-def argreduce(backend: Backend, request: ArgReduce, outs: Specs, operands: Specs) -> Launch:
+@serves(Backend, ArgReduce)
+def argreduce(steps: Steps, request: ArgReduce) -> None:
     """Copy the position of the best element after the last index."""
-    steps = Steps(backend, outs, operands)
-    (out,), (a,), last = steps.outs, steps.operands, operands[0].shape[request.dim] - 1
+    (out,), (a,), last = steps.outs, steps.operands, steps.operands[0].shape[request.dim] - 1
     search(steps, request.better, a, request.dim, lambda i, position: steps.copy(out, position) if i == last else None)
-    return steps.launch
 
 
-@lowers(ArgScan)
-def argscan(backend: Backend, request: ArgScan, outs: Specs, operands: Specs) -> Launch:
+@serves(Backend, ArgScan)
+def argscan(steps: Steps, request: ArgScan) -> None:
     """Copy the position of the best element after each index; a device may find values and positions together."""
-    steps = Steps(backend, outs, operands)
     (out,), (a,), dim = steps.outs, steps.operands, request.dim
-    if RunningExtreme in backend.served:
-        values = steps.work(a.shape, a.dtype)
-        both = backend.prepare(RunningExtreme(request.better, dim), (values.spec, out.spec), a.spec)
-        steps.then(both, a, values, out)
-        return steps.launch
+    if RunningExtreme in steps.backend.served():
+        steps.ask(RunningExtreme(request.better, dim), (steps.work(a.shape, a.dtype), out), a)
+        return
     search(steps, request.better, a, dim, lambda i, position: steps.copy(out.at(dim, i), position))
-    return steps.launch
 
 
 # ---- log-sums -------------------------------------------------------------------------------------------------------
 
 
-@lowers(LogSum)
-def logsum(backend: Backend, request: LogSum, outs: Specs, operands: Specs) -> Launch:
+@serves(Backend, LogSum)
+def logsum(steps: Steps, request: LogSum) -> None:
     """Compute the largest element of each row, a sum of exponentials shifted by it, and the logarithm, shifted back."""
-    steps = Steps(backend, outs, operands)
     (out,), (x,) = steps.outs, steps.operands
     register, accumulator = as_dtype(x.dtype.compute), as_dtype(np.dtype(x.dtype.accumulator))
     top, total = steps.work(out.shape, register), steps.work(out.shape, accumulator)
@@ -105,23 +98,20 @@ def logsum(backend: Backend, request: LogSum, outs: Specs, operands: Specs) -> L
     steps.each(SHIFTED_EXP, terms, x, top)
     steps.reducer(SUM, total, terms, request.dims)
     steps.each(SHIFTED_LOG, out, total, top, compute=accumulator.compute)
-    return steps.launch
 
 
 # ---- scans ----------------------------------------------------------------------------------------------------------
 
 
-@lowers(Scan)
-def scan(backend: Backend, request: Scan, outs: Specs, operands: Specs) -> Launch:
+@serves(Backend, Scan)
+def scan(steps: Steps, request: Scan) -> None:
     """Scan index by index, or in about log2(n) steps if the reduction joins partial results."""
-    steps = Steps(backend, outs, operands)
     (out,) = steps.outs
     if not out.layout.numel:
-        return steps.launch
-    way = one_after_another if request.reducer.combine is None or len(operands) > 1 else by_doubling
+        return
+    way = one_after_another if request.reducer.combine is None or len(steps.operands) > 1 else by_doubling
     (start,) = first_accumulators(steps, request.reducer, request.compute)
     way(steps, request.reducer, start, out, steps.operands, request.dim)
-    return steps.launch
 
 
 def first_accumulators(steps: Steps, reducer: Reducer, compute: np.dtype[Any]) -> list[Value]:
@@ -161,14 +151,14 @@ def by_doubling(steps: Steps, reducer: Reducer, start: Value, out: Value, operan
     steps.copy(out, now)
 
 
-@lowers(ReduceTuple)
-def reduce_tuple(backend: Backend, request: ReduceTuple, outs: Specs, operands: Specs) -> Launch:
+@serves(Backend, ReduceTuple)
+def reduce_tuple(steps: Steps, request: ReduceTuple) -> None:
     """Start with an accumulator per element, and join the accumulators in pairs.
 
     A sequential reduction updates one accumulator per output instead, element by element.
     """
-    steps, reducer, compute, dims = Steps(backend, outs, operands), request.reducer, request.compute, request.dims
-    whole, dtype = operands[0].shape, as_dtype(compute)
+    reducer, compute, dims = request.reducer, request.compute, request.dims
+    whole, dtype = steps.operands[0].shape, as_dtype(compute)
     terms = steps.operands
     if reducer.map is not None:
         terms = [steps.work(whole, dtype)]
@@ -196,23 +186,21 @@ def reduce_tuple(backend: Backend, request: ReduceTuple, outs: Specs, operands: 
         steps.each(reducer.finish, steps.outs, *values, compute=compute)
     for out, acc in zip(steps.outs, accs) if reducer.finish is None else ():
         steps.copy(out, acc)
-    return steps.launch
 
 
 # ---- orders ---------------------------------------------------------------------------------------------------------
 
 
-@lowers(Sort)
-def sort(backend: Backend, request: Sort, outs: Specs, operands: Specs) -> Launch:
+@serves(Backend, Sort)
+def sort(steps: Steps, request: Sort) -> None:
     """Compare every element with every other of its row: the count of smaller ones is its rank in the order.
 
     At the position of its rank, the index of the element is written.
     """
-    steps = Steps(backend, outs, operands)
     (out,), (a,), dim = steps.outs, steps.operands, request.dim
     n, last = a.shape[dim], len(a.shape)
     if not a.layout.numel:
-        return steps.launch
+        return
     order = (*(d for d in range(last) if d != dim), dim)
     row = a.layout.permute(order)
     rows = row.shape[:-1]
@@ -226,19 +214,17 @@ def sort(backend: Backend, request: Sort, outs: Specs, operands: Specs) -> Launc
     spread = [value.seen(value.layout.expand(shape)) for value in (zeros, positions)]
     steps.ask(ScatterAdd(last - 1), indices, spread[0], rank.seen(Layout.contiguous(shape)), spread[1])
     steps.copy(out.seen(out.layout.permute(order)), indices.at(-1, 0, out.shape[dim]))
-    return steps.launch
 
 
-@lowers(Insert)
-def insert(backend: Backend, request: Insert, outs: Specs, operands: Specs) -> Launch:
+@serves(Backend, Insert)
+def insert(steps: Steps, request: Insert) -> None:
     """Sort both operands together, and count the elements of the lines before each position of this order.
 
     The sort is stable, so the order of joining decides on which side of equal elements an element is.
     """
-    steps = Steps(backend, outs, operands)
     (out,), (lines, x) = steps.outs, steps.operands
     if not out.layout.numel:
-        return steps.launch
+        return
     last, n, m = len(x.shape) - 1, lines.shape[-1], x.shape[-1]
     whole = with_length(x.shape, last, n + m)
     joined, order, before = steps.work(whole, x.dtype), steps.work(whole, int64), steps.work(whole, int64)
@@ -253,47 +239,41 @@ def insert(backend: Backend, request: Insert, outs: Specs, operands: Specs) -> L
     zero = steps.constant(0, int64)
     steps.ask(ScatterAdd(last), positions, zero.seen(zero.layout.expand(whole)), order, before)
     steps.copy(out, positions.at(last, from_x, m))
-    return steps.launch
 
 
 # ---- two results ----------------------------------------------------------------------------------------------------
 
 
-@lowers(Extreme)
-def extreme(backend: Backend, request: Extreme, outs: Specs, operands: Specs) -> Launch:
+@serves(Backend, Extreme)
+def extreme(steps: Steps, request: Extreme) -> None:
     """Find the position, then read the element there."""
-    return read_at(backend, ArgReduce(request.better, request.dim), outs, operands[0], request.dim)
+    read_at(steps, ArgReduce(request.better, request.dim), request.dim)
 
 
-@lowers(RunningExtreme)
-def running_extreme(backend: Backend, request: RunningExtreme, outs: Specs, operands: Specs) -> Launch:
+@serves(Backend, RunningExtreme)
+def running_extreme(steps: Steps, request: RunningExtreme) -> None:
     """Find the positions, then read the elements there."""
-    return read_at(backend, ArgScan(request.better, request.dim), outs, operands[0], request.dim)
+    read_at(steps, ArgScan(request.better, request.dim), request.dim)
 
 
-@lowers(Ordered)
-def ordered(backend: Backend, request: Ordered, outs: Specs, operands: Specs) -> Launch:
+@serves(Backend, Ordered)
+def ordered(steps: Steps, request: Ordered) -> None:
     """Find the order, then read the elements in this order."""
-    return read_at(backend, Sort(request.dim, request.descending), outs, operands[0], request.dim)
+    read_at(steps, Sort(request.dim, request.descending), request.dim)
 
 
-def read_at(backend: Backend, search: Request, outs: Specs, a: Spec, dim: int) -> Launch:
-    """Return a launch that finds positions and reads `a` there.
-
-    Its buffers are (a, values, positions).
-    """
-    steps = Steps(backend, outs, (a,))
+def read_at(steps: Steps, search: Request, dim: int) -> None:
+    """Find positions and read the operand there. The results are values and positions."""
     (values, positions), (x,) = steps.outs, steps.operands
     steps.ask(search, positions, x)
     steps.ask(Gather(dim), values, x, positions)
-    return steps.launch
 
 
-@lowers(Nth)
-def nth(backend: Backend, request: Nth, outs: Specs, operands: Specs) -> Launch:
+@serves(Backend, Nth)
+def nth(steps: Steps, request: Nth) -> None:
     """Sort each row, and read the order at one rank, which depends on the number of nan."""
-    steps, dim = Steps(backend, outs, operands), request.dim
-    (values, positions), (x,), n = steps.outs, steps.operands, operands[0].shape[dim]
+    dim = request.dim
+    (values, positions), (x,), n = steps.outs, steps.operands, steps.operands[0].shape[dim]
     order = steps.work(x.shape if request.missing != "last" else with_length(x.shape, dim, request.rank + 1), int64)
     steps.ask(Sort(dim, False), order, x)
     if request.missing == "last":
@@ -309,7 +289,6 @@ def nth(backend: Backend, request: Nth, outs: Specs, operands: Specs) -> Launch:
             steps.each(RANK_OR_NAN, at, steps.constant(request.rank, int64), present, steps.constant(n, int64))
         steps.ask(Gather(dim), positions, order, at)
     steps.ask(Gather(dim), values, x, positions)
-    return steps.launch
 
 
 def with_length(shape: tuple[int, ...], dim: int, length: int) -> tuple[int, ...]:

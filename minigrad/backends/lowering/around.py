@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from minigrad.backends.base import Backend, Launch
-from minigrad.backends.steps import Specs, Steps, Value, lowers
+from minigrad.backends.base import Backend, serves
+from minigrad.backends.steps import Steps, Value
 from minigrad.core.dtype import int64
 from minigrad.core.layout import Layout
 from minigrad.core.requests import SelectAdd, Surround
@@ -15,14 +15,13 @@ from minigrad.core.requests import SelectAdd, Surround
 COLUMNS = 4  # a strip of at most this many columns is copied column by column, which is faster than rows of 4 elements
 
 
-@lowers(Surround)
-def surround(backend: Backend, request: Surround, outs: Specs, operands: Specs) -> Launch:
+@serves(Backend, Surround)
+def surround(steps: Steps, request: Surround) -> None:
     """Copy the centre, then the strips along each dim.
 
     The strips are copied from the result, which already contains the strips of other dims, so that the corners are
     filled as well.
     """
-    steps = Steps(backend, outs, operands)
     (result,), (source,), counts = steps.outs, steps.operands, request.counts
     if request.back:
         return add_back(steps, request, source, result)
@@ -36,7 +35,6 @@ def surround(backend: Backend, request: Surround, outs: Specs, operands: Specs) 
             wide = 1 if d == last and length <= COLUMNS else length
             for k in range(0, length, wide):
                 steps.copy(views[last - d].at(d, start + k, wide), result.seen(strip.narrow(d, k, wide)))
-    return steps.launch
 
 
 def strips(centre: Layout, d: int, counts: tuple[int, int], mode: str) -> Iterator[tuple[int, int, Layout]]:
@@ -52,8 +50,8 @@ def strips(centre: Layout, d: int, counts: tuple[int, int], mode: str) -> Iterat
             yield start, count, strip.flip(d) if mode == "reflect" else strip
 
 
-def add_back(steps: Steps, request: Surround, g: Value, result: Value) -> Launch:
-    """Return the launch that adds each strip along each dim to the centre, at the positions of its elements."""
+def add_back(steps: Steps, request: Surround, g: Value, result: Value) -> None:
+    """Add each strip along each dim to the centre, at the positions of its elements."""
     for d, (before, behind) in enumerate(request.counts):
         n = g.shape[d] - before - behind
         centre = g.at(d, before, n)
@@ -65,7 +63,6 @@ def add_back(steps: Steps, request: Surround, g: Value, result: Value) -> Launch
                 centre = added
         g = centre
     steps.copy(result, g)
-    return steps.launch
 
 
 def origins(position: np.ndarray, n: int, mode: str) -> np.ndarray:

@@ -6,12 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.backends.base import Backend, Launch
+from minigrad.backends.base import Backend, serves
 from minigrad.backends.lowering.functions import IDENTITY, LINE, NONZERO
-from minigrad.backends.steps import Specs, Steps, lowers, wide
+from minigrad.backends.steps import Steps, wide
 from minigrad.backends.table import Table
 from minigrad.core.dtype import DType
-from minigrad.core.op import ScalarFn, Spec
+from minigrad.core.op import ScalarFn
 from minigrad.core.requests import Arange, Chained, Copy, Elementwise, ElementwiseTuple, Fill, Followed, Join, Many
 from minigrad.kernels.scalar import projected
 
@@ -26,34 +26,31 @@ def cast(a: DType, out: DType) -> tuple[ScalarFn, np.dtype[Any]]:
     return IDENTITY, out.compute if out.itemsize > 2 else np.dtype(np.float64)
 
 
-@lowers(Copy)
-def copy(backend: Backend, request: Copy, outs: Specs, operands: Specs) -> Launch:
+@serves(Backend, Copy)
+def copy(steps: Steps, request: Copy) -> None:
     """Copy by the identity function, element by element."""
-    (out,), (a,) = outs, operands
-    return backend.prepare(Elementwise(*cast(a.dtype, out.dtype)), out, a)
+    (out,), (a,) = steps.outs, steps.operands
+    steps.ask(Elementwise(*cast(a.dtype, out.dtype)), out, a)
 
 
-@lowers(ElementwiseTuple)
-def elementwise_tuple(backend: Backend, request: ElementwiseTuple, outs: Specs, operands: Specs) -> Launch:
+@serves(Backend, ElementwiseTuple)
+def elementwise_tuple(steps: Steps, request: ElementwiseTuple) -> None:
     """Run one loop per result.
 
     If operands are results, all results except the last are computed in temporary memory and copied after the loops.
     """
-    steps = Steps(backend, outs, operands)
-    in_place = any(a is out for a in operands for out in outs)
+    in_place = any(a.spec is out.spec for a in steps.operands for out in steps.outs)
     goals = [steps.work(out.shape, out.dtype) if in_place else out for out in steps.outs[:-1]]
     for k, out in enumerate([*goals, steps.outs[-1]]):
         steps.each(projected(request.scalar, k), out, *steps.operands, compute=request.compute)
     for goal, out in zip(goals, steps.outs):
         if in_place:
             steps.copy(out, goal)
-    return steps.launch
 
 
-@lowers(Chained)
-def chained(backend: Backend, request: Chained, outs: Specs, operands: Specs) -> Launch:
+@serves(Backend, Chained)
+def chained(steps: Steps, request: Chained) -> None:
     """Store the results of each function, then run the request on them."""
-    steps = Steps(backend, outs, operands)
     values = []
     for scalar, reads in zip(request.scalars, request.reads, strict=True):
         value, *others = [steps.operands[k] for k in reads]
@@ -62,25 +59,21 @@ def chained(backend: Backend, request: Chained, outs: Specs, operands: Specs) ->
             steps.each(scalar, value, *parts)
         values.append(value)
     steps.ask(request.request, steps.outs, *values)
-    return steps.launch
 
 
-@lowers(Followed)
-def followed(backend: Backend, request: Followed, outs: Specs, operands: Specs) -> Launch:
+@serves(Backend, Followed)
+def followed(steps: Steps, request: Followed) -> None:
     """Store the result of the request, then apply the function to it."""
-    steps = Steps(backend, outs, operands)
     (out,), others = steps.outs, len(request.scalar.args) - 1
-    value, count = steps.work(out.shape, out.dtype), len(operands) - others
+    value, count = steps.work(out.shape, out.dtype), len(steps.operands) - others
     steps.ask(request.request, value, *steps.operands[:count])
     arguments = steps.operands[count:]
     steps.each(request.scalar, out, *arguments[: request.position], value, *arguments[request.position :])
-    return steps.launch
 
 
-@lowers(Many)
-def many(backend: Backend, request: Many, outs: Specs, operands: Specs) -> Launch:
+@serves(Backend, Many)
+def many(steps: Steps, request: Many) -> None:
     """Run one loop per row; its last operands are the constants, which every element reads."""
-    steps = Steps(backend, outs, operands)
     table = Table(request, [*steps.operands, *steps.outs])
     constants = [table.constants.at(0, k) for k in range(table.constants.shape[0])]
     for row in range(request.rows):
@@ -89,13 +82,12 @@ def many(backend: Backend, request: Many, outs: Specs, operands: Specs) -> Launc
             scalars = [c.seen(c.layout.view(()).expand(tensors[0].shape)) for c in constants]
             results = tensors[: request.scalar.results]
             steps.each(request.scalar, results, *tensors, *scalars, compute=request.compute)
-    return steps.launch
 
 
-@lowers(Join)
-def join(backend: Backend, request: Join, outs: Specs, operands: Specs) -> Launch:
+@serves(Backend, Join)
+def join(steps: Steps, request: Join) -> None:
     """Copy each operand to its position in the result."""
-    steps, start = Steps(backend, outs, operands), 0
+    start = 0
     (out,) = steps.outs
     for part in steps.operands:
         length = part.shape[request.dim]
@@ -103,20 +95,17 @@ def join(backend: Backend, request: Join, outs: Specs, operands: Specs) -> Launc
         if position.layout.numel:
             steps.ask(Copy(), position, part)
         start += length
-    return steps.launch
 
 
-@lowers(Fill)
-def fill(backend: Backend, request: Fill, outs: Specs, operands: Specs) -> Launch:
+@serves(Backend, Fill)
+def fill(steps: Steps, request: Fill) -> None:
     """Copy one element, which is expanded to the shape of the result."""
-    (out,), (a,) = outs, operands
-    return backend.prepare(Copy(), out, Spec(a.layout.expand(out.shape), a.dtype))
+    (out,), (a,) = steps.outs, steps.operands
+    steps.ask(Copy(), out, a.seen(a.layout.expand(out.shape)))
 
 
-@lowers(Arange)
-def arange(backend: Backend, request: Arange, outs: Specs, operands: Specs) -> Launch:
+@serves(Backend, Arange)
+def arange(steps: Steps, request: Arange) -> None:
     """Compute start + i * step for each index i, in float64 or int64."""
-    steps = Steps(backend, outs, operands)
     (out,), (start, step) = steps.outs, steps.operands
     steps.each(LINE, out, start, steps.positions(out.shape[0]), step, compute=wide(out.dtype).compute)
-    return steps.launch

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from minigrad.backends.base import Backend, Launch
+from minigrad.backends.base import Backend, serves
 from minigrad.backends.lowering import functions as F
 from minigrad.backends.lowering.functions import LARGEST, SUM
-from minigrad.backends.steps import Specs, Steps, Value, lowers
+from minigrad.backends.steps import Steps, Value
 from minigrad.core.dtype import int64
 from minigrad.core.requests import LU, QR, ArgReduce, Cholesky, Gather, Product, SolveTriangular
 
 
-@lowers(Cholesky)
-def cholesky(backend: Backend, request: Cholesky, outs: Specs, operands: Specs) -> Launch:
+@serves(Backend, Cholesky)
+def cholesky(steps: Steps, request: Cholesky) -> None:
     """Compute row j: the row of a, minus the products of the rows above, divided by the square root of its pivot."""
-    steps = Steps(backend, outs, operands)
     (out, pivots), (a,) = steps.outs, steps.operands
     n, ndim = a.shape[-1], len(a.shape)
     steps.fill(out, 0)
@@ -32,13 +31,11 @@ def cholesky(backend: Backend, request: Cholesky, outs: Specs, operands: Specs) 
             F.NOT_POSITIVE, pivots.at(ndim - 2, j), pivot.seen(pivot.layout.squeeze(-1)), compute=a.dtype.compute
         )
         steps.each(F.OVER_ROOT, out.at(ndim - 2, j).at(ndim - 1, j, n - j), row, pivot)
-    return steps.launch
 
 
-@lowers(SolveTriangular)
-def solve_triangular(backend: Backend, request: SolveTriangular, outs: Specs, operands: Specs) -> Launch:
+@serves(Backend, SolveTriangular)
+def solve_triangular(steps: Steps, request: SolveTriangular) -> None:
     """Compute row i: the row of b, minus the products of the rows that are already solved, divided by the diagonal."""
-    steps = Steps(backend, outs, operands)
     (out,), (a, b) = steps.outs, steps.operands
     n, ndim = b.shape[-2], len(out.shape)
     for t in range(n if out.layout.numel else 0):
@@ -52,7 +49,6 @@ def solve_triangular(backend: Backend, request: SolveTriangular, outs: Specs, op
         if not request.unit:
             steps.each(F.QUOTIENT, row, row, line.at(ndim - 1, i))
         steps.copy(out.at(ndim - 2, i), row)
-    return steps.launch
 
 
 def stretched(x: Value, shape: tuple[int, ...]) -> Value:
@@ -66,14 +62,13 @@ def block(x: Value, row: int, col: int) -> Value:
     return x.at(d, row, x.shape[d] - row).at(d + 1, col, x.shape[d + 1] - col)
 
 
-@lowers(LU)
-def lu(backend: Backend, request: LU, outs: Specs, operands: Specs) -> Launch:
+@serves(Backend, LU)
+def lu(steps: Steps, request: LU) -> None:
     """Compute LU factors column by column: exchange the largest element to the diagonal, then update the later columns.
 
     The update subtracts the product of a column and a row.
     Source: Golub and Van Loan, Matrix Computations, 4th edition, algorithm 3.4.1 (outer products, partial pivoting).
     """
-    steps = Steps(backend, outs, operands)
     (out, pivots, order), (a,) = steps.outs, steps.operands
     m, n, d = *a.shape[-2:], len(a.shape) - 2
     rows = steps.positions(m, d + 2, d)
@@ -99,18 +94,16 @@ def lu(backend: Backend, request: LU, outs: Specs, operands: Specs) -> Launch:
             steps.each(F.OVER_PIVOT, below, below, out.at(d, j).at(d + 1, j))
         if after.layout.numel:
             steps.each(F.LESS_PRODUCT, after, after, below, block(out.at(d, j), 0, j + 1))
-    return steps.launch
 
 
-@lowers(QR)
-def qr(backend: Backend, request: QR, outs: Specs, operands: Specs) -> Launch:
+@serves(Backend, QR)
+def qr(steps: Steps, request: QR) -> None:
     """Compute QR factors column by column, with Householder reflections.
 
     A reflection sets the elements of a column below the diagonal to 0, and changes the columns after it.  q is the
     product of the reflections, computed by applying them in the opposite order to a matrix with ones on its diagonal.
     Source: Golub and Van Loan, Matrix Computations, 4th edition, algorithms 5.1.1 and 5.2.1.
     """
-    steps = Steps(backend, outs, operands)
     (q, r), (a,) = steps.outs, steps.operands
     m, n, d = *a.shape[-2:], len(a.shape) - 2
     k = min(m, n) if a.layout.numel else 0
@@ -126,7 +119,6 @@ def qr(backend: Backend, request: QR, outs: Specs, operands: Specs) -> Launch:
         steps.fill(q.seen(q.layout.diagonal(0, d, d + 1)), 1)
         for j in range(k - 1, -1, -1):
             reflect(steps, block(q, j, j), *made[j])
-    return steps.launch
 
 
 def reflection(steps: Steps, x: Value) -> tuple[Value, Value]:

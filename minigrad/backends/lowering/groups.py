@@ -9,9 +9,9 @@ import math
 from collections.abc import Sequence
 from math import prod
 
-from minigrad.backends.base import Backend, Launch
+from minigrad.backends.base import Backend, serves
 from minigrad.backends.lowering.functions import DIFFERENCE, PRODUCT, QUOTIENT, SUM
-from minigrad.backends.steps import Specs, Steps, Value, lowers, shortened, viewed
+from minigrad.backends.steps import Steps, Value, shortened, viewed
 from minigrad.core.dtype import as_dtype
 from minigrad.core.op import ScalarFn
 from minigrad.core.requests import GroupGradients, NormalizeGroups
@@ -76,27 +76,24 @@ class Grouped:
         return out
 
 
-@lowers(NormalizeGroups)
-def normalize_groups(backend: Backend, request: NormalizeGroups, outs: Specs, operands: Specs) -> Launch:
+@serves(Backend, NormalizeGroups)
+def normalize_groups(steps: Steps, request: NormalizeGroups) -> None:
     """Compute the mean and the deviation of each group, then the result."""
-    steps = Steps(backend, outs, operands)
     (out,), (x, weight, bias) = steps.outs, steps.operands
     if out.layout.numel:
         groups = Grouped(steps, x, request.groups, request.eps)
         lines = groups.line(weight), groups.line(bias)
         steps.each(NORMALIZED, viewed(out, groups.shape), groups.deviation, groups.scale, *lines)
-    return steps.launch
 
 
-@lowers(GroupGradients)
-def group_gradients(backend: Backend, request: GroupGradients, outs: Specs, operands: Specs) -> Launch:
+@serves(Backend, GroupGradients)
+def group_gradients(steps: Steps, request: GroupGradients) -> None:
     """Compute the sums of each channel of each image, and from them all gradients."""
-    steps = Steps(backend, outs, operands)
     (dx, dweight, dbias), (x, g, weight) = steps.outs, steps.operands
     if not dx.layout.numel:
         for line in (dweight, dbias):
             steps.fill(line, 0)
-        return steps.launch
+        return
     groups = Grouped(steps, x, request.groups, request.eps)
     g, w = groups.image(g), groups.line(weight)
     of_bias, of_weight = groups.sum(g, (3,)), groups.sum(groups.map(PRODUCT, g, groups.deviation), (3,))
@@ -108,4 +105,3 @@ def group_gradients(backend: Backend, request: GroupGradients, outs: Specs, oper
         steps.each(PRODUCT, product, line, w)
         totals.append(groups.sum(product, (2,)))
     steps.each(GRADIENT, viewed(dx, groups.shape), g, groups.deviation, groups.scale, w, *totals, groups.n)
-    return steps.launch

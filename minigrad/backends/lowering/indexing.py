@@ -6,7 +6,7 @@ from math import prod
 
 import numpy as np
 
-from minigrad.backends.base import Backend, Launch
+from minigrad.backends.base import Backend, serves
 from minigrad.backends.lowering.functions import (
     CHOSEN,
     DIFFERENCE,
@@ -18,10 +18,9 @@ from minigrad.backends.lowering.functions import (
     SMALLEST,
     SUM,
 )
-from minigrad.backends.steps import Specs, Steps, lowers, numbers_of, viewed
+from minigrad.backends.steps import Steps, numbers_of, viewed
 from minigrad.core.dtype import bool_, int64
 from minigrad.core.layout import along
-from minigrad.core.op import Spec
 from minigrad.core.requests import (
     Bounds,
     Gather,
@@ -38,19 +37,18 @@ from minigrad.core.requests import (
 )
 
 
-@lowers(ScatterJoin)
-def scatter_join(backend: Backend, request: ScatterJoin, outs: Specs, operands: Specs) -> Launch:
+@serves(Backend, ScatterJoin)
+def scatter_join(steps: Steps, request: ScatterJoin) -> None:
     """Compute `ScatterJoin`: sort the elements by index, and join each run of elements with the same index.
 
     In each step, an element is joined with the element that is 1, 2, 4, ... positions before it, if both have the same
     index.  So the last element of a run becomes the join of the whole run, and is then joined with the element of a.
     """
-    steps = Steps(backend, outs, operands)
     (out,), (a, index, src), dim, join = steps.outs, steps.operands, request.dim, request.join
     n, size = index.shape[dim], out.shape[dim]
     if not index.layout.numel:
         steps.copy(out, a)
-        return steps.launch
+        return
     limits = steps.work((2,), int64)
     steps.ask(Bounds(), limits, index)
     steps.check(limits, -size, size - 1)
@@ -79,34 +77,32 @@ def scatter_join(backend: Backend, request: ScatterJoin, outs: Specs, operands: 
         steps.ask(ScatterAdd(dim), result, zero.seen(zero.layout.expand(out.shape)), key, added)
     steps.each(join, total, a, total)
     steps.each(CHOSEN, out, named, total, a)
-    return steps.launch
 
 
-@lowers(Select)
-def select(backend: Backend, request: Select, outs: Specs, operands: Specs) -> Launch:
+@serves(Backend, Select)
+def select(steps: Steps, request: Select) -> None:
     """Gather with an index that is the same for all elements of a slice."""
-    (out,), (a, index), dim = outs, operands, request.dim
-    return backend.prepare(Gather(dim), out, a, Spec(along(index.layout, out.shape, dim), index.dtype))
+    (out,), (a, index), dim = steps.outs, steps.operands, request.dim
+    steps.ask(Gather(dim), out, a, index.seen(along(index.layout, out.shape, dim)))
 
 
-@lowers(SelectAdd)
-def select_add(backend: Backend, request: SelectAdd, outs: Specs, operands: Specs) -> Launch:
+@serves(Backend, SelectAdd)
+def select_add(steps: Steps, request: SelectAdd) -> None:
     """Scatter with an index that is the same for all elements of a slice."""
-    (out,), (a, index, src), dim = outs, operands, request.dim
-    return backend.prepare(ScatterAdd(dim), out, a, Spec(along(index.layout, src.shape, dim), index.dtype), src)
+    (out,), (a, index, src), dim = steps.outs, steps.operands, request.dim
+    steps.ask(ScatterAdd(dim), out, a, index.seen(along(index.layout, src.shape, dim)), src)
 
 
-@lowers(SelectPut)
-def select_put(backend: Backend, request: SelectPut, outs: Specs, operands: Specs) -> Launch:
+@serves(Backend, SelectPut)
+def select_put(steps: Steps, request: SelectPut) -> None:
     """Compare every position with every index: the last index that selects it determines the slice of src.
 
     A position that no index selects keeps its value.
     """
-    steps = Steps(backend, outs, operands)
     (out,), (index, src), dim = steps.outs, steps.operands, request.dim
     size, count = out.shape[dim], index.shape[0]
     if not src.layout.numel:
-        return steps.launch
+        return
     last = steps.work((size, 1), int64)
     named, numbers = steps.work((size, count), int64), steps.constant(np.arange(count)[None], int64)
     known = steps.work((count,), int64)
@@ -127,18 +123,16 @@ def select_put(backend: Backend, request: SelectPut, outs: Specs, operands: Spec
     steps.ask(Select(dim), selected, src, chosen)
     shape = tuple(size if d == dim else 1 for d in range(len(out.shape)))
     steps.each(CHOSEN, out, viewed(stays, shape), out, selected)
-    return steps.launch
 
 
-@lowers(PutBack)
-def put_back(backend: Backend, request: PutBack, outs: Specs, operands: Specs) -> Launch:
+@serves(Backend, PutBack)
+def put_back(steps: Steps, request: PutBack) -> None:
     """Copy into zeros if no two elements of the view share memory; otherwise scatter at the offsets of the elements."""
-    steps = Steps(backend, outs, operands)
     (out,), (g,) = steps.outs, steps.operands
     if not request.view.may_overlap_itself():
         steps.fill(out, 0)
         steps.copy(out.seen(request.view), g)
-        return steps.launch
+        return
     n = out.layout.numel
     index = steps.constant(numbers_of(request.view).reshape(-1) - out.layout.offset, int64)
     zeros = steps.constant(0, out.dtype)
@@ -146,27 +140,23 @@ def put_back(backend: Backend, request: PutBack, outs: Specs, operands: Specs) -
     steps.ask(
         ScatterAdd(0), viewed(out, (n,)), zeros.seen(zeros.layout.expand((n,))), index, viewed(dense, (prod(g.shape),))
     )
-    return steps.launch
 
 
-@lowers(Bounds)
-def bounds(backend: Backend, request: Bounds, outs: Specs, operands: Specs) -> Launch:
+@serves(Backend, Bounds)
+def bounds(steps: Steps, request: Bounds) -> None:
     """Compute two reductions, or the fixed result for an empty index."""
-    steps = Steps(backend, outs, operands)
     (out,), (index,) = steps.outs, steps.operands
     if not index.layout.numel:
         steps.copy(out, steps.constant([0, -1], int64))
-        return steps.launch
+        return
     ones = (1,) * len(index.shape)
     for k, reducer in enumerate((SMALLEST, LARGEST)):
         steps.reducer(reducer, viewed(out.at(0, k), ones), index, range(len(ones)))
-    return steps.launch
 
 
-@lowers(Tally)
-def tally(backend: Backend, request: Tally, outs: Specs, operands: Specs) -> Launch:
+@serves(Backend, Tally)
+def tally(steps: Steps, request: Tally) -> None:
     """Count the true elements before each part."""
-    steps = Steps(backend, outs, operands)
     (out,), (mask,) = steps.outs, steps.operands
     n = mask.layout.numel
     holds = steps.work((n,), bool_)
@@ -174,20 +164,18 @@ def tally(backend: Backend, request: Tally, outs: Specs, operands: Specs) -> Lau
     length = -(-n // request.parts)
     for k in range(request.parts + 1):
         steps.reducer(SUM, out.at(0, k), holds.at(0, 0, min(n, k * length)), (0,))
-    return steps.launch
 
 
-@lowers(Locate)
-def locate(backend: Backend, request: Locate, outs: Specs, operands: Specs) -> Launch:
+@serves(Backend, Locate)
+def locate(steps: Steps, request: Locate) -> None:
     """Number the true elements by a running sum, and add each position into zeros at this number.
 
     False elements add 0. The tally is not needed.
     """
-    steps = Steps(backend, outs, operands)
     (out,), (mask, _) = steps.outs, steps.operands
     n, count = mask.layout.numel, out.shape[0]
     if not count:
-        return steps.launch
+        return
     holds, number, position = steps.work((n,), bool_), steps.work((n,), int64), steps.work((n,), int64)
     steps.copy(viewed(holds, mask.shape), mask)
     steps.ask(Scan(SUM, int64.compute, 0), number, holds)
@@ -196,4 +184,3 @@ def locate(backend: Backend, request: Locate, outs: Specs, operands: Specs) -> L
     steps.each(CHOSEN, number, holds, number, zero)
     steps.each(CHOSEN, position, holds, steps.positions(n), zero)
     steps.ask(ScatterAdd(0), out, zero.seen(zero.layout.expand((count,))), number, position)
-    return steps.launch

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from minigrad.backends.base import Backend, Launch
+from minigrad.backends.base import Backend, serves
 from minigrad.backends.lowering.functions import DIFFERENCE, NEGATIVE, PRODUCT, SUM
-from minigrad.backends.steps import Specs, Steps, Value, lowers, viewed
+from minigrad.backends.steps import Steps, Value, viewed
 from minigrad.core.dtype import as_dtype, float64, int64
 from minigrad.core.requests import (
     PairDistances,
@@ -32,15 +32,13 @@ def differences(steps: Steps, x: Value, compute: np.dtype[np.generic]) -> tuple[
     return result, indices
 
 
-@lowers(PairDistances)
-def pair_distances(backend: Backend, request: PairDistances, outs: Specs, operands: Specs) -> Launch:
+@serves(Backend, PairDistances)
+def pair_distances(steps: Steps, request: PairDistances) -> None:
     """Compute the differences, then reduce each of them."""
-    steps = Steps(backend, outs, operands)
     (out,), (x,) = steps.outs, steps.operands
     if out.layout.numel:
         made, _ = differences(steps, x, request.compute)
         steps.ask(reducing(request.reducer, float64.compute, (1,)), viewed(out, (out.shape[0], 1)), made)
-    return steps.launch
 
 
 def crossed(steps: Steps, compute: np.dtype[np.generic], a: Value, b: Value) -> Value:
@@ -52,26 +50,23 @@ def crossed(steps: Steps, compute: np.dtype[np.generic], a: Value, b: Value) -> 
     return result
 
 
-@lowers(RowDistances)
-def row_distances(backend: Backend, request: RowDistances, outs: Specs, operands: Specs) -> Launch:
+@serves(Backend, RowDistances)
+def row_distances(steps: Steps, request: RowDistances) -> None:
     """Compute the differences of all rows, then reduce each of them."""
-    steps = Steps(backend, outs, operands)
     (out,) = steps.outs
     if out.layout.numel:
         made = crossed(steps, request.compute, *steps.operands)
         last = len(out.shape)
         steps.ask(reducing(request.reducer, float64.compute, (last,)), out.seen(out.layout.unsqueeze(last)), made)
-    return steps.launch
 
 
-@lowers(RowGradients)
-def row_gradients(backend: Backend, request: RowGradients, outs: Specs, operands: Specs) -> Launch:
+@serves(Backend, RowGradients)
+def row_gradients(steps: Steps, request: RowGradients) -> None:
     """Compute the term of each row and each row of the other matrix, then add up the terms of each row."""
-    steps = Steps(backend, outs, operands)
     (out,), (g, y, *matrices) = steps.outs, steps.operands
     if not out.layout.numel or not g.layout.numel:
         steps.fill(out, 0)
-        return steps.launch
+        return
     terms = crossed(steps, request.compute, *matrices)
     factors = steps.work(g.shape, terms.dtype)
     steps.each(request.factor, factors, g, y)
@@ -79,19 +74,17 @@ def row_gradients(backend: Backend, request: RowGradients, outs: Specs, operands
     steps.each(PRODUCT, terms, terms, factors.seen(factors.layout.unsqueeze(len(g.shape))))
     others = len(g.shape) - 1
     steps.ask(Reduce(SUM, float64.compute, (others,)), out.seen(out.layout.unsqueeze(others)), terms)
-    return steps.launch
 
 
-@lowers(PairGradients)
-def pair_gradients(backend: Backend, request: PairGradients, outs: Specs, operands: Specs) -> Launch:
+@serves(Backend, PairGradients)
+def pair_gradients(steps: Steps, request: PairGradients) -> None:
     """Compute the term of each pair, add it to the first row of the pair and subtract it from the second."""
-    steps = Steps(backend, outs, operands)
     (out,), (g, y, x) = steps.outs, steps.operands
     zero = steps.work(out.shape, float64)
     steps.fill(zero, 0)
     if not out.layout.numel or not g.layout.numel:
         steps.copy(out, zero)
-        return steps.launch
+        return
     terms, indices = differences(steps, x, request.compute)
     factors = steps.work((g.shape[0], 1), terms.dtype)
     steps.each(request.factor, factors, *[value.seen(value.layout.unsqueeze(1)) for value in (g, y)])
@@ -105,4 +98,3 @@ def pair_gradients(backend: Backend, request: PairGradients, outs: Specs, operan
         steps.each(NEGATIVE, wide, wide)
         zero = added
     steps.copy(out, zero)
-    return steps.launch

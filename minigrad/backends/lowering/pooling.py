@@ -7,23 +7,22 @@ from math import prod
 
 import numpy as np
 
-from minigrad.backends.base import Backend, Launch
+from minigrad.backends.base import Backend, serves
 from minigrad.backends.lowering.functions import CHOSEN, FIRST_OF, LINE, MEETING, QUOTIENT, SUM
 from minigrad.backends.lowering.windows import Windows
-from minigrad.backends.steps import Specs, Steps, Value, lowers, viewed
+from minigrad.backends.steps import Steps, Value, viewed
 from minigrad.core.dtype import bool_, float64, int64
 from minigrad.core.requests import AvgPool, Gather, MaxPool, PutBack, Resample, ScatterAdd, Select, SelectAdd
 from minigrad.core.shape import window_counts
 
 
-@lowers(MaxPool)
-def max_pool(backend: Backend, request: MaxPool, outs: Specs, operands: Specs) -> Launch:
+@serves(Backend, MaxPool)
+def max_pool(steps: Steps, request: MaxPool) -> None:
     """Compute `MaxPool`: traverse the window, and store the largest element so far and its position in the plane.
 
     A flag states whether the window has had an element inside the image so far.  The last steps return the element or
     the position, gather the element at the position, or add an element at the position.
     """
-    steps = Steps(backend, outs, operands)
     (out, *second), (*others, x) = steps.outs, steps.operands
     like = others[0] if request.part == "back" else out
     spots = like.shape[2:]
@@ -45,7 +44,6 @@ def max_pool(backend: Backend, request: MaxPool, outs: Specs, operands: Specs) -
         steps.each(CHOSEN, added, empty, zero, others[0])
         steps.ask(ScatterAdd(2), result, zero.seen(zero.layout.expand(plane)), index, viewed(added, rows))
         steps.copy(out, viewed(result, out.shape))
-    return steps.launch
 
 
 def first_largest(steps: Steps, windows: Windows, x: Value) -> tuple[Value, Value, Value]:
@@ -78,10 +76,9 @@ def tap_of(value: Value, tap: tuple[int, ...]) -> Value:
     return value.seen(layout)
 
 
-@lowers(AvgPool)
-def avg_pool(backend: Backend, request: AvgPool, outs: Specs, operands: Specs) -> Launch:
+@serves(Backend, AvgPool)
+def avg_pool(steps: Steps, request: AvgPool) -> None:
     """Sum the windows in float64 and divide; for "back", divide each gradient and add it to all of its window."""
-    steps = Steps(backend, outs, operands)
     (out,), (a,) = steps.outs, steps.operands
     back = request.part == "back"
     image, like = (out, a) if back else (a, out)
@@ -105,13 +102,11 @@ def avg_pool(backend: Backend, request: AvgPool, outs: Specs, operands: Specs) -
         steps.reducer(SUM, viewed(total, (*like.shape, *(1,) * dims)), terms, range(2 + dims, 2 + 2 * dims))
         steps.each(QUOTIENT, total, total, divisors)
         steps.copy(out, total)
-    return steps.launch
 
 
-@lowers(Resample)
-def resample(backend: Backend, request: Resample, outs: Specs, operands: Specs) -> Launch:
+@serves(Backend, Resample)
+def resample(steps: Steps, request: Resample) -> None:
     """Select all terms, multiply them by their weights and sum; for `back`, add them by index."""
-    steps = Steps(backend, outs, operands)
     (out,), (a, index, weight), dim = steps.outs, steps.operands, request.dim
     terms, count = index.shape
     beside = (*out.shape[:dim], terms, count, *out.shape[dim + 1 :])
@@ -133,4 +128,3 @@ def resample(backend: Backend, request: Resample, outs: Specs, operands: Specs) 
         steps.ask(SelectAdd(dim), out, zero.seen(zero.layout.expand(out.shape)), names, viewed(added, flat))
     else:
         steps.reducer(SUM, out.seen(out.layout.unsqueeze(dim)), added, (dim,))
-    return steps.launch

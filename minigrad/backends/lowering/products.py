@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from minigrad.backends.base import Backend, Launch
+from minigrad.backends.base import Backend, serves
 from minigrad.backends.lowering.functions import BLEND, MEETING, PRODUCT, SUM, TOTAL
 from minigrad.backends.lowering.windows import Windows
-from minigrad.backends.steps import Specs, Steps, Value, lowers, shortened, viewed, wide
+from minigrad.backends.steps import Steps, Value, shortened, viewed, wide
 from minigrad.core.dtype import bool_
 from minigrad.core.layout import Layout
 from minigrad.core.requests import Convolve, Product, PutBack
 
 
-@lowers(Product)
-def product(backend: Backend, request: Product, outs: Specs, operands: Specs) -> Launch:
+@serves(Backend, Product)
+def product(steps: Steps, request: Product) -> None:
     """Multiply rows by columns, with sums in float64 that are rounded once; integers sum in int64, which wraps once."""
-    steps = Steps(backend, outs, operands)
     (out,), (a, b, *added) = steps.outs, steps.operands
     dtype = wide(out.dtype)
     terms = steps.work((*out.shape, a.shape[-1]), dtype)
@@ -31,16 +30,14 @@ def product(backend: Backend, request: Product, outs: Specs, operands: Specs) ->
     elif request.alpha != 1:
         steps.each(PRODUCT, total, total, alpha)
     steps.copy(out, total)
-    return steps.launch
 
 
-@lowers(Convolve)
-def convolve(backend: Backend, request: Convolve, outs: Specs, operands: Specs) -> Launch:
+@serves(Backend, Convolve)
+def convolve(steps: Steps, request: Convolve) -> None:
     """Multiply two of y, x and w over all their pairs of elements, and sum over the dims that the third does not have.
 
     The dims are (batch, groups, output channels, image channels, positions, taps).
     """
-    steps = Steps(backend, outs, operands)
     (out,), (first, second, *bias) = steps.outs, steps.operands
     y, x, w = {"output": (out, first, second), "input": (first, out, second), "weight": (first, second, out)}[
         request.part
@@ -69,7 +66,6 @@ def convolve(backend: Backend, request: Convolve, outs: Specs, operands: Specs) 
         steps.copy(out, padded.seen(windows.interior))
     else:
         steps.copy(out, viewed(total, w.shape))
-    return steps.launch
 
 
 def spread(value: Value, dim: int, groups: int, ones: Sequence[int]) -> Value:

@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.backends.base import Backend, Launch
+from minigrad.backends.base import Backend, serves
 from minigrad.backends.lowering.functions import CHOSEN, TOTAL
-from minigrad.backends.steps import Specs, Steps, Value, lowers, viewed
+from minigrad.backends.steps import Steps, Value, viewed
 from minigrad.core.dtype import bool_, float64, int64
 from minigrad.core.requests import Permutation, Random, Sort
 from minigrad.kernels import philox
@@ -101,32 +101,28 @@ NORMAL = scalar_of(normal)
 NORMAL_TOO = scalar_of(normal_too)
 
 
-@lowers(Random)
-def random(backend: Backend, request: Random, outs: Specs, operands: Specs) -> Launch:
+@serves(Backend, Random)
+def random(steps: Steps, request: Random) -> None:
     """Compute a block for each element, select its words, and convert them to a number between the limits."""
-    steps = Steps(backend, outs, operands)
     (out,), (state, limits) = steps.outs, steps.operands
     n, per = out.layout.numel, philox.per_block(request.kind, out.dtype)
     if not n:
-        return steps.launch
+        return
     result = steps.work((n,), limits.dtype)
     words, lanes = block(steps, state, np.arange(n) // per), np.arange(n) % per
     fill = {"uniform": fill_uniform, "normal": fill_normal, "integer": fill_integers}[request.kind]
     fill(steps, result, words, lanes, [limits.at(0, k) for k in range(3)])
     steps.copy(out, viewed(result, out.shape))
-    return steps.launch
 
 
-@lowers(Permutation)
-def permutation(backend: Backend, request: Permutation, outs: Specs, operands: Specs) -> Launch:
+@serves(Backend, Permutation)
+def permutation(steps: Steps, request: Permutation) -> None:
     """Sort uniform numbers."""
-    steps = Steps(backend, outs, operands)
     (out,), (state,) = steps.outs, steps.operands
     if out.layout.numel:
         keys = steps.work(out.shape, float64)
         steps.ask(Random("uniform"), keys, state, steps.constant(philox.limits("uniform", float64, 0.0, 1.0), float64))
         steps.ask(Sort(0, False), out, keys)
-    return steps.launch
 
 
 def block(steps: Steps, state: Value, blocks: Any) -> list[Value]:

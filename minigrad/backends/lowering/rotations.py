@@ -14,10 +14,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from minigrad.backends.base import Backend, Launch
+from minigrad.backends.base import Backend, serves
 from minigrad.backends.lowering import functions as F
 from minigrad.backends.lowering.functions import LARGEST, SUM
-from minigrad.backends.steps import Specs, Steps, Value, lowers
+from minigrad.backends.steps import Steps, Value
 from minigrad.core.dtype import int64
 from minigrad.core.requests import QR, SVD, Eigh, Gather, Ordered, Product, Select, TurnRows
 
@@ -84,19 +84,18 @@ def ordered(steps: Steps, rows: Value, order: Value) -> Value:
     return result
 
 
-@lowers(Eigh)
-def eigh(backend: Backend, request: Eigh, outs: Specs, operands: Specs) -> Launch:
+@serves(Backend, Eigh)
+def eigh(steps: Steps, request: Eigh) -> None:
     """Compute eigenvalues and eigenvectors with Jacobi rotations, which make the matrix diagonal.
 
     The rotations are applied to the rows and columns of the matrix, and to the rows of an identity matrix, which
     becomes the eigenvectors.  If n is odd, the matrix gets a first row and column of zeros, which are never rotated or
     moved.
     """
-    steps = Steps(backend, outs, operands)
     (values, vectors), (a,) = steps.outs, steps.operands
     n, d = a.shape[-1], len(a.shape) - 2
     if not a.layout.numel:
-        return steps.launch
+        return
     odd = n % 2
     size = n + odd
     x = steps.work((*a.shape[:d], size, 2 * size), a.dtype)
@@ -124,20 +123,18 @@ def eigh(backend: Backend, request: Eigh, outs: Specs, operands: Specs) -> Launc
     position = steps.work(values.shape, int64)
     steps.ask(Ordered(d, False), (values, position), inner.seen(inner.layout.diagonal(0, d, d + 1)))
     steps.copy(vectors, transposed(ordered(steps, x.at(d, odd, n).at(d + 1, size + odd, n), position)))
-    return steps.launch
 
 
-@lowers(TurnRows)
-def turn_rows(backend: Backend, request: TurnRows, outs: Specs, operands: Specs) -> Launch:
+@serves(Backend, TurnRows)
+def turn_rows(steps: Steps, request: TurnRows) -> None:
     """Rotate the matrix, divided by its largest element, and the identity next to it until the rows are orthogonal.
 
     Source: Hestenes, "Inversion of matrices by biorthogonalization" (1958).
     """
-    steps = Steps(backend, outs, operands)
     (j, y, lengths), (a,) = steps.outs, steps.operands
     (k, n), d = a.shape[-2:], len(a.shape) - 2
     if not a.layout.numel:
-        return steps.launch
+        return
     odd = k % 2
     x = steps.work((*a.shape[:d], k + odd, n + k), a.dtype)
     steps.fill(x, 0)
@@ -166,18 +163,16 @@ def turn_rows(backend: Backend, request: TurnRows, outs: Specs, operands: Specs)
     steps.copy(y, ordered(steps, inner, position))
     steps.each(F.PRODUCT, y, y, size)
     steps.copy(j, ordered(steps, beside, position))
-    return steps.launch
 
 
-@lowers(SVD)
-def svd(backend: Backend, request: SVD, outs: Specs, operands: Specs) -> Launch:
+@serves(Backend, SVD)
+def svd(steps: Steps, request: SVD) -> None:
     """Compute singular values: factorize a = q @ r, and rotate the rows of r so that j @ r = s * vh; then u = q @ j.T.
 
     A second QR factorization makes the rows of vh orthonormal, also the rows for singular values of 0.  A wide matrix
     is transposed first.
     Source: Drmac and Veselic, "New fast and accurate Jacobi SVD algorithm I" (2008), without its permutations.
     """
-    steps = Steps(backend, outs, operands)
     (u, s, vh), (a,) = steps.outs, steps.operands
     d = len(a.shape) - 2
     if a.shape[d] < a.shape[d + 1]:
@@ -187,7 +182,7 @@ def svd(backend: Backend, request: SVD, outs: Specs, operands: Specs) -> Launch:
     steps.ask(QR(), (q, r), a)
     steps.copy(u, q)
     if not a.layout.numel:
-        return steps.launch
+        return
     j, y, left, q2, r2 = (steps.work((*batch, rows, n), a.dtype) for rows in (n, n, m, n, n))
     steps.ask(TurnRows(), (j, y, s), r.at(d, 0, n))
     steps.ask(QR(), (q2, r2), transposed(y))
@@ -195,4 +190,3 @@ def svd(backend: Backend, request: SVD, outs: Specs, operands: Specs) -> Launch:
     steps.each(F.SIGNED, vh, transposed(q2), signs)
     steps.ask(Product(), left, q.at(d + 1, 0, n), transposed(j))
     steps.copy(u.at(d + 1, 0, n), left)
-    return steps.launch

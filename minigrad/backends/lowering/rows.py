@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from minigrad.backends.base import Backend, Launch
+from minigrad.backends.base import Backend, serves
 from minigrad.backends.lowering.functions import (
     CHOSEN,
     EQUAL,
@@ -16,7 +16,7 @@ from minigrad.backends.lowering.functions import (
     TOP,
     UNLESS,
 )
-from minigrad.backends.steps import Specs, Steps, Value, lowers, shortened, viewed
+from minigrad.backends.steps import Steps, Value, shortened, viewed
 from minigrad.core.dtype import DType, as_dtype, bool_, float64, int64
 from minigrad.core.layout import Layout
 from minigrad.core.op import ScalarFn
@@ -46,21 +46,18 @@ def totals_of(steps: Steps, fn: RowFn, elements: list[Value], dim: int, dtype: D
     return totals
 
 
-@lowers(MapRows)
-def map_rows(backend: Backend, request: MapRows, outs: Specs, operands: Specs) -> Launch:
+@serves(Backend, MapRows)
+def map_rows(steps: Steps, request: MapRows) -> None:
     """Compute the totals, then the results."""
-    steps = Steps(backend, outs, operands)
     (out,), elements = steps.outs, steps.operands
     totals = totals_of(steps, request.fn, elements, request.dim, as_dtype(out.dtype.compute), request.value)
     assert request.fn.result is not None
     of_row(steps, request.fn.result, out, [*elements, *totals], request.fn)
-    return steps.launch
 
 
-@lowers(SumColumns)
-def sum_columns(backend: Backend, request: SumColumns, outs: Specs, operands: Specs) -> Launch:
+@serves(Backend, SumColumns)
+def sum_columns(steps: Steps, request: SumColumns) -> None:
     """Compute the totals, the results if there are any, and the sum of each term over all dims except the last."""
-    steps = Steps(backend, outs, operands)
     outs_left, elements, fn = list(steps.outs), steps.operands, request.fn
     shape, dtype = elements[0].shape, as_dtype(steps.outs[0].dtype.compute)
     last = len(shape) - 1
@@ -71,13 +68,11 @@ def sum_columns(backend: Backend, request: SumColumns, outs: Specs, operands: Sp
         terms = steps.work(shape, dtype)
         of_row(steps, term, terms, seen, fn)
         steps.reducer(SUM, viewed(line, shortened(shape, range(last))), terms, range(last))
-    return steps.launch
 
 
-@lowers(Pick)
-def pick(backend: Backend, request: Pick, outs: Specs, operands: Specs) -> Launch:
+@serves(Backend, Pick)
+def pick(steps: Steps, request: Pick) -> None:
     """Gather the element that each target selects, and compute its result; the index of an ignored row is 0."""
-    steps = Steps(backend, outs, operands)
     (out,), (x, target, *weight) = steps.outs, steps.operands
     dtype, last = as_dtype(out.dtype.compute), len(x.shape) - 1
     totals = totals_of(steps, request.fn, [x], last, dtype, 0.0)
@@ -97,20 +92,18 @@ def pick(backend: Backend, request: Pick, outs: Specs, operands: Specs) -> Launc
         steps.each(PRODUCT, loss, loss, share)
     if request.reduction == "none":
         steps.copy(out, viewed(loss, target.shape))
-        return steps.launch
+        return
     ones = (1,) * len(kept)
     total = steps.work(ones, float64)
     steps.reducer(SUM, total, loss, range(len(kept)))
     if request.reduction == "mean":
         steps.each(QUOTIENT, total, total, counted(steps, ignored) if share is None else summed(steps, share))
     steps.copy(out, viewed(total, out.shape))
-    return steps.launch
 
 
-@lowers(Unpick)
-def unpick(backend: Backend, request: Unpick, outs: Specs, operands: Specs) -> Launch:
+@serves(Backend, Unpick)
+def unpick(steps: Steps, request: Unpick) -> None:
     """Add minus the incoming gradients, times the weights of their classes, into zeros."""
-    steps = Steps(backend, outs, operands)
     (out,), (dy, target, *weight) = steps.outs, steps.operands
     dtype, last = as_dtype(out.dtype.compute), len(out.shape) - 1
     kept = (*out.shape[:-1], 1)
@@ -130,7 +123,6 @@ def unpick(backend: Backend, request: Unpick, outs: Specs, operands: Specs) -> L
     if share is not None:
         steps.each(PRODUCT, value, value, share)
     steps.ask(ScatterAdd(last), out, zero.seen(Layout.contiguous(()).expand(out.shape)), index, value)
-    return steps.launch
 
 
 def shares_of(steps: Steps, weight: Value, index: Value, ignored: Value, shape: tuple[int, ...], dtype: DType) -> Value:
@@ -165,10 +157,9 @@ def counted(steps: Steps, ignored: Value) -> Value:
     return total
 
 
-@lowers(PickBack)
-def pick_back(backend: Backend, request: PickBack, outs: Specs, operands: Specs) -> Launch:
+@serves(Backend, PickBack)
+def pick_back(steps: Steps, request: PickBack) -> None:
     """Compare each position with the target of its row, and compute the gradient."""
-    steps = Steps(backend, outs, operands)
     (out,), (dy, x, target) = steps.outs, steps.operands
     dtype, last = as_dtype(out.dtype.compute), len(x.shape) - 1
     totals = totals_of(steps, request.fn, [x], last, dtype, 0.0)
@@ -184,4 +175,3 @@ def pick_back(backend: Backend, request: PickBack, outs: Specs, operands: Specs)
         steps.each(QUOTIENT, share, share, counted(steps, ignored))
     heads = dy.seen(dy.layout.expand(target.shape).unsqueeze(-1))
     steps.each(PICKED_GRADIENT, out, result, hit, ignored, heads, share)
-    return steps.launch

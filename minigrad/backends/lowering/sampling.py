@@ -8,9 +8,9 @@ from __future__ import annotations
 import math
 from math import prod
 
-from minigrad.backends.base import Backend, Launch
+from minigrad.backends.base import Backend, serves
 from minigrad.backends.lowering.functions import LINE, MEETING, PRODUCT, SUM
-from minigrad.backends.steps import Specs, Steps, Value, lowers, viewed
+from minigrad.backends.steps import Steps, Value, viewed
 from minigrad.core.dtype import float64, int64
 from minigrad.core.op import ScalarFn
 from minigrad.core.requests import GridGradients, Resample, SampleGrid, Select
@@ -81,15 +81,14 @@ class Grid:
         return index, weight
 
 
-@lowers(SampleGrid)
-def sample_grid(backend: Backend, request: SampleGrid, outs: Specs, operands: Specs) -> Launch:
+@serves(Backend, SampleGrid)
+def sample_grid(steps: Steps, request: SampleGrid) -> None:
     """Compute the tables, then the weighted sum of the pixels of each image."""
-    steps = Steps(backend, outs, operands)
     (out,), (a, grid) = steps.outs, steps.operands
     size = (out if request.back else a).shape[2:]
     if not out.layout.numel or not a.layout.numel:
         steps.fill(out, 0)
-        return steps.launch
+        return
     made = Grid(steps, grid, size, request.locate, request.near, request.beyond, request.corners)
     index, weight = made.tables()
     if request.back:
@@ -98,17 +97,15 @@ def sample_grid(backend: Backend, request: SampleGrid, outs: Specs, operands: Sp
     to = viewed(out, (*out.shape[:2], prod(out.shape[2:])))
     for n in range(a.shape[0]):
         steps.ask(Resample(1, request.back), *[x.select(0, n) for x in (to, source, index, weight)])
-    return steps.launch
 
 
-@lowers(GridGradients)
-def grid_gradients(backend: Backend, request: GridGradients, outs: Specs, operands: Specs) -> Launch:
+@serves(Backend, GridGradients)
+def grid_gradients(steps: Steps, request: GridGradients) -> None:
     """Multiply g by the pixel of each tap, sum over channels, and multiply by the derivative of the tap's weight."""
-    steps = Steps(backend, outs, operands)
     (out,), (g, a, grid) = steps.outs, steps.operands
     if not out.layout.numel or not a.layout.numel:
         steps.fill(out, 0)
-        return steps.launch
+        return
     made = Grid(steps, grid, a.shape[2:], request.locate, False, request.beyond, request.corners)
     index, weight = made.tables()
     steps.each(REAL, index, index, weight, compute=float64.compute)
@@ -130,4 +127,3 @@ def grid_gradients(backend: Backend, request: GridGradients, outs: Specs, operan
         steps.each(PRODUCT, part, part, terms)
         steps.reducer(SUM, total, part, (1,))
         steps.each(request.derivative, to.select(3, k), total, point, size, *made.ways)
-    return steps.launch

@@ -9,10 +9,7 @@ which uses host memory.
 
 from __future__ import annotations
 
-from minigrad.backends.reference.indexing import Indexing
-from minigrad.backends.reference.loops import Loops
-from minigrad.backends.reference.reductions import Reductions
+from minigrad.backends.reference import indexing, loops, reductions
+from minigrad.backends.reference.loops import ReferenceBackend
 
-
-class ReferenceBackend(Loops, Reductions, Indexing):
-    """The functions that `Backend` requires, one element at a time."""
+__all__ = ["ReferenceBackend", "indexing", "loops", "reductions"]

@@ -8,46 +8,49 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minigrad.backends.base import serves
-from minigrad.backends.host import HostMemory
 from minigrad.backends.launch import Loop
 from minigrad.backends.reference.elements import Buffer, collect, positions, quiet, read, write
+from minigrad.backends.reference.loops import ReferenceBackend
 from minigrad.backends.reference.scalars import compute_type
-from minigrad.core import requests
+from minigrad.backends.steps import Steps
 from minigrad.core.dtype import int64
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
+from minigrad.core.requests import Gather, ScatterAdd
 
 
-class Indexing(HostMemory):
-    """The methods that prepare gathers and scatters."""
+@serves(ReferenceBackend, Gather)
+def gather(steps: Steps, request: Gather) -> Loop:
+    """Return the loop that reads the selected elements."""
+    (out,), (a, index) = steps.outs, steps.operands
+    select = selection(a.layout, index, request.dim)
 
-    @serves(requests.Gather)
-    def gather(self, out: Spec, a: Spec, index: Spec, *, dim: int) -> Loop:
-        select = selection(a.layout, index, dim)
+    def launch(x: Buffer, i: Buffer, z: Buffer) -> bool:
+        chosen = select(i)
+        if chosen is not None:
+            z[positions(out.layout)] = x[chosen]
+        return chosen is None
 
-        def launch(x: Buffer, i: Buffer, z: Buffer) -> bool:
-            chosen = select(i)
-            if chosen is not None:
-                z[positions(out.layout)] = x[chosen]
-            return chosen is None
+    return launch
 
-        return launch
 
-    @serves(requests.ScatterAdd)
-    def scatter_add(self, out: Spec, a: Spec, index: Spec, src: Spec, *, dim: int) -> Loop:
-        compute = out.dtype.compute
-        number, select = compute_type(compute), selection(Layout.contiguous(out.shape), index, dim)
+@serves(ReferenceBackend, ScatterAdd)
+def scatter_add(steps: Steps, request: ScatterAdd) -> Loop:
+    """Return the loop that adds to the selected elements, one after the other."""
+    (out,), (a, index, src) = steps.outs, steps.operands
+    compute = out.dtype.compute
+    number, select = compute_type(compute), selection(Layout.contiguous(out.shape), index, request.dim)
 
-        def launch(x: Buffer, i: Buffer, s: Buffer, z: Buffer) -> bool:
-            chosen = select(i)
-            if chosen is not None:
-                results = read(x, a, compute)
-                for position, value in zip(chosen, read(s, src, compute), strict=True):
-                    results[position] = number(results[position] + value)
-                write(z, out, results, compute)
-            return chosen is None
+    def launch(x: Buffer, i: Buffer, s: Buffer, z: Buffer) -> bool:
+        chosen = select(i)
+        if chosen is not None:
+            results = read(x, a, compute)
+            for position, value in zip(chosen, read(s, src, compute), strict=True):
+                results[position] = number(results[position] + value)
+            write(z, out, results, compute)
+        return chosen is None
 
-        return quiet(launch)
+    return quiet(launch)
 
 
 def selection(layout: Layout, index: Spec, dim: int) -> Callable[[Buffer], NDArray[np.int64] | None]:
