@@ -45,7 +45,7 @@ class Asking:
         return self.prepare(ask.Reduce(reducer, compute, dims), out, *(a if isinstance(a, tuple) else (a,)))
 
     def argreduce(self, better, out, a, dim):
-        return self.prepare(ask.ArgReduce(better, dim), out, a)
+        return self.prepare(ask.Extreme(better, dim), out, a)
 
     def matmul(self, out, a, b):
         return self.prepare(ask.Product(), out, a, b)
@@ -100,7 +100,7 @@ class Asking:
         return self.prepare(ask.Scan(reducer, compute, dim), out, *operands)
 
     def argscan(self, better, out, a, dim):
-        return self.prepare(ask.ArgScan(better, dim), out, a)
+        return self.prepare(ask.RunningExtreme(better, dim), out, a)
 
     def conv(self, out, x, w, bias, stride, padding, dilation, groups):
         return self.prepare(ask.Convolve("output", stride, padding, dilation, groups), out, x, w, bias)

@@ -146,7 +146,7 @@ def searches(backend):
     """Positions of extremes, with and without what they are, whole and in pieces."""
     for dtype, shape, dim in itertools.product((bool_, f16, f32, i64), ((8, 64), (1 << 20, 2)), (0, 1)):
         out = tuple(1 if d == dim else n for d, n in enumerate(shape))
-        backend.prepare(requests.ArgReduce(GREATER, dim), spec(i64, out), spec(dtype, shape))
+        backend.prepare(requests.Extreme(GREATER, dim), spec(i64, out), spec(dtype, shape))
         places = spec(i64, out)
         values = Spec(places.layout, dtype)
         backend.prepare(requests.Extreme(GREATER, dim), (values, places), spec(dtype, shape))
@@ -281,7 +281,7 @@ def orders(backend):
                              (bool_, 64, 64), (bf16, 64, 64)]:  # fmt: skip
         x, places = spec(dtype, (3, n)), spec(i64, (3, wanted))
         if dtype is i64:
-            backend.prepare(requests.Ordered(1, True), (spec(dtype, (3, wanted)), places), x)
+            backend.prepare(requests.Sort(1, True), (spec(dtype, (3, wanted)), places), x)
         else:
             backend.prepare(requests.Sort(1, False), places, x)
 

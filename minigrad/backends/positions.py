@@ -1,4 +1,4 @@
-"""Positions of extremes and of sorted elements, with or without the elements: one function serves two requests."""
+"""Positions of extremes and of sorted elements, with or without the elements."""
 
 from __future__ import annotations
 
@@ -12,25 +12,18 @@ from minigrad.core.requests import Request
 
 
 def serve_positions(
-    device: type[Any], one: type[Request], both: type[Request],
-    find: Callable[[Steps, Any, Value, Value | None], None],
-) -> None:  # fmt: skip
-    """Register the services of a request for positions, and of the request for elements and their positions.
+    device: type[Any], kind: type[Request], find: Callable[[Steps, Any, Value, Value | None], None]
+) -> None:
+    """Register the service of a request whose results are positions, or elements and their positions.
 
     find: adds the steps that write the positions, and the elements unless that value is None.
     """
 
-    @serves(device, one)
-    def positions(steps: Steps, request: Request) -> None:
-        (out,) = steps.outs
-        if out.layout.numel:
-            find(steps, request, out, None)
-
-    @serves(device, both)
-    def elements(steps: Steps, request: Request) -> Launch | None:
-        values, out = steps.outs
-        if values.layout is not out.layout:
+    @serves(device, kind)
+    def positions(steps: Steps, request: Request) -> Launch | None:
+        *values, out = steps.outs
+        if values and values[0].layout is not out.layout:
             return steps.lower(request)
         if out.layout.numel:
-            find(steps, request, out, values)
+            find(steps, request, out, values[0] if values else None)
         return None

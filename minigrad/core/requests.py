@@ -167,17 +167,6 @@ class LogSum(Request):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ArgReduce(Request):
-    """out (int64, length 1 in `dim`) = the index along `dim` of the best element.
-
-    The best element is the one for which better(best, x) is false for every later element x.
-    """
-
-    better: ScalarFn
-    dim: int
-
-
-@dataclass(frozen=True, eq=False, repr=False)
 class Scan(Request):
     """Compute the running reduction along `dim`: out[i] reduces out[i - 1] and operands[i], starting from the identity.
 
@@ -191,19 +180,11 @@ class Scan(Request):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class ArgScan(Request):
-    """out (int64) = the index along `dim` of the best element so far; element x replaces it if better(best, x)."""
-
-    better: ScalarFn
-    dim: int
-
-
-@dataclass(frozen=True, eq=False, repr=False)
 class Sort(Request):
-    """Compute the positions along `dim` that sort the elements, as int64; the sort is stable.
+    """Compute the positions (int64) along `dim` that sort the elements, or the sorted elements and their positions.
 
-    nan is greater than every number, and -0.0 equals 0.0. If out is shorter than the operand along `dim`, it receives
-    the first positions.
+    The sort is stable, nan is greater than every number, and -0.0 equals 0.0.  If the results are shorter than the
+    operand along `dim`, they receive the first ones.
     """
 
     dim: int
@@ -212,7 +193,10 @@ class Sort(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Extreme(Request):
-    """An `ArgReduce` with two results: the best elements and their positions."""
+    """Find the best element along `dim`: its index (int64), or the element and its index; both have length 1 in `dim`.
+
+    The best element is the one for which better(best, x) is false for every later element x.
+    """
 
     better: ScalarFn
     dim: int
@@ -220,18 +204,13 @@ class Extreme(Request):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RunningExtreme(Request):
-    """An `ArgScan` with two results: the best elements so far and their positions."""
+    """Find the best element so far along `dim`: its index (int64), or the element and its index.
+
+    Element x replaces it if better(best, x).
+    """
 
     better: ScalarFn
     dim: int
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Ordered(Request):
-    """A `Sort` with two results: the sorted elements and their positions."""
-
-    dim: int
-    descending: bool
 
 
 @dataclass(frozen=True, eq=False, repr=False)

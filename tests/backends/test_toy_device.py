@@ -132,7 +132,7 @@ def test_what_neither_is_served_nor_can_be_made_is_an_error_that_names_it(scant,
 
 def test_what_needs_nothing_but_elements_runs_on_a_device_that_has_nothing_else(scant):
     a, out = arrange(np.float32([3, 1, 2])), blank((3,), i64)
-    scant.prepare(requests.ArgScan(scan.NOT_LESS, 0), out[1], a[1])(a[0], out[0])
+    scant.prepare(requests.RunningExtreme(scan.NOT_LESS, 0), out[1], a[1])(a[0], out[0])
     assert out[0][:3].tolist() == [0, 0, 0]
 
 

@@ -97,7 +97,7 @@ def _reduction(
     steps.then(kernel, *values, numbers=numbers)
 
 
-def search(steps: Steps, request: requests.ArgReduce, positions: Value, values: Value | None) -> None:
+def search(steps: Steps, request: requests.Extreme, positions: Value, values: Value | None) -> None:
     """Add the steps that write the positions of the best elements, and their values if they are requested."""
     a, better, dim = steps.operands[0], request.better, request.dim
     plan, choice = plan_search(positions.layout, a.layout, dim)
@@ -113,7 +113,7 @@ def search(steps: Steps, request: requests.ArgReduce, positions: Value, values: 
         steps.then(choose, a, found, values or positions, positions, numbers=headed(1, choice))
 
 
-serve_positions(CpuBackend, requests.ArgReduce, requests.Extreme, search)
+serve_positions(CpuBackend, requests.Extreme, search)
 
 
 def accumulators(form: str, compute: np.dtype[Any]) -> np.dtype[Any]:

@@ -62,14 +62,17 @@ def accumulate(steps: Steps, request: requests.Scan) -> Launch:
 
 @serves(CpuBackend, requests.RunningExtreme)
 def running_extreme(steps: Steps, request: requests.RunningExtreme) -> Launch:
-    (values, positions), (a,), better, dim = steps.outs, steps.operands, request.better, request.dim
+    (*wanted, positions), (a,), better, dim = steps.outs, steps.operands, request.better, request.dim
     if positions.layout.numel == 0:
         return NO_STEPS
+    values = wanted[0] if wanted else steps.work(a.shape, a.dtype)
     across, numbers, tasks, _ = scan_numbers(positions, (a, values), dim, False)
     dense = all(x.layout.strides[dim] == 1 for x in (positions, a, values))
     way = dense if across is None else across
     kind = kind_of(positions.layout.numel, tasks)
-    return bind(steps.backend.kernel(write_search, better, a.dtype, way, kind=kind), headed(tasks, numbers), 2)
+    kernel = steps.backend.kernel(write_search, better, a.dtype, way, kind=kind)
+    steps.then(kernel, a, values, positions, numbers=headed(tasks, numbers))
+    return steps.launch
 
 
 def scan_numbers(

@@ -49,7 +49,7 @@ def order(steps: Steps, request: requests.Sort, out: Value, values: Value | None
     steps.then(kernel, a, values or out, out, numbers=headed(chunks, numbers))
 
 
-serve_positions(CpuBackend, requests.Sort, requests.Ordered, order)
+serve_positions(CpuBackend, requests.Sort, order)
 
 
 @serves(CpuBackend, requests.Nth)

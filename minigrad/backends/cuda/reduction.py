@@ -112,7 +112,7 @@ def cut(steps: Steps, kernel: Any, share: Share, numbers: Sequence[int]) -> Loop
     return steps.backend.bind(kernel, (blocks, share.pieces, 1), share.block, numbers)
 
 
-def search(steps: Steps, request: requests.ArgReduce, positions: Value, values: Value | None) -> None:
+def search(steps: Steps, request: requests.Extreme, positions: Value, values: Value | None) -> None:
     """Add the steps that write the positions of the best elements, and their values if they are requested."""
     a, better = steps.operands[0], request.better
     first, then = plan_search(positions.layout, a.layout, request.dim)
@@ -123,7 +123,7 @@ def search(steps: Steps, request: requests.ArgReduce, positions: Value, values: 
         ask_search(steps, then, better, [a, found], goals, positions)
 
 
-serve_positions(CudaBackend, requests.ArgReduce, requests.Extreme, search)
+serve_positions(CudaBackend, requests.Extreme, search)
 
 
 def ask_search(

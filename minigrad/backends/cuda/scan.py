@@ -81,9 +81,10 @@ def accumulate(steps: Steps, request: requests.Scan) -> Loop:
 
 @serves(CudaBackend, requests.RunningExtreme)
 def running_extreme(steps: Steps, request: requests.RunningExtreme) -> Loop:
-    (values, positions), (a,), better, dim = steps.outs, steps.operands, request.better, request.dim
+    (*wanted, positions), (a,), better, dim = steps.outs, steps.operands, request.better, request.dim
     if positions.layout.numel == 0:
         return NO_STEPS
+    values = wanted[0] if wanted else steps.work(a.shape, a.dtype)
     specs, n = (positions, a, values), positions.shape[dim]
     dims, strides, offsets = walk([without(x.layout, positions.shape, dim) for x in specs])
     groups = zip(offsets, [x.layout.strides[dim] for x in specs], strides, strict=True)
@@ -91,7 +92,9 @@ def running_extreme(steps: Steps, request: requests.RunningExtreme) -> Loop:
     lanes, units = group_along(n, EACH, rows)
     numbers = scan.scan_fields(len(dims)).pack(*groups, rows=rows, n=n, block=n, blocks=1, shape=dims)
     kernel = steps.backend.kernel(write_extremes, better, a.dtype, len(dims))
-    return steps.backend.bind(kernel, (steps.backend.blocks(rows, units), 1, 1), (lanes, units, 1), numbers)
+    launch = steps.backend.bind(kernel, (steps.backend.blocks(rows, units), 1, 1), (lanes, units, 1), numbers)
+    steps.then(launch, a, values, positions)
+    return steps.launch
 
 
 def group_along(n: int, each: int, rows: int) -> tuple[int, int]:

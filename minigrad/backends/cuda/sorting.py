@@ -111,7 +111,7 @@ def order(steps: Steps, request: requests.Sort, out: Value, values: Value | None
         before = after
 
 
-serve_positions(CudaBackend, requests.Sort, requests.Ordered, order)
+serve_positions(CudaBackend, requests.Sort, order)
 
 
 def write_runs(first: DType | None, descending: bool, last: bool, kept: DType | None, wide: bool, rank: int) -> Program:

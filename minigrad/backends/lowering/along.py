@@ -30,16 +30,12 @@ from minigrad.core.layout import Layout
 from minigrad.core.op import ScalarFn
 from minigrad.core.reducer import Reducer
 from minigrad.core.requests import (
-    ArgReduce,
-    ArgScan,
     Extreme,
     Gather,
     Insert,
     LogSum,
     Nth,
-    Ordered,
     ReduceTuple,
-    Request,
     RunningExtreme,
     Scan,
     ScatterAdd,
@@ -67,21 +63,26 @@ def search(steps: Steps, better: ScalarFn, a: Value, dim: int, tell: Callable[[i
         tell(i, position)
 
 
-@serves(Backend, ArgReduce)
-def argreduce(steps: Steps, request: ArgReduce) -> None:
+@serves(Backend, Extreme)
+def extreme(steps: Steps, request: Extreme) -> None:
     """Copy the position of the best element after the last index."""
-    (out,), (a,), last = steps.outs, steps.operands, steps.operands[0].shape[request.dim] - 1
+    (*values, out), (a,), last = steps.outs, steps.operands, steps.operands[0].shape[request.dim] - 1
     search(steps, request.better, a, request.dim, lambda i, position: steps.copy(out, position) if i == last else None)
+    read_at(steps, values, out, request.dim)
 
 
-@serves(Backend, ArgScan)
-def argscan(steps: Steps, request: ArgScan) -> None:
-    """Copy the position of the best element after each index; a device may find values and positions together."""
-    (out,), (a,), dim = steps.outs, steps.operands, request.dim
-    if RunningExtreme in steps.backend.served():
-        steps.ask(RunningExtreme(request.better, dim), (steps.work(a.shape, a.dtype), out), a)
-        return
+@serves(Backend, RunningExtreme)
+def running_extreme(steps: Steps, request: RunningExtreme) -> None:
+    """Copy the position of the best element after each index."""
+    (*values, out), (a,), dim = steps.outs, steps.operands, request.dim
     search(steps, request.better, a, dim, lambda i, position: steps.copy(out.at(dim, i), position))
+    read_at(steps, values, out, dim)
+
+
+def read_at(steps: Steps, values: list[Value], positions: Value, dim: int) -> None:
+    """Read the elements of the operand at some positions, if they are requested."""
+    for value in values:
+        steps.ask(Gather(dim), value, steps.operands[0], positions)
 
 
 # ---- log-sums -------------------------------------------------------------------------------------------------------
@@ -197,7 +198,7 @@ def sort(steps: Steps, request: Sort) -> None:
 
     At the position of its rank, the index of the element is written.
     """
-    (out,), (a,), dim = steps.outs, steps.operands, request.dim
+    (*values, out), (a,), dim = steps.outs, steps.operands, request.dim
     n, last = a.shape[dim], len(a.shape)
     if not a.layout.numel:
         return
@@ -214,6 +215,7 @@ def sort(steps: Steps, request: Sort) -> None:
     spread = [value.seen(value.layout.expand(shape)) for value in (zeros, positions)]
     steps.ask(ScatterAdd(last - 1), indices, spread[0], rank.seen(Layout.contiguous(shape)), spread[1])
     steps.copy(out.seen(out.layout.permute(order)), indices.at(-1, 0, out.shape[dim]))
+    read_at(steps, values, out, dim)
 
 
 @serves(Backend, Insert)
@@ -239,34 +241,6 @@ def insert(steps: Steps, request: Insert) -> None:
     zero = steps.constant(0, int64)
     steps.ask(ScatterAdd(last), positions, zero.seen(zero.layout.expand(whole)), order, before)
     steps.copy(out, positions.at(last, from_x, m))
-
-
-# ---- two results ----------------------------------------------------------------------------------------------------
-
-
-@serves(Backend, Extreme)
-def extreme(steps: Steps, request: Extreme) -> None:
-    """Find the position, then read the element there."""
-    read_at(steps, ArgReduce(request.better, request.dim), request.dim)
-
-
-@serves(Backend, RunningExtreme)
-def running_extreme(steps: Steps, request: RunningExtreme) -> None:
-    """Find the positions, then read the elements there."""
-    read_at(steps, ArgScan(request.better, request.dim), request.dim)
-
-
-@serves(Backend, Ordered)
-def ordered(steps: Steps, request: Ordered) -> None:
-    """Find the order, then read the elements in this order."""
-    read_at(steps, Sort(request.dim, request.descending), request.dim)
-
-
-def read_at(steps: Steps, search: Request, dim: int) -> None:
-    """Find positions and read the operand there. The results are values and positions."""
-    (values, positions), (x,) = steps.outs, steps.operands
-    steps.ask(search, positions, x)
-    steps.ask(Gather(dim), values, x, positions)
 
 
 @serves(Backend, Nth)

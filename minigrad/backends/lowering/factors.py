@@ -7,7 +7,7 @@ from minigrad.backends.lowering import functions as F
 from minigrad.backends.lowering.functions import LARGEST, SUM
 from minigrad.backends.steps import Steps, Value
 from minigrad.core.dtype import int64
-from minigrad.core.requests import LU, QR, ArgReduce, Cholesky, Gather, Product, SolveTriangular
+from minigrad.core.requests import LU, QR, Cholesky, Extreme, Gather, Product, SolveTriangular
 
 
 @serves(Backend, Cholesky)
@@ -78,7 +78,7 @@ def lu(steps: Steps, request: LU) -> None:
     for j in range(min(m, n) if out.layout.numel else 0):
         pivot = steps.work((*a.shape[:-2], 1, 1), int64)
         number, here = rows.at(d, j), rows.at(d, j, m - j)
-        steps.ask(ArgReduce(F.LARGER, d), pivot, block(out, j, j).at(d + 1, 0))
+        steps.ask(Extreme(F.LARGER, d), pivot, block(out, j, j).at(d + 1, 0))
         for matrix in (out, order):  # exchange the rows j and p of both matrices
             rest = block(matrix, j, 0)
             first, other = (steps.work((*a.shape[:-2], 1, matrix.shape[-1]), matrix.dtype) for _ in range(2))

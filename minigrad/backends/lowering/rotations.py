@@ -19,7 +19,7 @@ from minigrad.backends.lowering import functions as F
 from minigrad.backends.lowering.functions import LARGEST, SUM
 from minigrad.backends.steps import Steps, Value
 from minigrad.core.dtype import int64
-from minigrad.core.requests import QR, SVD, Eigh, Gather, Ordered, Product, Select, TurnRows
+from minigrad.core.requests import QR, SVD, Eigh, Gather, Product, Select, Sort, TurnRows
 
 
 def sweeps_for(n: int) -> int:
@@ -121,7 +121,7 @@ def eigh(steps: Steps, request: Eigh) -> None:
 
     tournament(steps, x, False, bool(odd), find)
     position = steps.work(values.shape, int64)
-    steps.ask(Ordered(d, False), (values, position), inner.seen(inner.layout.diagonal(0, d, d + 1)))
+    steps.ask(Sort(d, False), (values, position), inner.seen(inner.layout.diagonal(0, d, d + 1)))
     steps.copy(vectors, transposed(ordered(steps, x.at(d, odd, n).at(d + 1, size + odd, n), position)))
 
 
@@ -158,7 +158,7 @@ def turn_rows(steps: Steps, request: TurnRows) -> None:
     steps.each(F.PRODUCT, squares, inner, inner)
     steps.reducer(SUM, totals, squares, (d + 1,))
     position = steps.work(lengths.shape, int64)
-    steps.ask(Ordered(d, True), (lengths, position), totals.seen(totals.layout.squeeze(d + 1)))
+    steps.ask(Sort(d, True), (lengths, position), totals.seen(totals.layout.squeeze(d + 1)))
     steps.each(F.SCALED_ROOT, lengths, lengths, size.seen(size.layout.squeeze(d + 1)))
     steps.copy(y, ordered(steps, inner, position))
     steps.each(F.PRODUCT, y, y, size)

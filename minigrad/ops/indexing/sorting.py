@@ -56,7 +56,7 @@ def sort(backend, values, indices, input: Tensor, dim: Dim = -1, descending: Fla
     stable: has no effect, because sorting is always stable.
     Gradient: each input element receives the g of its sorted value.
     """
-    return backend.prepare(requests.Ordered(dim, descending), (values, indices), input)
+    return backend.prepare(requests.Sort(dim, descending), (values, indices), input)
 
 
 @kernel(shape=twice(_k_first), **SORTED)
@@ -70,7 +70,7 @@ def topk(backend, values, indices, input: Tensor, k: Int, dim: Dim = -1, largest
     Gradient: g, added at the position of each value in the input.
     Raises ArgumentError if k exceeds the number of elements.
     """
-    return backend.prepare(requests.Ordered(dim, largest), (values, indices), input)
+    return backend.prepare(requests.Sort(dim, largest), (values, indices), input)
 
 
 @composed()

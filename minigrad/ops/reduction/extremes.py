@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from minigrad.core.op import Op, Spec
-from minigrad.core.requests import ArgReduce, Extreme
+from minigrad.core.requests import Extreme
 from minigrad.core.roles import DimOrDims, DimOrOther, Flag
 from minigrad.core.shape import normalize_dims, numel
 from minigrad.declare.decorators import kernel
@@ -83,7 +83,7 @@ def argmax(backend, out, input: Tensor, dim: DimOrDims = None, keepdim: Flag = F
 
     nan counts as the largest element.  If elements are tied, the position is that of the first.
     """
-    return backend.prepare(ArgReduce(GREATER, dim), kept(out, input, dim), input)
+    return backend.prepare(Extreme(GREATER, dim), kept(out, input, dim), input)
 
 
 @kernel(
@@ -96,7 +96,7 @@ def argmin(backend, out, input: Tensor, dim: DimOrDims = None, keepdim: Flag = F
 
     nan counts as the smallest element.  If elements are tied, the position is that of the first.
     """
-    return backend.prepare(ArgReduce(LESS, dim), kept(out, input, dim), input)
+    return backend.prepare(Extreme(LESS, dim), kept(out, input, dim), input)
 
 
 def _back(g: Tensor, indices: Tensor, shape: tuple[int, ...], dim: int, keepdim: bool) -> Tensor:

@@ -13,7 +13,7 @@ from typing import Any
 from minigrad.backends.steps import Steps
 from minigrad.core.dtype import float64, int64
 from minigrad.core.op import Op, Spec
-from minigrad.core.requests import Gather, Nth, Ordered, reducing
+from minigrad.core.requests import Gather, Nth, Sort, reducing
 from minigrad.core.roles import Dim, DimOrAll, Flag, Int
 from minigrad.declare.decorators import kernel
 from minigrad.declare.partials import declared
@@ -143,7 +143,7 @@ def mode(backend, values, indices, input: Tensor, dim: Dim = -1, keepdim: Flag =
     steps = Steps(backend, (kept(values, input, dim), kept(indices, input, dim)), (input,))
     (result, positions), (x,) = steps.outs, steps.operands
     elements, order = steps.work(x.shape, x.dtype), steps.work(x.shape, int64)
-    steps.ask(Ordered(dim, False), (elements, order), x)
+    steps.ask(Sort(dim, False), (elements, order), x)
     # Both dtypes contain the elements and the indices exactly.
     compute = float64.compute if x.dtype.is_float else int64.compute
     ends = steps.work(positions.shape, int64)
