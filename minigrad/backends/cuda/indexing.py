@@ -95,9 +95,8 @@ def select_put(steps: Steps, request: requests.SelectPut) -> Loop:
         length = index.shape[0]
         numbers = indexing.LAST.pack(count=length, size=size, index_offset=position, index_step=by)
         kernel = steps.backend.kernel(write_last_at, index.dtype)
-        steps.then(
-            steps.backend.bind(kernel, *line(steps.backend.blocks(length)), numbers), steps.operands[0], flag, last
-        )
+        mark = steps.backend.bind(kernel, *line(steps.backend.blocks(length)), numbers)
+        steps.then(mark, index, flag, last)
         numbers = indexing.put_fields(rank).pack(
             count=count, size=size, to_step=out.layout.strides[dim], index_offset=position, index_step=by,
             offset=src.layout.offset, to=out.layout.offset, sizes=src.shape,
@@ -106,7 +105,7 @@ def select_put(steps: Steps, request: requests.SelectPut) -> Loop:
         )  # fmt: skip
         kernel = steps.backend.kernel(write_select_put, index.dtype, src.dtype, rank)
         put = steps.backend.bind(kernel, *line(steps.backend.blocks(count)), numbers)
-        steps.then(put, steps.operands[0], last, steps.operands[1], steps.outs[0])
+        steps.then(put, index, last, src, out)
         steps.check(flag, 0, 0)
     return steps.launch
 

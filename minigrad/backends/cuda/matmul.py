@@ -112,12 +112,8 @@ def tiled(
     if way.windows:
         plain["to_col"] = Layout.contiguous(numbers["col_sizes"]).strides
     kernel = steps.backend.kernel(write_tiles, way, (a.dtype, b.dtype), sums.dtype, rank)
-    steps.then(
-        steps.backend.bind(kernel, grid, block, fields.pack(**(arguments | plain | {"piece": batches * m * n}))),
-        a,
-        b,
-        sums,
-    )
+    arguments |= plain | {"piece": batches * m * n}
+    steps.then(steps.backend.bind(kernel, grid, block, fields.pack(**arguments)), a, b, sums)
     add_pieces(steps, pieces, sums, out, added, Outcome.of(numbers, result))
 
 
