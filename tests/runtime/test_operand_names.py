@@ -13,6 +13,7 @@ import pytest
 from cases import over
 
 import minigrad as mg
+from minigrad.core.requests import Copy
 from minigrad.core.roles import Along
 from minigrad.declare.decorators import composed, view
 from minigrad.errors import DeclarationError, DTypeError
@@ -35,7 +36,7 @@ def cell(source):
     """The names of a notebook cell."""
     file = f"<odd names {next(numbered)}>"
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
-    space = {"mg": mg, "math": math, "view": view, "__name__": "cell"}
+    space = {"mg": mg, "Copy": Copy, "math": math, "view": view, "__name__": "cell"}
     exec(compile(source, file, "exec"), space)
     return space
 
@@ -112,7 +113,7 @@ def test_odd_names_compile_on_the_cpu():
 def test_a_parameter_of_a_kernel_may_have_the_names_of_what_reads_it(name):
     f = cell(
         f"@mg.kernel(dtype=mg.rules.floating, shape=mg.rules.same_shape, vjp=(lambda g, *, {name}: g * {name},))\n"
-        f"def f(backend, out, a, *, {name}):\n    'A copy.'\n    return backend.copy(out, a)\n"
+        f"def f(backend, out, a, *, {name}):\n    'A copy.'\n    return backend.prepare(Copy(), out, a)\n"
     )["f"]
     x = mg.Var([1.0, 2.0], device="reference")
     y = f(x, **{name: 3})
