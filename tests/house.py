@@ -80,6 +80,8 @@ def private_words() -> set[str]:
             for name in ast.walk(statement)
             if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)
         }
+        imports = [each for each in tree.body if isinstance(each, ast.Import | ast.ImportFrom)]
+        defined |= {alias.asname or alias.name for each in imports for alias in each.names}
         if not any(map(is_template, tree.body)):
             continue
         for function in tree.body:
@@ -121,10 +123,14 @@ def requests() -> int:
 
 
 def shared_names() -> int:
-    """Return the number of classes and functions at the top level of modules whose name three modules define."""
+    """Return the number of classes and functions at the top level of modules whose name three modules define.
+
+    Services are not counted: those of all devices have the name of their request.
+    """
     found: Counter[str] = Counter()
     for _, tree in trees(""):
-        found.update({node.name for node in tree.body if isinstance(node, ast.ClassDef | ast.FunctionDef)})
+        nodes = [node for node in tree.body if isinstance(node, ast.ClassDef | ast.FunctionDef)]
+        found.update({node.name for node in nodes if not any("serves(" in ast.unparse(d) for d in node.decorator_list)})
     return sum(count > 2 for count in found.values())
 
 
