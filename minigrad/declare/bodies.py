@@ -15,6 +15,7 @@ from minigrad.core.roles import AS_IT_COMES, Cast, Flag, Format, Front, role_of
 from minigrad.declare.signature import EMPTY, HIDDEN, KEYWORD, Signature, plain_test
 
 NAMES: Mapping[str, str] = MappingProxyType({})
+OF_INTS = ("Dim", "Dims", "Int", "Ints", "NewDim", "Order", "Shape", "Size")  # roles of ints and tuples of ints
 CAST = role_of(Cast)
 FORMAT = role_of(Format)
 FLAG = role_of(Flag)
@@ -110,12 +111,16 @@ def planned_lines(op: Op, signature: Signature, params: Mapping[str, str], out: 
 def key_text(signature: Signature, name: str, function: str) -> str:
     """Return the expression for an argument as a part of a key; function: "keyed" or "steady".
 
-    The part for a default value is computed once.  An int is its own part.
+    The part for a default value is computed once.  An int, a string, a dtype or None is its own part; for a parameter
+    whose other values are tuples, only the test of an int is written, because it takes less time.
     """
-    defaults = keyed_defaults(signature)
+    defaults, role = keyed_defaults(signature), signature.role(name)
+    own = (
+        f"{name}.__class__ is int" if role is not None and role.name in OF_INTS else f"{name}.__class__ in {HIDDEN}keys"
+    )
     known = f"{HIDDEN}key_of_{name} if {name} is {HIDDEN}default_{name} else " * (name in defaults)
     known += f"(bool, {name}) if {name}.__class__ is bool else " * (defaults.get(name).__class__ is bool)
-    return f"{known}{name} if {name}.__class__ is int else {HIDDEN}{function}({name})"
+    return f"{known}{name} if {own} else {HIDDEN}{function}({name})"
 
 
 def keyed_defaults(signature: Signature) -> dict[str, Any]:

@@ -64,7 +64,7 @@ from minigrad.runtime.dispatch import fast_path, run, run_view, runner
 from minigrad.runtime.fast_paths import parameter_names
 from minigrad.runtime.into import copy_result
 from minigrad.runtime.noting import scope
-from minigrad.runtime.operands import NUMBERS, canonical, keyed, steady
+from minigrad.runtime.operands import NUMBERS, OWN_KEYS, canonical, keyed, steady
 from minigrad.runtime.plans import key_of_many
 from minigrad.runtime.promises import loop_dtypes, within
 from minigrad.runtime.recording import mode
@@ -426,7 +426,7 @@ def planned_names(op: Op) -> dict[str, Any]:
     present = tuple([name not in op.signature.optional for name in op.operands])
     results = None if op.result is None else len(op.outputs)
     return {
-        "keyed": keyed, "key_of": key_of_many, "lists": (list, tuple), "plans": op.plans,
+        "keys": OWN_KEYS, "keyed": keyed, "key_of": key_of_many, "lists": (list, tuple), "plans": op.plans,
         "bare": lambda: variant(op, present), "run_any": run,
         **{f"run_{count}": run_view if op.kind == "view" else runner(count, results)
            for count in (len(present), sum(present))},
