@@ -153,8 +153,8 @@ def test_a_hard_gumbel_sample_is_one_class_and_has_the_gradient_of_the_soft_one(
 def test_draws_follow_their_probabilities() -> None:
     assert mg.bernoulli(mg.full((10_000,), 0.3)).mean().item() == pytest.approx(0.3, abs=0.02)
     assert mg.bernoulli(mg.tensor([0.0, 1.0])).tolist() == [0.0, 1.0]
-    counts = mg.bincount(mg.multinomial(mg.tensor([1.0, 2.0, 0.0, 7.0]), 10_000, True))
-    assert counts.tolist() == pytest.approx([1000, 2000, 0, 7000], abs=200)
+    counts = mg.bincount(mg.multinomial(mg.tensor([1.0, 2.0, 0.0, 7.0]), 4_000, True))
+    assert counts.tolist() == pytest.approx([400, 800, 0, 2800], abs=120)  # four standard deviations of the last
     rows = mg.multinomial(mg.tensor([[1.0, 2.0, 0.0, 7.0]]).expand(2000, 4), 2)
     assert all(a != b for a, b in rows.tolist()) and not (rows == 2).any().item()
     # The second is drawn from what is left: 0.7 * 2/3 + 0.1 * 2/9 = 0.489 of them are 1.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import reduce
 from itertools import product
 from math import prod
@@ -12,7 +12,10 @@ import numpy as np
 
 from minigrad.backends.base import Backend, serves
 from minigrad.backends.lowering.functions import (
+    BELOW,
     CHOSEN,
+    EITHER_FROM,
+    EXCHANGES,
     GREATER,
     INSIDE,
     IS_NUMBER,
@@ -194,28 +197,56 @@ def reduce_tuple(steps: Steps, request: ReduceTuple) -> None:
 
 @serves(Backend, Sort)
 def sort(steps: Steps, request: Sort) -> None:
-    """Compare every element with every other of its row: the count of smaller ones is its rank in the order.
+    """Exchange elements at fixed pairs of positions until each row is in order: a bitonic sorting network.
 
-    At the position of its rank, the index of the element is written.
+    Equal elements are ordered by their indices, so the sort is stable.  A row is padded to a power of two by elements
+    that stay behind all others, because their indices are larger.
+    Source: K. Batcher, Sorting networks and their applications, 1968.
     """
     (*values, out), (a,), dim = steps.outs, steps.operands, request.dim
-    n, last = a.shape[dim], len(a.shape)
+    n, last, before = a.shape[dim], len(a.shape), GREATER if request.descending else LESSER
     if not a.layout.numel:
         return
     order = (*(d for d in range(last) if d != dim), dim)
-    row = a.layout.permute(order)
-    rows = row.shape[:-1]
-    before, rank = steps.work((*rows, n, n), bool_), steps.work((*rows, n, 1), int64)
-    earlier = steps.constant(np.arange(n) < np.arange(n)[:, None], bool_)
-    scalar = GREATER if request.descending else LESSER
-    steps.each(scalar, before, a.seen(row.unsqueeze(-2)), a.seen(row.unsqueeze(-1)), earlier, compute=a.dtype.compute)
-    steps.reducer(SUM, rank, before, (last,))
-    positions, zeros = steps.positions(n, last, last - 1), steps.constant(0, int64)
-    indices, shape = steps.work(row.shape, int64), row.shape
-    spread = [value.seen(value.layout.expand(shape)) for value in (zeros, positions)]
-    steps.ask(ScatterAdd(last - 1), indices, spread[0], rank.seen(Layout.contiguous(shape)), spread[1])
-    steps.copy(out.seen(out.layout.permute(order)), indices.at(-1, 0, out.shape[dim]))
+    rows, size = a.layout.permute(order).shape[:-1], 1 << (n - 1).bit_length()
+    whole, count = (*rows, size), steps.constant(n, int64)
+    keys, others = steps.work(whole, a.dtype), steps.work(whole, a.dtype)
+    indices, moved = steps.work(whole, int64), steps.work(whole, int64)
+    earlier, padded, swap = (steps.work((*rows, size // 2 or 1), bool_) for _ in range(3))
+    steps.copy(keys.at(last - 1, 0, n), a.seen(a.layout.permute(order)))
+    if size > n:
+        steps.fill(keys.at(last - 1, n, size - n), 0)
+    steps.copy(indices, steps.positions(size, last, last - 1))
+    for block, distance in stages(size):
+        pairs = size // (2 * distance)
+        (x, y), (i, j), to, moved_to = (
+            [value.seen(Layout.contiguous((*rows, pairs, 2, distance)).select(last, k)) for k in (0, 1)]
+            for value in (keys, indices, others, moved)
+        )
+        flags = Layout.contiguous((*rows, pairs, distance))
+        first, beyond, exchange = earlier.seen(flags), padded.seen(flags), swap.seen(flags)
+        falls = steps.constant((np.arange(pairs)[:, None] * 2 * distance & block) != 0, bool_)
+        steps.each(BELOW, first, j, i, compute=int64.compute)
+        steps.each(EITHER_FROM, beyond, i, j, count, compute=int64.compute)
+        steps.each(before, exchange, y, x, first, compute=a.dtype.compute)
+        steps.each(EXCHANGES, exchange, exchange, first, beyond, falls)
+        for (low, high), (at_low, at_high) in (((x, y), to), ((i, j), moved_to)):
+            steps.each(CHOSEN, at_low, exchange, high, low)
+            steps.each(CHOSEN, at_high, exchange, low, high)
+        keys, others, indices, moved = others, keys, moved, indices
+    steps.copy(out.seen(out.layout.permute(order)), indices.at(last - 1, 0, out.shape[dim]))
     read_at(steps, values, out, dim)
+
+
+def stages(size: int) -> Iterator[tuple[int, int]]:
+    """Yield the stages of a bitonic network over a power of two: the length of the blocks in order, and a distance."""
+    block = 2
+    while block <= size:
+        distance = block // 2
+        while distance:
+            yield block, distance
+            distance //= 2
+        block *= 2
 
 
 @serves(Backend, Insert)

@@ -106,6 +106,24 @@ def greater(a, b, earlier):
     return above or (not below and earlier != 0)
 
 
+def below(i, j):
+    """Return whether i is less than j."""
+    return i < j
+
+
+def either_from(i, j, end):
+    """Return whether one of two indices is at least `end`."""
+    return i >= end or j >= end
+
+
+def exchanges(after, earlier, beyond, falls):
+    """Return whether a pair of a sorting network is exchanged: its second element sorts before the first.
+
+    earlier: what decides instead if one of them is padding (`beyond`).  falls: whether the block is in reverse order.
+    """
+    return (earlier if beyond else after) != falls
+
+
 def first_of(best, x, inside, empty):
     """Return whether an element of a window replaces the best: it is larger, the first, or the first nan."""
     return inside != 0 and (empty != 0 or x > best or (x != x and best == best))
@@ -316,6 +334,8 @@ BLEND = scalar_of(blend)
 MEETING = scalar_of(meeting)
 LESSER = scalar_of(lesser)
 GREATER = scalar_of(greater)
+BELOW, EITHER_FROM = scalar_of(below), scalar_of(either_from)
+EXCHANGES = scalar_of(exchanges)
 FIRST_OF = scalar_of(first_of)
 UNLESS = scalar_of(unless)
 LAST_AT = scalar_of(last_at)
