@@ -12,7 +12,6 @@ import numpy as np
 
 from minigrad.backends.base import Backend, serves
 from minigrad.backends.lowering.functions import (
-    BELOW,
     CHOSEN,
     EITHER_FROM,
     EXCHANGES,
@@ -22,6 +21,7 @@ from minigrad.backends.lowering.functions import (
     LARGEST,
     LESSER,
     LOWER_MIDDLE,
+    PRECEDES,
     RANK_OR_NAN,
     SHIFTED_EXP,
     SHIFTED_LOG,
@@ -226,7 +226,7 @@ def sort(steps: Steps, request: Sort) -> None:
         flags = Layout.contiguous((*rows, pairs, distance))
         first, beyond, exchange = earlier.seen(flags), padded.seen(flags), swap.seen(flags)
         falls = steps.constant((np.arange(pairs)[:, None] * 2 * distance & block) != 0, bool_)
-        steps.each(BELOW, first, j, i, compute=int64.compute)
+        steps.each(PRECEDES, first, j, i, compute=int64.compute)
         steps.each(EITHER_FROM, beyond, i, j, count, compute=int64.compute)
         steps.each(before, exchange, y, x, first, compute=a.dtype.compute)
         steps.each(EXCHANGES, exchange, exchange, first, beyond, falls)

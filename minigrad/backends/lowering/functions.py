@@ -106,7 +106,7 @@ def greater(a, b, earlier):
     return above or (not below and earlier != 0)
 
 
-def below(i, j):
+def precedes(i, j):
     """Return whether i is less than j."""
     return i < j
 
@@ -334,7 +334,7 @@ BLEND = scalar_of(blend)
 MEETING = scalar_of(meeting)
 LESSER = scalar_of(lesser)
 GREATER = scalar_of(greater)
-BELOW, EITHER_FROM = scalar_of(below), scalar_of(either_from)
+PRECEDES, EITHER_FROM = scalar_of(precedes), scalar_of(either_from)
 EXCHANGES = scalar_of(exchanges)
 FIRST_OF = scalar_of(first_of)
 UNLESS = scalar_of(unless)
