@@ -10,6 +10,9 @@ gc.disable()
 try:
     for _module in walk_packages(__path__, f"{__name__}."):
         import_module(_module.name)
+    if not gc.get_freeze_count():  # both together move all objects to the oldest generation, without traversing them
+        gc.freeze()
+        gc.unfreeze()
 finally:
     if _enabled:
         gc.enable()
