@@ -119,7 +119,6 @@ SPEC, ONE, INDEX = (Spec(Layout.contiguous(s), d) for s, d in (((3, 4), f32), ((
         (requests.Gather(1), SPEC, (SPEC, INDEX), "Gather"),
         (requests.Select(1), SPEC, (SPEC, Spec(Layout.contiguous((4,)), i64)), "Gather"),
         (requests.PutBack(Layout.make(SPEC.shape, (1, 1))), SPEC, (SPEC,), "ScatterAdd"),
-        (requests.Sort(1, False), INDEX, (SPEC,), "Reduce"),
         (requests.Product(), SPEC, (Spec(Layout.contiguous((3, 3)), f32), SPEC), "Reduce"),
         (requests.Extreme(scan.NOT_LESS, 1), (ONE, Spec(ONE.layout, i64)), (SPEC,), "Gather"),
     ],
@@ -134,6 +133,8 @@ def test_what_needs_nothing_but_elements_runs_on_a_device_that_has_nothing_else(
     a, out = arrange(np.float32([3, 1, 2])), blank((3,), i64)
     scant.prepare(requests.RunningExtreme(scan.NOT_LESS, 0), out[1], a[1])(a[0], out[0])
     assert out[0][:3].tolist() == [0, 0, 0]
+    scant.prepare(requests.Sort(0, False), out[1], a[1])(a[0], out[0])
+    assert out[0][:3].tolist() == [1, 2, 0]
 
 
 def test_a_request_of_a_users_own_can_be_made_of_others(toy, monkeypatch):

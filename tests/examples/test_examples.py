@@ -143,7 +143,7 @@ def test_watch_launches_shows_a_forward_and_backward_pass_and_what_a_sort_is_mad
     kinds = [re.findall(r"^  (\w+)\(", part, re.MULTILINE) for part in (forward, backward, sort)]
     assert kinds[0] == ["Product", "MapRows", "Reduce", "Elementwise"]
     assert kinds[1][-2:] == ["MapRows", "Product"]
-    assert kinds[2] == ["Elementwise", "Reduce", "ScatterAdd", "Elementwise"]
+    assert len(kinds[2]) > 20 and set(kinds[2]) == {"Elementwise"}  # stages of a network of exchanges
     assert "MapRows(softmax_backward, dim=1)" in backward or "MapRows(log_softmax_backward, dim=1)" in backward
     assert re.search(r"Product\(\) +float32\(3, 2\), float32\(2, 3\) -> float32\(3, 3\)\n", forward)
 
