@@ -12,7 +12,6 @@ from minigrad.backends.lowering.functions import IDENTITY, LINE, NONZERO
 from minigrad.backends.steps import Steps, wide
 from minigrad.backends.table import Table
 from minigrad.core.dtype import DType
-from minigrad.core.layout import Layout
 from minigrad.core.op import ScalarFn
 from minigrad.core.requests import Arange, Chained, Copy, Elementwise, ElementwiseTuple, Fill, Followed, Join, Many
 from minigrad.kernels.scalar import projected
@@ -109,6 +108,6 @@ def fill(steps: Steps, request: Fill) -> None:
 
 @serves(Backend, Arange)
 def arange(steps: Steps, request: Arange) -> None:
-    """Compute start + i * step for each index i, in float64 or int64, from the first elements of the operands."""
-    (out,), (start, step) = steps.outs, [x.seen(Layout.make((), (), x.layout.offset)) for x in steps.operands]
+    """Compute start + i * step for each index i, in float64 or int64."""
+    (out,), (start, step) = steps.outs, steps.operands
     steps.each(LINE, out, start, steps.positions(out.shape[0]), step, compute=wide(out.dtype).compute)
