@@ -29,7 +29,7 @@ from minigrad.runtime.recording import mode, no_grad
 from minigrad.runtime.tensor import Tensor, describe
 
 
-class Call(UserOp):
+class FunctionCall(UserOp):
     """Store one call of a Function, for its backward pass.
 
     context: the attributes that the user stored in ctx, without the saved tensors.
@@ -163,7 +163,7 @@ class Call(UserOp):
 
 
 class FunctionNode(BackpropOp):
-    """The node of a plain call.  It calls the user's backward with the saved values.  Its op is the `Call`."""
+    """The node of a plain call.  It calls the user's backward with the saved values.  Its op is the `FunctionCall`."""
 
     __slots__ = ()
 

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from time import perf_counter
 from typing import Any
 
-from minigrad.autodiff.calling import Call
+from minigrad.autodiff.calling import FunctionCall
 from minigrad.autodiff.context import Context, tensors_in
 from minigrad.errors import GradientError
 from minigrad.runtime.dispatch import through
@@ -111,7 +111,7 @@ class Function:
         for x in inputs:
             if not isinstance(x, Tensor):
                 check_nothing_tracks(cls.__name__, x)
-        call = Call(cls, inputs)
+        call = FunctionCall(cls, inputs)
         operands = call.tensors
         transform = transform_of(call, operands)
         if transform is not None:

@@ -15,11 +15,12 @@ from minigrad.autodiff.engine import Gradients
 from minigrad.autodiff.pulling import partial_gradients
 from minigrad.config import settings
 from minigrad.runtime.compositions import Composition
-from minigrad.runtime.graph import BackpropOp
+from minigrad.runtime.graph import BackpropOp, pulls
 from minigrad.runtime.recording import mode
 from minigrad.runtime.tensor import PLAIN, Tensor
 
 
+@pulls
 def pull(
     node: BackpropOp, gradients: Gradients, wanted: set[int] | None, create: bool, saved: Any = None
 ) -> list[tuple[Node, Tensor]]:
@@ -49,9 +50,6 @@ def pull(
     if entry.waits > 0 and not mode.enabled:
         entry.collect(node, gradients, wanted, values)
     return [(parents[k], partial) for k, partial in pairs]
-
-
-BackpropOp.pull = pull  # type: ignore[assignment,method-assign]
 
 
 def presence(node: BackpropOp, gradients: Gradients, wanted: set[int] | None) -> tuple[Any, ...]:

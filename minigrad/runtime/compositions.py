@@ -2,7 +2,7 @@
 
 A derivative rule, or the definition of a composed op, makes the same calls for all operands of one kind: it depends on
 their layouts, dtypes and devices, and not on their values.  The second call of a kind runs the function on
-placeholders, which have no elements, and collects its calls as a `Composition`.  Later calls run the plans of these
+placeholders, which have no elements, and collects its calls as a `Program`.  Later calls run the plans of these
 calls, and draw new random numbers.  A function that reads a value, writes or warns is not repeated: `Unsteady` ends the
 collection.
 """
@@ -16,7 +16,8 @@ from minigrad.core.op import Op
 from minigrad.core.plans import keep
 from minigrad.errors import unsteady
 from minigrad.runtime.ahead import begin
-from minigrad.runtime.collecting import Collected, Unsteady, Writer
+from minigrad.runtime.collecting import Collected, Unsteady
+from minigrad.runtime.program import emit
 from minigrad.runtime.tensor import Tensor
 
 FAILURES = 50  # calls that cannot be repeated, without a new kind that can, after which an op is not tried again
@@ -88,10 +89,11 @@ class Composition:
             return
         unsteady.error = Unsteady
         try:
-            with Collected(operands, draws) as calls:
-                writer = Writer(calls, len(operands), definition(*calls.inputs, **named))
-                self.draws = bool(calls.draws)
-                self.function = writer.recorded() if calls.records else writer.plain()
+            with Collected(operands, draws) as recorder:
+                program = recorder.program
+                program.results = recorder.slots_of(definition(*recorder.inputs, **named))
+                self.draws = bool(program.draws)
+                self.function = emit(program, nodes=recorder.records)
         except Exception:  # the function reads a value, for example; errors for users have been raised before
             self.function = None
         finally:

@@ -9,6 +9,7 @@ increase with creation, so descending ids are a reverse topological order.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from typing import Any
 
 from minigrad.core.op import Op
@@ -56,12 +57,7 @@ class BackpropOp:
     def shape(self) -> tuple[int, ...]:
         return tuple(self.plan.layout.shape)
 
-    def pull(self, gradients: Any, wanted: set[int] | None, create: bool) -> list[tuple[Any, Any]]:
-        """Return (parent, partial gradient) for each operand, given the gradients of the results.
-
-        `autodiff/repeating.py` assigns this method: it runs derivative rules, which this layer does not contain.
-        """
-        raise NotImplementedError
+    pull: Callable[..., list[tuple[Any, Any]]]  # set by `pulls`: it runs derivative rules, which this layer lacks
 
     def register_hook(self, hook: Hook) -> HookHandle:
         """Call `hook(gradients of the operands, gradients of the results)` after the rules of this node.  A returned
@@ -74,6 +70,15 @@ class BackpropOp:
 
     def __repr__(self) -> str:
         return f"BackpropOp#{self.id}({self.op.label}, shape={self.shape})"
+
+
+def pulls(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a function the method `pull` of nodes: `node.pull(gradients, wanted, create)`.
+
+    It returns (parent, partial gradient) for each operand, given the gradients of the results.
+    """
+    BackpropOp.pull = function
+    return function
 
 
 class Output:

@@ -25,7 +25,7 @@ from minigrad.runtime.observers import observed
 from minigrad.runtime.planning import CallPlan
 from minigrad.runtime.plans import plan_of
 from minigrad.runtime.promises import elementwise_launch, launchable, loop_dtypes
-from minigrad.runtime.rebasing import Ops, Recorder, current
+from minigrad.runtime.rebasing import Ops, WriteRecord, current
 from minigrad.runtime.recording import mode
 from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.tracers import Tracer
@@ -88,7 +88,7 @@ def run_into(op: Op, plan: CallPlan, operands: tuple[Any, ...], out: Tensor) -> 
     write = None
     if tracked and mode.enabled:
         check_recordable(op.label, out, operands if op.differentiable else ())
-        write = Recorder(op, plan, operands, out)
+        write = WriteRecord(op, plan, operands, out)
     if observed.writing:
         observed.write(WRITES.get(op.name, op.label), storage)
     run(*[x.storage.buffer for x in operands], storage.buffer)

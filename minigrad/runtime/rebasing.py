@@ -156,7 +156,7 @@ def spare(root: Any) -> None:
             node.saved, node.versions = tuple(values), tuple(versions)
 
 
-class Recorder:
+class WriteRecord:
     """The record of a write.  It saves the values that it needs before the write, and adds the nodes afterwards."""
 
     __slots__ = ("base", "mask", "old", "op", "operands", "out", "parents", "plan", "tracks")

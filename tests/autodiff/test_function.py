@@ -14,7 +14,7 @@ from points import leaf, row
 import minigrad as mg
 from minigrad.autodiff import batching
 from minigrad.autodiff.batching import batched
-from minigrad.autodiff.calling import Call, FunctionNode
+from minigrad.autodiff.calling import FunctionCall, FunctionNode
 from minigrad.autodiff.forward import pushforward
 from minigrad.autodiff.function import once_differentiable
 from minigrad.autodiff.holding import saved_tensors_hooks
@@ -387,7 +387,7 @@ Pushed = function(lambda x: x * x, slope, keep_input, jvp=staticmethod(lambda ct
 
 
 def called(kind: Any, *inputs: Any) -> tuple[Any, tuple[Any, ...]]:
-    call = Call(kind, inputs)
+    call = FunctionCall(kind, inputs)
     operands = call.tensors
     found = call.run(operands)
     return call, (found,) if call.result is None else found
@@ -426,10 +426,10 @@ def test_a_batch_by_its_vmap_or_by_a_loop(monkeypatch: pytest.MonkeyPatch) -> No
 
     x = mg.tensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]], dtype="float64", device="reference")
     own = function(lambda x, n: x * x * n, slope, keep_input, vmap=staticmethod(vmap))
-    found = batched(Call(own, (x[0], 2)), {}, [x], [True])
+    found = batched(FunctionCall(own, (x[0], 2)), {}, [x], [True])
     assert found.tolist() == (x * x * 2.0).tolist() and seen == [(3, (0, None))]
     with pytest.warns(UserWarning, match="Own: vmap has no batching rule"):
-        found = batched(Call(Modern, (x[0],)), {}, [x], [True])
+        found = batched(FunctionCall(Modern, (x[0],)), {}, [x], [True])
     assert found.tolist() == (x * x).tolist()
 
 

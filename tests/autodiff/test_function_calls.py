@@ -11,7 +11,7 @@ from own_functions import Modern, Square, function, keep_input, saving, slope
 from points import leaf, row
 
 import minigrad as mg
-from minigrad.autodiff.calling import Call
+from minigrad.autodiff.calling import FunctionCall
 from minigrad.autodiff.forward import pushforward
 from minigrad.autodiff.function import once_differentiable
 from minigrad.errors import GradientError, StorageError
@@ -181,7 +181,7 @@ def test_a_jvp_is_asked_where_there_is_one() -> None:
     (a, b), (da, db) = func.jvp(lambda x, z: tenfold.apply(x, 4, z)[::2], (x, z), (dx, dz))
     assert a.tolist() == [1.0] and da.tolist() == [10.0 * (3.0 * 0.5 + 2.0 * 7.0)]
     assert db.tolist() == pytest.approx((b * 70.0).tolist())
-    call = Call(tenfold, (x, 4, z))
+    call = FunctionCall(tenfold, (x, 4, z))
     first, second = pushforward(call, {}, [x, z], [dx, dz], call.run((x, z)))
     assert first.tolist() == da.tolist() and second.tolist() == db.tolist()
 
@@ -207,25 +207,27 @@ def test_forward_mode_of_a_result_that_is_no_float(zeros: bool) -> None:
 
     own = function(lambda x: (x * x, x.to(mg.int64)), backward, setup)
     x, t = row(3.0), row(5.0)
-    call = Call(own, (x,))
+    call = FunctionCall(own, (x,))
     first, second = pushforward(call, {}, [x], [t], call.run((x,)))
     assert first.tolist() == [30.0] and second is None and seen == [(mg.int64, [0]) if zeros else None]
     own.jvp = staticmethod(lambda ctx, dx: (dx * 10.0, dx))  # what it gives for integers is nobody's
-    call = Call(own, (x,))
+    call = FunctionCall(own, (x,))
     first, second = pushforward(call, {}, [x], [t], call.run((x,)))
     assert first.tolist() == [50.0] and second is None
 
 
 def test_a_backward_that_gives_zeros_of_its_own_lets_no_tangent_pass() -> None:
     x = row(3.0)
-    call = Call(function(lambda x: x.round(), lambda ctx, g: mg.zeros_like(ctx.saved_tensors[0]), keep_input), (x,))
+    call = FunctionCall(
+        function(lambda x: x.round(), lambda ctx, g: mg.zeros_like(ctx.saved_tensors[0]), keep_input), (x,)
+    )
     (found,) = pushforward(call, {}, [x], [x], (call.run((x,)),))
     assert found is None or found.tolist() == [0.0]
 
 
 def test_a_recorded_call_of_a_forward_that_takes_ctx_has_no_forward_mode() -> None:
     x = row(3.0)
-    call = Call(Square, (x,))
+    call = FunctionCall(Square, (x,))
     with pytest.raises(GradientError, match="Own: a Function whose forward has the parameter ctx"):
         pushforward(call, {}, [x], [x], (call.run((x,)),))
 

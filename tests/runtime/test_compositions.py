@@ -113,6 +113,16 @@ def test_a_repeated_op_draws_the_numbers_that_its_definition_would_draw() -> Non
     assert repeated[2] != repeated[3]
 
 
+def test_a_composition_may_return_a_view_of_random_numbers() -> None:
+    found = Composition()
+    for _ in range(2):
+        found.learn(lambda x: (mg.rand(2, 3).reshape(6), x.detach().mT), (X,), {}, draws=True)
+    mg.manual_seed(3)
+    numbers, turned = found.function(X)
+    mg.manual_seed(3)
+    assert numbers.tolist() == mg.rand(6).tolist() and turned.tolist() == X.mT.tolist()
+
+
 def test_a_function_that_draws_a_permutation_is_not_repeated() -> None:
     found = Composition()
     for _ in range(2):
