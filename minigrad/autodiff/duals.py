@@ -6,7 +6,7 @@ from typing import Any
 
 from minigrad.autodiff.forward import pushed
 from minigrad.autodiff.replacing import ReplacingTransform
-from minigrad.autodiff.tangents import Call
+from minigrad.autodiff.tangents import TangentCall
 from minigrad.core.op import Op
 from minigrad.ops.creation import zeros_like
 from minigrad.runtime.dispatch import apply
@@ -51,7 +51,7 @@ class DualTransform(ReplacingTransform):
         results = (result,) if op.result is None else tuple(result)
         if not any(y.dtype.is_float for y in results):
             return result
-        parts = pushed(Call(op, params, tuple(primals), tuple(tangents), results))
+        parts = pushed(TangentCall(op, params, tuple(primals), tuple(tangents), results))
         duals = [y if t is None else Dual(y, t, self) for y, t in zip(results, parts)]
         return duals[0] if op.result is None else op.result(*duals)
 

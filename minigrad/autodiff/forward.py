@@ -24,7 +24,7 @@ from minigrad.autodiff.definition import fitted
 from minigrad.autodiff.engine import leading_to, pull_back, reachable
 from minigrad.autodiff.fused import Unfusable, fuse
 from minigrad.autodiff.pulling import by_definition
-from minigrad.autodiff.tangents import Call, Tangents, as_parts, as_result, check_tangent, plus
+from minigrad.autodiff.tangents import TangentCall, Tangents, as_parts, as_result, check_tangent, plus
 from minigrad.autodiff.tracked import TrackedTransform
 from minigrad.autodiff.watching import blamed, check_unwritten, position, versions
 from minigrad.core.op import Op, Spec
@@ -39,7 +39,7 @@ from minigrad.runtime.recording import is_grad_enabled, set_grad_enabled
 from minigrad.runtime.tensor import Tensor
 from minigrad.runtime.tracers import Tracer, derives
 
-Way = Callable[[Call, set[int]], tuple[set[int], Tangents]]
+Way = Callable[[TangentCall, set[int]], tuple[set[int], Tangents]]
 
 
 def pushforward(
@@ -54,10 +54,11 @@ def pushforward(
 
     Raises GradientError if an operand that has a tangent has no rule, or if its dtype allows no tangent.
     """
-    return checked(Call(op, canonical(op, tuple(primals), params), tuple(primals), tuple(tangents), tuple(results)))
+    params = canonical(op, tuple(primals), params)
+    return checked(TangentCall(op, params, tuple(primals), tuple(tangents), tuple(results)))
 
 
-def checked(call: Call) -> tuple[Tensor | None, ...]:
+def checked(call: TangentCall) -> tuple[Tensor | None, ...]:
     """Compute `pushforward` for a call whose parameters are canonical."""
     for k, t in enumerate(call.tangents):
         if t is not None:
@@ -65,7 +66,7 @@ def checked(call: Call) -> tuple[Tensor | None, ...]:
     return pushed(call)
 
 
-def pushed(call: Call) -> tuple[Tensor | None, ...]:
+def pushed(call: TangentCall) -> tuple[Tensor | None, ...]:
     """Compute `pushforward` for a call with canonical parameters and at least one tangent, without the checks."""
     left = {k for k, t in enumerate(call.tangents) if t is not None}
     total: list[Tensor | None] = [None] * len(call.results)
@@ -84,7 +85,7 @@ def pushed(call: Call) -> tuple[Tensor | None, ...]:
 # ---- the four methods: each returns the operands that it has covered, and their contributions -----------------------
 
 
-def by_rule(call: Call, left: set[int]) -> tuple[set[int], Tangents]:
+def by_rule(call: TangentCall, left: set[int]) -> tuple[set[int], Tangents]:
     """Apply the declared JVP rule."""
     jvp: Any = call.op.jvp
     covered = left.intersection(jvp.tangents)
@@ -95,7 +96,7 @@ def by_rule(call: Call, left: set[int]) -> tuple[set[int], Tangents]:
     return covered, as_parts(call, contribution)
 
 
-def watched_jvp(call: Call, jvp: Any, values: Sequence[Any]) -> Any:
+def watched_jvp(call: TangentCall, jvp: Any, values: Sequence[Any]) -> Any:
     """Return the result of a JVP rule from outside this package, whose errors name the rule."""
     before = versions(values)
     whose = f"{call.op.label}: the jvp rule at {position(call.op, jvp.fn)}"
@@ -108,7 +109,7 @@ def watched_jvp(call: Call, jvp: Any, values: Sequence[Any]) -> Any:
     return contribution
 
 
-def by_linearity(call: Call, left: set[int]) -> tuple[set[int], Tangents]:
+def by_linearity(call: TangentCall, left: set[int]) -> tuple[set[int], Tangents]:
     """Run the op on tangents, for the group of operands that covers most of the remaining operands."""
     op = call.op
     group = linear_group(op, len(call.primals), frozenset(left))
@@ -121,7 +122,7 @@ def by_linearity(call: Call, left: set[int]) -> tuple[set[int], Tangents]:
     return covered, as_parts(call, apply(op, tuple(replaced), call.params))
 
 
-def by_diagonal(call: Call, left: set[int]) -> tuple[set[int], Tangents]:
+def by_diagonal(call: TangentCall, left: set[int]) -> tuple[set[int], Tangents]:
     """Apply the derivative rule of an elementwise op, with the tangent as g."""
     k = min(left)
     if call.op.result is not None:
@@ -139,7 +140,7 @@ def by_diagonal(call: Call, left: set[int]) -> tuple[set[int], Tangents]:
     return {k}, (rule.fn(*values, **call.facts(rule.facts, k)),)
 
 
-def diagonal_part(call: Call, k: int, i: int) -> Tensor | None:
+def diagonal_part(call: TangentCall, k: int, i: int) -> Tensor | None:
     """Return the contribution of operand k to result i of several results.
 
     It is the rule of the operand, with the tangent as the gradient of this result.
@@ -154,7 +155,7 @@ def diagonal_part(call: Call, k: int, i: int) -> Tensor | None:
     return part
 
 
-def by_transposing(call: Call, left: set[int]) -> tuple[set[int], Tangents]:
+def by_transposing(call: TangentCall, left: set[int]) -> tuple[set[int], Tangents]:
     """Differentiate <rule(u), tangent> with respect to u, for all operands together.
 
     This is correct for every op and costs about three times as much as its rules.
@@ -174,7 +175,7 @@ def by_transposing(call: Call, left: set[int]) -> tuple[set[int], Tangents]:
     return set(left), transposed(call, pulled, heads, create)
 
 
-def transposed_over(call: Call, left: set[int]) -> Tangents:
+def transposed_over(call: TangentCall, left: set[int]) -> Tangents:
     """Compute `by_transposing` if a tracer is involved; reverse mode is then a transform over the tracer."""
     with TrackedTransform() as transform, set_grad_enabled(True):
         heads: list[Any] = [
@@ -202,7 +203,7 @@ WAYS: dict[tuple[bool, bool, bool], tuple[Way, ...]] = {
 }  # fmt: skip
 
 
-def pulled_back(call: Call, k: int, heads: Sequence[Tensor | None]) -> Tensor | None:
+def pulled_back(call: TangentCall, k: int, heads: Sequence[Tensor | None]) -> Tensor | None:
     """Return the gradient of operand k by its rule for `heads`, in its shape; None if it is zero for all heads.
 
     Raises GradientError if the rule returns a gradient that does not depend on g.
@@ -244,7 +245,7 @@ def leads_back(partial: Tensor, u: Tensor) -> bool:
 
 
 def transposed(
-    call: Call, pulled: Iterable[tuple[Tensor | None, Tensor]], heads: Sequence[Tensor | None], create: bool
+    call: TangentCall, pulled: Iterable[tuple[Tensor | None, Tensor]], heads: Sequence[Tensor | None], create: bool
 ) -> Tangents:
     """Return the gradients of the partial gradients with respect to `heads`.
 

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from minigrad.autodiff.watching import versions
@@ -24,7 +24,7 @@ Tangents = Sequence[Tensor | None]
 
 
 @dataclass(slots=True)  # not frozen, since creating a frozen object takes three times as long
-class Call:
+class TangentCall:
     """One call of an op: operands with their tangents, and results. params: the canonical parameters, by name."""
 
     op: Op
@@ -64,10 +64,10 @@ class Call:
         """Return result k to read its elements."""
         return self.results[k]
 
-    def without_history(self) -> Call:
+    def without_history(self) -> TangentCall:
         """Return the same call on values that do not require a gradient."""
         primals, results = [x.detach() for x in self.primals], [y.detach() for y in self.results]
-        return Call(self.op, self.params, tuple(primals), self.tangents, tuple(results))
+        return replace(self, primals=tuple(primals), results=tuple(results))
 
     def tangent(self, k: int) -> Tensor:
         """Return the tangent of operand k, or zeros that share the memory of one element if it has none."""
@@ -90,34 +90,16 @@ class Call:
         return rule
 
 
-class KeptCall(Call):
+@dataclass
+class StoredCall(TangentCall):
     """A call whose tangents are pushed later: reading a value that was written in the meantime raises an error.
 
     versions: the versions of the primals and the results when the call was made.
+    name: the name of the function, for messages.
     """
 
     versions: Sequence[int | None]
     name: str
-
-    @classmethod
-    def of(cls, name: str, call: Call) -> KeptCall:
-        """Store a call for the function that messages call `name`."""
-        kept = cls(call.op, call.params, call.primals, call.tangents, call.results)
-        kept.name, kept.versions = name, versions((*call.primals, *call.results))
-        return kept
-
-    def along(self, tangents: Tangents) -> KeptCall:
-        """Return the call with these tangents for its operands."""
-        return self.remade(self.primals, tangents, self.results)
-
-    def without_history(self) -> KeptCall:
-        return self.remade([x.detach() for x in self.primals], self.tangents, [y.detach() for y in self.results])
-
-    def remade(self, primals: Sequence[Tensor], tangents: Tangents, results: Sequence[Tensor]) -> KeptCall:
-        """Return a copy of the stored call in which other objects stand for its primals and results."""
-        kept = KeptCall(self.op, self.params, tuple(primals), tuple(tangents), tuple(results))
-        kept.name, kept.versions = self.name, self.versions
-        return kept
 
     def primal(self, k: int) -> Tensor:
         return self.unwritten(k, self.primals[k], lambda: f"operand {self.op.value_name(k)!r}")
@@ -138,7 +120,7 @@ class KeptCall(Call):
         return x
 
 
-def as_parts(call: Call, result: Any) -> Tangents:
+def as_parts(call: TangentCall, result: Any) -> Tangents:
     """Return the results of a rule or an op as a tuple.  Raise GradientError unless there is one per result."""
     parts = (result,) if call.op.result is None else result
     if not isinstance(parts, tuple) or len(parts) != len(call.results):
@@ -151,7 +133,7 @@ def as_parts(call: Call, result: Any) -> Tangents:
     return parts
 
 
-def as_result(call: Call, part: Any, y: Tensor) -> Tensor | None:
+def as_result(call: TangentCall, part: Any, y: Tensor) -> Tensor | None:
     """Return a contribution, broadcast to a result and in its dtype; None for a result that is not a float.
 
     Raises GradientError, ShapeError or DeviceError for a value that is not a tangent of the result.
@@ -193,7 +175,7 @@ def plus(total: Tensor | None, part: Tensor | None) -> Tensor | None:
     return both
 
 
-def check_tangent(call: Call, k: int) -> None:
+def check_tangent(call: TangentCall, k: int) -> None:
     """Raise an error unless operand k is a float and its tangent has its shape, dtype and device."""
     x, t = call.primals[k], call.tangents[k]
     assert t is not None

@@ -24,7 +24,7 @@ from minigrad.runtime.planning import CallPlan
 from minigrad.runtime.rebasing import INPUT
 from minigrad.runtime.recording import mode, user_line
 from minigrad.runtime.tensor import Tensor, describe
-from minigrad.runtime.tracers import Tracer, Transform, derives
+from minigrad.runtime.tracers import Tracer, derives
 
 
 class Tracked(Tracer):
@@ -83,21 +83,7 @@ class Record(BackpropOp):
         self.source = user_line() if settings.debugging and settings.debug else None
 
 
-class NotingTransform(Transform):
-    """A transform that records calls, and whose values otherwise behave like their inner `value`."""
-
-    inside: str = "value"
-
-    def detached(self, x: Any) -> Tensor:
-        result: Tensor = x.value.detach()
-        return result
-
-    def elements(self, x: Any) -> Tensor:
-        result: Tensor = x.value
-        return result
-
-
-class TrackedTransform(NotingTransform, ReplacingTransform):
+class TrackedTransform(ReplacingTransform):
     """Implement reverse mode as a transform that can be nested with other transforms.
 
     below: whether calls are also recorded in the graph outside the transform; False if the transform was entered under
@@ -116,6 +102,14 @@ class TrackedTransform(NotingTransform, ReplacingTransform):
         self.higher = self.higher or derives(x, self.below)
         result = Tracked(x, self)
         result.base = INPUT
+        return result
+
+    def detached(self, x: Any) -> Tensor:
+        result: Tensor = x.value.detach()
+        return result
+
+    def elements(self, x: Any) -> Tensor:
+        result: Tensor = x.value
         return result
 
     def replace(self, x: Any, y: Any) -> None:

@@ -21,31 +21,6 @@ from minigrad.runtime.data import host_array
 from minigrad.runtime.graph import BackpropOp, Output
 from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor
-from minigrad.runtime.tracers import Tracer, Transform
-
-
-class Annotated(Tracer):
-    """A tensor inside a transform, with a note that describes it."""
-
-    __slots__ = ("note", "value")
-
-    def __init__(self, transform: Transform, value: Tensor, note: Any) -> None:
-        super().__init__(transform, value.layout, value.dtype, value.device)
-        self.value, self.note = value, note
-
-
-class Annotating(Transform):
-    """A transform under which ops compute as usual; `call` annotates the results."""
-
-    def detached(self, x: Any) -> Tensor:
-        return Annotated(self, x.value.detach(), x.note)
-
-    def derives(self, x: Any, recorded: bool) -> bool:
-        return False
-
-    def elements(self, x: Tensor) -> Tensor:
-        """Return the tensor inside a value of this transform; return others unchanged."""
-        return x.value if isinstance(x, Annotated) and x.transform is self else x
 
 
 @dataclass

@@ -12,16 +12,17 @@ from dataclasses import dataclass
 from typing import Any
 
 from minigrad.autodiff.arguments import facts
+from minigrad.autodiff.following import Followed, Following
 from minigrad.autodiff.holding import values_of
 from minigrad.core.dtype import DType
 from minigrad.core.op import Op
 from minigrad.diagnostics.bodies import body_of
-from minigrad.diagnostics.flow import Annotated, Annotating, Step, values
+from minigrad.diagnostics.flow import Step, values
 from minigrad.diagnostics.terms import Term, number
 from minigrad.errors import MinigradError
 from minigrad.runtime.data import store
-from minigrad.runtime.dispatch import apply
 from minigrad.runtime.graph import BackpropOp
+from minigrad.runtime.program import Call
 from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor
 
@@ -29,24 +30,55 @@ UNWRITTEN = (MinigradError, TypeError, ValueError, AttributeError)  # raised by 
 BAR = "\u0304"  # a combining bar above the preceding letter: the gradient of the value with this letter
 
 
-class Writing(Annotating):
-    """A transform whose notes are terms; `calls` lists (op, operands, params)."""
+class Writing(Following):
+    """Record a rule; terms: the formulas of values, by slot."""
+
+    inside = None
+    floats = False
 
     def __init__(self) -> None:
         super().__init__()
-        self.calls: list[tuple[Op, tuple[Tensor, ...], dict[str, Any]]] = []
+        self.terms: dict[int, Term] = {}
 
-    def call(self, op: Op, operands: tuple[Tensor, ...], params: dict[str, Any]) -> Any:
-        plain = tuple(self.elements(x) for x in operands)
-        self.calls.append((op, plain, params))
-        terms = tuple(x.note if isinstance(x, Annotated) and x.transform is self else constant(x) for x in operands)
-        result = apply(op, plain, params)
-        if op.primal is not None and op.scalar is not None:
-            return Annotated(self, result, body_of(op.scalar, terms)[0])
-        if op.result is None:
-            return Annotated(self, result, term_of(op, terms, params))
-        named = zip(result, op.outputs, strict=True)
-        return op.result(*[Annotated(self, y, term_of(op, terms, params, name)) for y, name in named])
+    def named(self, x: Tensor, name: str) -> Followed:
+        """Return a tensor as a value whose formula is a name."""
+        value = Followed(self, x)
+        self.terms[value.slot] = Term(name)
+        return value
+
+    def detached(self, x: Any) -> Tensor:
+        result = Followed(self, x.value.detach())
+        self.record(Call(None, None, {}, [x.slot], [result.slot]))
+        return result
+
+    def derives(self, x: Any, recorded: bool) -> bool:
+        return False
+
+    def term(self, x: Any) -> Term:
+        """Return the formula of a value or a constant."""
+        return self.at(x.slot) if self.owns(x) else constant(x)
+
+    def at(self, slot: int) -> Term:
+        """Return the formula of a slot, from the formulas of the slots that its call reads."""
+        if slot not in self.terms:
+            call = next((call for call in self.program.calls if slot in call.writes), None)
+            if call is None:
+                return constant(self.program.values[slot])
+            terms = tuple([self.at(each) for each in call.reads])
+            self.terms |= zip(call.writes, results_of(call, terms), strict=True)
+        return self.terms[slot]
+
+
+def results_of(call: Call, terms: tuple[Term, ...]) -> Sequence[Term]:
+    """Return the formulas of the results of a call; `detach` does not appear in a formula."""
+    op = call.op
+    if op is None:
+        return terms
+    if op.primal is not None and op.scalar is not None:
+        return body_of(op.scalar, terms)
+    if op.result is None:
+        return [term_of(op, terms, call.params)]
+    return [term_of(op, terms, call.params, name) for name in op.outputs]
 
 
 def term_of(op: Op, terms: tuple[Term, ...], params: dict[str, Any], result: str = "") -> Term:
@@ -112,10 +144,11 @@ def written(step: Step, operand: int, pick: Sequence[int]) -> Term | None:
     if rule is None:
         return None
     try:
-        partial = followed(Writing(), step, operand, pick, rule.fn)
+        writing = Writing()
+        partial = followed(writing, step, operand, pick, rule.fn)
+        term = writing.term(partial)
     except UNWRITTEN:
         return None
-    term = partial.note if isinstance(partial, Annotated) else constant(partial)
     shape = node.plan.specs[operand].shape
     # The engine sums the gradient of an operand that was broadcast in the forward pass.
     return term if partial.shape == shape else Term("sum", (term,), {"to": shape})
@@ -132,9 +165,9 @@ def followed(transform: Writing, step: Step, operand: int, pick: Sequence[int], 
     rule = rule_of(node, operand)
     names = [op.value_name(k) for k in op.saves[node.mask]]
     with transform, no_grad():
-        heads = [None if g is None else Annotated(transform, g, Term(barred(name)))
+        heads = [None if g is None else transform.named(g, barred(name))
                  for g, name in zip(step.arrived, op.outputs, strict=False)]  # fmt: skip
-        saved = [Annotated(transform, x, Term(name)) for x, name in zip(values_of(node), names, strict=True)]
+        saved = [transform.named(x, name) for x, name in zip(values_of(node), names, strict=True)]
         arrived = [heads[i] for i in rule.gradients]
         return fn(*arrived, *[saved[i] for i in pick], **facts(node, rule, operand))
 
@@ -167,10 +200,10 @@ def gradients_of(node: BackpropOp) -> list[tuple[int, Term]]:
             rule = rule_of(node, k)
             with suppress(*UNWRITTEN):
                 partial = rule.fn(head, *[saved[i] for i in pick], **facts(node, rule, k))
-                formulas.append((k, partial.note if isinstance(partial, Annotated) else constant(partial)))
+                formulas.append((k, transform.term(partial)))
     return formulas
 
 
-def one(transform: Writing, name: str, dtype: DType) -> Annotated:
+def one(transform: Writing, name: str, dtype: DType) -> Followed:
     """Return a number with a name, which a rule can take instead of a tensor."""
-    return Annotated(transform, Tensor(*store(1, dtype, "reference")), Term(name))
+    return transform.named(Tensor(*store(1, dtype, "reference")), name)

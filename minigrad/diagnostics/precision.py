@@ -20,13 +20,14 @@ from numpy.typing import NDArray
 
 from minigrad.core.dtype import DType, float64
 from minigrad.core.op import Op
-from minigrad.diagnostics.flow import Annotated, Annotating, values
+from minigrad.diagnostics.flow import values
 from minigrad.errors import ArgumentError, DTypeError, MinigradError
 from minigrad.ops.casting import cast
 from minigrad.ops.generators import Streams
 from minigrad.runtime.dispatch import apply
 from minigrad.runtime.recording import no_grad, user_line
 from minigrad.runtime.tensor import Tensor
+from minigrad.runtime.tracers import Tracer, Transform
 
 
 @dataclass(frozen=True)
@@ -84,12 +85,32 @@ class Vertex:
         return f"{self.name}{self.right.shape}" + (f" at {self.source}" if self.source else "")
 
 
-class Run(Annotating):
+class Annotated(Tracer):
+    """A tensor inside a run, with the index of its vertex as a note."""
+
+    __slots__ = ("note", "value")
+
+    def __init__(self, transform: Transform, value: Tensor, note: Any) -> None:
+        super().__init__(transform, value.layout, value.dtype, value.device)
+        self.value, self.note = value, note
+
+
+class Run(Transform):
     """A run of a function; the notes of its values are the indices of their vertices, of which there are `count`."""
 
     def __init__(self, dtype: DType) -> None:
         super().__init__()
         self.dtype, self.count = dtype, 0
+
+    def detached(self, x: Any) -> Tensor:
+        return Annotated(self, x.value.detach(), x.note)
+
+    def derives(self, x: Any, recorded: bool) -> bool:
+        return False
+
+    def elements(self, x: Tensor) -> Tensor:
+        """Return the tensor inside a value of this transform; return others unchanged."""
+        return x.value if isinstance(x, Annotated) and x.transform is self else x
 
     @abstractmethod
     def computed(self, op: Op, operands: tuple[Tensor, ...], params: dict[str, Any]) -> tuple[Any, Any]:

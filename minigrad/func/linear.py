@@ -4,58 +4,27 @@ from __future__ import annotations
 
 from typing import Any
 
+from minigrad.autodiff.following import Followed, Following
 from minigrad.autodiff.forward import checked
-from minigrad.autodiff.replacing import alike as apart
-from minigrad.autodiff.tangents import Call, KeptCall
-from minigrad.autodiff.tracked import NotingTransform
-from minigrad.core.op import Op
+from minigrad.autodiff.tangents import StoredCall
+from minigrad.autodiff.watching import versions
 from minigrad.errors import ArgumentError
 from minigrad.func.inputs import Function, Inputs, alike, called, outputs_of, tangents_for
 from minigrad.func.trees import unflatten
-from minigrad.runtime.dispatch import apply
+from minigrad.runtime.program import Call
 from minigrad.runtime.tensor import Tensor
-from minigrad.runtime.tracers import Tracer, Transform
 
 
-class Noted(Tracer):
-    """A value that depends on the primals; `spot` is the index of its tangent."""
-
-    __slots__ = ("spot", "value")
-
-    def __init__(self, value: Tensor, spot: int, transform: Transform) -> None:
-        super().__init__(transform, value.layout, value.dtype, value.device)
-        self.value, self.spot = value, spot
-
-
-class Noting(NotingTransform):
-    """Record the calls of ops in a running function, so that `linearize` can push tangents through them.
-
-    Each entry of `calls` contains an op with its operands and results, the index of the tangent of each operand (or
-    None), and the index of the tangent of the first result.
-    """
+class Linearizing(Following):
+    """Record the calls of a function, and for each call the versions of its operands and results."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.calls: list[tuple[KeptCall, list[int | None], int]] = []
-        self.spots = 0
+        self.versions: list[list[int | None]] = []
 
-    def note(self, x: Tensor) -> Noted:
-        """Return x as a Noted value with the next spot."""
-        self.spots += 1
-        return Noted(x, self.spots - 1, self)
-
-    def call(self, op: Op, operands: tuple[Tensor, ...], params: dict[str, Any]) -> Any:
-        spots = [x.spot if isinstance(x, Noted) and x.transform is self else None for x in operands]
-        inner = [apart(x) if at is None else x.value for x, at in zip(operands, spots)]  # type: ignore[attr-defined]
-        result = apply(op, tuple(inner), params)
-        results = (result,) if op.result is None else tuple(result)
-        if not any(y.dtype.is_float for y in results):
-            return result
-        call = Call(op, params, tuple(inner), (None,) * len(inner), results)
-        self.calls.append((KeptCall.of("linearize", call), spots, self.spots))
-        noted = [self.note(y) for y in results]
-        values = [n if y.dtype.is_float else y for n, y in zip(noted, results)]
-        return values[0] if op.result is None else op.result(*values)
+    def record(self, call: Call) -> None:
+        super().record(call)
+        self.versions.append(versions([self.program.values[slot] for slot in (*call.reads, *call.writes)]))
 
 
 class Linearized:
@@ -63,23 +32,26 @@ class Linearized:
 
     def __init__(self, func: Function, inputs: Inputs) -> None:
         self.inputs = inputs
-        with Noting() as transform:
-            y = func(*inputs.replaced([transform.note(x) for x in inputs.floats]))
+        with Linearizing() as recorder:
+            y = func(*inputs.replaced([Followed(recorder, x) for x in inputs.floats]))
         leaves, self.tree = outputs_of("linearize", func, y)
-        mine = [isinstance(x, Noted) and x.transform is transform for x in leaves]
-        self.values = [x.value if own else x for x, own in zip(leaves, mine)]
-        self.ends = [x.spot if own else None for x, own in zip(leaves, mine)]
+        self.ends = [x.slot if recorder.owns(x) else None for x in leaves]
+        self.values = [x.value if recorder.owns(x) else x for x in leaves]
         self.output = unflatten(self.tree, self.values)
-        self.calls, self.spots = transform.calls, transform.spots
+        self.program, self.versions = recorder.program, recorder.versions
 
     def __call__(self, *tangents: Any) -> Any:
-        known: list[Tensor | None] = [None] * self.spots
+        values = self.program.values
+        known: list[Tensor | None] = [None] * self.program.count
         directions = tangents_for("linearize", self.inputs, tangents)
         known[: len(directions)] = directions
-        for call, spots, first in self.calls:
-            moved = [None if at is None else known[at] for at in spots]
-            if any(t is not None for t in moved):
-                known[first : first + len(call.results)] = checked(call.along(moved))
+        for (op, _, params, reads, writes), then in zip(self.program.calls, self.versions):
+            moved = tuple([known[slot] for slot in reads])
+            if op is not None and any(t is not None for t in moved):
+                primals, results = tuple([values[slot] for slot in reads]), tuple([values[slot] for slot in writes])
+                moved = checked(StoredCall(op, params, primals, moved, results, then, "linearize"))
+                for slot, t in zip(writes, moved):
+                    known[slot] = t
         ends = [None if at is None else known[at] for at in self.ends]
         return unflatten(self.tree, [alike(y) if t is None else t for y, t in zip(self.values, ends)])
 

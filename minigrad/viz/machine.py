@@ -107,10 +107,10 @@ def backward(node: BackpropOp, machine: bool) -> list[tuple[int, str, list[Listi
             writing = Writing()
             followed(writing, step, k, pick, rule.fn)
         made = []
-        for op, operands, params in writing.calls:
-            specs = [(x.layout, x.dtype) for x in operands]
-            files = [] if op.kind == "view" else kernel_files(op, specs, node.plan.device, params)
-            made += [listing(op, file, machine) for file in files]
+        for op, _, params, reads, _ in writing.program.calls:
+            if op is not None and op.kind != "view":
+                specs = [(x.layout, x.dtype) for x in [writing.program.values[slot] for slot in reads]]
+                made += [listing(op, file, machine) for file in kernel_files(op, specs, node.plan.device, params)]
         name = node.op.operands[0 if node.op.variadic else k]
         result.append((k, name, list({each.file: each for each in made}.values())))
     return result

@@ -23,7 +23,7 @@ import minigrad as mg
 from minigrad.autodiff.checks import node_of
 from minigrad.autodiff.engine import reachable
 from minigrad.autodiff.forward import by_transposing, pushforward
-from minigrad.autodiff.tangents import Call
+from minigrad.autodiff.tangents import TangentCall
 from minigrad.core.window import Window
 from minigrad.ops import casting
 from minigrad.ops.indexing import sorting
@@ -60,7 +60,7 @@ def some_tangents(call: OpCall, numbers: Sequence[int], seed: int = 3, lying: An
 
 def oracle(call: OpCall, tangents: tuple[Any, ...]) -> tuple[Any, ...]:
     """The tangents of the results by the derivative of the derivative rules."""
-    record = Call(call.op, call.params, call.primals, tangents, call.results)
+    record = TangentCall(call.op, call.params, call.primals, tangents, call.results)
     left = {k for k, t in enumerate(tangents) if t is not None}
     return tuple(by_transposing(record, left)[1])
 
