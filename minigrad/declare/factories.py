@@ -1,9 +1,9 @@
 """Functions that make tensors from numbers: a later call finds the plan by its arguments, as they were written.
 
-The body of such a function checks its arguments and returns a recipe, the call of an op.  `recalled` makes the public
-function from it: the first call with some arguments runs the body and the recipe, and stores the recipe with its plan.
-Later calls with equal arguments of equal types only run the plan.  The key contains the bytes of the arguments, because
-1, 1.0 and True would be equal as keys.
+The body of such a function checks its arguments and returns a recipe, a function that makes the tensor.  `recalled`
+makes the public function from it: the first call with some arguments runs the body and stores the recipe, which for the
+call of an op contains its plan.  Later calls with equal arguments of equal types only run the recipe.  The key contains
+the bytes of the arguments, because 1, 1.0 and True would be equal as keys.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from marshal import dumps
 from typing import Any
 
 from minigrad.core.device import default_device
-from minigrad.core.layout import Layout
 from minigrad.core.op import Op
 from minigrad.core.plans import keep
 from minigrad.declare.signature import OUT
@@ -32,68 +31,33 @@ FORMAT = 2  # marshal's last format whose bytes depend on values alone, not on t
 RUN = {count: runner(count) for count in (1, 2)}
 
 
-class Recipe:
-    """A tensor that is not made yet: an op, its operands and its parameters."""
-
-    __slots__ = ("op", "operands", "params")
-
-    def __init__(self, function: Any, operands: tuple[Tensor, ...], **params: Any) -> None:
-        self.op: Op = function.op
-        self.operands, self.params = operands, params
-
-    def make(self) -> Tensor:
-        """Make the tensor by the general path."""
-        result: Tensor = apply(self.op, self.operands, self.params)
-        return result
-
-    def planned(self) -> Callable[[], Tensor] | None:
-        """Return a function that runs the plan while no observer watches; None if no later call may use it."""
-        plan = plan_of(self.op, self.operands, self.params)
-        return partial(RUN[len(self.operands)], self.op, plan, *self.operands)
-
-
-def later(recipe: Any) -> Tensor:
+def later(recipe: Callable[[], Tensor]) -> Tensor:
     """Return a recipe as the result of a body; the type is that of the public function."""
-    result: Tensor = recipe
-    return result
+    return recipe  # type: ignore[return-value]
 
 
-def made(recipe: Any, requires_grad: bool = False) -> Tensor:
-    """Return the tensor of a recipe, or the tensor itself if a body has already made it."""
-    x: Tensor = recipe if isinstance(recipe, Tensor) else recipe.make()
-    return Var.of(x) if requires_grad and x.__class__ is not Var else x
-
-
-class Blank:
-    """A tensor whose elements are not initialised; make_storage: returns its memory."""
-
-    __slots__ = ("layout", "make_storage")
-
-    def __init__(self, make_storage: Callable[[], Any], layout: Layout) -> None:
-        self.make_storage, self.layout = make_storage, layout
-
-    def make(self) -> Tensor:
-        """Make the tensor."""
-        return Tensor(self.make_storage(), self.layout)
-
-    def planned(self) -> Callable[[], Tensor]:
-        """Return the function that makes the tensor."""
-        return self.make
+def call_of(function: Any, *operands: Tensor, **params: Any) -> Tensor:
+    """Return the recipe that calls an op: with its plan, or by the general path while an observer watches."""
+    op: Op = function.op
+    if Tensor not in PLAIN:
+        return later(partial(apply, op, operands, params))
+    return later(partial(RUN[len(operands)], op, plan_of(op, operands, params), *operands))
 
 
 class Recalled:
-    """The planned recipes of a public function, by its arguments."""
+    """The recipes of a public function, by its arguments."""
 
     def __init__(self) -> None:
         self.plans: dict[Any, Callable[[], Tensor]] = {}
 
-    def first(self, key: Any, recipe: Any, requires_grad: bool) -> Tensor:
-        """Make the tensor of a recipe, and store the plan."""
-        x = made(recipe, requires_grad)
-        planned = None if key is None or isinstance(recipe, Tensor) or Tensor not in PLAIN else recipe.planned()
-        if planned is not None:
-            keep(self, key, planned, CALLS)
-        return x
+    def made(self, recipe: Any, requires_grad: bool, key: Any) -> Tensor:
+        """Return the tensor of a recipe, which is stored if there is a key; or the tensor that a body has made."""
+        x = recipe
+        if not isinstance(recipe, Tensor):
+            x = recipe()
+            if key is not None:
+                keep(self, key, recipe, CALLS)
+        return Var.of(x) if requires_grad and x.__class__ is not Var else x
 
 
 def of_numbers(args: tuple[Any, ...]) -> bool:
@@ -144,9 +108,8 @@ def recalled(function: Any, into: bool) -> Any:
         if out is not None and not into:
             raise TypeError(f"{function.__name__}() got an unexpected keyword argument 'out'")
         recipe = function(*args, dtype=dtype, device=device, requires_grad=requires_grad, **named)
-        if out is None:
-            return memory.first(key if of_numbers(args) else None, recipe, requires_grad)
-        return copy_result(function.__name__, made(recipe, requires_grad), out)
+        x = memory.made(recipe, requires_grad, key if of_numbers(args) else None)
+        return x if out is None else copy_result(function.__name__, x, out)
 
     parameters = [*signature.parameters.values(), *([OUT] if into else [])]
     call.__signature__ = signature.replace(parameters=parameters)  # type: ignore[attr-defined]
@@ -175,6 +138,6 @@ def recalled_like(function: Any) -> Any:
             if make is not None:
                 return Var.of(make()) if requires_grad else make()
         recipe = function(input, *args, dtype=dtype, device=device, requires_grad=requires_grad, **named)
-        return memory.first(key if of_numbers(args) else None, recipe, requires_grad)
+        return memory.made(recipe, requires_grad, key if of_numbers(args) else None)
 
     return call

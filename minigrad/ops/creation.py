@@ -25,7 +25,7 @@ from minigrad.core.shape import as_shape
 from minigrad.core.storage import Storage
 from minigrad.core.strides import extent
 from minigrad.declare.decorators import kernel, public
-from minigrad.declare.factories import Blank, Recipe, later
+from minigrad.declare.factories import call_of, later
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
 from minigrad.ops.casting import clone, same_dtype
 from minigrad.runtime.data import refuse_masked, store
@@ -127,7 +127,7 @@ def filled(name: str, size: Sequence[Any], value: float, dtype: DType, device: A
         element = number(value, dtype, where)
     except DTypeError as error:
         raise DTypeError(f"{name}: {error}", op=name) from None
-    return later(Recipe(fill, (element,), shape=shape))
+    return call_of(fill, element, shape=shape)
 
 
 @public(makes=True)
@@ -139,21 +139,10 @@ def scalar_tensor(s: float, *, dtype: Any = None, device: Any = None, requires_g
     return filled("scalar_tensor", (), s, kind, device, requires_grad)
 
 
-class Values(Recipe):
-    """The recipe of a tensor with computed values; a later call copies a few values, and computes many values again."""
-
-    __slots__ = ("values", "wanted")
-
-    def __init__(self, values: np.ndarray[Any, Any], dtype: Any, device: Any) -> None:
-        self.values, self.wanted = values, (dtype, device)
-
-    def make(self) -> Tensor:
-        """Make the tensor from the values."""
-        return Tensor(*store(self.values, *self.wanted))
-
-    def planned(self) -> Any:
-        """Return a function that copies the values, unless there are many."""
-        return Recipe(clone, (self.make(),), memory_format=None).planned() if self.values.size <= SMALL else None
+def computed(values: np.ndarray[Any, Any], dtype: Any, device: Any) -> Tensor:
+    """Return the tensor of many computed values; of a few values, the recipe that copies them in later calls."""
+    x = Tensor(*store(values, dtype, device))
+    return x if values.size > SMALL or Tensor not in PLAIN else call_of(clone, x, memory_format=None)
 
 
 def leaf(x: Tensor, requires_grad: bool) -> Tensor:
@@ -222,7 +211,8 @@ def blank(name: str, size: Sequence[Any], dtype: DType, device: Any, requires_gr
         expect_float(name, dtype, True)
     shape, where = as_shape(size, name), default_device() if device is None else as_device(device)
     layout = Layout.contiguous(shape)
-    return later(Blank(backend_of(where).maker(layout.numel, dtype, where), layout))
+    allocate = backend_of(where).maker(layout.numel, dtype, where)
+    return later(lambda: Tensor(allocate(), layout))
 
 
 @public(out=True)
@@ -335,7 +325,7 @@ def arange(
     if not dtype.is_float:  # counting in int64 wraps like uint64, so values of uint64 are passed with the same bits
         start, step = [int(v) if -(2**63) <= v < 2**63 else (int(v) + 2**63) % 2**64 - 2**63 for v in (start, step)]
     first, by = number(start, wide, where), number(step, wide, where)
-    return later(Recipe(count_up, (first, by), count=count, dtype=dtype))
+    return call_of(count_up, first, by, count=count, dtype=dtype)
 
 
 @kernel(
@@ -360,7 +350,7 @@ def linspace(
     expect_numbers("linspace", start=start, end=end)
     (count,) = as_shape(steps, "linspace")
     expect_float("linspace", dtype or default_float(), requires_grad)
-    return later(Values(np.linspace(start, end, count), dtype or default_float(), device))
+    return computed(np.linspace(start, end, count), dtype or default_float(), device)
 
 
 @public(out=True)
@@ -385,7 +375,7 @@ def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, 
     kind = default_float() if dtype is None else as_dtype(dtype)
     expect_float("eye", kind, requires_grad)
     where = default_device() if device is None else as_device(device)
-    return later(Recipe(unit_matrix, (number(1, kind, where),), rows=rows, columns=columns))
+    return call_of(unit_matrix, number(1, kind, where), rows=rows, columns=columns)
 
 
 @kernel(

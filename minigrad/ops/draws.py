@@ -19,12 +19,13 @@ from minigrad.core.requests import Permutation, Random
 from minigrad.core.roles import Shape, Size
 from minigrad.core.shape import numel
 from minigrad.declare.decorators import kernel
+from minigrad.declare.factories import later
 from minigrad.errors import unsteady
 from minigrad.kernels import philox
 from minigrad.ops.generators import Generator, default_generator
 from minigrad.ops.indexing.sorting import argsort
 from minigrad.runtime.plans import plan_of
-from minigrad.runtime.tensor import Tensor
+from minigrad.runtime.tensor import PLAIN, Tensor
 from minigrad.runtime.tracers import stack
 
 NAMES = {"uniform": "rand", "normal": "randn", "integer": "randint"}  # kind of numbers -> the name in error messages
@@ -100,6 +101,11 @@ class Draw:
             drawn = transform.drawn(drawn)
         result: Tensor = drawn
         return result
+
+    def later(self) -> Tensor:
+        """Return the recipe of a public function: the draw with a plan, unless only one call can use it."""
+        once = Tensor not in PLAIN or self.generator is not default_generator
+        return later(self.make if once else self.planned())
 
     def state(self, shape: tuple[int, ...]) -> Tensor:
         """Reserve the counter blocks of a shape."""

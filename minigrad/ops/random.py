@@ -15,7 +15,6 @@ from minigrad.core.dtype import DType, as_dtype, bool_, default_float, int64
 from minigrad.core.formats import expect_format
 from minigrad.core.shape import as_int, as_shape, broadcast_shapes
 from minigrad.declare.decorators import public
-from minigrad.declare.factories import later
 from minigrad.errors import ArgumentError, DTypeError
 from minigrad.ops.casting import cast
 from minigrad.ops.creation import expect_fit, expect_float, expect_numbers
@@ -64,7 +63,7 @@ def rand(
 ) -> Tensor:
     """Return samples from the uniform distribution on [0, 1)."""
     kind = _floating("rand", dtype, generator)
-    return later(Draw("uniform", as_shape(size, "rand"), kind, device, 0.0, 1.0, generator))
+    return Draw("uniform", as_shape(size, "rand"), kind, device, 0.0, 1.0, generator).later()
 
 
 @public(out=True)
@@ -77,7 +76,7 @@ def randn(
 ) -> Tensor:
     """Return samples from the normal distribution with mean 0 and standard deviation 1."""
     kind = _floating("randn", dtype, generator)
-    return later(Draw("normal", as_shape(size, "randn"), kind, device, 0.0, 1.0, generator))
+    return Draw("normal", as_shape(size, "randn"), kind, device, 0.0, 1.0, generator).later()
 
 
 @public(makes=True)
@@ -99,7 +98,7 @@ def uniform(
         )
     kind = _floating("uniform", dtype, generator)
     _expect_fit("uniform", kind, low=low, high=high, **{"high - low": high - low})
-    return later(Draw("uniform", as_shape((shape,), "uniform"), kind, device, low, high, generator))
+    return Draw("uniform", as_shape((shape,), "uniform"), kind, device, low, high, generator).later()
 
 
 @public(out=True)
@@ -138,7 +137,7 @@ def normal(
         )
     kind = _floating("normal", dtype, generator)
     _expect_fit("normal", kind, mean=mean, std=std)
-    return later(Draw("normal", as_shape((size,), "normal"), kind, device, mean, std, generator))
+    return Draw("normal", as_shape((size,), "normal"), kind, device, mean, std, generator).later()
 
 
 def _normal_of_each(mean: Any, std: Any, tensors: list[Tensor], generator: Generator | None) -> Tensor:
@@ -183,7 +182,7 @@ def randint(
             op="randint",
         )
     recipe = Draw("integer", as_shape((size,), "randint"), drawn, device, low, high, generator)
-    return later(recipe) if kind is drawn else cast(recipe.make(), dtype=kind)
+    return recipe.later() if kind is drawn else cast(recipe.make(), dtype=kind)
 
 
 @public()
@@ -212,7 +211,7 @@ def rand_like(
     expect_format("rand_like", memory_format)
     expect_tensors("rand_like", input)
     kind = _floating("rand_like", dtype or input.dtype, generator)
-    return later(Draw("uniform", input.shape, kind, input.device if device is None else device, 0.0, 1.0, generator))
+    return Draw("uniform", input.shape, kind, input.device if device is None else device, 0.0, 1.0, generator).later()
 
 
 @public(like=True)
@@ -224,7 +223,7 @@ def randn_like(
     expect_format("randn_like", memory_format)
     expect_tensors("randn_like", input)
     kind = _floating("randn_like", dtype or input.dtype, generator)
-    return later(Draw("normal", input.shape, kind, input.device if device is None else device, 0.0, 1.0, generator))
+    return Draw("normal", input.shape, kind, input.device if device is None else device, 0.0, 1.0, generator).later()
 
 
 @public(out=True)
@@ -241,4 +240,4 @@ def randperm(
     expect_float("randperm", kind, requires_grad)
     expect_fit("randperm", max(n - 1, 0), kind)
     recipe = Shuffle(n, device, generator)
-    return later(recipe) if kind is int64 else cast(recipe.make(), dtype=kind)
+    return recipe.later() if kind is int64 else cast(recipe.make(), dtype=kind)

@@ -12,10 +12,9 @@ from minigrad.core.roles import Choice, Flag, Size
 from minigrad.core.shape import as_shape
 from minigrad.core.shape import broadcast_shapes as broadcast
 from minigrad.declare.decorators import composed, public
-from minigrad.declare.factories import later
 from minigrad.declare.names import MG
 from minigrad.errors import ArgumentError, ShapeError
-from minigrad.ops.creation import Values, expect_float, tensor
+from minigrad.ops.creation import computed, expect_float, tensor
 from minigrad.ops.indexing.gathering import index_select
 from minigrad.ops.shape.joining import stack
 from minigrad.ops.shape.views import expand, reshape, transpose
@@ -135,7 +134,7 @@ def tril_indices(
     """
     rows, columns = as_shape((row, col), "tril_indices")
     expect_float("tril_indices", dtype or "int64", requires_grad)
-    return later(Values(triangle(rows, columns, -rows, offset + 1), dtype or "int64", device))
+    return computed(triangle(rows, columns, -rows, offset + 1), dtype or "int64", device)
 
 
 @public(namespace=MG, makes=True)
@@ -148,4 +147,4 @@ def triu_indices(
     """
     rows, columns = as_shape((row, col), "triu_indices")
     expect_float("triu_indices", dtype or "int64", requires_grad)
-    return later(Values(triangle(rows, columns, offset, columns), dtype or "int64", device))
+    return computed(triangle(rows, columns, offset, columns), dtype or "int64", device)
