@@ -19,6 +19,7 @@ from minigrad.declare.tracing import trace
 from minigrad.errors import DeclarationError
 from minigrad.kernels.reading import Reader
 from minigrad.kernels.rendering import signed
+from minigrad.kernels.scalar import of_lines
 
 # The ops whose rules differentiate operators, and calls whose name differs from that of the op.
 OPERATORS = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.Pow: "pow", ast.Mod: "remainder"}
@@ -50,12 +51,7 @@ def derivative(f: ScalarFn, operand: int, there: tuple[bool, ...] = ()) -> Scala
     lines = needed(body.lines, result)
     read = {n.id for line in (*lines, result) for n in ast.walk(line) if isinstance(n, ast.Name)}
     args = (*[g for k, g in enumerate(heads) if not there or there[k]], *[a for a in f.args if a in read])
-    name = f"{f.name}_vjp_{f.args[operand]}"
-    arguments = ast.arguments([], [ast.arg(a) for a in args], None, [], [], None, [])
-    node = ast.FunctionDef(name, arguments, [*lines, ast.Return(result)], [])
-    scalar = ScalarFn(name, args, ast.fix_missing_locations(node), body.helpers, f.where)
-    scalar.cost = 2 * f.cost
-    return scalar
+    return of_lines(f"{f.name}_vjp_{f.args[operand]}", args, lines, [result], body.helpers, f.where, 2 * f.cost)
 
 
 class Tangents(Reader[Pair]):

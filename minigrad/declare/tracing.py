@@ -15,6 +15,7 @@ from minigrad.core.dtype import bool_, float32
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op, Rule, ScalarFn, Spec
 from minigrad.declare.record import schema
+from minigrad.kernels.reading import Lines
 from minigrad.runtime.tensor import Tensor
 
 OPERATORS = {
@@ -33,16 +34,10 @@ class Unfusable(Exception):
     """Raised for a rule that does more than apply elementwise ops to its arguments."""
 
 
-class Trace:
-    """The lines traced so far, and the scalar functions that they call; `taken`: the names of the rule's arguments."""
+class Trace(Lines):
+    """The lines of a rule, one for each op."""
 
-    def __init__(self, taken: tuple[str, ...]) -> None:
-        self.taken = taken
-        self.lines: list[ast.stmt] = []
-        self.helpers: dict[str, ScalarFn] = {}
-        self.cost = 1
-
-    def call(self, op: Op, args: tuple[Any, ...]) -> Symbol:
+    def op(self, op: Op, args: tuple[Any, ...]) -> Symbol:
         """Write one elementwise op as a line `t3 = name(t1, t2)`."""
         if op.scalar is None or op.kind != "elementwise" or op.scalar.results > 1 or len(args) != len(op.operands):
             raise Unfusable(op.name)
@@ -54,15 +49,8 @@ class Trace:
         truths = [spec.dtype is bool_ for spec in chosen]
         if dtype not in (bool_, float32) or (any(truths) and not (all(truths) and op.name in LOGIC)):
             raise Unfusable(f"{op.name} of booleans")
-        self.helpers[op.name] = op.scalar
-        self.cost += op.scalar.cost
-        target = f"t{len(self.lines)}"
-        while target in self.taken:
-            target += "_"
-        value = ast.Call(ast.Name(op.name), [as_node(x) for x in args], [])
-        self.lines.append(ast.Assign([ast.Name(target)], value, lineno=1))
         with_g = any(isinstance(x, Symbol) and x._with_g for x in args)
-        return Symbol(self, ast.Name(target), dtype is bool_, with_g)
+        return Symbol(self, self.call(op.scalar, [as_node(x) for x in args]), dtype is bool_, with_g)
 
 
 class Symbol:
@@ -82,16 +70,16 @@ class Symbol:
         Any other attribute raises Unfusable, because a trace has no shapes, dtypes or values.
         """
         op = method_op(name)
-        return lambda *args: self._trace.call(op, (self, *args))
+        return lambda *args: self._trace.op(op, (self, *args))
 
     def __bool__(self) -> bool:
         raise Unfusable("a rule that reads a value")
 
     def __neg__(self) -> Symbol:
-        return self._trace.call(schema["neg"], (self,))
+        return self._trace.op(schema["neg"], (self,))
 
     def __abs__(self) -> Symbol:
-        return self._trace.call(schema["abs"], (self,))
+        return self._trace.op(schema["abs"], (self,))
 
 
 def method_op(name: str) -> Op:
@@ -109,10 +97,10 @@ def method_op(name: str) -> Op:
 def _attach() -> None:
     """Attach Python's operators to Symbol, each as the op with the same meaning."""
     for operator, name in OPERATORS.items():
-        setattr(Symbol, f"__{operator}__", lambda a, b, name=name: a._trace.call(schema[name], (a, b)))
-        setattr(Symbol, f"__r{operator}__", lambda b, a, name=name: b._trace.call(schema[name], (a, b)))
+        setattr(Symbol, f"__{operator}__", lambda a, b, name=name: a._trace.op(schema[name], (a, b)))
+        setattr(Symbol, f"__r{operator}__", lambda b, a, name=name: b._trace.op(schema[name], (a, b)))
     for name in COMPARISONS:
-        setattr(Symbol, f"__{name}__", lambda a, b, name=name: a._trace.call(schema[name], (a, b)))
+        setattr(Symbol, f"__{name}__", lambda a, b, name=name: a._trace.op(schema[name], (a, b)))
 
 
 _attach()
@@ -144,8 +132,4 @@ def trace(op: Op, rule: Rule, name: str) -> ScalarFn | None:
     # of g.
     if not isinstance(value, Symbol) or value._truth or not value._with_g or not written.lines:
         return None
-    arguments = ast.arguments([], [ast.arg(a) for a in args], None, [], [], None, [])
-    node = ast.FunctionDef(name, arguments, [*written.lines, ast.Return(value._node)], [])
-    scalar = ScalarFn(name, args, ast.fix_missing_locations(node), written.helpers, op.where)
-    scalar.cost = written.cost
-    return scalar
+    return written.function(name, args, [value._node], op.where)

@@ -22,8 +22,10 @@ from minigrad.core.dtype import DType
 from minigrad.core.layout import Layout
 from minigrad.core.op import ScalarFn
 from minigrad.core.plan import walk
+from minigrad.core.plans import bounded
 from minigrad.core.requests import Copy, Elementwise, ElementwiseTuple, Fill
 from minigrad.jitting.program import Item, Memory, sole_part
+from minigrad.kernels.reading import Lines
 from minigrad.kernels.scalar import projected
 
 ARRAYS = 12  # maximum number of arrays in a loop; a processor cannot prefetch more streams
@@ -108,7 +110,7 @@ def runs_along(outs: Sequence[Layout], layouts: Sequence[Layout]) -> bool:
     return all(s == 1 for s in inner[: len(outs)]) and all(s in (0, 1) for s in inner)
 
 
-class Composer:
+class Composer(Lines):
     """Compose the scalar functions of several units into one scalar function.
 
     operands: the views that the function reads, in the order of its arguments.
@@ -117,12 +119,10 @@ class Composer:
     """
 
     def __init__(self, memory: dict[int, Memory], units: Sequence[Unit], literals: bool = True) -> None:
+        super().__init__()
         self.memory, self.literals = memory, literals
         self.operands: list[View] = []
         self.values: dict[View, ast.expr] = {}
-        self.lines: list[ast.stmt] = []
-        self.helpers: dict[str, ScalarFn] = {}
-        self.cost = 1
         for unit in units:
             self.add(unit)
 
@@ -131,12 +131,7 @@ class Composer:
         arguments = [self.read(view, unit.compute) for view in unit.operands]
         written: dict[View, ast.expr] = {}
         for scalar, view in zip(unit.scalars, unit.outs):
-            value: ast.expr = ast.Call(ast.Name(self.named(scalar)), arguments, [])
-            if view.dtype.kind == "bool":  # memory stores 1 for every nonzero number, so the register must do this too
-                value = ast.IfExp(value, ast.Constant(True), ast.Constant(False))
-            written[view] = ast.Name(f"t{len(self.lines)}")
-            self.lines.append(ast.Assign([written[view]], value, lineno=1))
-            self.cost += scalar.cost
+            written[view] = self.call(scalar, arguments, view.dtype.kind == "bool")
         self.values |= written
 
     def read(self, view: View, compute: np.dtype[Any]) -> ast.expr:
@@ -150,29 +145,14 @@ class Composer:
             self.values[view] = value
         return value
 
-    def named(self, scalar: ScalarFn) -> str:
-        """Return the name by which lines call a scalar function."""
-        name = scalar.name
-        while self.helpers.setdefault(name, scalar) is not scalar or name[1:].isdecimal():
-            name += "_"
-        return name
-
-    def function(self, results: Sequence[View]) -> ScalarFn:
-        """Return the function of the operands that returns these values."""
-        values = [self.values[view] for view in results]
-        names = tuple([f"x{k}" for k in range(len(self.operands))])
-        arguments = ast.arguments([], [ast.arg(name) for name in names], None, [], [], None, [])
-        last = ast.Return(values[0] if len(values) == 1 else ast.Tuple(values))
+    def composed(self, results: Sequence[View]) -> ScalarFn:
+        """Return the function of the operands that returns these values; equal functions are one object."""
         called = [each.name.strip("_") for each in self.helpers.values()]
         name = "_".join(dict.fromkeys(called))[:NAME].rstrip("_")
-        node = ast.fix_missing_locations(ast.FunctionDef(name, arguments, [*self.lines, last], []))
-        key = ast.unparse(node), tuple(self.helpers.items())
-        if key not in _interned:
-            if len(_interned) >= INTERNED_LIMIT:
-                _interned.clear()
-            made = _interned[key] = ScalarFn(name, names, node, dict(self.helpers), "mg.jit:1")
-            made.cost, made.results = self.cost, len(values)
-        return _interned[key]
+        names = [f"x{k}" for k in range(len(self.operands))]
+        scalar = self.function(name, names, [self.values[view] for view in results], "mg.jit:1")
+        key = ast.unparse(scalar.node), tuple(self.helpers.items())
+        return _interned.get(key) or bounded(_interned, key, scalar, INTERNED_LIMIT)
 
 
 def literal(memory: Memory, view: View, compute: np.dtype[Any]) -> ast.expr | None:

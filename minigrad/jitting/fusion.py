@@ -196,7 +196,7 @@ class Fusion:
         outs = dict.fromkeys(view for unit in group.units for view in unit.outs)
         results = [view for view in outs if self.stays(view.slot) or view.slot in self.live]
         specs = {view: Spec(view.layout, view.dtype) for view in (*composer.operands, *results)}
-        scalar = composer.function(results)
+        scalar = composer.composed(results)
         kind = Elementwise if len(results) == 1 else ElementwiseTuple
         shape, first = group.units[0].shape, group.units[0]
         operands = []

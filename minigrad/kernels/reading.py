@@ -2,7 +2,7 @@
 
 The interpretation decides what a literal, an operator, a conditional expression and a call are: the text of a kernel
 (`rendering.py`), readable NumPy (`jitting/spelling.py`), a formula (`diagnostics/bodies.py`), or a value with its
-tangent (`declare/derivative.py`).
+tangent (`declare/derivative.py`).  `Lines` composes a body of calls, for derivative rules and for programs of `mg.jit`.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Generic, TypeVar
 
 from minigrad.core.op import ScalarFn
-from minigrad.kernels.scalar import strip_docstring
+from minigrad.kernels.scalar import of_lines, strip_docstring
 
 V = TypeVar("V")
 
@@ -89,3 +89,43 @@ class Reader(Generic[V]):
     def condition(self, value: V) -> V:
         """Return the condition of a conditional expression, before its branches are read."""
         return value
+
+
+class Lines:
+    """Compose a scalar function of calls of others, one line each: `t0 = mul(g, y)`.
+
+    A value that a later line reads stays in a register.  taken: names that no line may have.
+    """
+
+    def __init__(self, taken: Sequence[str] = ()) -> None:
+        self.taken = taken
+        self.lines: list[ast.stmt] = []
+        self.helpers: dict[str, ScalarFn] = {}
+        self.cost = 1
+
+    def call(self, scalar: ScalarFn, arguments: list[ast.expr], truth: bool = False) -> ast.expr:
+        """Add a call, and return its name.
+
+        truth: whether the value is stored as a boolean: memory stores 1 for every nonzero number, so the register must
+        do this too.
+        """
+        value: ast.expr = ast.Call(ast.Name(self.named(scalar)), arguments, [])
+        if truth:
+            value = ast.IfExp(value, ast.Constant(True), ast.Constant(False))
+        target = f"t{len(self.lines)}"
+        while target in self.taken:
+            target += "_"
+        self.lines.append(ast.Assign([ast.Name(target)], value, lineno=1))
+        self.cost += scalar.cost
+        return ast.Name(target)
+
+    def named(self, scalar: ScalarFn) -> str:
+        """Return the name by which lines call a scalar function."""
+        name = scalar.name
+        while self.helpers.setdefault(name, scalar) is not scalar or name[1:].isdecimal():
+            name += "_"
+        return name
+
+    def function(self, name: str, args: Sequence[str], results: Sequence[ast.expr], where: str) -> ScalarFn:
+        """Return the function of these arguments that returns these values."""
+        return of_lines(name, args, self.lines, results, self.helpers, where, self.cost)

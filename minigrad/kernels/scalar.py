@@ -11,7 +11,7 @@ from __future__ import annotations
 import ast
 import sys
 from collections import ChainMap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
@@ -196,12 +196,20 @@ def bound(function: ScalarFn, *constants: float) -> ScalarFn:
     """Return a scalar function whose last arguments are replaced by constants."""
     args = function.args[: -len(constants)]
     values = [*map(ast.Name, args), *[ast.Constant(constant) for constant in constants]]
-    text = f"def {function.name}({', '.join(args)}):\n    return value()"
-    node = ast.parse(text).body[0]
-    assert isinstance(node, ast.FunctionDef) and isinstance(node.body[0], ast.Return)
-    node.body[0].value = ast.Call(ast.Name("value"), values, [])
-    scalar = ScalarFn(function.name, args, ast.fix_missing_locations(node), {"value": function}, function.where)
-    scalar.cost = function.cost
+    call = ast.Call(ast.Name("value"), values, [])
+    return of_lines(function.name, args, [], [call], {"value": function}, function.where, function.cost)
+
+
+def of_lines(
+    name: str, args: Sequence[str], lines: Sequence[ast.stmt], results: Sequence[ast.expr],
+    helpers: Mapping[str, ScalarFn], where: str, cost: int,
+) -> ScalarFn:  # fmt: skip
+    """Return the scalar function that runs some lines and returns some values."""
+    arguments = ast.arguments([], [ast.arg(each) for each in args], None, [], [], None, [])
+    last = ast.Return(results[0] if len(results) == 1 else ast.Tuple([*results]))
+    node = ast.fix_missing_locations(ast.FunctionDef(name, arguments, [*lines, last], []))
+    scalar = ScalarFn(name, tuple(args), node, dict(helpers), where)
+    scalar.cost, scalar.results = cost, len(results)
     return scalar
 
 
