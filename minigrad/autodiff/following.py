@@ -42,10 +42,8 @@ class Following(Recorder):
         values = [y if follow else y.value for y, follow in zip(followed, follows)]
         return values[0] if op.result is None else op.result(*values)
 
-    def detached(self, x: Any) -> Tensor:
-        result: Tensor = x.value.detach()
-        return result
+    def detached(self, x: Followed) -> Tensor:
+        return x.value.detach()
 
     def elements(self, x: Any) -> Tensor:
-        result: Tensor = x.value if self.owns(x) else alike(x)
-        return result
+        return x.value if self.owns(x) else alike(x)

@@ -22,12 +22,12 @@ from typing import Any
 from minigrad.autodiff.checks import check, node_of
 from minigrad.autodiff.definition import fitted
 from minigrad.autodiff.engine import leading_to, pull_back, reachable
-from minigrad.autodiff.fused import Unfusable, fuse
 from minigrad.autodiff.pulling import by_definition
 from minigrad.autodiff.tangents import TangentCall, Tangents, as_parts, as_result, check_tangent, plus
 from minigrad.autodiff.tracked import TrackedTransform
 from minigrad.autodiff.watching import blamed, check_unwritten, position, versions
 from minigrad.core.op import Op, Spec
+from minigrad.declare.fused import Unfusable, fuse
 from minigrad.errors import GradientError, MinigradError
 from minigrad.ops.creation import ones, zeros
 from minigrad.ops.indexing.gathering import zeros_of

@@ -13,10 +13,10 @@ from minigrad.autodiff.arguments import every_operand, facts, heads_for, saved_p
 from minigrad.autodiff.checks import node_of
 from minigrad.autodiff.definition import by_definition_over, defined, fitted
 from minigrad.autodiff.engine import Gradients, leading_to, pull_back, reachable
-from minigrad.autodiff.fused import Unfusable, fuse
 from minigrad.autodiff.tracked import Record
 from minigrad.autodiff.watching import watched, watched_joint
 from minigrad.core.op import Op, Rule, Spec
+from minigrad.declare.fused import Unfusable, fuse
 from minigrad.ops.shape.views import expand
 from minigrad.runtime.graph import BackpropOp, Output
 from minigrad.runtime.recording import set_grad_enabled

@@ -104,13 +104,11 @@ class TrackedTransform(ReplacingTransform):
         result.base = INPUT
         return result
 
-    def detached(self, x: Any) -> Tensor:
-        result: Tensor = x.value.detach()
-        return result
+    def detached(self, x: Tracked) -> Tensor:
+        return x.value.detach()
 
-    def elements(self, x: Any) -> Tensor:
-        result: Tensor = x.value
-        return result
+    def elements(self, x: Tracked) -> Tensor:
+        return x.value
 
     def replace(self, x: Any, y: Any) -> None:
         x.value, x.op = (y.value, y.op) if self.owns(y) else (y, None)

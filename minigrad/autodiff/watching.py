@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from minigrad.autodiff.fused import Unfusable
 from minigrad.core.op import Op, Rule, Spec
 from minigrad.core.shape import broadcast_shapes
+from minigrad.declare.fused import Unfusable
 from minigrad.errors import DeviceError, DTypeError, GradientError, MinigradError, ShapeError
 from minigrad.runtime.graph import BackpropOp
 from minigrad.runtime.recording import definition_of

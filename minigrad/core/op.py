@@ -55,7 +55,7 @@ class Rule:
     gradients: the indices of the results whose incoming gradients are its first arguments.
     asked: whether a joint rule receives which operands require a gradient, and returns None for the other operands.
     smooth: whether a joint rule calls only ops with derivatives, so that higher orders do not need the definition.
-    fused: the rule as one kernel, or `fn` if it cannot be fused; None until `autodiff/fused.py` has tried.
+    fused: the rule as one kernel, or `fn` if it cannot be fused; None until `declare/fused.py` has tried.
     foreign: whether the function was defined outside this package, so that its result must be checked.
     """
 

@@ -14,8 +14,8 @@ from collections.abc import Callable, Sequence
 from functools import cache
 
 from minigrad.core.op import ScalarFn
+from minigrad.declare.fused import trace
 from minigrad.declare.record import schema
-from minigrad.declare.tracing import trace
 from minigrad.errors import DeclarationError
 from minigrad.kernels.reading import Reader
 from minigrad.kernels.rendering import signed

@@ -40,45 +40,33 @@ class Writing(Following):
         super().__init__()
         self.terms: dict[int, Term] = {}
 
-    def named(self, x: Tensor, name: str) -> Followed:
-        """Return a tensor as a value whose formula is a name."""
+    def named(self, x: Tensor, term: Term) -> Followed:
+        """Return a tensor as a value with a formula."""
         value = Followed(self, x)
-        self.terms[value.slot] = Term(name)
+        self.terms[value.slot] = term
         return value
 
+    def term(self, x: Any) -> Term:
+        """Return the formula of a value or a constant."""
+        return self.terms[x.slot] if self.owns(x) else constant(x)
+
+    def record(self, call: Call) -> None:
+        super().record(call)
+        terms = tuple([self.terms.get(slot) or constant(self.program.values[slot]) for slot in call.reads])
+        self.terms |= zip(call.writes, results_of(call.op, terms, call.params), strict=True)
+
     def detached(self, x: Any) -> Tensor:
-        result = Followed(self, x.value.detach())
-        self.record(Call(None, None, {}, [x.slot], [result.slot]))
-        return result
+        return self.named(x.value.detach(), self.terms[x.slot])
 
     def derives(self, x: Any, recorded: bool) -> bool:
         return False
 
-    def term(self, x: Any) -> Term:
-        """Return the formula of a value or a constant."""
-        return self.at(x.slot) if self.owns(x) else constant(x)
 
-    def at(self, slot: int) -> Term:
-        """Return the formula of a slot, from the formulas of the slots that its call reads."""
-        if slot not in self.terms:
-            call = next((call for call in self.program.calls if slot in call.writes), None)
-            if call is None:
-                return constant(self.program.values[slot])
-            terms = tuple([self.at(each) for each in call.reads])
-            self.terms |= zip(call.writes, results_of(call, terms), strict=True)
-        return self.terms[slot]
-
-
-def results_of(call: Call, terms: tuple[Term, ...]) -> Sequence[Term]:
-    """Return the formulas of the results of a call; `detach` does not appear in a formula."""
-    op = call.op
-    if op is None:
-        return terms
+def results_of(op: Any, terms: tuple[Term, ...], params: dict[str, Any]) -> Sequence[Term]:
+    """Return the formulas of the results of a call."""
     if op.primal is not None and op.scalar is not None:
         return body_of(op.scalar, terms)
-    if op.result is None:
-        return [term_of(op, terms, call.params)]
-    return [term_of(op, terms, call.params, name) for name in op.outputs]
+    return [term_of(op, terms, params, "" if op.result is None else name) for name in op.outputs]
 
 
 def term_of(op: Op, terms: tuple[Term, ...], params: dict[str, Any], result: str = "") -> Term:
@@ -165,9 +153,9 @@ def followed(transform: Writing, step: Step, operand: int, pick: Sequence[int], 
     rule = rule_of(node, operand)
     names = [op.value_name(k) for k in op.saves[node.mask]]
     with transform, no_grad():
-        heads = [None if g is None else transform.named(g, barred(name))
+        heads = [None if g is None else transform.named(g, Term(barred(name)))
                  for g, name in zip(step.arrived, op.outputs, strict=False)]  # fmt: skip
-        saved = [transform.named(x, name) for x, name in zip(values_of(node), names, strict=True)]
+        saved = [transform.named(x, Term(name)) for x, name in zip(values_of(node), names, strict=True)]
         arrived = [heads[i] for i in rule.gradients]
         return fn(*arrived, *[saved[i] for i in pick], **facts(node, rule, operand))
 
@@ -206,4 +194,4 @@ def gradients_of(node: BackpropOp) -> list[tuple[int, Term]]:
 
 def one(transform: Writing, name: str, dtype: DType) -> Followed:
     """Return a number with a name, which a rule can take instead of a tensor."""
-    return transform.named(Tensor(*store(1, dtype, "reference")), name)
+    return transform.named(Tensor(*store(1, dtype, "reference")), Term(name))

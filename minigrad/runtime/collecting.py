@@ -33,9 +33,9 @@ class Placeholder(Carrier):
     __slots__ = ("slot",)
     transform: Collected
 
-    def __init__(self, calls: Collected, slot: int, layout: Any, dtype: Any, device: Any) -> None:
-        self.id = next(ids)
-        self.transform, self.slot, self.layout, self.dtype, self.device = calls, slot, layout, dtype, device
+    def __init__(self, transform: Collected, layout: Any, dtype: Any, device: Any) -> None:
+        self.id, self.slot = next(ids), transform.program.new()
+        self.transform, self.layout, self.dtype, self.device = transform, layout, dtype, device
         self.op = self.base = None
 
     @property
@@ -76,19 +76,15 @@ class Collected(Recorder):
         self.enabled = bool(mode.enabled)
         self.records = self.enabled and True in [x.storage.tracked for x in operands]
         self.tracked = [x.requires_grad for x in operands] if self.enabled else None
-        self.inputs = [self.placeholder(x.layout, x.dtype, x.device) for x in operands]
+        self.inputs = [Placeholder(self, x.layout, x.dtype, x.device) for x in operands]
         self.program.inputs = len(operands)
-
-    def placeholder(self, layout: Any, dtype: Any, device: Any) -> Placeholder:
-        """Return a value with a new slot."""
-        return Placeholder(self, self.program.new(), layout, dtype, device)
 
     def call(self, op: Op, operands: tuple[Tensor, ...], params: dict[str, Any]) -> Any:
         if op.kind not in KINDS or op.writes or bool(mode.enabled) is not self.enabled:
             raise Unsteady
         reads = [self.slot_of(x) for x in operands]
         plan = plan_of(op, operands, params)
-        results = [self.placeholder(out.layout, out.dtype, plan.device) for out in plan.outs]
+        results = [Placeholder(self, out.layout, out.dtype, plan.device) for out in plan.outs]
         self.record(Call(op, plan, plan.params, reads, [result.slot for result in results]))
         return results[0] if op.result is None else op.result(*results)
 
@@ -98,8 +94,7 @@ class Collected(Recorder):
         The function has computed such a tensor without operands, so it is the same in each call.
         """
         if self.owns(x):
-            slot: int = x.slot
-            return slot
+            return x.slot
         if x.__class__ is not Tensor or x.op is not None:
             raise Unsteady
         made = x.id > self.first and x.layout.numel <= SMALL
@@ -119,7 +114,7 @@ class Collected(Recorder):
     def collected(self, draw: Any) -> Tensor:
         if not self.draws or len(stack.transforms) > 1:
             raise Unsteady
-        result = self.placeholder(Layout.contiguous(draw.shape), draw.dtype, draw.device)
+        result = Placeholder(self, Layout.contiguous(draw.shape), draw.dtype, draw.device)
         self.program.draws[result.slot] = draw.planned()
         self.record(Call(None, None, {}, [], [result.slot]))
         return result
@@ -131,6 +126,6 @@ class Collected(Recorder):
         raise Unsteady
 
     def detached(self, x: Any) -> Tensor:
-        result = self.placeholder(x.layout, x.dtype, x.device)
+        result = Placeholder(self, x.layout, x.dtype, x.device)
         self.record(Call(None, None, {}, [x.slot], [result.slot]))
         return result

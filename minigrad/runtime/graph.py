@@ -57,7 +57,9 @@ class BackpropOp:
     def shape(self) -> tuple[int, ...]:
         return tuple(self.plan.layout.shape)
 
-    pull: Callable[..., list[tuple[Any, Any]]]  # set by `pulls`: it runs derivative rules, which this layer lacks
+    # `pull(gradients, wanted, create)` returns (parent, partial gradient) for each operand, from the gradients of the
+    # results.  `@pulls` sets it, because this layer lacks the derivative rules that it runs.
+    pull: Callable[..., list[tuple[Any, Any]]]
 
     def register_hook(self, hook: Hook) -> HookHandle:
         """Call `hook(gradients of the operands, gradients of the results)` after the rules of this node.  A returned
@@ -73,10 +75,7 @@ class BackpropOp:
 
 
 def pulls(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Make a function the method `pull` of nodes: `node.pull(gradients, wanted, create)`.
-
-    It returns (parent, partial gradient) for each operand, given the gradients of the results.
-    """
+    """Make a function the method `pull` of nodes."""
     BackpropOp.pull = function
     return function
 

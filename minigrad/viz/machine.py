@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 
-from minigrad.autodiff.fused import Unfusable, fuse
 from minigrad.core.op import Op
+from minigrad.declare.fused import Unfusable, fuse
 from minigrad.diagnostics.flow import Step
 from minigrad.diagnostics.formula import Writing, enumerate_operands, followed, rule_of
 from minigrad.errors import GradientError

@@ -7,8 +7,8 @@ from op_support import RTOL, arrays, operands
 from op_table import ROWS
 
 import minigrad as mg
-from minigrad.autodiff.fused import fuse, trace
 from minigrad.core.op import Rule
+from minigrad.declare.fused import fuse, trace
 from minigrad.declare.record import schema
 
 RULES = [

@@ -17,8 +17,8 @@ import pytest
 from cases import over
 
 import minigrad as mg
-from minigrad.autodiff.fused import fuse, trace
 from minigrad.core.op import Rule
+from minigrad.declare.fused import fuse, trace
 
 SCALE = 2.0
 TABLE = [2.0, 3.0]

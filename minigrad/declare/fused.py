@@ -1,21 +1,24 @@
-"""Trace a derivative rule into a scalar function, by calling the rule once with symbols instead of tensors.
+"""A derivative rule as one kernel: `g * (1 - y * y)` is one loop, not three.
 
-Every elementwise op that the rule applies to the symbols becomes a line of a scalar function.  The specialiser of
-declarations compiles that function.  Only the rules of declarations with `fuse=True` are traced, because a single call
-must show everything that the rule can do.
+A rule is called once with symbols instead of tensors, and each elementwise op that it applies to them becomes a line of
+a scalar function.  The engine uses the kernel of this function if the graph of the backward pass is not required.  A
+rule runs op by op if it consists of one elementwise op, if it calls an op that is not elementwise, or if its operands
+have several dtypes.  Only the rules of declarations with `fuse=True` are traced, because a single call must show
+everything that the rule can do.
 """
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from minigrad.core.dtype import bool_, float32
+from minigrad.core.dtype import DType, bool_, float32
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op, Rule, ScalarFn, Spec
 from minigrad.declare.record import schema
 from minigrad.kernels.reading import Lines
+from minigrad.runtime.dispatch import fast_path
 from minigrad.runtime.tensor import Tensor
 
 OPERATORS = {
@@ -75,12 +78,6 @@ class Symbol:
     def __bool__(self) -> bool:
         raise Unfusable("a rule that reads a value")
 
-    def __neg__(self) -> Symbol:
-        return self._trace.op(schema["neg"], (self,))
-
-    def __abs__(self) -> Symbol:
-        return self._trace.op(schema["abs"], (self,))
-
 
 def method_op(name: str) -> Op:
     """Return the elementwise op for a tensor's method of this name.  Raises Unfusable for any other attribute."""
@@ -99,8 +96,8 @@ def _attach() -> None:
     for operator, name in OPERATORS.items():
         setattr(Symbol, f"__{operator}__", lambda a, b, name=name: a._trace.op(schema[name], (a, b)))
         setattr(Symbol, f"__r{operator}__", lambda b, a, name=name: b._trace.op(schema[name], (a, b)))
-    for name in COMPARISONS:
-        setattr(Symbol, f"__{name}__", lambda a, b, name=name: a._trace.op(schema[name], (a, b)))
+    for name in (*COMPARISONS, "neg", "abs"):
+        setattr(Symbol, f"__{name}__", lambda *args, name=name: args[0]._trace.op(schema[name], args))
 
 
 _attach()
@@ -133,3 +130,50 @@ def trace(op: Op, rule: Rule, name: str) -> ScalarFn | None:
     if not isinstance(value, Symbol) or value._truth or not value._with_g or not written.lines:
         return None
     return written.function(name, args, [value._node], op.where)
+
+
+# ---- from the scalar function to a kernel ---------------------------------------------------------------------------
+
+
+def fuse(op: Op, operand: int) -> Callable[..., Any]:
+    """Return the function that the engine calls for the VJP rule of one operand: a fused kernel, or the rule itself.
+
+    The rule caches this function.  The fused kernel raises Unfusable if its result would differ from the result of the
+    rule; the caller must then call the rule.
+    """
+    rule = op.rules[operand]
+    assert rule is not None
+    scalar = trace(op, rule, f"{op.name}_vjp_{op.operands[operand]}")
+    if scalar is not None and len(scalar.node.body) > 2:
+        rule.fused = kernel_of(op, scalar)
+    else:  # a rule that is one op needs no fused kernel
+        rule.fused = (only_call(scalar) if scalar is not None else None) or rule.fn
+    return rule.fused
+
+
+def only_call(scalar: ScalarFn) -> Callable[..., Any] | None:
+    """Return the op of a rule that is one call, if its operands are those of the rule in the same order; else None."""
+    (helper,) = scalar.helpers
+    call = f"t0 = {helper}({', '.join(scalar.args)})"
+    return schema[helper].public if ast.unparse(scalar.node.body[0]) == call else None
+
+
+def kernel_of(op: Op, scalar: ScalarFn) -> Callable[..., Any]:
+    """Return the public function of an undeclared op: a rule of `op`, as one loop."""
+    hidden = Op(scalar.name, "elementwise", scalar.args, {}, op.where)
+    hidden.doc, hidden.scalar, hidden.dtype_rule = f"The derivative of {op.name}, as one loop.", scalar, one_dtype
+    hidden.saves = ((),) * (1 << len(scalar.args))
+    hidden.public = fast_path(hidden)
+    return hidden.public
+
+
+def one_dtype(op: Op, specs: Sequence[Spec]) -> tuple[Any, DType]:
+    """Return the dtype of all operands, or raise Unfusable if they have several dtypes.
+
+    In a loop, every intermediate value would have the widest dtype; in tensor code, it has the promoted dtype of its
+    own operands.
+    """
+    dtype = specs[0].dtype
+    if any(spec.dtype is not dtype for spec in specs):
+        raise Unfusable("operands of several dtypes")
+    return dtype.compute, dtype
