@@ -14,6 +14,7 @@ from minigrad.autodiff.checks import Node
 from minigrad.autodiff.engine import Gradients
 from minigrad.autodiff.pulling import partial_gradients
 from minigrad.config import settings
+from minigrad.core.plans import bounded
 from minigrad.runtime.compositions import Composition
 from minigrad.runtime.graph import BackpropOp, pulls
 from minigrad.runtime.recording import mode
@@ -41,9 +42,7 @@ def pull(
     facts = node.plan.facts
     entry: Pulled | None = facts.get(key)
     if entry is None:
-        if len(facts) >= settings.plan_limit:  # slices at many offsets are many kinds
-            facts.clear()
-        entry = facts[key] = Pulled()
+        entry = bounded(facts, key, Pulled(), settings.plan_limit)  # slices at many offsets are many kinds
     elif entry.function is not None:
         return [(parents[k], partial) for k, partial in zip(entry.operands, entry.function(*values))]
     pairs = partial_gradients(node, gradients, wanted, create)

@@ -28,7 +28,6 @@ from minigrad.runtime.var import Var
 CALLS = 1024  # the number of calls that each function stores
 NUMBERS, LISTS = (int, float), (tuple, list)
 FORMAT = 2  # marshal's last format whose bytes depend on values alone, not on the identities of objects
-RUN = {count: runner(count) for count in (1, 2)}
 
 
 def later(recipe: Callable[[], Tensor]) -> Tensor:
@@ -41,7 +40,7 @@ def call_of(function: Any, *operands: Tensor, **params: Any) -> Tensor:
     op: Op = function.op
     if Tensor not in PLAIN:
         return later(partial(apply, op, operands, params))
-    return later(partial(RUN[len(operands)], op, plan_of(op, operands, params), *operands))
+    return later(partial(runner(len(operands)), op, plan_of(op, operands, params), *operands))
 
 
 class Recalled:

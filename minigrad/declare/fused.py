@@ -21,11 +21,11 @@ from minigrad.kernels.reading import Lines
 from minigrad.runtime.dispatch import fast_path
 from minigrad.runtime.tensor import Tensor
 
-OPERATORS = {
-    "add": "add", "sub": "sub", "mul": "mul", "truediv": "div", "pow": "pow", "floordiv": "floor_divide",
-    "mod": "remainder", "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor",
-}  # fmt: skip
-COMPARISONS = ("eq", "ne", "lt", "le", "gt", "ge")
+OPERATORS = ("add", "sub", "mul", "truediv", "pow", "floordiv", "mod", "and", "or", "xor")
+OTHERS = ("eq", "ne", "lt", "le", "gt", "ge", "neg", "abs")  # operators without a reflected form
+# The arguments of `x.where(condition, other)` have another order than those of the op, so rules use `where_cond`.
+# The methods of == and != accept any object.
+NAMED = {"where_cond": "where", "__eq__": "eq", "__ne__": "ne"}
 # The ops that may combine booleans.  The sum of two booleans would be 2 in a kernel, but True as a tensor.
 LOGIC = ("bitwise_and", "bitwise_or", "bitwise_xor", "logical_and", "logical_or", "logical_xor", "logical_not",
          "eq", "ne", "where")  # fmt: skip
@@ -81,9 +81,8 @@ class Symbol:
 
 def method_op(name: str) -> Op:
     """Return the elementwise op for a tensor's method of this name.  Raises Unfusable for any other attribute."""
-    # The arguments of `x.where(condition, other)` have another order than those of the op, so rules use `where_cond`.
-    if name == "where_cond":
-        return schema["where"]
+    if name in NAMED:
+        return schema[NAMED[name]]
     method = getattr(Tensor, name, None)
     op = getattr(method, "op", None)
     if not isinstance(op, Op) or op.public is not method:
@@ -91,16 +90,10 @@ def method_op(name: str) -> Op:
     return op
 
 
-def _attach() -> None:
-    """Attach Python's operators to Symbol, each as the op with the same meaning."""
-    for operator, name in OPERATORS.items():
-        setattr(Symbol, f"__{operator}__", lambda a, b, name=name: a._trace.op(schema[name], (a, b)))
-        setattr(Symbol, f"__r{operator}__", lambda b, a, name=name: b._trace.op(schema[name], (a, b)))
-    for name in (*COMPARISONS, "neg", "abs"):
-        setattr(Symbol, f"__{name}__", lambda *args, name=name: args[0]._trace.op(schema[name], args))
-
-
-_attach()
+for _name in (*OPERATORS, *OTHERS):
+    setattr(Symbol, f"__{_name}__", lambda *args, name=f"__{_name}__": args[0]._trace.op(method_op(name), args))
+for _name in OPERATORS:
+    setattr(Symbol, f"__r{_name}__", lambda b, a, name=f"__{_name}__": b._trace.op(method_op(name), (a, b)))
 SCALAR = Layout.contiguous(())
 
 

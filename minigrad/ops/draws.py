@@ -14,7 +14,6 @@ from minigrad.config import listeners
 from minigrad.core.device import Device, as_device, default_device
 from minigrad.core.dtype import DType, float64, int64
 from minigrad.core.layout import Layout
-from minigrad.core.op import Op
 from minigrad.core.requests import Permutation, Random
 from minigrad.core.roles import Shape, Size
 from minigrad.core.shape import numel
@@ -76,6 +75,7 @@ class Draw:
     """The recipe of the next numbers of a generator.
 
     low, high: the limits, or the mean and the standard deviation.
+    call: the op that draws them, its operands after the state of the generator, and its parameters.
     """
 
     def __init__(
@@ -87,6 +87,7 @@ class Draw:
         self.device = default_device() if device is None else as_device(device)
         number = int if kind == "integer" else float
         self.limits = limits(kind, dtype, self.device, repr(number(low)), repr(number(high)))
+        self.call: Any = draw.op, (self.limits,), {"kind": kind, "shape": shape, "dtype": dtype}  # type: ignore[attr-defined]
 
     def make(self) -> Tensor:
         """Draw the numbers; transforms determine their shape, and wrap them."""
@@ -113,11 +114,7 @@ class Draw:
 
     def planned(self) -> Callable[[], Tensor]:
         """Return a function that draws numbers with a plan; among transforms, it draws them by the general path."""
-        parameters = {"kind": self.kind, "shape": self.shape, "dtype": self.dtype}
-        return self.repeated(draw.op, (self.limits,), parameters)  # type: ignore[attr-defined]
-
-    def repeated(self, op: Op, constants: tuple[Tensor, ...], parameters: dict[str, Any]) -> Callable[[], Tensor]:
-        """Return a function that runs an op on a new state and constants."""
+        op, constants, parameters = self.call
         device, generator, blocks = self.device, self.generator, blocks_of(self.shape)
         state = Tensor(backend_of(device).allocate(2, int64, device), STATE)
         plan, buffers = plan_of(op, (state, *constants), parameters), [x.storage.buffer for x in constants]
@@ -144,6 +141,7 @@ class Shuffle(Draw):
 
     def __init__(self, n: int, device: Any, generator: Generator | None) -> None:
         super().__init__("uniform", (n,), float64, device, 0.0, 1.0, generator)
+        self.call = permuted.op, (), {"n": n}  # type: ignore[attr-defined]
 
     def make(self) -> Tensor:
         """Draw the permutation; among transforms, each example may have its own numbers."""
@@ -152,7 +150,3 @@ class Shuffle(Draw):
             argsort(super().make()) if stack.transforms else permuted(self.state(self.shape), n=self.shape[0])
         )
         return result
-
-    def planned(self) -> Callable[[], Tensor]:
-        """Return a function that draws a permutation with a plan; among transforms, by the general path."""
-        return self.repeated(permuted.op, (), {"n": self.shape[0]})  # type: ignore[attr-defined]
