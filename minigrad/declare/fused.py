@@ -145,7 +145,7 @@ def fuse(op: Op, operand: int) -> Callable[..., Any]:
 
 
 def only_call(scalar: ScalarFn) -> Callable[..., Any] | None:
-    """Return the op of a rule that is one call, if its operands are those of the rule in the same order; else None."""
+    """Return the op of a rule that is one call, with the operands of the rule in the same order, or None."""
     (helper,) = scalar.helpers
     call = f"t0 = {helper}({', '.join(scalar.args)})"
     return schema[helper].public if ast.unparse(scalar.node.body[0]) == call else None

@@ -49,7 +49,7 @@ def described(op: Op, operands: Sequence[Any], params: dict[str, Any]) -> tuple[
 
     An optional operand of a composed op is also among `params`; without it, `by_operands` takes it from the operands.
     """
-    # A placeholder of `collecting.py` does not allow the question whether it is a variable.
+    # A placeholder of `compositions.py` does not allow the question whether it is a variable.
     tracked = tuple(
         [mode.enabled and not isinstance(x, Carrier) and (x.op is not None or x.is_variable) for x in operands]
     )

@@ -1,7 +1,7 @@
 """A program: the calls that a function made, over numbered slots, and Python text that makes them again.
 
-A `Recorder` is a transform that records the calls on its values.  `collecting.py` records calls that are not computed,
-for compositions and derivative rules; `following.py` computes the calls, for `linearize` and formulas.
+A `Recorder` is a transform that records the calls on its values.  `compositions.py` records calls without computing
+them, for compositions and derivative rules; `autodiff/following.py` computes them, for `linearize` and formulas.
 """
 
 from __future__ import annotations
