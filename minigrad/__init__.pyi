@@ -280,7 +280,7 @@ def cast(input: Tensor, dtype: Any, *, out: Tensor | None = ...) -> Tensor:
 def cat(tensors: Sequence[Tensor], dim: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
     """Join tensors along an existing dim, in the promoted dtype."""
 
-def cdist(x1: Tensor, x2: Tensor, p: builtins.float = ..., compute_mode: Any = ...) -> Tensor:
+def cdist(x1: Tensor, x2: Tensor, p: builtins.float = ..., compute_mode: builtins.str = ...) -> Tensor:
     """Return the distance of order p between each row of x1 and each row of x2."""
 
 def ceil(input: Tensor, *, out: Tensor | None = ...) -> Tensor:

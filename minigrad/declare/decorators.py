@@ -394,7 +394,7 @@ def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | N
         op.writes = check_writes(op, writes)
         if joint is not None:
             op.joint = read_joint(op, joint)
-        op.dtype_rule, op.shape_rule = dtype, shape
+        op.dtype_rule, op.shape_rule = rules.under(signature.conditions, dtype), shape
         op.prepare = by_name(function, signature, 1 + len(outputs))
         claim(op, linear, jvp, batch)
         op.along = not signature.many and any(role.name == "Dim" for role in op.roles.values())
@@ -473,6 +473,7 @@ def composed(
                  "scope": scope, "copy": copy_result, "float": as_float, "apart": apart,
                  "error": MinigradError, "blame": blame}  # fmt: skip
         names |= {f"read_{key}": role.read for key, role in op.roles.items()}
+        names |= {f"hold_{k}": condition.read for k, (_, condition) in enumerate(signature.conditions)}
         # A definition of this package has no effects, except random draws, warnings and writes into `out` or `writes`.
         repeats = (
             signature.optional.issuperset(op.writes) and bool(op.operands)

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
-from minigrad.core.roles import Dim, Flag, Int, Scalar
+from minigrad.core.conditions import Ndim, Square
+from minigrad.core.roles import Choice, Dim, Flag, Int, Number
 from minigrad.core.shape import normalize_dim
 from minigrad.declare.decorators import composed, public
 from minigrad.declare.forms import as_float
 from minigrad.declare.names import LINALG
-from minigrad.errors import ArgumentError, ShapeError
+from minigrad.errors import ShapeError
 from minigrad.ops.casting import clone
 from minigrad.ops.creation import arange, eye
 from minigrad.ops.linalg import vectors
@@ -66,12 +67,7 @@ def matrix_norm(
         values = svdvals(movedim(as_float("matrix_norm", A, dtype), dims, (-2, -1)))
         result = sum(values, -1) if ord == "nuc" else extreme(values, ord, -1)
         return result.unsqueeze(min(dims)).unsqueeze(max(dims)) if keepdim else result
-    if ord not in (1, -1, math.inf, -math.inf):
-        raise ArgumentError(
-            f"matrix_norm: ord must be 'fro', 'nuc', 1, -1, 2, -2, inf or -inf, got {ord!r}; pass ord='fro', for "
-            "example",
-            op="matrix_norm",
-        )
+    Choice("fro", "nuc", 1, -1, 2, -2, math.inf, -math.inf).expect("matrix_norm", ord=ord)
     rows, columns = dims if abs(ord) == 1 else dims[::-1]
     result = extreme(norms.norm(A, 1, rows, True, dtype=dtype), ord, columns, True)
     return result if keepdim else result.squeeze(dims)
@@ -109,13 +105,13 @@ def norm(input: Tensor, ord: Any = None, dim: Any = None, keepdim: Flag = False,
 
 
 @composed()
-def renorm(input: Tensor, p: Scalar, dim: Dim, maxnorm: Scalar) -> Tensor:
+def renorm(
+    input: Annotated[Tensor, Ndim(least=2)],
+    p: Annotated[float, Number(above=0, example=2)],
+    dim: Dim,
+    maxnorm: Annotated[float, Number(0, example=1)],
+) -> Tensor:
     """Return the tensor with its slices along `dim` scaled down where their norm of order p exceeds maxnorm."""
-    if p <= 0 or maxnorm < 0 or input.ndim < 2:
-        raise ArgumentError(
-            f"renorm: expected p > 0, maxnorm >= 0 and an input with at least 2 dims, got p={p}, maxnorm={maxnorm} and "
-            f"{describe(input)}; change the wrong argument"
-        )
     size = norms.norm(input, p, tuple([d for d in range(input.ndim) if d != dim]), True)
     # As in PyTorch, 1e-7 is added, so that no norm is larger than maxnorm after rounding.
     return input * where(size > maxnorm, maxnorm / (size + 1e-7), 1.0)
@@ -143,18 +139,12 @@ def vander(x: Tensor, N: int | None = None) -> Tensor:
 
 
 @composed(namespace=LINALG, method=False)
-def matrix_power(A: Tensor, n: Int) -> Tensor:
+def matrix_power(A: Annotated[Tensor, Square], n: Int) -> Tensor:
     """Return the n-th power of square matrices, computed by repeated squaring.
 
     The power 0 is the identity, and a negative power is a power of the inverse.
     Raises ArgumentError for a negative power of a singular matrix.
     """
-    if A.ndim < 2 or A.shape[-1] != A.shape[-2]:
-        raise ShapeError(
-            f"matrix_power: expected square matrices of shape (..., n, n), got {describe(A)}; slice or reshape the "
-            "input",
-            op="matrix_power",
-        )
     if n < 0:
         return matrix_power(inv(A), -n)
     if n == 0:

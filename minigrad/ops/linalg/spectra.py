@@ -19,7 +19,6 @@ from minigrad.core.roles import Choice, Flag
 from minigrad.declare.decorators import composed, kernel
 from minigrad.declare.names import LINALG
 from minigrad.declare.record import results_of
-from minigrad.errors import ArgumentError
 from minigrad.ops.creation import eye, zeros
 from minigrad.ops.linalg.factors import real_dtype, square_shape
 from minigrad.ops.linalg.failures import refusing
@@ -90,7 +89,7 @@ def eigen(backend, eigenvalues, eigenvectors, A: Tensor):
 
 
 @composed(of=eigen, namespace=LINALG, method=False)
-def eigh(A: Tensor, UPLO: Choice = "L") -> Any:
+def eigh(A: Tensor, UPLO: str = "L") -> Any:
     """Return (eigenvalues, eigenvectors) of symmetric matrices (..., n, n).
 
     The eigenvalues are in ascending order, and the eigenvectors are the columns.  The sign of an eigenvector is
@@ -102,15 +101,14 @@ def eigh(A: Tensor, UPLO: Choice = "L") -> Any:
     eigenvalues, it is large.
     Raises ArgumentError for a matrix with nan or infinities; the message contains its index in the batch.
     """
-    if not isinstance(UPLO, str) or UPLO.upper() not in ("L", "U"):
-        raise ArgumentError(f"eigh: UPLO must be 'L' or 'U', got {UPLO!r}; pass UPLO='L', for example", op="eigh")
+    Choice("L", "U").expect("eigh", UPLO=str(UPLO).upper())
     # For other shapes, the error message should show the shape that was passed.
     lower = UPLO.upper() == "L" and A.shape[-1:] == A.shape[-2:-1]
     return EIGH_RESULT._make(eigen(A.mT if lower else A))
 
 
 @composed(namespace=LINALG, method=False)
-def eigvalsh(A: Tensor, UPLO: Choice = "L") -> Tensor:
+def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
     """Return the eigenvalues of symmetric matrices in ascending order; see `eigh`.
 
     Gradient: V diag(g) V.T with the eigenvectors V, also for equal eigenvalues.

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.launch import remapped
+from minigrad.core.conditions import Square
 from minigrad.core.dtype import DType, int32
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Copy
@@ -17,7 +18,7 @@ from minigrad.core.roles import Flag
 from minigrad.declare.decorators import composed, kernel
 from minigrad.declare.names import LINALG
 from minigrad.declare.record import results_of
-from minigrad.errors import ArgumentError, ShapeError
+from minigrad.errors import ArgumentError
 from minigrad.ops.creation import arange, eye
 from minigrad.ops.indexing.sorting import argsort
 from minigrad.ops.linalg.factors import first_step, real_dtype, square_shape, triangular
@@ -28,7 +29,7 @@ from minigrad.ops.pointwise.explog import log
 from minigrad.ops.reduction.sums import prod, sum
 from minigrad.ops.shape.diagonals import diag_embed
 from minigrad.ops.shape.triangles import tril, triu
-from minigrad.runtime.tensor import Tensor, describe
+from minigrad.runtime.tensor import Tensor
 
 RESULTS: dict[str, Any] = {
     name: results_of(name, fields) for name, fields in {
@@ -38,13 +39,7 @@ RESULTS: dict[str, Any] = {
 }  # fmt: skip
 
 
-def expect_square(name: str, A: Tensor) -> None:
-    """Raise ShapeError unless A is a batch of square matrices."""
-    if A.ndim < 2 or A.shape[-1] != A.shape[-2]:
-        raise ShapeError(
-            f"{name}: expected square matrices of shape (..., n, n), got {describe(A)}; use lstsq for other shapes",
-            op=name,
-        )
+SQUARE = Square.but(advice="use lstsq for other shapes")
 
 
 def expect_pivots(name: str, pivot: bool) -> None:
@@ -118,7 +113,7 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: Flag = True, adjoin
     adjoint: whether to solve with A.mT instead of A.
     Gradient: for LU and B, computed from triangular systems.
     """
-    expect_square("lu_solve", LU)
+    SQUARE.expect("lu_solve", LU=LU)
     if not left:
         return lu_solve(LU, pivots, B.mT, adjoint=not adjoint).mT
     order = arange(LU.shape[-1], device=LU.device).expand(pivots.shape)
@@ -138,7 +133,7 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: Flag = True, adjoin
 
 def solution(name: str, A: Tensor, B: Tensor, left: bool, LU: Tensor, order: Tensor) -> Tensor:
     """Return the solution of a system from the factors of A; the right-hand sides B may be vectors or matrices."""
-    expect_square(name, A)
+    SQUARE.expect(name, A=A)
     if B.ndim == 1 or (A.ndim - 1 == B.ndim and B.shape == A.shape[:-1]):
         return solved(A, LU, order, B.unsqueeze(-1), adjoint=not left).squeeze(-1)
     return solved(A, LU, order, B, adjoint=False) if left else solved(A, LU, order, B.mT, adjoint=True).mT
@@ -154,7 +149,7 @@ def solve(A: Tensor, B: Tensor, *, left: Flag = True) -> Tensor:
     Gradient: h = A^-T @ g for B, and -h @ X.mT for A.
     Raises ArgumentError for a singular matrix; the message contains its index in the batch.
     """
-    expect_square("solve", A)
+    SQUARE.expect("solve", A=A)
     LU, _, order = factors(A.detach(), regular=True)
     return solution("solve", A, B, left, LU, order)
 
@@ -178,7 +173,7 @@ def inv(A: Tensor) -> Tensor:
     Gradient: -X.mT @ g @ X.mT with the inverse X.
     Raises ArgumentError for a singular matrix, with its index in the batch.
     """
-    expect_square("inv", A)
+    SQUARE.expect("inv", A=A)
     LU, _, order = factors(A.detach(), regular=True)
     return solved(A, LU, order, identity(A), adjoint=False)
 
@@ -191,7 +186,7 @@ def inv_ex(A: Tensor, *, check_errors: Flag = False) -> Any:
     0, the inverse contains inf or nan.
     check_errors: whether to raise ArgumentError for a pivot that is 0.
     """
-    expect_square("inv_ex", A)
+    SQUARE.expect("inv_ex", A=A)
     LU, _, order = factors(A.detach(), regular=check_errors)
     return RESULTS["inv_ex"](solved(A, LU, order, identity(A), adjoint=False), first_step(pivots_of(LU) == 0))
 
@@ -285,7 +280,7 @@ def det(A: Tensor) -> Tensor:
     Gradient: g times the cofactors, also for a singular matrix. Second derivatives need the inverse, and raise
     ArgumentError for a singular matrix.
     """
-    expect_square("det", A)
+    SQUARE.expect("det", A=A)
     LU, exchanges, _ = factors(A.detach(), regular=False)
     return determinant(A, prod(pivots_of(LU), -1) * parity(exchanges))
 
@@ -310,7 +305,7 @@ def slogdet(A: Tensor) -> Any:
     For a singular matrix, sign is 0 and logabsdet is -inf.
     Gradient: for logabsdet, g * A^-T, which is inf or nan for a singular matrix. No gradient flows through sign.
     """
-    expect_square("slogdet", A)
+    SQUARE.expect("slogdet", A=A)
     LU, exchanges, order = factors(A.detach(), regular=False)
     pivots = pivots_of(LU)
     sign = prod(pivots.sign(), -1) * parity(exchanges)

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from minigrad.core.dtype import float32
-from minigrad.core.roles import Flag, Scalar
+from minigrad.core.roles import Choice, Flag, Scalar
 from minigrad.declare.decorators import composed, elementwise, scalar
 from minigrad.declare.names import FUNCTIONAL, MG
 from minigrad.declare.rules import number, to_float
@@ -244,12 +244,7 @@ def gelu(input):
 
 def approximate_gelu(input, approximate, out):
     """Return gelu for approximate="none", or gelu_tanh for "tanh".  Raises ArgumentError for any other value."""
-    if approximate not in ("none", "tanh"):
-        raise ArgumentError(
-            f"gelu: approximate of {describe(input)} must be 'none' or 'tanh', got {approximate!r}; pass "
-            "approximate='tanh', for example",
-            op="gelu",
-        )
+    Choice("none", "tanh", advice="pass approximate='tanh', for example").expect("gelu", input, approximate=approximate)
     return gelu(input, out=out) if approximate == "none" else gelu_tanh(input, out=out)
 
 

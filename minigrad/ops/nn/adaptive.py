@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.core.conditions import Floating
 from minigrad.declare.decorators import composed
 from minigrad.declare.names import FUNCTIONAL, MG
-from minigrad.errors import DTypeError, ShapeError
+from minigrad.errors import ShapeError
 from minigrad.ops.creation import tensor
 from minigrad.ops.indexing.gathering import gather, index_select
 from minigrad.ops.nn.convolution import per_dim
@@ -140,10 +141,7 @@ def adaptive_sizes(name: str, dims: int, x: Tensor, output_size: Any) -> Ints:
             "unsqueeze",
             op=name,
         )
-    if not x.dtype.is_float:
-        raise DTypeError(
-            f"{name}: input must have a floating dtype, got {describe(x)}; convert it with .float()", op=name
-        )
+    Floating.expect(name, input=x)
     return tuple(n if m is None else per_dim(name, "output_size", m, 1, 0)[0] for n, m in zip(x.shape[-dims:], wanted))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from minigrad.backends.steps import Steps
+from minigrad.core.conditions import Ndim
 from minigrad.core.layout import Layout
 from minigrad.core.roles import Ints
 from minigrad.core.shape import numel
@@ -23,12 +24,7 @@ Two = tuple[int, int]
 @composed(namespace=(), out=False, method=False)
 def im2col(input: Tensor, kernel_size: Ints, dilation: Ints = 1, padding: Ints = 0, stride: Ints = 1) -> Tensor:
     """Return the windows of images (N, C, H, W) as columns (N, C*kernel, windows), for `nn.functional.unfold`."""
-    if input.ndim not in (3, 4):
-        raise ShapeError(
-            f"unfold: input must have the shape (N, C, H, W) or (C, H, W), got {describe(input)}; add dims with "
-            "unsqueeze",
-            op="unfold",
-        )
+    Ndim(3, 4, layout="(C, H, W) or (N, C, H, W)").expect("unfold", input=input)
     size, step, margin, stride = pairs("unfold", kernel_size, dilation, padding, stride)
     (*front, c), counts = input.shape[:-2], counts_of("unfold", input.shape[-2:], size, step, margin, stride)
     x = constant_pad_nd(input, (margin[1], margin[1], margin[0], margin[0])) if any(margin) else input

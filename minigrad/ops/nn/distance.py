@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Annotated
 
+from minigrad.core.conditions import expect_same
 from minigrad.core.dtype import promote
-from minigrad.core.roles import Flag, Scalar
+from minigrad.core.roles import Flag, Number, Scalar
 from minigrad.core.shape import broadcast_shapes
 from minigrad.declare.decorators import composed
 from minigrad.declare.forms import as_float
 from minigrad.declare.names import FUNCTIONAL, MG
-from minigrad.errors import ArgumentError, ShapeError
+from minigrad.errors import ShapeError
 from minigrad.ops.nn.likelihood import at_least
 from minigrad.ops.nn.loss import joined, named_reduction
 from minigrad.ops.pointwise.arithmetic import minimum
@@ -69,9 +71,12 @@ def cosine_embedding_loss(
     return joined(where(target == 1, 1.0 - cosine, where(target == -1, clamp(cosine - margin, 0), 0.0)), reduction)
 
 
+Margin = Annotated[float, Number(above=0, example=1.0)]
+
+
 @composed(method=False, out=False)
 def triplet_margin_loss(
-    anchor: Tensor, positive: Tensor, negative: Tensor, margin: Scalar = 1.0, p: Scalar = 2, eps: Scalar = 1e-06,
+    anchor: Tensor, positive: Tensor, negative: Tensor, margin: Margin = 1.0, p: Scalar = 2, eps: Scalar = 1e-06,
     swap: Flag = False, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
     """Return max(0, d(anchor, positive) - d(anchor, negative) + margin), with `pairwise_distance` as d.
@@ -91,7 +96,7 @@ def triplet_margin_loss(
 @composed(method=False, out=False)
 def triplet_margin_with_distance_loss(
     anchor: Tensor, positive: Tensor, negative: Tensor, *,
-    distance_function: Callable[[Tensor, Tensor], Tensor] | None = None, margin: Scalar = 1.0, swap: Flag = False,
+    distance_function: Callable[[Tensor, Tensor], Tensor] | None = None, margin: Margin = 1.0, swap: Flag = False,
     reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
     """Return `triplet_margin_loss` with any distance function; the default is `pairwise_distance`."""
@@ -106,14 +111,7 @@ def triplets(
     margin: float, swap: bool,
 ) -> Tensor:  # fmt: skip
     """Return max(0, d(anchor, positive) - d(anchor, negative) + margin) for each triplet and a distance function d."""
-    if margin <= 0:
-        raise ArgumentError(f"{name}: margin must be greater than 0, got {margin}; pass margin=1.0", op=name)
-    if not anchor.ndim == positive.ndim == negative.ndim:
-        raise ShapeError(
-            f"{name}: anchor, positive and negative must have the same number of dims, got "
-            f"{', '.join(map(describe, (anchor, positive, negative)))}; insert dims with unsqueeze",
-            op=name,
-        )
+    expect_same("dims", name, anchor=anchor, positive=positive, negative=negative)
     apart = distance(anchor, negative)
     if swap:
         apart = minimum(apart, distance(positive, negative))

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from minigrad.core.conditions import expect_same
 from minigrad.core.roles import Flag, Scalar
 from minigrad.declare.decorators import composed, elementwise, scalar
 from minigrad.errors import ShapeError
@@ -101,16 +102,6 @@ def normal_of(input, target, var):
 # ---- the public forms -----------------------------------------------------------------------------------------------
 
 
-def expect_one_shape(name: str, input: Tensor, target: Tensor) -> None:
-    """Raise ShapeError unless input and target have the same shape."""
-    if input.shape != target.shape:
-        raise ShapeError(
-            f"{name}: input and target must have the same shape, got {describe(input)} and {describe(target)}; reshape "
-            "one of them",
-            op=name,
-        )
-
-
 @composed(method=False, out=False)
 def binary_cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
@@ -122,7 +113,7 @@ def binary_cross_entropy(
     Gradient: for input, g*(input - target)/max(input*(1 - input), 1e-12).
     """
     reduction = named_reduction("binary_cross_entropy", reduction, size_average, reduce)
-    expect_one_shape("binary_cross_entropy", input, target)
+    expect_same("shape", "binary_cross_entropy", input=input, target=target)
     loss = cross_entropy_of_one(input, target)
     return joined(loss if weight is None else loss * weight, reduction)
 
@@ -139,7 +130,7 @@ def binary_cross_entropy_with_logits(
     """
     name = "binary_cross_entropy_with_logits"
     reduction = named_reduction(name, reduction, size_average, reduce)
-    expect_one_shape(name, input, target)
+    expect_same("shape", name, input=input, target=target)
     loss = cross_entropy_of_logit(input, target, 1.0 if pos_weight is None else pos_weight)
     return joined(loss if weight is None else loss * weight, reduction)
 

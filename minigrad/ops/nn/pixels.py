@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from minigrad.core.roles import Int
+from typing import Annotated
+
+from minigrad.core.conditions import Ndim
+from minigrad.core.roles import Int, Number
 from minigrad.declare.decorators import composed
 from minigrad.declare.names import FUNCTIONAL, MG
 from minigrad.errors import ShapeError
@@ -10,16 +13,17 @@ from minigrad.ops.shape.moves import rearrange
 from minigrad.runtime.tensor import Tensor, describe
 
 BOTH = (MG, FUNCTIONAL)
+Factor = Annotated[int, Number(1, whole=True, example=2, error=ShapeError)]
 
 
 @composed(namespace=BOTH, out=False, method=False)
-def pixel_shuffle(input: Tensor, upscale_factor: Int) -> Tensor:
+def pixel_shuffle(input: Tensor, upscale_factor: Factor) -> Tensor:
     """Return images (..., C*r*r, H, W) as (..., C, H*r, W*r): each r*r channels become a square of r*r pixels.
 
     upscale_factor: the side r of a square, in pixels.
     """
     r = upscale_factor
-    front, channels, height, width = image("pixel_shuffle", input, r)
+    front, channels, height, width = image("pixel_shuffle", input)
     if channels % (r * r):
         raise ShapeError(
             f"pixel_shuffle: the number of channels of input must be a multiple of upscale_factor**2 = {r}**2, got "
@@ -31,13 +35,13 @@ def pixel_shuffle(input: Tensor, upscale_factor: Int) -> Tensor:
 
 
 @composed(namespace=BOTH, out=False, method=False)
-def pixel_unshuffle(input: Tensor, downscale_factor: Int) -> Tensor:
+def pixel_unshuffle(input: Tensor, downscale_factor: Factor) -> Tensor:
     """Return images (..., C, H*r, W*r) as (..., C*r*r, H, W): each square of r*r pixels becomes r*r channels.
 
     downscale_factor: the side r of a square, in pixels.
     """
     r = downscale_factor
-    front, c, height, width = image("pixel_unshuffle", input, r)
+    front, c, height, width = image("pixel_unshuffle", input)
     if height % r or width % r:
         raise ShapeError(
             f"pixel_unshuffle: the height and width of input must be multiples of downscale_factor={r}, got "
@@ -61,11 +65,7 @@ def channel_shuffle(input: Tensor, groups: Int) -> Tensor:
     return rearrange(input, sizes, (0, 2, 1, *range(3, len(sizes))), (n, c, *rest))
 
 
-def image(name: str, x: Tensor, factor: int) -> tuple[tuple[int, ...], int, int, int]:
+def image(name: str, x: Tensor) -> tuple[tuple[int, ...], int, int, int]:
     """Return the leading dims of images, and the channels, the height and the width of an image."""
-    if x.ndim < 3 or factor < 1:
-        raise ShapeError(
-            f"{name}: input must have at least 3 dims, (..., C, H, W), and the factor must be positive, got "
-            f"{describe(x)} and {factor}; add dims with unsqueeze, or pass a factor such as 2"
-        )
+    Ndim(least=3, layout="(..., C, H, W)").expect(name, input=x)
     return x.shape[:-3], *x.shape[-3:]  # type: ignore[return-value]

@@ -6,6 +6,7 @@ from functools import lru_cache
 from math import prod
 from typing import Any
 
+from minigrad.core.conditions import Filled, Ndim
 from minigrad.core.roles import Flag, Scalar
 from minigrad.core.shape import pooled_size
 from minigrad.core.window import Window
@@ -145,12 +146,8 @@ def _check(
     steps = taps if stride is None or stride in ((), []) else per_dim(name, "stride", stride, dims, 1)
     pads, spread = per_dim(name, "padding", padding, dims, 0), per_dim(name, "dilation", dilation, dims, 1)
     sizes = x.shape[-dims:]
-    if x.ndim not in (dims + 1, dims + 2) or 0 in sizes:
-        raise ShapeError(
-            f"{name}: input must have {dims + 1} or {dims + 2} dims, and no empty spatial dim, got {describe(x)}; add "
-            "dims with unsqueeze",
-            op=name,
-        )
+    Ndim(dims + 1, dims + 2).expect(name, input=x)
+    Filled(dims, "spatial dim").expect(name, input=x)
     windows, reach, wide = _laid(sizes, taps, steps, pads, spread, bool(ceil_mode), pad_counts, divisor)
     if wide:
         raise ArgumentError(

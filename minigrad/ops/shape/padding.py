@@ -12,7 +12,7 @@ import numpy as np
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Surround
-from minigrad.core.roles import Choice, Ints, Scalar
+from minigrad.core.roles import Ints, Scalar
 from minigrad.declare.decorators import composed, kernel
 from minigrad.declare.names import FUNCTIONAL
 from minigrad.declare.rules import joint
@@ -84,7 +84,7 @@ def framed(shape: tuple[int, ...], pad: tuple[int, ...]) -> Any:
 
 
 @composed(namespace=FUNCTIONAL, out=False, method=False)
-def pad(input: Tensor, pad: Ints, mode: Choice = "constant", value: float | None = None) -> Tensor:
+def pad(input: Tensor, pad: Ints, mode: str = "constant", value: float | None = None) -> Tensor:
     """Return the tensor, surrounded by additional elements.
 
     pad: the number of elements to add before and after the last dim, pad[0] and pad[1], then those for the dim before

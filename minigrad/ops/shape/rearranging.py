@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
-from typing import Any
+from typing import Annotated, Any
 
 from minigrad.backends.steps import Steps
+from minigrad.core.conditions import Ndim
 from minigrad.core.roles import Dim, Int, Ints, StretchedShape, ViewShape
 from minigrad.core.shape import as_shape, infer_hole, normalize_dim, normalize_dims
 from minigrad.declare.decorators import composed, kernel, public
@@ -75,12 +76,8 @@ def swapdims(input: Tensor, dim0: int, dim1: int) -> Tensor:
 
 
 @composed(out=False)
-def adjoint(input: Tensor) -> Tensor:
+def adjoint(input: Annotated[Tensor, Ndim(least=2, advice="add a dim with unsqueeze(0)")]) -> Tensor:
     """Return a view with the last two dims swapped; it equals `mT`, because there are no complex dtypes."""
-    if input.ndim < 2:
-        raise ShapeError(
-            f"adjoint: expected at least 2 dims, got {describe(input)}; add a dim with unsqueeze(0)", op="adjoint"
-        )
     return transpose(input, -2, -1)
 
 
@@ -136,16 +133,14 @@ def atleast_3d(*tensors: Tensor) -> Tensor | tuple[Tensor, ...]:
 
 
 @composed(out=False)
-def fliplr(input: Tensor) -> Tensor:
+def fliplr(input: Annotated[Tensor, Ndim(least=2)]) -> Tensor:
     """Return a view with the second dim, the columns, in reverse order."""
-    expect_dims("fliplr", input, 2)
     return flip(input, dims=(1,))
 
 
 @composed(out=False)
-def flipud(input: Tensor) -> Tensor:
+def flipud(input: Annotated[Tensor, Ndim(least=1)]) -> Tensor:
     """Return a view with the first dim, the rows, in reverse order."""
-    expect_dims("flipud", input, 1)
     return flip(input, dims=(0,))
 
 
@@ -216,11 +211,3 @@ def tile(input: Tensor, dims: ViewShape) -> Tensor:
     """Return the tensor repeated dims[d] times along each dim d; missing leading counts or dims are 1."""
     counts = as_shape((dims,), "tile")
     return repeat(input, (1,) * (input.ndim - len(counts)) + counts)
-
-
-def expect_dims(name: str, x: Tensor, ndim: int) -> None:
-    """Raise ShapeError for a tensor with fewer than `ndim` dims."""
-    if x.ndim < ndim:
-        raise ShapeError(
-            f"{name}: input must have at least {ndim} dims, got {describe(x)}; add dims with unsqueeze", op=name
-        )

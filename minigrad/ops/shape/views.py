@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Annotated, Any
 
+from minigrad.core.conditions import Ndim
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import PutBack
@@ -403,10 +404,8 @@ def flatten(input: Tensor, start_dim: Along = 0, end_dim: Along = -1) -> Tensor:
 
 
 @composed(out=False)
-def t(input: Tensor) -> Tensor:
+def t(input: Annotated[Tensor, Ndim(most=2, advice="use .mT or transpose")]) -> Tensor:
     """Return a view of the transpose of a matrix; a tensor with fewer dims is returned with its shape."""
-    if input.ndim > 2:
-        raise ShapeError(f"t: input must have at most 2 dims, got {describe(input)}; use .mT or transpose", op="t")
     return full_transpose(input)
 
 
