@@ -35,11 +35,11 @@ class Condition(Role):
     def _read(self, x: Any, op: str, name: str, operands: Sequence[Any]) -> Any:
         if x is None or not hasattr(x, "shape") or self.holds(x, operands):
             return x
-        wanted = self.wanted.replace("{first}", shown(operands[0])) if operands else self.wanted
+        wanted = self.wanted.replace("{first}", described(operands[0])) if operands else self.wanted
         claim = wanted if wanted.startswith("expected ") else f"{name} must {wanted}"
-        others = [shown(each) for each in operands if each is not x and hasattr(each, "shape")]
+        others = [described(each) for each in operands if each is not x and hasattr(each, "shape")]
         beside = f" with {sentence(others)}" if others and wanted == self.wanted else ""
-        raise self.error(f"{op}: {claim}, got {shown(x)}{beside}; {self.advice}", op=op)
+        raise self.error(f"{op}: {claim}, got {described(x)}{beside}; {self.advice}", op=op)
 
     def but(self, **changes: Any) -> Condition:
         """Return this condition with another `error`, `wanted` or `advice`."""
@@ -52,7 +52,7 @@ class Condition(Role):
             self._read(x, op, name, operands)
 
 
-def shown(x: Any) -> str:
+def described(x: Any) -> str:
     """Describe an operand for messages, such as `float32(2, 3)`, or a value."""
     return f"{x.dtype}{x.shape}" if hasattr(x, "shape") and hasattr(x, "dtype") else shortened(x)
 
@@ -116,7 +116,7 @@ def Shaped(pattern: str, meaning: str = "", advice: str = "slice or reshape the 
     meaning: the name of such operands, such as "square matrices".
     """
     wanted = f"expected {meaning} of shape ({pattern})" if meaning else f"have the shape ({pattern})"
-    return Condition(ShapeError, wanted, advice, lambda x, _: fits(pattern, tuple(x.shape), {}))
+    return Condition(ShapeError, wanted, advice, lambda x, _: has_form(pattern, tuple(x.shape), {}))
 
 
 Square = Shaped("..., n, n", "square matrices")
@@ -132,7 +132,7 @@ def expect_same(what: str, op: str, advice: str = "", **operands: Any) -> None:
         noun = "number of dims" if what == "dims" else what
         remedy = {"shape": "reshape one of them", "dtype": "convert one of them with .to(dtype)"}
         raise (DTypeError if what == "dtype" else ShapeError)(
-            f"{op}: {sentence(operands)} must have the same {noun}, got {sentence(map(shown, operands.values()))}; "
+            f"{op}: {sentence(operands)} must have the same {noun}, got {sentence(map(described, operands.values()))}; "
             f"{advice or remedy.get(what, 'insert dims with unsqueeze')}",
             op=op,
         )
@@ -143,9 +143,32 @@ def expect_shape(op: str, shape: tuple[int, ...], meaning: str, owner: Any, advi
     for name, x in operands.items():
         if x is not None and tuple(x.shape) != shape:
             raise ShapeError(
-                f"{op}: {name} must have shape {shape}, {meaning} {shown(owner)}, got {shown(x)}; "
+                f"{op}: {name} must have shape {shape}, {meaning} {described(owner)}, got {described(x)}; "
                 f"{advice or 'pass a tensor of this shape'}",
                 op=op,
+            )
+
+
+def expect_elements(op: str, x: Any, dims: int | Sequence[int], least: int = 1, advice: str = "") -> None:
+    """Raise ShapeError unless a tensor has at least `least` elements along each of the dims."""
+    if any(x.shape[d] < least for d in (dims if isinstance(dims, Sequence) else (dims,))):
+        count = "an element" if least == 1 else f"at least {least} elements"
+        noun = "dims" if isinstance(dims, Sequence) else "dim"
+        raise ShapeError(
+            f"{op}: input must have {count} along {noun} {dims}, got {described(x)}; "
+            f"{advice or 'check that no dim is empty'}",
+            op=op,
+        )
+
+
+def expect_multiple(
+    op: str, what: str, count: int, x: Any, advice: str, error: type[MinigradError] = ShapeError, **factors: int
+) -> None:
+    """Raise an error unless a size of x is a multiple of a factor; what: the name of the size."""
+    for name, factor in factors.items():
+        if not factor or count % factor:
+            raise error(
+                f"{op}: {what} of {described(x)} must be a multiple of {name}={factor}, got {count}; {advice}", op=op
             )
 
 
@@ -158,16 +181,16 @@ def expect_shapes(op: str, advice: str, patterns: str, **operands: Any) -> None:
     there = [(name, x, each) for (name, x), each in zip(operands.items(), patterns.split("; ")) if x is not None]
     sizes: dict[str, Any] = {}
     for _, x, pattern in there:
-        if not fits(pattern, tuple(x.shape), sizes):
+        if not has_form(pattern, tuple(x.shape), sizes):
             wanted = sentence([f"({each})" for _, _, each in there])
             raise ShapeError(
                 f"{op}: {sentence([name for name, _, _ in there])} must have the shapes {wanted}, got "
-                f"{sentence([shown(x) for _, x, _ in there])}; {advice}",
+                f"{sentence([described(x) for _, x, _ in there])}; {advice}",
                 op=op,
             )
 
 
-def fits(pattern: str, shape: tuple[int, ...], sizes: dict[str, Any]) -> bool:
+def has_form(pattern: str, shape: tuple[int, ...], sizes: dict[str, Any]) -> bool:
     """Return whether a shape has the form of a pattern; `sizes` receives the sizes of its letters."""
     names = [each for each in pattern.rstrip(",").split(", ") if each]
     if dots := {"...", "*"}.intersection(names):

@@ -65,7 +65,7 @@ def alike(a, b):
 
 
 @reduction(
-    dtype=logical, identity="one", combine=both, map=alike, namespace=(), method=False, label="equal"
+    dtype=logical, identity="one", combine=both, map=alike, namespace=(), label="equal"
 )  # fmt: skip
 def all_equal(acc, x):
     """Return whether the elements of two tensors of one dtype are equal."""

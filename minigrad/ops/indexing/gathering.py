@@ -17,7 +17,7 @@ from minigrad.backends.limits import IndexLimits, bounds_of, out_of_range
 from minigrad.backends.lowering.functions import SECOND
 from minigrad.backends.registry import backend_of
 from minigrad.backends.steps import Steps, Value
-from minigrad.core.conditions import Integral, Ndim
+from minigrad.core.conditions import Integral, Ndim, expect_same, expect_shape
 from minigrad.core.dtype import DType, int64
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Bounds, Copy, Gather, ScatterAdd, ScatterJoin, Select, SelectAdd, SelectPut
@@ -86,12 +86,7 @@ def _same_but(op: Op, x: Spec, index: Spec, dim: int) -> None:
 
 def _scatter_shape(op: Op, x: Spec, index: Spec, src: Spec, *, dim: int) -> tuple[int, ...]:
     _same_but(op, x, index, dim)
-    if src.shape != index.shape:
-        raise ShapeError(
-            f"{op.label}: src {src!r} and index {index!r} must have the same shape; slice src to the shape of the "
-            "index",
-            op=op.label,
-        )
+    expect_same("shape", op.label, "slice src to the shape of the index", src=src, index=index)
     return x.shape
 
 
@@ -102,11 +97,8 @@ def _select_shape(op: Op, x: Spec, index: Spec, *, dim: int) -> tuple[int, ...]:
 
 def _add_shape(op: Op, x: Spec, index: Spec, src: Spec, *, dim: int) -> tuple[int, ...]:
     wanted = _select_shape(op, x, index, dim=dim)
-    if src.shape != wanted:
-        raise ShapeError(
-            f"{op.label}: expected source of shape {wanted} for input {x!r}, index {index!r} and dim={dim}, got "
-            f"{src!r}; pass one slice of source per index"
-        )
+    meaning = f"one slice per element of index {index!r} along dim {dim} of input"
+    expect_shape(op.label, wanted, meaning, x, "pass one slice of source per index", source=src)
     return x.shape
 
 

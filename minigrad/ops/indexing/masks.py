@@ -23,7 +23,6 @@ from minigrad.core.requests import Locate, Select, Tally
 from minigrad.core.roles import Flag, Size
 from minigrad.core.shape import broadcast_shapes, numel
 from minigrad.declare.decorators import composed, kernel, public
-from minigrad.declare.names import MG
 from minigrad.declare.rules import index_dtype, joint
 from minigrad.errors import GradientError, MinigradError, ShapeError
 from minigrad.kernels.scalar import scalar_of
@@ -267,7 +266,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Tensor | float) -> Tensor:
     return where(mask, _filling("masked_fill", input, value), input)
 
 
-@public(namespace=MG)
+@public()
 def fill(input: Tensor, value: Tensor | float) -> Tensor:
     """Return a tensor filled with `value`, with the shape and dtype of the input.
 

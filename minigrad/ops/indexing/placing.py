@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Annotated, Any
 
-from minigrad.core.conditions import Integral, Like
+from minigrad.core.conditions import Integral, Like, Ndim, expect_shape
 from minigrad.core.dtype import int64
 from minigrad.core.roles import Dim, Flag, Size
 from minigrad.core.shape import as_shape
@@ -90,11 +90,8 @@ def index_fill(input: Tensor, dim: Dim, index: Annotated[Tensor, Integral], valu
     """Return input with the slices at the positions in the vector `index` along `dim` filled with one value."""
     x = input if input.ndim else reshape(input, (1,))
     one = cast(value, dtype=x.dtype) if isinstance(value, Tensor) else number(value, x.dtype, x.device)
-    if one.ndim or index.ndim > 1:
-        raise ShapeError(
-            f"index_fill: the value for {describe(x)} must have shape () and index 1 dim, got {describe(one)} and "
-            f"{describe(index)}; pass a number as value, and flatten the index with .reshape(-1)", op="index_fill",
-        )  # fmt: skip
+    expect_shape("index_fill", (), "one number for", x, "pass a number", value=one)
+    Ndim(0, 1).expect("index_fill", x, index=index)
     shape = (*x.shape[:dim], index.numel(), *x.shape[dim + 1 :])
     filled = index_copy(x, dim, reshape(index, (index.numel(),)), expand(one, shape=shape))
     return reshape(filled, input.shape)

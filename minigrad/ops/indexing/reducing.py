@@ -14,13 +14,13 @@ from typing import Annotated
 from minigrad.backends.launch import remapped
 from minigrad.backends.limits import out_of_range
 from minigrad.backends.lowering.functions import HIGHEST, LOWEST, PRODUCT
-from minigrad.core.conditions import Integral
+from minigrad.core.conditions import Integral, Numeric, expect_same
 from minigrad.core.dtype import bool_, int64, uint8
 from minigrad.core.op import Spec
 from minigrad.core.requests import ScatterJoin
 from minigrad.core.roles import Choice, Dim, Flag
 from minigrad.declare.decorators import composed, kernel
-from minigrad.errors import DTypeError, IndexOutOfRange, ShapeError
+from minigrad.errors import IndexOutOfRange, ShapeError
 from minigrad.ops.casting import cast
 from minigrad.ops.creation import ones_like
 from minigrad.ops.indexing.gathering import _dtype, _scatter_shape, gather, scatter_add, watched, zeros_of
@@ -93,12 +93,9 @@ def expect_scatter(x: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str)
     the index does not have integers, and ShapeError if the three differ in their number of dims or the index is larger
     than src.
     """
-    if src.dtype is not x.dtype or (reduce == "mean" and x.dtype is bool_):
-        raise DTypeError(
-            f"scatter_reduce: input and src must have the same dtype, not bool for a mean, got {describe(x)} and "
-            f"{describe(src)}; convert one with .to(dtype)",
-            op="scatter_reduce",
-        )
+    expect_same("dtype", "scatter_reduce", input=x, src=src)
+    if reduce == "mean":
+        Numeric.expect("scatter_reduce", **{"input of a mean": x})
     Integral.expect("scatter_reduce", x, index=index)
     if not index.numel() and index.ndim != x.ndim:  # an index without elements selects nothing, whatever its shape is
         nothing = (0, *(1,) * (max(x.ndim, 1) - 1))

@@ -19,7 +19,7 @@ from minigrad.core.conditions import Floating, Integral, Like, Ndim
 from minigrad.core.device import CPU
 from minigrad.core.dtype import as_dtype, int32, int64, promote
 from minigrad.core.requests import Bounds, Insert, ScatterAdd, reducing
-from minigrad.core.roles import Flag, Number, Scalar, Size
+from minigrad.core.roles import Choice, Flag, Number, Scalar, Size
 from minigrad.core.storage import Storage
 from minigrad.declare.decorators import composed, kernel
 from minigrad.declare.rules import index_dtype
@@ -37,7 +37,7 @@ from minigrad.runtime.tensor import Tensor, describe
 @composed(method=False)
 def searchsorted(
     sorted_sequence: Tensor, input: Tensor | float, *, out_int32: Flag = False, right: Flag = False,
-    side: str | None = None, sorter: Tensor | None = None,
+    side: Annotated[Any, Choice("left", "right", None)] = None, sorter: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
     """Return the positions at which to insert the elements of input into sorted rows, so that the rows stay sorted.
 
@@ -52,11 +52,8 @@ def searchsorted(
     or the leading dims of input.
     """
     rows, x = sorted_sequence, input if isinstance(input, Tensor) else tensor(input, device=sorted_sequence.device)
-    if side not in (None, "left", "right") or (side == "left" and right):
-        raise ArgumentError(
-            f"searchsorted: side must be 'left' or 'right', and 'right' if right=True, got side={side!r} and "
-            f"right={right}; pass one of the two arguments"
-        )
+    if right:
+        Choice("right", None).expect("searchsorted", **{"side with right=True": side})
     if not rows.ndim or (rows.ndim > 1 and rows.shape[:-1] != x.shape[:-1]):
         raise ShapeError(
             f"searchsorted: sorted_sequence must have 1 dim, or the dims of the values {describe(x)} except the last, "

@@ -22,7 +22,6 @@ from minigrad.core.requests import Bounds, Cholesky, Copy, SolveTriangular
 from minigrad.core.roles import Flag
 from minigrad.core.shape import broadcast_shapes
 from minigrad.declare.decorators import composed, kernel
-from minigrad.declare.names import LINALG
 from minigrad.declare.record import results_of
 from minigrad.errors import ArgumentError, DTypeError
 from minigrad.ops.batch_rules import Flags, ranked, stretched
@@ -132,7 +131,7 @@ def first_minor(a: Any) -> int:
     return 0
 
 
-@composed(of=factor, namespace=LINALG, method=False)
+@composed(of=factor)
 def cholesky(A: Tensor, *, upper: Flag = False) -> Tensor:
     """Return the lower triangular L with L @ L.mT = A for symmetric positive definite matrices (..., n, n).
 
@@ -155,7 +154,7 @@ def first_step(wrong: Tensor) -> Tensor:
     return where(step > k, 0, step).to(int32)
 
 
-@composed(namespace=LINALG, method=False)
+@composed()
 def cholesky_ex(A: Tensor, *, upper: Flag = False, check_errors: Flag = False) -> Any:
     """Return (L, info): the result of `cholesky`, and an int32 status for each matrix.
 
@@ -215,7 +214,7 @@ def triangular(backend, out, a: Tensor, b: Tensor, *, upper: Flag, unit: Flag):
     return backend.prepare(SolveTriangular(upper, unit), out, left, right)
 
 
-@composed(of=triangular, namespace=LINALG, method=False)
+@composed(of=triangular)
 def solve_triangular(A: Tensor, B: Tensor, *, upper: Flag, left: Flag = True, unitriangular: Flag = False) -> Tensor:
     """Return X with A @ X = B for triangular matrices A; batch dims broadcast.
 

@@ -11,7 +11,7 @@ from minigrad.core.roles import Choice, Dim, Flag, Int, Number
 from minigrad.core.shape import normalize_dim
 from minigrad.declare.decorators import composed, public
 from minigrad.declare.forms import as_float
-from minigrad.declare.names import LINALG
+from minigrad.declare.names import MG
 from minigrad.errors import ShapeError
 from minigrad.ops.casting import clone
 from minigrad.ops.creation import arange, eye
@@ -31,19 +31,19 @@ from minigrad.runtime.tensor import Tensor, describe
 Known = dict[tuple[int, int], tuple[int, int]]
 
 
-@composed(namespace=LINALG, method=False)
+@composed()
 def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: Flag = False, *, dtype: Any = None) -> Tensor:
     """Return the vector norm of order `ord` over `dim`, by default over all elements; see `mg.norm`."""
     return norms.norm(x, ord, dim, keepdim, dtype=dtype)
 
 
-@composed(of=vectors.cross, namespace=LINALG, method=False)
+@composed(of=vectors.cross)
 def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
     """Return the cross products of vectors along `dim`, which is the last dim by default; see `mg.cross`."""
     return vectors.cross(input, other, dim)
 
 
-@composed(namespace=LINALG, method=False)
+@composed()
 def matrix_norm(
     A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: Flag = False, *, dtype: Any = None
 ) -> Tensor:
@@ -86,7 +86,7 @@ def extreme(x: Tensor, ord: float, dim: int, keepdim: bool = False) -> Tensor:
     return (amax if x.shape[dim] else sum)(x, dim, keepdim)
 
 
-@composed(of=norms.norm, namespace=LINALG, method=False)
+@composed(of=norms.norm)
 def norm(input: Tensor, ord: Any = None, dim: Any = None, keepdim: Flag = False, *, dtype: Any = None) -> Tensor:
     """Return `vector_norm` over one dim, or `matrix_norm` over two dims.
 
@@ -104,7 +104,7 @@ def norm(input: Tensor, ord: Any = None, dim: Any = None, keepdim: Flag = False,
     return matrix_norm(input, ord, (0, 1) if dim is None else dim, keepdim, dtype=dtype)
 
 
-@composed()
+@composed(namespace=MG)
 def renorm(
     input: Annotated[Tensor, Ndim(least=2)],
     p: Annotated[float, Number(above=0, example=2)],
@@ -117,13 +117,13 @@ def renorm(
     return input * where(size > maxnorm, maxnorm / (size + 1e-7), 1.0)
 
 
-@public(namespace=LINALG)
+@public()
 def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """Return a view of the diagonals of matrices, which are in the last two dims by default; see `mg.diagonal`."""
     return views.diagonal(A, offset, dim1, dim2)
 
 
-@composed(namespace=LINALG, method=False, out=False)
+@composed(out=False)
 def vander(x: Tensor, N: int | None = None) -> Tensor:
     """Return the Vandermonde matrix: the powers 0 to N - 1 of each element, along a new last dim."""
     x = x if x.ndim else x[None]
@@ -138,7 +138,7 @@ def vander(x: Tensor, N: int | None = None) -> Tensor:
     return cumprod(where(later, x.unsqueeze(-1), 1), -1)
 
 
-@composed(namespace=LINALG, method=False)
+@composed()
 def matrix_power(A: Annotated[Tensor, Square], n: Int) -> Tensor:
     """Return the n-th power of square matrices, computed by repeated squaring.
 
@@ -156,7 +156,7 @@ def matrix_power(A: Annotated[Tensor, Square], n: Int) -> Tensor:
     return half @ half if n % 2 == 0 else half @ half @ A
 
 
-@composed(namespace=LINALG, method=False)
+@composed()
 def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     """Return the product of two or more matrices, computed in the order with the fewest multiplications.
 

@@ -11,7 +11,6 @@ from minigrad.core.conditions import expect_shapes
 from minigrad.core.op import Op, Spec
 from minigrad.core.roles import Choice, Flag
 from minigrad.declare.decorators import composed, kernel
-from minigrad.declare.names import LINALG
 from minigrad.declare.record import results_of
 from minigrad.ops.creation import zeros
 from minigrad.ops.linalg.factors import triangular
@@ -77,7 +76,7 @@ def pseudoinverse(backend, out, A: Tensor, value: Tensor):
     return known(backend, out, A, value)
 
 
-@composed(of=pseudoinverse, namespace=LINALG, method=False)
+@composed(of=pseudoinverse)
 def pinv(A: Tensor, *, atol: Any = None, rtol: Any = None, hermitian: Flag = False) -> Tensor:
     """Return the Moore-Penrose inverses (..., n, m) of matrices (..., m, n), computed from singular values.
 
@@ -99,7 +98,7 @@ def pinv(A: Tensor, *, atol: Any = None, rtol: Any = None, hermitian: Flag = Fal
     return pseudoinverse(A, value)
 
 
-@composed(namespace=LINALG, method=False)
+@composed()
 def matrix_rank(A: Tensor, *, atol: Any = None, rtol: Any = None, hermitian: Flag = False) -> Tensor:
     """Return the rank of matrices in int64: the number of singular values above a tolerance.
 
@@ -110,7 +109,7 @@ def matrix_rank(A: Tensor, *, atol: Any = None, rtol: Any = None, hermitian: Fla
     return sum(above("matrix_rank", A, sizes, atol, rtol), -1)
 
 
-@composed(namespace=LINALG, method=False)
+@composed()
 def cond(A: Tensor, p: Any = None) -> Tensor:
     """Return the condition numbers of matrices: the norm of order p of A times that of its inverse.
 
@@ -141,7 +140,7 @@ def full_rank_solution(A: Tensor, B: Tensor) -> Tensor:
     return Q @ triangular(R.mT, B, upper=False, unit=False)
 
 
-@composed(namespace=LINALG, method=False)
+@composed()
 def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: Annotated[Any, Choice(*DRIVERS)] = None) -> Any:
     """Return (solution, residuals, rank, singular_values) of the least-squares problem min |A @ X - B|.
 

@@ -12,7 +12,6 @@ from minigrad.core import requests
 from minigrad.core.op import Op, Spec
 from minigrad.core.roles import Choice, Flag
 from minigrad.declare.decorators import composed, kernel
-from minigrad.declare.names import LINALG
 from minigrad.declare.rules import twice
 from minigrad.errors import ArgumentError
 from minigrad.ops.creation import zeros
@@ -88,7 +87,7 @@ def reflections(backend, Q, R, A: Tensor, *, complete: Flag):
     return backend.prepare(requests.QR(), (Q, R), A)
 
 
-@composed(of=reflections, namespace=LINALG, method=False)
+@composed(of=reflections)
 def qr(A: Tensor, mode: Annotated[str, Choice("reduced", "complete", "r")] = "reduced") -> Any:
     """Return (Q, R) with Q @ R = A for matrices (..., m, n); Q has orthonormal columns, and R is upper triangular.
 

@@ -17,7 +17,6 @@ from minigrad.core import requests
 from minigrad.core.op import Op, Spec
 from minigrad.core.roles import Choice, Flag
 from minigrad.declare.decorators import composed, kernel
-from minigrad.declare.names import LINALG
 from minigrad.declare.record import results_of
 from minigrad.ops.creation import eye, zeros
 from minigrad.ops.linalg.factors import real_dtype, square_shape
@@ -88,7 +87,7 @@ def eigen(backend, eigenvalues, eigenvectors, A: Tensor):
     return refusing(steps, "eigh", steps.outs[0], NOT_FINITE, lambda x: ~np.isfinite(x), sentence)
 
 
-@composed(of=eigen, namespace=LINALG, method=False)
+@composed(of=eigen)
 def eigh(A: Tensor, UPLO: str = "L") -> Any:
     """Return (eigenvalues, eigenvectors) of symmetric matrices (..., n, n).
 
@@ -107,7 +106,7 @@ def eigh(A: Tensor, UPLO: str = "L") -> Any:
     return EIGH_RESULT._make(eigen(A.mT if lower else A))
 
 
-@composed(namespace=LINALG, method=False)
+@composed()
 def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
     """Return the eigenvalues of symmetric matrices in ascending order; see `eigh`.
 
@@ -208,7 +207,7 @@ def singular(backend, U, S, Vh, A: Tensor, *, full: Flag):
     return refusing(steps, "svd", steps.outs[1], NOT_FINITE, lambda x: ~np.isfinite(x), sentence)
 
 
-@composed(of=singular, namespace=LINALG, method=False)
+@composed(of=singular)
 def svd(A: Tensor, full_matrices: Flag = True, *, driver: Any = None) -> Any:
     """Return (U, S, Vh) with U * S @ Vh = A for matrices (..., m, n).
 
@@ -223,7 +222,7 @@ def svd(A: Tensor, full_matrices: Flag = True, *, driver: Any = None) -> Any:
     return SVD_RESULT._make(singular(A, full=full_matrices))
 
 
-@composed(namespace=LINALG, method=False)
+@composed()
 def svdvals(A: Tensor, *, driver: Any = None) -> Tensor:
     """Return the singular values of matrices in descending order; see `svd`.
 

@@ -16,7 +16,6 @@ from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Copy
 from minigrad.core.roles import Flag
 from minigrad.declare.decorators import composed, kernel
-from minigrad.declare.names import LINALG
 from minigrad.declare.record import results_of
 from minigrad.errors import ArgumentError
 from minigrad.ops.creation import arange, eye
@@ -63,7 +62,7 @@ def pivots_of(LU: Tensor) -> Tensor:
 # ---- factors --------------------------------------------------------------------------------------------------------
 
 
-@composed(namespace=LINALG, method=False)
+@composed()
 def lu(A: Tensor, *, pivot: Flag = True) -> Any:
     """Return (P, L, U) with A = P @ L @ U for matrices (..., m, n).
 
@@ -81,7 +80,7 @@ def lu(A: Tensor, *, pivot: Flag = True) -> Any:
     return RESULTS["lu"](P, L, triu(LU.narrow(-2, 0, k)))
 
 
-@composed(of=factors, namespace=LINALG, method=False)
+@composed(of=factors)
 def lu_factor(A: Tensor, *, pivot: Flag = True) -> Any:
     """Return (LU, pivots): the factors L and U of `lu` in one matrix, and the row exchanges in int32.
 
@@ -93,7 +92,7 @@ def lu_factor(A: Tensor, *, pivot: Flag = True) -> Any:
     return RESULTS["lu_factor"](LU, (exchanges + 1).to(int32))
 
 
-@composed(namespace=LINALG, method=False)
+@composed()
 def lu_factor_ex(A: Tensor, *, pivot: Flag = True, check_errors: Flag = False) -> Any:
     """Return (LU, pivots, info): the results of `lu_factor`, and an int32 status for each matrix.
 
@@ -105,7 +104,7 @@ def lu_factor_ex(A: Tensor, *, pivot: Flag = True, check_errors: Flag = False) -
     return RESULTS["lu_factor_ex"](LU, (exchanges + 1).to(int32), first_step(pivots_of(LU.detach()) == 0))
 
 
-@composed(namespace=LINALG, method=False)
+@composed()
 def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: Flag = True, adjoint: Flag = False) -> Tensor:
     """Return X with A @ X = B, from the factors that `lu_factor` returned for A; batch dims broadcast.
 
@@ -139,7 +138,7 @@ def solution(name: str, A: Tensor, B: Tensor, left: bool, LU: Tensor, order: Ten
     return solved(A, LU, order, B, adjoint=False) if left else solved(A, LU, order, B.mT, adjoint=True).mT
 
 
-@composed(of=solved, namespace=LINALG, method=False)
+@composed(of=solved)
 def solve(A: Tensor, B: Tensor, *, left: Flag = True) -> Tensor:
     """Return X with A @ X = B for square matrices (..., n, n); batch dims broadcast.
 
@@ -154,7 +153,7 @@ def solve(A: Tensor, B: Tensor, *, left: Flag = True) -> Tensor:
     return solution("solve", A, B, left, LU, order)
 
 
-@composed(namespace=LINALG, method=False)
+@composed()
 def solve_ex(A: Tensor, B: Tensor, *, left: Flag = True, check_errors: Flag = False) -> Any:
     """Return (result, info): the result of `solve`, and an int32 status for each matrix.
 
@@ -166,7 +165,7 @@ def solve_ex(A: Tensor, B: Tensor, *, left: Flag = True, check_errors: Flag = Fa
     return RESULTS["solve_ex"](solution("solve_ex", A, B, left, LU, order), first_step(pivots_of(LU) == 0))
 
 
-@composed(namespace=LINALG, method=False)
+@composed()
 def inv(A: Tensor) -> Tensor:
     """Return the inverses of square matrices.
 
@@ -178,7 +177,7 @@ def inv(A: Tensor) -> Tensor:
     return solved(A, LU, order, identity(A), adjoint=False)
 
 
-@composed(namespace=LINALG, method=False)
+@composed()
 def inv_ex(A: Tensor, *, check_errors: Flag = False) -> Any:
     """Return (inverse, info): the result of `inv`, and an int32 status for each matrix.
 
@@ -273,7 +272,7 @@ def determinant(backend, out, A: Tensor, value: Tensor):
     return known(backend, out, A, value)
 
 
-@composed(of=determinant, namespace=LINALG, method=False)
+@composed(of=determinant)
 def det(A: Tensor) -> Tensor:
     """Return the determinants of square matrices, computed from LU factors.
 
@@ -298,7 +297,7 @@ def logarithm(backend, out, A: Tensor, LU: Tensor, order: Tensor, value: Tensor)
     return remapped(backend.prepare(Copy(), out, value), (3, 4), 5)
 
 
-@composed(of=logarithm, namespace=LINALG, method=False)
+@composed(of=logarithm)
 def slogdet(A: Tensor) -> Any:
     """Return (sign, logabsdet): the signs and the logarithms of the magnitudes of determinants.
 

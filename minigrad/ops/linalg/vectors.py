@@ -42,7 +42,7 @@ def vdot(input: Tensor, other: Tensor) -> Tensor:
     return dot(input, other)
 
 
-@composed(namespace=LINALG, method=False)
+@composed(namespace=LINALG)
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     """Return the inner products of vectors along `dim`; the operands broadcast."""
     return sum(x * y, dim)

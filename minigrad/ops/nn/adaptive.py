@@ -29,13 +29,13 @@ from minigrad.runtime.tensor import Tensor, describe
 Ints = tuple[int, ...]
 
 
-@composed(namespace=(MG, FUNCTIONAL), out=False, method=False)
+@composed(namespace=(MG, FUNCTIONAL))
 def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
     """Return the mean of each of `output_size` windows along the last dim; see `adaptive_avg_pool2d`."""
     return adaptive_mean("adaptive_avg_pool1d", 1, input, output_size)
 
 
-@composed(out=False, method=False)
+@composed()
 def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
     """Return the mean of each window of images, with windows such that the result has a given size.
 
@@ -47,19 +47,19 @@ def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
     return adaptive_mean("adaptive_avg_pool2d", 2, input, output_size)
 
 
-@composed(out=False, method=False)
+@composed()
 def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
     """Return the mean of each of `output_size` windows of the last three dims; see `adaptive_avg_pool2d`."""
     return adaptive_mean("adaptive_avg_pool3d", 3, input, output_size)
 
 
-@composed(out=False, method=False)
+@composed()
 def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
     """Return the largest element of each of `output_size` windows along the last dim; see `adaptive_max_pool2d`."""
     return adaptive_largest("adaptive_max_pool1d", 1, input, output_size, return_indices)
 
 
-@composed(out=False, method=False)
+@composed()
 def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
     """Return the largest element of each window of images, with windows such that the result has a given size.
 
@@ -70,7 +70,7 @@ def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = 
     return adaptive_largest("adaptive_max_pool2d", 2, input, output_size, return_indices)
 
 
-@composed(out=False, method=False)
+@composed()
 def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
     """Return the largest element of each of `output_size` windows of the last three dims; see `adaptive_max_pool2d`."""
     return adaptive_largest("adaptive_max_pool3d", 3, input, output_size, return_indices)

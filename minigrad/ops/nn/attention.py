@@ -6,7 +6,7 @@ import math
 from functools import reduce
 from typing import Any
 
-from minigrad.core.conditions import Ndim, expect_shapes
+from minigrad.core.conditions import Ndim, expect_multiple, expect_shapes
 from minigrad.core.dtype import bool_, promote
 from minigrad.core.roles import Flag, Probability
 from minigrad.core.shape import broadcast_shapes
@@ -29,7 +29,7 @@ from minigrad.runtime.tracers import stack
 NAME = "scaled_dot_product_attention"
 
 
-@composed(method=False, out=False)
+@composed()
 def scaled_dot_product_attention(
     query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: Probability = 0.0,
     is_causal: Flag = False, scale: float | None = None, enable_gqa: Flag = False,
@@ -123,17 +123,14 @@ def flat_heads(x: Tensor, lead: tuple[int, ...]) -> Tensor:
 def repeated_heads(query: Tensor, x: Tensor) -> Tensor:
     """Return x with each head, in the third last dim, repeated for all heads of queries that share it."""
     heads, mine = query.shape[-3] if query.ndim > 2 else 0, x.shape[-3] if x.ndim > 2 else 0
-    if not mine or heads % mine:
-        raise ShapeError(
-            f"{NAME}: the number of heads of query must be a multiple of {mine}, the number of heads of {describe(x)}, "
-            f"got {describe(query)}; repeat or remove heads of one operand",
-            op=NAME,
-        )
+    expect_multiple(
+        NAME, "the number of heads", heads, query, "repeat or remove heads", **{f"the heads of {x.shape}": mine}
+    )
     lead, sizes = x.shape[:-3], x.shape[-2:]
     return reshape(expand(x.unsqueeze(-3), shape=(*lead, mine, heads // mine, *sizes)), (*lead, heads, *sizes))
 
 
-@composed(method=False, out=False)
+@composed()
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """Return bias[o] plus the sum of input1[i] * weight[o, i, j] * input2[j] over i and j, for each output o.
 

@@ -24,7 +24,7 @@ from minigrad.runtime.tensor import Tensor, describe
 MODES = ("sum", "mean", "max")
 
 
-@composed(method=False, out=False)
+@composed()
 def embedding_bag(
     input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: float | None = None, norm_type: float = 2,
     scale_grad_by_freq: bool = False, mode: Annotated[str, Choice("mean", "sum", "max")] = "mean", sparse: bool = False,

@@ -25,7 +25,7 @@ from minigrad.runtime.operands import are_plain
 from minigrad.runtime.tensor import Tensor, describe
 
 
-@composed(method=False, out=False, writes=("running_mean", "running_var"))
+@composed(writes=("running_mean", "running_var"))
 def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None,
                bias: Tensor | None = None, training: Flag = False, momentum: Scalar = 0.1,
                eps: Scalar = 1e-05) -> Tensor:  # fmt: skip

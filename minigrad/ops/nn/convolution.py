@@ -162,7 +162,7 @@ def zero(like: Tensor) -> Tensor:
 # ---- the public functions, with PyTorch's names ---------------------------------------------------------------------
 
 
-@composed(namespace=(MG, FUNCTIONAL), out=False, method=False)
+@composed(namespace=(MG, FUNCTIONAL))
 def conv1d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: IntOrInts = 1, padding: IntOrInts | str = 0,
     dilation: IntOrInts = 1, groups: int = 1,
@@ -171,7 +171,7 @@ def conv1d(
     return _conv("conv1d", 1, input, weight, bias, stride, padding, dilation, groups)
 
 
-@composed(namespace=(MG, FUNCTIONAL), out=False, method=False)
+@composed(namespace=(MG, FUNCTIONAL))
 def conv2d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: IntOrInts = 1, padding: IntOrInts | str = 0,
     dilation: IntOrInts = 1, groups: int = 1,
@@ -197,7 +197,7 @@ def conv2d(
     return _conv("conv2d", 2, input, weight, bias, stride, padding, dilation, groups)
 
 
-@composed(namespace=(MG, FUNCTIONAL), out=False, method=False)
+@composed(namespace=(MG, FUNCTIONAL))
 def conv3d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: IntOrInts = 1, padding: IntOrInts | str = 0,
     dilation: IntOrInts = 1, groups: int = 1,
@@ -206,7 +206,7 @@ def conv3d(
     return _conv("conv3d", 3, input, weight, bias, stride, padding, dilation, groups)
 
 
-@composed(namespace=(MG, FUNCTIONAL), out=False, method=False)
+@composed(namespace=(MG, FUNCTIONAL))
 def conv_transpose1d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: IntOrInts = 1, padding: IntOrInts = 0,
     output_padding: IntOrInts = 0, groups: int = 1, dilation: IntOrInts = 1,
@@ -215,7 +215,7 @@ def conv_transpose1d(
     return _transposed("conv_transpose1d", 1, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
-@composed(namespace=(MG, FUNCTIONAL), out=False, method=False)
+@composed(namespace=(MG, FUNCTIONAL))
 def conv_transpose2d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: IntOrInts = 1, padding: IntOrInts = 0,
     output_padding: IntOrInts = 0, groups: int = 1, dilation: IntOrInts = 1,
@@ -233,7 +233,7 @@ def conv_transpose2d(
     return _transposed("conv_transpose2d", 2, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
-@composed(namespace=(MG, FUNCTIONAL), out=False, method=False)
+@composed(namespace=(MG, FUNCTIONAL))
 def conv_transpose3d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: IntOrInts = 1, padding: IntOrInts = 0,
     output_padding: IntOrInts = 0, groups: int = 1, dilation: IntOrInts = 1,

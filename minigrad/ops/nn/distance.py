@@ -26,7 +26,7 @@ from minigrad.runtime.tensor import Tensor, describe
 BOTH = (MG, FUNCTIONAL)
 
 
-@composed(namespace=BOTH, method=False, out=False)
+@composed(namespace=BOTH)
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: Scalar = 1e-08) -> Tensor:
     """Return the cosine of the angle between vectors along `dim`; the operands broadcast.
 
@@ -42,14 +42,14 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: Scalar = 1e-08)
     return cosine.to(dtype) if dtype.is_float else cosine
 
 
-@composed(namespace=BOTH, method=False, out=False)
+@composed(namespace=BOTH)
 def pairwise_distance(x1: Tensor, x2: Tensor, p: Scalar = 2.0, eps: Scalar = 1e-06, keepdim: Flag = False) -> Tensor:
     """Return the norm of order p of x1 - x2 + eps along the last dim; the operands broadcast."""
     gap = x1 - x2 + eps
     return length(gap, (-1,), keepdim).to(gap.dtype) if p == 2 else norm(gap, p, -1, keepdim)
 
 
-@composed(method=False, out=False)
+@composed()
 def cosine_embedding_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: Scalar = 0, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean",
@@ -74,7 +74,7 @@ def cosine_embedding_loss(
 Margin = Annotated[float, Number(above=0, example=1.0)]
 
 
-@composed(method=False, out=False)
+@composed()
 def triplet_margin_loss(
     anchor: Tensor, positive: Tensor, negative: Tensor, margin: Margin = 1.0, p: Scalar = 2, eps: Scalar = 1e-06,
     swap: Flag = False, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
@@ -93,7 +93,7 @@ def triplet_margin_loss(
     return joined(triplets("triplet_margin_loss", anchor, positive, negative, distance, margin, swap), reduction)
 
 
-@composed(method=False, out=False)
+@composed()
 def triplet_margin_with_distance_loss(
     anchor: Tensor, positive: Tensor, negative: Tensor, *,
     distance_function: Callable[[Tensor, Tensor], Tensor] | None = None, margin: Margin = 1.0, swap: Flag = False,

@@ -28,7 +28,7 @@ from minigrad.runtime.tensor import Tensor, describe
 SATURATION = 1.7580993408473766
 
 
-@composed(method=False, out=False)
+@composed()
 def dropout(input: Tensor, p: Probability = 0.5, training: Flag = True, inplace: Flag = False) -> Tensor:
     """Set each element to 0 with probability p, and divide the other elements by 1 - p.
 
@@ -40,7 +40,7 @@ def dropout(input: Tensor, p: Probability = 0.5, training: Flag = True, inplace:
     return dropped("dropout", input, input.shape, p, training, inplace)
 
 
-@composed(method=False, out=False)
+@composed()
 def dropout1d(
     input: Annotated[Tensor, Ndim(2, 3, advice="use dropout for other numbers of dims")],
     p: Probability = 0.5,
@@ -51,13 +51,13 @@ def dropout1d(
     return dropped("dropout1d", input, channels(input, input.ndim - 1), p, training, inplace)
 
 
-@composed(method=False, out=False)
+@composed()
 def dropout2d(input: Tensor, p: Probability = 0.5, training: Flag = True, inplace: Flag = False) -> Tensor:
     """Apply `dropout` to whole channels, dim 1, of images (N, C, H, W); with three dims, dim 0 is the batch."""
     return dropped("dropout2d", input, channels(input, 2), p, training, inplace)
 
 
-@composed(method=False, out=False)
+@composed()
 def dropout3d(input: Tensor, p: Probability = 0.5, training: Flag = True, inplace: Flag = False) -> Tensor:
     """Apply `dropout` to whole channels of volumes (N, C, D, H, W) or (C, D, H, W)."""
     if input.ndim not in (4, 5):
@@ -68,7 +68,7 @@ def dropout3d(input: Tensor, p: Probability = 0.5, training: Flag = True, inplac
     return dropped("dropout3d", input, channels(input, 2 if input.ndim == 5 else 1), p, training, inplace)
 
 
-@composed(method=False, out=False)
+@composed()
 def alpha_dropout(input: Tensor, p: Probability = 0.5, training: Flag = False, inplace: Flag = False) -> Tensor:
     """Apply dropout that preserves mean 0 and variance 1.
 
@@ -77,7 +77,7 @@ def alpha_dropout(input: Tensor, p: Probability = 0.5, training: Flag = False, i
     return dropped("alpha_dropout", input, input.shape, p, training, inplace, alpha=True)
 
 
-@composed(method=False, out=False)
+@composed()
 def feature_alpha_dropout(input: Tensor, p: Probability = 0.5, training: Flag = False, inplace: Flag = False) -> Tensor:
     """Apply `alpha_dropout` to whole channels, which are dim 1."""
     return dropped("feature_alpha_dropout", input, channels(input, 2), p, training, inplace, alpha=True)
@@ -112,7 +112,7 @@ def dropped(
     return copy_result(name, y, x) if inplace else y
 
 
-@composed(method=False, out=False)
+@composed()
 def gumbel_softmax(
     logits: Annotated[Tensor, Floating], tau: Scalar = 1, hard: Flag = False, eps: Scalar = 1e-10, dim: Dim = -1
 ) -> Tensor:

@@ -90,7 +90,7 @@ def _refuse_swapped(input: Tensor, weight: Tensor) -> None:
         )
 
 
-@composed(of=scaled_embedding, method=False, out=False)
+@composed(of=scaled_embedding)
 def embedding(
     input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None,
     norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False,
@@ -141,7 +141,7 @@ def embedding(
     return y if input.ndim == 1 else y.reshape(*input.shape, weight.shape[1])
 
 
-@composed(out=False, method=False)
+@composed()
 def one_hot(tensor: Annotated[Tensor, Integral], num_classes: Int = -1) -> Tensor:
     """Return int64 vectors with 1 at the position of each class, and 0 elsewhere.
 

@@ -13,7 +13,6 @@ from typing import Any
 from minigrad.core.conditions import Floating, Ndim
 from minigrad.core.dtype import int64
 from minigrad.declare.decorators import public
-from minigrad.declare.names import FUNCTIONAL
 from minigrad.errors import ArgumentError, ShapeError
 from minigrad.ops.casting import cast
 from minigrad.ops.creation import arange
@@ -30,7 +29,7 @@ from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 AXES = {2: (1, 0), 3: (0, 1, 2)}
 
 
-@public(namespace=FUNCTIONAL)
+@public()
 def fractional_max_pool2d(
     input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
     _random_samples: Tensor | None = None,
@@ -79,7 +78,7 @@ def fractional_max_pool2d(
     return pooled("fractional_max_pool2d", 2, input, *arguments)
 
 
-@public(namespace=FUNCTIONAL)
+@public()
 def fractional_max_pool3d(
     input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
     _random_samples: Tensor | None = None,

@@ -34,7 +34,7 @@ MODES, PADDINGS = ("bilinear", "nearest", "bicubic"), ("zeros", "border", "refle
 Taps = tuple[Tensor, Tensor]  # for one dim: positions (N, taps, outputs) and their weights
 
 
-@composed(method=False, out=False)
+@composed()
 def grid_sample(
     input: Tensor, grid: Tensor, mode: Annotated[str, Choice(*MODES)] = "bilinear",
     padding_mode: Annotated[str, Choice("zeros", "border", "reflection")] = "zeros",
@@ -90,7 +90,7 @@ def by_taps(input: Tensor, grid: Tensor, mode: str, beyond: int, corners: bool) 
     return reshape(tapped(planes, index, weight, count), (*input.shape[:2], *grid.shape[1:-1]))
 
 
-@composed(method=False, out=False)
+@composed()
 def affine_grid(theta: Annotated[Tensor, Floating], size: Shape, align_corners: bool | None = None) -> Tensor:
     """Return a grid (N, H, W, 2) or (N, D, H, W, 3) for `grid_sample`: the positions of all pixels after an affine map.
 

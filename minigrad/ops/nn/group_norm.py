@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import Annotated, Any
 
-from minigrad.core.conditions import Floating, Ndim, expect_shape
+from minigrad.core.conditions import Floating, Ndim, expect_multiple, expect_shape
 from minigrad.core.roles import Flag, Number, Scalar, Size
 from minigrad.declare.decorators import composed
 from minigrad.declare.forms import apart
@@ -22,7 +22,7 @@ from minigrad.runtime.into import copy_result
 from minigrad.runtime.tensor import Tensor, describe
 
 
-@composed(method=False)
+@composed()
 def normalize(input: Tensor, p: Scalar = 2.0, dim: Any = 1, eps: Scalar = 1e-12, out: Tensor | None = None) -> Tensor:
     """Return the input divided by its norm of order p along `dim`, or by eps where the norm is less."""
     if out is None:
@@ -33,7 +33,7 @@ def normalize(input: Tensor, p: Scalar = 2.0, dim: Any = 1, eps: Scalar = 1e-12,
     return copy_result("normalize", normalize(x, p, dim, eps), out)
 
 
-@composed(method=False, out=False)
+@composed()
 def group_norm(
     input: Tensor, num_groups: Size, weight: Tensor | None = None, bias: Tensor | None = None, eps: Scalar = 1e-05
 ) -> Tensor:
@@ -51,12 +51,8 @@ def group_norm(
     """
     expect_channels("group_norm", input, weight=weight, bias=bias)
     n, channels, *sizes = input.shape
-    if num_groups == 0 or channels % num_groups:
-        raise ArgumentError(
-            f"group_norm: the number of channels must be a multiple of num_groups, got {channels} channels in "
-            f"{describe(input)} and {num_groups} groups; pass num_groups=1, for example",
-            op="group_norm",
-        )
+    expect_multiple("group_norm", "the number of channels", channels, input, "pass num_groups=1", ArgumentError,
+                    num_groups=num_groups)  # fmt: skip
     size = channels // num_groups * prod(sizes)
     if n * size == 1:
         raise ShapeError(
@@ -69,7 +65,7 @@ def group_norm(
     return normalized_groups(x, *lines, groups=num_groups, eps=eps).to(input.dtype)
 
 
-@composed(method=False, out=False, writes=("running_mean", "running_var"))
+@composed(writes=("running_mean", "running_var"))
 def instance_norm(
     input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None, weight: Tensor | None = None,
     bias: Tensor | None = None, use_input_stats: Flag = True, momentum: Scalar = 0.1, eps: Scalar = 1e-05,
@@ -104,7 +100,7 @@ def instance_norm(
     return y
 
 
-@composed(method=False, out=False)
+@composed()
 def local_response_norm(
     input: Annotated[Tensor, Ndim(least=3)],
     size: Annotated[int, Number(1, whole=True, example=5, error=ShapeError)],

@@ -21,7 +21,7 @@ from minigrad.runtime.dispatch import number
 from minigrad.runtime.tensor import Tensor, describe
 
 NARROW = 1e-12  # lower bound of input * (1 - input) in the gradient of binary_cross_entropy
-ELEMENTS: dict[str, Any] = {"dtype": floats, "vjp": "derived", "namespace": (), "method": False}
+ELEMENTS: dict[str, Any] = {"dtype": floats, "vjp": "derived", "namespace": ()}
 
 
 # ---- of elements ----------------------------------------------------------------------------------------------------
@@ -40,7 +40,7 @@ def _gradient(g: Tensor, input: Tensor, target: Tensor) -> Tensor:
 
 
 @elementwise(
-    dtype=floats, namespace=(), method=False, label="binary_cross_entropy",
+    dtype=floats, namespace=(), label="binary_cross_entropy",
     vjp=(
         _gradient,
         lambda g, input: g * ((-input).log1p() - input.log()),
@@ -102,7 +102,7 @@ def normal_of(input, target, var):
 # ---- the public forms -----------------------------------------------------------------------------------------------
 
 
-@composed(method=False, out=False)
+@composed()
 def binary_cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean",
@@ -118,7 +118,7 @@ def binary_cross_entropy(
     return joined(loss if weight is None else loss * weight, reduction)
 
 
-@composed(method=False, out=False)
+@composed()
 def binary_cross_entropy_with_logits(
     input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean", pos_weight: Tensor | None = None,
@@ -135,7 +135,7 @@ def binary_cross_entropy_with_logits(
     return joined(loss if weight is None else loss * weight, reduction)
 
 
-@composed(method=False, out=False)
+@composed()
 def kl_div(
     input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
     reduction: str = "mean", log_target: Flag = False,
@@ -154,7 +154,7 @@ def kl_div(
     return loss / input.shape[0] if rows and input.ndim else loss
 
 
-@composed(method=False, out=False)
+@composed()
 def poisson_nll_loss(
     input: Tensor, target: Tensor, log_input: Flag = True, full: Flag = False, size_average: bool | None = None,
     eps: Scalar = 1e-08, reduce: bool | None = None, reduction: str = "mean",
@@ -174,7 +174,7 @@ def poisson_nll_loss(
     return joined(loss, reduction)
 
 
-@composed(method=False, out=False)
+@composed()
 def gaussian_nll_loss(
     input: Tensor, target: Tensor, var: Tensor | float, full: Flag = False, eps: Scalar = 1e-06, reduction: str = "mean"
 ) -> Tensor:
@@ -202,7 +202,7 @@ def gaussian_nll_loss(
     return joined(loss + 0.5 * math.log(2 * math.pi) if full else loss, reduction)
 
 
-@elementwise(dtype=floats, vjp=(lambda g: g, None), namespace=(), method=False)
+@elementwise(dtype=floats, vjp=(lambda g: g, None), namespace=())
 def at_least(x, low):
     """Return the larger of x and low; nan stays nan.  Gradient: g for x, also where x is less than low."""
     return low if x < low else x

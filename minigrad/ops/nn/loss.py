@@ -56,7 +56,7 @@ def loss(
         numbers = [p for p in all_of_them if p.default is not p.empty]
         rules = ["derived" if p.name in tensors else None for p in all_of_them]
         each: Any = elementwise(
-            dtype=floats_of(len(tensors)), vjp=tuple(rules), namespace=(), method=False, name=f"{name}_each",
+            dtype=floats_of(len(tensors)), vjp=tuple(rules), namespace=(), name=f"{name}_each",
             label=name,
         )(function)  # fmt: skip
         reduced = {"sum": reduction_of(each.op, False), "mean": reduction_of(each.op, True)}
@@ -79,7 +79,7 @@ def loss(
         whole.__doc__, whole.__module__ = function.__doc__, function.__module__
         whole.__annotations__ = {p.name: p.annotation for p in parameters} | {"return": Tensor}
         whole.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        public: Any = composed(method=False, out=False)(whole)
+        public: Any = composed()(whole)
         public.op.where, public.__wrapped__ = where_of(function), function
         return public
 
@@ -126,7 +126,7 @@ def reduction_of(each: Op, average: bool) -> Any:
     """Return the sum or the mean of an elementwise op over any dims, as an op that runs in one launch."""
     name = f"{each.label}_{'mean' if average else 'sum'}"
     public: Any = reduction(
-        dtype=accumulate, identity="zero", order="sum", map=each.scalar, mean=average, namespace=(), method=False,
+        dtype=accumulate, identity="zero", order="sum", map=each.scalar, mean=average, namespace=(),
         name=name, label=each.label,
     )(total)  # fmt: skip
     op = public.op

@@ -120,7 +120,7 @@ def cross_entropy_rows(input, target, *, ignore, reduction):
 # ---- the public forms -----------------------------------------------------------------------------------------------
 
 
-@composed(of=cross_entropy_rows, method=False, out=False)
+@composed(of=cross_entropy_rows)
 def cross_entropy(
     input: Tensor,
     target: Tensor,
@@ -167,7 +167,7 @@ def cross_entropy(
     return _reduced(loss, share, reduction)
 
 
-@composed(method=False, out=False)
+@composed()
 def nll_loss(
     input: Tensor,
     target: Tensor,

@@ -25,7 +25,7 @@ from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.tracers import derives
 
 
-@composed(method=False, out=False)
+@composed()
 def multi_margin_loss(
     input: Tensor, target: Tensor, p: Annotated[int, Choice(1, 2)] = 1, margin: Scalar = 1.0,
     weight: Tensor | None = None, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
@@ -51,7 +51,7 @@ def multi_margin_loss(
     return joined(reshape(mean(where(named, 0.0, gap), 1), shape), reduction)
 
 
-@composed(method=False, out=False)
+@composed()
 def multilabel_margin_loss(
     input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
 ) -> Tensor:
@@ -73,7 +73,7 @@ def multilabel_margin_loss(
     return joined(loss.reshape(input.shape[:-1]), reduction)
 
 
-@composed(method=False, out=False)
+@composed()
 def multilabel_soft_margin_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean",

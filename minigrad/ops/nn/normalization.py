@@ -173,7 +173,7 @@ def _line(p: Tensor | None, default: float, kind: Tensor, x: Tensor) -> Tensor:
     return p if p.ndim == 1 else p.reshape(n)
 
 
-@composed(of=layer_norm_rows, method=False, out=False)
+@composed(of=layer_norm_rows)
 def layer_norm(
     input: Tensor,
     normalized_shape: Sequence[int] | int,
@@ -195,7 +195,7 @@ def layer_norm(
     return result if x is input else result.reshape(input.shape)
 
 
-@composed(of=rms_norm_rows, method=False, out=False)
+@composed(of=rms_norm_rows)
 def rms_norm(
     input: Tensor, normalized_shape: Sequence[int] | int, weight: Tensor | None = None, eps: float | None = None
 ) -> Tensor:

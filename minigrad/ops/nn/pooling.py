@@ -21,7 +21,7 @@ from minigrad.ops.pointwise.powers import pow
 from minigrad.runtime.tensor import Tensor, describe
 
 
-@composed(namespace=(MG, FUNCTIONAL), out=False, method=False)
+@composed(namespace=(MG, FUNCTIONAL))
 def max_pool1d(
     input: Tensor, kernel_size: IntOrInts, stride: IntOrInts | None = None, padding: IntOrInts = 0,
     dilation: IntOrInts = 1, ceil_mode: bool = False, return_indices: bool = False,
@@ -30,7 +30,7 @@ def max_pool1d(
     return max_pooled("max_pool1d", 1, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
-@composed(namespace=(MG, FUNCTIONAL), out=False, method=False)
+@composed(namespace=(MG, FUNCTIONAL))
 def max_pool2d(
     input: Tensor, kernel_size: IntOrInts, stride: IntOrInts | None = None, padding: IntOrInts = 0,
     dilation: IntOrInts = 1, ceil_mode: bool = False, return_indices: bool = False,
@@ -48,7 +48,7 @@ def max_pool2d(
     return max_pooled("max_pool2d", 2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
-@composed(namespace=(MG, FUNCTIONAL), out=False, method=False)
+@composed(namespace=(MG, FUNCTIONAL))
 def max_pool3d(
     input: Tensor, kernel_size: IntOrInts, stride: IntOrInts | None = None, padding: IntOrInts = 0,
     dilation: IntOrInts = 1, ceil_mode: bool = False, return_indices: bool = False,
@@ -57,7 +57,7 @@ def max_pool3d(
     return max_pooled("max_pool3d", 3, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
-@composed(namespace=(MG, FUNCTIONAL), out=False, method=False)
+@composed(namespace=(MG, FUNCTIONAL))
 def avg_pool1d(
     input: Tensor, kernel_size: IntOrInts, stride: IntOrInts | None = None, padding: IntOrInts = 0,
     ceil_mode: bool = False, count_include_pad: bool = True,
@@ -66,7 +66,7 @@ def avg_pool1d(
     return avg_pooled("avg_pool1d", 1, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
 
 
-@composed(out=False, method=False)
+@composed()
 def avg_pool2d(
     input: Tensor, kernel_size: IntOrInts, stride: IntOrInts | None = None, padding: IntOrInts = 0,
     ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None,
@@ -85,7 +85,7 @@ def avg_pool2d(
     )
 
 
-@composed(out=False, method=False)
+@composed()
 def avg_pool3d(
     input: Tensor, kernel_size: IntOrInts, stride: IntOrInts | None = None, padding: IntOrInts = 0,
     ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None,
@@ -96,7 +96,7 @@ def avg_pool3d(
     )
 
 
-@composed(out=False, method=False)
+@composed()
 def lp_pool1d(
     input: Tensor, norm_type: Scalar, kernel_size: IntOrInts, stride: IntOrInts | None = None, ceil_mode: Flag = False
 ) -> Tensor:
@@ -104,7 +104,7 @@ def lp_pool1d(
     return norms_of_windows("lp_pool1d", 1, input, norm_type, kernel_size, stride, ceil_mode)
 
 
-@composed(out=False, method=False)
+@composed()
 def lp_pool2d(
     input: Tensor, norm_type: Scalar, kernel_size: IntOrInts, stride: IntOrInts | None = None, ceil_mode: Flag = False
 ) -> Tensor:
@@ -119,7 +119,7 @@ def lp_pool2d(
     return norms_of_windows("lp_pool2d", 2, input, norm_type, kernel_size, stride, ceil_mode)
 
 
-@composed(out=False, method=False)
+@composed()
 def lp_pool3d(
     input: Tensor, norm_type: Scalar, kernel_size: IntOrInts, stride: IntOrInts | None = None, ceil_mode: Flag = False
 ) -> Tensor:

@@ -15,7 +15,7 @@ from minigrad.ops.shape.views import reshape
 from minigrad.runtime.tensor import Tensor, describe
 
 
-@composed(out=False, method=False)
+@composed()
 def max_unpool1d(
     input: Tensor, indices: Tensor, kernel_size: IntOrInts, stride: IntOrInts | None = None, padding: IntOrInts = 0,
     output_size: Any = None,
@@ -24,7 +24,7 @@ def max_unpool1d(
     return unpooled("max_unpool1d", 1, input, indices, kernel_size, stride, padding, output_size)
 
 
-@composed(out=False, method=False)
+@composed()
 def max_unpool2d(
     input: Tensor, indices: Tensor, kernel_size: IntOrInts, stride: IntOrInts | None = None, padding: IntOrInts = 0,
     output_size: Any = None,
@@ -40,7 +40,7 @@ def max_unpool2d(
     return unpooled("max_unpool2d", 2, input, indices, kernel_size, stride, padding, output_size)
 
 
-@composed(out=False, method=False)
+@composed()
 def max_unpool3d(
     input: Tensor, indices: Tensor, kernel_size: IntOrInts, stride: IntOrInts | None = None, padding: IntOrInts = 0,
     output_size: Any = None,

@@ -72,7 +72,7 @@ def reflection(x):
     return quotient * quotient
 
 
-@elementwise(dtype=to_float, namespace=(), method=False, vjp="derived")
+@elementwise(dtype=to_float, namespace=(), vjp="derived")
 def trigamma(x):
     """Return the derivative of digamma; inf at 0 and at negative integers.  Gradient: g*polygamma(2, x)."""
     return trigamma_above(x) if x >= 0 else reflection(x) - trigamma_above(1 - x)
@@ -107,7 +107,6 @@ def zeta_below(input, other):
 @elementwise(
     dtype=to_float,
     namespace=SPECIAL,
-    method=False,
     vjp=(None, lambda g, input, other: -(g * input) * zeta(input + 1.0, other)),
 )
 def zeta(input, other):

@@ -133,7 +133,7 @@ def isreal(x):
 FINITE = (lambda g, x: x.isfinite().where_cond(g, 0.0), None, None, None)
 
 
-@elementwise(dtype=promote, name="nan_to_num", namespace=(), method=False, vjp=FINITE)
+@elementwise(dtype=promote, name="nan_to_num", namespace=(), vjp=FINITE)
 def finite_or(x, nan, posinf, neginf):
     """Return x where it is finite, and otherwise `nan`, `posinf` or `neginf`.
 

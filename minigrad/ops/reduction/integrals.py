@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from minigrad.core.conditions import Ndim, Numeric, expect_shape
+from minigrad.core.conditions import Ndim, Numeric, expect_elements, expect_shape
 from minigrad.core.roles import Choice, Dim, ViewDims
 from minigrad.core.shape import normalize_dims
 from minigrad.declare.decorators import composed
 from minigrad.declare.forms import as_float
-from minigrad.errors import ArgumentError, ShapeError
+from minigrad.errors import ArgumentError
 from minigrad.ops.reduction.scan import cumsum
 from minigrad.ops.reduction.sums import sum
 from minigrad.ops.shape.joining import cat
 from minigrad.ops.shape.views import narrow, reshape, select
-from minigrad.runtime.tensor import Tensor, describe
+from minigrad.runtime.tensor import Tensor
 
 
 @composed(method=False, out=False)
@@ -93,11 +93,7 @@ def gradient(
             "spacing=1.0, for example",
             op="gradient",
         )
-    if any(input.shape[d] <= edge_order for d in dims):
-        raise ShapeError(
-            f"gradient: input must have at least {edge_order + 1} elements along dims {dims}, got {describe(input)}; "
-            "pass other dims"
-        )
+    expect_elements("gradient", input, dims, edge_order + 1, "pass other dims")
     x = as_float("gradient", input)
     return tuple([differences_along(x, d, step, edge_order) for d, step in zip(dims, steps)])
 

@@ -14,7 +14,6 @@ from minigrad.core.shape import as_shape
 from minigrad.core.shape import broadcast_shapes as broadcast
 from minigrad.declare.decorators import composed, public
 from minigrad.declare.factories import later
-from minigrad.declare.names import MG
 from minigrad.ops.creation import Values, expect_float, tensor
 from minigrad.ops.indexing.gathering import index_select
 from minigrad.ops.shape.joining import stack
@@ -22,7 +21,7 @@ from minigrad.ops.shape.views import expand, reshape, transpose
 from minigrad.runtime.tensor import Tensor
 
 
-@public(namespace=MG)
+@public()
 def broadcast_shapes(*shapes: int | Sequence[int]) -> tuple[int, ...]:
     """Return the shape to which all shapes broadcast.  Raises ShapeError if two sizes differ and neither is 1."""
     return broadcast("broadcast_shapes", *[as_shape((shape,), "broadcast_shapes") for shape in shapes])
@@ -106,7 +105,7 @@ def triangle(rows: int, columns: int, first: int, end: int) -> NDArray[Any]:
     return result
 
 
-@public(namespace=MG, makes=True)
+@public(makes=True)
 def tril_indices(
     row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
@@ -119,7 +118,7 @@ def tril_indices(
     return later(Values(triangle(rows, columns, -rows, offset + 1), dtype or "int64", device))
 
 
-@public(namespace=MG, makes=True)
+@public(makes=True)
 def triu_indices(
     row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import reduce
 from typing import Annotated, Any
 
+from minigrad.core.conditions import Ndim
 from minigrad.core.dtype import DType, promote
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Join
@@ -26,10 +27,7 @@ def _cat_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
 
 def _cat_shape(op: Op, *specs: Spec, dim: int) -> tuple[int, ...]:
     first = specs[0].shape
-    if not first:
-        raise ShapeError(
-            f"cat: the tensors must have at least 1 dim, got {specs[0]!r}; use stack, which adds a dim", op="cat"
-        )
+    Ndim(least=1, advice="use stack, which adds a dim").expect("cat", **{"each tensor": specs[0]})
     for k, spec in enumerate(specs[1:], 1):
         if len(spec.shape) != len(first) or any(
             n != m for d, (n, m) in enumerate(zip(spec.shape, first, strict=True)) if d != dim

@@ -15,7 +15,6 @@ from minigrad.core.conditions import Ndim
 from minigrad.core.roles import Dim, Int, Ints, StretchedShape, ViewShape
 from minigrad.core.shape import as_shape, infer_hole, normalize_dim, normalize_dims
 from minigrad.declare.decorators import composed, kernel, public
-from minigrad.declare.names import MG
 from minigrad.declare.rules import joint, same_shape
 from minigrad.errors import ArgumentError, ShapeError
 from minigrad.ops.casting import clone, same_dtype
@@ -57,19 +56,19 @@ def movedim(input: Tensor, source: Ints, destination: Ints) -> Tensor:
     return permute(input, dims=tuple(order[: input.ndim]))
 
 
-@public(namespace=MG)
+@public()
 def moveaxis(input: Tensor, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
     """Return `movedim(input, source, destination)`; `moveaxis` is NumPy's name of `movedim`."""
     return movedim(input, source, destination)
 
 
-@public(namespace=MG)
+@public()
 def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
     """Return `transpose(input, axis0, axis1)`; `swapaxes` is NumPy's name of this function."""
     return transpose(input, axis0, axis1)
 
 
-@public(namespace=MG)
+@public()
 def swapdims(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """Return `transpose(input, dim0, dim1)`; PyTorch has both names."""
     return transpose(input, dim0, dim1)
@@ -81,13 +80,13 @@ def adjoint(input: Annotated[Tensor, Ndim(least=2, advice="add a dim with unsque
     return transpose(input, -2, -1)
 
 
-@public(namespace=MG)
+@public()
 def ravel(input: Tensor) -> Tensor:
     """Return the tensor flattened to one dim; this is `flatten` under NumPy's name."""
     return flatten(input)
 
 
-@public(namespace=MG)
+@public()
 def broadcast_to(input: Tensor, size: int | Sequence[int]) -> Tensor:
     """Return `expand` of the tensor to a shape that is a single argument."""
     return expand(input, as_shape((size,), "broadcast_to", hole=True))

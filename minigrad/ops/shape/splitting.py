@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Annotated, Any
 
 from minigrad.core.conditions import Ndim
-from minigrad.core.roles import AS_IT_COMES, Along, Dim, Role
+from minigrad.core.roles import AS_IT_COMES, Along, Dim, Number, Role
 from minigrad.core.shape import as_int, normalize_dim
 from minigrad.declare.decorators import composed
-from minigrad.errors import ArgumentError, ShapeError
+from minigrad.errors import ShapeError
 from minigrad.ops.shape.joining import chunk, split
 from minigrad.ops.shape.views import select
 from minigrad.runtime.tensor import Tensor, describe
@@ -40,11 +40,7 @@ def tensor_split(input: Annotated[Tensor, Ndim(least=1)], sections: Sections, di
         ends = [as_int(end, "an index", "tensor_split") for end in wanted]
     else:
         count = as_int(wanted, "the number of parts", "tensor_split")
-        if count <= 0:
-            raise ArgumentError(
-                f"tensor_split: the number of sections of {describe(input)} must be positive, got {count}; pass a "
-                "positive int or a tuple of indices"
-            )
+        Number(1, whole=True, example=2).expect("tensor_split", input, sections=count)
         size, longer = divmod(input.shape[dim], count)
         ends = [k * size + min(k, longer) for k in range(1, count)]
     front = (slice(None),) * dim

@@ -176,7 +176,6 @@ def unsqueeze(input: Layout, dim: ViewDim):
     jvp=lambda dinput, *, y_shape: reshape(dinput, y_shape),  # a tangent may have other strides, so it is reshaped
     name="view",
     namespace=(),
-    method=False,
     batch=lambda input, *, shape, batch: reshape(input, (batch, *Layout.contiguous(input.shape[1:]).view(shape).shape)),
 )
 def as_view(input: Layout, shape: ViewShape):
@@ -205,7 +204,7 @@ def expand(input: Layout, shape: ViewShape):
     return input.expand(shape)
 
 
-@view(vjp=(lambda g, *, in_shape, dims: g.sum(dims).reshape(in_shape),), namespace=(), method=False)
+@view(vjp=(lambda g, *, in_shape, dims: g.sum(dims).reshape(in_shape),), namespace=())
 def stretch(input: Layout, dims: ViewDims, shape: StretchedShape):
     """Return a reduced tensor expanded to the shape before the reduction, with strides of 0 along `dims`.
 
@@ -243,7 +242,6 @@ def select(input: Layout, dim: ViewDim, index: Along):
     name="index",
     vjp=(lambda g, *, in_shape, index: _adjoint(g, basic_index, in_shape, index=index),),
     namespace=(),
-    method=False,
 )
 def basic_index(input: Layout, index: Index):
     """Return the view of an index of ints, slices and None, such as `x[1, :, None, ::2]`.
@@ -283,7 +281,6 @@ def unfold(input: Layout, dimension: ViewDim, size: Along, step: Along):
 @view(
     beyond=True,
     namespace=(),
-    method=False,
     vjp=(lambda g, *, in_shape, **params: _adjoint(g, as_strided, in_shape, **params),),
     jvp=lambda dinput, *, size, stride, storage_offset: _look_again(
         dinput, _strided(), (("size", size), ("stride", stride), ("storage_offset", storage_offset))
