@@ -280,7 +280,7 @@ def cast(input: Tensor, dtype: Any, *, out: Tensor | None = ...) -> Tensor:
 def cat(tensors: Sequence[Tensor], dim: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
     """Join tensors along an existing dim, in the promoted dtype."""
 
-def cdist(x1: Tensor, x2: Tensor, p: builtins.float = ..., compute_mode: Any = ...) -> Tensor:
+def cdist(x1: Tensor, x2: Tensor, p: builtins.float = ..., compute_mode: builtins.str = ...) -> Tensor:
     """Return the distance of order p between each row of x1 and each row of x2."""
 
 def ceil(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
@@ -330,7 +330,7 @@ def column_stack(tensors: Sequence[Tensor], *, out: Tensor | None = ...) -> Tens
 def combinations(input: Tensor, r: builtins.int = ..., with_replacement: builtins.bool = ...) -> Tensor:
     """Return all combinations of r elements of a vector as the rows of a matrix, in lexicographic order of positions."""
 
-def composed(*, namespace: Any = ..., method: builtins.bool = ..., in_place: builtins.bool = ..., out: builtins.bool = ..., floats: builtins.bool = ..., of: Any = ..., writes: builtins.tuple[builtins.str, ...] = ...) -> Any:
+def composed(*, namespace: Any = ..., method: builtins.bool | None = ..., in_place: builtins.bool = ..., out: builtins.bool | None = ..., floats: builtins.bool = ..., of: Any = ..., writes: builtins.tuple[builtins.str, ...] = ...) -> Any:
     """Declare an op that is composed of other ops: the body is its definition, in tensor code."""
 
 def concat(tensors: Sequence[Tensor], dim: builtins.int = ..., *, out: Tensor | None = ...) -> Tensor:
@@ -467,7 +467,7 @@ e: Any
 def einsum(equation: builtins.str, *operands: Tensor) -> Tensor:
     """Return the sum of products that an equation such as "ij,jk->ik" specifies (Einstein summation)."""
 
-def elementwise(*, dtype: Any, vjp: Any = ..., linear: Any = ..., jvp: Any = ..., batch: Any = ..., outputs: builtins.tuple[builtins.str, ...] = ..., zeros: builtins.bool = ..., namespace: Any = ..., method: builtins.bool = ..., name: builtins.str = ..., front: builtins.str = ..., otherwise: Any = ..., sole: Any = ..., by_number: Any = ..., fuse: builtins.bool | None = ..., label: builtins.str = ...) -> Any:
+def elementwise(*, dtype: Any, vjp: Any = ..., linear: Any = ..., jvp: Any = ..., batch: Any = ..., outputs: builtins.tuple[builtins.str, ...] = ..., zeros: builtins.bool = ..., namespace: Any = ..., method: builtins.bool | None = ..., name: builtins.str = ..., inplace: builtins.bool = ..., front: builtins.str = ..., otherwise: Any = ..., sole: Any = ..., by_number: Any = ..., fuse: builtins.bool | None = ..., label: builtins.str = ...) -> Any:
     """Declare an elementwise op over any number of operands; the body is its scalar function."""
 
 def elu(input: Tensor, alpha: Tensor | builtins.float = ..., inplace: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
@@ -1093,7 +1093,7 @@ def ravel(input: Tensor) -> Tensor:
 def reciprocal(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the reciprocal 1/x; inf or -inf at 0.  Gradient: -g/x**2."""
 
-def reduction(*, dtype: Any, identity: builtins.str | builtins.tuple[builtins.str, ...], order: builtins.str | None = ..., combine: Any = ..., map: Any = ..., finish: Any = ..., mean: builtins.bool = ..., vjp: Any = ..., linear: Any = ..., jvp: Any = ..., batch: Any = ..., outputs: builtins.tuple[builtins.str, ...] = ..., zeros: builtins.bool = ..., namespace: Any = ..., method: builtins.bool = ..., name: builtins.str = ..., label: builtins.str = ...) -> Any:
+def reduction(*, dtype: Any, identity: builtins.str | builtins.tuple[builtins.str, ...], order: builtins.str | None = ..., combine: Any = ..., map: Any = ..., finish: Any = ..., mean: builtins.bool = ..., vjp: Any = ..., linear: Any = ..., jvp: Any = ..., batch: Any = ..., outputs: builtins.tuple[builtins.str, ...] = ..., zeros: builtins.bool = ..., namespace: Any = ..., method: builtins.bool | None = ..., name: builtins.str = ..., label: builtins.str = ...) -> Any:
     """Declare a reduction over any set of dims: map, combine, finish; the body is its scalar function (acc, x)."""
 
 def register_backend(kind: builtins.str, factory: Any, dlpack: builtins.int | None = ...) -> None:

@@ -230,13 +230,13 @@ MATMUL: list[Row] = [
      "matmul: float32(2, 3, 4) @ float32(3, 4, 5) (2,) (3,) do not broadcast"),
     ("vectors", lambda o: o.three @ o.four, ShapeError, "matmul: float32(3,) @ float32(4,) must equal"),
     ("vector-matrix", lambda o: o.three @ o.x, ShapeError, f"matmul: float32(3,) @ {F} must equal"),
-    ("scalar", lambda o: o.x @ o.scalar, ShapeError, f"matmul: {F} @ float32() use * for scalars"),
+    ("scalar", lambda o: o.x @ o.scalar, ShapeError, f"matmul: 1 dim, got float32() with {F} use * for scalars"),
     ("number", lambda o: o.x @ 3.0, DTypeError, f"matmul: float 3.0 {LISTED}"),
     ("list", lambda o: [1.0, 2.0] @ o.x, DTypeError, f"matmul: list [1.0, 2.0] {LISTED}"),
     ("device", lambda o: o.x @ o.far, DeviceError, f"matmul: {F} on cpu {F} on reference .to('cpu')"),
-    ("dot-matrices", lambda o: mg.dot(o.x, o.x), ShapeError, f"dot: 1 and 1 dims {F} and {F}"),
-    ("mv-matrices", lambda o: mg.mv(o.x, o.x), ShapeError, f"mv: 2 and 1 dims {F} and {F}"),
-    ("mm-cube", lambda o: mg.mm(o.cube, o.x), ShapeError, "mm: 2 and 2 dims float32(2, 3, 4)"),
+    ("dot-matrices", lambda o: mg.dot(o.x, o.x), ShapeError, f"dot: 1 dim, got {F}"),
+    ("mv-matrices", lambda o: mg.mv(o.x, o.x), ShapeError, f"mv: vec must have 1 dim, got {F}"),
+    ("mm-cube", lambda o: mg.mm(o.cube, o.x), ShapeError, "mm: 2 dims, got float32(2, 3, 4)"),
     ("outer-list", lambda o: mg.outer([1.0], [2.0]), DTypeError, f"outer: list [1.0] {LISTED}"),
 ]  # fmt: skip
 

@@ -8,13 +8,15 @@ are passed on unchanged.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 from typing import Annotated, Any, get_args
 
 import numpy as np
 
 from minigrad.core.shape import INTS, as_int, as_shape, normalize_dim, normalize_dims
-from minigrad.errors import ArgumentError
+from minigrad.errors import ArgumentError, MinigradError
 
 Read = Callable[[Any, str, str, Sequence[Any]], Any]
 Shift = Callable[[Any, tuple[int, ...], int], Any]
@@ -74,7 +76,8 @@ def _shape(value: Any, op: str, name: str, operands: Sequence[Any]) -> tuple[int
     return as_shape((value,), op)
 
 
-def _int(value: Any, op: str, name: str, operands: Sequence[Any]) -> int:
+def read_int(value: Any, op: str, name: str, operands: Sequence[Any]) -> int:
+    """Return a value as an int; raise ArgumentError for True, False and values that are not ints."""
     if isinstance(value, bool):
         raise ArgumentError(
             f"{op}: {name}{beside(operands)} must be an int, got {value!r}; convert it with int()", op=op, value=value
@@ -86,17 +89,11 @@ def _ints(value: Any, op: str, name: str, operands: Sequence[Any]) -> tuple[int,
     values = value if isinstance(value, (tuple, list)) else (value,)
     if {*map(type, values)} == INTS:  # in most calls, all values are ints already
         return tuple(values)
-    return tuple(_int(each, op, name, operands) for each in values)
+    return tuple(read_int(each, op, name, operands) for each in values)
 
 
-def _size(value: Any, op: str, name: str, operands: Sequence[Any]) -> int:
-    result = _int(value, op, name, operands)
-    if result < 0:
-        raise ArgumentError(f"{op}: {name} must not be negative, got {result}; pass 0 or more", op=op, value=value)
-    return result
-
-
-def _scalar(value: Any, op: str, name: str, operands: Sequence[Any]) -> int | float:
+def read_scalar(value: Any, op: str, name: str, operands: Sequence[Any]) -> int | float:
+    """Return a number as a Python number; raise ArgumentError for other values."""
     plain = value.item() if isinstance(value, np.generic) else value
     if isinstance(plain, (bool, int, float)):
         return plain
@@ -116,6 +113,73 @@ def _flag(value: Any, op: str, name: str, operands: Sequence[Any]) -> bool:
         op=op,
         value=value,
     )
+
+
+def sentence(texts: Iterable[str], word: str = "and") -> str:
+    """Return texts as a list in a sentence: `a`, `a and b`, `a, b and c`."""
+    *first, last = texts
+    return f"{', '.join(first)} {word} {last}" if first else last
+
+
+class Limited(Role):
+    """Describe a parameter with few allowed values: the role checks a value and returns it."""
+
+    __slots__ = ()
+
+    def expect(self, op: str, *operands: Any, **named: Any) -> None:
+        """Check values by their names in messages; operands: the operands of the op."""
+        for name, value in named.items():
+            self.read(value, op, name, operands)
+
+
+@lru_cache(128, typed=True)
+def Choice(*words: Any, advice: str = "") -> Limited:
+    """Return the role of a parameter that is one of the given words, or None if None is among them."""
+    valid, example = words, next(word for word in words if word is not None)
+
+    def read(value: Any, op: str, name: str, operands: Sequence[Any]) -> Any:
+        for word in valid if value.__class__ is not bool else ():
+            if value is word or value == word:
+                return word
+        raise ArgumentError(
+            f"{op}: {name} must be {sentence(map(repr, valid), 'or')}, got {value!r}{beside(operands)}; "
+            f"{advice or f'pass {name}={example!r}, for example'}",
+            op=op, value=value,
+        )  # fmt: skip
+
+    return Limited("Choice", "one of a few words", type(example).__name__, read)
+
+
+@lru_cache(128, typed=True)
+def Number(
+    least: float = -math.inf, most: float = math.inf, above: float = -math.inf, *,
+    whole: bool = False, noun: str = "number", example: Any = None, advice: str = "", optional: bool = False,
+    error: type[MinigradError] = ArgumentError,
+) -> Limited:  # fmt: skip
+    """Return the role of a number of at least `least`, at most `most` and more than `above`.
+
+    whole: whether the number must be an int.  noun: a name for the numbers in these limits, such as "probability".
+    optional: whether None is allowed.
+    """
+    if most < math.inf:
+        must = f"be a {noun} from {least} to {most}"
+    else:
+        must = "be positive" if above == 0 or (whole and least == 1) else "not be negative" if least == 0 else ""
+        must = must or f"be {'an int' if whole else f'a {noun}'} of at least {least}"
+    right = f"pass {{name}}={example}, for example" if example is not None else "pass 0 or more"
+
+    def read(value: Any, op: str, name: str, operands: Sequence[Any]) -> Any:
+        if value is None and optional:
+            return None
+        result = read_int(value, op, name, operands) if whole else read_scalar(value, op, name, operands)
+        if least <= result <= most and result > above:
+            return result
+        raise error(
+            f"{op}: {name} must {must}, got {value!r}{beside(operands)}; {advice or right.format(name=name)}",
+            op=op, value=value,
+        )  # fmt: skip
+
+    return Limited("Int" if whole else "Scalar", "a number within limits", "int" if whole else "float", read)
 
 
 def _listed(value: Any, op: str, name: str, operands: Sequence[Any]) -> Any:
@@ -196,12 +260,12 @@ Dims = Annotated[
     Any, Role("Dims", "a dim, several, or None for all", "int | Sequence[int] | None", _dims, _shift_folded)
 ]
 Shape = Annotated[Any, Role("Shape", "sizes of dims, none negative", "int | Sequence[int]", _shape, _shift_shape)]
-Int = Annotated[int, Role("Int", "an int", "int", _int)]
+Int = Annotated[int, Role("Int", "an int", "int", read_int)]
 Ints = Annotated[Any, Role("Ints", "ints, one for each dim", "int | Sequence[int]", _ints)]
-Size = Annotated[int, Role("Size", "a count, not negative", "int", _size)]
-Scalar = Annotated[Any, Role("Scalar", "a number", "float", _scalar)]
+Size = Annotated[int, Role("Size", "a count, not negative", "int", Number(0, whole=True).read)]
+Scalar = Annotated[Any, Role("Scalar", "a number", "float", read_scalar)]
+Probability = Annotated[Any, Number(0, 1, noun="probability", example=0.5)]
 Flag = Annotated[bool, Role("Flag", "True or False", "bool", _flag)]
-Choice = Annotated[str, Role("Choice", "one of a few words", "str", _any)]
 Target = Annotated[Any, Role("Target", "the device of the result", "Any", _any)]
 
 # The public function reads this parameter; the op does not receive it.

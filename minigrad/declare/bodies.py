@@ -237,6 +237,12 @@ def composed_body(op: Op, out: bool, floats: bool, repeats: bool) -> list[str]:
     if test := plain_test(signature):
         named = operands.replace("*", "")
         lines += [f"if not ({test}):", f"    {named}= {HIDDEN}check({HIDDEN}op, ({named}))"]
+    for k, (key, _) in enumerate(signature.conditions):
+        if key == signature.many:
+            hold = f"{HIDDEN}hold_{k}({HIDDEN}x, {HIDDEN}op.label, 'each tensor', ())"
+            lines += [f"for {HIDDEN}x in {key}:", f"    {hold}"]
+        else:
+            lines.append(f"{HIDDEN}hold_{k}({key}, {HIDDEN}op.label, {key!r}, ({operands}))")
     for key, role in op.roles.items():
         if role.read is not AS_IT_COMES:
             test = f"if {key}.__class__ is not bool: " * (role is FLAG)  # True and False are in canonical form

@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from types import FunctionType
 from typing import Any, TypeVar
 
@@ -39,10 +40,11 @@ from minigrad.declare.forms import (
     collected,
     expect_operands,
     in_format,
+    in_its_memory,
     several,
     tensor_list,
 )
-from minigrad.declare.names import enter
+from minigrad.declare.names import default_method, default_out, enter
 from minigrad.declare.partials import average, declared
 from minigrad.declare.record import DERIVED, Function, Vjp, check_rule, check_writes, new_op, publish, read_joint
 from minigrad.declare.signature import (
@@ -84,7 +86,7 @@ def scalar(function: Callable[..., Any]) -> Any:
 def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | str | None = None, linear: Linear | bool = False,
                 jvp: Callable[..., Any] | None = None, batch: BatchRule = None,
                 outputs: tuple[str, ...] = ("y",), zeros: bool = False, namespace: Namespace = None,
-                method: bool = True, name: str = "", front: str = "",
+                method: bool | None = None, name: str = "", inplace: bool = False, front: str = "",
                 otherwise: Callable[..., Any] | None = None, sole: Callable[..., Any] | None = None,
                 by_number: Callable[..., Any] | None = None,
                 fuse: bool | None = None, label: str = "") -> Callable[..., Function]:  # fmt: skip
@@ -115,10 +117,13 @@ def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | str | None = None, line
         Whether the gradient of an unused result is zeros instead of None.
     namespace : str or tuple of str, optional
         Namespaces in which users find the op; by default the folder of the declaration determines it.
-    method : bool, default True
-        Whether Tensor has the op as a method, which also has an in-place form.
+    method : bool, optional
+        Whether Tensor has the op as a method, which also has an in-place form; by default if `mg` has the op, or
+        `mg.nn.functional`.
     name : str, default ""
         Name of the op in the schema; by default that of the function.
+    inplace : bool, default False
+        Whether the function has PyTorch's parameter `inplace`.
     front : str, default ""
         Parameters after the operands, such as "*, alpha=1". If a call passes another value than the default for such a
         parameter, `otherwise` computes the result.
@@ -160,9 +165,10 @@ def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | str | None = None, line
         claim(op, linear, jvp, batch)
         defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
         defaults |= dict.fromkeys(operands[1:]) if sole is not None else {}
-        in_place = method and op.result is None
-        quick = fast_function(op, defaults, front, otherwise, sole, by_number)
-        return publish(op, function, quick, namespace, method, in_place)
+        named = default_method(str(function.__module__), namespace, True) if method is None else method
+        late = ("inplace=False", partial(in_its_memory, op)) if inplace else (front, otherwise)
+        quick = fast_function(op, defaults, *late, sole, by_number)
+        return publish(op, function, quick, namespace, named, named and op.result is None)
 
     return declare
 
@@ -180,7 +186,7 @@ def reduction(*, dtype: Callable[..., Any], identity: str | tuple[str, ...], ord
               finish: Callable[..., Any] | None = None, mean: bool = False, vjp: Vjp | None = None,
               linear: Linear | bool = False, jvp: Callable[..., Any] | None = None, batch: BatchRule = None,
               outputs: tuple[str, ...] = ("y",), zeros: bool = False, namespace: Namespace = None,
-              method: bool = True, name: str = "", label: str = "") -> Callable[..., Function]:  # fmt: skip
+              method: bool | None = None, name: str = "", label: str = "") -> Callable[..., Function]:  # fmt: skip
     """Declare a reduction over any set of dims: map, combine, finish; the body is its scalar function (acc, x).
 
     The public function is `f(input, dim=None, keepdim=False, *, dtype=None, out=None)`.  It has the parameter `dtype`
@@ -248,7 +254,8 @@ def reduction(*, dtype: Callable[..., Any], identity: str | tuple[str, ...], ord
 
         op.dtype_rule, op.prepare = dtypes, prepare
         public = reduction_function(op, function.__name__, dtype in (rules.widen, rules.mean_dtype))
-        return publish(op, function, public, namespace, method)
+        named = default_method(str(function.__module__), namespace) if method is None else method
+        return publish(op, function, public, namespace, named)
 
     return declare
 
@@ -277,7 +284,7 @@ def reduction_function(op: Op, name: str, wide: bool) -> Function:
 
 def view(
     *, vjp: Vjp, jvp: Callable[..., Any] | None = None, batch: BatchRule = None, beyond: bool = False, name: str = "",
-    namespace: Namespace = None, method: bool = True,
+    namespace: Namespace = None, method: bool | None = None,
 ) -> Callable[..., Function]:  # fmt: skip
     """Declare a view: the body computes a Layout from the Layout of the operand and from the parameters of the op.
 
@@ -297,8 +304,8 @@ def view(
         Name of the op in the schema; by default that of the function.
     namespace : str or tuple of str, optional
         Namespaces in which users find the view; by default the folder of the declaration determines it.
-    method : bool, default True
-        Whether Tensor has the view as a method.
+    method : bool, optional
+        Whether Tensor has the view as a method; by default if `mg` has it.
     """
 
     def declare(function: FunctionType) -> Function:
@@ -317,7 +324,8 @@ def view(
         op.prepare = function if beyond else within(op, function)
         claim(op, True, jvp, batch)
         public = write_function(function.__name__, signature, planned_body(op, False), names_of(op), out=False)
-        return publish(op, function, public, namespace, method)
+        named = default_method(str(function.__module__), namespace) if method is None else method
+        return publish(op, function, public, namespace, named)
 
     return declare
 
@@ -394,7 +402,7 @@ def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | N
         op.writes = check_writes(op, writes)
         if joint is not None:
             op.joint = read_joint(op, joint)
-        op.dtype_rule, op.shape_rule = dtype, shape
+        op.dtype_rule, op.shape_rule = rules.checked_dtype(signature.conditions, dtype), shape
         op.prepare = by_name(function, signature, 1 + len(outputs))
         claim(op, linear, jvp, batch)
         op.along = not signature.many and any(role.name == "Dim" for role in op.roles.values())
@@ -443,8 +451,8 @@ def has_fast_path(op: Op, floats: bool, out: bool, otherwise: Any) -> bool:
 
 
 def composed(
-    *, namespace: Namespace = None, method: bool = True, in_place: bool = False, out: bool = True, floats: bool = False,
-    of: Callable[..., Any] | None = None, writes: tuple[str, ...] = (),
+    *, namespace: Namespace = None, method: bool | None = None, in_place: bool = False, out: bool | None = None,
+    floats: bool = False, of: Callable[..., Any] | None = None, writes: tuple[str, ...] = (),
 ) -> Callable[..., Function]:  # fmt: skip
     """Declare an op that is composed of other ops: the body is its definition, in tensor code.
 
@@ -454,7 +462,8 @@ def composed(
     Parameters
     ----------
     namespace, method, in_place, out, floats
-        As for `kernel`.
+        As for `kernel`.  By default Tensor has the op as a method if `mg` has it, and the function takes `out=`; both
+        are not the case in `ops/nn`.
     of : function, optional
         Public function of an op with a kernel that implements the same function. The schema then contains that op
         instead of this one.
@@ -463,7 +472,9 @@ def composed(
     """
 
     def declare(function: FunctionType) -> Function:
-        signature = read_signature(function)
+        signature, module = read_signature(function), str(function.__module__)
+        takes_out = default_out(module) if out is None else out
+        named = default_method(module, namespace) if method is None else method
         passes = "out" in (*signature.params, *signature.operands)  # whether the definition itself writes into `out`
         op = new_op(function, "composed", signature.operands, signature.params, None, listed=of is None)
         op.signature, op.composed = signature, collected(function, signature)
@@ -473,6 +484,7 @@ def composed(
                  "scope": scope, "copy": copy_result, "float": as_float, "apart": apart,
                  "error": MinigradError, "blame": blame}  # fmt: skip
         names |= {f"read_{key}": role.read for key, role in op.roles.items()}
+        names |= {f"hold_{k}": condition.read for k, (_, condition) in enumerate(signature.conditions)}
         # A definition of this package has no effects, except random draws, warnings and writes into `out` or `writes`.
         repeats = (
             signature.optional.issuperset(op.writes) and bool(op.operands)
@@ -480,12 +492,11 @@ def composed(
         )  # fmt: skip
         if repeats:
             names |= planned_names(op) | {"known": Compositions(), "mode": mode, "steady": steady, "stack": stack}
-        body = composed_body(op, out and not passes, floats, repeats)
-        public = write_function(
-            function.__name__, signature, body, names, out and not passes, function.__annotations__.get("return", EMPTY)
-        )
+        takes_out = takes_out and not passes
+        body, returned = composed_body(op, takes_out, floats, repeats), function.__annotations__.get("return", EMPTY)
+        public = write_function(function.__name__, signature, body, names, takes_out, returned)
         public.__globals__[f"{HIDDEN}by_operands"] = by_operands(op, public)
-        public = publish(op, function, public, namespace, method, in_place, listed=of is None)
+        public = publish(op, function, public, namespace, named, in_place, listed=of is None)
         if of is not None:
             public.op = of.op  # type: ignore[attr-defined]
         return public

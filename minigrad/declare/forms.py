@@ -145,6 +145,23 @@ def as_float(op: Op | str, x: Any, dtype: Any = None) -> Any:
     return x if x.dtype.is_float else x.to(default_float())
 
 
+def in_its_memory(op: Op, input: Any, *rest: Any) -> Any:
+    """Call an elementwise op with PyTorch's argument `inplace`; if it is true, call the in-place form of the op.
+
+    rest: the other operands, then `inplace` and `out`.
+    """
+    *parameters, inplace, out = rest
+    if not inplace:
+        return op.public(input, *parameters, out=out)  # type: ignore[misc]
+    if out is not None and out is not input:
+        raise ArgumentError(
+            f"{op.label}: with inplace=True, out must be None or input, got another tensor; omit inplace or out",
+            op=op.label,
+        )
+    expect_tensors(op.label, input)
+    return getattr(input, f"{op.name}_")(*parameters)
+
+
 # ---- views ----------------------------------------------------------------------------------------------------------
 
 

@@ -1,8 +1,8 @@
 """Tables of the public names of ops: namespaces, methods of Tensor and in-place forms.
 
 The declarations fill these tables.  `mg`, `mg.nn.functional`, the methods, the stubs and the reference pages are made
-from them.  The folder of a declaration determines its default namespace: `mg.nn.functional` for `ops/nn`, and `mg` for
-every other folder.
+from them.  The module of a declaration determines the default namespace, and whether an op has a method and `out=`: see
+`HOMES`, `default_method` and `default_out`.
 """
 
 from __future__ import annotations
@@ -18,11 +18,28 @@ methods: dict[str, Callable[..., Any]] = {}
 in_place: dict[str, Callable[..., Any]] = {}
 
 
+# The namespace of the ops in a folder or module of `ops/`; it is `mg` for all others.
+SOLVERS = ("factors", "matrices", "pseudo", "qr", "spectra", "systems")
+HOMES = {"nn": FUNCTIONAL, **{f"linalg.{module}": LINALG for module in SOLVERS}}
+
+
 def default_namespace(module: str) -> tuple[str, ...]:
     """Return the default namespaces of an op from the module of its declaration; () for a user's op."""
     if not module.startswith("minigrad.ops."):
         return ()
-    return (FUNCTIONAL,) if module.startswith("minigrad.ops.nn.") else (MG,)
+    return (next((home for part, home in HOMES.items() if f"{module}.".startswith(f"minigrad.ops.{part}.")), MG),)
+
+
+def default_out(module: str) -> bool:
+    """Return whether a composed op takes `out=` by default: not in `ops/nn`, as in PyTorch."""
+    return not module.startswith("minigrad.ops.nn.")
+
+
+def default_method(module: str, namespace: str | tuple[str, ...] | None, elementwise: bool = False) -> bool:
+    """Return whether Tensor has an op as a method by default: an op of `mg`, but in `ops/nn` only elementwise ops."""
+    where = default_namespace(module) if namespace is None else namespace
+    inside = module.startswith("minigrad.ops.nn.")
+    return (MG in where or (FUNCTIONAL in where and inside)) and (elementwise or not inside)
 
 
 def enter(function: Callable[..., Any], namespace: str | tuple[str, ...] | None, method: bool, writes: bool) -> None:

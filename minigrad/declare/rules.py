@@ -8,10 +8,12 @@ and its operands.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import wraps
 from typing import Any
 
 import numpy as np
 
+from minigrad.core.conditions import Condition, expect_elements
 from minigrad.core.dtype import DType, bool_, default_float, float64, int64, promote_all
 from minigrad.core.forward import each as each
 from minigrad.core.forward import joint as joint
@@ -31,6 +33,21 @@ def common(specs: Sequence[Spec]) -> DType:
 def refuse(op: Op, specs: Sequence[Spec], right: str) -> DTypeError:
     """Return the DTypeError of a dtype rule; `right` is the end of its message, which states the requirement."""
     return DTypeError(f"{op.label}: got {', '.join(map(repr, specs))}; {right}", op=op.label)
+
+
+def checked_dtype(conditions: Sequence[tuple[str, Condition]], dtype: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a dtype rule that first checks the conditions on the operands of an op."""
+    if not conditions:
+        return dtype
+
+    @wraps(dtype)
+    def checked(op: Op, specs: Sequence[Spec], **params: Any) -> Any:
+        named = dict(zip(op.operands, specs))  # a variant lacks the operands that are None
+        for name, condition in conditions:
+            condition.expect(op.label, *specs, **{name: named.get(name)})
+        return dtype(op, specs, **params)
+
+    return checked
 
 
 # ---- elementwise ----------------------------------------------------------------------------------------------------
@@ -128,10 +145,8 @@ def reduced_shape(op: Op, a: Spec, *others: Spec, dims: tuple[int, ...], keepdim
     an empty input, such as a maximum or minimum.
     """
     same_shape(op, a, *others)
-    if {"lowest", "highest"}.intersection(op.reducer.identities) and any(a.shape[d] == 0 for d in dims):
-        raise ShapeError(
-            f"{op.label}: input must have an element along dims {dims}, got {a!r}; check that the dims are not empty"
-        )
+    if {"lowest", "highest"}.intersection(op.reducer.identities):
+        expect_elements(op.label, a, dims)
     shape = shape_of_reduction(op, a, dims=dims, keepdim=keepdim)
     return shape if op.result is None else (shape,) * len(op.outputs)
 

@@ -13,9 +13,10 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import FunctionType, UnionType
-from typing import Any, Union, get_args, get_origin
+from typing import Annotated, Any, Union, get_args, get_origin
 
 from minigrad.core.code import at_first_call, defined
+from minigrad.core.conditions import Condition
 from minigrad.core.layout import Layout
 from minigrad.core.roles import Front, Role, role_of
 from minigrad.errors import DeclarationError
@@ -43,6 +44,7 @@ class Signature:
     optional: the names of the operands that may be None.
     numbers: the names of the operands that may be numbers.
     many: the name of the operand that is a sequence of tensors, or "".
+    conditions: the conditions on operands, by the name of the operand.
     """
 
     parameters: tuple[inspect.Parameter, ...]
@@ -50,6 +52,7 @@ class Signature:
     optional: frozenset[str] = frozenset()
     numbers: frozenset[str] = frozenset()
     many: str = ""
+    conditions: tuple[tuple[str, Condition], ...] = ()
 
     @property
     def params(self) -> dict[str, Any]:
@@ -68,6 +71,7 @@ def read_signature(function: FunctionType, skip: int = 0) -> Signature:
     """
     annotations = annotations_of(function)
     parameters, operands, optional, numbers, many = [], [], set(), set(), ""
+    conditions: list[tuple[str, Condition]] = []
     declared = list(inspect.signature(function).parameters.values())[skip:]
     marked = any(kinds_of(annotations.get(p.name)) for p in declared)
     for p in declared:
@@ -77,6 +81,10 @@ def read_signature(function: FunctionType, skip: int = 0) -> Signature:
                 "rename the parameter"
             )
         annotation = annotations.get(p.name, EMPTY)
+        shown, *marks = get_args(annotation) or (annotation,)
+        if any(isinstance(mark, Condition) for mark in marks):
+            conditions += [(p.name, mark) for mark in marks]
+            annotation = shown
         kinds = kinds_of(annotation) if marked else frozenset(() if p.kind is KEYWORD else ("one", "number"))
         if p.name == "out" and "none" in kinds:  # `out` receives the result and is not an operand
             kinds = frozenset()
@@ -89,7 +97,8 @@ def read_signature(function: FunctionType, skip: int = 0) -> Signature:
             numbers |= {p.name} if "number" in kinds else set()
         shown = annotation if role_of(annotation) is not None or annotation is not EMPTY else EMPTY
         parameters.append(p.replace(annotation=shown))
-    return Signature(tuple(parameters), tuple(operands), frozenset(optional), frozenset(numbers), many)
+    names, none, plain_numbers = tuple(operands), frozenset(optional), frozenset(numbers)
+    return Signature(tuple(parameters), names, none, plain_numbers, many, tuple(conditions))
 
 
 def annotations_of(function: Callable[..., Any]) -> dict[str, Any]:
@@ -130,6 +139,8 @@ def kinds_of(annotation: Any) -> frozenset[str]:
         return frozenset(kinds - {None})
     if annotation is Tensor or annotation is Layout:
         return frozenset({"one"})
+    if get_origin(annotation) is Annotated:
+        return kinds_of(get_args(annotation)[0])
     parts = get_args(annotation)
     if Tensor not in parts:
         return frozenset()

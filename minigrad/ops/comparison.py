@@ -5,41 +5,33 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
+from minigrad.core.conditions import expect_same
 from minigrad.core.device import as_device
 from minigrad.core.dtype import as_dtype
-from minigrad.core.roles import Flag, Scalar
+from minigrad.core.roles import Flag, Number
 from minigrad.declare.decorators import composed, public, reduction
 from minigrad.declare.rules import logical
-from minigrad.errors import ArgumentError, DTypeError
 from minigrad.ops.casting import to
 from minigrad.ops.creation import from_numpy, tensor
 from minigrad.ops.reduction.sums import all, both
 from minigrad.runtime.data import host_element
-from minigrad.runtime.tensor import PLAIN, Tensor, describe, expect_tensors
+from minigrad.runtime.tensor import PLAIN, Tensor, expect_tensors
+
+Tolerance = Annotated[float, Number(0)]
 
 
 @composed(out=False)
 def isclose(
-    input: Tensor, other: Tensor, rtol: Scalar = 1e-05, atol: Scalar = 1e-08, equal_nan: Flag = False
+    input: Tensor, other: Tensor, rtol: Tolerance = 1e-05, atol: Tolerance = 1e-08, equal_nan: Flag = False
 ) -> Tensor:
     """Return whether input == other or |input - other| <= atol + rtol*|other|, for each element.
 
     An infinite difference is never close.  nan is close to nan only with equal_nan=True.
     Raises DTypeError for different dtypes, ArgumentError for a negative tolerance.
     """
-    if input.dtype is not other.dtype:
-        raise DTypeError(
-            f"isclose: input and other must have the same dtype, got {describe(input)} and {describe(other)}; convert "
-            "one of them with .to(dtype)",
-            op="isclose",
-        )
-    if rtol < 0 or atol < 0:
-        raise ArgumentError(
-            f"isclose: rtol and atol must not be negative, got {rtol} and {atol}; pass rtol >= 0 and atol >= 0",
-            op="isclose",
-        )
+    expect_same("dtype", "isclose", input=input, other=other)
     a, b = input.detach(), other.detach()
     alike = a == b
     if equal_nan and a.dtype.is_float:
@@ -73,7 +65,7 @@ def alike(a, b):
 
 
 @reduction(
-    dtype=logical, identity="one", combine=both, map=alike, namespace=(), method=False, label="equal"
+    dtype=logical, identity="one", combine=both, map=alike, namespace=(), label="equal"
 )  # fmt: skip
 def all_equal(acc, x):
     """Return whether the elements of two tensors of one dtype are equal."""

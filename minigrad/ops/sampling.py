@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from math import inf
-from typing import Any
+from typing import Annotated, Any
 
+from minigrad.core.conditions import Floating
 from minigrad.core.dtype import float64
-from minigrad.core.roles import Flag, Scalar, Size
+from minigrad.core.roles import Flag, Number, Size
 from minigrad.declare.decorators import composed
-from minigrad.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.errors import ArgumentError, ShapeError
 from minigrad.ops.casting import cast
 from minigrad.ops.indexing.searching import insertions
 from minigrad.ops.indexing.sorting import topk
@@ -21,23 +22,20 @@ from minigrad.runtime.tensor import Tensor, describe
 
 
 @composed()
-def bernoulli(input: Tensor, p: Scalar | None = None, *, generator: Any = None) -> Tensor:
+def bernoulli(
+    input: Tensor,
+    p: Annotated[Any, Number(0, 1, noun="probability", example=0.5, optional=True)] = None,
+    *,
+    generator: Any = None,
+) -> Tensor:
     """Return 1 with the probability that each element contains, otherwise 0, in the dtype of the input.
 
     p: the probability for all elements; then the elements of the input are not read.
     Not differentiable.  Raises DTypeError for probabilities that are not floats, ArgumentError for p outside [0, 1].
     """
     chances = input.detach() if p is None else p
-    if p is None and not input.dtype.is_float:
-        raise DTypeError(
-            f"bernoulli: the probabilities must have a floating dtype, got {describe(input)}; convert them with "
-            ".float()",
-            op="bernoulli",
-        )
-    if p is not None and not 0.0 <= p <= 1.0:
-        raise ArgumentError(
-            f"bernoulli: p must be a probability from 0 to 1, got {p}; pass p=0.5, for example", op="bernoulli"
-        )
+    if p is None:
+        Floating.expect("bernoulli", input=input)
     return cast(rand(input.shape, dtype=float64, device=input.device, generator=generator) < chances, dtype=input.dtype)
 
 

@@ -134,5 +134,5 @@ def test_operands_that_do_not_fit_are_named() -> None:
         F.batch_norm(x, mean, var, tensor([1.0]))
     with pytest.raises(DTypeError, match=r"running_mean must have the dtype of input .*, got float32"):
         F.batch_norm(x, mean.to("float32"), var.to("float32"))
-    with pytest.raises(ArgumentError, match="eps must be positive in training, got 0"):
+    with pytest.raises(ArgumentError, match="eps in training must be positive, got 0"):
         F.batch_norm(x, mean, var, training=True, eps=0)

@@ -202,7 +202,7 @@ def test_errors_of_scatter_reduce_name_what_the_caller_gave() -> None:
         words = r"^scatter_reduce: index 7 is out of range for dim 0 of size 2 of float32\(2,\)"
         with pytest.raises(IndexOutOfRange, match=words):
             mg.scatter_reduce(mg.ones(2), 0, mg.tensor([7]), mg.ones(1), reduce, include_self=include)
-    with pytest.raises(DTypeError, match=r"the index into float32\(2,\) must have an integer dtype"):
+    with pytest.raises(DTypeError, match=r"index must have an integer dtype, got float32\(1,\) with float32\(2,\)"):
         mg.scatter_reduce(mg.ones(2), 0, mg.tensor([0.5]), mg.ones(1), "amax")
 
 
@@ -320,7 +320,7 @@ def test_a_loss_of_no_rows() -> None:
     (lambda: F.max_unpool1d(mg.zeros(1, 2), mg.tensor([[0, 9]]), 2), IndexOutOfRange, "9"),
     (lambda: F.max_unpool1d(mg.zeros(1, 2), mg.tensor([[0, 1]]), 2, output_size=(9,)), ShapeError, "the stride"),
     (lambda: F.grid_sample(RAMP, grid((0.0, 0.0)), "linear"), ArgumentError, "'bilinear'"),
-    (lambda: F.grid_sample(RAMP, grid((0.0, 0.0)).float()), DTypeError, "same floating dtype"),
+    (lambda: F.grid_sample(RAMP, grid((0.0, 0.0)).float()), DTypeError, "must have the dtype of input float64"),
     (lambda: F.affine_grid(mg.zeros(1, 2, 2), (1, 1, 2, 2)), ShapeError, "theta"),
     (lambda: mg.unravel_index(mg.tensor([1.0]), (2,)), DTypeError, "integer"),
     (lambda: F.ctc_loss(mg.zeros(2, 2, 3), mg.tensor([1, 2]), (2, 2), (2, 1)), ShapeError, r"lengths \[2, 3\]"),

@@ -41,7 +41,7 @@ def test_logits_do_not_overflow_where_probabilities_do() -> None:
 
 def test_a_target_of_nothing_costs_nothing_in_kl_div() -> None:
     assert F.kl_div(mg.tensor([-1.0, -2.0]), mg.tensor([0.0, 1.0]), reduction="none").tolist() == [0.0, 2.0]
-    with pytest.raises(ArgumentError, match="kl_div: reduction must be one of"):
+    with pytest.raises(ArgumentError, match="kl_div: reduction must be 'mean', 'sum' or 'none'"):
         F.kl_div(mg.ones(2), mg.ones(2), reduction="rows")
 
 
@@ -294,7 +294,7 @@ def test_functions_that_put_write_in_place_too() -> None:
 def test_index_fill_names_the_tensor_whose_index_is_wrong() -> None:
     x = mg.ones(3, 2, device="reference")
     for index in (mg.tensor([True]), mg.tensor([1.0])):
-        with pytest.raises(DTypeError, match=r"index_fill: the index into float32\(3, 2\) must have an integer dtype"):
+        with pytest.raises(DTypeError, match=r"index must have an integer dtype, got .* with float32\(3, 2\)"):
             x.index_fill(0, index.to("reference"), 1.0)
     with pytest.raises(IndexOutOfRange, match=r"index 5 is out of range for dim 0 of size 3 of float32\(3, 2\)"):
         x.index_fill(0, mg.tensor([5], device="reference"), 1.0)

@@ -94,7 +94,7 @@ BAD = [
     (lambda x, w: F.conv_transpose2d(x, ones(4, 1, 1, 1), padding=4), ShapeError, f"conv_transpose2d: at least 1 {X}"),
     (lambda x, w: F.conv_transpose2d(x, ones(4, 1, 3, 3), output_padding=1), ArgumentError,
      "conv_transpose2d: output_padding must be less than stride got output_padding=(1, 1), stride=(1, 1)"),
-    (lambda x, w: F.conv2d(x.to(mg.bool), w.to(mg.bool), groups=2), DTypeError, "conv2d: expected numbers"),
+    (lambda x, w: F.conv2d(x.to(mg.bool), w.to(mg.bool), groups=2), DTypeError, "conv2d: numbers, not bool, got"),
     (lambda x, w: F.conv2d([1.0], w), DTypeError, "conv2d: list [1.0]"),
 ]  # fmt: skip
 

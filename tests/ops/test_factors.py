@@ -111,7 +111,9 @@ def test_other_operands_are_refused() -> None:
         linalg.cholesky(tensor([1.0]))
     with pytest.raises(DTypeError, match=r"cholesky: expected float32 or float64, got float16\(2, 2\)"):
         linalg.cholesky(tensor(np.eye(2), "float16"))
-    with pytest.raises(ShapeError, match=r"solve_triangular: B must have the shape .*, got float64\(2, 1\)"):
+    with pytest.raises(
+        ShapeError, match=r"solve_triangular: A and B must have the shapes .*, got .* and float64\(2, 1\)"
+    ):
         linalg.solve_triangular(tensor(np.eye(3)), tensor([[1.0], [2.0]]), upper=True)
 
 

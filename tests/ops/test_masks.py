@@ -116,15 +116,15 @@ def test_a_second_derivative_goes_through_a_mask() -> None:
 @pytest.mark.parametrize(
     ("call", "error", "text"),
     [
-        (lambda x, m: x[m[:1]], ShapeError, r"a mask must have the shape \(2, 3\) .*, got bool\(1, 3\)"),
+        (lambda x, m: x[m[:1]], ShapeError, r"mask must have shape \(2, 3\), .*, got bool\(1, 3\)"),
         (lambda x, m: x[m, 0], IndexOutOfRange, r"2 indices are allowed for float64\(2, 3\), got 3"),
-        (lambda x, m: x.masked_select(x), DTypeError, r"mask must be bool for float64\(2, 3\)"),
+        (lambda x, m: x.masked_select(x), DTypeError, r"mask must be bool, got float64\(2, 3\)"),
         (
             lambda x, m: x.masked_fill(m[:, :2], 0),
             ShapeError,
             r"mask must broadcast with float64\(2, 3\), got bool\(2, 2\)",
         ),
-        (lambda x, m: x.masked_fill(m, x), ShapeError, r"must have shape \(\), got float64\(2, 3\)"),
+        (lambda x, m: x.masked_fill(m, x), ShapeError, r"must have shape \(\), .* got float64\(2, 3\)"),
         (lambda x, m: x.masked_scatter(m, x[0, :2]), ShapeError, r"at least 6 elements, .* got float64\(2,\) with 2"),
         (lambda x, m: x.__setitem__(m, x[0, :2]), ShapeError, r"must broadcast to the \(6,\) .*, got float64\(2,\)"),
         (lambda x, m: mg.Var(x).__setitem__(m, 0), GradientError, r"cannot write into a Var"),

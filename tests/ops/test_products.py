@@ -39,7 +39,7 @@ def test_the_gradient_of_a_bias_is_summed_over_all_rows():
 
 
 def test_batches_of_bmm_do_not_stretch():
-    with pytest.raises(ShapeError, match="must be equal"):
+    with pytest.raises(ShapeError, match="must have the shapes"):
         mg.bmm(mg.ones(1, 2, 3), mg.ones(4, 3, 2))
 
 
@@ -53,18 +53,18 @@ A, B = "float32(2, 3)", "float32(3, 4)"
 BAD = [
     (lambda a, b: mg.addmm(mg.ones(3), a, b), ShapeError, f"addmm: input (2, 4) {A} @ {B}, got float32(3,)"),
     (lambda a, b: mg.addmm(mg.ones(4), b, a), ShapeError, f"addmm: {B} @ {A}: the left, 4, must equal 2"),
-    (lambda a, b: mg.addmm(mg.ones(4), a, mg.ones(3)), ShapeError, f"addmm: 2 and 2 dims, got {A} float32(3,)"),
+    (lambda a, b: mg.addmm(mg.ones(4), a, mg.ones(3)), ShapeError, f"addmm: 2 dims, got float32(3,) with {A}"),
     (lambda a, b: mg.addmm(mg.ones(4), a, b, alpha="2"), ArgumentError,
      "addmm: alpha must be a number, got str '2'"),
     (lambda a, b: mg.addmm(*(x.to(mg.int32) for x in (mg.ones(4), a, b)), beta=0.5), DTypeError,
      "addmm: beta must be an int for int32, got float 0.5"),
-    (lambda a, b: mg.addmm(*(x.to(mg.bool) for x in (mg.ones(4), a, b))), DTypeError, "addmm: numbers bool(4,)"),
-    (lambda a, b: mg.addmv(mg.ones(2), a, b), ShapeError, f"addmv: must have 2 and 1 dims, got {A} and {B}"),
+    (lambda a, b: mg.addmm(*(x.to(mg.bool) for x in (mg.ones(4), a, b))), DTypeError, "addmm: bool(4,) numbers"),
+    (lambda a, b: mg.addmv(mg.ones(2), a, b), ShapeError, f"addmv: vec must have 1 dim, got {B} {A}"),
     (lambda a, b: mg.addmm([1.0], a, b), DTypeError, "addmm: list [1.0]"),
     (lambda a, b: F.linear(a, b), ShapeError, f"linear: the last dim of the input {A} second dim of the weight {B}, 4"),
     (lambda a, b: F.linear(a, b, mg.ones(3)), ShapeError, f"linear: the last dim of the input {A} weight {B}, 4"),
     (lambda a, b: F.linear(b, b, mg.ones(4)), ShapeError, f"linear: bias must have shape (3,) {B} got float32(4,)"),
-    (lambda a, b: F.linear(a, mg.ones(3)), ShapeError, "linear: the weight must have 2 dims got float32(3,)"),
+    (lambda a, b: F.linear(a, mg.ones(3)), ShapeError, "linear: weight must have 2 dims got float32(3,)"),
 ]  # fmt: skip
 
 

@@ -75,9 +75,9 @@ def test_a_mean_squared_error_reads_its_arguments_as_pytorch_does():
         assert loss(x, t, size_average=False).item() == 13.0
     with pytest.warns(UserWarning, match="differ in shape and are broadcast to"):
         assert loss(reference([[1.0], [2.0]]), reference([1.0, 2.0])).item() == 0.5
-    with pytest.raises(mg.ArgumentError, match="reduction must be one of none, mean, sum, got 'max'"):
+    with pytest.raises(mg.ArgumentError, match="reduction must be 'mean', 'sum' or 'none', got 'max'"):
         loss(x, t, reduction="max")
-    with pytest.raises(mg.ShapeError, match="must have the shape of"):
+    with pytest.raises(mg.ShapeError, match="loss and weight must have the same shape"):
         loss(x, t, weight=reference([1.0]))
     with pytest.raises(mg.DTypeError, match=r"mse_loss: .*float"):
         loss(reference([1]), reference([2]))
@@ -122,7 +122,7 @@ def test_a_norm_of_a_negative_order_of_nothing_is_refused():
                                               ("smooth_l1_loss", {"beta": -1.0})])  # fmt: skip
 def test_a_number_of_a_loss_outside_of_its_bounds_is_refused(name, number):
     x = reference([1.0])
-    with pytest.raises(mg.ArgumentError, match=f"{name}: .* must be (positive|not negative), got"):
+    with pytest.raises(mg.ArgumentError, match=f"{name}: .* must (be positive|not be negative), got"):
         getattr(mg.nn.functional, name)(x, x, **number)
 
 

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.core.conditions import Integral, Ndim, expect_same
 from minigrad.core.roles import OneDim
 from minigrad.core.shape import as_int, broadcast_shapes
 from minigrad.declare.decorators import composed
-from minigrad.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.errors import ArgumentError
 from minigrad.ops.creation import tensor
 from minigrad.ops.indexing.gathering import gather, index_select
 from minigrad.ops.shape.moves import rearrange
@@ -25,12 +26,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: OneDim = None) -> Tensor
     """
     if dim is None:
         return gather(reshape(input, -1), 0, reshape(indices, -1))
-    if input.ndim != indices.ndim:
-        raise ShapeError(
-            f"take_along_dim: indices must have as many dims as input {describe(input)}, got {describe(indices)}; "
-            "insert dims of length 1 into indices with unsqueeze",
-            op="take_along_dim",
-        )
+    expect_same("dims", "take_along_dim", input=input, indices=indices)
     if not input.ndim:
         return gather(input, dim, indices)
     front, behind = (
@@ -53,11 +49,7 @@ def repeat_interleave(
     Gradient: for each element, the sum of g over its copies.
     """
     x, d = (reshape(input, input.numel()), 0) if dim is None else (input, dim)
-    if not x.ndim:
-        raise ShapeError(
-            f"repeat_interleave: expected a tensor with at least 1 dim, got {describe(x)}; reshape it with .reshape(1)",
-            op="repeat_interleave",
-        )
+    Ndim(least=1).expect("repeat_interleave", input=x)
     n = x.shape[d]
     # An int is the most common case, and needs no index tensor.
     if repeats.__class__ is int and repeats >= 0 and output_size in (None, n * repeats):
@@ -90,9 +82,5 @@ def counts_of(x: Tensor, repeats: Any) -> Any:
     """Return the argument `repeats` as an array of counts.  Raises DTypeError for a tensor that is not integer."""
     if not isinstance(repeats, Tensor):
         return np.array(as_int(repeats, "repeats", "repeat_interleave"))
-    if not repeats.dtype.is_int:
-        raise DTypeError(
-            f"repeat_interleave: repeats must be ints, got {describe(repeats)}; convert it with .long()",
-            op="repeat_interleave",
-        )
+    Integral.expect("repeat_interleave", repeats=repeats)
     return np.array(repeats.tolist(), np.int64)

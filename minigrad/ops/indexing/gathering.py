@@ -17,13 +17,14 @@ from minigrad.backends.limits import IndexLimits, bounds_of, out_of_range
 from minigrad.backends.lowering.functions import SECOND
 from minigrad.backends.registry import backend_of
 from minigrad.backends.steps import Steps, Value
+from minigrad.core.conditions import Integral, Ndim, expect_same, expect_shape
 from minigrad.core.dtype import DType, int64
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Bounds, Copy, Gather, ScatterAdd, ScatterJoin, Select, SelectAdd, SelectPut
 from minigrad.core.roles import Dim, Front
 from minigrad.declare.decorators import kernel
 from minigrad.declare.rules import common, joint
-from minigrad.errors import DTypeError, ShapeError
+from minigrad.errors import ShapeError
 from minigrad.ops.batch_rules import Flags, cut, stretched, to_front
 from minigrad.ops.casting import clone
 from minigrad.ops.creation import arange
@@ -40,12 +41,7 @@ from minigrad.runtime.tracers import Tracer
 
 def _dtype(op: Op, specs: tuple[Spec, ...], *, dim: int) -> DType:
     index = specs[op.operands.index("index")]
-    if not index.dtype.is_int:
-        raise DTypeError(
-            f"{op.label}: the index into {specs[0]!r} must have an integer dtype, got {index!r}; convert it with "
-            ".long()",
-            op=op.label,
-        )
+    Integral.expect(op.label, *specs, index=index)
     return common([s for name, s in zip(op.operands, specs, strict=True) if name != "index"])
 
 
@@ -90,31 +86,19 @@ def _same_but(op: Op, x: Spec, index: Spec, dim: int) -> None:
 
 def _scatter_shape(op: Op, x: Spec, index: Spec, src: Spec, *, dim: int) -> tuple[int, ...]:
     _same_but(op, x, index, dim)
-    if src.shape != index.shape:
-        raise ShapeError(
-            f"{op.label}: src {src!r} and index {index!r} must have the same shape; slice src to the shape of the "
-            "index",
-            op=op.label,
-        )
+    expect_same("shape", op.label, "slice src to the shape of the index", src=src, index=index)
     return x.shape
 
 
 def _select_shape(op: Op, x: Spec, index: Spec, *, dim: int) -> tuple[int, ...]:
-    if len(index.shape) != 1:
-        raise ShapeError(
-            f"{op.label}: the index into {x!r} must have 1 dim, got {index!r}; flatten it with .reshape(-1)",
-            op=op.label,
-        )
+    Ndim(1).expect(op.label, x, index=index)
     return (*x.shape[:dim], index.shape[0], *x.shape[dim + 1 :])
 
 
 def _add_shape(op: Op, x: Spec, index: Spec, src: Spec, *, dim: int) -> tuple[int, ...]:
     wanted = _select_shape(op, x, index, dim=dim)
-    if src.shape != wanted:
-        raise ShapeError(
-            f"{op.label}: expected source of shape {wanted} for input {x!r}, index {index!r} and dim={dim}, got "
-            f"{src!r}; pass one slice of source per index"
-        )
+    meaning = f"one slice per element of index {index!r} along dim {dim} of input"
+    expect_shape(op.label, wanted, meaning, x, "pass one slice of source per index", source=src)
     return x.shape
 
 

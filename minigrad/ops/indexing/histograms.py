@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import isfinite, prod
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
+from minigrad.core.conditions import Ndim
 from minigrad.core.roles import Flag
 from minigrad.declare.decorators import composed
 from minigrad.declare.record import results_of
@@ -62,7 +63,11 @@ def histogram(
 
 @composed(method=False, out=False)
 def histogramdd(
-    input: Tensor, bins: Any, range: Sequence[float] | None = None, weight: Tensor | None = None, density: Flag = False
+    input: Annotated[Tensor, Ndim(least=2, layout="(..., D)")],
+    bins: Any,
+    range: Sequence[float] | None = None,
+    weight: Tensor | None = None,
+    density: Flag = False,
 ) -> Any:
     """Count points in D-dimensional bins, or sum the weights of the points, and return (hist, bin_edges).
 
@@ -75,11 +80,6 @@ def histogramdd(
     Raises the errors of `histogram`, and ShapeError if the input has fewer than 2 dims, or if `bins` or `weight` does
     not match the points.
     """
-    if input.ndim < 2:
-        raise ShapeError(
-            f"histogramdd: expected points (..., D), got {describe(input)}; add a dim with unsqueeze(-1)",
-            op="histogramdd",
-        )
     dims = input.shape[-1]
     several = list(bins) if isinstance(bins, (list, tuple)) else [bins] * dims
     points = reshape(input, (prod(input.shape[:-1]), dims))

@@ -10,21 +10,21 @@ the True elements of the mask, and a second pass writes their positions.  These 
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 from minigrad.backends.launch import Launch
 from minigrad.backends.lowering.functions import NONZERO
 from minigrad.backends.registry import backend_of
 from minigrad.backends.steps import Steps
+from minigrad.core.conditions import Boolean, Like, expect_shape
 from minigrad.core.dtype import bool_, int64
 from minigrad.core.plan import pieces
 from minigrad.core.requests import Locate, Select, Tally
 from minigrad.core.roles import Flag, Size
 from minigrad.core.shape import broadcast_shapes, numel
 from minigrad.declare.decorators import composed, kernel, public
-from minigrad.declare.names import MG
 from minigrad.declare.rules import index_dtype, joint
-from minigrad.errors import DTypeError, GradientError, MinigradError, ShapeError
+from minigrad.errors import GradientError, MinigradError, ShapeError
 from minigrad.kernels.scalar import scalar_of
 from minigrad.ops.batch_rules import Flags, stretched
 from minigrad.ops.casting import cast, clone
@@ -210,10 +210,7 @@ def fill_masked(y: Tensor, dim: int, mask: Tensor, source: Tensor) -> None:
 def _expect_mask(name: str, x: Tensor, mask: Tensor) -> tuple[int, ...]:
     """Return the shape to which x and a mask broadcast.  Raises DTypeError unless the mask is bool."""
     expect_tensors(name, x, mask)
-    if mask.dtype is not bool_:
-        raise DTypeError(
-            f"{name}: mask must be bool for {describe(x)}, got {describe(mask)}; compare first, as in x > 0", op=name
-        )
+    Boolean.expect(name, x, mask=mask)
     try:
         return broadcast_shapes(name, x.shape, mask.shape)
     except MinigradError:
@@ -269,7 +266,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Tensor | float) -> Tensor:
     return where(mask, _filling("masked_fill", input, value), input)
 
 
-@public(namespace=MG)
+@public()
 def fill(input: Tensor, value: Tensor | float) -> Tensor:
     """Return a tensor filled with `value`, with the shape and dtype of the input.
 
@@ -295,15 +292,12 @@ def _filling(name: str, x: Tensor, value: Any) -> Tensor:
     """Return the value of `masked_fill` as a tensor without dims in the dtype of x."""
     if not isinstance(value, Tensor):
         return number(value, x.dtype, x.device)
-    if value.ndim:
-        raise ShapeError(
-            f"{name}: the value for {describe(x)} must have shape (), got {describe(value)}; pass a number", op=name
-        )
+    expect_shape(name, (), "the shape of a number for", x, "pass a number", value=value)
     return cast(value, dtype=x.dtype)
 
 
 @composed(out=False)
-def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+def masked_scatter(input: Tensor, mask: Tensor, source: Annotated[Tensor, Like("dtype")]) -> Tensor:
     """Return a copy of the input with the elements of `source`, in their order, where `mask` is True.
 
     Input and mask broadcast.
@@ -311,13 +305,6 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     Raises ShapeError if source has fewer elements than the mask selects.
     """
     shape = _expect_mask("masked_scatter", input, mask)
-    expect_tensors("masked_scatter", source)
-    if source.dtype is not input.dtype:
-        raise DTypeError(
-            f"masked_scatter: source must have the dtype of input {describe(input)}, got {describe(source)}; convert "
-            "it with source.to(input.dtype)",
-            op="masked_scatter",
-        )
     whole = expand(mask, shape=shape)
     wanted = count_true(whole)
     if source.numel() < wanted:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
+from typing import Annotated, Any
 
+from minigrad.core.conditions import Integral, Like, Ndim, expect_shape
 from minigrad.core.dtype import int64
 from minigrad.core.roles import Dim, Flag, Size
 from minigrad.core.shape import as_shape
@@ -85,28 +86,21 @@ def scatter_fault(input: Tensor, index: Tensor, src: Tensor, reduce: Any) -> Min
 
 
 @composed(in_place=True)
-def index_fill(input: Tensor, dim: Dim, index: Tensor, value: Tensor | float) -> Tensor:
+def index_fill(input: Tensor, dim: Dim, index: Annotated[Tensor, Integral], value: Tensor | float) -> Tensor:
     """Return input with the slices at the positions in the vector `index` along `dim` filled with one value."""
     x = input if input.ndim else reshape(input, (1,))
     one = cast(value, dtype=x.dtype) if isinstance(value, Tensor) else number(value, x.dtype, x.device)
-    if one.ndim or index.ndim > 1:
-        raise ShapeError(
-            f"index_fill: the value for {describe(x)} must have shape () and index 1 dim, got {describe(one)} and "
-            f"{describe(index)}; pass a number as value, and flatten the index with .reshape(-1)", op="index_fill",
-        )  # fmt: skip
-    if not index.dtype.is_int:
-        raise DTypeError(
-            f"index_fill: the index into {describe(input)} must have an integer dtype, got {describe(index)}; convert "
-            "it with .long()",
-            op="index_fill",
-        )
+    expect_shape("index_fill", (), "one number for", x, "pass a number", value=one)
+    Ndim(0, 1).expect("index_fill", x, index=index)
     shape = (*x.shape[:dim], index.numel(), *x.shape[dim + 1 :])
     filled = index_copy(x, dim, reshape(index, (index.numel(),)), expand(one, shape=shape))
     return reshape(filled, input.shape)
 
 
 @composed(in_place=True)
-def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: Flag = False) -> Tensor:
+def index_put(
+    input: Tensor, indices: Any, values: Annotated[Tensor, Like("dtype")], accumulate: Flag = False
+) -> Tensor:
     """Return input with the elements at input[indices] replaced by values, which broadcast.
 
     indices: a sequence of index tensors or masks.
@@ -116,12 +110,6 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: Flag = Fa
     Raises DTypeError if values and input differ in dtype, ArgumentError if `indices` contains neither a tensor nor a
     mask.
     """
-    if values.dtype is not input.dtype:
-        raise DTypeError(
-            f"index_put: values must have the dtype of input {describe(input)}, got {describe(values)}; convert "
-            "values with .to(dtype)",
-            op="index_put",
-        )
     named, sole = index_tuple(indices)
     entries, gathers = entries_of(input, named)
     if not gathers:
@@ -159,7 +147,7 @@ def as_slices(values: Tensor, shape: tuple[int, ...], dims: list[int]) -> Tensor
 
 
 @composed(of=index_copy, in_place=True)
-def put(input: Tensor, index: Tensor, source: Tensor, accumulate: Flag = False) -> Tensor:
+def put(input: Tensor, index: Tensor, source: Annotated[Tensor, Like("dtype")], accumulate: Flag = False) -> Tensor:
     """Return input with the elements of source stored at the positions in `index`, which count in row-major order.
 
     Shapes: source and index have the same number of elements.
@@ -169,12 +157,6 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: Flag = False) 
     Raises ShapeError if source and index differ in their number of elements, DTypeError if source and input differ in
     dtype.
     """
-    if source.dtype is not input.dtype:
-        raise DTypeError(
-            f"put: source must have the dtype of input {describe(input)}, got {describe(source)}; convert it with "
-            "source.to(input.dtype)",
-            op="put",
-        )
     if index.numel() != source.numel():
         raise ShapeError(
             f"put: source must have as many elements as the index {describe(index)}, got {describe(source)}; pass one "
@@ -186,18 +168,12 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: Flag = False) 
 
 
 @composed(method=False, out=False)
-def unravel_index(indices: Tensor, shape: Size | Sequence[int]) -> tuple[Tensor, ...]:
+def unravel_index(indices: Annotated[Tensor, Integral], shape: Size | Sequence[int]) -> tuple[Tensor, ...]:
     """Return the indices along each dim of a tensor of `shape`, from row-major positions among all its elements.
 
     The results are int64 tensors with the shape of `indices`.  Positions outside the tensor are not detected.
     Raises DTypeError unless `indices` are integers, ArgumentError for a negative size.
     """
-    if not indices.dtype.is_int:
-        raise DTypeError(
-            f"unravel_index: indices must have an integer dtype, got {describe(indices)}; convert it with "
-            ".to(mg.int64)",
-            op="unravel_index",
-        )
     sizes, position = as_shape((shape,), "unravel_index"), cast(indices, dtype=int64)
     return tuple(remainder(floor_divide(position, prod(sizes[d + 1 :])), n) for d, n in enumerate(sizes))
 

@@ -9,15 +9,18 @@ for factors of 0.
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from minigrad.backends.launch import remapped
 from minigrad.backends.limits import out_of_range
 from minigrad.backends.lowering.functions import HIGHEST, LOWEST, PRODUCT
+from minigrad.core.conditions import Integral, Numeric, expect_same
 from minigrad.core.dtype import bool_, int64, uint8
 from minigrad.core.op import Spec
 from minigrad.core.requests import ScatterJoin
 from minigrad.core.roles import Choice, Dim, Flag
 from minigrad.declare.decorators import composed, kernel
-from minigrad.errors import ArgumentError, DTypeError, IndexOutOfRange, ShapeError
+from minigrad.errors import IndexOutOfRange, ShapeError
 from minigrad.ops.casting import cast
 from minigrad.ops.creation import ones_like
 from minigrad.ops.indexing.gathering import _dtype, _scatter_shape, gather, scatter_add, watched, zeros_of
@@ -32,11 +35,18 @@ from minigrad.runtime.tensor import Tensor, describe
 
 JOINS = {"amax": HIGHEST, "amin": LOWEST}
 BOOLS = {"sum": "amax", "prod": "amin", "amax": "amax", "amin": "amin"}
+MANY, FEW = ("sum", "prod", "mean", "amax", "amin"), ("prod", "mean", "amax", "amin")
 
 
 @composed(in_place=True)
 def scatter_reduce(
-    input: Tensor, dim: Dim, index: Tensor, src: Tensor, reduce: Choice, *, include_self: Flag = True
+    input: Tensor,
+    dim: Dim,
+    index: Tensor,
+    src: Tensor,
+    reduce: Annotated[str, Choice(*MANY)],
+    *,
+    include_self: Flag = True,
 ) -> Tensor:
     """Return input with each element of src reduced into the element at the position that index contains along `dim`.
 
@@ -51,7 +61,13 @@ def scatter_reduce(
 
 @composed(in_place=True)
 def index_reduce(
-    input: Tensor, dim: Dim, index: Tensor, source: Tensor, reduce: Choice, *, include_self: Flag = True
+    input: Tensor,
+    dim: Dim,
+    index: Tensor,
+    source: Tensor,
+    reduce: Annotated[str, Choice(*FEW)],
+    *,
+    include_self: Flag = True,
 ) -> Tensor:
     """Return input with each slice of source along `dim` reduced into the slice at its position in the vector `index`.
 
@@ -66,12 +82,6 @@ def index_reduce(
             f"index_reduce: expected a 1-d index, and a source with one slice of {describe(input)} per index, got "
             f"{describe(index)} and {describe(source)}; slice source or flatten the index", op="index_reduce",
         )  # fmt: skip
-    if reduce not in ("prod", *JOINS, "mean"):
-        raise ArgumentError(
-            f"index_reduce: reduce must be 'prod', 'mean', 'amax' or 'amin', got {reduce!r}; pass reduce='amax', for "
-            "example",
-            op="index_reduce",
-        )
     spread = expand(reshape(index, (-1, *(1,) * (x.ndim - dim - 1))), shape=wanted)
     return scatter_reduce(x, dim, spread, source, reduce, include_self=include_self).reshape(input.shape)
 
@@ -83,24 +93,10 @@ def expect_scatter(x: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str)
     the index does not have integers, and ShapeError if the three differ in their number of dims or the index is larger
     than src.
     """
-    if reduce not in (*BOOLS, "mean"):
-        raise ArgumentError(
-            f"scatter_reduce: reduce must be 'sum', 'prod', 'mean', 'amax' or 'amin', got {reduce!r}; pass "
-            "reduce='sum', for example",
-            op="scatter_reduce",
-        )
-    if src.dtype is not x.dtype or (reduce == "mean" and x.dtype is bool_):
-        raise DTypeError(
-            f"scatter_reduce: input and src must have the same dtype, not bool for a mean, got {describe(x)} and "
-            f"{describe(src)}; convert one with .to(dtype)",
-            op="scatter_reduce",
-        )
-    if not index.dtype.is_int:
-        raise DTypeError(
-            f"scatter_reduce: the index into {describe(x)} must have an integer dtype, got {describe(index)}; convert "
-            "it with .long()",
-            op="scatter_reduce",
-        )
+    expect_same("dtype", "scatter_reduce", input=x, src=src)
+    if reduce == "mean":
+        Numeric.expect("scatter_reduce", **{"input of a mean": x})
+    Integral.expect("scatter_reduce", x, index=index)
     if not index.numel() and index.ndim != x.ndim:  # an index without elements selects nothing, whatever its shape is
         nothing = (0, *(1,) * (max(x.ndim, 1) - 1))
         index, src = reshape(index, nothing), reshape(narrow(reshape(src, (src.numel(),)), 0, 0, 0), nothing)
@@ -244,7 +240,7 @@ def share_of_src(
     namespace=(),
     label="scatter_reduce",
 )  # fmt: skip
-def attained(backend, out, start: Tensor, dim: Dim, index: Tensor, input: Tensor, src: Tensor, *, how: Choice,
+def attained(backend, out, start: Tensor, dim: Dim, index: Tensor, input: Tensor, src: Tensor, *, how: str,
              include_self: Flag):  # fmt: skip
     """Return, at each position, the minimum or maximum of `start` and the elements of src with this index.
 

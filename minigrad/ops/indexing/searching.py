@@ -9,16 +9,17 @@ These ops are not differentiable.
 from __future__ import annotations
 
 from math import isfinite
-from typing import Any
+from typing import Annotated, Any
 
 from minigrad.backends.limits import IndexLimits
 from minigrad.backends.lowering.functions import NOT_FINITE
 from minigrad.backends.registry import backend_of
 from minigrad.backends.steps import Steps, viewed
+from minigrad.core.conditions import Floating, Integral, Like, Ndim
 from minigrad.core.device import CPU
 from minigrad.core.dtype import as_dtype, int32, int64, promote
 from minigrad.core.requests import Bounds, Insert, ScatterAdd, reducing
-from minigrad.core.roles import Flag, Int, Scalar, Size
+from minigrad.core.roles import Choice, Flag, Number, Scalar, Size
 from minigrad.core.storage import Storage
 from minigrad.declare.decorators import composed, kernel
 from minigrad.declare.rules import index_dtype
@@ -36,7 +37,7 @@ from minigrad.runtime.tensor import Tensor, describe
 @composed(method=False)
 def searchsorted(
     sorted_sequence: Tensor, input: Tensor | float, *, out_int32: Flag = False, right: Flag = False,
-    side: str | None = None, sorter: Tensor | None = None,
+    side: Annotated[Any, Choice("left", "right", None)] = None, sorter: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
     """Return the positions at which to insert the elements of input into sorted rows, so that the rows stay sorted.
 
@@ -51,11 +52,8 @@ def searchsorted(
     or the leading dims of input.
     """
     rows, x = sorted_sequence, input if isinstance(input, Tensor) else tensor(input, device=sorted_sequence.device)
-    if side not in (None, "left", "right") or (side == "left" and right):
-        raise ArgumentError(
-            f"searchsorted: side must be 'left' or 'right', and 'right' if right=True, got side={side!r} and "
-            f"right={right}; pass one of the two arguments"
-        )
+    if right:
+        Choice("right", None).expect("searchsorted", **{"side with right=True": side})
     if not rows.ndim or (rows.ndim > 1 and rows.shape[:-1] != x.shape[:-1]):
         raise ShapeError(
             f"searchsorted: sorted_sequence must have 1 dim, or the dims of the values {describe(x)} except the last, "
@@ -82,13 +80,10 @@ def insertions(backend, out, lines: Tensor, x: Tensor, *, after: Flag):
 
 
 @composed(method=False)
-def bucketize(input: Tensor | float, boundaries: Tensor, *, out_int32: Flag = False, right: Flag = False) -> Tensor:
+def bucketize(
+    input: Tensor | float, boundaries: Annotated[Tensor, Ndim(1)], *, out_int32: Flag = False, right: Flag = False
+) -> Tensor:
     """Return the index of the interval between sorted boundaries in which each element is; see `searchsorted`."""
-    if boundaries.ndim != 1:
-        raise ShapeError(
-            f"bucketize: the boundaries must be one row, got {describe(boundaries)}; flatten it with .reshape(-1)",
-            op="bucketize",
-        )
     return searchsorted(boundaries, input, out_int32=out_int32, right=right)
 
 
@@ -112,20 +107,11 @@ def isin(
 
 
 @composed(out=False)
-def bincount(input: Tensor, weights: Tensor | None = None, minlength: Size = 0) -> Tensor:
+def bincount(
+    input: Annotated[Tensor, Ndim(1), Integral], weights: Annotated[Tensor | None, Like("shape")] = None,
+    minlength: Size = 0,
+) -> Tensor:  # fmt: skip
     """Return the number of occurrences of each integer from 0 on in a vector, or the sum of their weights."""
-    if input.ndim != 1 or not input.dtype.is_int:
-        raise ShapeError(
-            f"bincount: input must be a vector of integers, got {describe(input)}; convert it with .long() and "
-            "flatten it",
-            op="bincount",
-        )
-    if weights is not None and weights.shape != input.shape:
-        raise ShapeError(
-            f"bincount: weights must have the shape of input {describe(input)}, got {describe(weights)}; pass one "
-            "weight per element",
-            op="bincount",
-        )
     low, high = ends_of(input)
     if low < 0:
         raise ArgumentError(
@@ -167,7 +153,10 @@ def occurrences(backend, out, input: Tensor, *, size: Size):
 
 
 @composed()
-def histc(input: Tensor, bins: Int = 100, min: Scalar = 0, max: Scalar = 0) -> Tensor:
+def histc(
+    input: Annotated[Tensor, Floating],
+    bins: Annotated[int, Number(1, whole=True, example=100, error=DTypeError)] = 100, min: Scalar = 0, max: Scalar = 0,
+) -> Tensor:  # fmt: skip
     """Return the number of elements in each of `bins` bins of equal width from min to max, in the dtype of the input.
 
     Elements outside the range are ignored.  If min and max are equal, the range is from the smallest to the largest
@@ -176,12 +165,6 @@ def histc(input: Tensor, bins: Int = 100, min: Scalar = 0, max: Scalar = 0) -> T
     end of the range is not finite.
     """
     low, high = float(min), float(max)
-    if not input.dtype.is_float or bins <= 0:
-        raise DTypeError(
-            f"histc: input must have a floating dtype and bins must be positive, got {describe(input)} and "
-            f"bins={bins}; convert with .float(), or pass bins=100",
-            op="histc",
-        )
     fixed = low != high
     if fixed and not (low < high and isfinite(high - low)):
         raise range_error(low, high)

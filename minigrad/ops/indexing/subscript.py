@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.core.conditions import expect_shape
 from minigrad.core.dtype import bool_
 from minigrad.core.op import Op
 from minigrad.core.roles import WHOLE, Entries
@@ -17,7 +18,6 @@ from minigrad.errors import (
     ArgumentError,
     DTypeError,
     IndexOutOfRange,
-    ShapeError,
 )
 from minigrad.ops.creation import tensor
 from minigrad.ops.indexing.gathering import index_select
@@ -227,12 +227,7 @@ def is_mask(item: Any) -> bool:
 
 def expect_mask(x: Tensor, mask: Tensor | np.ndarray[Any, Any], shape: tuple[int, ...]) -> None:
     """Raise ShapeError unless the shape of a mask equals that of the dims that it covers."""
-    if mask.shape != shape:
-        raise ShapeError(
-            f"index: a mask must have the shape {shape} of the dims of {describe(x)} that it indexes, got "
-            f"bool{mask.shape}; reshape the mask",
-            op="index",
-        )
+    expect_shape("index", shape, "the shape of the indexed dims of", x, "reshape the mask", mask=mask)
 
 
 def as_index(x: Tensor, item: Any) -> Any:

@@ -6,18 +6,19 @@ no memory for the differences.  Other orders are composed.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 from minigrad.backends.launch import Launch
+from minigrad.core.conditions import Floating, Ndim, expect_shapes
 from minigrad.core.dtype import promote
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import PairDistances, PairGradients, RowDistances, RowGradients
-from minigrad.core.roles import Scalar, Size
+from minigrad.core.roles import Choice, Number, Scalar, Size
 from minigrad.core.shape import broadcast_shapes
 from minigrad.declare.decorators import composed, kernel
 from minigrad.declare.names import FUNCTIONAL, MG
 from minigrad.declare.rules import floating, joint
-from minigrad.errors import ArgumentError, ShapeError
+from minigrad.errors import ShapeError
 from minigrad.kernels.scalar import scalar_of
 from minigrad.ops.creation import tensor, zeros_like
 from minigrad.ops.indexing.gathering import index_select
@@ -27,10 +28,11 @@ from minigrad.ops.shape.grids import choices
 from minigrad.ops.shape.views import expand
 from minigrad.runtime.operands import are_plain
 from minigrad.runtime.recording import is_grad_enabled
-from minigrad.runtime.tensor import Tensor, describe
+from minigrad.runtime.tensor import Tensor
 
 ORDERS = (1, 2)  # the orders that have kernels
 MODES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist")
+Power = Annotated[float, Number(0, example=2, error=ShapeError)]
 
 
 @composed(method=False, out=False)
@@ -40,7 +42,10 @@ def dist(input: Tensor, other: Tensor, p: Scalar = 2) -> Tensor:
 
 
 @composed(method=False, out=False)
-def cdist(x1: Tensor, x2: Tensor, p: Scalar = 2.0, compute_mode: Any = "use_mm_for_euclid_dist_if_necessary") -> Tensor:
+def cdist(
+    x1: Tensor, x2: Tensor, p: Power = 2.0,
+    compute_mode: Annotated[Any, Choice(*MODES, advice="omit compute_mode for the default")] = MODES[0],
+) -> Tensor:  # fmt: skip
     """Return the distance of order p between each row of x1 and each row of x2.
 
     Shapes: x1 is (..., m, k), x2 is (..., n, k), and the result is (..., m, n).
@@ -50,16 +55,7 @@ def cdist(x1: Tensor, x2: Tensor, p: Scalar = 2.0, compute_mode: Any = "use_mm_f
     `norm` with this order.
     Raises ShapeError for rows of different lengths or for p < 0, ArgumentError for another compute_mode.
     """
-    if x1.ndim < 2 or x2.ndim < 2 or x1.shape[-1] != x2.shape[-1] or p < 0:
-        raise ShapeError(
-            f"cdist: x1 and x2 must have rows of the same length and p must not be negative, got {describe(x1)}, "
-            f"{describe(x2)} and p={p}; pass p=2, or rows of equal length"
-        )
-    if compute_mode not in MODES:
-        raise ArgumentError(
-            f"cdist: compute_mode must be one of {MODES}, got {compute_mode!r}; omit compute_mode for the default",
-            op="cdist",
-        )
+    expect_shapes("cdist", "pass rows of equal length", "..., m, k; ..., n, k", x1=x1, x2=x2)
     if p in ORDERS and x1.shape[-1] and are_plain(x1, x2):
         dtype = promote(x1.dtype, x2.dtype)
         if dtype.is_float:
@@ -76,7 +72,7 @@ def in_batch(x: Tensor, batch: tuple[int, ...]) -> Tensor:
 
 
 @composed(namespace=(MG, FUNCTIONAL), method=False, out=False)
-def pdist(input: Tensor, p: Scalar = 2.0) -> Tensor:
+def pdist(input: Annotated[Tensor, Ndim(2), Floating.but(error=ShapeError)], p: Power = 2.0) -> Tensor:
     """Return the distances of order p between all pairs of rows of a matrix (n, m), as a vector of n*(n - 1)/2.
 
     The pairs are in the order (0, 1), (0, 2), ..., (n - 2, n - 1).
@@ -84,12 +80,6 @@ def pdist(input: Tensor, p: Scalar = 2.0) -> Tensor:
     `norm` with this order.
     Raises ShapeError if the input is not a matrix of floats, or if p < 0.
     """
-    if input.ndim != 2 or not input.dtype.is_float or p < 0:
-        raise ShapeError(
-            f"pdist: input must be a matrix of floats and p must not be negative, got {describe(input)} and p={p}; "
-            "convert with .float(), or pass p=2",
-            op="pdist",
-        )
     if p in ORDERS and input.shape[1] and are_plain(input):
         result: Tensor = pair_distances(input, order=int(p))
         return result

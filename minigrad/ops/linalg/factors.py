@@ -13,6 +13,7 @@ import numpy as np
 from minigrad.backends.base import Backend
 from minigrad.backends.limits import IndexLimits
 from minigrad.backends.steps import Steps
+from minigrad.core.conditions import Square, expect_shapes
 from minigrad.core.device import CPU
 from minigrad.core.dtype import DType, int32, int64
 from minigrad.core.layout import Layout
@@ -21,9 +22,8 @@ from minigrad.core.requests import Bounds, Cholesky, Copy, SolveTriangular
 from minigrad.core.roles import Flag
 from minigrad.core.shape import broadcast_shapes
 from minigrad.declare.decorators import composed, kernel
-from minigrad.declare.names import LINALG
 from minigrad.declare.record import results_of
-from minigrad.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.errors import ArgumentError, DTypeError
 from minigrad.ops.batch_rules import Flags, ranked, stretched
 from minigrad.ops.creation import arange, zeros
 from minigrad.ops.pointwise.compare import where
@@ -47,11 +47,7 @@ def real_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
 
 def square_shape(op: Op, a: Spec, *others: Spec, **params: Any) -> tuple[int, ...]:
     """Return the shape of square matrices.  Raises ShapeError for any other shape."""
-    if len(a.shape) < 2 or a.shape[-1] != a.shape[-2]:
-        raise ShapeError(
-            f"{op.label}: expected square matrices of shape (..., n, n), got {a!r}; slice or reshape the input",
-            op=op.label,
-        )
+    Square.expect(op.label, input=a)
     return a.shape
 
 
@@ -135,7 +131,7 @@ def first_minor(a: Any) -> int:
     return 0
 
 
-@composed(of=factor, namespace=LINALG, method=False)
+@composed(of=factor)
 def cholesky(A: Tensor, *, upper: Flag = False) -> Tensor:
     """Return the lower triangular L with L @ L.mT = A for symmetric positive definite matrices (..., n, n).
 
@@ -158,7 +154,7 @@ def first_step(wrong: Tensor) -> Tensor:
     return where(step > k, 0, step).to(int32)
 
 
-@composed(namespace=LINALG, method=False)
+@composed()
 def cholesky_ex(A: Tensor, *, upper: Flag = False, check_errors: Flag = False) -> Any:
     """Return (L, info): the result of `cholesky`, and an int32 status for each matrix.
 
@@ -180,12 +176,9 @@ def solution_shape(op: Op, a: Spec, b: Spec, **params: Any) -> tuple[int, ...]:
     The batch dims broadcast.  Raises ShapeError if the shapes do not fit.
     """
     square_shape(op, a)
-    if len(b.shape) < 2 or b.shape[-2] != a.shape[-1]:
-        raise ShapeError(
-            f"{op.label}: B must have the shape (..., n, k), or (..., k, n) for left=False, with n = {a.shape[-1]}, "
-            f"for the matrices {a!r}, got {b!r}; reshape or transpose B",
-            op=op.label,
-        )
+    expect_shapes(
+        op.label, "reshape or transpose B, whose shape is (..., k, n) for left=False", "..., n, n; ..., n, k", A=a, B=b
+    )
     return (*broadcast_shapes(op.label, a.shape[:-2], b.shape[:-2]), *b.shape[-2:])
 
 
@@ -221,7 +214,7 @@ def triangular(backend, out, a: Tensor, b: Tensor, *, upper: Flag, unit: Flag):
     return backend.prepare(SolveTriangular(upper, unit), out, left, right)
 
 
-@composed(of=triangular, namespace=LINALG, method=False)
+@composed(of=triangular)
 def solve_triangular(A: Tensor, B: Tensor, *, upper: Flag, left: Flag = True, unitriangular: Flag = False) -> Tensor:
     """Return X with A @ X = B for triangular matrices A; batch dims broadcast.
 

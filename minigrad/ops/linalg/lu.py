@@ -11,6 +11,7 @@ from typing import Any
 from minigrad.backends.lowering.functions import IS_ZERO
 from minigrad.backends.steps import Steps
 from minigrad.core import requests
+from minigrad.core.conditions import Shaped
 from minigrad.core.dtype import DType, int64
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Gather, ScatterAdd, SolveTriangular
@@ -18,7 +19,6 @@ from minigrad.core.roles import Flag
 from minigrad.core.shape import broadcast_shapes
 from minigrad.declare.decorators import kernel
 from minigrad.declare.rules import joint as linear_in
-from minigrad.errors import ShapeError
 from minigrad.ops.batch_rules import Flags, ranked, stretched
 from minigrad.ops.creation import eye
 from minigrad.ops.indexing.gathering import gather
@@ -31,13 +31,12 @@ from minigrad.runtime.tensor import Tensor
 
 Shape = tuple[int, ...]
 
+MATRICES = Shaped("..., m, n", "matrices", "add a dim with unsqueeze(0)")
+
 
 def matrix_shape(op: Op, A: Spec) -> Shape:
     """Return the shape of matrices (..., m, n).  Raises ShapeError for a tensor with fewer than two dims."""
-    if len(A.shape) < 2:
-        raise ShapeError(
-            f"{op.label}: expected matrices of shape (..., m, n), got {A!r}; add a dim with unsqueeze(0)", op=op.label
-        )
+    MATRICES.expect(op.label, A=A)
     return A.shape
 
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
-from minigrad.core.roles import Dim, Flag, Int, Scalar
+from minigrad.core.conditions import Ndim, Square
+from minigrad.core.roles import Choice, Dim, Flag, Int, Number
 from minigrad.core.shape import normalize_dim
 from minigrad.declare.decorators import composed, public
 from minigrad.declare.forms import as_float
-from minigrad.declare.names import LINALG
-from minigrad.errors import ArgumentError, ShapeError
+from minigrad.declare.names import MG
+from minigrad.errors import ShapeError
 from minigrad.ops.casting import clone
 from minigrad.ops.creation import arange, eye
 from minigrad.ops.linalg import vectors
@@ -30,19 +31,19 @@ from minigrad.runtime.tensor import Tensor, describe
 Known = dict[tuple[int, int], tuple[int, int]]
 
 
-@composed(namespace=LINALG, method=False)
+@composed()
 def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: Flag = False, *, dtype: Any = None) -> Tensor:
     """Return the vector norm of order `ord` over `dim`, by default over all elements; see `mg.norm`."""
     return norms.norm(x, ord, dim, keepdim, dtype=dtype)
 
 
-@composed(of=vectors.cross, namespace=LINALG, method=False)
+@composed(of=vectors.cross)
 def cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
     """Return the cross products of vectors along `dim`, which is the last dim by default; see `mg.cross`."""
     return vectors.cross(input, other, dim)
 
 
-@composed(namespace=LINALG, method=False)
+@composed()
 def matrix_norm(
     A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: Flag = False, *, dtype: Any = None
 ) -> Tensor:
@@ -66,12 +67,7 @@ def matrix_norm(
         values = svdvals(movedim(as_float("matrix_norm", A, dtype), dims, (-2, -1)))
         result = sum(values, -1) if ord == "nuc" else extreme(values, ord, -1)
         return result.unsqueeze(min(dims)).unsqueeze(max(dims)) if keepdim else result
-    if ord not in (1, -1, math.inf, -math.inf):
-        raise ArgumentError(
-            f"matrix_norm: ord must be 'fro', 'nuc', 1, -1, 2, -2, inf or -inf, got {ord!r}; pass ord='fro', for "
-            "example",
-            op="matrix_norm",
-        )
+    Choice("fro", "nuc", 1, -1, 2, -2, math.inf, -math.inf).expect("matrix_norm", ord=ord)
     rows, columns = dims if abs(ord) == 1 else dims[::-1]
     result = extreme(norms.norm(A, 1, rows, True, dtype=dtype), ord, columns, True)
     return result if keepdim else result.squeeze(dims)
@@ -90,7 +86,7 @@ def extreme(x: Tensor, ord: float, dim: int, keepdim: bool = False) -> Tensor:
     return (amax if x.shape[dim] else sum)(x, dim, keepdim)
 
 
-@composed(of=norms.norm, namespace=LINALG, method=False)
+@composed(of=norms.norm)
 def norm(input: Tensor, ord: Any = None, dim: Any = None, keepdim: Flag = False, *, dtype: Any = None) -> Tensor:
     """Return `vector_norm` over one dim, or `matrix_norm` over two dims.
 
@@ -108,26 +104,26 @@ def norm(input: Tensor, ord: Any = None, dim: Any = None, keepdim: Flag = False,
     return matrix_norm(input, ord, (0, 1) if dim is None else dim, keepdim, dtype=dtype)
 
 
-@composed()
-def renorm(input: Tensor, p: Scalar, dim: Dim, maxnorm: Scalar) -> Tensor:
+@composed(namespace=MG)
+def renorm(
+    input: Annotated[Tensor, Ndim(least=2)],
+    p: Annotated[float, Number(above=0, example=2)],
+    dim: Dim,
+    maxnorm: Annotated[float, Number(0, example=1)],
+) -> Tensor:
     """Return the tensor with its slices along `dim` scaled down where their norm of order p exceeds maxnorm."""
-    if p <= 0 or maxnorm < 0 or input.ndim < 2:
-        raise ArgumentError(
-            f"renorm: expected p > 0, maxnorm >= 0 and an input with at least 2 dims, got p={p}, maxnorm={maxnorm} and "
-            f"{describe(input)}; change the wrong argument"
-        )
     size = norms.norm(input, p, tuple([d for d in range(input.ndim) if d != dim]), True)
     # As in PyTorch, 1e-7 is added, so that no norm is larger than maxnorm after rounding.
     return input * where(size > maxnorm, maxnorm / (size + 1e-7), 1.0)
 
 
-@public(namespace=LINALG)
+@public()
 def diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """Return a view of the diagonals of matrices, which are in the last two dims by default; see `mg.diagonal`."""
     return views.diagonal(A, offset, dim1, dim2)
 
 
-@composed(namespace=LINALG, method=False, out=False)
+@composed(out=False)
 def vander(x: Tensor, N: int | None = None) -> Tensor:
     """Return the Vandermonde matrix: the powers 0 to N - 1 of each element, along a new last dim."""
     x = x if x.ndim else x[None]
@@ -142,19 +138,13 @@ def vander(x: Tensor, N: int | None = None) -> Tensor:
     return cumprod(where(later, x.unsqueeze(-1), 1), -1)
 
 
-@composed(namespace=LINALG, method=False)
-def matrix_power(A: Tensor, n: Int) -> Tensor:
+@composed()
+def matrix_power(A: Annotated[Tensor, Square], n: Int) -> Tensor:
     """Return the n-th power of square matrices, computed by repeated squaring.
 
     The power 0 is the identity, and a negative power is a power of the inverse.
     Raises ArgumentError for a negative power of a singular matrix.
     """
-    if A.ndim < 2 or A.shape[-1] != A.shape[-2]:
-        raise ShapeError(
-            f"matrix_power: expected square matrices of shape (..., n, n), got {describe(A)}; slice or reshape the "
-            "input",
-            op="matrix_power",
-        )
     if n < 0:
         return matrix_power(inv(A), -n)
     if n == 0:
@@ -166,7 +156,7 @@ def matrix_power(A: Tensor, n: Int) -> Tensor:
     return half @ half if n % 2 == 0 else half @ half @ A
 
 
-@composed(namespace=LINALG, method=False)
+@composed()
 def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     """Return the product of two or more matrices, computed in the order with the fewest multiplications.
 

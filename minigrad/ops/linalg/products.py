@@ -7,9 +7,11 @@ kernel; `linear` adds its bias in this way.
 from __future__ import annotations
 
 from math import prod
+from typing import Annotated
 
 from minigrad.backends.base import Backend
 from minigrad.backends.launch import Launch, remapped
+from minigrad.core.conditions import Ndim, expect_shape, expect_shapes
 from minigrad.core.dtype import DType
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op, Spec
@@ -20,12 +22,17 @@ from minigrad.core.strides import stretched_strides
 from minigrad.declare.decorators import composed, kernel
 from minigrad.declare.names import FUNCTIONAL
 from minigrad.declare.rules import common, each
+from minigrad.declare.rules import number as numbers
 from minigrad.errors import DTypeError, ShapeError
 from minigrad.ops.batch_rules import Flags, batched_product, ranked, stretched
 from minigrad.ops.shape.views import reshape
 from minigrad.runtime.tensor import Tensor, describe
 
 Shape = tuple[int, ...]
+FREE = "use matmul for other numbers of dims"
+Vector = Annotated[Tensor, Ndim(1, advice=FREE)]
+Matrix = Annotated[Tensor, Ndim(2, advice=FREE)]
+Batch = Annotated[Tensor, Ndim(3, advice=FREE)]
 
 # ---- rules ----------------------------------------------------------------------------------------------------------
 
@@ -41,10 +48,7 @@ def matmul_shape(op: Op, a: Spec, b: Spec) -> Shape:
     Raises ShapeError for scalars, for inner sizes that differ, and for batch dims that do not broadcast.
     """
     shown = f"{a!r} @ {b!r}"
-    if not a.shape or not b.shape:
-        raise ShapeError(
-            f"{op.label}: both operands must have at least one dim, got {shown}; use * for scalars", op=op.label
-        )
+    Ndim(least=1, advice="use * for scalars").expect(op.label, a, b, input=a, other=b)
     if a.shape[-1] != b.shape[-2 if len(b.shape) > 1 else 0]:
         raise mismatch(op.label, shown, a.shape, b.shape)
     try:
@@ -140,51 +144,34 @@ def matmul(backend, out, input: Tensor, other: Tensor):
 
 
 @composed()
-def dot(input: Tensor, tensor: Tensor) -> Tensor:
+def dot(input: Vector, tensor: Vector) -> Tensor:
     """Return the inner product of two vectors of the same length."""
-    _need("dot", input, tensor, (1, 1))
     return matmul(input, tensor)
 
 
 @composed()
-def mv(input: Tensor, vec: Tensor) -> Tensor:
+def mv(input: Matrix, vec: Vector) -> Tensor:
     """Return the product of a matrix and a vector."""
-    _need("mv", input, vec, (2, 1))
     return matmul(input, vec)
 
 
 @composed()
-def mm(input: Tensor, mat2: Tensor) -> Tensor:
+def mm(input: Matrix, mat2: Matrix) -> Tensor:
     """Return the product of two matrices, without batch dims."""
-    _need("mm", input, mat2, (2, 2))
     return matmul(input, mat2)
 
 
 @composed()
-def bmm(input: Tensor, mat2: Tensor) -> Tensor:
+def bmm(input: Batch, mat2: Batch) -> Tensor:
     """Return the matrix product of each pair of matrices in two batches (b, n, m) and (b, m, p)."""
-    _need("bmm", input, mat2, (3, 3))
-    if input.shape[0] != mat2.shape[0]:
-        raise ShapeError(
-            f"bmm: {describe(input)} @ {describe(mat2)}: the first dims, {input.shape[0]} and {mat2.shape[0]}, must be "
-            "equal; pass one matrix of mat2 per matrix of input", op="bmm",
-        )  # fmt: skip
+    expect_shapes("bmm", "pass one matrix of mat2 per matrix of input", "b, n, m; b, m, p", input=input, mat2=mat2)
     return matmul(input, mat2)
 
 
 @composed()
-def outer(input: Tensor, vec2: Tensor) -> Tensor:
+def outer(input: Vector, vec2: Vector) -> Tensor:
     """Return the outer product of two vectors: the products of each element of the first with each of the second."""
-    _need("outer", input, vec2, (1, 1))
     return input.unsqueeze(1) * vec2
-
-
-def _need(name: str, a: Tensor, b: Tensor, dims: tuple[int, int]) -> None:
-    if (a.ndim, b.ndim) != dims:
-        raise ShapeError(
-            f"{name}: the operands must have {dims[0]} and {dims[1]} dims, got {describe(a)} and {describe(b)}; use "
-            "matmul for other numbers of dims"
-        )
 
 
 # ---- products that are added to something ---------------------------------------------------------------------------
@@ -192,12 +179,7 @@ def _need(name: str, a: Tensor, b: Tensor, dims: tuple[int, int]) -> None:
 
 def _addmm_dtype(op: Op, specs: tuple[Spec, ...], *, alpha: float, beta: float) -> DType:
     """Return the promoted dtype.  Raises DTypeError for bool, and for float factors of an integer product."""
-    dtype = common(specs)
-    if dtype.kind == "bool":
-        raise DTypeError(
-            f"{op.label}: expected numbers, not bool, got {', '.join(map(repr, specs))}; convert with .to(mg.int64)",
-            op=op.label,
-        )
+    _, dtype = numbers(op, specs)
     for name, factor in (("alpha", alpha), ("beta", beta)):
         if not isinstance(factor, int if dtype.is_int else (int, float)):
             raise DTypeError(
@@ -266,28 +248,25 @@ def _addmm_batch(c: Tensor, a: Tensor, b: Tensor, alpha: float, beta: float, siz
 
 
 @composed(of=add_product, in_place=True)
-def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1) -> Tensor:
+def addmm(input: Tensor, mat1: Matrix, mat2: Matrix, *, beta: Scalar = 1, alpha: Scalar = 1) -> Tensor:
     """Return beta * input + alpha * mat1 @ mat2, computed in one kernel.
 
     The input broadcasts to the product; if beta is 0, it is not read.
     Gradient: beta * g for input, alpha * g @ mat2.T for mat1, and alpha * mat1.T @ g for mat2.
     Raises ShapeError for factors that are not matrices or have different inner sizes, DTypeError for bool.
     """
-    _need("addmm", mat1, mat2, (2, 2))
     return add_product(input, mat1, mat2, alpha=alpha, beta=beta)
 
 
 @composed(in_place=True)
-def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1) -> Tensor:
+def baddbmm(input: Tensor, batch1: Batch, batch2: Batch, *, beta: Scalar = 1, alpha: Scalar = 1) -> Tensor:
     """Return beta * input + alpha * batch1 @ batch2 for batches of matrices; see `addmm` and `bmm`."""
-    _need("baddbmm", batch1, batch2, (3, 3))
     return add_product(input, batch1, batch2, alpha=alpha, beta=beta)
 
 
 @composed(in_place=True)
-def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1) -> Tensor:
+def addmv(input: Tensor, mat: Matrix, vec: Vector, *, beta: Scalar = 1, alpha: Scalar = 1) -> Tensor:
     """Return beta * input + alpha * mat @ vec; see `addmm`."""
-    _need("addmv", mat, vec, (2, 1))
     return add_product(input, mat, vec, alpha=alpha, beta=beta)
 
 
@@ -296,23 +275,15 @@ def _linear_dtype(op: Op, specs: tuple[Spec, ...]) -> DType:
 
 
 def _linear_shape(op: Op, input: Spec, weight: Spec, bias: Spec | None) -> Shape:
-    if len(weight.shape) != 2:
-        raise ShapeError(
-            f"linear: the weight must have 2 dims (out, in), got {weight!r}; pass one row per output feature",
-            op="linear",
-        )
+    Ndim(2, layout="(out, in)", advice="pass one row per output feature").expect("linear", weight=weight)
     if not input.shape or input.shape[-1] != weight.shape[1]:
         raise ShapeError(
             f"linear: the last dim of the input {input!r} must equal the second dim of the weight {weight!r}, "
             f"{weight.shape[1]}; transpose the weight with .T if its shape is (in, out)",
             op="linear", lhs=input.shape, rhs=weight.shape,
         )  # fmt: skip
-    if bias is not None and bias.shape not in ((weight.shape[0],), ()):
-        raise ShapeError(
-            f"linear: bias must have shape ({weight.shape[0]},), one element per row of the weight {weight!r}, got "
-            f"{bias!r}; pass a bias of this shape",
-            op="linear",
-        )
+    if bias is not None and bias.shape:
+        expect_shape("linear", weight.shape[:1], "one element per row of the weight", weight, bias=bias)
     return (*input.shape[:-1], weight.shape[0])
 
 

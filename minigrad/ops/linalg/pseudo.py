@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
+from minigrad.core.conditions import expect_shapes
 from minigrad.core.op import Op, Spec
-from minigrad.core.roles import Flag
+from minigrad.core.roles import Choice, Flag
 from minigrad.declare.decorators import composed, kernel
-from minigrad.declare.names import LINALG
 from minigrad.declare.record import results_of
-from minigrad.errors import ArgumentError, ShapeError
 from minigrad.ops.creation import zeros
 from minigrad.ops.linalg.factors import triangular
 from minigrad.ops.linalg.matrices import matrix_norm
@@ -22,10 +21,10 @@ from minigrad.ops.linalg.systems import inv_ex, known, value_dtype
 from minigrad.ops.pointwise.arithmetic import maximum
 from minigrad.ops.pointwise.compare import where
 from minigrad.ops.reduction.sums import amax, sum
-from minigrad.runtime.tensor import Tensor, describe
+from minigrad.runtime.tensor import Tensor
 
 LSTSQ: Any = results_of("lstsq", ("solution", "residuals", "rank", "singular_values"))
-DRIVERS = (None, "gelsy", "gels", "gelsd", "gelss")
+DRIVERS = ("gelsy", "gels", "gelsd", "gelss", None)
 
 
 def above(name: str, A: Tensor, sizes: Tensor, atol: Any, rtol: Any) -> Tensor:
@@ -77,7 +76,7 @@ def pseudoinverse(backend, out, A: Tensor, value: Tensor):
     return known(backend, out, A, value)
 
 
-@composed(of=pseudoinverse, namespace=LINALG, method=False)
+@composed(of=pseudoinverse)
 def pinv(A: Tensor, *, atol: Any = None, rtol: Any = None, hermitian: Flag = False) -> Tensor:
     """Return the Moore-Penrose inverses (..., n, m) of matrices (..., m, n), computed from singular values.
 
@@ -99,7 +98,7 @@ def pinv(A: Tensor, *, atol: Any = None, rtol: Any = None, hermitian: Flag = Fal
     return pseudoinverse(A, value)
 
 
-@composed(namespace=LINALG, method=False)
+@composed()
 def matrix_rank(A: Tensor, *, atol: Any = None, rtol: Any = None, hermitian: Flag = False) -> Tensor:
     """Return the rank of matrices in int64: the number of singular values above a tolerance.
 
@@ -110,7 +109,7 @@ def matrix_rank(A: Tensor, *, atol: Any = None, rtol: Any = None, hermitian: Fla
     return sum(above("matrix_rank", A, sizes, atol, rtol), -1)
 
 
-@composed(namespace=LINALG, method=False)
+@composed()
 def cond(A: Tensor, p: Any = None) -> Tensor:
     """Return the condition numbers of matrices: the norm of order p of A times that of its inverse.
 
@@ -141,8 +140,8 @@ def full_rank_solution(A: Tensor, B: Tensor) -> Tensor:
     return Q @ triangular(R.mT, B, upper=False, unit=False)
 
 
-@composed(namespace=LINALG, method=False)
-def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | None = None) -> Any:
+@composed()
+def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: Annotated[Any, Choice(*DRIVERS)] = None) -> Any:
     """Return (solution, residuals, rank, singular_values) of the least-squares problem min |A @ X - B|.
 
     If there are several solutions, the result is the one with the smallest norm.  As in PyTorch, some results may be
@@ -156,20 +155,9 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     Gradient: the gradients of the solution and of the residuals are computed with the VJP rules of `qr` ("gels") or
     `pinv` (other drivers). No gradient flows through rank.
     """
-    if driver not in DRIVERS:
-        raise ArgumentError(
-            f"lstsq: driver must be 'gelsy', 'gels', 'gelsd' or 'gelss', got {driver!r}; pass driver='gelsy', for "
-            "example",
-            op="lstsq",
-        )
     vector = A.ndim - 1 == B.ndim and B.shape == A.shape[:-1]
     Y = B.unsqueeze(-1) if vector else B
-    if A.ndim < 2 or Y.ndim < 2 or A.shape[-2] != Y.shape[-2]:
-        raise ShapeError(
-            f"lstsq: A and B must have the same number of rows, got {describe(A)} and {describe(B)}; pass one row of B "
-            "per row of A",
-            op="lstsq",
-        )
+    expect_shapes("lstsq", "pass one row of B per row of A", "..., m, n; ..., m, k", A=A, B=Y)
     m, n = A.shape[-2:]
     rank = values = zeros(0, dtype=A.dtype, device=A.device)
     if driver == "gels":

@@ -6,13 +6,12 @@ application in optimum experimental design" (2010), section 3; for wide matrices
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 from minigrad.core import requests
 from minigrad.core.op import Op, Spec
 from minigrad.core.roles import Choice, Flag
 from minigrad.declare.decorators import composed, kernel
-from minigrad.declare.names import LINALG
 from minigrad.declare.rules import twice
 from minigrad.errors import ArgumentError
 from minigrad.ops.creation import zeros
@@ -88,8 +87,8 @@ def reflections(backend, Q, R, A: Tensor, *, complete: Flag):
     return backend.prepare(requests.QR(), (Q, R), A)
 
 
-@composed(of=reflections, namespace=LINALG, method=False)
-def qr(A: Tensor, mode: Choice = "reduced") -> Any:
+@composed(of=reflections)
+def qr(A: Tensor, mode: Annotated[str, Choice("reduced", "complete", "r")] = "reduced") -> Any:
     """Return (Q, R) with Q @ R = A for matrices (..., m, n); Q has orthonormal columns, and R is upper triangular.
 
     mode: with "reduced", Q has k = min(m, n) columns. With "complete", Q has m columns. With "r", Q is empty, and R is
@@ -98,9 +97,5 @@ def qr(A: Tensor, mode: Choice = "reduced") -> Any:
     contains inf or nan, as in PyTorch.
     Raises ArgumentError for another mode, and in the backward pass of "complete" if m > n.
     """
-    if mode not in ("reduced", "complete", "r"):
-        raise ArgumentError(
-            f"qr: mode must be 'reduced', 'complete' or 'r', got {mode!r}; pass mode='reduced', for example", op="qr"
-        )
     result = reflections(A, complete=mode == "complete")
     return result._replace(Q=zeros(0, dtype=A.dtype, device=A.device)) if mode == "r" else result

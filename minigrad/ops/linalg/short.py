@@ -37,7 +37,7 @@ def cholesky_solve(input: Tensor, input2: Tensor, upper: Flag = False) -> Tensor
 @composed()
 def cholesky_inverse(input: Tensor, upper: Flag = False) -> Tensor:
     """Return the inverse of a matrix, from the factor that `cholesky` returned for the matrix."""
-    systems.expect_square("cholesky_inverse", input)
+    systems.SQUARE.expect("cholesky_inverse", input=input)
     return cholesky_solve(systems.identity(input), input, upper)
 
 
@@ -59,7 +59,7 @@ def logdet(input: Tensor) -> Tensor:
 
     The result is -inf for a determinant of 0, and nan for a negative determinant.
     """
-    systems.expect_square("logdet", input)
+    systems.SQUARE.expect("logdet", input=input)
     sign, logabsdet = systems.slogdet(input)
     return where(sign < 0, math.nan, logabsdet)
 

@@ -17,9 +17,7 @@ from minigrad.core import requests
 from minigrad.core.op import Op, Spec
 from minigrad.core.roles import Choice, Flag
 from minigrad.declare.decorators import composed, kernel
-from minigrad.declare.names import LINALG
 from minigrad.declare.record import results_of
-from minigrad.errors import ArgumentError
 from minigrad.ops.creation import eye, zeros
 from minigrad.ops.linalg.factors import real_dtype, square_shape
 from minigrad.ops.linalg.failures import refusing
@@ -89,8 +87,8 @@ def eigen(backend, eigenvalues, eigenvectors, A: Tensor):
     return refusing(steps, "eigh", steps.outs[0], NOT_FINITE, lambda x: ~np.isfinite(x), sentence)
 
 
-@composed(of=eigen, namespace=LINALG, method=False)
-def eigh(A: Tensor, UPLO: Choice = "L") -> Any:
+@composed(of=eigen)
+def eigh(A: Tensor, UPLO: str = "L") -> Any:
     """Return (eigenvalues, eigenvectors) of symmetric matrices (..., n, n).
 
     The eigenvalues are in ascending order, and the eigenvectors are the columns.  The sign of an eigenvector is
@@ -102,15 +100,14 @@ def eigh(A: Tensor, UPLO: Choice = "L") -> Any:
     eigenvalues, it is large.
     Raises ArgumentError for a matrix with nan or infinities; the message contains its index in the batch.
     """
-    if not isinstance(UPLO, str) or UPLO.upper() not in ("L", "U"):
-        raise ArgumentError(f"eigh: UPLO must be 'L' or 'U', got {UPLO!r}; pass UPLO='L', for example", op="eigh")
+    Choice("L", "U").expect("eigh", UPLO=str(UPLO).upper())
     # For other shapes, the error message should show the shape that was passed.
     lower = UPLO.upper() == "L" and A.shape[-1:] == A.shape[-2:-1]
     return EIGH_RESULT._make(eigen(A.mT if lower else A))
 
 
-@composed(namespace=LINALG, method=False)
-def eigvalsh(A: Tensor, UPLO: Choice = "L") -> Tensor:
+@composed()
+def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
     """Return the eigenvalues of symmetric matrices in ascending order; see `eigh`.
 
     Gradient: V diag(g) V.T with the eigenvectors V, also for equal eigenvalues.
@@ -210,7 +207,7 @@ def singular(backend, U, S, Vh, A: Tensor, *, full: Flag):
     return refusing(steps, "svd", steps.outs[1], NOT_FINITE, lambda x: ~np.isfinite(x), sentence)
 
 
-@composed(of=singular, namespace=LINALG, method=False)
+@composed(of=singular)
 def svd(A: Tensor, full_matrices: Flag = True, *, driver: Any = None) -> Any:
     """Return (U, S, Vh) with U * S @ Vh = A for matrices (..., m, n).
 
@@ -225,7 +222,7 @@ def svd(A: Tensor, full_matrices: Flag = True, *, driver: Any = None) -> Any:
     return SVD_RESULT._make(singular(A, full=full_matrices))
 
 
-@composed(namespace=LINALG, method=False)
+@composed()
 def svdvals(A: Tensor, *, driver: Any = None) -> Tensor:
     """Return the singular values of matrices in descending order; see `svd`.
 

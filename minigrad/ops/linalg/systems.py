@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.launch import remapped
+from minigrad.core.conditions import Square
 from minigrad.core.dtype import DType, int32
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Copy
 from minigrad.core.roles import Flag
 from minigrad.declare.decorators import composed, kernel
-from minigrad.declare.names import LINALG
 from minigrad.declare.record import results_of
-from minigrad.errors import ArgumentError, ShapeError
+from minigrad.errors import ArgumentError
 from minigrad.ops.creation import arange, eye
 from minigrad.ops.indexing.sorting import argsort
 from minigrad.ops.linalg.factors import first_step, real_dtype, square_shape, triangular
@@ -28,7 +28,7 @@ from minigrad.ops.pointwise.explog import log
 from minigrad.ops.reduction.sums import prod, sum
 from minigrad.ops.shape.diagonals import diag_embed
 from minigrad.ops.shape.triangles import tril, triu
-from minigrad.runtime.tensor import Tensor, describe
+from minigrad.runtime.tensor import Tensor
 
 RESULTS: dict[str, Any] = {
     name: results_of(name, fields) for name, fields in {
@@ -38,13 +38,7 @@ RESULTS: dict[str, Any] = {
 }  # fmt: skip
 
 
-def expect_square(name: str, A: Tensor) -> None:
-    """Raise ShapeError unless A is a batch of square matrices."""
-    if A.ndim < 2 or A.shape[-1] != A.shape[-2]:
-        raise ShapeError(
-            f"{name}: expected square matrices of shape (..., n, n), got {describe(A)}; use lstsq for other shapes",
-            op=name,
-        )
+SQUARE = Square.but(advice="use lstsq for other shapes")
 
 
 def expect_pivots(name: str, pivot: bool) -> None:
@@ -68,7 +62,7 @@ def pivots_of(LU: Tensor) -> Tensor:
 # ---- factors --------------------------------------------------------------------------------------------------------
 
 
-@composed(namespace=LINALG, method=False)
+@composed()
 def lu(A: Tensor, *, pivot: Flag = True) -> Any:
     """Return (P, L, U) with A = P @ L @ U for matrices (..., m, n).
 
@@ -86,7 +80,7 @@ def lu(A: Tensor, *, pivot: Flag = True) -> Any:
     return RESULTS["lu"](P, L, triu(LU.narrow(-2, 0, k)))
 
 
-@composed(of=factors, namespace=LINALG, method=False)
+@composed(of=factors)
 def lu_factor(A: Tensor, *, pivot: Flag = True) -> Any:
     """Return (LU, pivots): the factors L and U of `lu` in one matrix, and the row exchanges in int32.
 
@@ -98,7 +92,7 @@ def lu_factor(A: Tensor, *, pivot: Flag = True) -> Any:
     return RESULTS["lu_factor"](LU, (exchanges + 1).to(int32))
 
 
-@composed(namespace=LINALG, method=False)
+@composed()
 def lu_factor_ex(A: Tensor, *, pivot: Flag = True, check_errors: Flag = False) -> Any:
     """Return (LU, pivots, info): the results of `lu_factor`, and an int32 status for each matrix.
 
@@ -110,7 +104,7 @@ def lu_factor_ex(A: Tensor, *, pivot: Flag = True, check_errors: Flag = False) -
     return RESULTS["lu_factor_ex"](LU, (exchanges + 1).to(int32), first_step(pivots_of(LU.detach()) == 0))
 
 
-@composed(namespace=LINALG, method=False)
+@composed()
 def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: Flag = True, adjoint: Flag = False) -> Tensor:
     """Return X with A @ X = B, from the factors that `lu_factor` returned for A; batch dims broadcast.
 
@@ -118,7 +112,7 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: Flag = True, adjoin
     adjoint: whether to solve with A.mT instead of A.
     Gradient: for LU and B, computed from triangular systems.
     """
-    expect_square("lu_solve", LU)
+    SQUARE.expect("lu_solve", LU=LU)
     if not left:
         return lu_solve(LU, pivots, B.mT, adjoint=not adjoint).mT
     order = arange(LU.shape[-1], device=LU.device).expand(pivots.shape)
@@ -138,13 +132,13 @@ def lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: Flag = True, adjoin
 
 def solution(name: str, A: Tensor, B: Tensor, left: bool, LU: Tensor, order: Tensor) -> Tensor:
     """Return the solution of a system from the factors of A; the right-hand sides B may be vectors or matrices."""
-    expect_square(name, A)
+    SQUARE.expect(name, A=A)
     if B.ndim == 1 or (A.ndim - 1 == B.ndim and B.shape == A.shape[:-1]):
         return solved(A, LU, order, B.unsqueeze(-1), adjoint=not left).squeeze(-1)
     return solved(A, LU, order, B, adjoint=False) if left else solved(A, LU, order, B.mT, adjoint=True).mT
 
 
-@composed(of=solved, namespace=LINALG, method=False)
+@composed(of=solved)
 def solve(A: Tensor, B: Tensor, *, left: Flag = True) -> Tensor:
     """Return X with A @ X = B for square matrices (..., n, n); batch dims broadcast.
 
@@ -154,12 +148,12 @@ def solve(A: Tensor, B: Tensor, *, left: Flag = True) -> Tensor:
     Gradient: h = A^-T @ g for B, and -h @ X.mT for A.
     Raises ArgumentError for a singular matrix; the message contains its index in the batch.
     """
-    expect_square("solve", A)
+    SQUARE.expect("solve", A=A)
     LU, _, order = factors(A.detach(), regular=True)
     return solution("solve", A, B, left, LU, order)
 
 
-@composed(namespace=LINALG, method=False)
+@composed()
 def solve_ex(A: Tensor, B: Tensor, *, left: Flag = True, check_errors: Flag = False) -> Any:
     """Return (result, info): the result of `solve`, and an int32 status for each matrix.
 
@@ -171,19 +165,19 @@ def solve_ex(A: Tensor, B: Tensor, *, left: Flag = True, check_errors: Flag = Fa
     return RESULTS["solve_ex"](solution("solve_ex", A, B, left, LU, order), first_step(pivots_of(LU) == 0))
 
 
-@composed(namespace=LINALG, method=False)
+@composed()
 def inv(A: Tensor) -> Tensor:
     """Return the inverses of square matrices.
 
     Gradient: -X.mT @ g @ X.mT with the inverse X.
     Raises ArgumentError for a singular matrix, with its index in the batch.
     """
-    expect_square("inv", A)
+    SQUARE.expect("inv", A=A)
     LU, _, order = factors(A.detach(), regular=True)
     return solved(A, LU, order, identity(A), adjoint=False)
 
 
-@composed(namespace=LINALG, method=False)
+@composed()
 def inv_ex(A: Tensor, *, check_errors: Flag = False) -> Any:
     """Return (inverse, info): the result of `inv`, and an int32 status for each matrix.
 
@@ -191,7 +185,7 @@ def inv_ex(A: Tensor, *, check_errors: Flag = False) -> Any:
     0, the inverse contains inf or nan.
     check_errors: whether to raise ArgumentError for a pivot that is 0.
     """
-    expect_square("inv_ex", A)
+    SQUARE.expect("inv_ex", A=A)
     LU, _, order = factors(A.detach(), regular=check_errors)
     return RESULTS["inv_ex"](solved(A, LU, order, identity(A), adjoint=False), first_step(pivots_of(LU) == 0))
 
@@ -278,14 +272,14 @@ def determinant(backend, out, A: Tensor, value: Tensor):
     return known(backend, out, A, value)
 
 
-@composed(of=determinant, namespace=LINALG, method=False)
+@composed(of=determinant)
 def det(A: Tensor) -> Tensor:
     """Return the determinants of square matrices, computed from LU factors.
 
     Gradient: g times the cofactors, also for a singular matrix. Second derivatives need the inverse, and raise
     ArgumentError for a singular matrix.
     """
-    expect_square("det", A)
+    SQUARE.expect("det", A=A)
     LU, exchanges, _ = factors(A.detach(), regular=False)
     return determinant(A, prod(pivots_of(LU), -1) * parity(exchanges))
 
@@ -303,14 +297,14 @@ def logarithm(backend, out, A: Tensor, LU: Tensor, order: Tensor, value: Tensor)
     return remapped(backend.prepare(Copy(), out, value), (3, 4), 5)
 
 
-@composed(of=logarithm, namespace=LINALG, method=False)
+@composed(of=logarithm)
 def slogdet(A: Tensor) -> Any:
     """Return (sign, logabsdet): the signs and the logarithms of the magnitudes of determinants.
 
     For a singular matrix, sign is 0 and logabsdet is -inf.
     Gradient: for logabsdet, g * A^-T, which is inf or nan for a singular matrix. No gradient flows through sign.
     """
-    expect_square("slogdet", A)
+    SQUARE.expect("slogdet", A=A)
     LU, exchanges, order = factors(A.detach(), regular=False)
     pivots = pivots_of(LU)
     sign = prod(pivots.sign(), -1) * parity(exchanges)

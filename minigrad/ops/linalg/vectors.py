@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any
+from typing import Annotated, Any
 
 from minigrad.backends.steps import Steps
+from minigrad.core.conditions import Ndim, expect_same, expect_shapes
 from minigrad.core.roles import Front, Scalar
 from minigrad.core.shape import broadcast_shapes, normalize_dim
 from minigrad.declare.decorators import composed, kernel
@@ -31,12 +32,7 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
     """Return the inner products over the last dims of both operands; for a scalar operand, return the product."""
     if not input.ndim or not other.ndim:
         return input * other
-    if input.shape[-1] != other.shape[-1]:
-        raise ShapeError(
-            f"inner: the last dims of input and other must be equal, got {describe(input)} and {describe(other)}; "
-            "transpose or slice one of them",
-            op="inner",
-        )
+    expect_shapes("inner", "transpose or slice one of them", "..., n; ..., n", input=input, other=other)
     return tensordot(input, other, ((-1,), (-1,)))
 
 
@@ -46,7 +42,7 @@ def vdot(input: Tensor, other: Tensor) -> Tensor:
     return dot(input, other)
 
 
-@composed(namespace=LINALG, method=False)
+@composed(namespace=LINALG)
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     """Return the inner products of vectors along `dim`; the operands broadcast."""
     return sum(x * y, dim)
@@ -71,12 +67,7 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
 
 def vector_product(name: str, a: Tensor, b: Tensor, dim: int) -> Tensor:
     """Return the cross products along a dim of operands that broadcast; `name` is the op for messages."""
-    if a.ndim != b.ndim:
-        raise ShapeError(
-            f"{name}: the operands must have the same number of dims, got {describe(a)} and {describe(b)}; insert dims "
-            "with unsqueeze",
-            op=name,
-        )
+    expect_same("dims", name, input=a, other=b)
     d = normalize_dim(dim, a.ndim, name, a)
     if a.shape[d] != 3 or b.shape[d] != 3:
         raise ShapeError(
@@ -182,32 +173,22 @@ def listed(dims: Any) -> list[list[int]]:
 @composed(in_place=True)
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1) -> Tensor:
     """Return beta * input + alpha * the sum over the batch of batch1 @ batch2; see `addmm`."""
-    if batch1.ndim != 3 or batch2.ndim != 3 or batch1.shape[0] != batch2.shape[0]:
-        raise ShapeError(
-            f"addbmm: expected the same number of matrices, got {describe(batch1)} and {describe(batch2)}; slice one "
-            "of them",
-            op="addbmm",
-        )
-    if batch1.shape[2] != batch2.shape[1]:
-        raise ShapeError(
-            f"addbmm: the last dim of batch1 must equal dim 1 of batch2, got {describe(batch1)} @ {describe(batch2)}; "
-            "transpose or slice one of them",
-            op="addbmm",
-        )
+    expect_shapes("addbmm", "transpose or slice one of them", "b, n, k; b, k, m", batch1=batch1, batch2=batch2)
     n, m, k = batch1.shape
     rows = reshape(permute(batch1, (1, 0, 2)), (m, n * k))
     return add_product(input, rows, reshape(batch2, (n * k, batch2.shape[2])), alpha=alpha, beta=beta)
 
 
 @composed(in_place=True)
-def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Scalar = 1, alpha: Scalar = 1) -> Tensor:
+def addr(
+    input: Tensor,
+    vec1: Annotated[Tensor, Ndim(1)],
+    vec2: Annotated[Tensor, Ndim(1)],
+    *,
+    beta: Scalar = 1,
+    alpha: Scalar = 1,
+) -> Tensor:
     """Return beta * input + alpha * the outer product of vec1 and vec2; see `addmm`."""
-    if vec1.ndim != 1 or vec2.ndim != 1:
-        raise ShapeError(
-            f"addr: vec1 and vec2 must be vectors, got {describe(vec1)} and {describe(vec2)}; flatten each with "
-            ".reshape(-1)",
-            op="addr",
-        )
     column, row = vec1.unsqueeze(1), vec2.unsqueeze(0)
     if beta == 1 and input.dtype.is_float and input.shape == (column.shape[0], row.shape[1]):
         return addcmul(input, column, row, value=alpha)

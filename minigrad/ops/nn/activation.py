@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from minigrad.core.dtype import float32
-from minigrad.core.roles import Flag, Scalar
+from minigrad.core.roles import Choice, Flag, Scalar
 from minigrad.declare.decorators import composed, elementwise, scalar
 from minigrad.declare.names import FUNCTIONAL, MG
 from minigrad.declare.rules import number, to_float
@@ -14,7 +14,7 @@ from minigrad.errors import ArgumentError, ShapeError
 from minigrad.ops.casting import cast
 from minigrad.ops.creation import zeros_like
 from minigrad.ops.random import rand
-from minigrad.runtime.tensor import Tensor, describe, expect_tensors
+from minigrad.runtime.tensor import Tensor, describe
 
 SQRT_2_OVER_PI = math.sqrt(2.0 / math.pi)
 SELU_SCALE, SELU_ALPHA = 1.0507009873554804934193349852946, 1.6732632423543772848170429916717
@@ -39,30 +39,11 @@ def relu6(x):
     return 6 if x >= 6 else x if x > 0 or x != x else 0
 
 
-def in_its_memory(function: Any, input: Any, *rest: Any) -> Any:
-    """Call an op with PyTorch's argument `inplace`; if it is true, call the in-place form of the op.
-
-    rest: the other operands, then `inplace` and `out`.
-    """
-    *parameters, inplace, out = rest
-    if not inplace:
-        return function(input, *parameters, out=out)
-    if out is not None and out is not input:
-        raise ArgumentError(
-            f"{function.__name__}: with inplace=True, out must be None or input, got another tensor; omit inplace or "
-            "out",
-            op=function.__name__,
-        )
-    expect_tensors(function.__name__, input)
-    return getattr(input, f"{function.__name__}_")(*parameters)
-
-
 @elementwise(
     dtype=to_float,
     vjp="derived",
     namespace=(MG, FUNCTIONAL),
-    front="inplace=False",
-    otherwise=lambda *call: in_its_memory(leaky_relu, *call),
+    inplace=True,
 )
 def leaky_relu(input, negative_slope=0.01):
     """Return input where it is positive, otherwise negative_slope * input.
@@ -80,8 +61,7 @@ def leaky_relu(input, negative_slope=0.01):
         lambda g, input: g * input.minimum(0.0).expm1(),
     ),
     namespace=(MG, FUNCTIONAL),
-    front="inplace=False",
-    otherwise=lambda *call: in_its_memory(elu, *call),
+    inplace=True,
 )
 def elu(input, alpha=1.0):
     """Return input where it is positive, otherwise alpha * (exp(input) - 1).
@@ -104,8 +84,7 @@ def fading(input, alpha):
         lambda g, input, alpha: g * (fading(input, alpha).expm1() - fading(input, alpha) * fading(input, alpha).exp()),
     ),
     namespace=(MG, FUNCTIONAL),
-    front="inplace=False",
-    otherwise=lambda *call: in_its_memory(celu, *call),
+    inplace=True,
 )
 def celu(input, alpha=1.0):
     """Return input where it is positive, otherwise alpha * (exp(input/alpha) - 1).
@@ -120,8 +99,7 @@ def celu(input, alpha=1.0):
     dtype=to_float,
     vjp=(lambda g, x: g * SELU_SCALE * (x <= 0.0).where_cond(SELU_ALPHA * (-(-x).relu()).exp(), 1.0),),
     namespace=(MG, FUNCTIONAL),
-    front="inplace=False",
-    otherwise=lambda *call: in_its_memory(selu, *call),
+    inplace=True,
 )
 def selu(x):
     """Return 1.0507 * x where x > 0, otherwise 1.7581 * (exp(x) - 1).
@@ -132,7 +110,7 @@ def selu(x):
     return 1.0507009873554804934193349852946 * (x if x > 0 else 1.6732632423543772848170429916717 * math.expm1(x))
 
 
-@elementwise(dtype=to_float, vjp="derived", front="inplace=False", otherwise=lambda *call: in_its_memory(mish, *call))
+@elementwise(dtype=to_float, vjp="derived", inplace=True)
 def mish(x):
     """Return x * tanh(softplus(x)); for x >= 20, softplus(x) is computed as x, since tanh is 1 there in every dtype.
 
@@ -148,7 +126,7 @@ def softsign(x):
     return x / (1 + math.fabs(x))
 
 
-@composed(namespace=(MG, FUNCTIONAL), out=False)
+@composed(namespace=(MG, FUNCTIONAL), method=True)
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """Return input where it is positive, otherwise weight * input.
 
@@ -166,7 +144,7 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     return leaky_relu(input, weight.reshape(-1, *[1] * (input.ndim - 2)) if weight.numel() > 1 else weight.reshape(()))
 
 
-@composed(out=False, method=False)
+@composed()
 def rrelu(
     input: Tensor, lower: Scalar = 1.0 / 8, upper: Scalar = 1.0 / 3, training: Flag = False, inplace: Flag = False
 ) -> Tensor:
@@ -244,16 +222,11 @@ def gelu(input):
 
 def approximate_gelu(input, approximate, out):
     """Return gelu for approximate="none", or gelu_tanh for "tanh".  Raises ArgumentError for any other value."""
-    if approximate not in ("none", "tanh"):
-        raise ArgumentError(
-            f"gelu: approximate of {describe(input)} must be 'none' or 'tanh', got {approximate!r}; pass "
-            "approximate='tanh', for example",
-            op="gelu",
-        )
+    Choice("none", "tanh", advice="pass approximate='tanh', for example").expect("gelu", input, approximate=approximate)
     return gelu(input, out=out) if approximate == "none" else gelu_tanh(input, out=out)
 
 
-@elementwise(dtype=to_float, namespace=(), method=False, vjp=(lambda g, x: g * gelu_tanh_derivative(x),))
+@elementwise(dtype=to_float, namespace=(), vjp=(lambda g, x: g * gelu_tanh_derivative(x),))
 def gelu_tanh(x):
     """Return the tanh approximation of gelu.  Source: Hendrycks and Gimpel, arXiv 1606.08415, section 2."""
     return 0.5 * x * (1 + math.tanh(0.7978845608028654 * (x + 0.044715 * x * x * x)))

@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.core.conditions import Floating
 from minigrad.declare.decorators import composed
 from minigrad.declare.names import FUNCTIONAL, MG
-from minigrad.errors import DTypeError, ShapeError
+from minigrad.errors import ShapeError
 from minigrad.ops.creation import tensor
 from minigrad.ops.indexing.gathering import gather, index_select
 from minigrad.ops.nn.convolution import per_dim
@@ -28,13 +29,13 @@ from minigrad.runtime.tensor import Tensor, describe
 Ints = tuple[int, ...]
 
 
-@composed(namespace=(MG, FUNCTIONAL), out=False, method=False)
+@composed(namespace=(MG, FUNCTIONAL))
 def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
     """Return the mean of each of `output_size` windows along the last dim; see `adaptive_avg_pool2d`."""
     return adaptive_mean("adaptive_avg_pool1d", 1, input, output_size)
 
 
-@composed(out=False, method=False)
+@composed()
 def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
     """Return the mean of each window of images, with windows such that the result has a given size.
 
@@ -46,19 +47,19 @@ def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
     return adaptive_mean("adaptive_avg_pool2d", 2, input, output_size)
 
 
-@composed(out=False, method=False)
+@composed()
 def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
     """Return the mean of each of `output_size` windows of the last three dims; see `adaptive_avg_pool2d`."""
     return adaptive_mean("adaptive_avg_pool3d", 3, input, output_size)
 
 
-@composed(out=False, method=False)
+@composed()
 def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
     """Return the largest element of each of `output_size` windows along the last dim; see `adaptive_max_pool2d`."""
     return adaptive_largest("adaptive_max_pool1d", 1, input, output_size, return_indices)
 
 
-@composed(out=False, method=False)
+@composed()
 def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
     """Return the largest element of each window of images, with windows such that the result has a given size.
 
@@ -69,7 +70,7 @@ def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = 
     return adaptive_largest("adaptive_max_pool2d", 2, input, output_size, return_indices)
 
 
-@composed(out=False, method=False)
+@composed()
 def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
     """Return the largest element of each of `output_size` windows of the last three dims; see `adaptive_max_pool2d`."""
     return adaptive_largest("adaptive_max_pool3d", 3, input, output_size, return_indices)
@@ -140,10 +141,7 @@ def adaptive_sizes(name: str, dims: int, x: Tensor, output_size: Any) -> Ints:
             "unsqueeze",
             op=name,
         )
-    if not x.dtype.is_float:
-        raise DTypeError(
-            f"{name}: input must have a floating dtype, got {describe(x)}; convert it with .float()", op=name
-        )
+    Floating.expect(name, input=x)
     return tuple(n if m is None else per_dim(name, "output_size", m, 1, 0)[0] for n, m in zip(x.shape[-dims:], wanted))
 
 

@@ -6,8 +6,9 @@ import math
 from functools import reduce
 from typing import Any
 
+from minigrad.core.conditions import Ndim, expect_multiple, expect_shapes
 from minigrad.core.dtype import bool_, promote
-from minigrad.core.roles import Flag, Scalar
+from minigrad.core.roles import Flag, Probability
 from minigrad.core.shape import broadcast_shapes
 from minigrad.declare.decorators import composed
 from minigrad.errors import ArgumentError, ShapeError, unsteady
@@ -15,7 +16,7 @@ from minigrad.ops.creation import ones
 from minigrad.ops.draws import shares
 from minigrad.ops.linalg.einsum import einsum
 from minigrad.ops.nn.attention_blocks import attention, masked_softmax
-from minigrad.ops.nn.dropout import dropped, expect_share
+from minigrad.ops.nn.dropout import dropped
 from minigrad.ops.nn.softmax import softmax
 from minigrad.ops.pointwise.compare import where
 from minigrad.ops.reduction.sums import wide
@@ -28,9 +29,9 @@ from minigrad.runtime.tracers import stack
 NAME = "scaled_dot_product_attention"
 
 
-@composed(method=False, out=False)
+@composed()
 def scaled_dot_product_attention(
-    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: Scalar = 0.0,
+    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: Probability = 0.0,
     is_causal: Flag = False, scale: float | None = None, enable_gqa: Flag = False,
 ) -> Tensor:  # fmt: skip
     """Return softmax(query @ key.mT * scale + attn_mask) @ value.
@@ -49,11 +50,7 @@ def scaled_dot_product_attention(
     attn_mask, summed over dims that were broadcast.
     Raises ShapeError for operands of other shapes, ArgumentError if both attn_mask and is_causal=True are passed.
     """
-    if min(query.ndim, key.ndim, value.ndim) < 2:
-        raise ShapeError(
-            f"{NAME}: query, key and value must have at least 2 dims, got "
-            f"{', '.join(map(describe, (query, key, value)))}; add dims with unsqueeze"
-        )
+    Ndim(least=2).expect(NAME, query=query, key=key, value=value)
     if is_causal and attn_mask is not None:
         raise ArgumentError(
             f"{NAME}: attn_mask and is_causal=True exclude each other, got both; omit is_causal, or combine a causal "
@@ -63,12 +60,9 @@ def scaled_dot_product_attention(
     if enable_gqa:
         key, value = repeated_heads(query, key), repeated_heads(query, value)
     size = 1.0 / math.sqrt(query.shape[-1] or 1) if scale is None else scale
-    if query.shape[-1] != key.shape[-1] or key.shape[-2] != value.shape[-2]:
-        raise ShapeError(
-            f"{NAME}: query, key and value must have the shapes (..., L, E), (..., S, E) and (..., S, V), got "
-            f"{', '.join(map(describe, (query, key, value)))}; transpose or reshape the operands",
-            op=NAME,
-        )
+    expect_shapes(
+        NAME, "transpose or reshape the operands", "..., L, E; ..., S, E; ..., S, V", query=query, key=key, value=value
+    )
     if dropout_p:
         unsteady.check()  # the calls depend on whether transforms run, so they are not repeated
     traced = not are_plain(query, key, value, attn_mask) or (dropout_p and stack.transforms)
@@ -106,7 +100,6 @@ def in_blocks(
             raise wrong_mask(mask, (*lead, n, m)) from None
     drawn: Any = (None, None)
     if dropout_p:
-        expect_share(NAME, dropout_p)
         drawn = shares(math.prod(lead) * n * (m // 2 + 1), parts[0].dtype, query.device)
     y = attention(*parts, mask, *drawn, scale=float(scale), causal=causal, dropout=float(dropout_p))
     return reshape(y, (*lead, n, value.shape[-1])).to(query.dtype)
@@ -130,17 +123,14 @@ def flat_heads(x: Tensor, lead: tuple[int, ...]) -> Tensor:
 def repeated_heads(query: Tensor, x: Tensor) -> Tensor:
     """Return x with each head, in the third last dim, repeated for all heads of queries that share it."""
     heads, mine = query.shape[-3] if query.ndim > 2 else 0, x.shape[-3] if x.ndim > 2 else 0
-    if not mine or heads % mine:
-        raise ShapeError(
-            f"{NAME}: the number of heads of query must be a multiple of {mine}, the number of heads of {describe(x)}, "
-            f"got {describe(query)}; repeat or remove heads of one operand",
-            op=NAME,
-        )
+    expect_multiple(
+        NAME, "the number of heads", heads, query, "repeat or remove heads", **{f"the heads of {x.shape}": mine}
+    )
     lead, sizes = x.shape[:-3], x.shape[-2:]
     return reshape(expand(x.unsqueeze(-3), shape=(*lead, mine, heads // mine, *sizes)), (*lead, heads, *sizes))
 
 
-@composed(method=False, out=False)
+@composed()
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """Return bias[o] plus the sum of input1[i] * weight[o, i, j] * input2[j] over i and j, for each output o.
 
@@ -148,13 +138,8 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     (..., out).
     Raises ShapeError for operands of other shapes.
     """
-    if weight.ndim != 3 or (*input1.shape[:-1], *weight.shape[1:]) != (
-        *input2.shape[:-1], *input1.shape[-1:], *input2.shape[-1:]
-    ):  # fmt: skip
-        raise ShapeError(
-            "bilinear: input1 and input2 must have equal shapes except in the last dims, which the weight (out, in1, "
-            f"in2) specifies, got {describe(input1)}, {describe(input2)} and weight {describe(weight)}; reshape the "
-            "inputs", op="bilinear",
-        )  # fmt: skip
+    expect_shapes(
+        "bilinear", "reshape the inputs", "*, in1; *, in2; out, in1, in2", input1=input1, input2=input2, weight=weight
+    )
     y = einsum("...i,oij,...j->...o", input1, weight, input2)
     return y if bias is None else y + bias

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from minigrad.core.conditions import Integral, Like
 from minigrad.core.dtype import int64
-from minigrad.core.roles import Flag
+from minigrad.core.roles import Choice, Flag
 from minigrad.declare.decorators import composed
-from minigrad.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.errors import ArgumentError, ShapeError
 from minigrad.ops.casting import cast
 from minigrad.ops.creation import arange, full
 from minigrad.ops.indexing.checks import Refusal, checked
@@ -21,10 +24,10 @@ from minigrad.runtime.tensor import Tensor, describe
 MODES = ("sum", "mean", "max")
 
 
-@composed(method=False, out=False)
+@composed()
 def embedding_bag(
     input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: float | None = None, norm_type: float = 2,
-    scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False,
+    scale_grad_by_freq: bool = False, mode: Annotated[str, Choice("mean", "sum", "max")] = "mean", sparse: bool = False,
     per_sample_weights: Tensor | None = None, include_last_offset: Flag = False, padding_idx: int | None = None,
 ) -> Tensor:  # fmt: skip
     """Return one row per bag: the sum, the mean or the maximum of the rows of `weight` that the bag selects.
@@ -53,19 +56,14 @@ def embedding_bag(
     that attains the maximum. For per_sample_weights, it is the inner product of g and the row.
     """
     flat, bag, count = expect_bags(input, offsets, include_last_offset)
-    if mode not in MODES or (per_sample_weights is not None and mode != "sum"):
-        raise ArgumentError(
-            f"embedding_bag: mode must be 'sum', 'mean' or 'max', and 'sum' with per_sample_weights, got {mode!r}; "
-            "pass mode='sum', for example",
-            op="embedding_bag",
+    if per_sample_weights is not None:
+        Choice("sum", advice="pass mode='sum', for example").expect(
+            "embedding_bag", **{"mode with per_sample_weights": mode}
         )
-    if per_sample_weights is not None and (
-        per_sample_weights.shape != input.shape or per_sample_weights.dtype is not weight.dtype
-    ):
-        raise ShapeError(
-            f"embedding_bag: per_sample_weights must have the shape of input {describe(input)} and the dtype of weight "
-            f"{describe(weight)}, got {describe(per_sample_weights)}; pass one weight per index", op="embedding_bag",
-        )  # fmt: skip
+    Like("dtype", "weight").expect("embedding_bag", weight, per_sample_weights=per_sample_weights)
+    Like("shape", advice="pass one weight per index").expect(
+        "embedding_bag", input, per_sample_weights=per_sample_weights
+    )
     # Each bag is one row of `input`, so all bags have the same length.
     if input.ndim == 2 and input.shape[1] and mode != "max" and padding_idx is None:
         whole = embedding(input, weight, None, max_norm, norm_type, scale_grad_by_freq, sparse)
@@ -121,11 +119,7 @@ def expect_bags(input: Tensor, offsets: Tensor | None, ends: bool) -> tuple[Tens
             f"{describe(input)} and {shown}; pass the start of each bag as offsets",
             op="embedding_bag",
         )
-    if not offsets.dtype.is_int:
-        raise DTypeError(
-            f"embedding_bag: offsets must be integers, got {describe(offsets)}; convert it with .long()",
-            op="embedding_bag",
-        )
+    Integral.expect("embedding_bag", offsets=offsets)
     length, count = input.shape[0], offsets.shape[0]
     refusal = Refusal(
         ArgumentError, "embedding_bag",

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from math import prod
 
+from minigrad.core.conditions import Floating, Ndim, expect_shape
 from minigrad.core.op import Op
-from minigrad.core.roles import Flag, Scalar
+from minigrad.core.roles import Flag, Number, Scalar
 from minigrad.declare.decorators import composed
 from minigrad.errors import ArgumentError, DeviceError, DTypeError, ShapeError
 from minigrad.ops.creation import ones, zeros
@@ -24,7 +25,7 @@ from minigrad.runtime.operands import are_plain
 from minigrad.runtime.tensor import Tensor, describe
 
 
-@composed(method=False, out=False, writes=("running_mean", "running_var"))
+@composed(writes=("running_mean", "running_var"))
 def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None,
                bias: Tensor | None = None, training: Flag = False, momentum: Scalar = 0.1,
                eps: Scalar = 1e-05) -> Tensor:  # fmt: skip
@@ -69,20 +70,16 @@ def channel_line(p: Tensor | None, default: float, x: Tensor) -> Tensor:
     return expand(number(default, x.dtype, x.device), shape=(x.shape[1],)) if p is None else wide(p)
 
 
+BATCH = Ndim(least=2, layout="(batch, channels, ...)", advice="add the batch dim with unsqueeze(0)")
+
+
 def check_channels(
     x: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None, bias: Tensor | None,
     training: bool, eps: float,
 ) -> None:  # fmt: skip
     """Raise an error unless the operands of batch_norm fit: shapes, dtypes, devices and required statistics."""
-    if not x.dtype.is_float:
-        raise DTypeError(
-            f"batch_norm: input must have a floating dtype, got {describe(x)}; convert it with .to(mg.float32)"
-        )
-    if x.ndim < 2:
-        raise ShapeError(
-            f"batch_norm: input must have at least 2 dims, (batch, channels, ...), got {describe(x)}; add the batch "
-            "dim with unsqueeze(0)"
-        )
+    Floating.expect("batch_norm", input=x)
+    BATCH.expect("batch_norm", input=x)
     if (running_mean is None) != (running_var is None) or (running_mean is None and not training):
         got = [name for name, p in (("running_mean", running_mean), ("running_var", running_var)) if p is not None]
         raise ArgumentError(
@@ -90,8 +87,8 @@ def check_channels(
             f"got {' '.join(got) or 'neither'}; pass both",
             op="batch_norm",
         )
-    if training and eps <= 0:
-        raise ArgumentError(f"batch_norm: eps must be positive in training, got {eps}; pass eps=1e-5", op="batch_norm")
+    if training:
+        Number(above=0, advice="pass eps=1e-5, or training=False").expect("batch_norm", **{"eps in training": eps})
     named = {"running_mean": running_mean, "running_var": running_var, "weight": weight, "bias": bias}
     there = {name: p for name, p in named.items() if p is not None}
     dtypes = {p.dtype.name for p in there.values()}
@@ -103,12 +100,7 @@ def check_channels(
                 f".to({str(x.device)!r})",
                 op="batch_norm",
             )
-        if p.shape != (x.shape[1],):
-            raise ShapeError(
-                f"batch_norm: {name} must have shape ({x.shape[1]},), one element per channel of {describe(x)}, got "
-                f"{describe(p)}; pass a tensor of this shape",
-                op="batch_norm",
-            )
+        expect_shape("batch_norm", (x.shape[1],), "one element per channel of", x, **{name: p})
         if len(dtypes) > 1 or p.dtype.name not in {x.dtype.name, *narrow}:
             raise DTypeError(
                 f"batch_norm: {name} must have the dtype of input {describe(x)}, or float32 if input is float16 or "

@@ -79,7 +79,7 @@ def _kept(op: Op, specs: Sequence[Spec]) -> tuple[np.dtype[Any], DType]:
     return floating(op, specs).compute, specs[0].dtype
 
 
-@elementwise(dtype=promote, vjp="derived", namespace=(), method=False)
+@elementwise(dtype=promote, vjp="derived", namespace=())
 def scaled_from(x, center, factor, bias=0.0):
     """Return (x - center)*factor + bias.
 
@@ -88,7 +88,7 @@ def scaled_from(x, center, factor, bias=0.0):
     return (x - center) * factor + bias
 
 
-@elementwise(dtype=_kept, vjp="derived", namespace=(), method=False)
+@elementwise(dtype=_kept, vjp="derived", namespace=())
 def moved(old, batch, momentum):
     """Return old*(1 - momentum) + batch*momentum, in the dtype of old.
 

@@ -10,13 +10,14 @@ from typing import Any
 from minigrad.backends.launch import as_launch
 from minigrad.backends.limits import ClassLimits
 from minigrad.backends.steps import Steps
+from minigrad.core.conditions import expect_shape
 from minigrad.core.dtype import DType, int64
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Bounds, Pick, Unpick
 from minigrad.core.rows import RowFn
 from minigrad.declare.decorators import kernel, scalar
 from minigrad.declare.rules import common, index_dtype, joint, refuse, same_shape
-from minigrad.errors import DTypeError, ShapeError
+from minigrad.errors import DTypeError
 from minigrad.ops.casting import cast
 from minigrad.ops.reduction.sums import sum, wide
 from minigrad.ops.shape.views import expand, reshape
@@ -142,11 +143,10 @@ def named_shape(
     op: Op, input: Spec, target: Spec, weight: Spec | None = None, *, dim: int, ignore: int, reduction: str
 ) -> tuple[int, ...]:
     """Return the shape of the result: one value per row, or a single value for all rows."""
-    if target.shape != (*input.shape[:dim], *input.shape[dim + 1 :]):
-        raise ShapeError(
-            f"{op.label}: target must have the shape of input {input!r} without the class dim {dim}, got {target!r}; "
-            "pass one class index per row"
-        )
+    wanted = (*input.shape[:dim], *input.shape[dim + 1 :])
+    expect_shape(
+        op.label, wanted, f"without the class dim {dim} of input", input, "pass one class index per row", target=target
+    )
     return target.shape if reduction == "none" else ()
 
 

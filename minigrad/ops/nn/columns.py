@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from minigrad.backends.steps import Steps
+from minigrad.core.conditions import Ndim
 from minigrad.core.layout import Layout
 from minigrad.core.roles import Ints
 from minigrad.core.shape import numel
 from minigrad.declare.decorators import composed, kernel, public, scalar
-from minigrad.declare.names import FUNCTIONAL
 from minigrad.declare.rules import joint
-from minigrad.errors import ArgumentError, ShapeError
+from minigrad.errors import ShapeError
 from minigrad.ops.casting import same_dtype
+from minigrad.ops.nn.convolution import per_dim
 from minigrad.ops.shape.padding import constant_pad_nd
 from minigrad.ops.shape.views import reshape
 from minigrad.runtime.tensor import Tensor, describe
@@ -20,15 +21,10 @@ from minigrad.runtime.tensor import Tensor, describe
 Two = tuple[int, int]
 
 
-@composed(namespace=(), out=False, method=False)
+@composed(namespace=())
 def im2col(input: Tensor, kernel_size: Ints, dilation: Ints = 1, padding: Ints = 0, stride: Ints = 1) -> Tensor:
     """Return the windows of images (N, C, H, W) as columns (N, C*kernel, windows), for `nn.functional.unfold`."""
-    if input.ndim not in (3, 4):
-        raise ShapeError(
-            f"unfold: input must have the shape (N, C, H, W) or (C, H, W), got {describe(input)}; add dims with "
-            "unsqueeze",
-            op="unfold",
-        )
+    Ndim(3, 4, layout="(C, H, W) or (N, C, H, W)").expect("unfold", input=input)
     size, step, margin, stride = pairs("unfold", kernel_size, dilation, padding, stride)
     (*front, c), counts = input.shape[:-2], counts_of("unfold", input.shape[-2:], size, step, margin, stride)
     x = constant_pad_nd(input, (margin[1], margin[1], margin[0], margin[0])) if any(margin) else input
@@ -36,11 +32,12 @@ def im2col(input: Tensor, kernel_size: Ints, dilation: Ints = 1, padding: Ints =
     return reshape(columns, (*front, c * numel(size), numel(counts)))
 
 
-@composed(namespace=(), out=False, method=False)
+@composed(namespace=())
 def col2im(input: Tensor, output_size: Ints, kernel_size: Ints, dilation: Ints = 1, padding: Ints = 0,
            stride: Ints = 1) -> Tensor:  # fmt: skip
     """Return images (N, C, H, W) to which columns (N, C*kernel, windows) are added, for `nn.functional.fold`."""
-    image, size, step, margin, stride = pairs("fold", output_size, kernel_size, dilation, padding, stride)
+    image = per_dim("fold", "output_size", output_size, 2, 0)
+    size, step, margin, stride = pairs("fold", kernel_size, dilation, padding, stride)
     counts = counts_of("fold", image, size, step, margin, stride)
     wanted = f"(N, C*{numel(size)}, {numel(counts)})"
     if input.ndim not in (2, 3) or input.shape[-1] != numel(counts) or input.shape[-2] % numel(size):
@@ -118,7 +115,7 @@ def _added(a, b):
     return a + b
 
 
-@public(namespace=FUNCTIONAL)
+@public()
 def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
     """Return the windows of images (N, C, H, W), or of one image (C, H, W), as columns (N, C*kernel, windows).
 
@@ -127,7 +124,7 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
     return im2col(input, kernel_size, dilation, padding, stride)
 
 
-@public(namespace=FUNCTIONAL)
+@public()
 def fold(
     input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
 ) -> Tensor:
@@ -139,28 +136,17 @@ def fold(
     return col2im(input, output_size, kernel_size, dilation, padding, stride)
 
 
-def pairs(name: str, *values: tuple[int, ...]) -> Any:
-    """Return each value as a pair, for the height and the width.  Raises ArgumentError for more than two values."""
-    if wrong := [value for value in values if len(value) not in (1, 2)]:
-        raise ArgumentError(
-            f"{name}: kernel_size, dilation, padding and stride must be an int or a pair (height, width), got "
-            f"{wrong[0]}; pass one int for both",
-            op=name,
-        )
-    return [value * (3 - len(value)) for value in values]
+def pairs(name: str, kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> Any:
+    """Return each argument as a pair, for the height and the width.  Raises ArgumentError for other values."""
+    named = {"kernel_size": kernel_size, "dilation": dilation, "padding": padding, "stride": stride}
+    return [per_dim(name, key, value, 2, int(key != "padding")) for key, value in named.items()]
 
 
 def counts_of(name: str, image: Any, size: Any, step: Any, margin: Any, stride: Any) -> list[int]:
     """Return the number of windows along the height and the width.
 
-    Raises ArgumentError for invalid sizes and strides, ShapeError if a window does not fit into the image.
+    Raises ShapeError if a window does not fit into the image.
     """
-    if min(*size, *step, *stride) < 1 or min(margin) < 0:
-        raise ArgumentError(
-            f"{name}: kernel_size, dilation and stride must be positive, and padding must not be negative, got "
-            f"kernel_size={size}, dilation={step}, stride={stride} and padding={margin}; change the wrong argument",
-            op=name,
-        )
     counts = [(image[d] + 2 * margin[d] - step[d] * (size[d] - 1) - 1) // stride[d] + 1 for d in (0, 1)]
     if min(counts) < 1:
         cover = tuple([step[d] * (size[d] - 1) + 1 for d in (0, 1)])

@@ -13,14 +13,16 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.core.conditions import Filled, Ndim, Numeric, expect_shape
 from minigrad.core.dtype import DType
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Convolve
 from minigrad.core.window import Window
 from minigrad.declare.decorators import composed, kernel
 from minigrad.declare.names import FUNCTIONAL, MG
-from minigrad.declare.rules import common, each
-from minigrad.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.declare.rules import each
+from minigrad.declare.rules import number as numbers
+from minigrad.errors import ArgumentError, ShapeError
 from minigrad.ops.batch_rules import Flags, batched_conv
 from minigrad.ops.reduction.sums import sum
 from minigrad.ops.shape.views import reshape
@@ -34,13 +36,7 @@ IntOrInts = int | Sequence[int]
 
 
 def _dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
-    dtype = common(specs)
-    if dtype.kind == "bool":
-        raise DTypeError(
-            f"{op.label}: expected numbers, not bool, got {', '.join(map(repr, specs))}; convert with .to(mg.int64)",
-            op=op.label,
-        )
-    return dtype
+    return numbers(op, specs)[1]
 
 
 def _conv_shape(op: Op, x: Spec, weight: Spec, bias: Spec, *, window: Window) -> Ints:
@@ -166,7 +162,7 @@ def zero(like: Tensor) -> Tensor:
 # ---- the public functions, with PyTorch's names ---------------------------------------------------------------------
 
 
-@composed(namespace=(MG, FUNCTIONAL), out=False, method=False)
+@composed(namespace=(MG, FUNCTIONAL))
 def conv1d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: IntOrInts = 1, padding: IntOrInts | str = 0,
     dilation: IntOrInts = 1, groups: int = 1,
@@ -175,7 +171,7 @@ def conv1d(
     return _conv("conv1d", 1, input, weight, bias, stride, padding, dilation, groups)
 
 
-@composed(namespace=(MG, FUNCTIONAL), out=False, method=False)
+@composed(namespace=(MG, FUNCTIONAL))
 def conv2d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: IntOrInts = 1, padding: IntOrInts | str = 0,
     dilation: IntOrInts = 1, groups: int = 1,
@@ -201,7 +197,7 @@ def conv2d(
     return _conv("conv2d", 2, input, weight, bias, stride, padding, dilation, groups)
 
 
-@composed(namespace=(MG, FUNCTIONAL), out=False, method=False)
+@composed(namespace=(MG, FUNCTIONAL))
 def conv3d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: IntOrInts = 1, padding: IntOrInts | str = 0,
     dilation: IntOrInts = 1, groups: int = 1,
@@ -210,7 +206,7 @@ def conv3d(
     return _conv("conv3d", 3, input, weight, bias, stride, padding, dilation, groups)
 
 
-@composed(namespace=(MG, FUNCTIONAL), out=False, method=False)
+@composed(namespace=(MG, FUNCTIONAL))
 def conv_transpose1d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: IntOrInts = 1, padding: IntOrInts = 0,
     output_padding: IntOrInts = 0, groups: int = 1, dilation: IntOrInts = 1,
@@ -219,7 +215,7 @@ def conv_transpose1d(
     return _transposed("conv_transpose1d", 1, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
-@composed(namespace=(MG, FUNCTIONAL), out=False, method=False)
+@composed(namespace=(MG, FUNCTIONAL))
 def conv_transpose2d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: IntOrInts = 1, padding: IntOrInts = 0,
     output_padding: IntOrInts = 0, groups: int = 1, dilation: IntOrInts = 1,
@@ -237,7 +233,7 @@ def conv_transpose2d(
     return _transposed("conv_transpose2d", 2, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
-@composed(namespace=(MG, FUNCTIONAL), out=False, method=False)
+@composed(namespace=(MG, FUNCTIONAL))
 def conv_transpose3d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: IntOrInts = 1, padding: IntOrInts = 0,
     output_padding: IntOrInts = 0, groups: int = 1, dilation: IntOrInts = 1,
@@ -270,32 +266,16 @@ def _groups(name: str, groups: Any) -> int:
 
 
 def _check_dims(name: str, dims: int, x: Tensor, weight: Tensor) -> None:
-    if x.dtype.kind == weight.dtype.kind == "bool":
-        raise DTypeError(
-            f"{name}: expected numbers, not bool, got {describe(x)} and {describe(weight)}; convert with .to(mg.int64)",
-            op=name,
-        )
-    if x.ndim not in (dims + 1, dims + 2) or weight.ndim != dims + 2:
-        raise ShapeError(
-            f"{name}: input must have {dims + 1} or {dims + 2} dims and weight {dims + 2} dims, got {describe(x)} and "
-            f"{describe(weight)}; add the missing dims with unsqueeze",
-            op=name,
-        )
-    if 0 in weight.shape or 0 in x.shape[-dims:]:
-        raise ShapeError(
-            f"{name}: the sizes of the weight and the spatial sizes of the input must be at least 1, got weight "
-            f"{describe(weight)} and input {describe(x)}; pass tensors without empty dims",
-            op=name,
-        )
+    if x.dtype.kind == weight.dtype.kind:
+        Numeric.expect(name, x, weight, input=x)
+    Ndim(dims + 1, dims + 2).expect(name, x, weight, input=x)
+    Ndim(dims + 2).expect(name, x, weight, weight=weight)
+    Filled(dims, "spatial dim").expect(name, input=x)
+    Filled().expect(name, weight=weight)
 
 
 def _check_bias(name: str, bias: Tensor | None, channels: int, weight: Tensor) -> None:
-    if bias is not None and bias.shape != (channels,):
-        raise ShapeError(
-            f"{name}: bias must have shape ({channels},), one element per output channel of the weight "
-            f"{describe(weight)}, got {describe(bias)}; pass a bias of this shape",
-            op=name,
-        )
+    expect_shape(name, (channels,), "one element per output channel of the weight", weight, bias=bias)
 
 
 def _conv(

@@ -16,7 +16,6 @@ from minigrad.core.dtype import int8, int64
 from minigrad.core.op import Op, Spec
 from minigrad.core.roles import Flag, Int
 from minigrad.declare.decorators import composed, elementwise
-from minigrad.declare.names import FUNCTIONAL
 from minigrad.declare.rules import Pair, promote, to_float
 from minigrad.errors import ArgumentError, ShapeError
 from minigrad.ops.creation import tensor
@@ -37,7 +36,7 @@ from minigrad.runtime.tensor import Tensor, describe
 NEVER = -1e30  # the logarithm of a probability of 0: finite, so that no difference of two of them is nan
 
 
-@composed(namespace=FUNCTIONAL, method=False, out=False)
+@composed()
 def ctc_loss(
     log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: Int = 0,
     reduction: str = "mean", zero_infinity: Flag = False,
@@ -120,7 +119,7 @@ def forward(logs: Tensor, steps: Tensor, longest: int, lengths: Tensor, labels: 
     return select(gather(ended, 0, reshape(lengths, (1, n))), 0, 0)
 
 
-@elementwise(dtype=promote, namespace=(), method=False)
+@elementwise(dtype=promote, namespace=())
 def ctc_label(label, column, length, blank):
     """Return a label in a column before the length of its sequence, and otherwise the blank."""
     return label if column < length else blank
@@ -130,7 +129,7 @@ def _moves(op: Op, specs: Sequence[Spec]) -> Pair:
     return int64.compute, int8
 
 
-@elementwise(dtype=_moves, namespace=(), method=False)
+@elementwise(dtype=_moves, namespace=())
 def ctc_moves(state, before, time, steps):
     """Return how a path reaches a state at a time: 0 after the end; 2 if it may skip the state before it; otherwise 1.
 
@@ -139,7 +138,7 @@ def ctc_moves(state, before, time, steps):
     return 0 if time >= steps else 2 if state != before else 1
 
 
-@elementwise(dtype=to_float, vjp=("derived", "derived", "derived", "derived", None), namespace=(), method=False)
+@elementwise(dtype=to_float, vjp=("derived", "derived", "derived", "derived", None), namespace=())
 def ctc_step(here, one, two, emitted, move):
     """Return the log-probability of a state after one step, from its own and those of the two states before it.
 
@@ -155,7 +154,7 @@ def ctc_step(here, one, two, emitted, move):
     return here if move == 0 else reached
 
 
-@elementwise(dtype=to_float, vjp=("derived", None, None, None, None), namespace=(), method=False)
+@elementwise(dtype=to_float, vjp=("derived", None, None, None, None), namespace=())
 def ctc_cost(total, steps, length, share, impossible):
     """Return minus a log-probability, divided by a share of at least 1.
 

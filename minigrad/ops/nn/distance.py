@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Annotated
 
+from minigrad.core.conditions import expect_same
 from minigrad.core.dtype import promote
-from minigrad.core.roles import Flag, Scalar
+from minigrad.core.roles import Flag, Number, Scalar
 from minigrad.core.shape import broadcast_shapes
 from minigrad.declare.decorators import composed
 from minigrad.declare.forms import as_float
 from minigrad.declare.names import FUNCTIONAL, MG
-from minigrad.errors import ArgumentError, ShapeError
+from minigrad.errors import ShapeError
 from minigrad.ops.nn.likelihood import at_least
 from minigrad.ops.nn.loss import joined, named_reduction
 from minigrad.ops.pointwise.arithmetic import minimum
@@ -24,7 +26,7 @@ from minigrad.runtime.tensor import Tensor, describe
 BOTH = (MG, FUNCTIONAL)
 
 
-@composed(namespace=BOTH, method=False, out=False)
+@composed(namespace=BOTH)
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: Scalar = 1e-08) -> Tensor:
     """Return the cosine of the angle between vectors along `dim`; the operands broadcast.
 
@@ -40,14 +42,14 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: Scalar = 1e-08)
     return cosine.to(dtype) if dtype.is_float else cosine
 
 
-@composed(namespace=BOTH, method=False, out=False)
+@composed(namespace=BOTH)
 def pairwise_distance(x1: Tensor, x2: Tensor, p: Scalar = 2.0, eps: Scalar = 1e-06, keepdim: Flag = False) -> Tensor:
     """Return the norm of order p of x1 - x2 + eps along the last dim; the operands broadcast."""
     gap = x1 - x2 + eps
     return length(gap, (-1,), keepdim).to(gap.dtype) if p == 2 else norm(gap, p, -1, keepdim)
 
 
-@composed(method=False, out=False)
+@composed()
 def cosine_embedding_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: Scalar = 0, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean",
@@ -69,9 +71,12 @@ def cosine_embedding_loss(
     return joined(where(target == 1, 1.0 - cosine, where(target == -1, clamp(cosine - margin, 0), 0.0)), reduction)
 
 
-@composed(method=False, out=False)
+Margin = Annotated[float, Number(above=0, example=1.0)]
+
+
+@composed()
 def triplet_margin_loss(
-    anchor: Tensor, positive: Tensor, negative: Tensor, margin: Scalar = 1.0, p: Scalar = 2, eps: Scalar = 1e-06,
+    anchor: Tensor, positive: Tensor, negative: Tensor, margin: Margin = 1.0, p: Scalar = 2, eps: Scalar = 1e-06,
     swap: Flag = False, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
     """Return max(0, d(anchor, positive) - d(anchor, negative) + margin), with `pairwise_distance` as d.
@@ -88,10 +93,10 @@ def triplet_margin_loss(
     return joined(triplets("triplet_margin_loss", anchor, positive, negative, distance, margin, swap), reduction)
 
 
-@composed(method=False, out=False)
+@composed()
 def triplet_margin_with_distance_loss(
     anchor: Tensor, positive: Tensor, negative: Tensor, *,
-    distance_function: Callable[[Tensor, Tensor], Tensor] | None = None, margin: Scalar = 1.0, swap: Flag = False,
+    distance_function: Callable[[Tensor, Tensor], Tensor] | None = None, margin: Margin = 1.0, swap: Flag = False,
     reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
     """Return `triplet_margin_loss` with any distance function; the default is `pairwise_distance`."""
@@ -106,14 +111,7 @@ def triplets(
     margin: float, swap: bool,
 ) -> Tensor:  # fmt: skip
     """Return max(0, d(anchor, positive) - d(anchor, negative) + margin) for each triplet and a distance function d."""
-    if margin <= 0:
-        raise ArgumentError(f"{name}: margin must be greater than 0, got {margin}; pass margin=1.0", op=name)
-    if not anchor.ndim == positive.ndim == negative.ndim:
-        raise ShapeError(
-            f"{name}: anchor, positive and negative must have the same number of dims, got "
-            f"{', '.join(map(describe, (anchor, positive, negative)))}; insert dims with unsqueeze",
-            op=name,
-        )
+    expect_same("dims", name, anchor=anchor, positive=positive, negative=negative)
     apart = distance(anchor, negative)
     if swap:
         apart = minimum(apart, distance(positive, negative))

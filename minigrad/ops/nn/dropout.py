@@ -7,11 +7,13 @@ the elements that were kept.
 from __future__ import annotations
 
 import math
+from typing import Annotated
 
+from minigrad.core.conditions import Floating, Ndim
 from minigrad.core.dtype import float32
-from minigrad.core.roles import Dim, Flag, Scalar
+from minigrad.core.roles import Dim, Flag, Probability, Scalar
 from minigrad.declare.decorators import composed
-from minigrad.errors import ArgumentError, DTypeError, ShapeError, warn
+from minigrad.errors import warn
 from minigrad.ops.casting import cast
 from minigrad.ops.creation import arange
 from minigrad.ops.nn.softmax import softmax
@@ -26,8 +28,8 @@ from minigrad.runtime.tensor import Tensor, describe
 SATURATION = 1.7580993408473766
 
 
-@composed(method=False, out=False)
-def dropout(input: Tensor, p: Scalar = 0.5, training: Flag = True, inplace: Flag = False) -> Tensor:
+@composed()
+def dropout(input: Tensor, p: Probability = 0.5, training: Flag = True, inplace: Flag = False) -> Tensor:
     """Set each element to 0 with probability p, and divide the other elements by 1 - p.
 
     If training is False or p is 0, the result is the input itself.  If p is 1, all elements become 0.
@@ -38,25 +40,25 @@ def dropout(input: Tensor, p: Scalar = 0.5, training: Flag = True, inplace: Flag
     return dropped("dropout", input, input.shape, p, training, inplace)
 
 
-@composed(method=False, out=False)
-def dropout1d(input: Tensor, p: Scalar = 0.5, training: Flag = True, inplace: Flag = False) -> Tensor:
+@composed()
+def dropout1d(
+    input: Annotated[Tensor, Ndim(2, 3, advice="use dropout for other numbers of dims")],
+    p: Probability = 0.5,
+    training: Flag = True,
+    inplace: Flag = False,
+) -> Tensor:
     """Apply `dropout` to whole channels of signals (N, C, L) or (C, L)."""
-    if input.ndim not in (2, 3):
-        raise ShapeError(
-            f"dropout1d: input must have 2 or 3 dims, got {describe(input)}; use dropout for other numbers of dims",
-            op="dropout1d",
-        )
     return dropped("dropout1d", input, channels(input, input.ndim - 1), p, training, inplace)
 
 
-@composed(method=False, out=False)
-def dropout2d(input: Tensor, p: Scalar = 0.5, training: Flag = True, inplace: Flag = False) -> Tensor:
+@composed()
+def dropout2d(input: Tensor, p: Probability = 0.5, training: Flag = True, inplace: Flag = False) -> Tensor:
     """Apply `dropout` to whole channels, dim 1, of images (N, C, H, W); with three dims, dim 0 is the batch."""
     return dropped("dropout2d", input, channels(input, 2), p, training, inplace)
 
 
-@composed(method=False, out=False)
-def dropout3d(input: Tensor, p: Scalar = 0.5, training: Flag = True, inplace: Flag = False) -> Tensor:
+@composed()
+def dropout3d(input: Tensor, p: Probability = 0.5, training: Flag = True, inplace: Flag = False) -> Tensor:
     """Apply `dropout` to whole channels of volumes (N, C, D, H, W) or (C, D, H, W)."""
     if input.ndim not in (4, 5):
         warn(
@@ -66,8 +68,8 @@ def dropout3d(input: Tensor, p: Scalar = 0.5, training: Flag = True, inplace: Fl
     return dropped("dropout3d", input, channels(input, 2 if input.ndim == 5 else 1), p, training, inplace)
 
 
-@composed(method=False, out=False)
-def alpha_dropout(input: Tensor, p: Scalar = 0.5, training: Flag = False, inplace: Flag = False) -> Tensor:
+@composed()
+def alpha_dropout(input: Tensor, p: Probability = 0.5, training: Flag = False, inplace: Flag = False) -> Tensor:
     """Apply dropout that preserves mean 0 and variance 1.
 
     Dropped elements get the limit of selu for large negative inputs, and all elements are then scaled and shifted.
@@ -75,8 +77,8 @@ def alpha_dropout(input: Tensor, p: Scalar = 0.5, training: Flag = False, inplac
     return dropped("alpha_dropout", input, input.shape, p, training, inplace, alpha=True)
 
 
-@composed(method=False, out=False)
-def feature_alpha_dropout(input: Tensor, p: Scalar = 0.5, training: Flag = False, inplace: Flag = False) -> Tensor:
+@composed()
+def feature_alpha_dropout(input: Tensor, p: Probability = 0.5, training: Flag = False, inplace: Flag = False) -> Tensor:
     """Apply `alpha_dropout` to whole channels, which are dim 1."""
     return dropped("feature_alpha_dropout", input, channels(input, 2), p, training, inplace, alpha=True)
 
@@ -86,12 +88,6 @@ def channels(x: Tensor, count: int) -> tuple[int, ...]:
     return (*x.shape[:count], *(1,) * (x.ndim - count))
 
 
-def expect_share(name: str, p: float) -> None:
-    """Raise ArgumentError unless p is a probability, from 0 to 1."""
-    if not 0.0 <= p <= 1.0:
-        raise ArgumentError(f"{name}: p must be a probability from 0 to 1, got {p}; pass p=0.5, for example", op=name)
-
-
 def dropped(
     name: str, x: Tensor, shape: tuple[int, ...], p: float, training: bool, inplace: bool, alpha: bool = False
 ) -> Tensor:
@@ -99,18 +95,10 @@ def dropped(
 
     name: the op, for messages.  alpha: whether to apply alpha dropout.
     """
-    expect_share(name, p)
     if not training or p == 0.0 or not x.numel():
         return x
-    if len(shape) > x.ndim:
-        raise ShapeError(
-            f"{name}: input must have at least {len(shape)} dims, got {describe(x)}; insert dims with unsqueeze",
-            op=name,
-        )
-    if not x.dtype.is_float:
-        raise DTypeError(
-            f"{name}: input must have a floating dtype, got {describe(x)}; convert it with .to(mg.float32)", op=name
-        )
+    Ndim(least=len(shape)).expect(name, input=x)
+    Floating.expect(name, input=x)
     # A shape of separate ints lets `rand` find its plan at once.
     kept = cast(rand(*shape, dtype=float32, device=x.device) >= p, dtype=x.dtype)
     if not alpha:
@@ -124,8 +112,10 @@ def dropped(
     return copy_result(name, y, x) if inplace else y
 
 
-@composed(method=False, out=False)
-def gumbel_softmax(logits: Tensor, tau: Scalar = 1, hard: Flag = False, eps: Scalar = 1e-10, dim: Dim = -1) -> Tensor:
+@composed()
+def gumbel_softmax(
+    logits: Annotated[Tensor, Floating], tau: Scalar = 1, hard: Flag = False, eps: Scalar = 1e-10, dim: Dim = -1
+) -> Tensor:
     """Return a differentiable sample of classes: softmax((logits + noise)/tau), with Gumbel noise.
 
     logits: unnormalized log-probabilities of the classes.
@@ -137,11 +127,6 @@ def gumbel_softmax(logits: Tensor, tau: Scalar = 1, hard: Flag = False, eps: Sca
     Source: Jang, Gu, Poole, arXiv 1611.01144.
     Raises DTypeError if logits is not a float tensor.
     """
-    if not logits.dtype.is_float:
-        raise DTypeError(
-            f"gumbel_softmax: logits must have a floating dtype, got {describe(logits)}; convert them with .float()",
-            op="gumbel_softmax",
-        )
     # The logarithms would be infinite at 0 and 1.
     uniform = clamp(rand(logits.shape, dtype=float32, device=logits.device), 2.0**-25)
     noise = -(-uniform.log()).log()

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from minigrad.backends.launch import remapped
 from minigrad.backends.limits import ClassLimits, out_of_range
 from minigrad.backends.steps import Steps
+from minigrad.core.conditions import Floating, Integral
 from minigrad.core.dtype import float32, int64
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Select, Unpick
@@ -89,7 +90,7 @@ def _refuse_swapped(input: Tensor, weight: Tensor) -> None:
         )
 
 
-@composed(of=scaled_embedding, method=False, out=False)
+@composed(of=scaled_embedding)
 def embedding(
     input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None,
     norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False,
@@ -140,8 +141,8 @@ def embedding(
     return y if input.ndim == 1 else y.reshape(*input.shape, weight.shape[1])
 
 
-@composed(out=False, method=False)
-def one_hot(tensor: Tensor, num_classes: Int = -1) -> Tensor:
+@composed()
+def one_hot(tensor: Annotated[Tensor, Integral], num_classes: Int = -1) -> Tensor:
     """Return int64 vectors with 1 at the position of each class, and 0 elsewhere.
 
     tensor: integer classes, of any shape; the result has one dim more.
@@ -149,10 +150,6 @@ def one_hot(tensor: Tensor, num_classes: Int = -1) -> Tensor:
     Raises DTypeError if `tensor` is not an integer tensor, ArgumentError if `num_classes` is neither positive nor -1,
     or is -1 for an empty tensor, and IndexOutOfRange for a class outside 0 to num_classes - 1.  Not differentiable.
     """
-    if not tensor.dtype.is_int:
-        raise DTypeError(
-            f"one_hot: the classes must be ints, got {describe(tensor)}; convert them with .long()", op="one_hot"
-        )
     if num_classes < 1 and (num_classes != -1 or not tensor.numel()):
         raise ArgumentError(
             f"one_hot: num_classes must be positive, or -1 for a tensor with elements, got {num_classes} for "
@@ -210,12 +207,7 @@ def _shares(weight: Tensor, rows: Tensor) -> Tensor:
 def _shrink(weight: Tensor, rows: Tensor, max_norm: Any, norm_type: Any) -> None:
     """Scale the rows that are read down to max_norm, in place.  All checks run before the first write."""
     expect_numbers("embedding", max_norm=max_norm, norm_type=norm_type)
-    if not weight.dtype.is_float:
-        raise DTypeError(
-            f"embedding: with max_norm, weight must have a floating dtype, got {describe(weight)}; convert it with "
-            ".float()",
-            op="embedding",
-        )
+    Floating.expect("embedding", **{"weight with max_norm": weight})
     n = weight.shape[0]
     named = np.unique(host_array(rows).astype(np.int64))
     wrong = named[(named < -n) | (named >= n)]

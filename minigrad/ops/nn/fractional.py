@@ -10,10 +10,10 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
+from minigrad.core.conditions import Floating, Ndim
 from minigrad.core.dtype import int64
 from minigrad.declare.decorators import public
-from minigrad.declare.names import FUNCTIONAL
-from minigrad.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.errors import ArgumentError, ShapeError
 from minigrad.ops.casting import cast
 from minigrad.ops.creation import arange
 from minigrad.ops.indexing.gathering import gather
@@ -29,7 +29,7 @@ from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 AXES = {2: (1, 0), 3: (0, 1, 2)}
 
 
-@public(namespace=FUNCTIONAL)
+@public()
 def fractional_max_pool2d(
     input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
     _random_samples: Tensor | None = None,
@@ -78,7 +78,7 @@ def fractional_max_pool2d(
     return pooled("fractional_max_pool2d", 2, input, *arguments)
 
 
-@public(namespace=FUNCTIONAL)
+@public()
 def fractional_max_pool3d(
     input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
     _random_samples: Tensor | None = None,
@@ -93,15 +93,8 @@ def pooled(
 ) -> Any:
     """Return the largest elements of windows whose positions follow from `samples`, and their positions in a plane."""
     expect_tensors(name, x)
-    if x.ndim not in (dims + 1, dims + 2):
-        raise ShapeError(
-            f"{name}: input must have {dims + 1} or {dims + 2} dims, got {describe(x)}; add dims with unsqueeze",
-            op=name,
-        )
-    if not x.dtype.is_float:
-        raise DTypeError(
-            f"{name}: input must have a floating dtype, got {describe(x)}; convert it with .float()", op=name
-        )
+    Ndim(dims + 1, dims + 2).expect(name, input=x)
+    Floating.expect(name, input=x)
     image, front = x.shape[-dims:], x.shape[:-dims]
     taps, sizes = per_dim(name, "kernel_size", kernel, dims, 1), sizes_of(name, dims, image, size, ratio)
     if any(m + k - 1 > n for n, m, k in zip(image, sizes, taps, strict=True)):

@@ -9,15 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 from math import prod
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
+from minigrad.core.conditions import Filled, Floating, Like, expect_shapes
 from minigrad.core.dtype import int64
 from minigrad.core.roles import Choice, Shape
 from minigrad.declare.decorators import composed, public
 from minigrad.declare.names import MG
-from minigrad.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.errors import ShapeError
 from minigrad.ops.creation import arange, ones, tensor
 from minigrad.ops.nn.sampled import sampled
 from minigrad.ops.nn.taps import joined_tap, linear_tap, pad_position, pixel_at, tapped
@@ -33,9 +34,10 @@ MODES, PADDINGS = ("bilinear", "nearest", "bicubic"), ("zeros", "border", "refle
 Taps = tuple[Tensor, Tensor]  # for one dim: positions (N, taps, outputs) and their weights
 
 
-@composed(method=False, out=False)
+@composed()
 def grid_sample(
-    input: Tensor, grid: Tensor, mode: Choice = "bilinear", padding_mode: Choice = "zeros",
+    input: Tensor, grid: Tensor, mode: Annotated[str, Choice(*MODES)] = "bilinear",
+    padding_mode: Annotated[str, Choice("zeros", "border", "reflection")] = "zeros",
     align_corners: bool | None = None,
 ) -> Tensor:  # fmt: skip
     """Return the values of images at the positions of a grid.
@@ -65,7 +67,7 @@ def grid_sample(
     which are 0 for "nearest" and where a position is moved to the border.
     Raises ShapeError, DTypeError or ArgumentError for shapes, dtypes or modes other than those above.
     """
-    expect_grid(input, grid, mode, padding_mode)
+    expect_grid(input, grid, mode)
     beyond, corners = PADDINGS.index(padding_mode), bool(align_corners)
     if input.ndim == 4 and mode != "bicubic":
         near = mode == "nearest"
@@ -88,8 +90,8 @@ def by_taps(input: Tensor, grid: Tensor, mode: str, beyond: int, corners: bool) 
     return reshape(tapped(planes, index, weight, count), (*input.shape[:2], *grid.shape[1:-1]))
 
 
-@composed(method=False, out=False)
-def affine_grid(theta: Tensor, size: Shape, align_corners: bool | None = None) -> Tensor:
+@composed()
+def affine_grid(theta: Annotated[Tensor, Floating], size: Shape, align_corners: bool | None = None) -> Tensor:
     """Return a grid (N, H, W, 2) or (N, D, H, W, 3) for `grid_sample`: the positions of all pixels after an affine map.
 
     theta: the matrices of the affine maps, (N, 2, 3) or (N, 3, 4).
@@ -98,11 +100,6 @@ def affine_grid(theta: Tensor, size: Shape, align_corners: bool | None = None) -
     None stands for False.
     """
     dims = len(size) - 2
-    if not theta.dtype.is_float:
-        raise DTypeError(
-            f"affine_grid: theta must have a floating dtype, got {describe(theta)}; convert it with .float()",
-            op="affine_grid",
-        )
     if dims not in (2, 3) or theta.shape != (size[0], dims, dims + 1) or min(size) < 1:
         raise ShapeError(
             "affine_grid: theta must have the shape (N, 2, 3) for size (N, C, H, W), or (N, 3, 4) for size (N, C, D, "
@@ -128,11 +125,7 @@ def grid_sampler(
     interpolation_mode: 0 for "bilinear", 1 for "nearest", 2 for "bicubic".
     padding_mode: 0 for "zeros", 1 for "border", 2 for "reflection".
     """
-    if interpolation_mode not in range(3) or padding_mode not in range(3):
-        raise ArgumentError(
-            f"grid_sampler: interpolation_mode and padding_mode must be 0, 1 or 2, got {interpolation_mode} and "
-            f"{padding_mode}; pass 0 for both, for example"
-        )
+    Choice(0, 1, 2).expect("grid_sampler", interpolation_mode=interpolation_mode, padding_mode=padding_mode)
     return grid_sample(input, grid, MODES[interpolation_mode], PADDINGS[padding_mode], align_corners)
 
 
@@ -152,31 +145,14 @@ def grid_sampler_3d(
     return grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners)
 
 
-def expect_grid(x: Tensor, grid: Tensor, mode: str, padding_mode: str) -> None:
+def expect_grid(x: Tensor, grid: Tensor, mode: str) -> None:
     """Raise ShapeError, DTypeError or ArgumentError unless the images, the grid and the modes fit."""
-    shown = f"got {describe(x)} and the grid {describe(grid)}"
-    if mode not in MODES or padding_mode not in PADDINGS or (mode == "bicubic" and x.ndim != 4):
-        raise ArgumentError(
-            f"grid_sample: mode must be one of {MODES}, or 'bicubic' for 4 dims, and padding_mode one of {PADDINGS}, "
-            f"got {mode!r} and {padding_mode!r} for {describe(x)}; pass mode='bilinear', padding_mode='zeros', for "
-            "example",
-            op="grid_sample",
-        )  # fmt: skip
-    if x.ndim not in (4, 5) or grid.ndim != x.ndim or grid.shape[0] != x.shape[0] or grid.shape[-1] != x.ndim - 2:
-        raise ShapeError(
-            "grid_sample: input and grid must have the shapes (N, C, H, W) and (N, H_out, W_out, 2), or (N, C, D, H, "
-            f"W) and (N, D_out, H_out, W_out, 3), {shown}; add dims with unsqueeze"
-        )
-    if not x.dtype.is_float or grid.dtype is not x.dtype:
-        raise DTypeError(
-            f"grid_sample: input and grid must have the same floating dtype, {shown}; convert one with .to(dtype)",
-            op="grid_sample",
-        )
-    if 0 in x.shape[2:]:
-        raise ShapeError(
-            f"grid_sample: the input must have at least one pixel, {shown}; pass an image that is not empty",
-            op="grid_sample",
-        )
+    Choice(*MODES if x.ndim == 4 else MODES[:2]).expect("grid_sample", x, mode=mode)
+    shapes = "N, C, D, H, W; N, D_out, H_out, W_out, 3" if x.ndim == 5 else "N, C, H, W; N, H_out, W_out, 2"
+    expect_shapes("grid_sample", "add dims with unsqueeze", shapes, input=x, grid=grid)
+    Floating.expect("grid_sample", input=x)
+    Like("dtype").expect("grid_sample", x, grid=grid)
+    Filled(x.ndim - 2, "spatial dim").expect("grid_sample", input=x)
 
 
 # ---- pixels around a position ----------------------------------------------------------------------------------------

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from math import prod
-from typing import Any
+from typing import Annotated, Any
 
-from minigrad.core.roles import Flag, Scalar, Size
+from minigrad.core.conditions import Floating, Ndim, expect_multiple, expect_shape
+from minigrad.core.roles import Flag, Number, Scalar, Size
 from minigrad.declare.decorators import composed
 from minigrad.declare.forms import apart
-from minigrad.errors import ArgumentError, DTypeError, ShapeError
-from minigrad.ops.nn.batch_norm import batch_norm, channel_line, move_statistics
+from minigrad.errors import ArgumentError, ShapeError
+from minigrad.ops.nn.batch_norm import BATCH, batch_norm, channel_line, move_statistics
 from minigrad.ops.nn.groups import normalized_groups
 from minigrad.ops.nn.pooling import avg_pool2d
 from minigrad.ops.pointwise.clamping import clamp
@@ -21,7 +22,7 @@ from minigrad.runtime.into import copy_result
 from minigrad.runtime.tensor import Tensor, describe
 
 
-@composed(method=False)
+@composed()
 def normalize(input: Tensor, p: Scalar = 2.0, dim: Any = 1, eps: Scalar = 1e-12, out: Tensor | None = None) -> Tensor:
     """Return the input divided by its norm of order p along `dim`, or by eps where the norm is less."""
     if out is None:
@@ -32,7 +33,7 @@ def normalize(input: Tensor, p: Scalar = 2.0, dim: Any = 1, eps: Scalar = 1e-12,
     return copy_result("normalize", normalize(x, p, dim, eps), out)
 
 
-@composed(method=False, out=False)
+@composed()
 def group_norm(
     input: Tensor, num_groups: Size, weight: Tensor | None = None, bias: Tensor | None = None, eps: Scalar = 1e-05
 ) -> Tensor:
@@ -48,14 +49,10 @@ def group_norm(
     Raises ArgumentError if the number of channels is not a multiple of num_groups, ShapeError if there is only one
     element per group in total.
     """
-    expect_channels("group_norm", input, weight, bias)
+    expect_channels("group_norm", input, weight=weight, bias=bias)
     n, channels, *sizes = input.shape
-    if num_groups == 0 or channels % num_groups:
-        raise ArgumentError(
-            f"group_norm: the number of channels must be a multiple of num_groups, got {channels} channels in "
-            f"{describe(input)} and {num_groups} groups; pass num_groups=1, for example",
-            op="group_norm",
-        )
+    expect_multiple("group_norm", "the number of channels", channels, input, "pass num_groups=1", ArgumentError,
+                    num_groups=num_groups)  # fmt: skip
     size = channels // num_groups * prod(sizes)
     if n * size == 1:
         raise ShapeError(
@@ -68,7 +65,7 @@ def group_norm(
     return normalized_groups(x, *lines, groups=num_groups, eps=eps).to(input.dtype)
 
 
-@composed(method=False, out=False, writes=("running_mean", "running_var"))
+@composed(writes=("running_mean", "running_var"))
 def instance_norm(
     input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None, weight: Tensor | None = None,
     bias: Tensor | None = None, use_input_stats: Flag = True, momentum: Scalar = 0.1, eps: Scalar = 1e-05,
@@ -86,7 +83,7 @@ def instance_norm(
         return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
     running = {"running_mean": running_mean, "running_var": running_var}
     there = {name: x for name, x in running.items() if x is not None}
-    expect_channels("instance_norm", input, weight, bias, *there.values())
+    expect_channels("instance_norm", input, weight=weight, bias=bias, **there)
     if prod(input.shape[2:]) == 1 or len(there) == 1:
         raise ShapeError(
             "instance_norm: input must have more than 1 value per channel, and running_mean and running_var must be "
@@ -103,20 +100,18 @@ def instance_norm(
     return y
 
 
-@composed(method=False, out=False)
+@composed()
 def local_response_norm(
-    input: Tensor, size: Size, alpha: Scalar = 0.0001, beta: Scalar = 0.75, k: Scalar = 1.0
+    input: Annotated[Tensor, Ndim(least=3)],
+    size: Annotated[int, Number(1, whole=True, example=5, error=ShapeError)],
+    alpha: Scalar = 0.0001,
+    beta: Scalar = 0.75,
+    k: Scalar = 1.0,
 ) -> Tensor:
     """Return input / (k + alpha * mean)**beta, with the mean of the squares of `size` neighbouring channels.
 
     Channels outside the tensor count as 0.
     """
-    if input.ndim < 3 or not size:
-        raise ShapeError(
-            f"local_response_norm: input must have at least 3 dims and size must be positive, got {describe(input)} "
-            f"and size={size}; pass size=5, for example",
-            op="local_response_norm",
-        )
     if not input.numel():
         return input
     n, channels, *sizes = input.shape
@@ -125,24 +120,8 @@ def local_response_norm(
     return input / (squares * alpha + k) ** beta
 
 
-def expect_channels(name: str, x: Tensor, *params: Tensor | None) -> None:
+def expect_channels(name: str, x: Tensor, **params: Tensor | None) -> None:
     """Raise an error unless x has channels, each parameter has one element per channel, and all are floats."""
-    wrong = next((p for p in (x, *params) if p is not None and not p.dtype.is_float), None)
-    if wrong is not None:
-        raise DTypeError(
-            f"{name}: expected a floating dtype, got {describe(wrong)}; convert the tensor with .to(mg.float32)",
-            op=name,
-        )
-    if x.ndim < 2:
-        raise ShapeError(
-            f"{name}: input must have at least 2 dims, (batch, channels, ...), got {describe(x)}; add the batch dim "
-            "with unsqueeze(0)",
-            op=name,
-        )
-    for p in params:
-        if p is not None and p.shape != (x.shape[1],):
-            raise ShapeError(
-                f"{name}: weight and bias must have one element per channel of {describe(x)}, got {describe(p)}; pass "
-                "a tensor of this length",
-                op=name,
-            )
+    Floating.expect(name, input=x, **params)
+    BATCH.expect(name, input=x)
+    expect_shape(name, (x.shape[1],), "one element per channel of", x, **params)

@@ -12,11 +12,11 @@ from typing import Any
 
 from minigrad.backends.lowering.functions import SUM
 from minigrad.backends.steps import Steps
+from minigrad.core.conditions import expect_shapes
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Product
 from minigrad.declare.decorators import kernel
 from minigrad.declare.rules import floating
-from minigrad.errors import ShapeError
 from minigrad.ops.nn.recurrence import GRU, GRU_BACK, gates, gru_state, gru_step, gru_sums, or_zeros, stacked
 from minigrad.ops.nn.sequences import ADD, Gradients, joined
 from minigrad.ops.reduction.sums import sum
@@ -29,12 +29,10 @@ from minigrad.runtime.tensor import Tensor
 
 def _shapes(op: Op, sums: Spec, weight: Spec, bias: Spec, h: Spec) -> tuple[tuple[int, ...], ...]:
     """Return the shapes of the results.  Raises ShapeError unless the shapes of the operands fit."""
-    fits = len(sums.shape) == 3 and len(h.shape) == 2 and sums.shape[1:] == (h.shape[0], 3 * h.shape[1])
-    if not fits or weight.shape != (sums.shape[2], h.shape[1]) or bias.shape != weight.shape[:1]:
-        raise ShapeError(
-            f"{op.label}: the operands must have the shapes (time, batch, 3*size), (3*size, size), (3*size,) and "
-            f"(batch, size), got {sums!r}, {weight!r}, {bias!r} and {h!r}; reshape the wrong operand"
-        )
+    expect_shapes(
+        op.label, "reshape the wrong operand", "time, batch, 3*size; 3*size, size; 3*size; batch, size",
+        sums=sums, weight=weight, bias=bias, h=h,
+    )  # fmt: skip
     return (sums.shape[0], *h.shape), sums.shape, sums.shape
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from minigrad.core.conditions import expect_same
 from minigrad.core.roles import Flag, Scalar
 from minigrad.declare.decorators import composed, elementwise, scalar
 from minigrad.errors import ShapeError
@@ -20,7 +21,7 @@ from minigrad.runtime.dispatch import number
 from minigrad.runtime.tensor import Tensor, describe
 
 NARROW = 1e-12  # lower bound of input * (1 - input) in the gradient of binary_cross_entropy
-ELEMENTS: dict[str, Any] = {"dtype": floats, "vjp": "derived", "namespace": (), "method": False}
+ELEMENTS: dict[str, Any] = {"dtype": floats, "vjp": "derived", "namespace": ()}
 
 
 # ---- of elements ----------------------------------------------------------------------------------------------------
@@ -39,7 +40,7 @@ def _gradient(g: Tensor, input: Tensor, target: Tensor) -> Tensor:
 
 
 @elementwise(
-    dtype=floats, namespace=(), method=False, label="binary_cross_entropy",
+    dtype=floats, namespace=(), label="binary_cross_entropy",
     vjp=(
         _gradient,
         lambda g, input: g * ((-input).log1p() - input.log()),
@@ -101,17 +102,7 @@ def normal_of(input, target, var):
 # ---- the public forms -----------------------------------------------------------------------------------------------
 
 
-def expect_one_shape(name: str, input: Tensor, target: Tensor) -> None:
-    """Raise ShapeError unless input and target have the same shape."""
-    if input.shape != target.shape:
-        raise ShapeError(
-            f"{name}: input and target must have the same shape, got {describe(input)} and {describe(target)}; reshape "
-            "one of them",
-            op=name,
-        )
-
-
-@composed(method=False, out=False)
+@composed()
 def binary_cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean",
@@ -122,12 +113,12 @@ def binary_cross_entropy(
     Gradient: for input, g*(input - target)/max(input*(1 - input), 1e-12).
     """
     reduction = named_reduction("binary_cross_entropy", reduction, size_average, reduce)
-    expect_one_shape("binary_cross_entropy", input, target)
+    expect_same("shape", "binary_cross_entropy", input=input, target=target)
     loss = cross_entropy_of_one(input, target)
     return joined(loss if weight is None else loss * weight, reduction)
 
 
-@composed(method=False, out=False)
+@composed()
 def binary_cross_entropy_with_logits(
     input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean", pos_weight: Tensor | None = None,
@@ -139,12 +130,12 @@ def binary_cross_entropy_with_logits(
     """
     name = "binary_cross_entropy_with_logits"
     reduction = named_reduction(name, reduction, size_average, reduce)
-    expect_one_shape(name, input, target)
+    expect_same("shape", name, input=input, target=target)
     loss = cross_entropy_of_logit(input, target, 1.0 if pos_weight is None else pos_weight)
     return joined(loss if weight is None else loss * weight, reduction)
 
 
-@composed(method=False, out=False)
+@composed()
 def kl_div(
     input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None,
     reduction: str = "mean", log_target: Flag = False,
@@ -163,7 +154,7 @@ def kl_div(
     return loss / input.shape[0] if rows and input.ndim else loss
 
 
-@composed(method=False, out=False)
+@composed()
 def poisson_nll_loss(
     input: Tensor, target: Tensor, log_input: Flag = True, full: Flag = False, size_average: bool | None = None,
     eps: Scalar = 1e-08, reduce: bool | None = None, reduction: str = "mean",
@@ -183,7 +174,7 @@ def poisson_nll_loss(
     return joined(loss, reduction)
 
 
-@composed(method=False, out=False)
+@composed()
 def gaussian_nll_loss(
     input: Tensor, target: Tensor, var: Tensor | float, full: Flag = False, eps: Scalar = 1e-06, reduction: str = "mean"
 ) -> Tensor:
@@ -211,7 +202,7 @@ def gaussian_nll_loss(
     return joined(loss + 0.5 * math.log(2 * math.pi) if full else loss, reduction)
 
 
-@elementwise(dtype=floats, vjp=(lambda g: g, None), namespace=(), method=False)
+@elementwise(dtype=floats, vjp=(lambda g: g, None), namespace=())
 def at_least(x, low):
     """Return the larger of x and low; nan stays nan.  Gradient: g for x, also where x is less than low."""
     return low if x < low else x

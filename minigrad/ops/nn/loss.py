@@ -12,22 +12,22 @@ from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
 from typing import Any
 
+from minigrad.core.conditions import expect_same
 from minigrad.core.op import Op, Rule, Spec
-from minigrad.core.roles import Scalar
+from minigrad.core.roles import Choice, Scalar
 from minigrad.core.shape import broadcast_shapes
 from minigrad.declare.decorators import composed, elementwise, reduction
 from minigrad.declare.record import enter_rules
 from minigrad.declare.rules import Pair, accumulate, common, floating
 from minigrad.declare.signature import where_of
-from minigrad.errors import ArgumentError, ShapeError, warn
+from minigrad.errors import warn
 from minigrad.ops.reduction.sums import mean, restore, sum, wide
 from minigrad.ops.shape.views import expand
 from minigrad.runtime.dispatch import number
 from minigrad.runtime.tensor import Tensor, describe
 
 Ints = tuple[int, ...]
-REDUCTIONS = ("none", "mean", "sum")
-NONE: Mapping[str, str] = {}
+NONE: Mapping[str, Any] = {}
 POSITIONAL = inspect.Parameter.POSITIONAL_OR_KEYWORD
 
 
@@ -36,7 +36,7 @@ def loss(
     first: tuple[str, ...] = (),
     flags: bool = True,
     weight: str = "",
-    bounds: Mapping[str, str] = NONE,
+    limits: Mapping[str, Any] = NONE,
 ) -> Callable[[FunctionType], Any]:
     """Declare an elementwise loss from a scalar function of one element of each tensor.
 
@@ -46,7 +46,7 @@ def loss(
     flags: whether the public function has the parameters `size_average` and `reduce`.
     weight: "" for a loss without weights.  Otherwise the public function has a parameter `weight` with one weight per
     element, and a mean is divided by the sum of the weights for "share", or by the number of elements for "factor".
-    bounds: the requirement for a number by its name: "positive" or "not negative".
+    limits: the roles of numbers with limits, by the name of the number.
     """
 
     def declare(function: FunctionType) -> Any:
@@ -56,7 +56,7 @@ def loss(
         numbers = [p for p in all_of_them if p.default is not p.empty]
         rules = ["derived" if p.name in tensors else None for p in all_of_them]
         each: Any = elementwise(
-            dtype=floats_of(len(tensors)), vjp=tuple(rules), namespace=(), method=False, name=f"{name}_each",
+            dtype=floats_of(len(tensors)), vjp=tuple(rules), namespace=(), name=f"{name}_each",
             label=name,
         )(function)  # fmt: skip
         reduced = {"sum": reduction_of(each.op, False), "mean": reduction_of(each.op, True)}
@@ -65,7 +65,7 @@ def loss(
             arguments = dict(zip(names, values, strict=True))
             how = named_reduction(name, arguments["reduction"], arguments.get("size_average"), arguments.get("reduce"))
             operands = alike(name, [arguments[x] for x in tensors])
-            more = [within(name, p.name, arguments[p.name], bounds.get(p.name)) for p in numbers]
+            more = [arguments[p.name] for p in numbers]
             weights = arguments.get("weight")
             if weights is not None:
                 return weighted(each(*operands, *more), weights, how, weight, name)
@@ -73,13 +73,13 @@ def loss(
                 return each(*operands, *more)
             return reduced[how](*operands, *constants(operands, more))
 
-        parameters = parameters_of(tensors, numbers, first, flags, weight)
+        parameters = parameters_of(tensors, numbers, limits, first, flags, weight)
         names = [p.name for p in parameters]
         whole = FunctionType(definition.__code__, globals(), name, None, definition.__closure__)
         whole.__doc__, whole.__module__ = function.__doc__, function.__module__
         whole.__annotations__ = {p.name: p.annotation for p in parameters} | {"return": Tensor}
         whole.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-        public: Any = composed(method=False, out=False)(whole)
+        public: Any = composed()(whole)
         public.op.where, public.__wrapped__ = where_of(function), function
         return public
 
@@ -97,21 +97,17 @@ def floats_of(tensors: int) -> Callable[..., Pair]:
     return lambda op, specs: floats(op, specs[:tensors])
 
 
-def within(name: str, parameter: str, value: float, bound: str | None) -> float:
-    """Return a number.  Raises ArgumentError if it does not satisfy `bound`, "positive" or "not negative"."""
-    if (bound == "positive" and not value > 0) or (bound == "not negative" and not value >= 0):
-        raise ArgumentError(
-            f"{name}: {parameter} must be {bound}, got {value!r}; pass {parameter}=1.0, for example", op=name
-        )
-    return value
-
-
 def parameters_of(
-    tensors: list[str], numbers: list[inspect.Parameter], first: tuple[str, ...], flags: bool, weight: str
+    tensors: list[str],
+    numbers: list[inspect.Parameter],
+    limits: Mapping[str, Any],
+    first: tuple[str, ...],
+    flags: bool,
+    weight: str,
 ) -> list[inspect.Parameter]:
     """Return the public parameters of a loss, in PyTorch's order."""
     plain = [inspect.Parameter(name, POSITIONAL, annotation=Tensor) for name in tensors]
-    scalars = [p.replace(annotation=Scalar) for p in numbers]
+    scalars = [p.replace(annotation=limits.get(p.name, Scalar)) for p in numbers]
     older = [
         inspect.Parameter(name, POSITIONAL, default=None, annotation=bool | None) for name in ("size_average", "reduce")
     ]
@@ -130,7 +126,7 @@ def reduction_of(each: Op, average: bool) -> Any:
     """Return the sum or the mean of an elementwise op over any dims, as an op that runs in one launch."""
     name = f"{each.label}_{'mean' if average else 'sum'}"
     public: Any = reduction(
-        dtype=accumulate, identity="zero", order="sum", map=each.scalar, mean=average, namespace=(), method=False,
+        dtype=accumulate, identity="zero", order="sum", map=each.scalar, mean=average, namespace=(),
         name=name, label=each.label,
     )(total)  # fmt: skip
     op = public.op
@@ -181,12 +177,7 @@ def alike(name: str, tensors: list[Tensor]) -> list[Tensor]:
 
 def weighted(loss: Tensor, weight: Tensor, reduction: str, kind: str, name: str) -> Tensor:
     """Return the losses of elements times their weights, after the reduction; kind: see `weight` of `loss`."""
-    if weight.shape != loss.shape:
-        raise ShapeError(
-            f"{name}: weight must have the shape of the loss {describe(loss)}, got {describe(weight)}; expand the "
-            "weight",
-            op=name,
-        )
+    expect_same("shape", name, "expand the weight", loss=loss, weight=weight)
     loss = loss * weight
     return weighted_mean(loss, weight) if reduction == "mean" and kind == "share" else joined(loss, reduction)
 
@@ -199,17 +190,12 @@ def joined(loss: Tensor, reduction: str) -> Tensor:
 def named_reduction(name: str, reduction: str, size_average: bool | None = None, reduce: bool | None = None) -> str:
     """Return the reduction of a loss, from `reduction` or from PyTorch's older flags `size_average` and `reduce`.
 
-    Warns for the older forms.  Raises ArgumentError for a reduction that is not one of REDUCTIONS.
+    Warns for the older forms.  Raises ArgumentError for another reduction.
     """
     if reduction == "elementwise_mean":
         warn(f"{name}: reduction='elementwise_mean' is a deprecated name; write reduction='mean'")
         reduction = "mean"
-    if reduction not in REDUCTIONS:
-        raise ArgumentError(
-            f"{name}: reduction must be one of {', '.join(REDUCTIONS)}, got {reduction!r}; pass reduction='mean', for "
-            "example",
-            op=name,
-        )
+    Choice("mean", "sum", "none").expect(name, reduction=reduction)
     if size_average is None and reduce is None:
         return reduction
     mean = size_average is None or size_average

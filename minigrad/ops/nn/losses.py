@@ -8,11 +8,15 @@ indices.
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from minigrad.core.conditions import Ndim, expect_shape
+from minigrad.core.roles import Number
 from minigrad.core.shape import as_int
 from minigrad.declare.decorators import composed
 from minigrad.declare.record import schema
 from minigrad.declare.rows import picks
-from minigrad.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.errors import DTypeError
 from minigrad.ops.casting import cast
 from minigrad.ops.indexing.gathering import gather
 from minigrad.ops.nn.classes import (
@@ -116,7 +120,7 @@ def cross_entropy_rows(input, target, *, ignore, reduction):
 # ---- the public forms -----------------------------------------------------------------------------------------------
 
 
-@composed(of=cross_entropy_rows, method=False, out=False)
+@composed(of=cross_entropy_rows)
 def cross_entropy(
     input: Tensor,
     target: Tensor,
@@ -125,7 +129,7 @@ def cross_entropy(
     ignore_index: int = -100,
     reduce: bool | None = None,
     reduction: str = "mean",
-    label_smoothing: float = 0.0,
+    label_smoothing: Annotated[float, Number(0, 1, example=0.1)] = 0.0,
 ) -> Tensor:
     """Return the cross entropy of softmax(input) and the target along the class dim.
 
@@ -141,12 +145,6 @@ def cross_entropy(
     reduction = named_reduction("cross_entropy", reduction, size_average, reduce)
     x, dim = _expect_loss("cross_entropy", input, target, weight)
     ignore = as_int(ignore_index, "ignore_index", "cross_entropy")
-    if not isinstance(label_smoothing, (int, float)) or not 0.0 <= label_smoothing <= 1.0:
-        raise ArgumentError(
-            f"cross_entropy: label_smoothing must be a number from 0 to 1, got {describe(label_smoothing)}; pass "
-            "label_smoothing=0.1, for example",
-            op="cross_entropy",
-        )
     smooth = float(label_smoothing)
     if target.shape == x.shape and target.dtype.is_float:
         return _probability_loss(x, target, weight, reduction, smooth, dim)
@@ -169,7 +167,7 @@ def cross_entropy(
     return _reduced(loss, share, reduction)
 
 
-@composed(method=False, out=False)
+@composed()
 def nll_loss(
     input: Tensor,
     target: Tensor,
@@ -194,22 +192,14 @@ def nll_loss(
 
 def _expect_loss(name: str, x: Tensor, target: Tensor, weight: Tensor | None) -> tuple[Tensor, int]:
     """Run the checks that both losses share, and return x and its class dim."""
-    if x.ndim == 0:
-        raise ShapeError(
-            f"{name}: input must have a dim of classes, got {describe(x)}; pass scores of shape (N, C) or (C,)", op=name
-        )
+    Ndim(least=1, advice="pass scores of shape (N, C) or (C,)").expect(name, input=x)
     if not x.dtype.is_float:
         refuse_swapped(name, x, target)
         raise DTypeError(
             f"{name}: input must have a floating dtype, got {describe(x)}; convert it with .to(mg.float32)", op=name
         )
     dim = 0 if x.ndim == 1 else 1
-    if weight is not None and weight.shape != (x.shape[dim],):
-        raise ShapeError(
-            f"{name}: weight must have one element per class of {describe(x)}, got {describe(weight)}; pass one weight "
-            "per class",
-            op=name,
-        )
+    expect_shape(name, (x.shape[dim],), "one element per class of", x, "pass one weight per class", weight=weight)
     return x, dim
 
 
@@ -220,12 +210,10 @@ def _expect_classes(name: str, x: Tensor, target: Tensor, dim: int) -> None:
             f"{name}: target must contain class indices of an integer dtype, got {describe(target)} for input "
             f"{describe(x)}; convert target with .long()"
         )
-    if target.shape != (*x.shape[:dim], *x.shape[dim + 1 :]):
-        raise ShapeError(
-            f"{name}: target must have the shape of input {describe(x)} without the class dim {dim}, got "
-            f"{describe(target)}; pass one class index per row",
-            op=name,
-        )
+    wanted = (*x.shape[:dim], *x.shape[dim + 1 :])
+    expect_shape(
+        name, wanted, f"without the class dim {dim} of input", x, "pass one class index per row", target=target
+    )
 
 
 def _class_loss(logs: Tensor, target: Tensor, weight: Tensor, ignore: int, dim: int) -> tuple[Tensor, Tensor]:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from minigrad.core.conditions import expect_shape
 from minigrad.core.dtype import int64
-from minigrad.core.roles import Int, Scalar
+from minigrad.core.roles import Choice, Scalar
 from minigrad.declare.decorators import composed
-from minigrad.errors import ArgumentError, DTypeError, ShapeError
+from minigrad.errors import DTypeError, ShapeError
 from minigrad.ops.casting import cast
 from minigrad.ops.indexing.gathering import gather, scatter_add, zeros_of
 from minigrad.ops.nn.activation import log_sigmoid, relu
@@ -22,10 +25,10 @@ from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.tracers import derives
 
 
-@composed(method=False, out=False)
+@composed()
 def multi_margin_loss(
-    input: Tensor, target: Tensor, p: Int = 1, margin: Scalar = 1.0, weight: Tensor | None = None,
-    size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
+    input: Tensor, target: Tensor, p: Annotated[int, Choice(1, 2)] = 1, margin: Scalar = 1.0,
+    weight: Tensor | None = None, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
     """Return the sum of max(0, margin - input[target] + input[c])**p over all other classes c, divided by C.
 
@@ -36,16 +39,9 @@ def multi_margin_loss(
     """
     name = "multi_margin_loss"
     reduction = named_reduction(name, reduction, size_average, reduce)
-    if p not in (1, 2):
-        raise ArgumentError(f"{name}: p must be 1 or 2, got {p}; pass p=1", op=name)
     shape = target.shape
     rows, target = expect_rows(name, input, target, input.shape[:-1])
-    if weight is not None and weight.shape != rows.shape[1:]:
-        raise ShapeError(
-            f"{name}: weight must have one element per class of {describe(input)}, got {describe(weight)}; pass one "
-            "weight per class",
-            op=name,
-        )
+    expect_shape(name, rows.shape[1:], "one element per class of", input, "pass one weight per class", weight=weight)
     if are_plain(rows, target, weight) and (weight is None or not derives(weight, is_grad_enabled())):
         loss = margin_losses(rows, target, weight, power=p, margin=margin, reduction=reduction)
         return loss if loss.shape == shape or not loss.ndim else reshape(loss, shape)
@@ -55,7 +51,7 @@ def multi_margin_loss(
     return joined(reshape(mean(where(named, 0.0, gap), 1), shape), reduction)
 
 
-@composed(method=False, out=False)
+@composed()
 def multilabel_margin_loss(
     input: Tensor, target: Tensor, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean"
 ) -> Tensor:
@@ -77,7 +73,7 @@ def multilabel_margin_loss(
     return joined(loss.reshape(input.shape[:-1]), reduction)
 
 
-@composed(method=False, out=False)
+@composed()
 def multilabel_soft_margin_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
     reduce: bool | None = None, reduction: str = "mean",

@@ -10,12 +10,13 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from minigrad.core.conditions import Floating, expect_shape
 from minigrad.core.shape import as_shape
 from minigrad.declare.decorators import composed
 from minigrad.declare.record import schema
 from minigrad.declare.rows import rows
 from minigrad.declare.rules import joint
-from minigrad.errors import DTypeError, ShapeError
+from minigrad.errors import ShapeError
 from minigrad.ops.batch_rules import Flags, ranked, stretched
 from minigrad.ops.creation import expect_numbers
 from minigrad.ops.nn.normalized_rows import LAYER_NORM, LAYER_NORM_BACKWARD, RMS_NORM, RMS_NORM_BACKWARD
@@ -149,14 +150,9 @@ def rms_norm_rows(x, weight, *, eps):
     return x * (mean(x * x, -1, keepdim=True) + eps).rsqrt() * weight
 
 
-def _flat_rows(name: str, x: Tensor, normalized_shape: Sequence[int] | int, *params: Tensor | None) -> Tensor:
+def _flat_rows(name: str, x: Tensor, normalized_shape: Sequence[int] | int, **params: Tensor | None) -> Tensor:
     """Run the checks that both normalizations share, and return x with the normalized dims merged into one."""
-    wrong = next((p for p in (x, *params) if p is not None and not p.dtype.is_float), None)
-    if wrong is not None:
-        raise DTypeError(
-            f"{name}: expected a floating dtype, got {describe(wrong)}; convert the tensor with .to(mg.float32)",
-            op=name,
-        )
+    Floating.expect(name, input=x, **params)
     sizes = normalized_shape if isinstance(normalized_shape, (tuple, list)) else (normalized_shape,)
     shape = as_shape(tuple(sizes), name)
     if not shape or x.shape[x.ndim - len(shape) :] != shape or len(shape) > x.ndim:
@@ -165,13 +161,7 @@ def _flat_rows(name: str, x: Tensor, normalized_shape: Sequence[int] | int, *par
             "of these dims as normalized_shape",
             op=name,
         )
-    for p in params:
-        if p is not None and p.shape != shape:
-            raise ShapeError(
-                f"{name}: weight and bias must have the normalized_shape {shape} of {describe(x)}, got {describe(p)}; "
-                "pass a tensor of this shape",
-                op=name,
-            )
+    expect_shape(name, shape, "the normalized_shape of", x, **params)
     return x if len(shape) == 1 else x.reshape(*x.shape[: x.ndim - len(shape)], math.prod(shape))
 
 
@@ -183,7 +173,7 @@ def _line(p: Tensor | None, default: float, kind: Tensor, x: Tensor) -> Tensor:
     return p if p.ndim == 1 else p.reshape(n)
 
 
-@composed(of=layer_norm_rows, method=False, out=False)
+@composed(of=layer_norm_rows)
 def layer_norm(
     input: Tensor,
     normalized_shape: Sequence[int] | int,
@@ -198,14 +188,14 @@ def layer_norm(
     Gradient: with s = 1/sqrt(variance + eps) and u = (input - mean)*s, it is s*(weight*g - mean(weight*g) -
     u*mean(weight*g*u)) for input, the sum of g*u over all rows for weight, and the sum of g over all rows for bias.
     """
-    x = _flat_rows("layer_norm", input, normalized_shape, weight, bias)
+    x = _flat_rows("layer_norm", input, normalized_shape, weight=weight, bias=bias)
     expect_numbers("layer_norm", eps=eps)
     kind = next((p for p in (weight, bias) if p is not None), x)
     result = layer_norm_rows(x, _line(weight, 1.0, kind, x), _line(bias, 0.0, kind, x), eps=float(eps))
     return result if x is input else result.reshape(input.shape)
 
 
-@composed(of=rms_norm_rows, method=False, out=False)
+@composed(of=rms_norm_rows)
 def rms_norm(
     input: Tensor, normalized_shape: Sequence[int] | int, weight: Tensor | None = None, eps: float | None = None
 ) -> Tensor:
@@ -216,7 +206,7 @@ def rms_norm(
     eps: the number that is added to the mean square. None stands for the machine epsilon, the distance from 1 to the
     next number in the dtype of the input.
     """
-    x = _flat_rows("rms_norm", input, normalized_shape, weight)
+    x = _flat_rows("rms_norm", input, normalized_shape, weight=weight)
     expect_numbers("rms_norm", eps=0.0 if eps is None else eps)
     step = STEPS.get(x.dtype.name, 0.0) if eps is None else float(eps)
     result = rms_norm_rows(x, _line(weight, 1.0, x, x), eps=step)

@@ -6,6 +6,7 @@ from functools import lru_cache
 from math import prod
 from typing import Any
 
+from minigrad.core.conditions import Filled, Ndim
 from minigrad.core.roles import Flag, Scalar
 from minigrad.core.shape import pooled_size
 from minigrad.core.window import Window
@@ -20,7 +21,7 @@ from minigrad.ops.pointwise.powers import pow
 from minigrad.runtime.tensor import Tensor, describe
 
 
-@composed(namespace=(MG, FUNCTIONAL), out=False, method=False)
+@composed(namespace=(MG, FUNCTIONAL))
 def max_pool1d(
     input: Tensor, kernel_size: IntOrInts, stride: IntOrInts | None = None, padding: IntOrInts = 0,
     dilation: IntOrInts = 1, ceil_mode: bool = False, return_indices: bool = False,
@@ -29,7 +30,7 @@ def max_pool1d(
     return max_pooled("max_pool1d", 1, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
-@composed(namespace=(MG, FUNCTIONAL), out=False, method=False)
+@composed(namespace=(MG, FUNCTIONAL))
 def max_pool2d(
     input: Tensor, kernel_size: IntOrInts, stride: IntOrInts | None = None, padding: IntOrInts = 0,
     dilation: IntOrInts = 1, ceil_mode: bool = False, return_indices: bool = False,
@@ -47,7 +48,7 @@ def max_pool2d(
     return max_pooled("max_pool2d", 2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
-@composed(namespace=(MG, FUNCTIONAL), out=False, method=False)
+@composed(namespace=(MG, FUNCTIONAL))
 def max_pool3d(
     input: Tensor, kernel_size: IntOrInts, stride: IntOrInts | None = None, padding: IntOrInts = 0,
     dilation: IntOrInts = 1, ceil_mode: bool = False, return_indices: bool = False,
@@ -56,7 +57,7 @@ def max_pool3d(
     return max_pooled("max_pool3d", 3, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
-@composed(namespace=(MG, FUNCTIONAL), out=False, method=False)
+@composed(namespace=(MG, FUNCTIONAL))
 def avg_pool1d(
     input: Tensor, kernel_size: IntOrInts, stride: IntOrInts | None = None, padding: IntOrInts = 0,
     ceil_mode: bool = False, count_include_pad: bool = True,
@@ -65,7 +66,7 @@ def avg_pool1d(
     return avg_pooled("avg_pool1d", 1, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
 
 
-@composed(out=False, method=False)
+@composed()
 def avg_pool2d(
     input: Tensor, kernel_size: IntOrInts, stride: IntOrInts | None = None, padding: IntOrInts = 0,
     ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None,
@@ -84,7 +85,7 @@ def avg_pool2d(
     )
 
 
-@composed(out=False, method=False)
+@composed()
 def avg_pool3d(
     input: Tensor, kernel_size: IntOrInts, stride: IntOrInts | None = None, padding: IntOrInts = 0,
     ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None,
@@ -95,7 +96,7 @@ def avg_pool3d(
     )
 
 
-@composed(out=False, method=False)
+@composed()
 def lp_pool1d(
     input: Tensor, norm_type: Scalar, kernel_size: IntOrInts, stride: IntOrInts | None = None, ceil_mode: Flag = False
 ) -> Tensor:
@@ -103,7 +104,7 @@ def lp_pool1d(
     return norms_of_windows("lp_pool1d", 1, input, norm_type, kernel_size, stride, ceil_mode)
 
 
-@composed(out=False, method=False)
+@composed()
 def lp_pool2d(
     input: Tensor, norm_type: Scalar, kernel_size: IntOrInts, stride: IntOrInts | None = None, ceil_mode: Flag = False
 ) -> Tensor:
@@ -118,7 +119,7 @@ def lp_pool2d(
     return norms_of_windows("lp_pool2d", 2, input, norm_type, kernel_size, stride, ceil_mode)
 
 
-@composed(out=False, method=False)
+@composed()
 def lp_pool3d(
     input: Tensor, norm_type: Scalar, kernel_size: IntOrInts, stride: IntOrInts | None = None, ceil_mode: Flag = False
 ) -> Tensor:
@@ -145,12 +146,8 @@ def _check(
     steps = taps if stride is None or stride in ((), []) else per_dim(name, "stride", stride, dims, 1)
     pads, spread = per_dim(name, "padding", padding, dims, 0), per_dim(name, "dilation", dilation, dims, 1)
     sizes = x.shape[-dims:]
-    if x.ndim not in (dims + 1, dims + 2) or 0 in sizes:
-        raise ShapeError(
-            f"{name}: input must have {dims + 1} or {dims + 2} dims, and no empty spatial dim, got {describe(x)}; add "
-            "dims with unsqueeze",
-            op=name,
-        )
+    Ndim(dims + 1, dims + 2).expect(name, input=x)
+    Filled(dims, "spatial dim").expect(name, input=x)
     windows, reach, wide = _laid(sizes, taps, steps, pads, spread, bool(ceil_mode), pad_counts, divisor)
     if wide:
         raise ArgumentError(

@@ -15,10 +15,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from minigrad.backends.steps import Steps, Value
+from minigrad.core.conditions import expect_shapes
 from minigrad.core.op import Op, Spec
 from minigrad.declare.decorators import kernel
 from minigrad.declare.rules import floating
-from minigrad.errors import ShapeError
 from minigrad.kernels.scalar import scalar_of
 from minigrad.ops.batch_rules import Flags, stretched
 from minigrad.ops.shape.joining import cat
@@ -73,11 +73,9 @@ GRU, GRU_BACK = scalar_of(_gru, results=4), scalar_of(_gru_back, results=7)
 
 def _states(op: Op, x: Spec, hidden: Spec, state: Spec, count: int) -> tuple[int, ...]:
     """Return the shape of the state.  Raises ShapeError unless the sums have `count` gates for each of its elements."""
-    if x.shape != hidden.shape or x.shape != (*state.shape[:-1], count * state.shape[-1]):
-        raise ShapeError(
-            f"{op.label}: the gates must have {count} elements for each element of the state {state!r}, got {x!r} and "
-            f"{hidden!r}; compute the gates with weights of {count} times the hidden size"
-        )
+    shapes = f"*, {count}*size; *, {count}*size; *, size"
+    advice = f"compute the gates with weights of {count} times the hidden size"
+    expect_shapes(op.label, advice, shapes, input=x, hidden=hidden, state=state)
     return state.shape
 
 

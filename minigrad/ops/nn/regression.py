@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import math
+from typing import Annotated, Any
 
+from minigrad.core.roles import Number
 from minigrad.ops.nn.loss import loss
 
 
@@ -28,14 +30,14 @@ def l1_loss(input, target):
     return abs(input - target)
 
 
-@loss(flags=False, weight="factor", bounds={"delta": "positive"})
+@loss(flags=False, weight="factor", limits={"delta": Annotated[Any, Number(above=0, example=1.0)]})
 def huber_loss(input, target, delta=1.0):
     """Return error**2/2 where |error| <= delta, otherwise delta * (|error| - delta/2), with error = input - target."""
     error = abs(input - target)
     return error * error * 0.5 if error <= delta else (error - delta * 0.5) * delta
 
 
-@loss(bounds={"beta": "not negative"})
+@loss(limits={"beta": Annotated[Any, Number(0, example=1.0)]})
 def smooth_l1_loss(input, target, beta=1.0):
     """Return error**2 / (2*beta) where |error| < beta, otherwise |error| - beta/2, with error = input - target."""
     error = abs(input - target)

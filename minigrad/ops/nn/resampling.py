@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -32,9 +32,9 @@ MODES = ("nearest", "nearest-exact", "area", *WEIGHTED)
 Sizes = tuple[int, ...]
 
 
-@composed(out=False, method=False)
+@composed()
 def interpolate(input: Tensor, size: int | Sequence[int] | None = None,
-                scale_factor: float | Sequence[float] | None = None, mode: Choice = "nearest",
+                scale_factor: float | Sequence[float] | None = None, mode: Annotated[str, Choice(*MODES)] = "nearest",
                 align_corners: bool | None = None, recompute_scale_factor: bool | None = None,
                 antialias: Flag = False) -> Tensor:  # fmt: skip
     """Return images with one to three spatial dims (N, C, ...) at another size.
@@ -69,9 +69,10 @@ def read_sizes(
 
     The second value is None if positions are computed from the sizes.  Raises ArgumentError, ShapeError or DTypeError.
     """
-    if mode not in MODES or (antialias and mode not in ("bilinear", "bicubic")):
-        what = "antialias=True needs mode 'bilinear' or 'bicubic'" if antialias else f"mode must be one of {MODES}"
-        raise wrong(f"{what}, got {mode!r}; pass mode='bilinear' for images, for example")
+    if antialias:
+        Choice("bilinear", "bicubic", advice="pass mode='bilinear', for example").expect(
+            "interpolate", **{"mode with antialias=True": mode}
+        )
     if x.ndim != WEIGHTED.get(mode, x.ndim) or x.ndim not in (3, 4, 5):
         need = WEIGHTED.get(mode, "3 to 5")
         raise ShapeError(

@@ -13,12 +13,12 @@ from __future__ import annotations
 from typing import Any
 
 from minigrad.backends.steps import Steps, Value
+from minigrad.core.conditions import expect_shapes
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Product
 from minigrad.declare.decorators import kernel
 from minigrad.declare.rules import floating
-from minigrad.errors import ShapeError
 from minigrad.ops.creation import zeros_like
 from minigrad.ops.nn.recurrence import LSTM, LSTM_BACK, gates, lstm_state, lstm_step, lstm_sums, or_zeros, stacked
 from minigrad.ops.pointwise.arithmetic import add
@@ -34,12 +34,10 @@ Gradients = tuple[Tensor | None, ...]
 
 def _shapes(op: Op, sums: Spec, weight: Spec, h: Spec, c: Spec) -> tuple[tuple[int, ...], ...]:
     """Return the shapes of the results.  Raises ShapeError unless the shapes of the operands fit."""
-    fits = len(sums.shape) == 3 and len(h.shape) == 2 and h.shape == c.shape and sums.shape[1] == h.shape[0]
-    if not fits or weight.shape != (sums.shape[2], h.shape[1]) or weight.shape[0] != 4 * weight.shape[1]:
-        raise ShapeError(
-            f"{op.label}: the operands must have the shapes (time, batch, 4*size), (4*size, size), (batch, size) and "
-            f"(batch, size), got {sums!r}, {weight!r}, {h!r} and {c!r}; reshape the wrong operand"
-        )
+    expect_shapes(
+        op.label, "reshape the wrong operand", "time, batch, 4*size; 4*size, size; batch, size; batch, size",
+        sums=sums, weight=weight, h=h, c=c,
+    )  # fmt: skip
     states = (sums.shape[0], *h.shape)
     return states, states, sums.shape
 

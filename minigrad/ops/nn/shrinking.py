@@ -11,12 +11,9 @@ import math
 from minigrad.declare.decorators import elementwise
 from minigrad.declare.names import FUNCTIONAL, MG
 from minigrad.declare.rules import number, to_float
-from minigrad.ops.nn.activation import in_its_memory
 
 
-@elementwise(
-    dtype=to_float, vjp="derived", front="inplace=False", otherwise=lambda *call: in_its_memory(hardswish, *call)
-)
+@elementwise(dtype=to_float, vjp="derived", inplace=True)
 def hardswish(input):
     """Return input * relu6(input + 3) / 6.
 
@@ -26,8 +23,7 @@ def hardswish(input):
 
 
 @elementwise(
-    dtype=to_float, vjp=(lambda g, x: ((x > -3.0) & (x < 3.0)).where_cond(g / 6.0, 0.0),), front="inplace=False",
-    otherwise=lambda *call: in_its_memory(hardsigmoid, *call),
+    dtype=to_float, vjp=(lambda g, x: ((x > -3.0) & (x < 3.0)).where_cond(g / 6.0, 0.0),), inplace=True,
 )  # fmt: skip
 def hardsigmoid(x):
     """Return relu6(x + 3) / 6.  Gradient: g/6 where -3 < x < 3, and 0 elsewhere, also at -3 and 3."""
@@ -41,8 +37,7 @@ def hardsigmoid(x):
         lambda g, input, min_val: (input <= min_val).where_cond(g, 0.0),
         lambda g, input, min_val, max_val: ((input >= max_val) & (input > min_val)).where_cond(g, 0.0),
     ),
-    front="inplace=False",
-    otherwise=lambda *call: in_its_memory(hardtanh, *call),
+    inplace=True,
 )
 def hardtanh(input, min_val=-1.0, max_val=1.0):
     """Return min(max(input, min_val), max_val); nan stays nan.
@@ -83,8 +78,7 @@ def tanhshrink(x):
     dtype=number,
     vjp="derived",
     namespace=(MG, FUNCTIONAL),
-    front="inplace=False",
-    otherwise=lambda *call: in_its_memory(threshold, *call),
+    inplace=True,
 )
 def threshold(input, threshold, value):
     """Return input where it is greater than the threshold, otherwise value; nan stays nan.

@@ -140,7 +140,7 @@ def log_softmax(input: Tensor, dim: Dim, dtype: Cast = None):
     return shifted - sum(shifted.exp(), dim, keepdim=True).log()
 
 
-@composed(namespace=MG, floats=True, out=False, method=False)
+@composed(namespace=MG, floats=True)
 def softmin(input: Tensor, dim: Dim, dtype: Cast = None) -> Tensor:
     """Return softmax(-input) along `dim`, in which the smallest elements have the largest values."""
     return softmax(-input, dim)

@@ -74,7 +74,7 @@ def located(at, size, corners, beyond):
     return moved(pixel_of(at, size, corners), size, corners, beyond)
 
 
-@elementwise(dtype=to_float, vjp=("derived", None, None), namespace=(), method=False)
+@elementwise(dtype=to_float, vjp=("derived", None, None), namespace=())
 def pixel_at(at, size, corners):
     """Return the position in pixels, among `size` pixels, of a coordinate from -1 to 1.
 
@@ -84,7 +84,7 @@ def pixel_at(at, size, corners):
     return pixel_of(at, size, corners)
 
 
-@elementwise(dtype=to_float, vjp=("derived", None, None, None), namespace=(), method=False)
+@elementwise(dtype=to_float, vjp=("derived", None, None, None), namespace=())
 def pad_position(x, size, corners, beyond):
     """Return a position in pixels, moved by the padding: `beyond` is 0 for zeros, 1 for border, 2 for reflection.
 
@@ -94,7 +94,7 @@ def pad_position(x, size, corners, beyond):
 
 
 @elementwise(
-    dtype=number, outputs=("position", "share"), namespace=(), method=False,
+    dtype=number, outputs=("position", "share"), namespace=(),
     vjp=(lambda g1, side: g1 * (side * 2.0 - 1.0), None),
 )  # fmt: skip
 def linear_tap(at, side):
@@ -112,7 +112,7 @@ def _index_and_weight(op: Op, specs: Sequence[Spec]) -> tuple[np.dtype[Any], tup
 
 
 @elementwise(
-    dtype=_index_and_weight, outputs=("joined", "product"), namespace=(), method=False,
+    dtype=_index_and_weight, outputs=("joined", "product"), namespace=(),
     vjp=(None, lambda g1, share: g1 * share, None, lambda g1, weight: g1 * weight, None),
 )  # fmt: skip
 def joined_tap(index, weight, position, share, size):

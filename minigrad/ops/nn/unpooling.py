@@ -5,6 +5,7 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
+from minigrad.core.conditions import Integral, Like, Ndim
 from minigrad.declare.decorators import composed
 from minigrad.errors import ShapeError
 from minigrad.ops.indexing.gathering import zeros_of
@@ -14,7 +15,7 @@ from minigrad.ops.shape.views import reshape
 from minigrad.runtime.tensor import Tensor, describe
 
 
-@composed(out=False, method=False)
+@composed()
 def max_unpool1d(
     input: Tensor, indices: Tensor, kernel_size: IntOrInts, stride: IntOrInts | None = None, padding: IntOrInts = 0,
     output_size: Any = None,
@@ -23,7 +24,7 @@ def max_unpool1d(
     return unpooled("max_unpool1d", 1, input, indices, kernel_size, stride, padding, output_size)
 
 
-@composed(out=False, method=False)
+@composed()
 def max_unpool2d(
     input: Tensor, indices: Tensor, kernel_size: IntOrInts, stride: IntOrInts | None = None, padding: IntOrInts = 0,
     output_size: Any = None,
@@ -39,7 +40,7 @@ def max_unpool2d(
     return unpooled("max_unpool2d", 2, input, indices, kernel_size, stride, padding, output_size)
 
 
-@composed(out=False, method=False)
+@composed()
 def max_unpool3d(
     input: Tensor, indices: Tensor, kernel_size: IntOrInts, stride: IntOrInts | None = None, padding: IntOrInts = 0,
     output_size: Any = None,
@@ -48,17 +49,16 @@ def max_unpool3d(
     return unpooled("max_unpool3d", 3, input, indices, kernel_size, stride, padding, output_size)
 
 
+INDICES = "pass the indices that max_pool returned with return_indices=True"
+
+
 def unpooled(
     name: str, dims: int, x: Tensor, indices: Tensor, window: Any, stride: Any, padding: Any, output_size: Any
 ) -> Tensor:
     """Check the arguments, and return zeros of the size of the images with the elements at their positions."""
-    if x.ndim not in (dims + 1, dims + 2) or indices.shape != x.shape or not indices.dtype.is_int:
-        raise ShapeError(
-            f"{name}: input must have {dims + 1} or {dims + 2} dims, and indices an integer dtype and the shape of "
-            f"input, got {describe(x)} and {describe(indices)}; pass the indices that max_pool returned with "
-            "return_indices=True",
-            op=name,
-        )
+    Ndim(dims + 1, dims + 2).expect(name, input=x)
+    Integral.expect(name, x, indices=indices)
+    Like("shape", advice=INDICES).expect(name, x, indices=indices)
     taps = per_dim(name, "kernel_size", window, dims, 1)
     steps = taps if stride is None or stride in ((), []) else per_dim(name, "stride", stride, dims, 1)
     pads = per_dim(name, "padding", padding, dims, 0)

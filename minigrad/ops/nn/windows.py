@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from minigrad.core.conditions import Floating, Numeric, Wide
 from minigrad.core.dtype import DType, cast_array, int64
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import AvgPool, MaxPool, Resample
@@ -20,7 +21,6 @@ from minigrad.core.roles import Dim, Flag, Size
 from minigrad.core.window import Window
 from minigrad.declare.decorators import kernel
 from minigrad.declare.rules import joint, twice
-from minigrad.errors import DTypeError
 from minigrad.ops.batch_rules import Flags, batch_merged, stretched
 from minigrad.ops.creation import arange
 from minigrad.ops.pointwise.compare import where
@@ -30,17 +30,14 @@ from minigrad.runtime.operands import constant
 from minigrad.runtime.tensor import Tensor
 
 Ints = tuple[int, ...]
+NUMBERS = Numeric.but(wanted="contain numbers, because a maximum of bool is not supported")
+FLOATS = Floating.but(wanted="have a floating dtype, because the result is a mean")
 
 # ---- rules ----------------------------------------------------------------------------------------------------------
 
 
 def _numbers(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
-    if specs[0].dtype.kind == "bool":
-        raise DTypeError(
-            f"{op.label}: input must contain numbers, because a maximum of bool is not supported, got {specs[0]!r}; "
-            "convert it with .to(mg.int64)",
-            op=op.label,
-        )
+    NUMBERS.expect(op.label, input=specs[0])
     return specs[0].dtype
 
 
@@ -49,12 +46,7 @@ def _numbers_and_positions(op: Op, specs: tuple[Spec, ...], **params: Any) -> tu
 
 
 def _floats(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
-    if not specs[0].dtype.is_float:
-        raise DTypeError(
-            f"{op.label}: input must have a floating dtype, because the result is a mean, got {specs[0]!r}; convert "
-            "it with .to(mg.float32)",
-            op=op.label,
-        )
+    FLOATS.expect(op.label, input=specs[0])
     return specs[0].dtype
 
 
@@ -172,10 +164,7 @@ def weighted(x: Tensor, d: int, index: Any, weight: Any) -> Tensor:
 
 def wide_floats(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
     """Return the dtype of the first operand.  Raises DTypeError unless it is float32 or float64."""
-    if not specs[0].dtype.is_float or specs[0].dtype.itemsize < 4:
-        raise DTypeError(
-            f"{op.label}: expected float32 or float64, got {specs[0]!r}; convert with .to(mg.float32)", op=op.label
-        )
+    Wide.expect(op.label, input=specs[0])
     return specs[0].dtype
 
 

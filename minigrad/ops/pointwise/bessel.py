@@ -92,13 +92,13 @@ def scaled_1(x):
     return x * near_1(a) if a <= 8 else math.copysign(far_1(a) / math.sqrt(a), x)
 
 
-@elementwise(dtype=to_float, namespace=SPECIAL, method=False, vjp="derived")
+@elementwise(dtype=to_float, namespace=SPECIAL, vjp="derived")
 def i0e(x):
     """Return exp(-|x|) * I0(x), the Bessel function of `i0`.  Gradient: g*(i1e(x) - sign(x)*y), 0 at 0."""
     return scaled_0(x)
 
 
-@elementwise(dtype=to_float, namespace=SPECIAL, method=False, vjp="derived")
+@elementwise(dtype=to_float, namespace=SPECIAL, vjp="derived")
 def i1e(x):
     """Return exp(-|x|) * I1(x), the Bessel function of `i1`.  Gradient: g*(i0e(x) - y*(sign(x) + 1/x)), g/2 at 0."""
     return scaled_1(x)
@@ -110,7 +110,7 @@ def i0(x):
     return math.exp(math.fabs(x)) * scaled_0(x)
 
 
-@elementwise(dtype=to_float, namespace=SPECIAL, method=False, vjp="derived")
+@elementwise(dtype=to_float, namespace=SPECIAL, vjp="derived")
 def i1(x):
     """Return the modified Bessel function I1, the derivative of I0.  Gradient: g*(i0(x) - y/x), g/2 at 0."""
     return math.exp(x if x >= 0 else -x) * scaled_1(x)

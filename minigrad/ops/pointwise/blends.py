@@ -36,7 +36,7 @@ def with_value(op: Op, specs: Sequence[Spec]) -> Pair:
     return number(op, specs)
 
 
-@elementwise(dtype=with_value, vjp="derived", namespace=(), method=False, label="addcmul")
+@elementwise(dtype=with_value, vjp="derived", namespace=(), label="addcmul")
 def add_product(input, tensor1, tensor2, value=1):
     """Return input + value * tensor1 * tensor2.
 
@@ -54,7 +54,6 @@ def add_product(input, tensor1, tensor2, value=1):
         lambda g, tensor1, tensor2: g * (tensor1 / tensor2),
     ),
     namespace=(),
-    method=False,
     label="addcdiv",
 )
 def add_quotient(input, tensor1, tensor2, value=1):

@@ -14,7 +14,6 @@ from minigrad.runtime.tensor import Tensor, describe
     dtype=promote,
     name="clamp",
     namespace=(),
-    method=False,
     vjp=(
         lambda g, x, lo, hi: ((x >= lo) & (x <= hi)).where_cond(g, 0.0),
         lambda g, x, lo, hi: ((x < lo) & (lo <= hi)).where_cond(g, 0.0),

@@ -91,7 +91,7 @@ def xlogy(input, other):
     return input * (0 if is_cut(input, other) else math.log(other))
 
 
-@elementwise(dtype=to_float, namespace=SPECIAL, method=False, vjp="derived")
+@elementwise(dtype=to_float, namespace=SPECIAL, vjp="derived")
 def xlog1py(input, other):
     """Return input*log(1 + other); where input is 0, the result is 0 unless other is nan.
 
@@ -101,7 +101,7 @@ def xlog1py(input, other):
     return input * (0 if is_cut(input, 1 + other) else math.log1p(other))
 
 
-@elementwise(dtype=to_float, namespace=SPECIAL, method=False, vjp=(lambda g, x: g * (-1.0 - x.log()),))
+@elementwise(dtype=to_float, namespace=SPECIAL, vjp=(lambda g, x: g * (-1.0 - x.log()),))
 def entr(x):
     """Return -x*log(x); 0 at 0, and -inf for x < 0.  Gradient: g*(-1 - log(x)); inf at 0, and nan for x < 0."""
     return -x * math.log(x) if x > 0 else 0 if x == 0 else -math.inf if x < 0 else x

@@ -11,13 +11,13 @@ and 6.4.11, 23.2.9 (Euler-Maclaurin).
 from __future__ import annotations
 
 import math
+from typing import Annotated
 
-from minigrad.core.roles import Int
+from minigrad.core.roles import Number
 from minigrad.declare.decorators import composed, elementwise, scalar
 from minigrad.declare.names import SPECIAL
 from minigrad.declare.rules import to_float
-from minigrad.errors import ArgumentError
-from minigrad.runtime.tensor import Tensor, describe
+from minigrad.runtime.tensor import Tensor
 
 
 @elementwise(dtype=to_float, vjp=(lambda g, x: g * x.digamma(),))
@@ -72,7 +72,7 @@ def reflection(x):
     return quotient * quotient
 
 
-@elementwise(dtype=to_float, namespace=(), method=False, vjp="derived")
+@elementwise(dtype=to_float, namespace=(), vjp="derived")
 def trigamma(x):
     """Return the derivative of digamma; inf at 0 and at negative integers.  Gradient: g*polygamma(2, x)."""
     return trigamma_above(x) if x >= 0 else reflection(x) - trigamma_above(1 - x)
@@ -107,7 +107,6 @@ def zeta_below(input, other):
 @elementwise(
     dtype=to_float,
     namespace=SPECIAL,
-    method=False,
     vjp=(None, lambda g, input, other: -(g * input) * zeta(input + 1.0, other)),
 )
 def zeta(input, other):
@@ -123,32 +122,24 @@ def zeta(input, other):
 
 
 @composed(method=False)
-def polygamma(n: Int, input: Tensor) -> Tensor:
+def polygamma(n: Annotated[int, Number(0, whole=True, advice="pass n=0 for digamma")], input: Tensor) -> Tensor:
     """Return the n-th derivative of digamma.  Gradient: g*polygamma(n + 1, input).
 
     Raises ArgumentError for a negative n.
     """
-    if n < 0:
-        raise ArgumentError(
-            f"polygamma: n must not be negative, got {n} for {describe(input)}; pass n=0 for digamma", op="polygamma"
-        )
     if n < 2:
         return trigamma(input) if n else digamma(input)
     return zeta(n + 1.0, input) * float(math.factorial(n) * (-1) ** (n + 1))
 
 
 @composed(in_place=True)
-def mvlgamma(input: Tensor, p: Int) -> Tensor:
+def mvlgamma(input: Tensor, p: Annotated[int, Number(1, whole=True, advice="pass p=1 for lgamma")]) -> Tensor:
     """Return the logarithm of the multivariate gamma function of dimension p.
 
     It is the sum of lgamma(input - k/2) over k from 0 to p - 1, plus p*(p - 1)/4*log(pi).
     Gradient: g times the sum of digamma(input - k/2) over k from 0 to p - 1.
     Raises ArgumentError if p is not positive.
     """
-    if p < 1:
-        raise ArgumentError(
-            f"mvlgamma: p must be positive, got {p} for {describe(input)}; pass p=1 for lgamma", op="mvlgamma"
-        )
     total = lgamma(input) + p * (p - 1) / 4 * math.log(math.pi)
     for k in range(1, p):
         total = total + lgamma(input - k / 2)

@@ -72,7 +72,7 @@ def erfinv(x):
 
 
 @elementwise(
-    dtype=to_float, namespace=SPECIAL, method=False,
+    dtype=to_float, namespace=SPECIAL,
     vjp=(lambda g, y: g * (y * y * 0.5).exp() * math.sqrt(2.0 * math.pi),),
 )  # fmt: skip
 def ndtri(x):
@@ -90,7 +90,7 @@ def tail_fraction(t):
     return t + 1 / (t + 2 / (t + 3 / (t + 4 / (t + 5 / (t + 6 / (t + 7 / (t + 8 / (t + 9 / (t + 10 / t)))))))))
 
 
-@elementwise(dtype=to_float, namespace=SPECIAL, method=False, vjp="derived")
+@elementwise(dtype=to_float, namespace=SPECIAL, vjp="derived")
 def log_ndtr(x):
     """Return log(ndtr(x)) without underflow.
 

@@ -51,7 +51,7 @@ def hypot(input, other):
     return math.hypot(input, other)
 
 
-@elementwise(dtype=number, vjp=(lambda g, x: g * (x * x * 3.0),), namespace=(), method=False, label="pow")
+@elementwise(dtype=number, vjp=(lambda g, x: g * (x * x * 3.0),), namespace=(), label="pow")
 def cube(x):
     """Return the cube of x, x*x*x.  Gradient: 3*g*x**2."""
     return x * x * x

@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 
+from minigrad.core.roles import Choice
 from minigrad.core.shape import as_int
 from minigrad.declare.decorators import elementwise
 from minigrad.declare.rules import number
@@ -72,12 +73,7 @@ def rounded_div(input, other, mode, out):
     """Return input/other, rounded down for "floor" and towards zero for "trunc"; integers keep their dtype."""
     if mode == "floor":
         return Tensor.floor_divide(input, other, out=out)
-    if mode != "trunc":
-        raise ArgumentError(
-            f"div: rounding_mode must be None, 'floor' or 'trunc', got {mode!r}; pass rounding_mode='floor', for "
-            "example",
-            op="div",
-        )
+    Choice(None, "floor", "trunc").expect("div", rounding_mode=mode)
     quotient = Tensor.floor_divide(input, other)
     if quotient.dtype.is_float:
         return Tensor.div(input, other).trunc(out=out)

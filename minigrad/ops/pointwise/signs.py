@@ -7,18 +7,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 from ml_dtypes import finfo
 
-from minigrad.core.dtype import bool_
+from minigrad.core.conditions import Numeric
 from minigrad.core.op import Op, Spec
 from minigrad.core.roles import Scalar
 from minigrad.declare.decorators import composed, elementwise
 from minigrad.declare.rules import Pair, compare, floating, number, promote, refuse, to_float
-from minigrad.errors import DTypeError
 from minigrad.ops.creation import zeros_like
-from minigrad.runtime.tensor import Tensor, describe
+from minigrad.runtime.tensor import Tensor
 
 
 def wide_enough(op: Op, specs: Sequence[Spec]) -> Pair:
@@ -35,13 +34,8 @@ def wide_enough(op: Op, specs: Sequence[Spec]) -> Pair:
 
 
 @composed(out=False)
-def positive(input: Tensor) -> Tensor:
+def positive(input: Annotated[Tensor, Numeric]) -> Tensor:
     """Return the input itself.  Raises DTypeError for bool, as `neg` does."""
-    if input.dtype is bool_:
-        raise DTypeError(
-            f"positive: input must contain numbers, not bool, got {describe(input)}; convert it with .to(mg.int64)",
-            op="positive",
-        )
     return input
 
 
@@ -139,7 +133,7 @@ def isreal(x):
 FINITE = (lambda g, x: x.isfinite().where_cond(g, 0.0), None, None, None)
 
 
-@elementwise(dtype=promote, name="nan_to_num", namespace=(), method=False, vjp=FINITE)
+@elementwise(dtype=promote, name="nan_to_num", namespace=(), vjp=FINITE)
 def finite_or(x, nan, posinf, neginf):
     """Return x where it is finite, and otherwise `nan`, `posinf` or `neginf`.
 

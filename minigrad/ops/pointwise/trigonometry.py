@@ -136,7 +136,7 @@ def sinc(x):
     return math.sin(within_a_turn(x)) / (math.pi * x) if x != 0 else 1
 
 
-@elementwise(dtype=to_float, namespace=(), method=False, vjp="derived")
+@elementwise(dtype=to_float, namespace=(), vjp="derived")
 def sinc_derivative(x):
     """Return the derivative of sinc; for |x| <= 0.2 it is computed from its series."""
     t = within_a_turn(x)

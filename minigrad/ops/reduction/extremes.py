@@ -9,13 +9,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from minigrad.core.conditions import expect_elements
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Extreme
 from minigrad.core.roles import DimOrDims, DimOrOther, Flag
 from minigrad.core.shape import normalize_dims, numel
 from minigrad.declare.decorators import kernel
 from minigrad.declare.rules import index_dtype, twice, values_and_positions
-from minigrad.errors import ShapeError
 from minigrad.kernels.scalar import scalar_of
 from minigrad.ops.indexing.gathering import gather, scatter_add, zeros_of
 from minigrad.ops.pointwise.arithmetic import maximum, minimum
@@ -27,11 +27,7 @@ from minigrad.runtime.tensor import Tensor
 
 def extreme_shape(op: Op, input: Spec, *, dim: int, keepdim: bool) -> tuple[int, ...]:
     """Return the shape of one element per row.  Raises ShapeError if the rows have no elements."""
-    if input.shape[dim] == 0:
-        raise ShapeError(
-            f"{op.label}: input must have an element along dim {dim}, got {input!r}; check that the dim is not empty",
-            op=op.label,
-        )
+    expect_elements(op.label, input, dim)
     return (*input.shape[:dim], *((1,) if keepdim else ()), *input.shape[dim + 1 :])
 
 

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
-from minigrad.core.roles import Dim, Int, ViewDims
+from minigrad.core.conditions import Ndim, Numeric, expect_elements, expect_shape
+from minigrad.core.roles import Choice, Dim, ViewDims
 from minigrad.core.shape import normalize_dims
 from minigrad.declare.decorators import composed
 from minigrad.declare.forms import as_float
-from minigrad.errors import ArgumentError, ShapeError
+from minigrad.errors import ArgumentError
 from minigrad.ops.reduction.scan import cumsum
 from minigrad.ops.reduction.sums import sum
 from minigrad.ops.shape.joining import cat
 from minigrad.ops.shape.views import narrow, reshape, select
-from minigrad.runtime.tensor import Tensor, describe
+from minigrad.runtime.tensor import Tensor
 
 
 @composed(method=False, out=False)
@@ -44,20 +45,13 @@ def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim
 
 def areas(name: str, y: Tensor, x: Tensor | None, dx: Any, dim: int) -> Tensor:
     """Return the area of the trapezoid below each pair of neighbouring samples."""
-    if not y.ndim or y.dtype.kind == "bool":
-        raise ShapeError(
-            f"{name}: y must contain numbers and have at least 1 dim, got {describe(y)}; convert bool with .float()",
-            op=name,
-        )
+    Ndim(least=1).expect(name, y=y)
+    Numeric.expect(name, y=y)
     later, before = pair(as_float(name, y), dim)
     if x is None:
         return (later + before) * (dx / 2.0)
     if x.ndim == 1:
-        if x.shape[0] != y.shape[dim]:
-            raise ShapeError(
-                f"{name}: x must have one value per element of {describe(y)} along dim {dim}, got {describe(x)}; pass "
-                "dx for equal distances"
-            )
+        expect_shape(name, (y.shape[dim],), "the length along dim of y", y, "pass dx for equal distances", x=x)
         x = reshape(x, (x.shape[0], *(1,) * (y.ndim - dim - 1)))
     if x.ndim < y.ndim:
         x = reshape(x, (*(1,) * (y.ndim - x.ndim), *x.shape))
@@ -78,7 +72,9 @@ def diff_along(x: Tensor, dim: int) -> Tensor:
 
 
 @composed(method=False, out=False)
-def gradient(input: Tensor, *, spacing: Any = 1, dim: ViewDims = None, edge_order: Int = 1) -> Any:
+def gradient(
+    input: Tensor, *, spacing: Any = 1, dim: ViewDims = None, edge_order: Annotated[int, Choice(1, 2)] = 1
+) -> Any:
     """Return the derivatives of a sampled function along each dim, as a tuple with one tensor per dim.
 
     The derivatives are central differences, and one-sided differences at both ends of a dim.
@@ -91,16 +87,13 @@ def gradient(input: Tensor, *, spacing: Any = 1, dim: ViewDims = None, edge_orde
     dims = normalize_dims(dim, input.ndim, "gradient", input)
     dims = tuple([d % input.ndim for d in dim]) if isinstance(dim, (tuple, list)) else dims
     steps = list(spacing) if isinstance(spacing, (tuple, list)) else [1 if spacing is None else spacing] * len(dims)
-    if edge_order not in (1, 2) or len(steps) != len(dims):
+    if len(steps) != len(dims):
         raise ArgumentError(
-            f"gradient: edge_order must be 1 or 2, and spacing one value or {len(dims)} values, one per dim, got "
-            f"edge_order={edge_order} and {len(steps)} values; pass spacing=1.0, for example", op="gradient",
-        )  # fmt: skip
-    if any(input.shape[d] <= edge_order for d in dims):
-        raise ShapeError(
-            f"gradient: input must have at least {edge_order + 1} elements along dims {dims}, got {describe(input)}; "
-            "pass other dims"
+            f"gradient: spacing must be one value or {len(dims)} values, one per dim, got {len(steps)} values; pass "
+            "spacing=1.0, for example",
+            op="gradient",
         )
+    expect_elements("gradient", input, dims, edge_order + 1, "pass other dims")
     x = as_float("gradient", input)
     return tuple([differences_along(x, d, step, edge_order) for d, step in zip(dims, steps)])
 
@@ -110,11 +103,7 @@ def differences_along(x: Tensor, dim: int, step: Any, edge_order: int) -> Tensor
     n = x.shape[dim]
     shape = (n - 1, *(1,) * (x.ndim - dim - 1))
     if isinstance(step, Tensor) and step.ndim:
-        if step.shape != (n,):
-            raise ShapeError(
-                f"gradient: spacing must have one value per element of {describe(x)} along dim {dim}, got "
-                f"{describe(step)}; pass a number for equal distances"
-            )
+        expect_shape("gradient", (n,), "one value per element along the dim of", x, "pass a number", spacing=step)
         width: Any = reshape(diff_along(step, 0), shape)
     elif n > 2 and edge_order == 1:
         ends = [narrow(x, dim, k + 1, 1) - narrow(x, dim, k, 1) for k in (0, n - 2)]

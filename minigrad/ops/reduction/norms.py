@@ -15,11 +15,12 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.core.conditions import expect_elements
 from minigrad.core.roles import Dims, Flag
 from minigrad.declare.decorators import composed, reduction
 from minigrad.declare.forms import as_float
 from minigrad.declare.rules import accumulate
-from minigrad.errors import ArgumentError, ShapeError
+from minigrad.errors import ArgumentError
 from minigrad.ops.creation import zeros_like
 from minigrad.ops.reduction.sums import amax, amin, present, restore, sum, wide
 from minigrad.runtime.into import copy_result
@@ -65,12 +66,8 @@ def read_order(x: Tensor, p: Any) -> float:
 
 def of_order(x: Tensor, order: float, dims: tuple[int, ...], keepdim: bool) -> Tensor:
     """Return the norm of a numeric order; float16 and bfloat16 are computed in float32, if sums are needed."""
-    if (math.isinf(order) or order < 0) and any(x.shape[d] == 0 for d in dims):
-        raise ShapeError(
-            f"norm: with p={order}, input must have an element along dims {dims}, got {describe(x)}; check that the "
-            "dims are not empty",
-            op="norm",
-        )
+    if math.isinf(order) or order < 0:
+        expect_elements("norm", x, dims, advice=f"check that no dim is empty, or pass another p than {order}")
     if math.isinf(order):
         return (amax if order > 0 else amin)(x.abs(), dims, keepdim)
     short = SHORT_ORDERS.get(order)
@@ -100,7 +97,7 @@ def direction(x: Tensor, y: Tensor, dims: tuple[int, ...]) -> Tensor:
 
 
 @reduction(
-    dtype=accumulate, identity="zero", order="sum", map=squared, finish=square_root, namespace=(), method=False,
+    dtype=accumulate, identity="zero", order="sum", map=squared, finish=square_root, namespace=(),
     label="norm",
     vjp=(lambda g, x, y, *, dims: restore(g, dims, x.shape) * direction(x, y, dims),),
     jvp=lambda dx, x, y, *, dims, keepdim: sum(dx * direction(x, y, dims), dims, keepdim),
@@ -111,7 +108,7 @@ def length(acc, x):
 
 
 @reduction(
-    dtype=accumulate, identity="zero", order="sum", map=magnitude, namespace=(), method=False, label="norm",
+    dtype=accumulate, identity="zero", order="sum", map=magnitude, namespace=(), label="norm",
     vjp=(lambda g, x, *, dims: restore(g, dims, x.shape) * x.sign(),),
     jvp=lambda dx, x, *, dims, keepdim: sum(dx * x.sign(), dims, keepdim),
 )  # fmt: skip
@@ -121,7 +118,7 @@ def sum_of_magnitudes(acc, x):
 
 
 @reduction(
-    dtype=accumulate, identity="zero", order="sum", map=present, namespace=(), method=False, label="norm",
+    dtype=accumulate, identity="zero", order="sum", map=present, namespace=(), label="norm",
     vjp=(lambda g, x: zeros_like(x),), jvp=lambda dx, y: zeros_like(y),
 )  # fmt: skip
 def number_present(acc, x):

@@ -5,12 +5,12 @@ Both sort along one dim.  The gradient of a value is added at the position of th
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
+from minigrad.core.conditions import Filled, Like, Ndim, Wide
 from minigrad.core.dtype import int64
-from minigrad.core.roles import Flag, OneDim
+from minigrad.core.roles import Choice, Flag, Number, OneDim
 from minigrad.declare.decorators import composed
-from minigrad.errors import ArgumentError, DTypeError, ShapeError
 from minigrad.ops.casting import cast
 from minigrad.ops.creation import tensor
 from minigrad.ops.indexing.gathering import gather
@@ -21,14 +21,20 @@ from minigrad.ops.pointwise.compare import where
 from minigrad.ops.reduction.sums import sum
 from minigrad.ops.shape.rearranging import movedim
 from minigrad.ops.shape.views import reshape
-from minigrad.runtime.tensor import Tensor, describe
+from minigrad.runtime.tensor import Tensor
 
 INTERPOLATIONS = ("linear", "lower", "higher", "midpoint", "nearest")
+Interpolation = Annotated[str, Choice(*INTERPOLATIONS)]
 
 
 @composed()
 def quantile(
-    input: Tensor, q: Tensor | float, dim: OneDim = None, keepdim: Flag = False, *, interpolation: str = "linear"
+    input: Tensor,
+    q: Tensor | float,
+    dim: OneDim = None,
+    keepdim: Flag = False,
+    *,
+    interpolation: Interpolation = "linear",
 ) -> Tensor:
     """Return the quantile q of the elements along `dim`, or of all elements; a row with nan produces nan.
 
@@ -44,7 +50,12 @@ def quantile(
 
 @composed()
 def nanquantile(
-    input: Tensor, q: Tensor | float, dim: OneDim = None, keepdim: Flag = False, *, interpolation: str = "linear"
+    input: Tensor,
+    q: Tensor | float,
+    dim: OneDim = None,
+    keepdim: Flag = False,
+    *,
+    interpolation: Interpolation = "linear",
 ) -> Tensor:
     """Return `quantile` of the elements that are not nan; nan if all elements are nan."""
     return at_shares("nanquantile", input, q, dim, keepdim, interpolation, True)
@@ -56,23 +67,13 @@ def at_shares(name: str, x: Tensor, q: Any, dim: int | None, keepdim: bool, how:
     how: the interpolation.  skip: whether nan elements, which are sorted to the end, do not count.
     """
     shares = (q if isinstance(q, Tensor) else tensor(q, dtype=x.dtype, device=x.device)).detach()
-    if x.dtype.name not in ("float32", "float64") or shares.dtype is not x.dtype:
-        raise DTypeError(
-            f"{name}: input and q must be float32 or float64, got {describe(x)} and {describe(shares)}; convert them "
-            "with .float()"
-        )
-    if shares.ndim > 1 or not x.numel():
-        raise ShapeError(
-            f"{name}: q must be a number or a vector, and input must have elements, got q {describe(shares)} and "
-            f"{describe(x)}; flatten q with .reshape(-1)",
-            op=name,
-        )
+    Wide.expect(name, input=x)
+    Like("dtype").expect(name, x, q=shares)
+    Ndim(0, 1, advice="flatten it with .reshape(-1)").expect(name, q=shares)
+    Filled().expect(name, input=x)
     numbers = shares.reshape(-1).tolist() if isinstance(q, Tensor) else [q]
-    if how not in INTERPOLATIONS or any(not 0 <= share <= 1 for share in numbers):
-        raise ArgumentError(
-            f"{name}: q must be from 0 to 1, and interpolation one of {INTERPOLATIONS}, got q={q} and "
-            f"interpolation={how!r}; divide percentages by 100"
-        )
+    for share in numbers:
+        Number(0, 1, advice="divide percentages by 100").expect(name, x, q=share)
     rows = reshape(x, (x.numel(),)) if dim is None or not x.ndim else movedim(x, dim, -1)
     values, n = sort(rows, -1).values, rows.shape[-1]
     missing = values.detach() != values.detach()

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+from minigrad.core.conditions import Floating, Ndim
 from minigrad.core.roles import Cast, Dims, Flag, Int
 from minigrad.declare.decorators import composed, reduction, scalar
 from minigrad.declare.forms import as_float
 from minigrad.declare.rules import widen
-from minigrad.errors import DTypeError, ShapeError, warn
+from minigrad.errors import ShapeError, warn
 from minigrad.ops.linalg.products import matmul
 from minigrad.ops.pointwise.clamping import clamp
 from minigrad.ops.pointwise.compare import isnan, where
@@ -41,18 +44,18 @@ def nanmean(input: Tensor, dim: Dims = None, keepdim: Flag = False, *, dtype: Ca
     Gradient: g/count for each element that is not nan, and 0 for nan.
     """
     x = input if dtype is None else input.to(dtype)
-    if not x.dtype.is_float:
-        raise DTypeError(
-            f"nanmean: input must have a floating dtype, got {describe(x)}; convert it with .to(mg.float32)",
-            op="nanmean",
-        )
+    Floating.expect("nanmean", input=x)
     total = nansum(wide(x), dim, keepdim)
     return (total / sum(x == x, dim, keepdim).to(total.dtype)).to(x.dtype)  # only nan differs from itself
 
 
 @composed(out=False)
 def cov(
-    input: Tensor, *, correction: Int = 1, fweights: Tensor | None = None, aweights: Tensor | None = None
+    input: Annotated[Tensor, Ndim(most=2, advice="reshape it to (variables, observations)")],
+    *,
+    correction: Int = 1,
+    fweights: Tensor | None = None,
+    aweights: Tensor | None = None,
 ) -> Tensor:
     """Return the covariance matrix of the rows of the input, whose columns are observations.
 
@@ -63,11 +66,6 @@ def cov(
     If the divisor is not positive, it counts as 0.  Without weights, this is known from the shape, and warns.
     Raises ShapeError for an input with more than 2 dims, or for weights of another shape or dtype.
     """
-    if input.ndim > 2:
-        raise ShapeError(
-            f"cov: input must have at most 2 dims, got {describe(input)}; reshape it to (variables, observations)",
-            op="cov",
-        )
     x = as_float("cov", input if input.ndim == 2 else reshape(input, (1, input.numel())))
     for w, name, right in ((fweights, "fweights", "is_int"), (aweights, "aweights", "is_float")):
         if w is not None and (w.shape != x.shape[1:] or not getattr(w.dtype, right)):

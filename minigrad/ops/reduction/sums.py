@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 
+from minigrad.core.conditions import expect_elements
 from minigrad.core.dtype import float32
 from minigrad.core.requests import LogSum
 from minigrad.core.roles import Dims, Flag
@@ -234,7 +235,7 @@ def present(x):
     return x != 0
 
 
-@reduction(dtype=counted, identity="zero", order="sum", map=present, namespace=(), method=False, label="count_nonzero")
+@reduction(dtype=counted, identity="zero", order="sum", map=present, namespace=(), label="count_nonzero")
 def count(acc, x):
     """Return the number of nonzero elements over `dim`, in int64.  Not differentiable."""
     return acc + x
@@ -257,7 +258,7 @@ def log_of_sum(backend, out, x: Tensor, *, dims: Dims, keepdim: Flag):
     return backend.prepare(LogSum(dims), with_kept_dims(out, x.shape, dims), x)
 
 
-@composed(out=False, namespace=())
+@composed(out=False, namespace=(), method=True)
 def sum_to(input: Tensor, shape: tuple[int, ...]) -> Tensor:
     """Return the sum over the dims along which a tensor of `shape` broadcasts to the input; the adjoint of `expand`."""
     x = input
@@ -304,9 +305,5 @@ def logsumexp(input: Tensor, dim: Dims, keepdim: Flag = False) -> Tensor:
 
     Gradient: g times the softmax over `dim`.  Raises ShapeError if there are no elements.
     """
-    if _count(input.shape, dim) == 0:
-        raise ShapeError(
-            f"logsumexp: input must have an element along dims {dim}, got {describe(input)}; check that the dims are "
-            "not empty"
-        )
+    expect_elements("logsumexp", input, dim)
     return log_of_sum(input, dims=dim, keepdim=keepdim)

@@ -19,6 +19,7 @@ import numpy as np
 
 from minigrad.backends.launch import Launch
 from minigrad.backends.steps import Steps, Value
+from minigrad.core.conditions import Floating
 from minigrad.core.dtype import as_dtype
 from minigrad.core.op import ScalarFn, Spec
 from minigrad.core.reducer import Reducer
@@ -27,10 +28,10 @@ from minigrad.core.roles import Dims, Flag, Role, Scalar, role_of
 from minigrad.declare.decorators import composed, kernel
 from minigrad.declare.partials import average, declared
 from minigrad.declare.rules import floating, joint, same_shape, shape_of_reduction, twice, with_kept_dims
-from minigrad.errors import ArgumentError, DTypeError
+from minigrad.errors import ArgumentError
 from minigrad.kernels.scalar import bound, scalar_of
 from minigrad.ops.reduction.sums import mean, restore, sum, wide
-from minigrad.runtime.tensor import Tensor, describe
+from minigrad.runtime.tensor import Tensor
 
 Ints = tuple[int, ...]
 
@@ -227,10 +228,7 @@ def divisor(name: str, x: Tensor, correction: float, unbiased: Any) -> float:
 
     Raises DTypeError if x is not a float tensor, and ArgumentError if both arguments are passed.
     """
-    if not x.dtype.is_float:
-        raise DTypeError(
-            f"{name}: input must have a floating dtype, got {describe(x)}; convert it with .to(mg.float32)", op=name
-        )
+    Floating.expect(name, input=x)
     if unbiased is None:
         return correction
     if correction != 1:

@@ -2,34 +2,31 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import numpy as np
 
-from minigrad.core.op import Op, Spec
+from minigrad.core.conditions import Ndim
+from minigrad.core.op import Spec
 from minigrad.core.requests import Reduce
 from minigrad.core.roles import Int
 from minigrad.core.shape import normalize_dim
 from minigrad.declare.decorators import composed, kernel
 from minigrad.declare.rules import with_kept_dims
-from minigrad.errors import ShapeError
 from minigrad.ops.casting import clone
 from minigrad.ops.reduction.sums import sum
 from minigrad.ops.shape.views import adjoint_of, diagonal, expand, reshape
-from minigrad.runtime.tensor import Tensor, describe
+from minigrad.runtime.tensor import Tensor
 
 
 @composed(out=False)
-def diag_embed(input: Tensor, offset: Int = 0, dim1: Int = -2, dim2: Int = -1) -> Tensor:
+def diag_embed(input: Annotated[Tensor, Ndim(least=1)], offset: Int = 0, dim1: Int = -2, dim2: Int = -1) -> Tensor:
     """Return matrices that have the last dim of the input as a diagonal, and zeros elsewhere.
 
     offset: the diagonal; 0 is the main diagonal, and positive values are above it.
     dim1, dim2: the positions of the two dims of the matrices in the result.
     Gradient: the diagonal of g.
     """
-    if not input.ndim:
-        raise ShapeError(
-            f"diag_embed: input must have at least 1 dim, got {describe(input)}; reshape it with .reshape(1)",
-            op="diag_embed",
-        )
     ndim, n = input.ndim + 1, input.shape[-1] + abs(offset)
     first, second = (normalize_dim(dim, ndim, "diag_embed") for dim in (dim1, dim2))
     shape = list(input.shape[:-1])
@@ -39,12 +36,8 @@ def diag_embed(input: Tensor, offset: Int = 0, dim1: Int = -2, dim2: Int = -1) -
 
 
 @composed()
-def diag(input: Tensor, diagonal: Int = 0) -> Tensor:
+def diag(input: Annotated[Tensor, Ndim(1, 2, advice="use diagonal for more dims")], diagonal: Int = 0) -> Tensor:
     """Return a matrix with a vector as a diagonal and zeros elsewhere, or a copy of a diagonal of a matrix."""
-    if input.ndim not in (1, 2):
-        raise ShapeError(
-            f"diag: input must have 1 or 2 dims, got {describe(input)}; use diagonal for more dims", op="diag"
-        )
     return diag_embed(input, diagonal) if input.ndim == 1 else clone(input.diagonal(diagonal))
 
 
@@ -54,20 +47,12 @@ def diagflat(input: Tensor, offset: Int = 0) -> Tensor:
     return diag_embed(reshape(input, -1), offset)
 
 
-def _of_matrix(op: Op, input: Spec) -> tuple[int, ...]:
-    if len(input.shape) != 2:
-        raise ShapeError(
-            f"{op.label}: input must have 2 dims, got {input!r}; use diagonal for other numbers of dims", op=op.label
-        )
-    return ()
-
-
 @kernel(
-    dtype=lambda op, specs: specs[0].dtype.sum_dtype, shape=_of_matrix, linear=True, method=True,
+    dtype=lambda op, specs: specs[0].dtype.sum_dtype, shape=lambda op, input: (), linear=True, method=True,
     vjp=(lambda g, *, in_shape: adjoint_of(diagonal, expand(g, shape=(min(in_shape),)), in_shape),),
     batch=lambda input, *, batch: sum(diagonal(input, 0, 1, 2), 1),
 )  # fmt: skip
-def trace(backend, out, input: Tensor):
+def trace(backend, out, input: Annotated[Tensor, Ndim(2, advice="use diagonal for other numbers of dims")]):
     """Return the sum of the diagonal of a matrix; as in `sum`, integers become int64.
 
     Gradient: g on the diagonal, and 0 elsewhere.

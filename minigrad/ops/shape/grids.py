@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from minigrad.core.conditions import Ndim
 from minigrad.core.roles import Choice, Flag, Size
 from minigrad.core.shape import as_shape
 from minigrad.core.shape import broadcast_shapes as broadcast
 from minigrad.declare.decorators import composed, public
-from minigrad.declare.names import MG
-from minigrad.errors import ArgumentError, ShapeError
 from minigrad.ops.creation import computed, expect_float, tensor
 from minigrad.ops.indexing.gathering import index_select
 from minigrad.ops.shape.joining import stack
 from minigrad.ops.shape.views import expand, reshape, transpose
-from minigrad.runtime.tensor import Tensor, describe
+from minigrad.runtime.tensor import Tensor
 
 
-@public(namespace=MG)
+@public()
 def broadcast_shapes(*shapes: int | Sequence[int]) -> tuple[int, ...]:
     """Return the shape to which all shapes broadcast.  Raises ShapeError if two sizes differ and neither is 1."""
     return broadcast("broadcast_shapes", *[as_shape((shape,), "broadcast_shapes") for shape in shapes])
@@ -38,21 +37,13 @@ def broadcast_tensors(*tensors: Tensor) -> tuple[Tensor, ...]:
 
 
 @composed(out=False, method=False)
-def meshgrid(*tensors: Tensor, indexing: Choice | None = None) -> tuple[Tensor, ...]:
+def meshgrid(
+    *tensors: Annotated[Tensor, Ndim(0, 1)], indexing: Annotated[Any, Choice("ij", "xy", None)] = None
+) -> tuple[Tensor, ...]:
     """Return the coordinates of a grid: views of the vectors, each along its own dim and expanded along the other dims.
 
     indexing: with "ij", the default, the dims are in the order of the vectors; "xy" swaps the first two dims.
     """
-    if indexing not in (None, "ij", "xy"):
-        raise ArgumentError(
-            f"meshgrid: indexing must be 'ij' or 'xy', got {indexing!r}; pass indexing='ij', for example", op="meshgrid"
-        )
-    for x in tensors:
-        if x.ndim > 1:
-            raise ShapeError(
-                f"meshgrid: each tensor must have 0 or 1 dims, got {describe(x)}; flatten it with .reshape(-1)",
-                op="meshgrid",
-            )
     shape = tuple([x.numel() for x in tensors])
     ones = (1,) * len(shape)
     grids = [expand(reshape(x, (*ones[:d], -1 if x.numel() else 0, *ones[d + 1 :])), shape=shape)
@@ -61,29 +52,18 @@ def meshgrid(*tensors: Tensor, indexing: Choice | None = None) -> tuple[Tensor, 
 
 
 @composed(out=False, method=False)
-def cartesian_prod(*tensors: Tensor) -> Tensor:
+def cartesian_prod(*tensors: Annotated[Tensor, Ndim(1)]) -> Tensor:
     """Return all combinations of one element from each vector, as the rows of a matrix; a single vector itself."""
-    for x in tensors:
-        if x.ndim != 1:
-            raise ShapeError(
-                f"cartesian_prod: each tensor must have 1 dim, got {describe(x)}; flatten it with .reshape(-1)",
-                op="cartesian_prod",
-            )
     grids = meshgrid(*tensors)
     return tensors[0] if len(grids) == 1 else stack([reshape(x, (x.numel(),)) for x in grids], 1)
 
 
 @composed(out=False, method=False)
-def combinations(input: Tensor, r: Size = 2, with_replacement: Flag = False) -> Tensor:
+def combinations(input: Annotated[Tensor, Ndim(1)], r: Size = 2, with_replacement: Flag = False) -> Tensor:
     """Return all combinations of r elements of a vector as the rows of a matrix, in lexicographic order of positions.
 
     with_replacement: whether a combination may contain the same position several times.
     """
-    if input.ndim != 1:
-        raise ShapeError(
-            f"combinations: input must have 1 dim, got {describe(input)}; flatten it with .reshape(-1)",
-            op="combinations",
-        )
     positions = choices(input.shape[0], r, not with_replacement)
     picked = index_select(input, 0, tensor(positions.reshape(-1), device=input.device))
     return reshape(picked, positions.shape if r else (0,))
@@ -124,7 +104,7 @@ def triangle(rows: int, columns: int, first: int, end: int) -> NDArray[Any]:
     return result
 
 
-@public(namespace=MG, makes=True)
+@public(makes=True)
 def tril_indices(
     row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
@@ -137,7 +117,7 @@ def tril_indices(
     return computed(triangle(rows, columns, -rows, offset + 1), dtype or "int64", device)
 
 
-@public(namespace=MG, makes=True)
+@public(makes=True)
 def triu_indices(
     row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import reduce
-from typing import Any
+from typing import Annotated, Any
 
+from minigrad.core.conditions import Ndim
 from minigrad.core.dtype import DType, promote
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Join
-from minigrad.core.roles import Along, Dim, NewDim, ViewShape
+from minigrad.core.roles import Along, Dim, NewDim, Number, ViewShape
 from minigrad.core.shape import as_int, as_shape, normalize_dim
 from minigrad.declare.decorators import composed, kernel
 from minigrad.declare.rules import common
-from minigrad.errors import ArgumentError, ShapeError
+from minigrad.errors import ShapeError
 from minigrad.ops.casting import cast
 from minigrad.ops.shape.moves import rearrange
 from minigrad.ops.shape.views import narrow, select
@@ -26,10 +27,7 @@ def _cat_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
 
 def _cat_shape(op: Op, *specs: Spec, dim: int) -> tuple[int, ...]:
     first = specs[0].shape
-    if not first:
-        raise ShapeError(
-            f"cat: the tensors must have at least 1 dim, got {specs[0]!r}; use stack, which adds a dim", op="cat"
-        )
+    Ndim(least=1, advice="use stack, which adds a dim").expect("cat", **{"each tensor": specs[0]})
     for k, spec in enumerate(specs[1:], 1):
         if len(spec.shape) != len(first) or any(
             n != m for d, (n, m) in enumerate(zip(spec.shape, first, strict=True)) if d != dim
@@ -113,11 +111,7 @@ def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: Alon
     n = x.shape[d]
     if not isinstance(split_size_or_sections, (list, tuple)):
         size = as_int(split_size_or_sections, "the size", "split")
-        if size <= 0:
-            raise ArgumentError(
-                f"split: split_size_or_sections must be positive for {describe(x)}, got {size}; pass 1, for example",
-                op="split",
-            )
+        Number(1, whole=True, example=1).expect("split", x, split_size_or_sections=size)
         sizes = [min(size, n - k) for k in range(0, n, size)] or [0]
     else:
         sizes = [as_int(size, "a size", "split") for size in split_size_or_sections]
@@ -132,16 +126,14 @@ def split(tensor: Tensor, split_size_or_sections: int | Sequence[int], dim: Alon
 
 
 @composed(out=False)
-def chunk(input: Tensor, chunks: Along, dim: Along = 0) -> tuple[Tensor, ...]:
+def chunk(
+    input: Tensor, chunks: Annotated[int, Number(1, whole=True, example=2)], dim: Along = 0
+) -> tuple[Tensor, ...]:
     """Return views of at most `chunks` parts of equal length along `dim`; the last part may be shorter.
 
     For a dim of length 0, the result is `chunks` empty views.
     """
     x = input
-    if as_int(chunks, "the number of chunks", "chunk") <= 0:
-        raise ArgumentError(
-            f"chunk: chunks must be positive for {describe(x)}, got {chunks}; pass chunks=2, for example", op="chunk"
-        )
     d = normalize_dim(dim, x.ndim, "chunk", x)
     return split(x, -(-x.shape[d] // chunks) or [0] * chunks, d)
 

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from minigrad.core.conditions import Ndim
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Surround
-from minigrad.core.roles import Choice, Ints, Scalar
+from minigrad.core.roles import Ints, Scalar
 from minigrad.declare.decorators import composed, kernel
 from minigrad.declare.names import FUNCTIONAL
 from minigrad.declare.rules import joint
@@ -83,8 +84,8 @@ def framed(shape: tuple[int, ...], pad: tuple[int, ...]) -> Any:
     return kept, tuple(frame), {"size": part.shape, "stride": part.strides, "storage_offset": part.offset}
 
 
-@composed(namespace=FUNCTIONAL, out=False, method=False)
-def pad(input: Tensor, pad: Ints, mode: Choice = "constant", value: float | None = None) -> Tensor:
+@composed(namespace=FUNCTIONAL, out=False)
+def pad(input: Tensor, pad: Ints, mode: str = "constant", value: float | None = None) -> Tensor:
     """Return the tensor, surrounded by additional elements.
 
     pad: the number of elements to add before and after the last dim, pad[0] and pad[1], then those for the dim before
@@ -106,11 +107,8 @@ def pad(input: Tensor, pad: Ints, mode: Choice = "constant", value: float | None
             else f"mode must be one of {('constant', *MODES)}, got {mode!r}; pass mode='constant', for example"
         )
         raise ArgumentError(f"pad: {wrong}", op="pad")
-    if input.ndim - len(pad) // 2 not in (1, 2):
-        raise ShapeError(
-            f"pad: mode={mode!r} with {len(pad) // 2} pairs of counts expects an input of {len(pad) // 2 + 1} or "
-            f"{len(pad) // 2 + 2} dims, got {describe(input)}; insert dims with unsqueeze"
-        )
+    k = len(pad) // 2
+    Ndim(k + 1, k + 2).expect("pad", **{f"input with mode={mode!r} and {k} pairs of counts": input})
     for d, pair in pairs_of("pad", input, pad):
         expect_fit(input, d, pair, mode)
         if min(pair) < 0:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
-from typing import Any
+from typing import Annotated, Any
 
 from minigrad.backends.steps import Steps
+from minigrad.core.conditions import Ndim
 from minigrad.core.roles import Dim, Int, Ints, StretchedShape, ViewShape
 from minigrad.core.shape import as_shape, infer_hole, normalize_dim, normalize_dims
 from minigrad.declare.decorators import composed, kernel, public
-from minigrad.declare.names import MG
 from minigrad.declare.rules import joint, same_shape
 from minigrad.errors import ArgumentError, ShapeError
 from minigrad.ops.casting import clone, same_dtype
@@ -56,41 +56,37 @@ def movedim(input: Tensor, source: Ints, destination: Ints) -> Tensor:
     return permute(input, dims=tuple(order[: input.ndim]))
 
 
-@public(namespace=MG)
+@public()
 def moveaxis(input: Tensor, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
     """Return `movedim(input, source, destination)`; `moveaxis` is NumPy's name of `movedim`."""
     return movedim(input, source, destination)
 
 
-@public(namespace=MG)
+@public()
 def swapaxes(input: Tensor, axis0: int, axis1: int) -> Tensor:
     """Return `transpose(input, axis0, axis1)`; `swapaxes` is NumPy's name of this function."""
     return transpose(input, axis0, axis1)
 
 
-@public(namespace=MG)
+@public()
 def swapdims(input: Tensor, dim0: int, dim1: int) -> Tensor:
     """Return `transpose(input, dim0, dim1)`; PyTorch has both names."""
     return transpose(input, dim0, dim1)
 
 
 @composed(out=False)
-def adjoint(input: Tensor) -> Tensor:
+def adjoint(input: Annotated[Tensor, Ndim(least=2, advice="add a dim with unsqueeze(0)")]) -> Tensor:
     """Return a view with the last two dims swapped; it equals `mT`, because there are no complex dtypes."""
-    if input.ndim < 2:
-        raise ShapeError(
-            f"adjoint: expected at least 2 dims, got {describe(input)}; add a dim with unsqueeze(0)", op="adjoint"
-        )
     return transpose(input, -2, -1)
 
 
-@public(namespace=MG)
+@public()
 def ravel(input: Tensor) -> Tensor:
     """Return the tensor flattened to one dim; this is `flatten` under NumPy's name."""
     return flatten(input)
 
 
-@public(namespace=MG)
+@public()
 def broadcast_to(input: Tensor, size: int | Sequence[int]) -> Tensor:
     """Return `expand` of the tensor to a shape that is a single argument."""
     return expand(input, as_shape((size,), "broadcast_to", hole=True))
@@ -136,16 +132,14 @@ def atleast_3d(*tensors: Tensor) -> Tensor | tuple[Tensor, ...]:
 
 
 @composed(out=False)
-def fliplr(input: Tensor) -> Tensor:
+def fliplr(input: Annotated[Tensor, Ndim(least=2)]) -> Tensor:
     """Return a view with the second dim, the columns, in reverse order."""
-    expect_dims("fliplr", input, 2)
     return flip(input, dims=(1,))
 
 
 @composed(out=False)
-def flipud(input: Tensor) -> Tensor:
+def flipud(input: Annotated[Tensor, Ndim(least=1)]) -> Tensor:
     """Return a view with the first dim, the rows, in reverse order."""
-    expect_dims("flipud", input, 1)
     return flip(input, dims=(0,))
 
 
@@ -216,11 +210,3 @@ def tile(input: Tensor, dims: ViewShape) -> Tensor:
     """Return the tensor repeated dims[d] times along each dim d; missing leading counts or dims are 1."""
     counts = as_shape((dims,), "tile")
     return repeat(input, (1,) * (input.ndim - len(counts)) + counts)
-
-
-def expect_dims(name: str, x: Tensor, ndim: int) -> None:
-    """Raise ShapeError for a tensor with fewer than `ndim` dims."""
-    if x.ndim < ndim:
-        raise ShapeError(
-            f"{name}: input must have at least {ndim} dims, got {describe(x)}; add dims with unsqueeze", op=name
-        )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from minigrad.core.conditions import expect_shape
 from minigrad.core.layout import Layout
 from minigrad.core.roles import Along, Dim, Int, Shape
 from minigrad.core.shape import as_int, numel
@@ -14,12 +15,7 @@ from minigrad.runtime.tensor import Tensor, describe
 
 def scattered(name: str, x: Tensor, src: Tensor, part: Layout) -> Tensor:
     """Return a copy of x in which src replaces the elements of `part`, the layout of a view of a contiguous x."""
-    if src.shape != part.shape:
-        raise ShapeError(
-            f"{name}: src must have the shape {part.shape} of the selected part of {describe(x)}, got {describe(src)}; "
-            "reshape src",
-            op=name,
-        )
+    expect_shape(name, part.shape, "the shape of the selected part of", x, "reshape src", src=src)
     if not numel(part.shape):
         return clone(x)
     whole: Tensor = put(x, src.to(x.dtype), size=part.shape, stride=part.strides, storage_offset=part.offset)

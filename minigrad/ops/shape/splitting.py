@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any
 
-from minigrad.core.roles import AS_IT_COMES, Along, Dim, Role
+from minigrad.core.conditions import Ndim
+from minigrad.core.roles import AS_IT_COMES, Along, Dim, Number, Role
 from minigrad.core.shape import as_int, normalize_dim
 from minigrad.declare.decorators import composed
-from minigrad.errors import ArgumentError, ShapeError
+from minigrad.errors import ShapeError
 from minigrad.ops.shape.joining import chunk, split
-from minigrad.ops.shape.rearranging import expect_dims
 from minigrad.ops.shape.views import select
 from minigrad.runtime.tensor import Tensor, describe
 
@@ -27,7 +27,7 @@ def unbind(input: Tensor, dim: Along = 0) -> tuple[Tensor, ...]:
 
 
 @composed(out=False)
-def tensor_split(input: Tensor, sections: Sections, dim: Dim = 0) -> tuple[Tensor, ...]:
+def tensor_split(input: Annotated[Tensor, Ndim(least=1)], sections: Sections, dim: Dim = 0) -> tuple[Tensor, ...]:
     """Return views of parts along `dim`.
 
     sections: an int is the number of parts; the first parts are longer by 1 if the length of the dim is not a multiple
@@ -35,17 +35,12 @@ def tensor_split(input: Tensor, sections: Sections, dim: Dim = 0) -> tuple[Tenso
     tensor is converted to an int or a list.
     Gradient: each part of g at the position of the part.
     """
-    expect_dims("tensor_split", input, 1)
     wanted: Any = sections.tolist() if isinstance(sections, Tensor) else sections
     if isinstance(wanted, (tuple, list)):
         ends = [as_int(end, "an index", "tensor_split") for end in wanted]
     else:
         count = as_int(wanted, "the number of parts", "tensor_split")
-        if count <= 0:
-            raise ArgumentError(
-                f"tensor_split: the number of sections of {describe(input)} must be positive, got {count}; pass a "
-                "positive int or a tuple of indices"
-            )
+        Number(1, whole=True, example=2).expect("tensor_split", input, sections=count)
         size, longer = divmod(input.shape[dim], count)
         ends = [k * size + min(k, longer) for k in range(1, count)]
     front = (slice(None),) * dim
@@ -57,7 +52,7 @@ def split_along(name: str, x: Tensor, dim: int, ndim: int, sections: Any) -> tup
 
     Raises ShapeError for a tensor with fewer than `ndim` dims, and if a number of parts does not divide the length.
     """
-    expect_dims(name, x, ndim)
+    Ndim(least=ndim).expect(name, input=x)
     if not isinstance(sections, (tuple, list)) and (as_int(sections, "sections", name) <= 0 or x.shape[dim] % sections):
         raise ShapeError(
             f"{name}: the length of dim {dim} of {describe(x)} must be a multiple of the number of parts {sections}; "

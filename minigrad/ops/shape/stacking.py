@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Annotated, Any
 
 from minigrad.backends.steps import Steps
+from minigrad.core.conditions import Ndim
 from minigrad.core.op import Op, Spec
 from minigrad.declare.decorators import composed, kernel
 from minigrad.declare.names import MG, namespaces
 from minigrad.declare.rules import common
-from minigrad.errors import ShapeError
 from minigrad.ops.shape.joining import cat, stack
 from minigrad.ops.shape.rearranging import at_least
 from minigrad.ops.shape.views import narrow, reshape
-from minigrad.runtime.tensor import Tensor, describe
+from minigrad.runtime.tensor import Tensor
 
 
 @composed(method=False)
@@ -48,16 +48,9 @@ def column_stack(tensors: Sequence[Tensor]) -> Tensor:
 
 
 @composed(out=False, method=False)
-def block_diag(*tensors: Tensor) -> Tensor:
+def block_diag(*tensors: Annotated[Tensor, Ndim(most=2, advice="pass the matrices one by one")]) -> Tensor:
     """Return a matrix with the matrices as blocks along its diagonal, and zeros elsewhere; (n,) counts as (1, n)."""
-    parts = with_dims(2, tensors)
-    for x in parts:
-        if x.ndim > 2:
-            raise ShapeError(
-                f"block_diag: each tensor must have at most 2 dims, got {describe(x)}; pass the matrices one by one",
-                op="block_diag",
-            )
-    return blocks_joined(parts)
+    return blocks_joined(with_dims(2, tensors))
 
 
 def blocks_shape(op: Op, *specs: Spec) -> tuple[int, ...]:

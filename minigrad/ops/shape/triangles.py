@@ -7,15 +7,15 @@ from functools import lru_cache
 import numpy as np
 
 from minigrad.config import listeners
+from minigrad.core.conditions import Ndim
 from minigrad.core.device import Device
 from minigrad.core.dtype import int64
 from minigrad.core.roles import Int
 from minigrad.declare.decorators import composed
-from minigrad.errors import ShapeError
 from minigrad.ops.creation import arange
 from minigrad.ops.pointwise.compare import ge, le, where
 from minigrad.runtime.operands import constant, number
-from minigrad.runtime.tensor import Tensor, describe
+from minigrad.runtime.tensor import Tensor
 
 KEPT = 4096  # longest dim whose positions are cached between calls, which takes 32 kB
 
@@ -42,10 +42,7 @@ def triu(input: Tensor, diagonal: Int = 0) -> Tensor:
 
 def positions(name: str, x: Tensor, diagonal: int) -> tuple[Tensor, Tensor]:
     """Return, for each row of a matrix, the column of the diagonal, as a column vector, and all column indices."""
-    if x.ndim < 2:
-        raise ShapeError(
-            f"{name}: input must have at least 2 dims, got {describe(x)}; add a dim with unsqueeze(0)", op=name
-        )
+    Ndim(least=2, advice="add a dim with unsqueeze(0)").expect(name, input=x)
     rows, columns = x.shape[-2:]
     start = max(-rows, min(columns, diagonal))  # all diagonals outside the matrix are equivalent
     if max(rows, columns) <= KEPT:

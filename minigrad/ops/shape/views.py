@@ -9,8 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Annotated, Any
 
+from minigrad.core.conditions import Ndim
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import PutBack
@@ -175,7 +176,6 @@ def unsqueeze(input: Layout, dim: ViewDim):
     jvp=lambda dinput, *, y_shape: reshape(dinput, y_shape),  # a tangent may have other strides, so it is reshaped
     name="view",
     namespace=(),
-    method=False,
     batch=lambda input, *, shape, batch: reshape(input, (batch, *Layout.contiguous(input.shape[1:]).view(shape).shape)),
 )
 def as_view(input: Layout, shape: ViewShape):
@@ -204,7 +204,7 @@ def expand(input: Layout, shape: ViewShape):
     return input.expand(shape)
 
 
-@view(vjp=(lambda g, *, in_shape, dims: g.sum(dims).reshape(in_shape),), namespace=(), method=False)
+@view(vjp=(lambda g, *, in_shape, dims: g.sum(dims).reshape(in_shape),), namespace=())
 def stretch(input: Layout, dims: ViewDims, shape: StretchedShape):
     """Return a reduced tensor expanded to the shape before the reduction, with strides of 0 along `dims`.
 
@@ -242,7 +242,6 @@ def select(input: Layout, dim: ViewDim, index: Along):
     name="index",
     vjp=(lambda g, *, in_shape, index: _adjoint(g, basic_index, in_shape, index=index),),
     namespace=(),
-    method=False,
 )
 def basic_index(input: Layout, index: Index):
     """Return the view of an index of ints, slices and None, such as `x[1, :, None, ::2]`.
@@ -282,7 +281,6 @@ def unfold(input: Layout, dimension: ViewDim, size: Along, step: Along):
 @view(
     beyond=True,
     namespace=(),
-    method=False,
     vjp=(lambda g, *, in_shape, **params: _adjoint(g, as_strided, in_shape, **params),),
     jvp=lambda dinput, *, size, stride, storage_offset: _look_again(
         dinput, _strided(), (("size", size), ("stride", stride), ("storage_offset", storage_offset))
@@ -403,10 +401,8 @@ def flatten(input: Tensor, start_dim: Along = 0, end_dim: Along = -1) -> Tensor:
 
 
 @composed(out=False)
-def t(input: Tensor) -> Tensor:
+def t(input: Annotated[Tensor, Ndim(most=2, advice="use .mT or transpose")]) -> Tensor:
     """Return a view of the transpose of a matrix; a tensor with fewer dims is returned with its shape."""
-    if input.ndim > 2:
-        raise ShapeError(f"t: input must have at most 2 dims, got {describe(input)}; use .mT or transpose", op="t")
     return full_transpose(input)
 
 
