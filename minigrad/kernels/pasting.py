@@ -67,6 +67,7 @@ class Source(NamedTuple):
 def source_of(function: Callable[..., Any]) -> Source:
     """Return the source of a template, which is read only once."""
     text = textwrap.dedent(inspect.getsource(function)).replace("  # type: ignore[no-untyped-def]", "")
+    text = text[text.index("def ") :]  # without a decorator
     tree: Any = ast.parse(text).body[0]
     documented = ast.get_docstring(tree) is not None
     names = frozenset(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))
@@ -96,6 +97,13 @@ class Part(NamedTuple):
     macros: Named = {}
     constants: Named = {}
     operands: Sequence[int] | None = None
+
+
+class Macro(NamedTuple):
+    """The macro of a word, as the function that makes it and its arguments, so that equal macros compare equal."""
+
+    make: Callable[..., Expand]
+    arguments: tuple[Any, ...]
 
 
 class Words(NamedTuple):

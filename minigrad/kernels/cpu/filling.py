@@ -8,11 +8,10 @@ a constant needs no loop here: it is an elementwise copy of one number.
 # ruff: noqa: F821
 import numpy as np
 
-from minigrad.kernels.fields import Fields
-
-ARANGE = Fields("n chunk offset start step")
+from minigrad.kernels.fields import Fields, loop
 
 
+@loop(Fields("n chunk out start step"))
 def arange(start, step, out, N):  # type: ignore[no-untyped-def]
     """out[i] = start + i * step.  A task is a chunk of the elements.
 
@@ -23,18 +22,16 @@ def arange(start, step, out, N):  # type: ignore[no-untyped-def]
     for c in range(first, last):
         lo = c * N.chunk
         count = min(N.chunk, N.n - lo)
-        z = out[N.offset + lo : N.offset + lo + count]
+        z = out[N.out + lo : N.out + lo + count]
         for i in range(count):
             z[i] = STORE(begin + T(lo + i) * by)
 
 
-RANDOM = Fields("n blocks chunk offset state limits")
-
-
+@loop(Fields("n blocks chunk out state limits"), inlined=True)
 def random(state, limits, out, N):  # type: ignore[no-untyped-def]
     """Write random numbers.  A task is a chunk of the blocks of words.
 
-    offset, state, limits: the positions at which out, the key and the limits begin.
+    out, state, limits: the positions at which out, the key and the limits begin.
     """
     key = np.uint64(state[N.state])
     counter = np.uint64(state[N.state + 1])
@@ -49,7 +46,7 @@ def random(state, limits, out, N):  # type: ignore[no-untyped-def]
         whole = min(hi, N.n // PER)
         # The blocks that are stored as a whole come first.  Their loop has no branches, so it vectorises over blocks.
         # The last block may have more numbers than are needed; it is written to `part`.
-        z = out[N.offset + lo * PER : N.offset + whole * PER]
+        z = out[N.out + lo * PER : N.out + whole * PER]
         count = whole - lo
         for ends in range(2):
             position = counter + np.uint64(lo)
@@ -64,5 +61,5 @@ def random(state, limits, out, N):  # type: ignore[no-untyped-def]
             z = part
         if count > 0:
             for j in range(N.n - whole * PER):
-                out[N.offset + whole * PER + j] = part[j]
+                out[N.out + whole * PER + j] = part[j]
     leave(part)

@@ -8,12 +8,13 @@ advances the write position by 1, a False element does not.
 # ruff: noqa: F821
 import numpy as np
 
-from minigrad.kernels.fields import Fields
+from minigrad.kernels.fields import Fields, loop
 
-MASK = Fields("n length units cols rank offset step limit", "sizes[rank] strides[rank]")
+MASK = Fields("n length units cols rank in_0 step limit", "sizes[rank] strides[rank]")
 
 
-def count(in_0, out, N):  # type: ignore[no-untyped-def]
+@loop(MASK)
+def mask_count(in_0, out, N):  # type: ignore[no-untyped-def]
     """Write how many elements are True before each unit, and then the total.  A task is a unit.
 
     A unit is `length` of the n positions, in rows of `cols`.
@@ -27,7 +28,7 @@ def count(in_0, out, N):  # type: ignore[no-untyped-def]
             rest = start // N.cols
             col = start - rest * N.cols
             size = min(N.cols - col, stop - start)
-            at = N.offset + col * step
+            at = N.in_0 + col * step
             walk(rest, N.sizes, at=N.strides)
             if step == 1:
                 x = in_0[at : at + size]
@@ -45,7 +46,8 @@ def count(in_0, out, N):  # type: ignore[no-untyped-def]
             out[u] = total
 
 
-def positions(in_0, in_1, out, N):  # type: ignore[no-untyped-def]
+@loop(MASK)
+def mask_positions(in_0, in_1, out, N):  # type: ignore[no-untyped-def]
     """Write the positions of the True elements.  A task is a unit.
 
     in_1: where the positions of each unit begin in out.  limit: the length of out.
@@ -60,7 +62,7 @@ def positions(in_0, in_1, out, N):  # type: ignore[no-untyped-def]
             rest = start // N.cols
             col = start - rest * N.cols
             size = min(N.cols - col, stop - start)
-            at = N.offset + col * step
+            at = N.in_0 + col * step
             walk(rest, N.sizes, at=N.strides)
             for j in range(size):
                 indices[np.uint64(held)] = start + j

@@ -5,14 +5,19 @@ among lists of a few elements (a bucket sort: Knuth, The Art of Computer Program
 stays in the first-level cache.  A word contains the bits of a key below those of its part, and then the position, so
 that the words of equal keys have the order of their positions: the result is that of a stable sort of the keys.
 
-Free names: `RANK` is the function of `ranks.py`.  `FEW` is the largest mean length of a list, and `LISTS` the largest
-number of lists.
+Free names: `rank` is the function of `ranks.py`.
 """
 
 # ruff: noqa: F821
 import numpy as np
 
-from minigrad.kernels.fields import Fields
+from minigrad.kernels.cpu.target import imported
+from minigrad.kernels.fields import Fields, loop
+from minigrad.kernels.philox import philox
+
+EIGHT = 8  # words whose ranks are computed at once
+FEW = 5  # the largest mean length of a list
+LISTS = 4096  # the largest number of lists
 
 
 def draw_keys(key, counter, keys, blocks):  # type: ignore[no-untyped-def]
@@ -93,13 +98,13 @@ def sort_part(words, x, counts, mask, z):  # type: ignore[no-untyped-def]
             y = z[low:]
             s = x[low:]
             for q in each(EIGHT):
-                r_q = RANK(x, low, s[q])
+                r_q = rank(x, low, s[q])
             for q in each(EIGHT):
                 y[r_q] = np.int64(s[q] & mask)
         elif high - low <= 16 and low + 16 <= n:
             for i in range(low, high):
                 word = x[i]
-                z[low + RANK(x, low, word) + RANK(x, low + 8, word)] = np.int64(word & mask)
+                z[low + rank(x, low, word) + rank(x, low + 8, word)] = np.int64(word & mask)
         else:
             insert(x, low, high)
             for i in range(low, high):
@@ -107,9 +112,15 @@ def sort_part(words, x, counts, mask, z):  # type: ignore[no-untyped-def]
         low = high
 
 
-PERMUTATION = Fields("n bits offset state")
+def ranks_header() -> str:
+    """Return the lines that define `rank`."""
+    return imported("ranks", "ranks", "rank = ranks()", beside=["emitting.py"])
 
 
+@loop(
+    Fields("n bits out state"), inlined=True, imports=ranks_header,
+    helpers=(philox, draw_keys, count_digits, divide, insert, sort_part),
+)  # fmt: skip
 def permutation(state, memory, out, N):  # type: ignore[no-untyped-def]
     """Write a permutation of n positions, in one task.
 
@@ -128,7 +139,7 @@ def permutation(state, memory, out, N):  # type: ignore[no-untyped-def]
         begin = 0
         for part in range(1 << N.bits):
             end = ends[part]
-            sort_part(words[begin:end], keys, counts, mask, out[N.offset + begin : N.offset + end])
+            sort_part(words[begin:end], keys, counts, mask, out[N.out + begin : N.out + end])
             begin = end
     leave(ends)
     leave(counts)
