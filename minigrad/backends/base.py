@@ -26,7 +26,7 @@ from minigrad.core.requests import Request
 from minigrad.core.storage import Storage
 from minigrad.errors import DeviceError
 
-Service = Callable[[Steps, Any], Any]
+Service = Callable[[Any, Any], Any]  # of a record, whose class is that of the backend, and a request
 F = TypeVar("F", bound=Service)
 # The functions that prepare a kind of request, by the class of their device; those of `Backend` are for any device.
 services: dict[type[Request], dict[type[Any], Service]] = {}
@@ -113,6 +113,8 @@ class Backend(Calls, Transfers, Lists, ABC):
                 break
         else:
             made = NO_STEPS
-        made = steps if made is None else as_launch(made, steps.arguments, kind.__name__, kind.checks)
+        launch = steps if made is None else as_launch(made, steps.arguments, kind.__name__, kind.checks)
         part = Part(request, tuple(range(steps.arguments)), steps.specs, len(steps.outs))
-        return Launch(steps.arguments, made.steps, made.temporaries, made.flags, made.always_fails, [part])
+        return Launch(
+            steps.arguments, launch.steps, launch.temporaries, launch.flags, launch.always_fails, [part]
+        )  # fmt: skip

@@ -154,11 +154,12 @@ def loop(
     loads: the number of arrays whose elements `LOAD_0`, `LOAD_1`, ... convert; by default those with names `in_...`.
     results: the number of results; by default all arrays from `out` on.  Without an `out` they are the last arrays.
     table: whether its only argument is the table of all addresses.
-    options: arguments of `write_kernel`; `imports` is a function of no arguments.
+    options: arguments of `write_kernel`; `imports` is a function of no arguments.  words: the words, as for
+    `write_loop`, that have the same meaning for all dtypes.
     """
 
     def mark(template: F) -> F:
-        code = template.__code__  # type: ignore[attr-defined]
+        code = template.__code__
         arrays = code.co_varnames[: code.co_argcount - 1]
         first = arrays.index("out") if "out" in arrays else len(arrays) - (results or 0)
         converted = sum(name.startswith("in_") for name in arrays) if loads is None else loads

@@ -200,9 +200,11 @@ def write_loop(
     """
     loop: Loop = template.loop  # type: ignore[attr-defined]
     options = dict(loop.options)
+    words = {**options.pop("words", NOTHING), **words}
     helpers = [each for each in words.values() if callable(each) and not isinstance(each, ScalarFn)]
     helpers += options.pop("helpers", ())
-    macros, constants = {}, constants_of(template, *helpers)
+    macros: dict[str, Any] = {}
+    constants = constants_of(template, *helpers)
     registers = compute or (dtypes[loop.first].compute if dtypes else None)
     for name, value in words.items():
         if getattr(value, "__name__", "") == name:
@@ -237,7 +239,7 @@ def constants_of(*functions: Callable[..., Any]) -> dict[str, Any]:
     found = {}
     for function in functions:
         for name in source_of(function).names:
-            value = function.__globals__.get(name)  # type: ignore[attr-defined]
+            value = function.__globals__.get(name)
             if name.isupper() and isinstance(value, int | float):
                 found[name] = value
     return found

@@ -7,7 +7,6 @@ from asking import Asking
 from cases import over, unless_full
 from compiled_dtypes import ALL, INTS
 
-
 from minigrad.backends.registry import backend_of
 from minigrad.config import override
 from minigrad.core.device import as_device

@@ -94,7 +94,8 @@ class CpuSteps(Steps):
         one of its arguments is the offset of that value.
 
         numbers: the other numbers by name.  groups: the numbers of each result and operand.
-        tasks: the count of the tasks.  divided: instead the number `chunk` and the count, from `pieces`.
+        tasks: the count of the tasks.  divided: instead the number `chunk` and the count, from `pieces`;
+        the count is the number `chunks`, too, if the template has it.
         elements, cost: the number of elements, by default that of the first result, and the work per element, in
         additions; they decide whether threads share the tasks.
         end: whether the kernel runs again after all tasks.
@@ -104,6 +105,8 @@ class CpuSteps(Steps):
         loop: Loop = template.loop  # type: ignore[attr-defined]
         if divided is not None:
             numbers["chunk"], tasks = divided
+            if "chunks" in loop.fields.positions:
+                numbers["chunks"] = tasks
         for name, k in loop.begins:
             if name not in numbers:
                 numbers[name] = values[k].layout.offset

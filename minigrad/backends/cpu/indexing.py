@@ -15,7 +15,7 @@ from typing import Any
 from minigrad.backends.base import serves
 from minigrad.backends.cpu.family import CpuBackend, bind, headed, kind_of
 from minigrad.backends.cpu.loops import CHUNK, COLUMNS, UNITS
-from minigrad.backends.cpu.texts import moving_header, sum_text
+from minigrad.backends.cpu.texts import sum_text
 from minigrad.backends.launch import NO_POSITIONS, NO_STEPS, Launch
 from minigrad.backends.lowering.functions import SECOND
 from minigrad.backends.steps import Steps, Value
@@ -27,6 +27,7 @@ from minigrad.core.op import ScalarFn, Spec
 from minigrad.core.plan import pieces, still, walk, without
 from minigrad.core.strides import merge_dims
 from minigrad.kernels.cpu import indexing
+from minigrad.kernels.cpu.target import moving_header
 from minigrad.kernels.pasting import expression_macro, scalar_macro
 from minigrad.kernels.specialize import write_kernel
 from minigrad.kernels.store import load

@@ -33,7 +33,7 @@ def stretches(mask: Spec, parts: int, limit: int = 0) -> dict[str, Any]:
     n = mask.layout.numel
     dims, (steps,) = merge([mask.layout])
     cols, step = (dims[-1], steps[-1]) if dims else (1, 1)
-    return dict(
-        tasks=parts, elements=n, n=n, length=-(-n // parts), units=parts, cols=cols, step=step, limit=limit,
-        sizes=dims[:-1], strides=steps[:-1],
-    )  # fmt: skip
+    return {
+        "tasks": parts, "elements": n, "n": n, "length": -(-n // parts), "units": parts, "cols": cols, "step": step,
+        "limit": limit, "sizes": dims[:-1], "strides": steps[:-1],
+    }  # fmt: skip

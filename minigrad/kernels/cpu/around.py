@@ -5,7 +5,7 @@ are added to a row are computed one by one.
 """
 
 # ruff: noqa: F821
-from minigrad.kernels.fields import Fields
+from minigrad.kernels.fields import Fields, loop
 
 # A unit is a chunk of planes.  n: the sizes of a plane; before: the elements added in front; m: the sizes of the
 # surrounded plane.  The groups have the strides of a plane, and those of the other dims.
@@ -25,6 +25,7 @@ def position(i, n, mode):  # type: ignore[no-untyped-def]
     return -i if i < 0 else 2 * (n - 1) - i
 
 
+@loop(AROUND, loads=0, helpers=(position,))
 def around(in_0, out, N):  # type: ignore[no-untyped-def]
     """Copy each row of a plane into the rows of the surrounded plane, and fill their ends."""
     n = N.n_x
@@ -57,6 +58,7 @@ def around(in_0, out, N):  # type: ignore[no-untyped-def]
                         out[np.uint64(start + j)] = in_0[np.uint64(row + position(j - before, n, mode) * step)]
 
 
+@loop(AROUND, loads=2, helpers=(position,))
 def around_back(in_0, out, N):  # type: ignore[no-untyped-def]
     """Add each row of a surrounded plane to the row from which it was copied; the planes begin with 0."""
     n = N.n_x

@@ -8,9 +8,8 @@ Wilkinson, "The implicit QL algorithm" (1968).
 # ruff: noqa: F821
 import numpy as np
 
-from minigrad.kernels.fields import Fields
-
-EIGH = Fields("n rank", "sizes[rank]", "offset row col strides[rank]")
+from minigrad.kernels.cpu.lu import less
+from minigrad.kernels.fields import Fields, loop
 
 
 def product(x, y):  # type: ignore[no-untyped-def]
@@ -153,7 +152,11 @@ def steps_of(diagonal, beside, low, n, u):  # type: ignore[no-untyped-def]
     return False
 
 
-def eigen(in_0, values, vectors, N):  # type: ignore[no-untyped-def]
+@loop(
+    Fields("n rank", "sizes[rank]", "offset row col strides[rank]"), results=2, fastmath=("contract", "reassoc"),
+    helpers=(product, turn, less, tridiagonal, vectors_of, steps_of),
+)  # fmt: skip
+def eigenvalues(in_0, values, vectors, N):  # type: ignore[no-untyped-def]
     """Compute the eigenvalues in ascending order, and the eigenvectors as columns.  A task is one matrix.
 
     Only the upper triangle is read.  It is divided by its largest element first.

@@ -9,13 +9,12 @@ product form of Cholesky (4.2.5, 4.2.6), and row oriented substitution (3.1).
 # ruff: noqa: F821
 import numpy as np
 
-from minigrad.kernels.fields import Fields
-
-FACTOR = Fields("n rank", "sizes[rank]", "offset row col strides[rank]")
-SOLVE = Fields("n k upper unit rank", "sizes[rank]", "offset row col strides[rank]")
+from minigrad.kernels.cpu.lu import less
+from minigrad.kernels.fields import Fields, loop
 
 
-def factor(in_0, values, out, N):  # type: ignore[no-untyped-def]
+@loop(Fields("n rank", "sizes[rank]", "offset row col strides[rank]"), helpers=(less,), fastmath=("contract",))
+def cholesky(in_0, values, out, N):  # type: ignore[no-untyped-def]
     """Factor each matrix; a task is one matrix.  `values` receives the upper triangles.
 
     `out` receives 1 for each row whose pivot is not positive, otherwise 0.
@@ -54,6 +53,7 @@ def factor(in_0, values, out, N):  # type: ignore[no-untyped-def]
     leave(column)
 
 
+@loop(Fields("n k upper unit rank", "sizes[rank]", "offset row col strides[rank]"))
 def solve(in_0, in_1, out, N):  # type: ignore[no-untyped-def]
     """Solve a triangular system with m right-hand sides; a task is one matrix.
 

@@ -15,11 +15,11 @@ import math
 
 import numpy as np
 
-from minigrad.kernels.fields import Fields
+from minigrad.kernels.fields import Fields, loop
 
-# A task is a chunk of rows.  groups: count per image.  channels: count per group.  size: elements of a run.  eps: its
-# float64 bits.  x, g, to, weight, bias, to_weight, to_bias: offsets.  weight_step, bias_step: steps between channels.
-GROUPS = Fields("rows chunk chunks groups channels size eps x g to weight weight_step bias bias_step to_weight to_bias")
+# A task is a chunk of rows.  per_image: the groups of an image.  channels: count per group.  size: elements of a run.
+# eps: its float64 bits.  weight_step, bias_step: steps between channels.
+ROWS = "rows chunk chunks per_image channels size eps"
 
 
 def mean(x, at, n):  # type: ignore[no-untyped-def]
@@ -53,7 +53,11 @@ def products(x, g, at, start, n, middle):  # type: ignore[no-untyped-def]
     return total, plain, along
 
 
-def normalized(x, weight, bias, out, N):  # type: ignore[no-untyped-def]
+@loop(
+    Fields(f"{ROWS} x free out weight weight_step bias bias_step"), loads=3, helpers=(mean, squares),
+    fastmath=("reassoc",),
+)  # fmt: skip
+def normalize_groups(x, weight, bias, out, N):  # type: ignore[no-untyped-def]
     """out = (x - middle) * (scale * weight) + bias.  A task is a chunk of rows."""
     size = N.size
     width = N.channels * size
@@ -63,18 +67,22 @@ def normalized(x, weight, bias, out, N):  # type: ignore[no-untyped-def]
             middle = mean(x, N.x + row * width, width)
             total = squares(x, N.x + row * width, width, middle)
             scale = T(T(1) / T(math.sqrt(T(total / T(width) + T(eps)))))
-            channel = row % N.groups * N.channels
+            channel = row % N.per_image * N.channels
             for c in range(N.channels):
                 factor = T(scale * LOAD_1(weight[N.weight + (channel + c) * N.weight_step]))
                 shift = LOAD_2(bias[N.bias + (channel + c) * N.bias_step])
                 at = N.x + row * width + c * size
-                to = N.to + row * width + c * size
+                to = N.out + row * width + c * size
                 for j in range(size):
                     out[np.uint64(to + j)] = STORE(T(T(LOAD_0(x[np.uint64(at + j)]) - middle) * factor + shift))
 
 
-def gradients(x, g, weight, work, dx, dweight, dbias, N):  # type: ignore[no-untyped-def]
-    """Compute the gradients of `normalized` for x, weight and bias.
+@loop(
+    Fields(f"{ROWS} x g dx weight weight_step free_0 free_1 dweight dbias"), loads=3, results=1,
+    helpers=(mean, products), fastmath=("reassoc",),
+)  # fmt: skip
+def group_gradients(x, g, weight, work, dx, dweight, dbias, N):  # type: ignore[no-untyped-def]
+    """Compute the gradients of `normalize_groups` for x, weight and bias.
 
     A task is a chunk of rows.  `g` is the incoming gradient.  At the end, dweight and dbias receive the sums over the
     images.
@@ -86,7 +94,7 @@ def gradients(x, g, weight, work, dx, dweight, dbias, N):  # type: ignore[no-unt
     for task in range(first, last):
         for row in range(task * N.chunk, min(N.rows, (task + 1) * N.chunk)):
             middle = mean(x, N.x + row * width, width)
-            channel = N.weight + row % N.groups * channels * N.weight_step
+            channel = N.weight + row % N.per_image * channels * N.weight_step
             total = T(0)
             plain = T(0)
             along = T(0)
@@ -108,17 +116,17 @@ def gradients(x, g, weight, work, dx, dweight, dbias, N):  # type: ignore[no-unt
                 at = row * width + c * size
                 values = x[N.x + at : N.x + at + size]
                 head = g[N.g + at : N.g + at + size]
-                z = dx[N.to + at : N.to + at + size]
+                z = dx[N.dx + at : N.dx + at + size]
                 for j in range(size):
                     d = T(LOAD_0(values[j]) - middle)
                     z[j] = STORE(T(T(factor * LOAD_1(head[j]) - plain) - d * along))
     if first == last or N.chunks == 1:
-        count = N.groups * channels
+        count = N.per_image * channels
         for c in range(count):
             of_bias = np.float64(0)
             of_weight = np.float64(0)
             for run in range(c, N.rows * channels, count):
                 of_bias += work[2 * run]
                 of_weight += work[2 * run + 1]
-            dbias[N.to_bias + c] = STORE(T(of_bias))
-            dweight[N.to_weight + c] = STORE(T(of_weight))
+            dbias[N.dbias + c] = STORE(T(of_bias))
+            dweight[N.dweight + c] = STORE(T(of_weight))

@@ -4,11 +4,11 @@
 """
 
 # ruff: noqa: F821
-from minigrad.kernels.fields import Fields
+from minigrad.kernels.cpu.target import moving_header
+from minigrad.kernels.fields import Fields, loop
 
-JOIN = Fields("chunk whole row parts", "ends[parts] offsets")
 
-
+@loop(Fields("chunk whole row parts", "ends[parts] offsets"), table=True, imports=moving_header)
 def join(addresses, N):  # type: ignore[no-untyped-def]
     """Copy the operands into the result.  A task is a chunk of the `whole` bytes of the result.
 

@@ -7,10 +7,9 @@ blocks).
 """
 
 # ruff: noqa: F821
-from minigrad.kernels.fields import Fields
+from minigrad.kernels.fields import Fields, loop
 
 WIDE = 8  # columns of a block; the text of `less` has as many rows
-LU = Fields("m n rank", "sizes[rank]", "offset row col strides[rank]")
 
 
 def less(z, rows, start, n, f):  # type: ignore[no-untyped-def]
@@ -32,7 +31,10 @@ def less(z, rows, start, n, f):  # type: ignore[no-untyped-def]
         z[k] -= s * a[k] + t * b[k] + u * c[k] + v * d[k] + w * e[k] + x * g[k] + y * h[k] + q * p[k]
 
 
-def factor(in_0, out, pivots, order, N):  # type: ignore[no-untyped-def]
+@loop(
+    Fields("m n rank", "sizes[rank]", "offset row col strides[rank]"), helpers=(less,), fastmath=("contract",)
+)  # fmt: skip
+def lu(in_0, out, pivots, order, N):  # type: ignore[no-untyped-def]
     """Factor each matrix; a task is one matrix.  `out` receives both triangles.
 
     pivots: the row with which each step exchanges its row.  order: for each row of the result, its row in the operand.

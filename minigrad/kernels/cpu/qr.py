@@ -8,9 +8,8 @@ reflection, are those of LAPACK's dlarfg.
 # ruff: noqa: F821
 import numpy as np
 
-from minigrad.kernels.fields import Fields
-
-QR = Fields("m n p rank", "sizes[rank]", "offset row col strides[rank]")
+from minigrad.kernels.cpu.lu import less
+from minigrad.kernels.fields import Fields, loop
 
 
 def reflect(x, n, rows, start, v, tau, w):  # type: ignore[no-untyped-def]
@@ -36,7 +35,11 @@ def reflect(x, n, rows, start, v, tau, w):  # type: ignore[no-untyped-def]
             y[c] += f * z[c]
 
 
-def factor(in_0, q, r, N):  # type: ignore[no-untyped-def]
+@loop(
+    Fields("m n p rank", "sizes[rank]", "offset row col strides[rank]"), results=2, helpers=(less, reflect),
+    fastmath=("contract",),
+)  # fmt: skip
+def qr(in_0, q, r, N):  # type: ignore[no-untyped-def]
     """Factor each matrix; a task is one matrix.  q receives the orthonormal columns, r the upper triangle.
 
     x is first the matrix; then it has r in its upper triangle and the vectors of the reflections below.

@@ -8,9 +8,8 @@ Golub and Van Loan, Matrix Computations, 4th edition, section 8.6; the longer ro
 # ruff: noqa: F821
 import numpy as np
 
-from minigrad.kernels.fields import Fields
-
-TURN = Fields("k n rank", "sizes[rank]", "offset row col strides[rank]")
+from minigrad.kernels.cpu.eigen import product, turn
+from minigrad.kernels.fields import Fields, loop
 
 
 def turn_pairs(x, k, n, lengths):  # type: ignore[no-untyped-def]
@@ -54,7 +53,11 @@ def turn_pairs(x, k, n, lengths):  # type: ignore[no-untyped-def]
     return turned
 
 
-def turning(in_0, j, y, lengths, N):  # type: ignore[no-untyped-def]
+@loop(
+    Fields("k n rank", "sizes[rank]", "offset row col strides[rank]"), results=3, fastmath=("contract", "reassoc"),
+    helpers=(product, turn, turn_pairs),
+)  # fmt: skip
+def orthogonal_rows(in_0, j, y, lengths, N):  # type: ignore[no-untyped-def]
     """Write the product of the rotations (j), the rotated rows (y), and the lengths of these in descending order."""
     k = N.k
     n = N.n
