@@ -139,22 +139,28 @@ class Loop(NamedTuple):
     arrays: tuple[str, ...]
     begins: tuple[tuple[str, int], ...]
     first: int
-    loads: int
+    loads: tuple[int, ...]
     results: int
     table: bool
     options: Mapping[str, Any]
 
 
 def loop(
-    fields: Fields, *, loads: int | None = None, results: int | None = None, table: bool = False, **options: Any
+    fields: Fields,
+    *,
+    loads: int | tuple[int, ...] | None = None,
+    results: int | None = None,
+    table: bool = False,
+    **options: Any,
 ) -> Callable[[F], F]:
     """Mark a template, and state what is the same for all dtypes of its arrays.
 
     fields: the names of its numbers.
-    loads: the number of arrays whose elements `LOAD_0`, `LOAD_1`, ... convert; by default those with names `in_...`.
+    loads: the positions of the arrays whose elements `LOAD_0`, `LOAD_1`, ... convert, or the count of the first ones.
+    By default they are those with names `in_...`.
     results: the number of results; by default all arrays from `out` on.  Without an `out` they are the last arrays.
     table: whether its only argument is the table of all addresses.
-    options: arguments of `write_kernel`; `imports` is a function of no arguments.  words: the words, as for
+    options: arguments of `write_kernel`; `imports` is a function of the words.  words: the words, as for
     `write_loop`, that have the same meaning for all dtypes.
     """
 
@@ -162,7 +168,8 @@ def loop(
         code = template.__code__
         arrays = code.co_varnames[: code.co_argcount - 1]
         first = arrays.index("out") if "out" in arrays else len(arrays) - (results or 0)
-        converted = sum(name.startswith("in_") for name in arrays) if loads is None else loads
+        count = loads if isinstance(loads, int) else sum(name.startswith("in_") for name in arrays)
+        converted = loads if isinstance(loads, tuple) else tuple(range(count))
         begins = tuple((name, k) for k, name in enumerate(arrays) if name in fields.positions)
         template.loop = Loop(  # type: ignore[attr-defined]
             fields, arrays, begins, first, converted, results or len(arrays) - first, table, options

@@ -205,27 +205,27 @@ def write_loop(
     helpers += options.pop("helpers", ())
     macros: dict[str, Any] = {}
     constants = constants_of(template, *helpers)
-    registers = compute or (dtypes[loop.first].compute if dtypes else None)
+    more = len(dtypes) - len(loop.arrays) if "in_K" in loop.arrays else 0
+    operands = [dtypes[k] for k in (range(1 + more) if more else loop.loads)]
+    outs = tuple(dtypes[loop.first + more : loop.first + more + loop.results])
+    registers = compute or (outs[0].compute if outs else None)
     for name, value in words.items():
         if getattr(value, "__name__", "") == name:
             continue  # a helper that the template calls by its name
         macro = macro_of(value, registers)
         (constants if macro is None else macros)[name] = value if macro is None else macro
-    loads = loop.loads + (len(dtypes) - len(loop.arrays) if "in_K" in loop.arrays else 0)
-    first = loop.first + loads - loop.loads
-    outs = tuple(dtypes[first : first + loop.results])
-    made = options.pop("imports", str)()
+    imports = options.pop("imports", None)
     shown = dict.fromkeys([dtype.short for dtype in dtypes if dtype is not int64] or ["i64"][: len(dtypes)])
     name = "_".join(filter(None, [template.__name__, form, *shown]))  # int64 is the dtype of positions
     text = write_kernel(
         f"{name}, from {template.__module__.rpartition('.')[2]}.py.",
         template,
-        operands=dtypes[:loads],
+        operands=operands,
         out=int64 if loop.table else outs[0] if len(outs) == 1 else outs,
         compute=registers,
         macros=macros,
         constants=constants,
-        imports=made,
+        imports=imports(words) if imports else "",
         helpers=helpers,
         fields=loop.fields,
         arrays=("table",) if loop.table else dtypes,
@@ -236,13 +236,13 @@ def write_loop(
 
 def constants_of(*functions: Callable[..., Any]) -> dict[str, Any]:
     """Return the numbers in capitals that templates read from their modules."""
-    found = {}
+    constants = {}
     for function in functions:
         for name in source_of(function).names:
             value = function.__globals__.get(name)
             if name.isupper() and isinstance(value, int | float):
-                found[name] = value
-    return found
+                constants[name] = value
+    return constants
 
 
 def macro_of(word: Any, compute: np.dtype[Any] | None) -> Any:
