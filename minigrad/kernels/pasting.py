@@ -99,11 +99,20 @@ class Part(NamedTuple):
     operands: Sequence[int] | None = None
 
 
-class Macro(NamedTuple):
-    """The macro of a word, as the function that makes it and its arguments, so that equal macros compare equal."""
+class Late(NamedTuple):
+    """The macro of a word, or all words, as a function that is called when a kernel is written, and its arguments.
 
-    make: Callable[..., Expand]
+    So equal words compare equal, and only a new kernel takes the time of making them.
+    """
+
+    make: Callable[..., Any]
     arguments: tuple[Any, ...]
+
+
+class Macro(NamedTuple):
+    """A macro as the meaning of a word."""
+
+    expand: Expand
 
 
 class Words(NamedTuple):

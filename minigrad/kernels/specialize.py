@@ -7,7 +7,7 @@ dtypes.  `store.py` stores the module and compiles it, so a learner can open the
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
+from types import FunctionType, MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from minigrad.core.op import ScalarFn
 from minigrad.kernels import half, integer
 from minigrad.kernels.cpu.target import CPU
 from minigrad.kernels.fields import Fields, Loop
-from minigrad.kernels.pasting import Macro, Part, call_macro, expression_macro, paste, scalar_macro, source_of
+from minigrad.kernels.pasting import Late, Macro, Part, call_macro, expression_macro, paste, scalar_macro, source_of
 from minigrad.kernels.scalar import INTEGER, INTEGER_CALLS
 from minigrad.kernels.target import Target
 
@@ -186,7 +186,7 @@ def write_kernel(
 
 
 def write_loop(
-    template: Callable[..., Any], dtypes: Sequence[DType], words: Mapping[str, Any] = NOTHING, form: str = "",
+    template: Callable[..., Any], dtypes: Sequence[DType], words: Mapping[str, Any] | Late = NOTHING, form: str = "",
     compute: np.dtype[Any] | None = None,
 ) -> tuple[str, str]:  # fmt: skip
     """Return the name and the text of the kernel of a template that is marked by `loop`.
@@ -195,13 +195,15 @@ def write_loop(
     template has several forms.
 
     words: the meanings of the words of the template: a scalar function; an expression, which is a text with `{0}`; a
-    `Macro`; a helper, which is a function of a kernel; a tuple of `Part`s; otherwise a constant.  A constant of the
-    template's module needs no entry.
+    `Macro`, or a `Late` that makes one; a helper, which is a function of a kernel; a sequence of `Part`s; otherwise a
+    constant.  A constant of the template's module needs no entry.  The lines of `imports` are added to the header.
     """
     loop: Loop = template.loop  # type: ignore[attr-defined]
     options = dict(loop.options)
-    words = {**options.pop("words", NOTHING), **words}
-    helpers = [each for each in words.values() if callable(each) and not isinstance(each, ScalarFn)]
+    own = words.make(*words.arguments) if isinstance(words, Late) else words
+    words = {**options.pop("words", NOTHING), **own}
+    header, imports = options.pop("imports", None), words.pop("imports", "")
+    helpers = [each for each in words.values() if isinstance(each, FunctionType)]
     helpers += options.pop("helpers", ())
     macros: dict[str, Any] = {}
     constants = constants_of(template, *helpers)
@@ -214,7 +216,6 @@ def write_loop(
             continue  # a helper that the template calls by its name
         macro = macro_of(value, registers)
         (constants if macro is None else macros)[name] = value if macro is None else macro
-    imports = options.pop("imports", None)
     shown = dict.fromkeys([dtype.short for dtype in dtypes if dtype is not int64] or ["i64"][: len(dtypes)])
     name = "_".join(filter(None, [template.__name__, form, *shown]))  # int64 is the dtype of positions
     text = write_kernel(
@@ -225,7 +226,7 @@ def write_loop(
         compute=registers,
         macros=macros,
         constants=constants,
-        imports=imports(words) if imports else "",
+        imports=imports + (header(words) if header else ""),
         helpers=helpers,
         fields=loop.fields,
         arrays=("table",) if loop.table else dtypes,
@@ -250,10 +251,12 @@ def macro_of(word: Any, compute: np.dtype[Any] | None) -> Any:
     if isinstance(word, ScalarFn):
         assert compute is not None
         return scalar_macro(word, compute)
-    if isinstance(word, Macro):
+    if isinstance(word, Late):
         return word.make(*word.arguments)
+    if isinstance(word, Macro):
+        return word.expand
     if isinstance(word, str):
         return expression_macro(word) if "{" in word else None
-    if isinstance(word, tuple) and word and isinstance(word[0], Part):
+    if isinstance(word, tuple | list) and word and isinstance(word[0], Part):
         return list(word)
-    return call_macro(word.__name__) if callable(word) else None
+    return call_macro(word.__name__) if isinstance(word, FunctionType) else None

@@ -36,7 +36,7 @@ def surround(steps: CpuSteps, request: requests.Surround) -> Launch | None:
     inward = [(0,) * missing + x.layout.strides[first:] for x in (out, a)]
     groups = [(x.layout.offset, *step, moves) for x, step, moves in zip((out, a), inward, strides, strict=True)]
     steps.run(
-        around.around_back if back else around.around, a, out, words={"ADD": sum_text(out.dtype)} if back else None,
+        around.around_back if back else around.around, a, out, words={"ADD": sum_text(out.dtype)} if back else {},
         divided=pieces(planes, CHUNK // prod(wide)), elements=planes * prod(wide), groups=groups, planes=planes,
         mode=MODES.index(mode), n_x=inner[-1], before_x=pairs[-1][0], m_x=wide[-1],
         shape=dims, n=inner[:-1], before=[pair[0] for pair in pairs[:-1]], m=wide[:-1],

@@ -21,7 +21,8 @@ from minigrad.core.dtype import DType
 from minigrad.core.op import Spec
 from minigrad.kernels.calling import Call, function
 from minigrad.kernels.fields import Loop
-from minigrad.kernels.specialize import write_loop
+from minigrad.kernels.pasting import Late
+from minigrad.kernels.specialize import NOTHING, write_loop
 from minigrad.kernels.store import Kernel, forks_wait, load, watchers
 
 GIL_LIMIT = 1 << 15  # number of additions; a call with fewer additions keeps the GIL
@@ -83,7 +84,7 @@ class CpuSteps(Steps):
     backend: CpuBackend
 
     def run(
-        self, template: Callable[..., Any], *values: Value, words: Mapping[str, Any] | None = None, form: str = "",
+        self, template: Callable[..., Any], *values: Value, words: Mapping[str, Any] | Late = NOTHING, form: str = "",
         compute: np.dtype[Any] | None = None, dtypes: tuple[DType, ...] | None = None, tasks: int = 1,
         divided: tuple[int, int] | None = None, elements: int | None = None, cost: int = 1, end: bool = False,
         groups: Sequence[Any] = (), **numbers: Any,
@@ -114,7 +115,8 @@ class CpuSteps(Steps):
             elements = self.outs[0].layout.numel
         if dtypes is None:
             dtypes = tuple([each.dtype for each in values])
-        meanings, kind = tuple(words.items()) if words else (), kind_of(elements, tasks, cost)
+        meanings = words if isinstance(words, Late) else () if words is NOTHING else tuple(words.items())
+        kind = kind_of(elements, tasks, cost)
         kernel = self.backend.kernel(written, template, dtypes, meanings, form, compute, kind=kind)
         table = headed(tasks, loop.fields.packed(groups, numbers), end)
         self.steps.append(Step(kernel, tuple([each.slot for each in values]), table))
@@ -123,9 +125,9 @@ class CpuSteps(Steps):
 CpuBackend.record = CpuSteps
 
 
-def written(template: Callable[..., Any], dtypes: tuple[DType, ...], words: tuple[Any, ...], *more: Any) -> Kernel:
+def written(template: Callable[..., Any], dtypes: tuple[DType, ...], words: Any, *more: Any) -> Kernel:
     """Write, compile and import the kernel of a template: see `write_loop`."""
-    return load(*write_loop(template, dtypes, dict(words), *more))
+    return load(*write_loop(template, dtypes, words if isinstance(words, Late) else dict(words), *more))
 
 
 def bind(kernel: NativeKernel, numbers: NDArray[np.int64], operands: int, results: int = 1) -> Launch:

@@ -5,7 +5,6 @@ The loops are in `kernels/cpu/filling.py` and `permuting.py`, the random numbers
 
 from __future__ import annotations
 
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,7 @@ from minigrad.core.plan import pieces
 from minigrad.kernels import philox
 from minigrad.kernels.cpu import filling, permuting
 from minigrad.kernels.cpu.target import element
+from minigrad.kernels.pasting import Late
 
 COST = 16  # cost of an element of a permutation, in additions
 # A permutation of more than WHOLE positions, whose words would have too few bits, is divided into parts of 2**PART
@@ -44,26 +44,24 @@ def random(steps: CpuSteps, request: requests.Random) -> Launch | None:
     (out,), kind = steps.outs, request.kind
     if not out.layout.is_contiguous:
         return through_dense(steps, request)
-    n, (words, compute) = out.layout.numel, random_words(kind, out.dtype)
+    n, compute = out.layout.numel, philox.limit_dtype(kind, out.dtype).compute
     blocks = philox.blocks(kind, out.dtype, n)
     steps.run(
-        filling.random, *steps.operands, out, words=words, form=kind, compute=compute, n=n, blocks=blocks,
-        divided=pieces(blocks, CHUNK // 4),
+        filling.random, *steps.operands, out, words=Late(random_words, (kind, out.dtype)), form=kind, compute=compute,
+        n=n, blocks=blocks, divided=pieces(blocks, CHUNK // 4),
     )  # fmt: skip
     return None
 
 
-@cache
-def random_words(kind: str, dtype: DType) -> tuple[dict[str, Any], np.dtype[Any]]:
-    """Return the words of the loop of one kind of random numbers, and the dtype in which it computes.
+def random_words(kind: str, dtype: DType) -> dict[str, Any]:
+    """Return the words of the loop of one kind of random numbers.
 
     The angles are below 2 * pi, so their sine and cosine have no other form for large arguments.
     """
-    limits = philox.limit_dtype(kind, dtype)
-    bits = 8 * limits.itemsize
+    bits = 8 * philox.limit_dtype(kind, dtype).itemsize
     functions = {name: f"{name}_{bits}" for name in philox.FUNCTIONS} | {"sqrt": "math.sqrt"}
     words = {"philox": philox.philox, "ELEMENT": f"np.{element(dtype)}"}
-    return words | philox.block_words(kind, dtype) | functions, limits.compute
+    return words | philox.block_words(kind, dtype) | functions
 
 
 @serves(CpuBackend, requests.Permutation)

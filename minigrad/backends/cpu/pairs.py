@@ -17,7 +17,7 @@ from minigrad.core.plan import pieces
 from minigrad.core.reducer import Reducer
 from minigrad.kernels.cpu import pairs
 from minigrad.kernels.cpu.pairs import LINE
-from minigrad.kernels.pasting import Macro, finish_macro
+from minigrad.kernels.pasting import Late, finish_macro
 from minigrad.kernels.specialize import neutral_text
 
 ROWS = 16  # rows of a task at the least, so that they share what they read
@@ -109,7 +109,7 @@ def in_lines(steps: CpuSteps, x: Value, compute: np.dtype[Any]) -> Value:
 
 def distances(reducer: Reducer, compute: np.dtype[Any]) -> dict[str, Any]:
     """Return the words and the form of the loops of distances."""
-    finish, identity = Macro(finish_macro, (reducer, compute)), neutral_text(reducer.identity, compute)
+    finish, identity = Late(finish_macro, (reducer, compute)), neutral_text(reducer.identity, compute)
     form = reducer.finish.name if reducer.finish else reducer.scalar.name
     return {"words": {"F": reducer.scalar, "FINISH": finish, "IDENTITY": identity}, "form": form, "compute": compute}
 

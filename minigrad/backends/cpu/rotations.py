@@ -7,7 +7,6 @@ computed from orthogonal rows and QR factors.
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cache
 from math import prod
 from typing import Any
 
@@ -17,6 +16,7 @@ from minigrad.backends.base import serves
 from minigrad.backends.cpu.family import CpuBackend, CpuSteps, begins, matrices
 from minigrad.core import requests
 from minigrad.kernels.cpu import eigen, turning
+from minigrad.kernels.pasting import Late
 
 
 @serves(CpuBackend, requests.Eigh)
@@ -35,12 +35,11 @@ def rotate(steps: CpuSteps, template: Callable[..., Any], cost: int, **sizes: An
     """Add the step of one of the loops over a batch of matrices."""
     (a,), batch = steps.operands, steps.operands[0].shape[:-2]
     steps.run(
-        template, a, *steps.outs, words=rounding(a.dtype.compute), tasks=prod(batch), elements=a.layout.numel,
+        template, a, *steps.outs, words=Late(rounding, (a.dtype.compute,)), tasks=prod(batch), elements=a.layout.numel,
         cost=cost, groups=[*begins(a, *steps.outs), matrices(a)], sizes=batch, **sizes,
     )  # fmt: skip
 
 
-@cache
 def rounding(compute: np.dtype[Any]) -> dict[str, str]:
     """Return the words `EPS`, half of the distance from 1 to the next number, and `TINY`."""
     number = np.finfo(compute)

@@ -23,7 +23,7 @@ from minigrad.core.plan import pieces, walk, without
 from minigrad.kernels.cpu import inserting, selecting, sorting
 from minigrad.kernels.cpu.sorting import FEW
 from minigrad.kernels.orders import keep_macro, key_words
-from minigrad.kernels.pasting import Macro
+from minigrad.kernels.pasting import Late
 
 COST = 16  # cost of sorting one element, in additions
 JOINED = 4096  # elements of a line and a row of x from which both are sorted together, if a search takes more steps
@@ -36,7 +36,7 @@ def order(steps: CpuSteps, request: requests.Sort, out: Value, values: Value | N
     (a,), dim, descending = steps.operands, request.dim, request.descending
     n, wanted, bits = a.shape[dim], out.shape[dim], 8 * a.dtype.itemsize
     words = key_words(a.dtype, descending) | {
-        "KEEP": Macro(keep_macro, (values is not None,)), "BITS": min(bits, 32), "WIDE": bits > 32,
+        "KEEP": Late(keep_macro, (values is not None,)), "BITS": min(bits, 32), "WIDE": bits > 32,
     }  # fmt: skip
     form = ("down" if descending else "up") + ("_kept" if values else "")
     # The kernel does not write a result that is not requested, so any memory may replace it.
