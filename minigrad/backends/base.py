@@ -37,7 +37,7 @@ def serves(device: type[Any], kind: type[Request]) -> Callable[[F], F]:
 
     It receives a `Steps` with the results and operands, and the request.  It adds steps and returns None, or it returns
     a launch, a kernel or a function of the buffers: those of the operands, then those of the results.  It is not called
-    if all results are empty.
+    if all results are empty, unless the request checks indices.
     """
 
     def mark(function: F) -> F:
@@ -107,12 +107,8 @@ class Backend(Calls, Transfers, Lists, ABC):
         self, service: Service, request: Request, outs: Spec | tuple[Spec, ...], operands: tuple[Spec, ...]
     ) -> Launch:
         steps, kind = self.record(self, outs if isinstance(outs, tuple) else (outs,), operands), type(request)
-        for out in steps.outs:
-            if out.layout.numel:
-                made = service(steps, request)
-                break
-        else:
-            made = NO_STEPS
+        some = kind.checks or max([out.layout.numel for out in steps.outs], default=0)
+        made = service(steps, request) if some else NO_STEPS
         launch = steps if made is None else as_launch(made, steps.arguments, kind.__name__, kind.checks)
         part = Part(request, tuple(range(steps.arguments)), steps.specs, len(steps.outs))
         return Launch(

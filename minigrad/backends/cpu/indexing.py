@@ -35,6 +35,8 @@ Walk = tuple[tuple[int, ...], list[tuple[int, ...]], list[int]]
 @serves(CpuBackend, requests.Gather)
 def gather(steps: CpuSteps, request: requests.Gather) -> Launch | None:
     (out,), (a, index), dim = steps.outs, steps.operands, request.dim
+    if out.layout.numel == 0:
+        return NO_STEPS
     size, axis = a.layout.shape[dim], a.layout.strides[dim]
     if size == 0:
         return NO_POSITIONS

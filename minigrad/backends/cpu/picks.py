@@ -49,6 +49,8 @@ def pick(steps: CpuSteps, request: requests.Pick) -> None:
 def pick_backward(steps: CpuSteps, request: requests.PickBack) -> None:
     (out,), (dy, x, target) = steps.outs, steps.operands
     fn, ignore, reduction = request.fn, request.ignore, request.reduction
+    if not out.layout.numel:
+        return
     n, heads = x.shape[-1], dy.layout.expand(target.shape)
     views = [along_row(out), along_row(x), (target.layout, 0), (heads, 0)]
     direct = is_direct(x, out)
@@ -62,6 +64,8 @@ def pick_backward(steps: CpuSteps, request: requests.PickBack) -> None:
 @serves(CpuBackend, requests.Unpick)
 def unpick(steps: CpuSteps, request: requests.Unpick) -> None:
     (out,), (dy, target, *weight), ignore, reduction = steps.outs, steps.operands, request.ignore, request.reduction
+    if not out.layout.numel:
+        return
     n, heads = out.shape[-1], dy.layout.expand(target.shape)
     views = [along_row(out), (heads, 0), (target.layout, 0), *per_class(weight, target.shape)]
     words = {"MEAN": reduction == "mean", "WEIGHTED": len(weight) > 0}
