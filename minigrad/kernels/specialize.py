@@ -219,7 +219,7 @@ def write_loop(
     shown = dict.fromkeys([dtype.short for dtype in dtypes if dtype is not int64] or ["i64"][: len(dtypes)])
     name = "_".join(filter(None, [template.__name__, form, *shown]))  # int64 is the dtype of positions
     text = write_kernel(
-        f"{name}, from {template.__module__.rpartition('.')[2]}.py.",
+        f"{name}, from {template.__module__.removeprefix('minigrad.').replace('.', '/')}.py.",
         template,
         operands=operands,
         out=int64 if loop.table else outs[0] if len(outs) == 1 else outs,

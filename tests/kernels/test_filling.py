@@ -7,6 +7,7 @@ from asking import Asking
 from cases import over, unless_full
 from compiled_dtypes import ALL, INTS
 
+from minigrad.backends.cpu import filling
 from minigrad.backends.registry import backend_of
 from minigrad.config import override
 from minigrad.core.device import as_device
@@ -14,7 +15,6 @@ from minigrad.core.dtype import FLOATS, bfloat16, bool_, f16, f32, f64, i8, i32,
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
 from minigrad.kernels import philox
-from minigrad.kernels.cpu import permuting
 from minigrad.kernels.specialize import write_loop
 
 backend = Asking(backend_of(as_device("cpu")))
@@ -237,7 +237,7 @@ def test_a_permutation_into_a_strided_view():
 def test_equal_keys_keep_the_order_of_their_positions(monkeypatch):
     """The steps after the draw as plain Python, on a few different keys."""
     space = {}
-    _, text = write_loop(permuting.permutation, (i64, u64, i64))
+    _, text = write_loop(filling.permutation, (i64, u64, i64))
     monkeypatch.setattr(numba.config, "DISABLE_JIT", 1)
     exec(text, space)
     for n, kinds in ((5, 1), (40, 3), (300, 2), (600, 90)):
