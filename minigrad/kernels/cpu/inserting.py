@@ -12,7 +12,7 @@ from minigrad.kernels.fields import Fields, loop
 LANES = 8  # number of binary searches side by side
 
 
-@loop(Fields("blocks block cols n after rank", "sizes[rank]", "offset step strides[rank]"))
+@loop(Fields("blocks block cols n after rank", "sizes[rank]", "offset step strides[rank]"), loads=2)
 def insert(lines, x, out, N):  # type: ignore[no-untyped-def]
     """Write the place of each element of x in its line of n sorted elements.  A task is a block of a row of x.
 
