@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.base import serves
-from minigrad.backends.cpu.factors import less
 from minigrad.backends.cpu.family import CpuBackend, CpuSteps, begins, matrices
 from minigrad.core import requests
+from minigrad.kernels.cpu.matmul import less
 from minigrad.kernels.fields import Fields, loop
 from minigrad.kernels.pasting import Late
 

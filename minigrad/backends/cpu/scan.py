@@ -112,8 +112,8 @@ def column_words(reducer: Reducer, compute: np.dtype[Any], dense: tuple[bool, ..
 def carry_words(reducer: Reducer, compute: np.dtype[Any], dense: bool) -> dict[str, Any]:
     """Return the words of the loop over the totals of blocks. dense: whether all rows have step 1."""
     # A run with step 1 is indexed through a slice; otherwise the loop would not be vectorised.
-    view, place = ("in_0[at + i :]", "j") if dense else ("in_0", "at + (i + j) * step")
-    return chain_words(reducer, compute) | {"VIEW": view, "PLACE": place}
+    view, index = ("in_0[at + i :]", "j") if dense else ("in_0", "at + (i + j) * step")
+    return chain_words(reducer, compute) | {"VIEW": view, "PLACE": index}
 
 
 def search_words(better: ScalarFn, a: DType, across: tuple[bool, ...] | None, dense: bool) -> dict[str, Any]:
