@@ -107,7 +107,8 @@ class Backend(Calls, Transfers, Lists, ABC):
         self, service: Service, request: Request, outs: Spec | tuple[Spec, ...], operands: tuple[Spec, ...]
     ) -> Launch:
         steps, kind = self.record(self, outs if isinstance(outs, tuple) else (outs,), operands), type(request)
-        some = kind.checks or max([out.layout.numel for out in steps.outs], default=0)
+        first, *others = steps.outs
+        some = first.layout.numel or kind.checks or any(out.layout.numel for out in others)
         made = service(steps, request) if some else NO_STEPS
         launch = steps if made is None else as_launch(made, steps.arguments, kind.__name__, kind.checks)
         part = Part(request, tuple(range(steps.arguments)), steps.specs, len(steps.outs))

@@ -93,11 +93,12 @@ class Fields:
 
     def packed(self, each: Sequence[Sequence[Any]], values: dict[str, Any]) -> list[int]:
         """Return all numbers in their order: see `pack`."""
-        lists = [(length, values[name]) for name, length in self.lists if name in values]
-        lists += [(length, value) for group in each for (_, length), value in zip(self.each, group, strict=True)]
-        for length, value in lists:
-            if length and not length.isdecimal():
-                values.setdefault(length, len(value))
+        if self.lists or each:
+            lists = [(length, values[name]) for name, length in self.lists if name in values]
+            lists += [(length, value) for group in each for (_, length), value in zip(self.each, group, strict=True)]
+            for length, value in lists:
+                if length and not length.isdecimal():
+                    values.setdefault(length, len(value))
         if values.keys() != self.positions.keys():
             wrong = ", ".join(sorted(values.keys() ^ self.positions.keys()))
             raise KernelError(

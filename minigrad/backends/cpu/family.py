@@ -111,10 +111,8 @@ class CpuSteps(Steps):
         for name, k in loop.begins:
             if name not in numbers:
                 numbers[name] = values[k].layout.offset
-        if elements is None:
-            elements = self.outs[0].layout.numel
-        if dtypes is None:
-            dtypes = tuple([each.dtype for each in values])
+        elements = self.outs[0].layout.numel if elements is None else elements
+        dtypes = tuple([each.dtype for each in values]) if dtypes is None else dtypes
         meanings = words if isinstance(words, Late) else () if words is NOTHING else tuple(words.items())
         kind = kind_of(elements, tasks, cost)
         kernel = self.backend.kernel(written, template, dtypes, meanings, form, compute, kind=kind)
