@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 from numpy.typing import NDArray
 
-from minigrad.backends.launch import Calls, Launch, as_launch
+from minigrad.backends.launch import NO_STEPS, Calls, Launch, Part, as_launch
 from minigrad.backends.listing import Lists
 from minigrad.backends.steps import Steps
 from minigrad.backends.transfers import Transfers
@@ -26,7 +26,7 @@ from minigrad.core.requests import Request
 from minigrad.core.storage import Storage
 from minigrad.errors import DeviceError
 
-Service = Callable[[Steps, Any], Any]
+Service = Callable[[Any, Any], Any]  # of a record, whose class is that of the backend, and a request
 F = TypeVar("F", bound=Service)
 # The functions that prepare a kind of request, by the class of their device; those of `Backend` are for any device.
 services: dict[type[Request], dict[type[Any], Service]] = {}
@@ -36,7 +36,8 @@ def serves(device: type[Any], kind: type[Request]) -> Callable[[F], F]:
     """Mark a function that prepares requests of a kind for a class of backends; `Backend` stands for any device.
 
     It receives a `Steps` with the results and operands, and the request.  It adds steps and returns None, or it returns
-    a launch, a kernel or a function of the buffers: those of the operands, then those of the results.
+    a launch, a kernel or a function of the buffers: those of the operands, then those of the results.  It is not called
+    if all results are empty, unless the request checks indices.
     """
 
     def mark(function: F) -> F:
@@ -47,7 +48,12 @@ def serves(device: type[Any], kind: type[Request]) -> Callable[[F], F]:
 
 
 class Backend(Calls, Transfers, Lists, ABC):
-    """Base class of the backends: the memory and the kernels of one kind of device."""
+    """Base class of the backends: the memory and the kernels of one kind of device.
+
+    record: the class of the records that services receive.
+    """
+
+    record: type[Steps] = Steps
 
     # ---- memory ----
 
@@ -100,7 +106,12 @@ class Backend(Calls, Transfers, Lists, ABC):
     def _launch(
         self, service: Service, request: Request, outs: Spec | tuple[Spec, ...], operands: tuple[Spec, ...]
     ) -> Launch:
-        steps, kind = Steps(self, outs if isinstance(outs, tuple) else (outs,), operands), type(request)
-        made = service(steps, request)
-        launch = steps.launch if made is None else as_launch(made, steps.arguments, kind.__name__, kind.checks)
-        return launch.serving(request, steps.specs, len(steps.outs))
+        steps, kind = self.record(self, outs if isinstance(outs, tuple) else (outs,), operands), type(request)
+        first, *others = steps.outs
+        some = first.layout.numel or kind.checks or any(out.layout.numel for out in others)
+        made = service(steps, request) if some else NO_STEPS
+        launch = steps if made is None else as_launch(made, steps.arguments, kind.__name__, kind.checks)
+        part = Part(request, tuple(range(steps.arguments)), steps.specs, len(steps.outs))
+        return Launch(
+            steps.arguments, launch.steps, launch.temporaries, launch.flags, launch.always_fails, [part]
+        )  # fmt: skip

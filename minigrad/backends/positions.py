@@ -12,7 +12,7 @@ from minigrad.core.requests import Request
 
 
 def serve_positions(
-    device: type[Any], kind: type[Request], find: Callable[[Steps, Any, Value, Value | None], None]
+    device: type[Any], kind: type[Request], find: Callable[[Any, Any, Value, Value | None], None]
 ) -> None:
     """Register the service of a request whose results are positions, or elements and their positions.
 

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
 
 from minigrad.errors import KernelError
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Fields:
@@ -87,17 +89,22 @@ class Fields:
         Raises KernelError unless every other name is given, no unknown name is given, and every list has its stated
         length.
         """
-        lists = [(length, values[name]) for name, length in self.lists if name in values]
-        lists += [(length, value) for group in each for (_, length), value in zip(self.each, group, strict=True)]
-        for length, value in lists:
-            if length and not length.isdecimal():
-                values.setdefault(length, len(value))
+        return self.packed(each, values)
+
+    def packed(self, each: Sequence[Sequence[Any]], values: dict[str, Any]) -> list[int]:
+        """Return all numbers in their order: see `pack`."""
+        if self.lists or each:
+            lists = [(length, values[name]) for name, length in self.lists if name in values]
+            lists += [(length, value) for group in each for (_, length), value in zip(self.each, group, strict=True)]
+            for length, value in lists:
+                if length and not length.isdecimal():
+                    values.setdefault(length, len(value))
         if values.keys() != self.positions.keys():
             wrong = ", ".join(sorted(values.keys() ^ self.positions.keys()))
             raise KernelError(
                 f"a kernel expects the numbers {', '.join(self.positions)}; {wrong} is missing or unknown"
             )
-        packed = [int(values[name]) for name in self.numbers]
+        packed = [*map(int, map(values.__getitem__, self.numbers))]
         for name, length in self.lists:
             packed += self.entries(name, length, values[name], values)
         for group in each:
@@ -119,6 +126,58 @@ def parsed(word: str) -> tuple[str, str]:
     match = re.fullmatch(r"(\w+)(?:\[(\w+)\])?", word)
     assert match is not None, word
     return match[1], match[2] or ""
+
+
+class Loop(NamedTuple):
+    """The facts about a template that are the same for all dtypes.
+
+    arrays: the names of its arguments except the numbers.  begins: for each number with the name of an array, the
+    position of the array; the number is the offset of the array.  first: the position of the first result.
+    loads, results, table, options: as for `loop`.
+    """
+
+    fields: Fields
+    arrays: tuple[str, ...]
+    begins: tuple[tuple[str, int], ...]
+    first: int
+    loads: tuple[int, ...]
+    results: int
+    table: bool
+    options: Mapping[str, Any]
+
+
+def loop(
+    fields: Fields,
+    *,
+    loads: int | tuple[int, ...] | None = None,
+    results: int | None = None,
+    table: bool = False,
+    **options: Any,
+) -> Callable[[F], F]:
+    """Mark a template, and state what is the same for all dtypes of its arrays.
+
+    fields: the names of its numbers.
+    loads: the positions of the arrays whose elements `LOAD_0`, `LOAD_1`, ... convert, or the count of the first ones.
+    By default they are those with names `in_...`.
+    results: the number of results; by default all arrays from `out` on.  Without an `out` they are the last arrays.
+    table: whether its only argument is the table of all addresses.
+    options: arguments of `write_kernel`; `imports` is a function of the words.  words: the words, as for
+    `write_loop`, that have the same meaning for all dtypes.
+    """
+
+    def mark(template: F) -> F:
+        code = template.__code__
+        arrays = code.co_varnames[: code.co_argcount - 1]
+        first = arrays.index("out") if "out" in arrays else len(arrays) - (results or 0)
+        count = loads if isinstance(loads, int) else sum(name.startswith("in_") for name in arrays)
+        converted = loads if isinstance(loads, tuple) else tuple(range(count))
+        begins = tuple((name, k) for k, name in enumerate(arrays) if name in fields.positions)
+        template.loop = Loop(  # type: ignore[attr-defined]
+            fields, arrays, begins, first, converted, results or len(arrays) - first, table, options
+        )
+        return template
+
+    return mark
 
 
 class Position:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from minigrad.core.dtype import DType
@@ -60,6 +61,13 @@ def key_of(dtype: DType, descending: bool) -> tuple[Callable[..., Any], dict[str
     if dtype.is_float:
         return key_half if size == 2 else key_float, constants
     return key_signed if dtype.is_signed else key_unsigned, constants
+
+
+@cache
+def key_words(dtype: DType, descending: bool = False) -> dict[str, Any]:
+    """Return the words of the keys of a dtype: `KEY`, which is a function, and the constants that it reads."""
+    key, constants = key_of(dtype, descending)
+    return {"KEY": key, **constants}
 
 
 def keep_macro(kept: bool) -> Expand:

@@ -67,6 +67,7 @@ class Source(NamedTuple):
 def source_of(function: Callable[..., Any]) -> Source:
     """Return the source of a template, which is read only once."""
     text = textwrap.dedent(inspect.getsource(function)).replace("  # type: ignore[no-untyped-def]", "")
+    text = text[text.index("def ") :]  # without a decorator
     tree: Any = ast.parse(text).body[0]
     documented = ast.get_docstring(tree) is not None
     names = frozenset(node.id for node in ast.walk(tree) if isinstance(node, ast.Name))
@@ -96,6 +97,22 @@ class Part(NamedTuple):
     macros: Named = {}
     constants: Named = {}
     operands: Sequence[int] | None = None
+
+
+class Late(NamedTuple):
+    """The macro of a word, or all words, as a function that is called when a kernel is written, and its arguments.
+
+    So equal words compare equal, and only a new kernel takes the time of making them.
+    """
+
+    make: Callable[..., Any]
+    arguments: tuple[Any, ...]
+
+
+class Macro(NamedTuple):
+    """A macro as the meaning of a word."""
+
+    expand: Expand
 
 
 class Words(NamedTuple):

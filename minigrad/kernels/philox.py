@@ -143,16 +143,22 @@ def per_block(kind: str, dtype: DType) -> int:
     return 2 if kind == "integer" or dtype.compute == np.float64 else 4
 
 
+def block_words(kind: str, dtype: DType) -> dict[str, Any]:
+    """Return the words of a loop over blocks of words, on any target."""
+    per = per_block(kind, dtype)
+    return {
+        "VALUES": value_function(kind, dtype), "PER": per, "FOUR": per == 4,
+        "LIMIT": "np.uint64" if kind == "integer" else "T",
+    }  # fmt: skip
+
+
 def loop_words(kind: str, dtype: DType, functions: Mapping[str, str]) -> dict[str, Any]:
-    """Return the arguments of `write_kernel` for a loop over blocks of words, on any target.
+    """Return the arguments of `write_kernel` for a loop over blocks of words on the GPU.
 
     functions: the names of FUNCTIONS in the kernel.
     """
-    values, limits, per = value_function(kind, dtype), limit_dtype(kind, dtype), per_block(kind, dtype)
-    constants = {
-        "VALUES": values.__name__, "PER": str(per), "FOUR": str(int(per == 4)),
-        "LIMIT": "np.uint64" if kind == "integer" else "T",
-    }  # fmt: skip
+    values, limits = value_function(kind, dtype), limit_dtype(kind, dtype)
+    constants = block_words(kind, dtype) | {"VALUES": values.__name__}
     return {
         "out": dtype, "compute": limits.compute, "helpers": (philox, values), "arrays": (int64, limits, dtype),
         "constants": constants | dict(functions),

@@ -7,16 +7,17 @@ dtypes.  `store.py` stores the module and compiles it, so a learner can open the
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
+from types import FunctionType, MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from minigrad.core.dtype import DType, as_dtype
+from minigrad.core.dtype import DType, as_dtype, int64
+from minigrad.core.op import ScalarFn
 from minigrad.kernels import half, integer
 from minigrad.kernels.cpu.target import CPU
-from minigrad.kernels.fields import Fields
-from minigrad.kernels.pasting import expression_macro, paste, source_of
+from minigrad.kernels.fields import Fields, Loop
+from minigrad.kernels.pasting import Late, Macro, Part, call_macro, expression_macro, paste, scalar_macro, source_of
 from minigrad.kernels.scalar import INTEGER, INTEGER_CALLS
 from minigrad.kernels.target import Target
 
@@ -179,3 +180,83 @@ def write_kernel(
     parts += [target.helper(fastmath, inlined) + text for text in above]
     parts.append(target.kernel + body)
     return "\n".join(parts)
+
+
+# ---- loops ----------------------------------------------------------------------------------------------------------
+
+
+def write_loop(
+    template: Callable[..., Any], dtypes: Sequence[DType], words: Mapping[str, Any] | Late = NOTHING, form: str = "",
+    compute: np.dtype[Any] | None = None,
+) -> tuple[str, str]:  # fmt: skip
+    """Return the name and the text of the kernel of a template that is marked by `loop`.
+
+    dtypes: those of its arrays.  compute: as for `write_kernel`.  form: a word for the name of the kernel, if a
+    template has several forms.
+
+    words: the meanings of the words of the template: a scalar function; an expression, which is a text with `{0}`; a
+    `Macro`, or a `Late` that makes one; a helper, which is a function of a kernel; a sequence of `Part`s; otherwise a
+    constant.  A constant of the template's module needs no entry.  The lines of `imports` are added to the header.
+    """
+    loop: Loop = template.loop  # type: ignore[attr-defined]
+    options = dict(loop.options)
+    own = words.make(*words.arguments) if isinstance(words, Late) else words
+    words = {**options.pop("words", NOTHING), **own}
+    header, imports = options.pop("imports", None), words.pop("imports", "")
+    helpers = [each for each in words.values() if isinstance(each, FunctionType)]
+    helpers += options.pop("helpers", ())
+    macros: dict[str, Any] = {}
+    constants = constants_of(template, *helpers)
+    more = len(dtypes) - len(loop.arrays) if "in_K" in loop.arrays else 0
+    operands = [dtypes[k] for k in (range(1 + more) if more else loop.loads)]
+    outs = tuple(dtypes[loop.first + more : loop.first + more + loop.results])
+    registers = compute or (outs[0].compute if outs else None)
+    for name, value in words.items():
+        if getattr(value, "__name__", "") == name:
+            continue  # a helper that the template calls by its name
+        macro = macro_of(value, registers)
+        (constants if macro is None else macros)[name] = value if macro is None else macro
+    shown = dict.fromkeys([dtype.short for dtype in dtypes if dtype is not int64] or ["i64"][: len(dtypes)])
+    name = "_".join(filter(None, [template.__name__, form, *shown]))  # int64 is the dtype of positions
+    text = write_kernel(
+        f"{name}, from {template.__module__.removeprefix('minigrad.').replace('.', '/')}.py.",
+        template,
+        operands=operands,
+        out=int64 if loop.table else outs[0] if len(outs) == 1 else outs,
+        compute=registers,
+        macros=macros,
+        constants=constants,
+        imports=imports + (header(words) if header else ""),
+        helpers=helpers,
+        fields=loop.fields,
+        arrays=("table",) if loop.table else dtypes,
+        **options,
+    )
+    return name, text
+
+
+def constants_of(*functions: Callable[..., Any]) -> dict[str, Any]:
+    """Return the numbers in capitals that templates read from their modules."""
+    constants = {}
+    for function in functions:
+        for name in source_of(function).names:
+            value = function.__globals__.get(name)
+            if name.isupper() and isinstance(value, int | float):
+                constants[name] = value
+    return constants
+
+
+def macro_of(word: Any, compute: np.dtype[Any] | None) -> Any:
+    """Return the macro of a word, or None if the word is a constant."""
+    if isinstance(word, ScalarFn):
+        assert compute is not None
+        return scalar_macro(word, compute)
+    if isinstance(word, Late):
+        return word.make(*word.arguments)
+    if isinstance(word, Macro):
+        return word.expand
+    if isinstance(word, str):
+        return expression_macro(word) if "{" in word else None
+    if isinstance(word, tuple | list) and word and isinstance(word[0], Part):
+        return list(word)
+    return call_macro(word.__name__) if isinstance(word, FunctionType) else None

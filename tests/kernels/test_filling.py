@@ -11,10 +11,11 @@ from minigrad.backends.cpu import filling
 from minigrad.backends.registry import backend_of
 from minigrad.config import override
 from minigrad.core.device import as_device
-from minigrad.core.dtype import FLOATS, bfloat16, bool_, f16, f32, f64, i8, i32, i64, to_logical, u8, u32
+from minigrad.core.dtype import FLOATS, bfloat16, bool_, f16, f32, f64, i8, i32, i64, to_logical, u8, u32, u64
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
 from minigrad.kernels import philox
+from minigrad.kernels.specialize import write_loop
 
 backend = Asking(backend_of(as_device("cpu")))
 
@@ -235,11 +236,10 @@ def test_a_permutation_into_a_strided_view():
 
 def test_equal_keys_keep_the_order_of_their_positions(monkeypatch):
     """The steps after the draw as plain Python, on a few different keys."""
-    texts, space = [], {}
-    monkeypatch.setattr(filling, "load", lambda name, text: texts.append(text))
-    filling.write_permutation()
+    space = {}
+    _, text = write_loop(filling.permutation, (i64, u64, i64))
     monkeypatch.setattr(numba.config, "DISABLE_JIT", 1)
-    exec(texts[0], space)
+    exec(text, space)
     for n, kinds in ((5, 1), (40, 3), (300, 2), (600, 90)):
         keys = np.random.default_rng(n).integers(0, kinds, n).astype(np.uint64) << np.uint64(46)
         words, ends, out = np.zeros(n, np.uint64), np.zeros(1, np.int64), np.zeros(n, np.int64)

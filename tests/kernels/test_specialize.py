@@ -9,11 +9,18 @@ import numpy as np
 import pytest
 
 from minigrad.backends.cpu.texts import tile_header
+from minigrad.backends.registry import backend_of
 from minigrad.config import override
-from minigrad.core.dtype import f16, f32, i8, i32
+from minigrad.core.device import as_device
+from minigrad.core.dtype import f16, f32, i8, i32, i64
+from minigrad.core.layout import Layout
+from minigrad.core.op import Spec
 from minigrad.errors import KernelError
 from minigrad.kernels import calling, pasting, specialize, store
 from minigrad.kernels.cpu import matmul, target
+from minigrad.kernels.fields import Fields, loop
+from minigrad.kernels.pasting import Late
+from minigrad.kernels.specialize import write_loop
 
 
 def told_by_name(x, out):
@@ -213,3 +220,54 @@ def test_an_interrupted_compile_leaves_nothing_behind() -> None:
 def test_a_docstring_may_tell_of_free_names() -> None:
     text = pasting.paste(told_by_name, 0, {}, {"STEP": "7"})
     assert "isn't STEP left alone?" in text and "x[7]" in text
+
+
+SIZE = 3  # a constant of this module, which a template reads
+
+
+def double(x):
+    """A helper, which the template below calls by a word."""
+    return x + x
+
+
+@loop(Fields("n in_0 out chunk chunks"), fastmath=("contract",))
+def scaled(in_0, out, N):
+    """out = WITH(in_0) * SIZE."""
+    for i in range(first, last):  # noqa: F821
+        out[N.out + i] = STORE(T(WITH(LOAD_0(in_0[N.in_0 + i])) * SIZE))  # noqa: F821
+
+
+def words_of(name):
+    return {"WITH": double if name == "double" else "{0} + 1"}
+
+
+def test_the_text_of_a_loop_follows_from_its_dtypes_and_words():
+    name, text = write_loop(scaled, (f16, f32), {"WITH": double}, "twice")
+    assert name == "scaled_twice_f16_f32" and "@loop" not in text
+    assert "T = np.float32" in text and "in_0 = operand(table, 2, np.uint16)" in text
+    assert "T(double(half_to_float(in_0[numbers[1] + i])) * 3)" in text and "def double(x):" in text
+    assert text.index("def double") < text.index("def kernel") and "fastmath={'contract'}" in text
+    assert write_loop(scaled, (i64, i64), {"WITH": "{0} + 1"})[0] == "scaled_i64"  # otherwise int64 is not named
+
+
+def test_words_that_are_made_late_write_the_same_text():
+    for name in ("double", "one more"):
+        assert write_loop(scaled, (f32, f32), Late(words_of, (name,))) == write_loop(scaled, (f32, f32), words_of(name))
+    assert (
+        Late(words_of, ("double",)) == Late(words_of, ("double",))
+        and "double(" not in write_loop(scaled, (f32, f32), Late(words_of, ("one more",)))[1]
+    )
+
+
+def test_a_run_adds_offsets_chunks_and_the_kind_of_call():
+    backend = backend_of(as_device("cpu"))
+    x, y = (Spec(Layout.contiguous((8,), k), f32) for k in (5, 2))
+    steps = backend.record(backend, (y,), (x,))
+    steps.run(scaled, *steps.operands, *steps.outs, words={"WITH": double}, divided=(1, 8), n=8)
+    steps.run(scaled, *steps.operands, *steps.outs, words={"WITH": double}, tasks=8, cost=10**9, n=8, chunk=1, chunks=8)
+    (one, two) = steps.launch.steps
+    assert one.numbers.tolist() == [8, 0, 8, 5, 2, 1, 8] == two.numbers.tolist() and one.slots == (0, 1)
+    assert (one.kernel.kind, two.kernel.kind) == ("brief", "shared") and one.kernel.address == two.kernel.address
+    a, out = np.arange(13, dtype=np.float32), np.zeros(10, np.float32)
+    steps.launch(a, out)
+    assert (out[2:] == 6 * a[5:]).all() and not out[:2].any()

@@ -1,7 +1,7 @@
 """The CPU backend: Numba loops over host memory, one module per kernel family.
 
-The loops themselves are in `kernels/cpu`, one file per family as here.  A family determines how the work is divided,
-which kernel runs and which scalar arguments it receives; the kernel and these arguments are bound to a launch.
+The loops themselves are beside the choice among them, or in `kernels/cpu`.  A family determines how the work is
+divided, which loop runs and which numbers it receives; `CpuSteps.run` (`family.py`) derives the rest.
 """
 
 from __future__ import annotations

@@ -1,39 +1,126 @@
-"""Surrounding on the CPU: planes of up to three dims, in one launch; the loops are in `kernels/cpu/around.py`."""
+"""Surrounding on the CPU: planes of up to three dims (z, y, x) by copies of their elements, and the adjoint.
 
+`position` returns the position from which an element is copied.  Rows are copied as slices, and only the elements that
+are added to a row are computed one by one.
+"""
+
+# ruff: noqa: F821
+# mypy: disable-error-code="name-defined"
 from __future__ import annotations
 
 from math import prod
-from typing import Any
 
 from minigrad.backends.base import serves
-from minigrad.backends.cpu.family import CpuBackend, bind, headed, kind_of
+from minigrad.backends.cpu.family import CpuBackend, CpuSteps
 from minigrad.backends.cpu.loops import CHUNK
 from minigrad.backends.cpu.texts import sum_text
-from minigrad.backends.launch import NO_STEPS, Launch
-from minigrad.backends.steps import Steps
+from minigrad.backends.launch import Launch
 from minigrad.core import requests
-from minigrad.core.dtype import DType
 from minigrad.core.layout import Layout, merge
 from minigrad.core.plan import pieces
-from minigrad.kernels.cpu import around
-from minigrad.kernels.pasting import expression_macro
-from minigrad.kernels.specialize import write_kernel
-from minigrad.kernels.store import load
+from minigrad.kernels.fields import Fields, loop
+
+# A unit is a chunk of planes.  n: the sizes of a plane; before: the elements added in front; m: the sizes of the
+# surrounded plane.  The groups have the strides of a plane, and those of the other dims.
+AROUND = Fields(
+    "planes chunk mode n_x before_x m_x rank", "shape[rank] n[2] before[2] m[2]", "offset z y x strides[rank]"
+)
+
+
+def position(i, n, mode):  # type: ignore[no-untyped-def]
+    """Return the position among n elements from which the element at i is copied; 0 reflects, 1 clamps, 2 wraps."""
+    if i >= 0 and i < n:
+        return i
+    if mode == 1:
+        return 0 if i < 0 else n - 1
+    if mode == 2:
+        return i + n if i < 0 else i - n
+    return -i if i < 0 else 2 * (n - 1) - i
+
+
+@loop(AROUND, loads=0, helpers=(position,))
+def around(in_0, out, N):  # type: ignore[no-untyped-def]
+    """Copy each row of a plane into the rows of the surrounded plane, and fill their ends."""
+    n = N.n_x
+    m = N.m_x
+    before = N.before_x
+    mode = N.mode
+    step = N.x[1]
+    for unit in range(first, last):
+        for plane in range(unit * N.chunk, min(N.planes, (unit + 1) * N.chunk)):
+            rest = plane
+            to = N.offset[0]
+            at = N.offset[1]
+            walk(rest, N.shape, to=N.strides[0], at=N.strides[1])
+            for z in range(N.m[0]):
+                from_z = at + position(z - N.before[0], N.n[0], mode) * N.z[1]
+                for y in range(N.m[1]):
+                    row = from_z + position(y - N.before[1], N.n[1], mode) * N.y[1]
+                    start = to + z * N.z[0] + y * N.y[0]
+                    if step == 1:
+                        here = np.uint64(start + before)
+                        there = np.uint64(row)
+                        for j in range(np.uint64(n)):
+                            out[here + j] = in_0[there + j]
+                    else:
+                        for j in range(n):
+                            out[np.uint64(start + before + j)] = in_0[np.uint64(row + j * step)]
+                    for j in range(before):
+                        out[np.uint64(start + j)] = in_0[np.uint64(row + position(j - before, n, mode) * step)]
+                    for j in range(before + n, m):
+                        out[np.uint64(start + j)] = in_0[np.uint64(row + position(j - before, n, mode) * step)]
+
+
+@loop(AROUND, loads=2, helpers=(position,))
+def around_back(in_0, out, N):  # type: ignore[no-untyped-def]
+    """Add each row of a surrounded plane to the row from which it was copied; the planes begin with 0."""
+    n = N.n_x
+    m = N.m_x
+    before = N.before_x
+    mode = N.mode
+    step = N.x[1]
+    for unit in range(first, last):
+        for plane in range(unit * N.chunk, min(N.planes, (unit + 1) * N.chunk)):
+            rest = plane
+            to = N.offset[0]
+            at = N.offset[1]
+            walk(rest, N.shape, to=N.strides[0], at=N.strides[1])
+            whole = out[to : to + N.n[0] * N.n[1] * n]
+            for j in range(N.n[0] * N.n[1] * n):
+                whole[j] = STORE(T(0))
+            for z in range(N.m[0]):
+                to_z = to + position(z - N.before[0], N.n[0], mode) * N.z[0]
+                for y in range(N.m[1]):
+                    start = to_z + position(y - N.before[1], N.n[1], mode) * N.y[0]
+                    row = at + z * N.z[1] + y * N.y[1]
+                    line = out[start : start + n]
+                    if step == 1:
+                        source = in_0[row + before : row + before + n]
+                        for j in range(n):
+                            line[j] = STORE(T(ADD(LOAD_1(line[j]), LOAD_0(source[j]))))
+                    else:
+                        for j in range(n):
+                            value = LOAD_0(in_0[np.uint64(row + (before + j) * step)])
+                            line[j] = STORE(T(ADD(LOAD_1(line[j]), value)))
+                    for j in range(before):
+                        k = position(j - before, n, mode)
+                        line[k] = STORE(T(ADD(LOAD_1(line[k]), LOAD_0(in_0[np.uint64(row + j * step)]))))
+                    for j in range(before + n, m):
+                        k = position(j - before, n, mode)
+                        line[k] = STORE(T(ADD(LOAD_1(line[k]), LOAD_0(in_0[np.uint64(row + j * step)]))))
+
 
 MODES = ("reflect", "replicate", "circular")  # in the order of the numbers that the kernel compares
 PLANE = 3  # the number of dims of a plane
-Pairs = tuple[tuple[int, int], ...]
 
 
 @serves(CpuBackend, requests.Surround)
-def surround(steps: Steps, request: requests.Surround) -> Launch:
+def surround(steps: CpuSteps, request: requests.Surround) -> Launch | None:
     (out,), (a,) = steps.outs, steps.operands
     counts, mode, back = request.counts, request.mode, request.back
     first = next((d for d, pair in enumerate(counts) if any(pair)), len(counts))
     if len(counts) - first > PLANE:
         return steps.lower(request)
-    if out.layout.numel == 0:
-        return NO_STEPS
     first = min(first, len(counts) - 1)  # at least the last dim belongs to a plane
     lead, missing = out.shape[:first], PLANE - len(out.shape) + first
     inner = (1,) * missing + (out if back else a).shape[first:]
@@ -42,28 +129,12 @@ def surround(steps: Steps, request: requests.Surround) -> Launch:
     layouts = [Layout.make(lead, x.layout.strides[:first], x.layout.offset) for x in (out, a)]
     dims, strides = merge(layouts)
     planes = prod(dims)
-    chunk, chunks = pieces(planes, CHUNK // prod(wide))
     inward = [(0,) * missing + x.layout.strides[first:] for x in (out, a)]
-    numbers = around.AROUND.pack(
-        *[(x.layout.offset, *step, moves) for x, step, moves in zip((out, a), inward, strides, strict=True)],
-        planes=planes, chunk=chunk, mode=MODES.index(mode), n_x=inner[-1], before_x=pairs[-1][0], m_x=wide[-1],
+    groups = [(x.layout.offset, *step, moves) for x, step, moves in zip((out, a), inward, strides, strict=True)]
+    steps.run(
+        around_back if back else around, a, out, words={"ADD": sum_text(out.dtype)} if back else {},
+        divided=pieces(planes, CHUNK // prod(wide)), elements=planes * prod(wide), groups=groups, planes=planes,
+        mode=MODES.index(mode), n_x=inner[-1], before_x=pairs[-1][0], m_x=wide[-1],
         shape=dims, n=inner[:-1], before=[pair[0] for pair in pairs[:-1]], m=wide[:-1],
     )  # fmt: skip
-    kernel = steps.backend.kernel(write_around, out.dtype, back, kind=kind_of(planes * prod(wide), chunks))
-    return bind(kernel, headed(chunks, numbers), 1)
-
-
-def write_around(dtype: DType, back: bool) -> Any:
-    """Write, compile and import the kernel that surrounds planes, or its adjoint."""
-    label = "around_back" if back else "around"
-    text = write_kernel(
-        f"{label}: {dtype}.",
-        around.around_back if back else around.around,
-        operands=(dtype, dtype) if back else (),
-        out=dtype,
-        macros={"ADD": expression_macro(sum_text(dtype))} if back else {},
-        helpers=(around.position,),
-        arrays=(dtype, dtype),
-        fields=around.AROUND,
-    )
-    return load(f"{label}_{dtype.short}", text)
+    return None

@@ -80,8 +80,6 @@ def loop(steps: Steps, out: Spec, operands: Sequence[Spec], scalar: ScalarFn, co
 def elementwise_tuple(steps: Steps, request: requests.ElementwiseTuple) -> Launch:
     scalar, count = request.scalar, len(steps.operands)
     outs, operands = steps.specs[count:], steps.specs[:count]
-    if outs[0].layout.numel == 0:
-        return NO_STEPS
     plan = plan_nest([y.layout for y in outs], [a.layout for a in operands], scalar.cost)
     return nest(steps, plan, outs, operands, scalar, request.compute)
 

@@ -1,121 +1,296 @@
-"""Factors and triangular systems on the CPU: one matrix of a batch per task.
+"""Factors and triangular systems on the CPU; a task is one matrix of a batch, and inner loops run along memory.
 
-The loops are in `kernels/cpu`: `factors.py`, `lu.py`, `qr.py`.
+LU factors with partial pivoting: eight columns are factored at a time.  Then the product of these columns and their
+rows is subtracted from the rest of the matrix, so each remaining row is read and written only once per eight columns
+(Golub and Van Loan, Matrix Computations, 4th edition, sections 3.2 and 3.4: right-looking, in blocks).
+
+Cholesky factors: eight rows are computed at a time, then their products are subtracted from the rows below by `less`
+(the outer product form, 4.2.5 and 4.2.6).  Triangular systems: row oriented substitution (3.1).
+
+QR factors by Householder reflections: a reflection is two passes over the rows that it changes (algorithms 5.1.1 and
+5.2.1); the signs, and the rule for omitting a reflection, are those of LAPACK's dlarfg.
+
+The sums of eight products of a factor may be taken in any order.
 """
 
+# ruff: noqa: F821
+# mypy: disable-error-code="name-defined"
 from __future__ import annotations
 
-from collections.abc import Callable
 from math import prod
-from typing import Any
+
+import numpy as np
 
 from minigrad.backends.base import serves
-from minigrad.backends.cpu.family import CpuBackend, begins, bind, headed, kind_of, matrices
-from minigrad.backends.launch import NO_STEPS, Launch
-from minigrad.backends.steps import Steps
+from minigrad.backends.cpu.family import CpuBackend, CpuSteps, begins, matrices
 from minigrad.core import requests
-from minigrad.core.dtype import DType, int64
-from minigrad.kernels.cpu import factors, lu, qr
-from minigrad.kernels.specialize import write_kernel
-from minigrad.kernels.store import load
+from minigrad.kernels.cpu.matmul import less
+from minigrad.kernels.fields import Fields, loop
+
+
+@loop(
+    Fields("m n rank", "sizes[rank]", "offset row col strides[rank]"), helpers=(less,), fastmath=("contract",)
+)  # fmt: skip
+def lu(in_0, out, pivots, order, N):  # type: ignore[no-untyped-def]
+    """Factor each matrix; a task is one matrix.  `out` receives both triangles.
+
+    pivots: the row with which each step exchanges its row.  order: for each row of the result, its row in the operand.
+    """
+    m = N.m
+    n = N.n
+    steps = min(m, n)
+    for u in range(first, last):
+        rest = u
+        at = N.offset[3]
+        walk(rest, N.sizes, at=N.strides[3])
+        to = N.offset[0] + u * m * n
+        rows = order[N.offset[2] + u * m : N.offset[2] + (u + 1) * m]
+        for i in range(m):
+            rows[i] = i
+            z = out[to + i * n : to + (i + 1) * n]
+            for c in range(n):
+                z[c] = in_0[at + i * N.row[3] + c * N.col[3]]
+        for start in range(0, steps, 8):
+            stop = min(steps, start + 8)
+            for j in range(start, stop):
+                p = j
+                best = abs(out[to + j * n + j])
+                for i in range(j + 1, m):
+                    x = abs(out[to + i * n + j])
+                    if x > best:
+                        best = x
+                        p = i
+                pivots[N.offset[1] + u * steps + j] = p
+                if p != j:
+                    rows[j], rows[p] = rows[p], rows[j]
+                    y = out[to + j * n : to + (j + 1) * n]
+                    z = out[to + p * n : to + (p + 1) * n]
+                    for c in range(n):
+                        y[c], z[c] = z[c], y[c]
+                y = out[to + j * n : to + j * n + stop]
+                pivot = y[j] if y[j] != T(0) else T(1)
+                for i in range(j + 1, m):
+                    z = out[to + i * n : to + i * n + stop]
+                    f = z[j] / pivot
+                    z[j] = f
+                    for c in range(j + 1, stop):
+                        z[c] -= f * y[c]
+            for i in range(start + 1, stop):
+                z = out[to + i * n + stop : to + (i + 1) * n]
+                for j in range(start, i):
+                    y = out[to + j * n + stop : to + (j + 1) * n]
+                    f = out[to + i * n + j]
+                    for c in range(n - stop):
+                        z[c] -= f * y[c]
+            if stop < n:  # a block of fewer than eight columns has no rows below it
+                y = out[to + start * n : to + stop * n]
+                for i in range(stop, m):
+                    less(
+                        out[to + i * n + stop : to + (i + 1) * n],
+                        y,
+                        stop,
+                        n,
+                        out[to + i * n + start : to + i * n + stop],
+                    )
+
+
+@loop(Fields("n rank", "sizes[rank]", "offset row col strides[rank]"), helpers=(less,), fastmath=("contract",))
+def cholesky(in_0, values, out, N):  # type: ignore[no-untyped-def]
+    """Factor each matrix; a task is one matrix.  `values` receives the upper triangles.
+
+    `out` receives 1 for each row whose pivot is not positive, otherwise 0.
+    """
+    n = N.n
+    zero = T(0)
+    column = workspace(8, T)
+    for u in range(first, last):
+        rest = u
+        at = N.offset[1]
+        walk(rest, N.sizes, at=N.strides[1])
+        to = N.offset[0] + u * n * n
+        for i in range(n):
+            z = values[to + i * n : to + (i + 1) * n]
+            for j in range(n):
+                z[j] = in_0[at + i * N.row[1] + j * N.col[1]] if j >= i else zero
+        for start in range(0, n, 8):
+            stop = min(n, start + 8)
+            for j in range(start, stop):
+                x = values[to + j * n : to + (j + 1) * n]
+                positive = x[j] > zero
+                out[u * n + j] = 0 if positive else 1
+                root = np.sqrt(x[j]) if positive else T(1)
+                for k in range(j, n):
+                    x[k] = x[k] / root
+                for i in range(j + 1, stop):
+                    z = values[to + i * n : to + (i + 1) * n]
+                    f = x[i]
+                    for k in range(i, n):
+                        z[k] -= f * x[k]
+            rows = values[to + start * n : to + stop * n]
+            for i in range(stop, n):  # the last block, which may have fewer than eight rows, has no rows below it
+                for j in range(8):
+                    column[j] = rows[j * n + i]
+                less(values[to + i * n + i : to + (i + 1) * n], rows, i, n, column)
+    leave(column)
+
+
+@loop(Fields("n k upper unit rank", "sizes[rank]", "offset row col strides[rank]"))
+def solve(in_0, in_1, out, N):  # type: ignore[no-untyped-def]
+    """Solve a triangular system with m right-hand sides; a task is one matrix.
+
+    The rows of the result are computed one after the other: from each, the products with the earlier rows are
+    subtracted.
+    """
+    n = N.n
+    m = N.k
+    for u in range(first, last):
+        rest = u
+        at = N.offset[1]
+        p = N.offset[2]
+        walk(rest, N.sizes, at=N.strides[1], p=N.strides[2])
+        to = N.offset[0] + u * n * m
+        for t in range(n):
+            i = n - 1 - t if N.upper else t
+            z = out[to + i * m : to + (i + 1) * m]
+            for c in range(m):
+                z[c] = in_1[p + i * N.row[2] + c * N.col[2]]
+            for s in range(t):
+                j = n - 1 - s if N.upper else s
+                f = in_0[at + i * N.row[1] + j * N.col[1]]
+                y = out[to + j * m : to + (j + 1) * m]
+                for c in range(m):
+                    z[c] -= f * y[c]
+            if not N.unit:
+                d = in_0[at + i * N.row[1] + i * N.col[1]]
+                for c in range(m):
+                    z[c] = z[c] / d
+
+
+def reflect(x, n, rows, start, v, tau, w):  # type: ignore[no-untyped-def]
+    """Replace the columns of x from `start` on by those of x - tau v (v.T x).
+
+    x has rows of n elements; w has space for one row.
+    """
+    z = w[: n - start]
+    for c in range(n - start):
+        z[c] = 0
+    even = rows // 8 * 8
+    for i in range(0, even, 8):
+        less(z, x[i * n : (i + 8) * n], start, n, v[i : i + 8])
+    for i in range(even, rows):
+        y = x[i * n + start : (i + 1) * n]
+        f = v[i]
+        for c in range(n - start):
+            z[c] -= f * y[c]
+    for i in range(rows):
+        y = x[i * n + start : (i + 1) * n]
+        f = tau * v[i]
+        for c in range(n - start):
+            y[c] += f * z[c]
+
+
+@loop(
+    Fields("m n p rank", "sizes[rank]", "offset row col strides[rank]"), results=2, helpers=(less, reflect),
+    fastmath=("contract",),
+)  # fmt: skip
+def qr(in_0, q, r, N):  # type: ignore[no-untyped-def]
+    """Factor each matrix; a task is one matrix.  q receives the orthonormal columns, r the upper triangle.
+
+    x is first the matrix; then it has r in its upper triangle and the vectors of the reflections below.
+    """
+    m = N.m
+    n = N.n
+    p = N.p
+    steps = min(m, n)
+    x = workspace(m * n, T)
+    v = workspace(m, T)
+    w = workspace(max(n, p), T)
+    taus = workspace(steps, T)
+    for u in range(first, last):
+        rest = u
+        at = N.offset[2]
+        walk(rest, N.sizes, at=N.strides[2])
+        for i in range(m):
+            for c in range(n):
+                x[i * n + c] = in_0[at + i * N.row[2] + c * N.col[2]]
+        for j in range(steps):
+            size = T(0)
+            for i in range(j, m):
+                y = abs(x[i * n + j])
+                size = y if y > size or y != y else size
+            total = T(0)
+            for i in range(j + 1, m):
+                y = x[i * n + j] / size
+                total += y * y
+            taus[j] = T(0)
+            if not (size == T(0) or total == T(0)):
+                alpha = x[j * n + j] / size  # divided by the largest element: squares of small elements lose digits
+                beta = np.sqrt(alpha * alpha + total)
+                beta = -beta if alpha >= T(0) else beta
+                taus[j] = (beta - alpha) / beta
+                v[0] = T(1)
+                for i in range(j + 1, m):
+                    v[i - j] = x[i * n + j] / size / (alpha - beta)
+                    x[i * n + j] = v[i - j]
+                x[j * n + j] = beta * size
+                reflect(x[j * n : m * n], n, m - j, j + 1, v, taus[j], w)
+        to = N.offset[1] + u * p * n
+        for i in range(p):
+            for c in range(n):
+                r[to + i * n + c] = x[i * n + c] if i < steps and c >= i else T(0)
+        to = N.offset[0] + u * m * p
+        for i in range(m):
+            for c in range(p):
+                q[to + i * p + c] = T(1) if i == c else T(0)
+        for t in range(steps):
+            j = steps - 1 - t
+            if taus[j] != T(0):
+                v[0] = T(1)
+                for i in range(j + 1, m):
+                    v[i - j] = x[i * n + j]
+                reflect(q[to + j * p : to + m * p], p, m - j, j, v, taus[j], w)
+    leave(x)
+    leave(v)
+    leave(w)
+    leave(taus)
 
 
 @serves(CpuBackend, requests.Cholesky)
-def cholesky(steps: Steps, request: requests.Cholesky) -> Launch:
+def factor_cholesky(steps: CpuSteps, request: requests.Cholesky) -> None:
     out, (a,) = steps.outs[0], steps.operands
-    n, tasks = a.shape[-1], prod(a.shape[:-2])
-    if not n * tasks:
-        return NO_STEPS
-    numbers = factors.FACTOR.pack(*map(matrices, (out, a)), n=n, sizes=a.shape[:-2])
-    kernel = steps.backend.kernel(write_factor, factors.factor, a.dtype, kind=kind_of(tasks * n * n, tasks, n))
-    return bind(kernel, headed(tasks, numbers), 1, 2)
+    n, batch = a.shape[-1], a.shape[:-2]
+    steps.run(
+        cholesky, a, *steps.outs, compute=a.dtype.compute, tasks=prod(batch), cost=n,
+        groups=[matrices(out), matrices(a)], n=n, sizes=batch,
+    )  # fmt: skip
 
 
 @serves(CpuBackend, requests.SolveTriangular)
-def solve_triangular(steps: Steps, request: requests.SolveTriangular) -> Launch:
-    (out,), (a, b), upper, unit = steps.outs, steps.operands, request.upper, request.unit
-    n, k = b.shape[-2:]
-    tasks = prod(out.shape[:-2])
-    if not out.layout.numel:
-        return NO_STEPS
-    numbers = factors.SOLVE.pack(*map(matrices, (out, a, b)), n=n, k=k, upper=upper, unit=unit, sizes=out.shape[:-2])
-    kernel = steps.backend.kernel(write_factor, factors.solve, a.dtype, kind=kind_of(tasks * n * k, tasks, n))
-    return bind(kernel, headed(tasks, numbers), 2)
+def solve_triangular(steps: CpuSteps, request: requests.SolveTriangular) -> None:
+    (out,), (a, b) = steps.outs, steps.operands
+    (n, k), batch = b.shape[-2:], out.shape[:-2]
+    steps.run(
+        solve, a, b, out, tasks=prod(batch), cost=n, groups=[*map(matrices, (out, a, b))], n=n, k=k,
+        upper=request.upper, unit=request.unit, sizes=batch,
+    )  # fmt: skip
 
 
 @serves(CpuBackend, requests.LU)
-def factor_lu(steps: Steps, request: requests.LU) -> Launch:
-    (out, pivots, order), (a,) = steps.outs, steps.operands
-    m, n = a.shape[-2:]
-    tasks = prod(a.shape[:-2])
-    if not m * tasks:
-        return NO_STEPS
-    numbers = lu.LU.pack(*begins(a, out, pivots, order), matrices(a), m=m, n=n, sizes=a.shape[:-2])
-    kernel = steps.backend.kernel(write_lu, a.dtype, kind=kind_of(tasks * m * n, tasks, min(m, n)))
-    return bind(kernel, headed(tasks, numbers), 1, 3)
+def factor_lu(steps: CpuSteps, request: requests.LU) -> None:
+    (a,) = steps.operands
+    *batch, m, n = a.shape
+    steps.run(
+        lu, a, *steps.outs, tasks=prod(batch), cost=min(m, n), groups=[*begins(a, *steps.outs), matrices(a)], m=m,
+        n=n, sizes=batch,
+    )  # fmt: skip
 
 
 @serves(CpuBackend, requests.QR)
-def factor_qr(steps: Steps, request: requests.QR) -> Launch:
+def factor_qr(steps: CpuSteps, request: requests.QR) -> None:
     (q, r), (a,) = steps.outs, steps.operands
-    (m, n), p = a.shape[-2:], r.shape[-2]
-    tasks = prod(a.shape[:-2])
-    if not m * tasks:
-        return NO_STEPS
-    numbers = qr.QR.pack(*begins(a, q, r), matrices(a), m=m, n=n, p=p, sizes=a.shape[:-2])
-    kernel = steps.backend.kernel(write_qr, a.dtype, kind=kind_of(tasks * m * max(n, p), tasks, 4 * min(m, n)))
-    return bind(kernel, headed(tasks, numbers), 1, 2)
-
-
-def write_factor(template: Callable[..., Any], dtype: DType) -> Any:
-    """Write, compile and import the loop of Cholesky factors or of triangular systems.
-
-    The sums of eight products of a Cholesky factor may be taken in any order.
-    """
-    factor = template is factors.factor
-    text = write_kernel(
-        f"{template.__name__} of {dtype}.",
-        template,
-        operands=(dtype,) if factor else (dtype, dtype),
-        out=int64 if factor else dtype,
-        compute=dtype.compute,
-        arrays=(dtype, dtype, int64 if factor else dtype),
-        fields=factors.FACTOR if factor else factors.SOLVE,
-        helpers=(lu.less,) if factor else (),
-        fastmath=("contract",) if factor else (),
-    )
-    return load(f"{template.__name__}_{dtype.short}", text)
-
-
-def write_lu(dtype: DType) -> Any:
-    """Write, compile and import the loop of LU factors, whose sums of eight products may be taken in any order."""
-    text = write_kernel(
-        f"LU factors of {dtype}.",
-        lu.factor,
-        operands=(dtype,),
-        out=(dtype, int64, int64),
-        compute=dtype.compute,
-        results="out, pivots, order",
-        arrays=(dtype, dtype, int64, int64),
-        fields=lu.LU,
-        helpers=(lu.less,),
-        fastmath=("contract",),
-    )
-    return load(f"lu_{dtype.short}", text)
-
-
-def write_qr(dtype: DType) -> Any:
-    """Write, compile and import the loop of QR factors, whose sums of eight products may be taken in any order."""
-    text = write_kernel(
-        f"QR factors of {dtype}.",
-        qr.factor,
-        operands=(dtype,),
-        out=(dtype, dtype),
-        compute=dtype.compute,
-        results="q, r",
-        arrays=(dtype, dtype, dtype),
-        fields=qr.QR,
-        helpers=(lu.less, qr.reflect),
-        fastmath=("contract",),
-    )
-    return load(f"qr_{dtype.short}", text)
+    *batch, m, n = a.shape
+    p, tasks = r.shape[-2], prod(batch)
+    steps.run(
+        qr, a, q, r, tasks=tasks, elements=tasks * m * max(n, p), cost=4 * min(m, n),
+        groups=[*begins(a, q, r), matrices(a)], m=m, n=n, p=p, sizes=batch,
+    )  # fmt: skip

@@ -6,7 +6,7 @@ returns a call on one thread or on all threads; the latter is guarded against pr
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,10 +15,15 @@ from numpy.typing import NDArray
 from minigrad.backends.host import HostMemory
 from minigrad.backends.launch import Executable, Launch, Step
 from minigrad.backends.parallel import guarded
+from minigrad.backends.steps import Steps, Value
 from minigrad.config import settings
+from minigrad.core.dtype import DType
 from minigrad.core.op import Spec
 from minigrad.kernels.calling import Call, function
-from minigrad.kernels.store import Kernel, forks_wait, watchers
+from minigrad.kernels.fields import Loop
+from minigrad.kernels.pasting import Late
+from minigrad.kernels.specialize import NOTHING, write_loop
+from minigrad.kernels.store import Kernel, forks_wait, load, watchers
 
 GIL_LIMIT = 1 << 15  # number of additions; a call with fewer additions keeps the GIL
 
@@ -71,6 +76,56 @@ class CpuBackend(HostMemory):
         for seen in watchers:
             seen.append(result.path)
         return result
+
+
+class CpuSteps(Steps):
+    """The record of a request on the CPU, with a method that runs templates."""
+
+    backend: CpuBackend
+
+    def run(
+        self, template: Callable[..., Any], *values: Value, words: Mapping[str, Any] | Late = NOTHING, form: str = "",
+        compute: np.dtype[Any] | None = None, dtypes: tuple[DType, ...] | None = None, tasks: int = 1,
+        divided: tuple[int, int] | None = None, elements: int | None = None, cost: int = 1, end: bool = False,
+        groups: Sequence[Any] = (), **numbers: Any,
+    ) -> None:  # fmt: skip
+        """Add a step that writes, compiles and runs a template of a kernel on some values, its arguments.
+
+        The dtypes of the values determine its conversions and its name.  A number of the template that has the name of
+        one of its arguments is the offset of that value.
+
+        numbers: the other numbers by name.  groups: the numbers of each result and operand.
+        tasks: the count of the tasks.  divided: instead the number `chunk` and the count, from `pieces`;
+        the count is the number `chunks`, too, if the template has it.
+        elements, cost: the number of elements, by default that of the first result, and the work per element, in
+        additions; they decide whether threads share the tasks.
+        end: whether the kernel runs again after all tasks.
+        words, form, compute: as for `write_loop`.
+        dtypes: instead of those of the values, if one kernel serves several.
+        """
+        loop: Loop = template.loop  # type: ignore[attr-defined]
+        if divided is not None:
+            numbers["chunk"], tasks = divided
+            if "chunks" in loop.fields.positions:
+                numbers["chunks"] = tasks
+        for name, k in loop.begins:
+            if name not in numbers:
+                numbers[name] = values[k].layout.offset
+        elements = self.outs[0].layout.numel if elements is None else elements
+        dtypes = tuple([each.dtype for each in values]) if dtypes is None else dtypes
+        meanings = words if isinstance(words, Late) else () if words is NOTHING else tuple(words.items())
+        kind = kind_of(elements, tasks, cost)
+        kernel = self.backend.kernel(written, template, dtypes, meanings, form, compute, kind=kind)
+        table = headed(tasks, loop.fields.packed(groups, numbers), end)
+        self.steps.append(Step(kernel, tuple([each.slot for each in values]), table))
+
+
+CpuBackend.record = CpuSteps
+
+
+def written(template: Callable[..., Any], dtypes: tuple[DType, ...], words: Any, *more: Any) -> Kernel:
+    """Write, compile and import the kernel of a template: see `write_loop`."""
+    return load(*write_loop(template, dtypes, words if isinstance(words, Late) else dict(words), *more))
 
 
 def bind(kernel: NativeKernel, numbers: NDArray[np.int64], operands: int, results: int = 1) -> Launch:

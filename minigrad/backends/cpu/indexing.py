@@ -13,30 +13,27 @@ from math import prod
 from typing import Any
 
 from minigrad.backends.base import serves
-from minigrad.backends.cpu.family import CpuBackend, bind, headed, kind_of
+from minigrad.backends.cpu.family import CpuBackend, CpuSteps
 from minigrad.backends.cpu.loops import CHUNK, COLUMNS, UNITS
-from minigrad.backends.cpu.texts import moving_header, sum_text
+from minigrad.backends.cpu.texts import sum_text
 from minigrad.backends.launch import NO_POSITIONS, NO_STEPS, Launch
 from minigrad.backends.lowering.functions import SECOND
-from minigrad.backends.steps import Steps, Value
+from minigrad.backends.steps import Value
 from minigrad.config import settings
 from minigrad.core import requests
-from minigrad.core.dtype import DType, as_dtype, int64
+from minigrad.core.dtype import DType, as_dtype
 from minigrad.core.layout import Layout, along
 from minigrad.core.op import ScalarFn, Spec
 from minigrad.core.plan import pieces, still, walk, without
 from minigrad.core.strides import merge_dims
 from minigrad.kernels.cpu import indexing
-from minigrad.kernels.pasting import expression_macro, scalar_macro
-from minigrad.kernels.specialize import write_kernel
-from minigrad.kernels.store import load
 
 # Dims, strides and offsets, as `walk` of core/plan.py returns them.
 Walk = tuple[tuple[int, ...], list[tuple[int, ...]], list[int]]
 
 
 @serves(CpuBackend, requests.Gather)
-def gather(steps: Steps, request: requests.Gather) -> Launch:
+def gather(steps: CpuSteps, request: requests.Gather) -> Launch | None:
     (out,), (a, index), dim = steps.outs, steps.operands, request.dim
     if out.layout.numel == 0:
         return NO_STEPS
@@ -45,27 +42,33 @@ def gather(steps: Steps, request: requests.Gather) -> Launch:
         return NO_POSITIONS
     source = still(a.layout, out.shape, dim)
     dims, strides, offsets = walk([out.layout, source, index.layout])
-    tasks, numbers = strips_of(dims, strides, offsets, size, axis)
     moves = inner(strides)
     way = "rows" if moves == (1, 1, 0) else "dense" if moves[0] == moves[2] == 1 else "any"
     if way == "dense" and (axis, moves[1]) == (1, 0):
         way = "line"
     bits = as_dtype(f"uint{8 * a.dtype.itemsize}")  # one kernel moves elements of a size, whatever their dtype is
-    kernel = steps.backend.kernel(write_gather, bits, index.dtype, way, kind=kind_of(out.layout.numel, tasks))
-    return bind(kernel, headed(tasks, numbers), 2)
+    words = {
+        "ROWS": way == "rows", "DENSE": way in ("dense", "line"), "LINE": way == "line", "LOOSE": way == "any",
+        "LINE_OF_CACHE": 64 // a.dtype.itemsize,
+    }  # fmt: skip
+    steps.run(
+        indexing.gather, a, index, out, words=words, form=way, dtypes=(bits, index.dtype, bits), size=size, axis=axis,
+        **strips_of(dims, strides, offsets),
+    )  # fmt: skip
+    return None
 
 
 @serves(CpuBackend, requests.ScatterAdd)
-def scatter_add(steps: Steps, request: requests.ScatterAdd) -> Launch:
+def scatter_add(steps: CpuSteps, request: requests.ScatterAdd) -> Launch:
     return _scattered(steps, request.dim, None)
 
 
 @serves(CpuBackend, requests.ScatterJoin)
-def scatter_join(steps: Steps, request: requests.ScatterJoin) -> Launch:
+def scatter_join(steps: CpuSteps, request: requests.ScatterJoin) -> Launch:
     return _scattered(steps, request.dim, request.join)
 
 
-def _scattered(steps: Steps, dim: int, join: ScalarFn | None) -> Launch:
+def _scattered(steps: CpuSteps, dim: int, join: ScalarFn | None) -> Launch:
     """Return the launch of a scatter. join: None for a sum."""
     (out,), (a, index, src) = steps.outs, steps.operands
     if index.layout.numel == 0:
@@ -86,7 +89,7 @@ def _scattered(steps: Steps, dim: int, join: ScalarFn | None) -> Launch:
 
 
 @serves(CpuBackend, requests.SelectPut)
-def index_put(steps: Steps, request: requests.SelectPut) -> Launch:
+def index_put(steps: CpuSteps, request: requests.SelectPut) -> Launch:
     (out,), (index, src), dim = steps.outs, steps.operands, request.dim
     spread = index.seen(along(index.layout, src.shape, dim))
     if spread.layout.numel == 0:
@@ -97,7 +100,7 @@ def index_put(steps: Steps, request: requests.SelectPut) -> Launch:
     return _columns(steps, spread, dim, walked, SECOND) if walked[0] else _lines(steps, spread, dim, SECOND)
 
 
-def _lines(steps: Steps, index: Value, dim: int, join: ScalarFn | None, *, fresh: bool = False) -> Launch:
+def _lines(steps: CpuSteps, index: Value, dim: int, join: ScalarFn | None, *, fresh: bool = False) -> Launch:
     """Return the launch that ends with a scatter line by line; the last operands are index and src.
 
     fresh: the lines are copied from the first operand; otherwise the result already contains them.
@@ -107,64 +110,55 @@ def _lines(steps: Steps, index: Value, dim: int, join: ScalarFn | None, *, fresh
     specs = (out, start, src, index)
     dims, strides, offsets = walk([without(x.layout, index.shape, dim) for x in specs])
     axis, step, src_step, index_step = (x.layout.strides[dim] for x in specs)
-    numbers = indexing.LINES.pack(
-        *zip(offsets, strides, strict=True), count=index.layout.shape[dim], fresh=fresh, size=out.layout.shape[dim],
-        axis=axis, step=step, src_step=src_step, index_step=index_step, sizes=dims,
+    steps.run(
+        indexing.scatter_lines, start, src, index, out, **joined_by(join, out.dtype), tasks=prod(dims),
+        elements=index.layout.numel, groups=[*zip(offsets, strides, strict=True)], count=index.layout.shape[dim],
+        fresh=fresh, size=out.layout.shape[dim], axis=axis, step=step, src_step=src_step, index_step=index_step,
+        sizes=dims,
     )  # fmt: skip
-    kind = kind_of(index.layout.numel, prod(dims))
-    kernel = steps.backend.kernel(write_scatter_lines, out.dtype, src.dtype, index.dtype, join, kind=kind)
-    steps.then(kernel, start, src, index, out, numbers=headed(prod(dims), numbers))
     return steps.launch
 
 
-def _columns(steps: Steps, index: Value, dim: int, walked: Walk, join: ScalarFn | None) -> Launch:
+def _columns(steps: CpuSteps, index: Value, dim: int, walked: Walk, join: ScalarFn | None) -> Launch:
     """Return the launch that ends with a scatter over blocks of columns; the last operands are index and src."""
     (out,), src = steps.outs, steps.operands[-1]
     dims, strides, offsets = walked
-    size, axis, count = out.layout.shape[dim], out.layout.strides[dim], index.layout.shape[dim]
     cols = dims[-1] if dims else 1
     parallel = index.layout.numel >= settings.parallel_threshold
     block = COLUMNS if parallel and prod(dims[:-1]) < UNITS else cols
     blocks = -(-cols // block)
-    tasks = blocks * prod(dims[:-1])
-    numbers = indexing.COLUMNS.pack(
-        *[(offset, step, steps[:-1]) for offset, steps, step in zip(offsets, strides, inner(strides), strict=True)],
-        blocks=blocks, block=block, cols=cols, size=size, axis=axis, count=count, src_step=src.layout.strides[dim],
-        index_step=index.layout.strides[dim], sizes=dims[:-1],
+    moves = inner(strides)
+    groups = [(offset, step, outer[:-1]) for offset, outer, step in zip(offsets, strides, moves, strict=True)]
+    steps.run(
+        indexing.scatter_columns, src, index, out, **joined_by(join, out.dtype, rows=moves == (1, 1, 0)),
+        tasks=blocks * prod(dims[:-1]), elements=index.layout.numel, groups=groups, blocks=blocks, block=block,
+        cols=cols, size=out.layout.shape[dim], axis=out.layout.strides[dim], count=index.layout.shape[dim],
+        src_step=src.layout.strides[dim], index_step=index.layout.strides[dim], sizes=dims[:-1],
     )  # fmt: skip
-    way = "rows" if inner(strides) == (1, 1, 0) else "any"
-    kind = kind_of(index.layout.numel, tasks)
-    kernel = steps.backend.kernel(write_scatter, out.dtype, src.dtype, index.dtype, way, join, kind=kind)
-    steps.then(kernel, src, index, out, numbers=headed(tasks, numbers))
     return steps.launch
 
 
 @serves(CpuBackend, requests.PutBack)
-def view_add(steps: Steps, request: requests.PutBack) -> Launch:
+def view_add(steps: CpuSteps, request: requests.PutBack) -> None:
     (result,), (g,), view = steps.outs, steps.operands, request.view
     steps.fill(result, 0)
-    if g.layout.numel:
-        units, numbers = view_numbers(view, g.layout)
-        if numbers is None:
-            steps.copy(result.seen(view), g)
-        else:
-            kernel = steps.backend.kernel(write_view_add, result.dtype, kind=kind_of(g.layout.numel, units))
-            steps.then(kernel, g, result, numbers=headed(units, numbers))
-    return steps.launch
+    numbers = view_numbers(view, g.layout) if g.layout.numel else None
+    if numbers:
+        steps.run(indexing.view_add, g, result, words={"ADD": sum_text(result.dtype)}, **numbers)
+    elif g.layout.numel:
+        steps.copy(result.seen(view), g)
 
 
 @serves(CpuBackend, requests.Bounds)
-def index_bounds(steps: Steps, request: requests.Bounds) -> Launch:
+def index_bounds(steps: CpuSteps, request: requests.Bounds) -> None:
     (out,), (index,) = steps.outs, steps.operands
     layout = index.layout
     dims, (moves,) = merge_dims(layout.shape, [layout.strides])
     cols, step = (dims[-1], moves[-1]) if dims else (1, 1)
-    numbers = indexing.BOUNDS.pack(
-        rows=prod(dims[:-1]), cols=cols, offset=layout.offset, step=step, to=out.layout.offset,
-        sizes=dims[:-1], steps=moves[:-1],
+    steps.run(
+        indexing.bounds, index, out, elements=layout.numel, rows=prod(dims[:-1]), cols=cols, step=step, sizes=dims[:-1],
+        steps=moves[:-1],
     )  # fmt: skip
-    kernel = steps.backend.kernel(write_bounds, index.dtype, kind=kind_of(layout.numel, 1))
-    return bind(kernel, headed(1, numbers), 1)
 
 
 def walked_by(index: Spec, out: Spec, src: Spec, dim: int) -> Walk:
@@ -177,24 +171,21 @@ def inner(strides: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     return tuple(s[-1] for s in strides) if strides[0] else (1, 1, 0)
 
 
-def strips_of(
-    dims: tuple[int, ...], strides: Sequence[tuple[int, ...]], offsets: Sequence[int], size: int, axis: int
-) -> tuple[int, list[int]]:
-    """Return the number of tasks of `gather`, which are blocks of strips of innermost rows, and its arguments."""
+def strips_of(dims: tuple[int, ...], strides: Sequence[tuple[int, ...]], offsets: Sequence[int]) -> dict[str, Any]:
+    """Return the tasks of `gather`, which are blocks of strips of innermost rows, and its numbers."""
     *outer, rows, cols = (1, 1, *dims)[-max(2, len(dims)) :]
     block, blocks = pieces(cols, CHUNK)
     strip, strips = pieces(rows, CHUNK // block)
-    numbers = indexing.GATHER.pack(
-        *[(offset, step, steps[-2] if len(steps) > 1 else 0, steps[:-2])
-          for offset, steps, step in zip(offsets, strides, inner(strides), strict=True)],
-        blocks=blocks, block=block, cols=cols, strips=strips, strip=strip, rows=rows, size=size, axis=axis,
-        sizes=outer,
-    )  # fmt: skip
-    return blocks * strips * prod(outer), numbers
+    groups = [(offset, step, steps[-2] if len(steps) > 1 else 0, steps[:-2])
+              for offset, steps, step in zip(offsets, strides, inner(strides), strict=True)]  # fmt: skip
+    return {
+        "tasks": blocks * strips * prod(outer), "groups": groups, "blocks": blocks, "block": block, "cols": cols,
+        "strips": strips, "strip": strip, "rows": rows, "sizes": outer,
+    }  # fmt: skip
 
 
-def view_numbers(view: Layout, g: Layout) -> tuple[int, list[int] | None]:
-    """Return the number of units that share no element, and the arguments of `view_add`; None if nothing overlaps.
+def view_numbers(view: Layout, g: Layout) -> dict[str, Any] | None:
+    """Return the tasks of `view_add`, which share no element, and its numbers; None if nothing overlaps.
 
     A dim can be divided between threads if its stride is longer than the extent of all dims with smaller strides, and
     if every dim with a larger stride can be divided as well.  Such dims become the outer dims.  The other dims keep
@@ -207,92 +198,21 @@ def view_numbers(view: Layout, g: Layout) -> tuple[int, list[int] | None]:
         safe = [*safe, d] if abs(to[d]) > reach else []
         reach += (dims[d] - 1) * abs(to[d])
     if len(safe) == len(dims):
-        return 0, None
+        return None
     rest = [d for d in range(len(dims)) if d not in safe]
     order = [*reversed(safe), *rest]
     last = order.pop()
-    units, rows = prod(dims[d] for d in safe), prod(dims[d] for d in rest[:-1])
-    numbers = indexing.VIEW.pack(
-        rows=rows, cols=dims[last], to=view.offset, to_step=to[last], g=g.offset, g_step=of[last],
-        sizes=[dims[d] for d in order], to_steps=[to[d] for d in order], g_steps=[of[d] for d in order],
-    )  # fmt: skip
-    return units, numbers
+    return {
+        "tasks": prod(dims[d] for d in safe), "elements": g.numel, "rows": prod(dims[d] for d in rest[:-1]),
+        "cols": dims[last], "out": view.offset, "to_step": to[last], "g_step": of[last],
+        "sizes": [dims[d] for d in order], "to_steps": [to[d] for d in order], "g_steps": [of[d] for d in order],
+    }  # fmt: skip
 
 
-def write_gather(dtype: DType, index: DType, way: str) -> Any:
-    """Write, compile and import a gather.  It moves bits, so no conversion is needed."""
-    text = write_kernel(
-        f"gather: {dtype} by {index}, {way}.",
-        indexing.gather,
-        out=dtype,
-        constants={
-            "ROWS": str(int(way == "rows")), "DENSE": str(int(way in ("dense", "line"))),
-            "LINE": str(int(way == "line")), "LOOSE": str(int(way == "any")),
-            "LINE_OF_CACHE": str(64 // dtype.itemsize),
-        },
-        arrays=(dtype, index, dtype),
-        imports=moving_header() if way == "rows" else "",
-        fields=indexing.GATHER,
-    )  # fmt: skip
-    return load(f"gather_{dtype.short}_{index.short}_{way}", text)
+def joined_by(join: ScalarFn | None, dtype: DType, rows: bool | None = None) -> dict[str, Any]:
+    """Return the words and the form of a scatter. join: None for a sum.
 
-
-def join_macro(dtype: DType, join: ScalarFn | None) -> Any:
-    """Return the macro `JOIN`: a scalar function of the stored and the new element, or the sum."""
-    return expression_macro(sum_text(dtype)) if join is None else scalar_macro(join, dtype.compute)
-
-
-def write_scatter(dtype: DType, src: DType, index: DType, way: str, join: ScalarFn | None) -> Any:
-    """Write, compile and import a scatter over blocks of columns."""
-    how = "add" if join is None else join.name
-    text = write_kernel(
-        f"scatter_{how}: {src} by {index} into {dtype}, {way}.",
-        indexing.scatter_add,
-        operands=(src, dtype),
-        out=dtype,
-        macros={"JOIN": join_macro(dtype, join)},
-        constants={"ROWS": str(int(way == "rows"))},
-        arrays=(src, index, dtype),
-        fields=indexing.COLUMNS,
-    )
-    return load(f"scatter_{how}_{src.short}_{dtype.short}_{index.short}_{way}", text)
-
-
-def write_scatter_lines(dtype: DType, src: DType, index: DType, join: ScalarFn | None) -> Any:
-    """Write, compile and import a scatter, line by line."""
-    how = "" if join is None else f"{join.name}_"
-    text = write_kernel(
-        f"scatter_{how or 'add'}: {src} by {index} into lines of {dtype}.",
-        indexing.scatter_lines,
-        operands=(src, dtype),
-        out=dtype,
-        macros={"JOIN": join_macro(dtype, join)},
-        arrays=(dtype, src, index, dtype),
-        fields=indexing.LINES,
-    )
-    return load(f"scatter_lines_{how}{src.short}_{dtype.short}_{index.short}", text)
-
-
-def write_view_add(dtype: DType) -> Any:
-    """Write, compile and import a sum through an overlapping layout."""
-    text = write_kernel(
-        f"view_add: {dtype}.",
-        indexing.view_add,
-        operands=(dtype,),
-        out=dtype,
-        macros={"ADD": expression_macro(sum_text(dtype))},
-        fields=indexing.VIEW,
-    )
-    return load(f"view_add_{dtype.short}", text)
-
-
-def write_bounds(index: DType) -> Any:
-    """Write, compile and import the search for the bounds of an index tensor."""
-    text = write_kernel(
-        f"bounds of {index}.",
-        indexing.bounds,
-        out=int64,
-        arrays=(index, int64),
-        fields=indexing.BOUNDS,
-    )
-    return load(f"bounds_{index.short}", text)
+    rows: whether whole rows are added, for the loop over columns.
+    """
+    words: dict[str, Any] = {"JOIN": join or sum_text(dtype)} | ({} if rows is None else {"ROWS": rows})
+    return {"words": words, "form": "_".join(filter(None, (join.name if join else "add", "rows" if rows else "")))}

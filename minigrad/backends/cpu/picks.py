@@ -10,11 +10,9 @@ from math import prod
 from typing import Any
 
 from minigrad.backends.base import serves
-from minigrad.backends.cpu.family import CpuBackend, bind, headed, kind_of
+from minigrad.backends.cpu.family import CpuBackend, CpuSteps
 from minigrad.backends.cpu.loops import CHUNK
-from minigrad.backends.cpu.rowtexts import along, band_of, is_direct, nest_of
-from minigrad.backends.launch import NO_STEPS, Launch
-from minigrad.backends.steps import Steps
+from minigrad.backends.cpu.rowtexts import along, band_of, is_direct
 from minigrad.core import requests
 from minigrad.core.dtype import DType, float64
 from minigrad.core.layout import Layout, merge
@@ -22,65 +20,61 @@ from minigrad.core.op import Spec
 from minigrad.core.plan import pieces, without
 from minigrad.core.rows import RowFn
 from minigrad.kernels.cpu import picks
-from minigrad.kernels.specialize import write_kernel
-from minigrad.kernels.store import load
+from minigrad.kernels.pasting import Late, Macro
 
 REDUCTIONS = {"none": 0, "sum": 1, "mean": 2}
 PICK_COST = 10  # cost of an element in additions, mainly that of one call of exp
 
 
 @serves(CpuBackend, requests.Pick)
-def pick(steps: Steps, request: requests.Pick) -> Launch:
+def pick(steps: CpuSteps, request: requests.Pick) -> None:
     (out,), (x, *others) = steps.outs, steps.operands
     fn, ignore, reduction = request.fn, request.ignore, request.reduction
     target, *weight = others
     losses = out.layout if reduction == "none" else Layout.contiguous(target.shape, out.layout.offset)
     each = x.shape[-1] if fn.totals else 1
     views = [(losses, 0), along_row(x), (target.layout, 0), *per_class(weight, target.shape)]
-    numbers, tasks, kind = pick_numbers(x.shape[-1], ignore, each, *views)
-    direct = not fn.totals or is_direct(x, out)
-    dtypes = tuple(spec.dtype for spec in (x, *others))
-    kernel = steps.backend.kernel(write_pick, fn, dtypes, out.dtype, direct, REDUCTIONS[reduction], kind=kind)
+    numbers = pick_numbers(x.shape[-1], ignore, each, *views)
+    direct, reducer, tasks = not fn.totals or is_direct(x, out), REDUCTIONS[reduction], numbers["divided"][1]
     apart = tasks > 1 and reduction != "none"
-    work = steps.work((2 * tasks,), float64) if apart else steps.outs[0]
-    table = headed(tasks, numbers, end=apart)
-    steps.then(kernel, *steps.operands, work, *steps.outs, numbers=table)
-    return steps.launch
+    work = steps.work((2 * tasks,), float64) if apart else out
+    steps.run(
+        picks.pick, *steps.operands, work, out, words=Late(pick_words, (fn, out.dtype, direct, reducer, len(weight))),
+        form=f"{fn.name}{reducer}{'1' if direct else 'x'}", end=apart,
+        dtypes=(*[spec.dtype for spec in steps.operands], float64, out.dtype), **numbers,
+    )  # fmt: skip
 
 
 @serves(CpuBackend, requests.PickBack)
-def pick_backward(steps: Steps, request: requests.PickBack) -> Launch:
+def pick_backward(steps: CpuSteps, request: requests.PickBack) -> None:
     (out,), (dy, x, target) = steps.outs, steps.operands
     fn, ignore, reduction = request.fn, request.ignore, request.reduction
-    if out.layout.numel == 0:
-        return NO_STEPS
+    if not out.layout.numel:
+        return
     n, heads = x.shape[-1], dy.layout.expand(target.shape)
     views = [along_row(out), along_row(x), (target.layout, 0), (heads, 0)]
-    numbers, tasks, kind = pick_numbers(n, ignore, n, *views)
-    dtypes = (x.dtype, target.dtype, dy.dtype)
     direct = is_direct(x, out)
     reducer = REDUCTIONS["mean" if reduction == "mean" else "none"]  # the gradient of a sum has a stride of 0
-    kernel = steps.backend.kernel(write_pick, fn, dtypes, out.dtype, direct, reducer, True, kind=kind)
-    head, values, chosen = steps.operands
-    steps.then(kernel, values, chosen, head, *steps.outs, numbers=headed(tasks, numbers))
-    return steps.launch
+    steps.run(
+        picks.pick_backward, x, target, dy, out, words=Late(pick_words, (fn, out.dtype, direct, reducer, 0, True)),
+        form=f"{fn.name}{reducer}{'1' if direct else 'x'}", **pick_numbers(n, ignore, n, *views),
+    )  # fmt: skip
 
 
 @serves(CpuBackend, requests.Unpick)
-def unpick(steps: Steps, request: requests.Unpick) -> Launch:
+def unpick(steps: CpuSteps, request: requests.Unpick) -> None:
     (out,), (dy, target, *weight), ignore, reduction = steps.outs, steps.operands, request.ignore, request.reduction
-    if out.layout.numel == 0:
-        return NO_STEPS
+    if not out.layout.numel:
+        return
     n, heads = out.shape[-1], dy.layout.expand(target.shape)
     views = [along_row(out), (heads, 0), (target.layout, 0), *per_class(weight, target.shape)]
-    numbers, tasks, kind = pick_numbers(n, ignore, n, *views)
-    dtypes = tuple(x.dtype for x in (dy, target, *weight))
-    kernel = steps.backend.kernel(write_unpick, dtypes, out.dtype, reduction == "mean", kind=kind)
-    return bind(kernel, headed(tasks, numbers), len(dtypes))
+    words = {"MEAN": reduction == "mean", "WEIGHTED": len(weight) > 0}
+    form = "_".join([name.lower() for name, holds in words.items() if holds])
+    steps.run(picks.unpick, *steps.operands, out, words=words, form=form, **pick_numbers(n, ignore, n, *views))
 
 
-def pick_numbers(n: int, ignore: int, each: int, *views: tuple[Layout, int]) -> tuple[list[int], int, str]:
-    """Return the scalar arguments of `pick`, `pick_backward` and `unpick`, the number of tasks, and their kind.
+def pick_numbers(n: int, ignore: int, each: int, *views: tuple[Layout, int]) -> dict[str, Any]:
+    """Return the tasks and the numbers of `pick`, `pick_backward` and `unpick`.
 
     The rows, of n elements, are in row-major order.
     each: number of elements of a row that are read or written.
@@ -89,12 +83,12 @@ def pick_numbers(n: int, ignore: int, each: int, *views: tuple[Layout, int]) -> 
     layouts = [layout for layout, _ in views]
     dims, strides = merge(layouts)
     count = prod(dims)
-    chunk, chunks = pieces(count, CHUNK // max(1, each))
-    numbers = picks.PICK.pack(
-        *[(layout.offset, step, moves) for (layout, step), moves in zip(views, strides, strict=True)],
-        rows=count, chunk=chunk, chunks=chunks, n=n, band=chunk if each < n else band_of(n), ignore=ignore, shape=dims,
-    )  # fmt: skip
-    return numbers, chunks, kind_of(count * each, chunks, PICK_COST)
+    divided = pieces(count, CHUNK // max(1, each))
+    return {
+        "groups": [(layout.offset, step, moves) for (layout, step), moves in zip(views, strides, strict=True)],
+        "divided": divided, "elements": count * each, "cost": PICK_COST, "rows": count, "n": n,
+        "band": divided[0] if each < n else band_of(n), "ignore": ignore, "shape": dims,
+    }  # fmt: skip
 
 
 def along_row(x: Spec) -> tuple[Layout, int]:
@@ -107,31 +101,14 @@ def per_class(weight: Sequence[Spec], shape: tuple[int, ...]) -> list[tuple[Layo
     return [(Layout.make(shape, (0,) * len(shape), w.layout.offset), w.layout.strides[0]) for w in weight]
 
 
-def write_pick(fn: RowFn, dtypes: tuple[DType, ...], out: DType, direct: bool, reducer: int, back: bool = False) -> Any:
-    """Write the kernel for one result per row, or for the gradient of this result, if `back`."""
-    weighted = len(dtypes) == 3 and not back
+def pick_words(
+    fn: RowFn, out: DType, direct: bool, reducer: int, weighted: int, back: bool = False
+) -> dict[str, Any]:  # fmt: skip
+    """Return the words of the loop for one result per row, or for the gradient of this result, if `back`."""
     insertions = along(fn, (direct,), out, back)
-    insertions["constants"] |= {
-        "EACH": reducer == 0,
-        "JOINED": reducer > 0,
-        "MEAN": reducer == 2,
-        "TOTALLED": bool(fn.totals),
-        "WEIGHTED": weighted,
-    }
-    label = f"{'pick_backward' if back else 'pick'}{reducer}{'1' if direct else 'x'}{'w' if weighted else ''}"
-    template, arrays = (picks.pick_backward, {}) if back else (picks.pick, {"work": float64})
-    return nest_of(label, template, fn, dtypes, out, arrays | {"out": out}, fields=picks.PICK, **insertions)
-
-
-def write_unpick(dtypes: tuple[DType, ...], out: DType, mean: bool) -> Any:
-    """Write the kernel for the gradient of picked elements; a third dtype is that of the weights of the classes."""
-    label = f"unpick{'_mean' if mean else ''}{'_weighted' if len(dtypes) == 3 else ''}"
-    text = write_kernel(
-        f"{label}: {', '.join(map(str, dtypes))} -> {out}.",
-        picks.unpick,
-        operands=dtypes,
-        out=out,
-        constants={"MEAN": mean, "WEIGHTED": len(dtypes) == 3},
-        fields=picks.PICK,
-    )
-    return load(f"{label}_{'_'.join(d.short for d in (*dtypes, out))}", text)
+    macros = {name: Macro(macro) if callable(macro) else macro for name, macro in insertions["macros"].items()}
+    constants = {
+        "EACH": reducer == 0, "JOINED": reducer > 0, "MEAN": reducer == 2, "TOTALLED": bool(fn.totals),
+        "WEIGHTED": weighted > 0,
+    }  # fmt: skip
+    return insertions["constants"] | constants | macros | {"imports": insertions["imports"]}

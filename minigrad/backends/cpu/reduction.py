@@ -17,7 +17,7 @@ from minigrad.backends.cpu.family import CpuBackend, headed, kind_of
 from minigrad.backends.cpu.mapped import plan_mapped, write_mapped
 from minigrad.backends.cpu.reduction_plans import FIELDS, ReductionPlan, plan_reduction, plan_search
 from minigrad.backends.cpu.texts import keep_macro, short_header
-from minigrad.backends.launch import NO_STEPS, Launch
+from minigrad.backends.launch import Launch
 from minigrad.backends.positions import serve_positions
 from minigrad.backends.steps import Steps, Value, through_terms
 from minigrad.core import requests
@@ -38,8 +38,6 @@ Ints = tuple[int, ...]
 def reduce(steps: Steps, request: requests.Reduce) -> Launch:
     (out,), (a, *others) = steps.outs, steps.operands
     reducer, compute, dims = request.reducer, request.compute, request.dims
-    if out.layout.numel == 0:
-        return NO_STEPS
     if others or reducer.combine is None:
         return reduce_tuple(steps, request)
     stages = plan_reduction(out.layout, a.layout, dims)
@@ -59,8 +57,6 @@ def reduce_tuple(steps: Steps, request: requests.Reduce | requests.ReduceTuple) 
     """Return one launch, unless some operands are transposed; elementwise loops read these by tiles."""
     outs, operands = steps.outs, steps.operands
     reducer, compute, dims = request.reducer, request.compute, request.dims
-    if outs[0].layout.numel == 0:
-        return NO_STEPS
     layouts = [a.layout for a in operands]
     plan = plan_mapped([y.layout for y in outs], layouts, dims, reducer.combine is None)
     if plan.crossed and reducer.map is not None:

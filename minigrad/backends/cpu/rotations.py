@@ -1,69 +1,328 @@
-"""Eigenvalues and orthogonal rows on the CPU: one matrix of a batch per task.
+"""Eigenvalues and orthogonal rows on the CPU; a task is one matrix of a batch, and sums may be taken in any order.
 
-The loops are in `kernels/cpu`: `eigen.py`, `turning.py`.  Singular values are computed from orthogonal rows and QR
-factors.
+Symmetric matrices are reduced to tridiagonal form, then QL steps follow.  During the computation eigenvectors are rows,
+so every inner loop reads neighbours in memory.  Sources: Golub and Van Loan, Matrix Computations, 4th edition, section
+8.3; the QL step is that of Martin and Wilkinson, "The implicit QL algorithm" (1968).
+
+Rows become orthogonal by rotating pairs of rows (one-sided Jacobi).  Each row of the matrix is followed in memory by
+the same row of the product of the rotations, so that one loop rotates both.  Sources: Hestenes, "Inversion of matrices
+by biorthogonalization" (1958); Golub and Van Loan, section 8.6; the longer row of a pair comes first (de Rijk 1989).
+Singular values are computed from orthogonal rows and QR factors.
 """
 
+# ruff: noqa: F821
+# mypy: disable-error-code="name-defined"
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from minigrad.backends.base import serves
-from minigrad.backends.cpu.family import CpuBackend, begins, bind, headed, kind_of, matrices
-from minigrad.backends.launch import NO_STEPS, Launch
-from minigrad.backends.steps import Steps
+from minigrad.backends.cpu.family import CpuBackend, CpuSteps, begins, matrices
 from minigrad.core import requests
-from minigrad.core.dtype import DType
-from minigrad.kernels.cpu import eigen, lu, turning
-from minigrad.kernels.specialize import write_kernel
-from minigrad.kernels.store import load
+from minigrad.kernels.cpu.matmul import less
+from minigrad.kernels.fields import Fields, loop
+from minigrad.kernels.pasting import Late
+
+
+def product(x, y):  # type: ignore[no-untyped-def]
+    """Return the inner product of two rows, with additions in any order."""
+    total = T(0)
+    for k in range(len(y)):
+        total += x[k] * y[k]
+    return total
+
+
+def tridiagonal(x, n, diagonal, beside, factors, z):  # type: ignore[no-untyped-def]
+    """Reduce a symmetric matrix to three diagonals by Householder reflections.
+
+    diagonal and beside receive the main diagonal and the one next to it.  The vectors of the reflections overwrite the
+    rows of x to the right of these diagonals; `factors` receives their factors.
+    """
+    for k in range(n - 2):
+        v = x[k * n + k + 1 : (k + 1) * n]
+        size = T(0)
+        for i in range(n - k - 1):
+            size = max(size, abs(v[i]))
+        factors[k] = T(0)
+        beside[k] = v[0]
+        size = size if size != T(0) else T(1)
+        for i in range(n - k - 1):
+            v[i] /= size
+        alpha = v[0]
+        below = product(v[1:], v[1 : n - k - 1])
+        if below > T(0) or below != below:
+            beta = np.sqrt(alpha * alpha + below)
+            beta = -beta if alpha >= T(0) else beta
+            beside[k] = beta * size
+            factor = (beta - alpha) / beta
+            factors[k] = factor
+            for i in range(1, n - k - 1):
+                v[i] /= alpha - beta
+            v[0] = T(1)
+            p = z[: n - k - 1]
+            for i in range(n - k - 1):
+                p[i] = T(0)
+            even = (n - k - 1) // 8 * 8
+            for i in range(k + 1, k + 1 + even, 8):
+                less(p, x[i * n : (i + 8) * n], k + 1, n, v[i - k - 1 : i - k + 7])
+            for i in range(k + 1 + even, n):
+                y = x[i * n + k + 1 : (i + 1) * n]
+                f = v[i - k - 1]
+                for c in range(n - k - 1):
+                    p[c] -= f * y[c]
+            half = T(0.5) * factor * product(p, v[: n - k - 1])
+            for i in range(n - k - 1):
+                p[i] = -factor * (p[i] - half * v[i])
+            for i in range(k + 1, n):
+                y = x[i * n + k + 1 : (i + 1) * n]
+                f = v[i - k - 1]
+                g = p[i - k - 1]
+                for c in range(n - k - 1):
+                    y[c] -= f * p[c] + g * v[c]
+    for k in range(n):
+        diagonal[k] = x[k * n + k]
+    if n > 1:
+        beside[n - 2] = x[(n - 2) * n + n - 1]
+
+
+def vectors_of(x, n, factors, u):  # type: ignore[no-untyped-def]
+    """Multiply the reflections into the rows of u, the last reflection first."""
+    for i in range(n):
+        for c in range(n):
+            u[i * n + c] = T(1) if i == c else T(0)
+    for t in range(n - 2):
+        k = n - 3 - t
+        if factors[k] != T(0):
+            v = x[k * n + k + 1 : (k + 1) * n]
+            for i in range(k + 1, n):
+                y = u[i * n + k + 1 : (i + 1) * n]
+                f = factors[k] * product(y, v[: n - k - 1])
+                for c in range(n - k - 1):
+                    y[c] -= f * v[c]
+
+
+def turn(x, y, c, s):  # type: ignore[no-untyped-def]
+    """Rotate two rows by the angle with cosine c and sine s."""
+    for k in range(len(y)):
+        f = y[k]
+        y[k] = s * x[k] + c * f
+        x[k] = c * x[k] - s * f
+
+
+def steps_of(diagonal, beside, low, n, u):  # type: ignore[no-untyped-def]
+    """Run QL steps until the eigenvalue at `low` is isolated.
+
+    Returns False if 60 steps are not enough, for example with nan.  The largest element is 1.  If it is much larger
+    than the smallest eigenvalues, rounding errors may never become small compared with these.  So after 8 steps, an
+    element of the size of a rounding error counts as 0.
+    """
+    for step in range(60):
+        small = EPS if step > 8 else EPS * EPS
+        m = low
+        while m < n - 1:
+            if abs(beside[m]) <= EPS * (abs(diagonal[m]) + abs(diagonal[m + 1])) + small:
+                break
+            m += 1
+        if m == low:
+            return True
+        g = (diagonal[low + 1] - diagonal[low]) / (T(2) * beside[low])
+        r = np.sqrt(g * g + T(1))
+        g = diagonal[m] - diagonal[low] + beside[low] / (g + (r if g >= T(0) else -r))
+        s = T(1)
+        c = T(1)
+        p = T(0)
+        for t in range(m - low):
+            i = m - 1 - t
+            f = s * beside[i]
+            b = c * beside[i]
+            if abs(f) > abs(g):  # dividing by the larger of f and g avoids overflow and underflow
+                r = g / f
+                e = np.sqrt(r * r + T(1))
+                s = T(1) / e
+                c = r * s
+                e = f * e
+            elif g != T(0):
+                r = f / g
+                e = np.sqrt(r * r + T(1))
+                c = T(1) / e
+                s = r * c
+                e = g * e
+            else:
+                s = T(1)
+                c = T(0)
+                e = f
+            beside[i + 1] = e
+            g = diagonal[i + 1] - p
+            r = (diagonal[i] - g) * s + T(2) * c * b
+            p = s * r
+            diagonal[i + 1] = g + p
+            g = c * r - b
+            turn(u[i * n : (i + 1) * n], u[(i + 1) * n : (i + 2) * n], c, s)
+        diagonal[low] -= p
+        beside[low] = g
+        beside[m] = T(0)
+    return False
+
+
+@loop(
+    Fields("n rank", "sizes[rank]", "offset row col strides[rank]"), results=2, fastmath=("contract", "reassoc"),
+    helpers=(product, turn, less, tridiagonal, vectors_of, steps_of),
+)  # fmt: skip
+def eigenvalues(in_0, values, vectors, N):  # type: ignore[no-untyped-def]
+    """Compute the eigenvalues in ascending order, and the eigenvectors as columns.  A task is one matrix.
+
+    Only the upper triangle is read.  It is divided by its largest element first.
+    """
+    n = N.n
+    x = workspace(n * n, T)
+    u = workspace(n * n, T)
+    diagonal = workspace(n, T)
+    beside = workspace(n, T)
+    z = workspace(n, T)
+    for task in range(first, last):
+        rest = task
+        at = N.offset[2]
+        walk(rest, N.sizes, at=N.strides[2])
+        size = T(0)
+        for i in range(n):
+            for c in range(i, n):
+                y = in_0[at + i * N.row[2] + c * N.col[2]]
+                x[i * n + c] = y
+                size = abs(y) if abs(y) > size or y != y else size
+        size = size if size != T(0) else T(1)
+        for i in range(n):
+            for c in range(i, n):
+                x[i * n + c] /= size
+                x[c * n + i] = x[i * n + c]
+        factors = values[N.offset[0] + task * n : N.offset[0] + (task + 1) * n]
+        tridiagonal(x, n, diagonal, beside, factors, z)
+        vectors_of(x, n, factors, u)
+        done = size - size == T(0)
+        for low in range(n):
+            done = done and steps_of(diagonal, beside, low, n, u)
+        to = N.offset[1] + task * n * n
+        for k in range(n):  # sort: in each turn, the smallest of the remaining eigenvalues comes next
+            best = 0
+            for i in range(1, n):
+                if diagonal[i] < diagonal[best]:
+                    best = i
+            factors[k] = diagonal[best] * size if done else T(np.nan)
+            diagonal[best] = T(np.inf)
+            for i in range(n):
+                vectors[to + i * n + k] = u[best * n + i]
+    leave(x)
+    leave(u)
+    leave(diagonal)
+    leave(beside)
+    leave(z)
+
+
+def turn_pairs(x, k, n, lengths):  # type: ignore[no-untyped-def]
+    """Make one sweep over all pairs of rows, and return whether a pair was rotated.
+
+    A row has n elements, and k elements of the product of the rotations behind them.  Rows in the wrong order are
+    exchanged, so a sweep without a rotation leaves the rows sorted.
+    """
+    wide = n + k
+    turned = False
+    for p in range(k):
+        y = x[p * wide : p * wide + n]
+        lengths[p] = product(y, y)
+    for p in range(k - 1):
+        for q in range(p + 1, k):
+            y = x[p * wide : (p + 1) * wide]
+            z = x[q * wide : (q + 1) * wide]
+            a = lengths[p]
+            b = lengths[q]
+            g = product(z, y[:n])
+            if not abs(g) <= T(4) * EPS * np.sqrt(max(a, TINY)) * np.sqrt(max(b, TINY)):
+                turned = True
+                ratio = (b - a) / (T(2) * g)
+                steep = np.sqrt(ratio * ratio + T(1))
+                t = T(1) / (ratio + steep) if ratio >= T(0) else T(1) / (ratio - steep)
+                c = T(1) / np.sqrt(t * t + T(1))
+                s = t * c
+                a -= t * g
+                b += t * g
+                if b > a:
+                    a, b = b, a
+                    c, s = s, -c
+                turn(y, z, c, s)
+                lengths[p] = a
+                # If b is small compared with a, it has lost digits, so it is computed again from the row.
+                lengths[q] = b if T(64) * b > a else product(z, z[:n])
+            elif b > a:
+                turn(y, z, T(0), T(-1))
+                lengths[p] = b
+                lengths[q] = a
+    return turned
+
+
+@loop(
+    Fields("k n rank", "sizes[rank]", "offset row col strides[rank]"), results=3, fastmath=("contract", "reassoc"),
+    helpers=(product, turn, turn_pairs),
+)  # fmt: skip
+def orthogonal_rows(in_0, j, y, lengths, N):  # type: ignore[no-untyped-def]
+    """Write the product of the rotations (j), the rotated rows (y), and the lengths of these in descending order."""
+    k = N.k
+    n = N.n
+    wide = n + k
+    x = workspace(k * wide, T)
+    for task in range(first, last):
+        rest = task
+        at = N.offset[3]
+        walk(rest, N.sizes, at=N.strides[3])
+        size = T(0)
+        for i in range(k):
+            for c in range(n):
+                value = in_0[at + i * N.row[3] + c * N.col[3]]
+                x[i * wide + c] = value
+                size = abs(value) if abs(value) > size or value != value else size
+            for c in range(k):
+                x[i * wide + n + c] = T(1) if i == c else T(0)
+        size = size if size != T(0) else T(1)
+        for i in range(k):
+            for c in range(n):
+                x[i * wide + c] /= size
+        sizes = lengths[N.offset[2] + task * k : N.offset[2] + (task + 1) * k]
+        sweeps = 0
+        while sweeps < 30 and turn_pairs(x, k, n, sizes):
+            sweeps += 1
+        for i in range(k):
+            sizes[i] = np.sqrt(sizes[i]) * size if sweeps < 30 else T(np.nan)
+            for c in range(n):
+                y[N.offset[1] + (task * k + i) * n + c] = x[i * wide + c] * size
+            for c in range(k):
+                j[N.offset[0] + (task * k + i) * k + c] = x[i * wide + n + c]
+    leave(x)
 
 
 @serves(CpuBackend, requests.Eigh)
-def eigh(steps: Steps, request: requests.Eigh) -> Launch:
-    (values, vectors), (a,) = steps.outs, steps.operands
-    n, tasks = a.shape[-1], prod(a.shape[:-2])
-    if not n * tasks:
-        return NO_STEPS
-    numbers = eigen.EIGH.pack(*begins(a, values, vectors), matrices(a), n=n, sizes=a.shape[:-2])
-    kernel = steps.backend.kernel(write_rotations, True, a.dtype, kind=kind_of(tasks * n * n, tasks, 10 * n))
-    return bind(kernel, headed(tasks, numbers), 1, 2)
+def eigh(steps: CpuSteps, request: requests.Eigh) -> None:
+    n = steps.operands[0].shape[-1]
+    rotate(steps, eigenvalues, 10 * n, n=n)
 
 
 @serves(CpuBackend, requests.TurnRows)
-def turn_rows(steps: Steps, request: requests.TurnRows) -> Launch:
-    (j, y, lengths), (a,) = steps.outs, steps.operands
-    (k, n), tasks = a.shape[-2:], prod(a.shape[:-2])
-    if not k * tasks:
-        return NO_STEPS
-    numbers = turning.TURN.pack(*begins(a, j, y, lengths), matrices(a), k=k, n=n, sizes=a.shape[:-2])
-    kernel = steps.backend.kernel(write_rotations, False, a.dtype, kind=kind_of(tasks * k * n, tasks, 20 * k))
-    return bind(kernel, headed(tasks, numbers), 1, 3)
+def turn_rows(steps: CpuSteps, request: requests.TurnRows) -> None:
+    k, n = steps.operands[0].shape[-2:]
+    rotate(steps, orthogonal_rows, 20 * k, k=k, n=n)
 
 
-def write_rotations(symmetric: bool, dtype: DType) -> Any:
-    """Write, compile and import the loop of eigenvalues, or of orthogonal rows; sums may be taken in any order."""
-    results = 2 if symmetric else 3
-    helpers = (
-        (eigen.product, eigen.turn, lu.less, eigen.tridiagonal, eigen.vectors_of, eigen.steps_of) if symmetric
-        else (eigen.product, eigen.turn, turning.turn_pairs)
+def rotate(steps: CpuSteps, template: Callable[..., Any], cost: int, **sizes: Any) -> None:
+    """Add the step of one of the loops over a batch of matrices."""
+    (a,), batch = steps.operands, steps.operands[0].shape[:-2]
+    steps.run(
+        template, a, *steps.outs, words=Late(rounding, (a.dtype.compute,)), tasks=prod(batch), elements=a.layout.numel,
+        cost=cost, groups=[*begins(a, *steps.outs), matrices(a)], sizes=batch, **sizes,
     )  # fmt: skip
-    number = np.finfo(dtype.compute)
-    name = "eigenvalues" if symmetric else "orthogonal_rows"
-    text = write_kernel(
-        f"{name} of {dtype}.",
-        eigen.eigen if symmetric else turning.turning,
-        operands=(dtype,),
-        out=(dtype,) * results,
-        compute=dtype.compute,
-        results="values, vectors" if symmetric else "j, y, lengths",
-        arrays=(dtype,) * (1 + results),
-        fields=eigen.EIGH if symmetric else turning.TURN,
-        constants={"EPS": f"T({number.eps / 2})", "TINY": f"T({number.tiny / number.eps**3})"},
-        helpers=helpers,
-        fastmath=("contract", "reassoc"),
-    )
-    return load(f"{name}_{dtype.short}", text)
+
+
+def rounding(compute: np.dtype[Any]) -> dict[str, str]:
+    """Return the words `EPS`, half of the distance from 1 to the next number, and `TINY`."""
+    number = np.finfo(compute)
+    return {"EPS": f"T({number.eps / 2})", "TINY": f"T({number.tiny / number.eps**3})"}

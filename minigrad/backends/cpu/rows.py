@@ -42,8 +42,6 @@ ROW_BYTES = (1 << 10, 1 << 18)
 def map_rows(steps: Steps, request: requests.MapRows) -> Launch:
     (out,), operands = steps.outs, steps.operands
     fn, dim, value = request.fn, request.dim, request.value
-    if out.layout.numel == 0:
-        return NO_STEPS
     n, dtypes = out.shape[dim], tuple(x.dtype for x in operands)
     if out.layout.strides[dim] != 1 and n > 1:
         return _across(steps, out, operands, fn, dim, value)

@@ -75,11 +75,6 @@ def helper(text: str, template: Callable[..., Any], name: str, liberty: str = ""
     return head + text.replace(f"def {template.__name__}(", f"def {name}(", 1)
 
 
-def moving_header() -> str:
-    """Return the lines that define `move` and `fetch` for a kernel."""
-    return imported("moving", "movers", "move, fetch = movers()")
-
-
 def short_header(form: str) -> str:
     """Return the lines that define the sums of a reduction's form in the vectors of the processor, or ""."""
     names = {"short sum": ("short_sum", "short_sums"), "eights": ("add_rows", "sums_of_rows")}

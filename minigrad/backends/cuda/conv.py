@@ -18,7 +18,7 @@ from minigrad.backends.cuda.loops import COUNT_32, magic_of
 from minigrad.backends.cuda.matmul import add_product, by_tensor_cores, tiled
 from minigrad.backends.cuda.product import tile_for
 from minigrad.backends.cuda.tiles import Way, registers
-from minigrad.backends.launch import NO_STEPS, Launch
+from minigrad.backends.launch import Launch
 from minigrad.backends.steps import Ints, Steps, Value
 from minigrad.core import requests
 from minigrad.core.layout import Layout
@@ -40,8 +40,6 @@ class Seen:
 def convolve(steps: Steps, request: requests.Convolve) -> Launch:
     (z,), (first, second, *bias), part, groups = steps.outs, steps.operands, request.part, request.groups
     stride, padding, dilation = request.stride, request.padding, request.dilation
-    if z.layout.numel == 0:
-        return NO_STEPS
     if part == "input":
         spread(steps, z, first, grouped(second, groups), (stride, padding, dilation))
         return steps.launch

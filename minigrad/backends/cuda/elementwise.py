@@ -17,7 +17,7 @@ from minigrad.backends.base import serves
 from minigrad.backends.cuda.family import CudaBackend
 from minigrad.backends.cuda.loops import AHEAD, ROWS_OF_GRID, WARP, LoopPlan, plan_elementwise, plan_nest, plan_turned
 from minigrad.backends.cuda.runtime import THREADS, Program
-from minigrad.backends.launch import NO_STEPS, Loop
+from minigrad.backends.launch import Loop
 from minigrad.backends.lowering.functions import IDENTITY, NONZERO
 from minigrad.backends.steps import Steps
 from minigrad.core import requests
@@ -36,8 +36,6 @@ RESIDENT = {1: 6, 2: 5, 4: 4}  # by elements per word: the number of blocks for 
 @serves(CudaBackend, requests.Elementwise)
 def apply(steps: Steps, request: requests.Elementwise) -> Loop:
     (out,), operands, scalar, compute = steps.outs, steps.operands, request.scalar, request.compute
-    if out.layout.numel == 0:
-        return NO_STEPS
     sizes = [spec.dtype.itemsize for spec in (out, *operands)]
     dtypes = tuple(a.dtype for a in operands)
     if scalar in MOVES and (turned := plan_turned(out.layout, operands[0].layout, sizes)):
@@ -58,8 +56,6 @@ def apply(steps: Steps, request: requests.Elementwise) -> Loop:
 @serves(CudaBackend, requests.ElementwiseTuple)
 def elementwise_tuple(steps: Steps, request: requests.ElementwiseTuple) -> Loop:
     outs, operands, scalar, compute = steps.outs, steps.operands, request.scalar, request.compute
-    if outs[0].layout.numel == 0:
-        return NO_STEPS
     plan = plan_nest([y.layout for y in outs], [a.layout for a in operands])
     return nest(steps, plan, outs, operands, scalar, compute)
 

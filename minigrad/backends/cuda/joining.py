@@ -15,7 +15,7 @@ from minigrad.backends.base import serves
 from minigrad.backends.cuda.family import CudaBackend, line
 from minigrad.backends.cuda.loops import COUNT_32, WIDEST, magic_of
 from minigrad.backends.cuda.runtime import THREADS, Program
-from minigrad.backends.launch import NO_STEPS, Launch
+from minigrad.backends.launch import Launch
 from minigrad.backends.steps import Steps
 from minigrad.core import requests
 from minigrad.core.dtype import int16, int32, int64, uint8
@@ -30,8 +30,6 @@ PARTS = 32  # maximum number of operands per launch
 @serves(CudaBackend, requests.Join)
 def join(steps: Steps, request: requests.Join) -> Launch:
     (out,), parts, dim = steps.outs, steps.operands, request.dim
-    if out.layout.numel == 0:
-        return NO_STEPS
     dense = all(x.dtype is out.dtype and x.layout.is_contiguous for x in (out, *parts))
     widths, starts = [prod(x.shape[dim:]) for x in parts], [x.layout.offset for x in parts]
     begins, size = [0, *accumulate(widths)], out.dtype.itemsize

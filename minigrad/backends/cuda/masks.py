@@ -13,7 +13,7 @@ import numpy as np
 from minigrad.backends.base import serves
 from minigrad.backends.cuda.family import CudaBackend, line
 from minigrad.backends.cuda.runtime import THREADS, Program
-from minigrad.backends.launch import NO_STEPS, Loop
+from minigrad.backends.launch import Loop
 from minigrad.backends.lowering.functions import SUM
 from minigrad.backends.steps import Steps
 from minigrad.core import requests
@@ -44,8 +44,6 @@ def tally(steps: Steps, request: requests.Tally) -> Loop:
 @serves(CudaBackend, requests.Locate)
 def locate(steps: Steps, request: requests.Locate) -> Loop:
     (out,), (mask, starts) = steps.outs, steps.operands
-    if out.layout.numel == 0:
-        return NO_STEPS
     parts = starts.layout.numel - 1
     rank, _, numbers = stretches(mask, parts, out)
     return steps.backend.bind(

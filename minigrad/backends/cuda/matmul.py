@@ -22,7 +22,7 @@ from minigrad.backends.cuda.product import Problem, pieces_of, tile_for
 from minigrad.backends.cuda.runtime import Program
 from minigrad.backends.cuda.texts import group_words, wire
 from minigrad.backends.cuda.tiles import Way, bits, factor_text, registers, write_tiles
-from minigrad.backends.launch import NO_STEPS, Launch
+from minigrad.backends.launch import Launch
 from minigrad.backends.product import Ints
 from minigrad.backends.steps import Steps, Value
 from minigrad.config import settings
@@ -45,8 +45,6 @@ Added = tuple[Value | None, float, float]  # (the added matrix, alpha, beta)
 @serves(CudaBackend, requests.Product)
 def multiply(steps: Steps, request: requests.Product) -> Launch:
     (out,), (a, b, *added) = steps.outs, steps.operands
-    if out.layout.numel == 0:
-        return NO_STEPS
     add_product(steps, out, a, b, (added[0] if added else None, request.alpha, request.beta))
     return steps.launch
 

@@ -15,7 +15,7 @@ from minigrad.backends.base import serves
 from minigrad.backends.cuda.family import CudaBackend, line
 from minigrad.backends.cuda.loops import COUNT_32, magic_of
 from minigrad.backends.cuda.runtime import Program
-from minigrad.backends.launch import NO_STEPS, Loop
+from minigrad.backends.launch import Loop
 from minigrad.backends.steps import Steps
 from minigrad.core import requests
 from minigrad.core.dtype import DType, int64
@@ -36,8 +36,6 @@ WINDOW = ("window", "stride", "padding")  # the fields that both requests have
 def largest(steps: Steps, request: requests.MaxPool) -> Loop:
     out, x, part = steps.outs[0], steps.operands[-1], request.part
     windows = {name: getattr(request, name) for name in (*WINDOW, "dilation")}
-    if out.layout.numel == 0:
-        return NO_STEPS
     dilated = max(windows["dilation"]) > 1
     if part == "values":
         return pooling(steps, pool.largest, (x.dtype,), out, x, None, numbers_of(out, x, x, **windows))
@@ -61,8 +59,6 @@ def average(steps: Steps, request: requests.AvgPool) -> Loop:
     (out,), (a,) = steps.outs, steps.operands
     pad_counts, divisor = request.pad_counts, request.divisor
     windows = {name: getattr(request, name) for name in WINDOW}
-    if out.layout.numel == 0:
-        return NO_STEPS
     back = request.part == "back"
     windows["dilation"] = (1,) * len(request.window)
     numbers = numbers_of(out, out if back else a, a if back else out, **windows)

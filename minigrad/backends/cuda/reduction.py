@@ -21,7 +21,7 @@ from minigrad.backends.cuda.family import CudaBackend, line
 from minigrad.backends.cuda.reduction_plans import Share, plan_groups, plan_search
 from minigrad.backends.cuda.runtime import Program
 from minigrad.backends.cuda.texts import group_words, keep_macro, parsed, wire
-from minigrad.backends.launch import NO_STEPS, Loop
+from minigrad.backends.launch import Loop
 from minigrad.backends.positions import serve_positions
 from minigrad.backends.steps import Steps, Value
 from minigrad.core import requests
@@ -43,8 +43,6 @@ Ints = tuple[int, ...]
 def reduce(steps: Steps, request: requests.Reduce | requests.ReduceTuple) -> Loop:
     outs, operands = steps.outs, steps.operands
     reducer, compute, dims = request.reducer, request.compute, request.dims
-    if outs[0].layout.numel == 0:
-        return NO_STEPS
     count = prod(operands[0].shape[d] for d in dims)
     if reducer.combine is None:
         return one_after_another(steps, outs, operands, reducer, compute, dims, count)

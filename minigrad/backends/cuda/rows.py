@@ -46,8 +46,6 @@ ROWS_OF_SUMS = 8  # minimum number of rows whose columns one group adds
 def map_rows(steps: Steps, request: requests.MapRows) -> Loop:
     (out,), operands = steps.outs, steps.operands
     fn, dim, value = request.fn, request.dim, request.value
-    if out.layout.numel == 0:
-        return NO_STEPS
     form, block, numbers, number = plan_rows(fn, out, operands, dim, value)
     dtypes = tuple(x.dtype for x in operands)
     kernel = steps.backend.kernel(write_rows, fn, dtypes, out.dtype, form, rank_of(numbers, len(operands)))

@@ -20,7 +20,7 @@ from minigrad.backends.cuda.reduction import write_spread
 from minigrad.backends.cuda.reduction_plans import power_above
 from minigrad.backends.cuda.runtime import THREADS, Program
 from minigrad.backends.cuda.texts import parsed, wire
-from minigrad.backends.launch import NO_STEPS, Loop
+from minigrad.backends.launch import Loop
 from minigrad.backends.steps import Steps, Value
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype, int64
@@ -45,8 +45,6 @@ BLOCK = 4096  # minimum number of elements per block of a row
 def accumulate(steps: Steps, request: requests.Scan) -> Loop:
     (out,), operands = steps.outs, steps.operands
     reducer, compute, dim = request.reducer, request.compute, request.dim
-    if out.layout.numel == 0:
-        return NO_STEPS
     specs, dtypes = (out, *operands), tuple(x.dtype for x in operands)
     dims, strides, offsets = walk([without(x.layout, out.shape, dim) for x in specs])
     moves, rows, n = [x.layout.strides[dim] for x in specs], prod(dims), out.shape[dim]
@@ -82,8 +80,6 @@ def accumulate(steps: Steps, request: requests.Scan) -> Loop:
 @serves(CudaBackend, requests.RunningExtreme)
 def running_extreme(steps: Steps, request: requests.RunningExtreme) -> Loop:
     (*wanted, positions), (a,), better, dim = steps.outs, steps.operands, request.better, request.dim
-    if positions.layout.numel == 0:
-        return NO_STEPS
     values = wanted[0] if wanted else steps.work(a.shape, a.dtype)
     specs, n = (positions, a, values), positions.shape[dim]
     dims, strides, offsets = walk([without(x.layout, positions.shape, dim) for x in specs])

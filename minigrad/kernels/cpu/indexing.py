@@ -20,11 +20,14 @@ a result.
 # ruff: noqa: F821
 import numpy as np
 
-from minigrad.kernels.fields import Fields
+from minigrad.kernels.cpu.target import moving_header
+from minigrad.kernels.fields import Fields, loop
 
-GATHER = Fields("blocks block cols strips strip rows size axis rank", "sizes[rank]", "offset col row strides[rank]")
 
-
+@loop(
+    Fields("blocks block cols strips strip rows size axis rank", "sizes[rank]", "offset col row strides[rank]"),
+    imports=lambda words: moving_header() if words["ROWS"] else "",
+)
 def gather(a, index, out, N):  # type: ignore[no-untyped-def]
     """Read elements of `a` at the indices.  A task is a block of the columns of a strip of rows.
 
@@ -107,9 +110,9 @@ def gather(a, index, out, N):  # type: ignore[no-untyped-def]
         leave(positions)
 
 
-LINES = Fields("count fresh size axis step src_step index_step rank", "sizes[rank]", "offset strides[rank]")
-
-
+@loop(
+    Fields("count fresh size axis step src_step index_step rank", "sizes[rank]", "offset strides[rank]"), loads=(1, 3)
+)
 def scatter_lines(a, src, index, out, N):  # type: ignore[no-untyped-def]
     """Add `count` elements of src to each line of out, at the indices.  A task is a line of out along the indexed dim.
 
@@ -168,12 +171,11 @@ def scatter_lines(a, src, index, out, N):  # type: ignore[no-untyped-def]
                 pi += index_step
 
 
-COLUMNS = Fields(
-    "blocks block cols size axis count src_step index_step rank", "sizes[rank]", "offset col strides[rank]"
+@loop(
+    Fields("blocks block cols size axis count src_step index_step rank", "sizes[rank]", "offset col strides[rank]"),
+    loads=(0, 2),
 )
-
-
-def scatter_add(src, index, out, N):  # type: ignore[no-untyped-def]
+def scatter_columns(src, index, out, N):  # type: ignore[no-untyped-def]
     """Add elements of src to out at the indices.  A task is a block of columns, with all `count` indices.
 
     size, axis: the length and the stride of the indexed dim of out.  src_step, index_step: the steps along the indices.
@@ -219,20 +221,18 @@ def scatter_add(src, index, out, N):  # type: ignore[no-untyped-def]
             pi += index_step
 
 
-VIEW = Fields("rows cols rank to to_step g g_step", "sizes[rank] to_steps[rank] g_steps[rank]")
-
-
+@loop(Fields("rows cols rank out to_step g g_step", "sizes[rank] to_steps[rank] g_steps[rank]"), loads=1)
 def view_add(g, out, N):  # type: ignore[no-untyped-def]
     """Add g to out through a layout that may overlap itself.
 
-    A task is `rows` rows; the layout does not overlap between tasks.  to, to_step, g, g_step: the offset and the inner
+    A task is `rows` rows; the layout does not overlap between tasks.  out, to_step, g, g_step: the offset and the inner
     step of out, and those of g.
     """
     rows = N.rows
     for unit in range(first, last):
         for row in range(unit * rows, unit * rows + rows):
             rest = row
-            to = N.to
+            to = N.out
             px = N.g
             walk(rest, N.sizes, to=N.to_steps, px=N.g_steps)
             for c in range(N.cols):
@@ -240,20 +240,18 @@ def view_add(g, out, N):  # type: ignore[no-untyped-def]
                 out[at] = STORE(ADD(LOAD_0(out[at]), LOAD_0(g[px + c * N.g_step])))
 
 
-BOUNDS = Fields("rows cols rank offset step to", "sizes[rank] steps[rank]")
-
-
+@loop(Fields("rows cols rank index step out", "sizes[rank] steps[rank]"))
 def bounds(index, out, N):  # type: ignore[no-untyped-def]
-    """Store the lowest index at `to` and the highest one behind it, in one task.
+    """Store the lowest index at `out` and the highest one behind it, in one task.
 
     If there is no index, these are 0 and -1.
     """
     empty = N.rows * N.cols == 0
-    lowest = np.int64(0 if empty else index[N.offset])
+    lowest = np.int64(0 if empty else index[N.index])
     highest = np.int64(-1) if empty else lowest
     for row in range(N.rows):
         rest = row
-        at = N.offset
+        at = N.index
         walk(rest, N.sizes, at=N.steps)
         if N.step == 1:
             x = index[at : at + N.cols]
@@ -266,5 +264,5 @@ def bounds(index, out, N):  # type: ignore[no-untyped-def]
                 k = np.int64(index[at + c * N.step])
                 lowest = min(lowest, k)
                 highest = max(highest, k)
-    out[N.to] = lowest
-    out[N.to + 1] = highest
+    out[N.out] = lowest
+    out[N.out + 1] = highest

@@ -7,11 +7,12 @@ the two zeros are equal.
 # ruff: noqa: F821
 import numpy as np
 
-from minigrad.kernels.fields import Fields
+from minigrad.kernels.fields import Fields, loop
 
-INSERT = Fields("blocks block cols n after rank", "sizes[rank]", "offset step strides[rank]")
+LANES = 8  # number of binary searches side by side
 
 
+@loop(Fields("blocks block cols n after rank", "sizes[rank]", "offset step strides[rank]"), loads=2)
 def insert(lines, x, out, N):  # type: ignore[no-untyped-def]
     """Write the place of each element of x in its line of n sorted elements.  A task is a block of a row of x.
 

@@ -267,3 +267,22 @@ def inner(x, y):  # type: ignore[no-untyped-def]
     for k in range(len(x)):
         total += x[k] * y[k]
     return total
+
+
+def less(z, rows, start, n, f):  # type: ignore[no-untyped-def]
+    """Subtract the products of eight factors f and eight rows from z.
+
+    `rows` has eight rows of n elements; the elements from `start` on are used.
+    """
+    wide = len(z)
+    a = rows[start : start + wide]
+    b = rows[n + start : n + start + wide]
+    c = rows[2 * n + start : 2 * n + start + wide]
+    d = rows[3 * n + start : 3 * n + start + wide]
+    e = rows[4 * n + start : 4 * n + start + wide]
+    g = rows[5 * n + start : 5 * n + start + wide]
+    h = rows[6 * n + start : 6 * n + start + wide]
+    p = rows[7 * n + start : 7 * n + start + wide]
+    s, t, u, v, w, x, y, q = f[0], f[1], f[2], f[3], f[4], f[5], f[6], f[7]
+    for k in range(wide):
+        z[k] -= s * a[k] + t * b[k] + u * c[k] + v * d[k] + w * e[k] + x * g[k] + y * h[k] + q * p[k]

@@ -7,14 +7,17 @@ and then adds these sums in float64.  Its rows have `width` elements, whole line
 remaining elements would take as long as that over all vectors.  The elements behind the `cols` of a row have any value.
 
 Free names: `F` is the reduction's scalar function of (acc, difference), and `FINISH` its last step.  `DIRECTION` is the
-function of a difference in a gradient.  `COLUMNS` is 8, `ROWS` is 4, and `LINE` is 16.  Each output is computed by one
-task, in one order, so the number of threads cannot change a result.
+function of a difference in a gradient.  Each output is computed by one task, in one order, so the number of threads
+cannot change a result.
 """
 
 # ruff: noqa: F821
 import numpy as np
 
-from minigrad.kernels.fields import Fields
+from minigrad.kernels.fields import Fields, loop
+
+COLUMNS, ROWS = 8, 4  # columns, and rows of `columns`, that are added together
+LINE = 16  # elements of float32 in a line of the cache
 
 
 def from_row(source, at, step, columns, start, width, m, part, acc, y, skipped):  # type: ignore[no-untyped-def]
@@ -99,9 +102,7 @@ def from_two_rows(source, at, columns, start, width, m, part, acc, y, z):  # typ
         z[j] = STORE(FINISH(T(acc[count + j]), m))
 
 
-PAIRS = Fields("rows width cols to chunk")
-
-
+@loop(Fields("rows width cols out chunk"), helpers=(from_row,), fastmath=("contract",))
 def pairs(columns, out, N):  # type: ignore[no-untyped-def]
     """Compute the distances of all pairs of rows.  A task is `chunk` rows from the beginning and as many from the end.
 
@@ -117,7 +118,7 @@ def pairs(columns, out, N):  # type: ignore[no-untyped-def]
             count = n - 1 - i
             if turn % 2 and i == turn // 2:
                 count = 0  # if n is odd, the previous turn has computed the row in the middle
-            at = N.to + i * (2 * n - i - 1) // 2
+            at = N.out + i * (2 * n - i - 1) // 2
             begin = (i + 1) // LINE * LINE
             y = out[at : at + count]
             sums = total[: N.width - begin]
@@ -126,9 +127,9 @@ def pairs(columns, out, N):  # type: ignore[no-untyped-def]
     leave(part)
 
 
-CROSSED = Fields("rows others width cols all_rows to chunk block")
-
-
+@loop(
+    Fields("rows others width cols all_rows out chunk block"), helpers=(from_row, from_two_rows), fastmath=("contract",)
+)  # fmt: skip
 def crossed(matrix, columns, out, N):  # type: ignore[no-untyped-def]
     """Compute the distances of each row of `matrix` from all rows of the other matrix, in each batch of `rows` rows.
 
@@ -144,7 +145,7 @@ def crossed(matrix, columns, out, N):  # type: ignore[no-untyped-def]
         i = first * N.chunk
         while i < end:
             start = i // N.rows * m * N.width + low
-            at = N.to + i * n + low
+            at = N.out + i * n + low
             y = out[at : at + count]
             if i + 1 < end and (i + 1) % N.rows != 0:
                 z = out[at + n : at + n + count]
@@ -200,9 +201,7 @@ def add_rows(x, y, factors, matrix, base, part, total, other):  # type: ignore[n
         other[k] += np.float64(t[k])
 
 
-PAIR_GRADIENTS = Fields("rows cols width to chunk")
-
-
+@loop(Fields("rows cols width out chunk"), helpers=(add_rows,), fastmath=("contract",))
 def pair_gradients(factors, matrix, out, N):  # type: ignore[no-untyped-def]
     """Compute the gradients of a chunk of rows, two rows at a time; factors: one number per pair of rows.
 
@@ -231,7 +230,7 @@ def pair_gradients(factors, matrix, out, N):  # type: ignore[no-untyped-def]
                 own[k] = T(0) if row == j else factors[at]
             add_rows(x, y, own[: 2 * count], matrix, low * width, part, total[:width], total[width : 2 * width])
         for r in range(two):
-            z = out[N.to + (i + r) * m : N.to + (i + r + 1) * m]
+            z = out[N.out + (i + r) * m : N.out + (i + r + 1) * m]
             sums = total[r * width : (r + 1) * width]
             for k in range(m):
                 z[k] = STORE(T(sums[k]))
@@ -240,9 +239,7 @@ def pair_gradients(factors, matrix, out, N):  # type: ignore[no-untyped-def]
     leave(own)
 
 
-CROSSED_GRADIENTS = Fields("rows others cols width all_rows to chunk step next")
-
-
+@loop(Fields("rows others cols width all_rows out chunk step next"), helpers=(add_rows,), fastmath=("contract",))
 def crossed_gradients(factors, matrix, others, out, N):  # type: ignore[no-untyped-def]
     """Compute the gradients of a chunk of rows, two rows at a time.
 
@@ -282,7 +279,7 @@ def crossed_gradients(factors, matrix, others, out, N):  # type: ignore[no-untyp
             i += two
     for i in range(begin, end):
         sums = total[(i - begin) * width : (i - begin + 1) * width]
-        z = out[N.to + i * m : N.to + (i + 1) * m]
+        z = out[N.out + i * m : N.out + (i + 1) * m]
         for k in range(m):
             z[k] = STORE(T(sums[k]))
     leave(total)

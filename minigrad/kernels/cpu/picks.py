@@ -6,12 +6,13 @@ The nests are `pick`, `pick_backward` and `unpick`; their totals and scratch row
 # ruff: noqa: B018, F821, F841
 import numpy as np
 
-from minigrad.kernels.fields import Fields
+from minigrad.kernels.fields import Fields, loop
 
 PICK = Fields("rows chunk chunks n band ignore rank", "shape[rank]", "offset step strides[rank]")
 
 
-def pick(in_K, out, N):  # type: ignore[no-untyped-def]
+@loop(PICK)
+def pick(in_K, work, out, N):  # type: ignore[no-untyped-def]
     """Compute minus the result at the element of each row with the index in in_1; 0 if this index is `ignore`.
 
     If there are weights, each value is multiplied by the element of in_2 with this index.  A kernel stores the values,
@@ -80,6 +81,7 @@ def pick(in_K, out, N):  # type: ignore[no-untyped-def]
             out[N.offset[0]] = STORE(T(joined))
 
 
+@loop(PICK)
 def pick_backward(in_K, out, N):  # type: ignore[no-untyped-def]
     """Compute the gradient of `pick`: in_2 times (F - 1 at the element with the index, F elsewhere).
 
@@ -132,6 +134,7 @@ def pick_backward(in_K, out, N):  # type: ignore[no-untyped-def]
     leave(scratch)
 
 
+@loop(PICK)
 def unpick(in_K, out, N):  # type: ignore[no-untyped-def]
     """Store minus in_0 at the element of each row with the index in in_1, and 0 at all other elements.
 

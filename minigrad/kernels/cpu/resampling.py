@@ -12,17 +12,20 @@ o of a is added to element `index` of the result.
 # ruff: noqa: F821
 import numpy as np
 
-from minigrad.kernels.fields import Fields
+from minigrad.kernels.fields import Fields, loop
 
-RESAMPLE = Fields(
-    "blocks block cols size terms count back indices weights axis step rank", "sizes[rank]", "offset col strides[rank]"
-)
+LINES = 4  # neighbouring lines that are computed together: their sums are in registers, and the tables are read once
 
 
+@loop(
+    Fields(
+        "blocks block cols size terms count back index weight axis step rank", "sizes[rank]", "offset col strides[rank]"
+    ), loads=1,
+)  # fmt: skip
 def resample(a, index, weight, out, N):  # type: ignore[no-untyped-def]
     """Resample along a dim.  A task is a block of the columns of the other dims.
 
-    size: length of the resampled dim of out.  axis, step: its strides in out and a.  indices, weights: where the tables
+    size: length of the resampled dim of out.  axis, step: its strides in out and a.  index, weight: where the tables
     begin.  The groups are those of out and a, without the resampled dim.
     """
     size = N.size
@@ -32,8 +35,8 @@ def resample(a, index, weight, out, N):  # type: ignore[no-untyped-def]
     axis = N.axis
     step = N.step
     blocks = N.blocks
-    indices = N.indices
-    weights = N.weights
+    indices = N.index
+    weights = N.weight
     for unit in range(first, last):
         rest = unit // blocks
         left = (unit - rest * blocks) * N.block

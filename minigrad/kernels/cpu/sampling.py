@@ -9,11 +9,12 @@ weight of nan has pixel 0.  All operands are dense.
 # ruff: noqa: F821, F841
 import numpy as np
 
-from minigrad.kernels.fields import Fields
+from minigrad.kernels.fields import Fields, loop
+from minigrad.kernels.pasting import Part
 
-# parts: how many parts the lines of an image have, `part` lines each.  count: positions per image.  source, grid, to:
-# offsets.
-SAMPLE = Fields("lines part parts height width count near beyond corners back source grid to")
+BLOCK = 256  # number of positions per block, whose taps fit the first-level cache
+LINES = 8  # number of channels that are computed together
+TAPS = 4
 
 
 def locate_all(points, m, size, beyond, corners, coordinates):  # type: ignore[no-untyped-def]
@@ -63,42 +64,6 @@ def leave_all():  # type: ignore[no-untyped-def]
     leave(weight)
     leave(columns)
     leave(rows)
-
-
-def sample(a, grid, out, N):  # type: ignore[no-untyped-def]
-    """Compute outputs from pixels, or, if `back`, add incoming gradients of outputs to pixels.
-
-    A task is a part of the lines of an image.
-    """
-    count = N.count
-    size = N.height * N.width
-    WORKSPACES()
-    for task in range(first, last):
-        n = task // N.parts
-        low = n * N.lines + (task - n * N.parts) * N.part
-        high = min((n + 1) * N.lines, low + N.part)
-        if N.back:
-            z = out[N.to + low * size : N.to + high * size]
-            for i in range((high - low) * size):
-                z[i] = STORE(T(0))
-        for start in range(0, count, BLOCK):
-            m = min(BLOCK, count - start)
-            at = N.grid + 2 * (n * count + start)
-            locate_all(grid[at:], m, T(N.width), beyond, corners, columns)
-            locate_all(grid[at + 1 :], m, T(N.height), beyond, corners, rows)
-            make_taps(columns, rows, m, N.height, N.width, N.near, index, weight)
-            whole = low + (high - low) // LINES * LINES
-            if N.back:
-                for c in range(low, whole, LINES):
-                    scatter_lines(a, N.source + c * count + start, count, index, weight, m, out, N.to + c * size, size)
-                for c in range(whole, high):
-                    scatter_line(a, N.source + c * count + start, index, weight, m, out, N.to + c * size)
-            else:
-                for c in range(low, whole, LINES):
-                    gather_lines(a, N.source + c * size, size, index, weight, m, out, N.to + c * count + start, count)
-                for c in range(whole, high):
-                    gather_line(a, N.source + c * size, index, weight, m, out, N.to + c * count + start)
-    LEAVE()
 
 
 def gather_lines(a, q, length, index, weight, m, out, p, other):  # type: ignore[no-untyped-def]
@@ -157,42 +122,6 @@ def scatter_line(a, q, index, weight, m, out, p):  # type: ignore[no-untyped-def
                 out[pixel] = STORE(T(out[pixel] + w * LOAD_0(a[np.uint64(q + o)])))
 
 
-# blocks: how many blocks of `BLOCK` positions an image has.  g, source, grid, to: offsets.
-GRADIENTS = Fields("lines blocks height width count beyond corners g source grid to")
-
-
-def positions(g, grid, a, out, N):  # type: ignore[no-untyped-def]
-    """Compute the gradients with respect to the positions.  A task is a block of positions of an image.
-
-    `terms` has for each tap the sum over the lines of its pixel times g; it is 0 for a weight of nan.
-    """
-    count = N.count
-    size = N.height * N.width
-    WORKSPACES()
-    terms = workspace(4 * BLOCK, T)
-    for task in range(first, last):
-        n = task // N.blocks
-        start = (task - n * N.blocks) * BLOCK
-        m = min(BLOCK, count - start)
-        at = N.grid + 2 * (n * count + start)
-        locate_all(grid[at:], m, T(N.width), beyond, corners, columns)
-        locate_all(grid[at + 1 :], m, T(N.height), beyond, corners, rows)
-        make_taps(columns, rows, m, N.height, N.width, 0, index, weight)
-        p = N.g + n * N.lines * count + start
-        q = N.source + n * N.lines * size
-        for k in range(TAPS):
-            names = index[k * BLOCK : k * BLOCK + m]
-            weights = weight[k * BLOCK : k * BLOCK + m]
-            add_lines(g, p, count, a, q, size, N.lines, names, weights, terms[k * BLOCK : k * BLOCK + m])
-        to = N.to + 2 * (n * count + start)
-        for k in each(TAPS):
-            s_k = terms[k * BLOCK : k * BLOCK + m]
-        write_derivatives(s_0, s_1, s_2, s_3, rows, grid[at:], T(N.width), corners, beyond, m, out[to:])
-        write_derivatives(s_0, s_2, s_1, s_3, columns, grid[at + 1 :], T(N.height), corners, beyond, m, out[to + 1 :])
-    LEAVE()
-    leave(terms)
-
-
 def add_lines(g, p, count, a, q, size, lines, names, weights, sums):  # type: ignore[no-untyped-def]
     """Sum over lines the pixel of a tap times the incoming gradient, for each position."""
     for o in range(len(sums)):
@@ -228,3 +157,82 @@ def write_derivatives(near, far, other, opposite, coordinates, points, size, cor
         across = T(coordinates[o] - T(np.floor(coordinates[o])))
         d = T(T(far[o] - near[o]) * T(T(1) - across) + T(opposite[o] - other[o]) * across)
         z[2 * o] = STORE(DERIVATIVE(d, LOAD_1(points[2 * o]), size, corners, beyond))
+
+
+COMMON = {"WORKSPACES": (Part(workspaces),), "LEAVE": (Part(leave_all),)}
+
+
+@loop(
+    Fields("lines part parts height width count near beyond corners back a grid out"), loads=2, words=COMMON,
+    helpers=(locate_all, make_taps, gather_lines, gather_line, scatter_lines, scatter_line),
+)  # fmt: skip
+def grid_sample(a, grid, out, N):  # type: ignore[no-untyped-def]
+    """Compute outputs from pixels, or, if `back`, add incoming gradients of outputs to pixels.
+
+    A task is one of the `parts` of the lines of an image, `part` lines each.  count: positions per image.
+    """
+    count = N.count
+    size = N.height * N.width
+    WORKSPACES()
+    for task in range(first, last):
+        n = task // N.parts
+        low = n * N.lines + (task - n * N.parts) * N.part
+        high = min((n + 1) * N.lines, low + N.part)
+        if N.back:
+            z = out[N.out + low * size : N.out + high * size]
+            for i in range((high - low) * size):
+                z[i] = STORE(T(0))
+        for start in range(0, count, BLOCK):
+            m = min(BLOCK, count - start)
+            at = N.grid + 2 * (n * count + start)
+            locate_all(grid[at:], m, T(N.width), beyond, corners, columns)
+            locate_all(grid[at + 1 :], m, T(N.height), beyond, corners, rows)
+            make_taps(columns, rows, m, N.height, N.width, N.near, index, weight)
+            whole = low + (high - low) // LINES * LINES
+            if N.back:
+                for c in range(low, whole, LINES):
+                    scatter_lines(a, N.a + c * count + start, count, index, weight, m, out, N.out + c * size, size)
+                for c in range(whole, high):
+                    scatter_line(a, N.a + c * count + start, index, weight, m, out, N.out + c * size)
+            else:
+                for c in range(low, whole, LINES):
+                    gather_lines(a, N.a + c * size, size, index, weight, m, out, N.out + c * count + start, count)
+                for c in range(whole, high):
+                    gather_line(a, N.a + c * size, index, weight, m, out, N.out + c * count + start)
+    LEAVE()
+
+
+@loop(
+    Fields("lines blocks height width count beyond corners g a grid out"), loads=3, words=COMMON,
+    helpers=(locate_all, make_taps, add_lines, write_derivatives),
+)  # fmt: skip
+def grid_gradients(g, grid, a, out, N):  # type: ignore[no-untyped-def]
+    """Compute the gradients with respect to the positions.  A task is one of the `blocks` of positions of an image.
+
+    `terms` has for each tap the sum over the lines of its pixel times g; it is 0 for a weight of nan.
+    """
+    count = N.count
+    size = N.height * N.width
+    WORKSPACES()
+    terms = workspace(4 * BLOCK, T)
+    for task in range(first, last):
+        n = task // N.blocks
+        start = (task - n * N.blocks) * BLOCK
+        m = min(BLOCK, count - start)
+        at = N.grid + 2 * (n * count + start)
+        locate_all(grid[at:], m, T(N.width), beyond, corners, columns)
+        locate_all(grid[at + 1 :], m, T(N.height), beyond, corners, rows)
+        make_taps(columns, rows, m, N.height, N.width, 0, index, weight)
+        p = N.g + n * N.lines * count + start
+        q = N.a + n * N.lines * size
+        for k in range(TAPS):
+            names = index[k * BLOCK : k * BLOCK + m]
+            weights = weight[k * BLOCK : k * BLOCK + m]
+            add_lines(g, p, count, a, q, size, N.lines, names, weights, terms[k * BLOCK : k * BLOCK + m])
+        to = N.out + 2 * (n * count + start)
+        for k in each(TAPS):
+            s_k = terms[k * BLOCK : k * BLOCK + m]
+        write_derivatives(s_0, s_1, s_2, s_3, rows, grid[at:], T(N.width), corners, beyond, m, out[to:])
+        write_derivatives(s_0, s_2, s_1, s_3, columns, grid[at + 1 :], T(N.height), corners, beyond, m, out[to + 1 :])
+    LEAVE()
+    leave(terms)

@@ -5,15 +5,17 @@ and `COMBINE` that of two accumulators.  `IDENTITY`, `LOAD_K` and `STORE` are as
 `PLACE_K`, `IN_A_K` and `FROM_A_K`, `OUT_A` and `TO_A` index elements: a run with step 1 through a slice, other elements
 by position.
 
-Each addition waits for the previous one, so `along` computes four rows together.  A long row is divided into blocks if
-the scan declares how totals are combined; `carry` computes the totals of the blocks first.  Blocks depend only on the
-shape, so the number of threads changes no bit.
+Each addition waits for the previous one, so `scan_rows` computes four rows together.  A long row is divided into blocks
+if the scan declares how totals are combined; `carry` computes the totals of the blocks first.  Blocks depend only on
+the shape, so the number of threads changes no bit.
 """
 
 # ruff: noqa: B018, F821, F841
 import numpy as np
 
-from minigrad.kernels.fields import Fields
+from minigrad.kernels.fields import Fields, loop
+
+LANES = 32  # the totals of a block that are added at the same time
 
 # A unit is a block of a row of n elements, a chunk is some units.  The groups are those of out and each operand.
 ALONG = Fields("rows n block blocks chunk rank", "shape[rank]", "offset step strides[rank]")
@@ -21,6 +23,7 @@ ALONG = Fields("rows n block blocks chunk rank", "shape[rank]", "offset step str
 COLUMNS = Fields("blocks block cols n rank", "shape[rank]", "offset step col strides[rank]")
 
 
+@loop(ALONG)
 def carry(in_K, out, N):  # type: ignore[no-untyped-def]
     """Compute the total of each block of each row.  out is dense and has the dtype of the accumulator."""
     n = N.n
@@ -81,7 +84,8 @@ def finish(in_K, out, N, positions, start, acc):  # type: ignore[no-untyped-def]
         p_K += s_K
 
 
-def along(in_K, out, N):  # type: ignore[no-untyped-def]
+@loop(ALONG, helpers=(begin, finish))
+def scan_rows(in_K, work, out, N):  # type: ignore[no-untyped-def]
     """Scan along memory, four units at a time; if a row has several units, `work` has their totals."""
     z = N.step[0]
     s_K = N.step[K + 1]
@@ -121,7 +125,8 @@ def along(in_K, out, N):  # type: ignore[no-untyped-def]
     leave(positions)
 
 
-def columns(in_K, out, N):  # type: ignore[no-untyped-def]
+@loop(COLUMNS)
+def scan_columns(in_K, out, N):  # type: ignore[no-untyped-def]
     """Scan rows that lie across memory: a block of rows, which are neighbours, is scanned together."""
     step_K = N.col[K + 1]
     acc = workspace(N.block, T)
@@ -146,7 +151,8 @@ def columns(in_K, out, N):  # type: ignore[no-untyped-def]
     leave(acc)
 
 
-def arg_along(in_K, out, N):  # type: ignore[no-untyped-def]
+@loop(ALONG)
+def search_rows(in_K, out, N):  # type: ignore[no-untyped-def]
     """Write the best element of in_0 so far to in_1, and its position to out.  Blocks are whole rows.
 
     Most elements do not beat the best one.  So a vectorised loop first tests whether any element of a run does; only
@@ -188,7 +194,8 @@ def arg_along(in_K, out, N):  # type: ignore[no-untyped-def]
                 q += 16 * z
 
 
-def arg_columns(in_K, out, N):  # type: ignore[no-untyped-def]
+@loop(COLUMNS)
+def search_columns(in_K, out, N):  # type: ignore[no-untyped-def]
     """Write the best elements of in_0 so far to in_1, and their positions to out, for neighbouring rows."""
     step_K = N.col[K + 1]
     best = workspace(N.block, RAW)

@@ -12,7 +12,7 @@ key of nan.
 # ruff: noqa: F821
 import numpy as np
 
-from minigrad.kernels.fields import Fields
+from minigrad.kernels.fields import Fields, loop
 
 
 def position_by_pairs(keys, n, k):  # type: ignore[no-untyped-def]
@@ -66,9 +66,10 @@ def position_by_digits(keys, n, k, left, counts):  # type: ignore[no-untyped-def
     return np.int64(left[k])
 
 
-SELECT = Fields("rows chunk n wanted missing rank", "sizes[rank]", "offset step strides[rank]")
-
-
+@loop(
+    Fields("rows chunk n wanted missing rank", "sizes[rank]", "offset step strides[rank]"),
+    helpers=(position_by_pairs, position_by_digits),
+)
 def select(in_0, values, out, N):  # type: ignore[no-untyped-def]
     """Write one element of each row, and its position.  A task is a chunk of rows.
 

@@ -13,7 +13,9 @@ requested.
 # ruff: noqa: F821
 import numpy as np
 
-from minigrad.kernels.fields import Fields
+from minigrad.kernels.fields import Fields, loop
+
+FEW = 32  # maximum k for which the best elements are kept in a sorted list while the row is read
 
 
 def insert(a, n):  # type: ignore[no-untyped-def]
@@ -59,6 +61,7 @@ def radix(a, b, n, counts):  # type: ignore[no-untyped-def]
 ORDER = Fields("rows chunk n wanted rank", "sizes[rank]", "offset step strides[rank]")
 
 
+@loop(ORDER, helpers=(radix, insert))
 def order(in_0, values, out, N):  # type: ignore[no-untyped-def]
     """Write the positions of the first `wanted` of n elements in sorted order.  A task is a chunk of rows.
 
@@ -186,6 +189,7 @@ def pick_many(a, n, best, k, counts):  # type: ignore[no-untyped-def]
         best[held + i] = a[i]
 
 
+@loop(ORDER, helpers=(radix, pick_some, sift, pick_many))
 def first_few(in_0, values, out, N):  # type: ignore[no-untyped-def]
     """Write the positions of the first `wanted` elements, for keys up to 32 bits."""
     n = N.n

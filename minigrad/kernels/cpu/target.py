@@ -43,6 +43,11 @@ def natives() -> str:
     return imported("native", "natives", "operand, numbers_of, entries, workspace, leave = natives()")
 
 
+def moving_header() -> str:
+    """Return the lines that define `move` and `fetch` for a kernel."""
+    return imported("moving", "movers", "move, fetch = movers()")
+
+
 @cache
 def halves() -> str:
     """Return the lines that import the machine's float16 conversions: `halves.py`."""
