@@ -78,16 +78,17 @@ def check_channels(
     training: bool, eps: float,
 ) -> None:  # fmt: skip
     """Raise an error unless the operands of batch_norm fit: shapes, dtypes, devices and required statistics."""
-    Floating.expect("batch_norm", input=x)
-    BATCH.expect("batch_norm", input=x)
+    channels = x.layout.shape[1:2]
+    if not (channels and x.dtype.is_float):  # each call runs these checks, and a condition takes 1 us
+        Floating.expect("batch_norm", input=x)
+        BATCH.expect("batch_norm", input=x)
     if (running_mean is None) != (running_var is None) or (running_mean is None and not training):
         got = [name for name, p in (("running_mean", running_mean), ("running_var", running_var)) if p is not None]
         raise ArgumentError(
             "batch_norm: running_mean and running_var must be passed together, and are required without training, "
-            f"got {' '.join(got) or 'neither'}; pass both",
-            op="batch_norm",
-        )
-    if training:
+            f"got {' '.join(got) or 'neither'}; pass both", op="batch_norm",
+        )  # fmt: skip
+    if training and not eps > 0:
         Number(above=0, advice="pass eps=1e-5, or training=False").expect("batch_norm", **{"eps in training": eps})
     named = {"running_mean": running_mean, "running_var": running_var, "weight": weight, "bias": bias}
     there = {name: p for name, p in named.items() if p is not None}
@@ -97,22 +98,20 @@ def check_channels(
         if p.device is not x.device:
             raise DeviceError(
                 f"batch_norm: {name} must be on the device {x.device} of input, got {p.device}; move {name} with "
-                f".to({str(x.device)!r})",
-                op="batch_norm",
-            )
-        expect_shape("batch_norm", (x.shape[1],), "one element per channel of", x, **{name: p})
+                f".to({str(x.device)!r})", op="batch_norm",
+            )  # fmt: skip
+        if p.layout.shape != channels:
+            expect_shape("batch_norm", channels, "one element per channel of", x, **{name: p})
         if len(dtypes) > 1 or p.dtype.name not in {x.dtype.name, *narrow}:
             raise DTypeError(
                 f"batch_norm: {name} must have the dtype of input {describe(x)}, or float32 if input is float16 or "
-                f"bfloat16, got {describe(p)}; convert {name} with .to(dtype)",
-                op="batch_norm",
-            )
+                f"bfloat16, got {describe(p)}; convert {name} with .to(dtype)", op="batch_norm",
+            )  # fmt: skip
     if training and prod(n for d, n in enumerate(x.shape) if d != 1) == 1:
         raise ShapeError(
             f"batch_norm: input must have more than 1 value per channel in training, got {describe(x)}; use a larger "
-            "batch, or training=False",
-            op="batch_norm",
-        )
+            "batch, or training=False", op="batch_norm",
+        )  # fmt: skip
 
 
 def batch_statistics(x: Tensor) -> tuple[Tensor, Tensor]:
