@@ -111,8 +111,6 @@ def logsum(steps: Steps, request: LogSum) -> None:
 def scan(steps: Steps, request: Scan) -> None:
     """Scan index by index, or in about log2(n) steps if the reduction joins partial results."""
     (out,) = steps.outs
-    if not out.layout.numel:
-        return
     way = one_after_another if request.reducer.combine is None or len(steps.operands) > 1 else by_doubling
     (start,) = first_accumulators(steps, request.reducer, request.compute)
     way(steps, request.reducer, start, out, steps.operands, request.dim)
@@ -205,8 +203,6 @@ def sort(steps: Steps, request: Sort) -> None:
     """
     (*values, out), (a,), dim = steps.outs, steps.operands, request.dim
     n, last, before = a.shape[dim], len(a.shape), GREATER if request.descending else LESSER
-    if not a.layout.numel:
-        return
     order = (*(d for d in range(last) if d != dim), dim)
     rows, size = a.layout.permute(order).shape[:-1], 1 << (n - 1).bit_length()
     whole, count = (*rows, size), steps.constant(n, int64)
@@ -256,8 +252,6 @@ def insert(steps: Steps, request: Insert) -> None:
     The sort is stable, so the order of joining decides on which side of equal elements an element is.
     """
     (out,), (lines, x) = steps.outs, steps.operands
-    if not out.layout.numel:
-        return
     last, n, m = len(x.shape) - 1, lines.shape[-1], x.shape[-1]
     whole = with_length(x.shape, last, n + m)
     joined, order, before = steps.work(whole, x.dtype), steps.work(whole, int64), steps.work(whole, int64)

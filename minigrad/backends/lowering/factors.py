@@ -38,7 +38,7 @@ def solve_triangular(steps: Steps, request: SolveTriangular) -> None:
     """Compute row i: the row of b, minus the products of the rows that are already solved, divided by the diagonal."""
     (out,), (a, b) = steps.outs, steps.operands
     n, ndim = b.shape[-2], len(out.shape)
-    for t in range(n if out.layout.numel else 0):
+    for t in range(n):
         i, known = (n - 1 - t, n - t) if request.upper else (t, 0)
         row = steps.work((*out.shape[:-2], 1, out.shape[-1]), out.dtype)
         source, line = b.at(ndim - 2, i), a.at(ndim - 2, i)

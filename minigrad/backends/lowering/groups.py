@@ -80,10 +80,9 @@ class Grouped:
 def normalize_groups(steps: Steps, request: NormalizeGroups) -> None:
     """Compute the mean and the deviation of each group, then the result."""
     (out,), (x, weight, bias) = steps.outs, steps.operands
-    if out.layout.numel:
-        groups = Grouped(steps, x, request.groups, request.eps)
-        lines = groups.line(weight), groups.line(bias)
-        steps.each(NORMALIZED, viewed(out, groups.shape), groups.deviation, groups.scale, *lines)
+    groups = Grouped(steps, x, request.groups, request.eps)
+    lines = groups.line(weight), groups.line(bias)
+    steps.each(NORMALIZED, viewed(out, groups.shape), groups.deviation, groups.scale, *lines)
 
 
 @serves(Backend, GroupGradients)

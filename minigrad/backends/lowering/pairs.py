@@ -36,9 +36,8 @@ def differences(steps: Steps, x: Value, compute: np.dtype[np.generic]) -> tuple[
 def pair_distances(steps: Steps, request: PairDistances) -> None:
     """Compute the differences, then reduce each of them."""
     (out,), (x,) = steps.outs, steps.operands
-    if out.layout.numel:
-        made, _ = differences(steps, x, request.compute)
-        steps.ask(reducing(request.reducer, float64.compute, (1,)), viewed(out, (out.shape[0], 1)), made)
+    made, _ = differences(steps, x, request.compute)
+    steps.ask(reducing(request.reducer, float64.compute, (1,)), viewed(out, (out.shape[0], 1)), made)
 
 
 def crossed(steps: Steps, compute: np.dtype[np.generic], a: Value, b: Value) -> Value:
@@ -54,10 +53,8 @@ def crossed(steps: Steps, compute: np.dtype[np.generic], a: Value, b: Value) -> 
 def row_distances(steps: Steps, request: RowDistances) -> None:
     """Compute the differences of all rows, then reduce each of them."""
     (out,) = steps.outs
-    if out.layout.numel:
-        made = crossed(steps, request.compute, *steps.operands)
-        last = len(out.shape)
-        steps.ask(reducing(request.reducer, float64.compute, (last,)), out.seen(out.layout.unsqueeze(last)), made)
+    made, last = crossed(steps, request.compute, *steps.operands), len(out.shape)
+    steps.ask(reducing(request.reducer, float64.compute, (last,)), out.seen(out.layout.unsqueeze(last)), made)
 
 
 @serves(Backend, RowGradients)

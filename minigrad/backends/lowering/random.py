@@ -1,7 +1,7 @@
-"""Random numbers: Philox as integer arithmetic per element, then the conversion of words to numbers.
+"""Random numbers: Philox as integer arithmetic per block, then the conversion of words to numbers.
 
-`kernels/philox.py` defines the same numbers block by block, and has the sources.  Here each element computes its own
-block; 32-bit words are stored in int64, whose products wrap like unsigned ones.
+`kernels/philox.py` defines the same numbers, and has the sources.  Here each step computes one word of all blocks;
+32-bit words are stored in int64, whose products wrap like unsigned ones.
 """
 
 # The bodies are data, which the specialiser reads; they have no type annotations.
@@ -10,14 +10,12 @@ block; 32-bit words are stored in int64, whose products wrap like unsigned ones.
 from __future__ import annotations
 
 import math
-from typing import Any
-
-import numpy as np
 
 from minigrad.backends.base import Backend, serves
-from minigrad.backends.lowering.functions import CHOSEN, TOTAL
-from minigrad.backends.steps import Steps, Value, viewed
-from minigrad.core.dtype import bool_, float64, int64
+from minigrad.backends.lowering.functions import TOTAL
+from minigrad.backends.steps import Steps, Value
+from minigrad.core.dtype import float64, int64
+from minigrad.core.layout import Layout
 from minigrad.core.requests import Permutation, Random, Sort
 from minigrad.kernels import philox
 from minigrad.kernels.scalar import scalar_of
@@ -103,34 +101,32 @@ NORMAL_TOO = scalar_of(normal_too)
 
 @serves(Backend, Random)
 def random(steps: Steps, request: Random) -> None:
-    """Compute a block for each element, select its words, and convert them to a number between the limits."""
+    """Compute the words of all blocks, and convert them to the numbers of each block, between the limits."""
     (out,), (state, limits) = steps.outs, steps.operands
     n, per = out.layout.numel, philox.per_block(request.kind, out.dtype)
-    if not n:
-        return
-    result = steps.work((n,), limits.dtype)
-    words, lanes = block(steps, state, np.arange(n) // per), np.arange(n) % per
+    count = -(-n // per)
+    result = steps.work((count, per), limits.dtype)
     fill = {"uniform": fill_uniform, "normal": fill_normal, "integer": fill_integers}[request.kind]
-    fill(steps, result, words, lanes, [limits.at(0, k) for k in range(3)])
-    steps.copy(out, viewed(result, out.shape))
+    numbers = [result.select(1, k) for k in range(per)]
+    fill(steps, numbers, block(steps, state, count), [limits.at(0, k) for k in range(3)])
+    steps.copy(out, result.seen(Layout.contiguous(out.shape)))  # the last block may have more numbers
 
 
 @serves(Backend, Permutation)
 def permutation(steps: Steps, request: Permutation) -> None:
     """Sort uniform numbers."""
     (out,), (state,) = steps.outs, steps.operands
-    if out.layout.numel:
-        keys = steps.work(out.shape, float64)
-        steps.ask(Random("uniform"), keys, state, steps.constant(philox.limits("uniform", float64, 0.0, 1.0), float64))
-        steps.ask(Sort(0, False), out, keys)
+    keys = steps.work(out.shape, float64)
+    steps.ask(Random("uniform"), keys, state, steps.constant(philox.limits("uniform", float64, 0.0, 1.0), float64))
+    steps.ask(Sort(0, False), out, keys)
 
 
-def block(steps: Steps, state: Value, blocks: Any) -> list[Value]:
-    """Return the four words of each element's block."""
-    shape = blocks.shape
+def block(steps: Steps, state: Value, count: int) -> list[Value]:
+    """Return the four words of each block."""
+    shape = (count,)
     key, counter = state.at(0, 0), state.at(0, 1)
     position, zero = steps.work(shape, int64), steps.constant(0, int64)
-    steps.each(TOTAL, position, counter, steps.constant(blocks, int64))
+    steps.each(TOTAL, position, counter, steps.positions(count))
     words, others = ([steps.work(shape, int64) for _ in range(4)] for _ in range(2))
     for word, scalar in zip(words, (LOW_WORD, HIGH_WORD), strict=False):
         steps.each(scalar, word, position, zero)
@@ -148,48 +144,40 @@ def block(steps: Steps, state: Value, blocks: Any) -> list[Value]:
     return words
 
 
-def of_lane(steps: Steps, words: list[Value], lanes: Any) -> Value:
-    """Return the word that each element takes, given the index of the word."""
-    taken = steps.work(words[0].shape, int64)
-    steps.copy(taken, words[0])
-    for k, word in enumerate(words[1:], 1):
-        steps.each(CHOSEN, taken, steps.constant(lanes == k, bool_), word, taken)
-    return taken
-
-
-def fill_uniform(steps: Steps, out: Value, words: list[Value], lanes: Any, limits: list[Value]) -> None:
+def fill_uniform(steps: Steps, outs: list[Value], words: list[Value], limits: list[Value]) -> None:
     """Write uniform numbers from 24 bits of a word, or from 53 bits of two words."""
-    bits = steps.work(out.shape, int64)
-    if out.dtype.itemsize == 8:
-        steps.each(LONG_BITS, bits, of_lane(steps, words[::2], lanes), of_lane(steps, words[1::2], lanes))
-    else:
-        steps.each(SHORT_BITS, bits, of_lane(steps, words, lanes))
-    unit = steps.constant(2.0**-53 if out.dtype.itemsize == 8 else 2.0**-24, out.dtype)
-    steps.each(UNIFORM, out, bits, unit, *limits)
+    bits, dtype = steps.work(words[0].shape, int64), outs[0].dtype
+    unit = steps.constant(2.0**-53 if dtype.itemsize == 8 else 2.0**-24, dtype)
+    for k, out in enumerate(outs):
+        if dtype.itemsize == 8:
+            steps.each(LONG_BITS, bits, words[2 * k], words[2 * k + 1])
+        else:
+            steps.each(SHORT_BITS, bits, words[k])
+        steps.each(UNIFORM, out, bits, unit, *limits)
 
 
-def fill_normal(steps: Steps, out: Value, words: list[Value], lanes: Any, limits: list[Value]) -> None:
+def fill_normal(steps: Steps, outs: list[Value], words: list[Value], limits: list[Value]) -> None:
     """Write normal numbers by the Box-Muller method.
 
     The radius and the angle take 32 bits each, or 53 bits each for float64; two neighbours share them.
     """
-    radius, turn = steps.work(out.shape, int64), steps.work(out.shape, int64)
-    unit = 2.0**-53 if out.dtype.itemsize == 8 else 2.0**-32
-    if out.dtype.itemsize == 8:
-        steps.each(LONG_BITS, radius, words[0], words[1])
-        steps.each(LONG_BITS, turn, words[2], words[3])
-    else:
-        steps.copy(radius, of_lane(steps, words[::2], lanes // 2))
-        steps.copy(turn, of_lane(steps, words[1::2], lanes // 2))
-    steps.each(ABOVE_ZERO, radius, radius)
-    scales = [steps.constant(scale, out.dtype) for scale in (unit, unit * 6.283185307179586)]
-    other = steps.work(out.shape, out.dtype)
-    for scalar, result in ((NORMAL, out), (NORMAL_TOO, other)):
-        steps.each(scalar, result, radius, turn, *scales, *limits[:2])
-    steps.each(CHOSEN, out, steps.constant(lanes % 2 == 0, bool_), out, other)
+    dtype, long = outs[0].dtype, outs[0].dtype.itemsize == 8
+    unit = 2.0**-53 if long else 2.0**-32
+    scales = [steps.constant(scale, dtype) for scale in (unit, unit * 6.283185307179586)]
+    radius, turn = steps.work(words[0].shape, int64), steps.work(words[0].shape, int64)
+    for k in range(0, len(outs), 2):
+        if long:
+            steps.each(LONG_BITS, radius, words[0], words[1])
+            steps.each(LONG_BITS, turn, words[2], words[3])
+        else:
+            steps.copy(radius, words[k])
+            steps.copy(turn, words[k + 1])
+        steps.each(ABOVE_ZERO, radius, radius)
+        for scalar, out in zip((NORMAL, NORMAL_TOO), outs[k : k + 2], strict=True):
+            steps.each(scalar, out, radius, turn, *scales, *limits[:2])
 
 
-def fill_integers(steps: Steps, out: Value, words: list[Value], lanes: Any, limits: list[Value]) -> None:
+def fill_integers(steps: Steps, outs: list[Value], words: list[Value], limits: list[Value]) -> None:
     """Write integers from 64 bits of two words, scaled to the limits."""
-    pair = of_lane(steps, words[::2], lanes), of_lane(steps, words[1::2], lanes)
-    steps.each(SCALED, out, *pair, *limits[:2])
+    for k, out in enumerate(outs):
+        steps.each(SCALED, out, words[2 * k], words[2 * k + 1], *limits[:2])
