@@ -75,11 +75,10 @@ FAMILIES = {
 }
 STANDS_ON = {
     "chained": {"reduction", "reduction_plans", "rows", "rowtexts"},
-    "channels": {"matmul", "taps", "weighing"},
-    "conv": {"channels", "fields", "matmul", "product", "taps", "tiles", "weighing", "winograd"},
-    "fields": {"taps"},
-    "weighing": {"taps"},
-    "winograd": {"matmul", "taps"},
+    "channels": {"fields", "matmul", "weighing"},
+    "conv": {"channels", "fields", "matmul", "product", "tiles", "weighing", "winograd"},
+    "weighing": {"fields"},
+    "winograd": {"fields", "matmul"},
     "matmul": {"blas", "product", "producttexts", "tiles"},
     "tiles": {"product"},
     "blas": {"product"},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import lru_cache
@@ -58,3 +59,21 @@ class HostMemory(Backend):
 
     def to_host(self, storage: Storage) -> NDArray[Any]:
         return storage.buffer
+
+
+class Pace(threading.local):
+    """waits: whether copies of this thread wait for their end where the host could see a difference: see `to`."""
+
+    waits = True
+
+
+pace = Pace()
+
+
+def without_waiting(run: Callable[..., Any], *args: Any, **more: Any) -> Any:
+    """Call a function whose copies do not wait."""
+    before, pace.waits = pace.waits, False
+    try:
+        return run(*args, **more)
+    finally:
+        pace.waits = before

@@ -44,7 +44,7 @@ from minigrad.declare.forms import (
     several,
     tensor_list,
 )
-from minigrad.declare.names import default_method, default_out, enter
+from minigrad.declare.names import default_out, enter
 from minigrad.declare.partials import average, declared
 from minigrad.declare.record import DERIVED, Function, Vjp, check_rule, check_writes, new_op, publish, read_joint
 from minigrad.declare.signature import (
@@ -165,10 +165,14 @@ def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | str | None = None, line
         claim(op, linear, jvp, batch)
         defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
         defaults |= dict.fromkeys(operands[1:]) if sole is not None else {}
-        named = default_method(str(function.__module__), namespace, True) if method is None else method
+        if inplace and (front or otherwise is not None):
+            raise DeclarationError(
+                f"{where_of(function)}: inplace=True declares a parameter and what a call with it does, got front= or "
+                "otherwise= too; leave one of them out", op=function.__name__,
+            )  # fmt: skip
         late = ("inplace=False", partial(in_its_memory, op)) if inplace else (front, otherwise)
         quick = fast_function(op, defaults, *late, sole, by_number)
-        return publish(op, function, quick, namespace, named, named and op.result is None)
+        return publish(op, function, quick, namespace, method, op.result is None)
 
     return declare
 
@@ -254,8 +258,7 @@ def reduction(*, dtype: Callable[..., Any], identity: str | tuple[str, ...], ord
 
         op.dtype_rule, op.prepare = dtypes, prepare
         public = reduction_function(op, function.__name__, dtype in (rules.widen, rules.mean_dtype))
-        named = default_method(str(function.__module__), namespace) if method is None else method
-        return publish(op, function, public, namespace, named)
+        return publish(op, function, public, namespace, method)
 
     return declare
 
@@ -324,8 +327,7 @@ def view(
         op.prepare = function if beyond else within(op, function)
         claim(op, True, jvp, batch)
         public = write_function(function.__name__, signature, planned_body(op, False), names_of(op), out=False)
-        named = default_method(str(function.__module__), namespace) if method is None else method
-        return publish(op, function, public, namespace, named)
+        return publish(op, function, public, namespace, method)
 
     return declare
 
@@ -472,9 +474,8 @@ def composed(
     """
 
     def declare(function: FunctionType) -> Function:
-        signature, module = read_signature(function), str(function.__module__)
-        takes_out = default_out(module) if out is None else out
-        named = default_method(module, namespace) if method is None else method
+        signature = read_signature(function)
+        takes_out = default_out(str(function.__module__)) if out is None else out
         passes = "out" in (*signature.params, *signature.operands)  # whether the definition itself writes into `out`
         op = new_op(function, "composed", signature.operands, signature.params, None, listed=of is None)
         op.signature, op.composed = signature, collected(function, signature)
@@ -496,7 +497,7 @@ def composed(
         body, returned = composed_body(op, takes_out, floats, repeats), function.__annotations__.get("return", EMPTY)
         public = write_function(function.__name__, signature, body, names, takes_out, returned)
         public.__globals__[f"{HIDDEN}by_operands"] = by_operands(op, public)
-        public = publish(op, function, public, namespace, named, in_place, listed=of is None)
+        public = publish(op, function, public, namespace, method, in_place, listed=of is None)
         if of is not None:
             public.op = of.op  # type: ignore[attr-defined]
         return public

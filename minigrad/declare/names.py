@@ -2,7 +2,7 @@
 
 The declarations fill these tables.  `mg`, `mg.nn.functional`, the methods, the stubs and the reference pages are made
 from them.  The module of a declaration determines the default namespace, and whether an op has a method and `out=`: see
-`HOMES`, `default_method` and `default_out`.
+`HOMES`, `has_method` and `default_out`.
 """
 
 from __future__ import annotations
@@ -35,18 +35,20 @@ def default_out(module: str) -> bool:
     return not module.startswith("minigrad.ops.nn.")
 
 
-def default_method(module: str, namespace: str | tuple[str, ...] | None, elementwise: bool = False) -> bool:
+def has_method(function: Callable[..., Any], where: str | tuple[str, ...]) -> bool:
     """Return whether Tensor has an op as a method by default: an op of `mg`, but in `ops/nn` only elementwise ops."""
-    where = default_namespace(module) if namespace is None else namespace
-    inside = module.startswith("minigrad.ops.nn.")
-    return (MG in where or (FUNCTIONAL in where and inside)) and (elementwise or not inside)
+    if function.__module__.startswith("minigrad.ops.nn."):
+        return (MG in where or FUNCTIONAL in where) and function.op.kind == "elementwise"  # type: ignore[attr-defined]
+    return MG in where
 
 
-def enter(function: Callable[..., Any], namespace: str | tuple[str, ...] | None, method: bool, writes: bool) -> None:
+def enter(
+    function: Callable[..., Any], namespace: str | tuple[str, ...] | None, method: bool | None, writes: bool
+) -> None:
     """Add a public function to the tables of namespaces and methods, under its name.
 
-    namespace: the namespaces, or None for the default namespace.  method: whether Tensor has the function as a method.
-    writes: whether the method also has an in-place form.
+    namespace: the namespaces, or None for the default namespace.  method: whether Tensor has the function as a method,
+    or None for the default.  writes: whether the method also has an in-place form.
     """
     name = function.__name__
     if function.__doc__.__class__ is str:
@@ -54,7 +56,7 @@ def enter(function: Callable[..., Any], namespace: str | tuple[str, ...] | None,
     where = default_namespace(function.__module__) if namespace is None else namespace
     for each in (where,) if isinstance(where, str) else where:
         namespaces.setdefault(each, {})[name] = function
-    if method:
+    if has_method(function, where) if method is None else method:
         methods[name] = function
         if writes:
             in_place[name] = function

@@ -300,7 +300,7 @@ def picks_for(op: Op, mask: int) -> tuple[tuple[int, tuple[int, ...]], ...]:
 
 def publish(
     op: Op, function: FunctionType, public: Function, namespace: str | tuple[str, ...] | None = None,
-    method: bool = False, in_place: bool = False, listed: bool = True,
+    method: bool | None = None, in_place: bool = False, listed: bool = True,
 ) -> Function:  # fmt: skip
     """Complete the public function of an op, and add the op to the schema and the namespaces.
 

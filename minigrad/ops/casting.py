@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from minigrad.backends.pace import without_waiting
+from minigrad.backends.host import without_waiting
 from minigrad.core.device import Device, as_device
 from minigrad.core.dtype import DType, as_dtype
 from minigrad.core.formats import ROW_MAJOR

@@ -8,7 +8,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.backends.cuda import presence
-from minigrad.backends.pace import pace
+from minigrad.backends.host import pace
 from minigrad.errors import DeviceError, GradientError, StorageError
 
 KB = 1024

@@ -248,3 +248,13 @@ def test_a_number_from_outside_is_refused_with_its_value():
     refused(r"'SCALE' is neither an operand nor .*; write the number 2\.5, or make 'SCALE' an operand", scaled)
     refused(r"'offset' is neither .*; write the number 3, or make 'offset' an operand", moved)
     refused(r"'absent' is neither .*; make 'absent' an operand, or assign it before", unknown)
+
+
+def test_inplace_with_front_or_otherwise_is_refused():
+    for options in ({"front": "scale=2.0"}, {"otherwise": lambda x, scale: x}):
+        with pytest.raises(mg.errors.DeclarationError, match="inplace=True declares a parameter"):
+
+            @mg.elementwise(inplace=True, dtype=rules.floating, **options)
+            def halved(x):
+                """Half of each element."""
+                return x / 2

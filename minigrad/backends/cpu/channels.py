@@ -13,8 +13,8 @@ from itertools import product
 from typing import Any
 
 from minigrad.backends.cpu.family import headed, kind_of
+from minigrad.backends.cpu.fields import Taps, are_dense, offsets_of_taps, phase_taps
 from minigrad.backends.cpu.matmul import WORK
-from minigrad.backends.cpu.taps import Taps, are_dense, offsets_of_taps, phase_taps
 from minigrad.backends.cpu.texts import load_loops
 from minigrad.backends.cpu.weighing import add_slabs, pack_weight
 from minigrad.backends.steps import Ints, Steps, Value

@@ -15,9 +15,21 @@ from typing import Any
 from minigrad.backends.base import serves
 from minigrad.backends.cpu.channels import channels_last, channels_last_weight, lines_of, phased
 from minigrad.backends.cpu.family import CpuBackend, headed, kind_of
-from minigrad.backends.cpu.fields import TASKS, Field, blocks_of, cut, fields_of, form_of, numbers_of
+from minigrad.backends.cpu.fields import (
+    TASKS,
+    Field,
+    Taps,
+    blocks_of,
+    cut,
+    fields_of,
+    form_of,
+    forward_taps,
+    grouped,
+    numbers_of,
+    phase_taps,
+    taps_in_weight,
+)
 from minigrad.backends.cpu.matmul import WORK, add_product, cast
-from minigrad.backends.cpu.taps import Taps, forward_taps, grouped, phase_taps, taps_in_weight
 from minigrad.backends.cpu.texts import load_loops, tile_size
 from minigrad.backends.cpu.weighing import add_slabs, pack_weight
 from minigrad.backends.cpu.winograd import SLABS, by_winograd, winograd_weight

@@ -10,7 +10,7 @@ from itertools import pairwise
 from typing import Any
 
 from minigrad.backends.cpu.family import headed, kind_of
-from minigrad.backends.cpu.taps import offsets_of_taps
+from minigrad.backends.cpu.fields import offsets_of_taps
 from minigrad.backends.cpu.texts import load_loops
 from minigrad.backends.steps import Steps, Value
 from minigrad.core.dtype import DType

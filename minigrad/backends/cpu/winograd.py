@@ -11,8 +11,8 @@ from collections.abc import Callable
 from typing import Any
 
 from minigrad.backends.cpu.family import headed, kind_of
+from minigrad.backends.cpu.fields import Taps
 from minigrad.backends.cpu.matmul import WORK
-from minigrad.backends.cpu.taps import Taps
 from minigrad.backends.cpu.texts import load_loops, tile_size
 from minigrad.backends.steps import Ints, Steps, Value
 from minigrad.config import settings

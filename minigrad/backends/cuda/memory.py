@@ -17,8 +17,8 @@ from minigrad.backends.base import Backend
 from minigrad.backends.cuda.runtime import DeviceBuffer, Runtime
 from minigrad.backends.cuda.streams import LEGACY
 from minigrad.backends.dlpack import Foreign, capsule_of
+from minigrad.backends.host import pace
 from minigrad.backends.launch import Launch, as_launch
-from minigrad.backends.pace import pace
 from minigrad.core.allocator import Allocator
 from minigrad.core.device import CPU, Device
 from minigrad.core.dtype import DType, as_dtype
