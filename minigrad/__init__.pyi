@@ -1455,7 +1455,7 @@ def vsplit(input: Tensor, sections: builtins.int | Sequence[builtins.int] | Tens
 def vstack(tensors: Sequence[Tensor], *, out: Tensor | None = ...) -> Tensor:
     """Join tensors along the first dim; a vector of n counts as (1, n)."""
 
-def where(condition: Tensor, input: Tensor | builtins.float = ..., other: Tensor | builtins.float = ..., *, out: Tensor | None = ...) -> Tensor:
+def where(condition: Tensor, input: Tensor | builtins.float | None = ..., other: Tensor | builtins.float | None = ..., *, out: Tensor | None = ...) -> Tensor:
     """Return input where the condition is True, otherwise other; the three operands broadcast."""
 
 def where_cond(condition: Tensor, a: Any, b: Any) -> Tensor:

@@ -33,7 +33,8 @@ def defined(name: str, text: str, names: dict[str, Any], title: str = "", readab
 
 # ---- functions whose text is written at their first call -------------------------------------------------------------
 
-WRITE = "_mg_write"  # the name of the variable with the function that generates the text
+HIDDEN = "_mg_"  # the prefix of internal names in generated functions, which thus differ from a user's names
+WRITE = f"{HIDDEN}write"  # the name of the variable with the function that generates the text
 
 
 def at_first_call(name: str, names: dict[str, Any], write: Callable[[], Any]) -> Any:

@@ -6,13 +6,20 @@ decorators pass.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from types import MappingProxyType
 from typing import Any
 
+from minigrad.core.code import HIDDEN
 from minigrad.core.op import Op
 from minigrad.core.roles import AS_IT_COMES, Cast, Flag, Format, Front, role_of
-from minigrad.declare.signature import EMPTY, HIDDEN, KEYWORD, Signature, plain_test
+from minigrad.declare.signature import EITHER, EMPTY, KEYWORD, Signature, plain_test, type_of, write_function
+from minigrad.runtime.dispatch import apply, run, steps_of
+from minigrad.runtime.into import write_result
+from minigrad.runtime.operands import NUMBERS, as_operands, weak_number
+from minigrad.runtime.plans import NO_PARAMS, plan_for
+from minigrad.runtime.tensor import PLAIN
 
 NAMES: Mapping[str, str] = MappingProxyType({})
 OF_INTS = ("Dim", "Dims", "Int", "Ints", "NewDim", "Order", "Shape", "Size")  # roles of ints and tuples of ints
@@ -20,6 +27,132 @@ CAST = role_of(Cast)
 FORMAT = role_of(Format)
 FLAG = role_of(Flag)
 FRONT_ROLES = (CAST, FORMAT, role_of(Front))  # roles of the parameters that the public function reads instead of the op
+
+
+# ---- ops without parameters ------------------------------------------------------------------------------------------
+
+
+def fast_path(
+    op: Op, defaults: Mapping[str, Any] = NAMES, front: str = "", otherwise: Any = None, sole: Any = None,
+    by_number: Any = None,
+) -> Callable[..., Any]:  # fmt: skip
+    """Return the public function of an elementwise op, which contains the steps of a call for its number of operands.
+
+    A single operand is called `input`.
+    defaults: the default values of operands, by name.
+    front: parameters that follow the operands, such as "*, alpha=1".  If a call passes another value than the default
+    for such a parameter, `otherwise` computes the result from the operands, these parameters and `out`.
+    sole: a function that computes a call with only the first operand; the other operands then have the default None.
+    by_number: a function of both operands and `out`, for calls whose second operand is not a plain tensor.  It returns
+    the result, or None if the op itself must run.
+    """
+    names = ("input",) if len(op.operands) == 1 else tuple(op.operands)
+    # Annotations cannot say that at least one operand must be a tensor, and that the others may be numbers.
+    bare = [x for x in names if x not in defaults]
+    kinds = dict.fromkeys(names, "Tensor | float") | ({bare[0]: "Tensor"} if len(bare) == 1 else {})
+    empty = inspect.Parameter.empty
+    given = [inspect.Parameter(x, EITHER, default=defaults.get(x, empty), annotation=kinds[x]) for x in names]
+    more = list(inspect.signature(eval(f"lambda {front}: None")).parameters.values()) if front else []
+    more = [p.replace(annotation=type_of(p.default)) for p in more]
+    out = "out" not in names
+    first = [f"if {' is '.join(names[1:])} is out is None:", f"    return {HIDDEN}sole({names[0]})"] if sole else []
+    if more:
+        changed = " or ".join([f"{p.name} is not {HIDDEN}default_{p.name}" for p in more])
+        arguments = ", ".join([*names, *[p.name for p in more], "out" if out else "None"])
+        first = [f"if {changed}:", f"    return {HIDDEN}otherwise({arguments})"]
+    values = {"otherwise": otherwise, "sole": sole, "by_number": by_number}
+    signature = Signature((*given, *more), names, numbers=frozenset(names))
+    return written_fast(op, signature, first, out, values)
+
+
+def written_fast(
+    op: Op, signature: Signature, first: Sequence[str] = (), out: bool = True, values: Mapping[str, Any] = NAMES
+) -> Callable[..., Any]:
+    """Return the public function of an op without parameters, or with parameters that the lines `first` read."""
+    operands, results = signature.operands, None if op.result is None else len(op.outputs)
+
+    def make() -> tuple[list[str], dict[str, Any]]:
+        steps, used = steps_of(operands, results)
+        used |= {**FAST, "op": op, "plans": op.plans, **values}
+        return [*first, *fast_lines(signature, out, values.get("by_number") is not None), *steps], used
+
+    function: Callable[..., Any] = write_function(op.name, signature, make, out)
+    return function
+
+
+FAST = {
+    "plain": PLAIN, "numbers": NUMBERS, "no_params": NO_PARAMS, "apply": apply, "run": run, "plan_for": plan_for,
+    "write_result": write_result, "weak": weak_number, "as_operands": as_operands,
+}  # fmt: skip
+
+
+def fast_lines(signature: Signature, out: bool, by_number: bool) -> list[str]:
+    """Return the lines of a fast path that find the plan of a call.
+
+    Operands that are not plain tensors take the general path.  Numbers next to tensors are an exception, because
+    literals are common.
+    """
+    xs, target = ", ".join(signature.operands), ", out" if out else ""
+    key = ", ".join([f"{x}.layout, {x}.dtype, {x}.device" for x in signature.operands])
+    general = f"return {HIDDEN}apply({HIDDEN}op, ({xs},), {HIDDEN}no_params{target})"
+    writes = [
+        "if out is not None:",
+        f"    return {HIDDEN}write_result({HIDDEN}op, {HIDDEN}plan, ({xs},), out, {HIDDEN}run)",
+    ]
+    return [
+        *number_lines(signature, general, f"({xs}, {'out' if out else 'None'})" if by_number else ""),
+        f"{HIDDEN}key = ({key})",
+        f"{HIDDEN}plan = {HIDDEN}plans.get({HIDDEN}key)",
+        f"if {HIDDEN}plan is None:",
+        f"    {HIDDEN}plan = {HIDDEN}plan_for({HIDDEN}op, ({xs},), {HIDDEN}no_params, {HIDDEN}key)",
+        *(writes if out else []),
+    ]
+
+
+def number_lines(signature: Signature, general: str, by_number: str) -> list[str]:
+    """Return the lines that make tensors of numbers among the operands, or leave for the general path.
+
+    With three or more operands, a call is fastest if the first operand is a tensor and all tensors have its dtype.
+    general: the statement of the general path.  by_number: the arguments of the function for numbers, or "".
+    """
+    first, *others = signature.operands
+    plain = {x: f"{x}.__class__ in {HIDDEN}plain" for x in signature.operands}
+    number = {x: f"{x}.__class__ in {HIDDEN}numbers" for x in signature.operands}
+    weak = f"{HIDDEN}weak({HIDDEN}op, {{x}}, {{like}}.dtype, {{like}})"
+    if not signature.numbers or not others:
+        return [f"if not ({' and '.join(plain.values())}):", f"    {general}"]
+    if len(others) == 1:
+        answer = [
+            f"    {HIDDEN}found = {HIDDEN}by_number{by_number}",
+            f"    if {HIDDEN}found is not None:",
+            f"        return {HIDDEN}found",
+        ]
+        a, b = signature.operands
+        return [
+            f"if {b}.__class__ not in {HIDDEN}plain:",
+            *(answer if by_number else []),
+            f"    if {b}.__class__ not in {HIDDEN}numbers or {a}.__class__ not in {HIDDEN}plain:",
+            f"        {general}",
+            f"    {b} = {weak.format(x=b, like=a)}",
+            f"elif {a}.__class__ not in {HIDDEN}plain:",
+            f"    if {a}.__class__ not in {HIDDEN}numbers:",
+            f"        {general}",
+            f"    {a} = {weak.format(x=a, like=b)}",
+        ]
+    fits = " and ".join([f"({x}.dtype is {first}.dtype if {plain[x]} else {number[x]})" for x in others])
+    xs = ", ".join(signature.operands)
+    return [
+        f"if not ({' and '.join(plain.values())}):",
+        f"    if {plain[first]} and {fits}:",
+        *[f"        {x} = {x} if {plain[x]} else {weak.format(x=x, like=first)}" for x in others],
+        f"    elif {' and '.join([f'({plain[x]} or {number[x]})' for x in signature.operands])}:",
+        f"        {xs} = {HIDDEN}as_operands({HIDDEN}op, ({xs},))",
+        "    else:",
+        f"        {general}",
+    ]
+
+
+# ---- ops with parameters ---------------------------------------------------------------------------------------------
 
 
 def planned_body(

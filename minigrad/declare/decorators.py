@@ -8,7 +8,7 @@ the schema.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from types import FunctionType
@@ -22,8 +22,10 @@ from minigrad.declare import rules
 from minigrad.declare.bodies import (
     FRONT_ROLES,
     composed_body,
+    fast_path,
     keyed_defaults,
     planned_body,
+    written_fast,
 )
 from minigrad.declare.claims import BatchRule, claim
 from minigrad.declare.derived import leave_rules
@@ -49,11 +51,8 @@ from minigrad.declare.partials import average, declared
 from minigrad.declare.record import DERIVED, Function, Vjp, check_rule, check_writes, new_op, publish, read_joint
 from minigrad.declare.signature import (
     EMPTY,
-    HIDDEN,
     Signature,
-    fast_signature,
     read_signature,
-    shown,
     where_of,
     write_function,
 )
@@ -62,8 +61,7 @@ from minigrad.declare.variants import variant
 from minigrad.errors import DeclarationError, MinigradError
 from minigrad.kernels.scalar import scalar_of
 from minigrad.runtime.compositions import Compositions
-from minigrad.runtime.dispatch import fast_path, run, run_view, runner
-from minigrad.runtime.fast_paths import parameter_names
+from minigrad.runtime.dispatch import run, run_view, runner
 from minigrad.runtime.into import copy_result
 from minigrad.runtime.noting import scope
 from minigrad.runtime.operands import NUMBERS, OWN_KEYS, canonical, keyed, steady
@@ -171,18 +169,10 @@ def elementwise(*, dtype: Callable[..., Any], vjp: Vjp | str | None = None, line
                 "otherwise= too; leave one of them out", op=function.__name__,
             )  # fmt: skip
         late = ("inplace=False", partial(in_its_memory, op)) if inplace else (front, otherwise)
-        quick = fast_function(op, defaults, *late, sole, by_number)
+        quick: Any = fast_path(op, defaults, *late, sole, by_number)
         return publish(op, function, quick, namespace, method, op.result is None)
 
     return declare
-
-
-def fast_function(op: Op, defaults: Mapping[str, Any], *front: Any) -> Function:
-    """Return the public function of an elementwise op, with a signature that shows the types of its parameters."""
-    function = fast_path(op, defaults, *front)
-    given = inspect.signature(function)
-    function.__signature__ = fast_signature(given, defaults, parameter_names(op))  # type: ignore[attr-defined]
-    return function
 
 
 def reduction(*, dtype: Callable[..., Any], identity: str | tuple[str, ...], order: str | None = None,
@@ -281,7 +271,9 @@ def reduction_function(op: Op, name: str, wide: bool) -> Function:
         op.signature, wide = Signature((*given, *parameters), tuple([each.name for each in given])), False
     else:
         op.signature = REDUCING if wide else replace(REDUCING, parameters=(operand, *parameters))
-    found: Function = write_function(name, op.signature, planned_body(op, True, names=REDUCED), names_of(op), out=True)
+    found: Function = write_function(
+        name, op.signature, lambda: (planned_body(op, True, names=REDUCED), names_of(op)), out=True
+    )
     return found
 
 
@@ -326,7 +318,9 @@ def view(
         op.signature = signature
         op.prepare = function if beyond else within(op, function)
         claim(op, True, jvp, batch)
-        public = write_function(function.__name__, signature, planned_body(op, False), names_of(op), out=False)
+        public = write_function(
+            function.__name__, signature, lambda: (planned_body(op, False), names_of(op)), out=False
+        )
         return publish(op, function, public, namespace, method)
 
     return declare
@@ -410,13 +404,14 @@ def kernel(*, dtype: Callable[..., Any], shape: Callable[..., Any], vjp: Vjp | N
         op.along = not signature.many and any(role.name == "Dim" for role in op.roles.values())
         takes_out = out and "out" not in (*op.params, *op.operands)
         if has_fast_path(op, floats, takes_out, otherwise):
-            quick: Any = fast_path(op)
-            quick.__signature__ = shown(signature, out=True)
+            quick: Any = written_fast(op, signature)
             return publish(op, function, quick, namespace, method, in_place)
-        public = write_function(
-            function.__name__, signature, planned_body(op, takes_out, floats, otherwise, sole),
-            {**names_of(op), "otherwise": otherwise, "sole": sole}, takes_out,
-        )  # fmt: skip
+
+        def make() -> tuple[list[str], dict[str, Any]]:
+            names = names_of(op) | {"otherwise": otherwise, "sole": sole}
+            return planned_body(op, takes_out, floats, otherwise, sole), names
+
+        public = write_function(function.__name__, signature, make, takes_out)
         return publish(op, function, public, namespace, method, in_place)
 
     return declare
@@ -480,29 +475,44 @@ def composed(
         op = new_op(function, "composed", signature.operands, signature.params, None, listed=of is None)
         op.signature, op.composed = signature, collected(function, signature)
         op.writes = check_writes(op, writes)
-        names = {"op": op, "plain": PLAIN, "numbers": NUMBERS, "check": expect_operands, "list": tensor_list,
-                 "lists": (list, tuple), "several": several, "definition": op.composed, "settings": settings,
-                 "scope": scope, "copy": copy_result, "float": as_float, "apart": apart,
-                 "error": MinigradError, "blame": blame}  # fmt: skip
-        names |= {f"read_{key}": role.read for key, role in op.roles.items()}
-        names |= {f"hold_{k}": condition.read for k, (_, condition) in enumerate(signature.conditions)}
         # A definition of this package has no effects, except random draws, warnings and writes into `out` or `writes`.
         repeats = (
             signature.optional.issuperset(op.writes) and bool(op.operands)
             and (function.__module__ or "").startswith("minigrad.")
         )  # fmt: skip
-        if repeats:
-            names |= planned_names(op) | {"known": Compositions(), "mode": mode, "steady": steady, "stack": stack}
         takes_out = takes_out and not passes
-        body, returned = composed_body(op, takes_out, floats, repeats), function.__annotations__.get("return", EMPTY)
-        public = write_function(function.__name__, signature, body, names, takes_out, returned)
-        public.__globals__[f"{HIDDEN}by_operands"] = by_operands(op, public)
+
+        def make() -> tuple[list[str], dict[str, Any]]:
+            names = composed_names(op) | (repeated_names(op, public) if repeats else {})
+            return composed_body(op, takes_out, floats, repeats), names
+
+        returned = function.__annotations__.get("return", EMPTY)
+        public = write_function(function.__name__, signature, make, takes_out, returned)
         public = publish(op, function, public, namespace, method, in_place, listed=of is None)
         if of is not None:
             public.op = of.op  # type: ignore[attr-defined]
         return public
 
     return declare
+
+
+def composed_names(op: Op) -> dict[str, Any]:
+    """Return the values that the lines of `composed_body` use."""
+    return {
+        "op": op, "plain": PLAIN, "numbers": NUMBERS, "check": expect_operands, "list": tensor_list,
+        "several": several, "definition": op.composed, "settings": settings, "scope": scope, "copy": copy_result,
+        "float": as_float, "apart": apart, "error": MinigradError, "blame": blame,
+        **{f"read_{key}": role.read for key, role in op.roles.items()},
+        **{f"hold_{k}": condition.read for k, (_, condition) in enumerate(op.signature.conditions)},
+    }  # fmt: skip
+
+
+def repeated_names(op: Op, public: Any) -> dict[str, Any]:
+    """Return the values that the lines of `repeated_lines` use."""
+    return planned_names(op) | {
+        "lists": (list, tuple), "known": Compositions(), "mode": mode, "steady": steady, "stack": stack,
+        "by_operands": by_operands(op, public),
+    }  # fmt: skip
 
 
 def public(

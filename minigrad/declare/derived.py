@@ -16,11 +16,11 @@ from typing import Any
 
 from minigrad.core.forward import joint
 from minigrad.core.op import Op, Rule, ScalarFn, Spec
+from minigrad.declare.bodies import fast_path
 from minigrad.declare.derivative import OPERATORS, derivative
 from minigrad.declare.record import enter_rules, read_rule, schema
 from minigrad.declare.rules import Pair, to_float
 from minigrad.errors import MinigradError
-from minigrad.runtime.dispatch import fast_path
 
 
 def leave_rules(op: Op, vjp: Sequence[Any], later: bool) -> None:

@@ -16,9 +16,9 @@ from typing import Any
 from minigrad.core.dtype import DType, bool_, float32
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op, Rule, ScalarFn, Spec
+from minigrad.declare.bodies import fast_path
 from minigrad.declare.record import schema
 from minigrad.kernels.reading import Lines
-from minigrad.runtime.dispatch import fast_path
 from minigrad.runtime.tensor import Tensor
 
 OPERATORS = ("add", "sub", "mul", "truediv", "pow", "floordiv", "mod", "and", "or", "xor")

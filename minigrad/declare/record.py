@@ -18,6 +18,7 @@ from keyword import iskeyword
 from types import FunctionType
 from typing import Any
 
+from minigrad.core.code import HIDDEN
 from minigrad.core.op import Op, Rule
 from minigrad.core.roles import role_of
 from minigrad.declare.claims import is_fact
@@ -56,6 +57,11 @@ def new_op(
         raise DeclarationError(
             f"{where}: the op {name} has been declared already at {schema[name].where}; choose another name", op=name
         )
+    for each in (*operands, *params):
+        if each.startswith(HIDDEN):
+            raise DeclarationError(
+                f"{where}: {each} is a reserved name and cannot be a parameter of {name}; rename the parameter", op=name
+            )
     both = [param for param in params if param in operands]
     if both:
         raise DeclarationError(

@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from types import FunctionType, UnionType
 from typing import Annotated, Any, Union, get_args, get_origin
 
-from minigrad.core.code import at_first_call, defined
+from minigrad.core.code import HIDDEN, at_first_call, defined
 from minigrad.core.conditions import Condition
 from minigrad.core.layout import Layout
 from minigrad.core.roles import Front, Role, role_of
@@ -23,7 +23,6 @@ from minigrad.errors import DeclarationError
 from minigrad.runtime.recording import definition_of
 from minigrad.runtime.tensor import Tensor
 
-HIDDEN = "_mg_"  # the prefix of internal names in the generated function
 KEYWORD, EITHER = inspect.Parameter.KEYWORD_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
 EMPTY = inspect.Parameter.empty
 FRONT = role_of(Front)
@@ -75,10 +74,9 @@ def read_signature(function: FunctionType, skip: int = 0) -> Signature:
     declared = list(inspect.signature(function).parameters.values())[skip:]
     marked = any(kinds_of(annotations.get(p.name)) for p in declared)
     for p in declared:
-        if p.name.startswith(HIDDEN) or p.kind is p.VAR_KEYWORD:
+        if p.kind is p.VAR_KEYWORD:
             raise DeclarationError(
-                f"{where_of(function)}: {p} is a reserved name and cannot be a parameter of {function.__name__}; "
-                "rename the parameter"
+                f"{where_of(function)}: {function.__name__} has the parameter {p}; name its parameters instead"
             )
         annotation = annotations.get(p.name, EMPTY)
         shown, *marks = get_args(annotation) or (annotation,)
@@ -159,28 +157,28 @@ def where_of(function: FunctionType) -> str:
 
 
 def write_function(
-    name: str, signature: Signature, body: Sequence[str], names: dict[str, Any], out: bool, returned: Any = EMPTY
-) -> Any:
-    """Return the public function with the parameters of a signature and the lines of `body`.
+    name: str, signature: Signature, make: Callable[[], tuple[Sequence[str], dict[str, Any]]], out: bool,
+    returned: Any = EMPTY,
+) -> Any:  # fmt: skip
+    """Return the public function with the parameters of a signature; its body is written at its first call.
 
-    names: the values that the lines use, without the prefix HIDDEN.  out: whether the function takes `out=`.
-    returned: the annotation of the result.
+    make: returns the lines of the body, and the values that the lines use, by name without the prefix HIDDEN.
+    out: whether the function takes `out=`.  returned: the annotation of the result.
     """
-    names = {
-        "__name__": __name__,
-        **{f"{HIDDEN}{key}": value for key, value in names.items()},
-        f"{HIDDEN}missing": EMPTY,
-    }
-    function = at_first_call(name, names, lambda: written(name, signature, body, names, out))
+    names: dict[str, Any] = {"__name__": __name__}
+    function = at_first_call(name, names, lambda: written(name, signature, *make(), names, out))
     function.__signature__ = shown(signature, out, returned)
     return function
 
 
-def written(name: str, signature: Signature, body: Sequence[str], names: dict[str, Any], out: bool) -> Any:
+def written(
+    name: str, signature: Signature, body: Sequence[str], used: dict[str, Any], names: dict[str, Any], out: bool
+) -> Any:
     """Generate and execute the source of the function for `write_function`; `names` are its globals.
 
     A parameter that may be passed as several arguments is read first, from these arguments or by its name.
     """
+    names |= {f"{HIDDEN}{key}": value for key, value in used.items()} | {f"{HIDDEN}missing": EMPTY}
     spelled: list[str] = []
     lines: list[str] = []
     absent: list[str] = []
@@ -256,24 +254,6 @@ def shown(signature: Signature, out: bool, returned: Any = EMPTY) -> inspect.Sig
 def type_of(default: Any) -> str:
     """Return the type of a parameter without a role, from its default; an int default means that floats are allowed."""
     return "Any" if default is None else "float" if type(default) is int else type(default).__name__
-
-
-def fast_signature(
-    signature: inspect.Signature, defaults: Mapping[str, Any], operands: Sequence[str]
-) -> inspect.Signature:
-    """Return the signature of an elementwise op as an editor shows it.
-
-    If several operands have no default, at least one operand must be a tensor, and the others may be numbers.
-    Annotations cannot express this condition, so all operands are shown as `Tensor | float`.
-    """
-    bare = [name for name in operands if name not in defaults]
-    shown = {OUT.name: OUT.annotation} | dict.fromkeys(operands, "Tensor | float")
-    shown |= {bare[0]: "Tensor"} if len(bare) == 1 else {}
-    behind = [p for p in signature.parameters.values() if p.name not in shown]
-    shown |= {p.name: type_of(p.default) for p in behind}
-    return signature.replace(
-        parameters=[p.replace(annotation=shown.get(p.name, EMPTY)) for p in signature.parameters.values()]
-    )
 
 
 def plain(annotation: Any) -> Any:

@@ -3,8 +3,8 @@
 The first call with operands of a kind (layouts, dtypes, devices) makes a plan: `planning` runs the op's dtype and shape
 rules, and the backend prepares a launch.  All checks except that of index values precede the allocation.  Later calls
 find the plan (`plans.py`): one look-up, one allocation, one launch, and one record if an operand requires a gradient.
-`apply` is the general path for any op.  `fast_path` generates a function for one op from the source of `run_single` and
-`record` (`fast_paths.py`, `unrolling.py`). docs/decisions/007 lists the cost of each part of a call.
+`apply` is the general path for any op.  A public function has the lines of `run_single` for its number of operands
+(`steps_of`, `unrolling.py`; declare/bodies.py). docs/decisions/007 lists the cost of each part of a call.
 """
 
 from __future__ import annotations
@@ -17,20 +17,21 @@ from typing import Any, cast
 from minigrad.config import settings
 from minigrad.core.op import Op
 from minigrad.core.storage import Storage
-from minigrad.runtime import ahead, fast_paths, journal  # noqa: F401  the first two attach observers
+from minigrad.runtime import ahead, journal  # noqa: F401  they attach observers
 from minigrad.runtime.graph import BackpropOp, Output, ids
 from minigrad.runtime.into import write_result
 from minigrad.runtime.noting import noted
 from minigrad.runtime.observers import observed
-from minigrad.runtime.operands import NUMBERS, SCALAR, as_operands, number, weak_number
+from minigrad.runtime.operands import SCALAR, as_operands, number
 from minigrad.runtime.planning import CallPlan
-from minigrad.runtime.plans import NO_PARAMS, plan_for, plan_of
+from minigrad.runtime.plans import NO_PARAMS, plan_of
 from minigrad.runtime.rebasing import NO_GRAD, current
 from minigrad.runtime.recording import mode
 from minigrad.runtime.tensor import PLAIN, Tensor
 from minigrad.runtime.tracers import through, transform_of
+from minigrad.runtime.unrolling import inlined, written_later
 
-__all__ = ["SCALAR", "apply", "fast_path", "number", "run_view"]
+__all__ = ["SCALAR", "apply", "number", "run_view"]
 new_tensor, new_node = Tensor.__new__, BackpropOp.__new__
 
 
@@ -70,7 +71,7 @@ def run(op: Op, plan: CallPlan, operands: tuple[Tensor, ...]) -> Any:
 
 
 def run_single(op: Op, plan: CallPlan, operands: tuple[Tensor, ...]) -> Tensor:
-    """Run a call with one result.  `unrolling.py` makes the end of each fast path from these lines."""
+    """Run a call with one result.  `unrolling.py` makes the end of public functions from these lines."""
     storage = plan.make()
     kernel = plan.kernel
     if kernel is None:
@@ -195,13 +196,12 @@ def runner(count: int, results: int | None = None) -> Callable[..., Any]:
     steps: Any = run_single if results is None else run_several
     if count > 16:  # the loops then take less time than the other parts
         return lambda op, plan, *operands: steps(op, plan, operands)
-    return cast(Callable[..., Any], fast_paths.written_later(steps, count, globals(), results))
+    return cast(Callable[..., Any], written_later(steps, count, globals(), results))
 
 
-record_one = fast_paths.written_later(record, 1, globals())
+record_one = written_later(record, 1, globals())
 
 
-def fast_path(op: Op, *front: Any) -> Callable[..., Any]:
-    """Return the public function of an elementwise op, with its steps written out for its number of operands."""
-    names = {**globals(), "NUMBERS": NUMBERS, "plan_for": plan_for, "weak_number": weak_number}
-    return fast_paths.fast_path(op, names, *front)
+def steps_of(operands: tuple[str, ...], results: int | None) -> tuple[list[str], dict[str, Any]]:
+    """Return the lines that run the plan of a call with operands of these names, and the values that the lines use."""
+    return inlined(run_single if results is None else run_several, operands, globals(), results)

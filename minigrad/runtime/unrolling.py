@@ -1,7 +1,8 @@
 """Rewrite functions of a tuple of operands as functions of separate operands.
 
 A loop over one or two operands costs as much as the rest of a small call.  So the steps of a call are written once, in
-`dispatch.py`, with loops.  From this source, `unrolled` makes the functions for one operand, two, three, ...
+`dispatch.py`, with loops.  From this source, `unrolled` makes the functions for one operand, two, three, ...  The lines
+of `run_single` are also the end of each public function of an elementwise op: see `inlined`.
 
     for k, x in enumerate(operands): ...    the lines for each; a name that only they assign becomes one for each
     [f(x) for x in operands]                f(a), f(b): joined by `or` in `any`, one by one in `tuple` and behind `*`
@@ -13,14 +14,90 @@ A loop over one or two operands costs as much as the rest of a small call.  So t
 from __future__ import annotations
 
 import ast
+import builtins
 import copy
 import inspect
 import textwrap
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any
 
+from minigrad.core.code import HIDDEN, at_first_call, defined
+
 Names = Sequence[str]
+SEVERAL = ("makes", "storages")  # the tuples with one part per result in `dispatch.run_several`
+_written: dict[tuple[str, int, int | None], Callable[..., Any]] = {}
+
+
+# ---- the functions of `dispatch.py` for a number of operands ---------------------------------------------------------
+
+
+def written_out(
+    function: Callable[..., Any], count: int, names: dict[str, Any], results: int | None
+) -> Callable[..., Any]:
+    """Return a function of `dispatch.py` with `count` operands as separate arguments, for one or several results."""
+    key = function.__name__, count, results
+    if key not in _written:
+        groups = groups_of(tuple(f"x{k}" for k in range(count)), results)
+        text = ast.unparse(unrolled(function, groups, ("record",)))
+        own = dict(names)
+        if function is not names["record"]:
+            own["record"] = written_out(names["record"], count, names, results)
+        _written[key] = defined(key[0], text, own, f"{key[0]} of {count}", readable=True)
+    return _written[key]
+
+
+def written_later(function: Callable[..., Any], count: int, names: dict[str, Any], results: int | None = None) -> Any:
+    """Return a function that `written_out` makes at its first call, because it would add milliseconds to the import."""
+    own: dict[str, Any] = {}
+
+    def write() -> Callable[..., Any]:
+        made = written_out(function, count, names, results)
+        own.update(vars(builtins) | names, record=made.__globals__["record"])
+        return made
+
+    return at_first_call(f"{function.__name__}_{count}", own, write)
+
+
+def inlined(
+    function: Callable[..., Any], operands: Names, names: dict[str, Any], results: int | None
+) -> tuple[list[str], dict[str, Any]]:
+    """Return the lines of a function of `dispatch.py` for operands of these names, and the values that the lines use.
+
+    All names in the lines but those of the operands have the prefix HIDDEN; the dict has the names without it.
+    """
+    text, read = hidden_lines(function, len(operands), results)
+    there = vars(builtins) | names | {"record": written_out(names["record"], len(operands), names, results)}
+    return text.format(*operands).splitlines(), {name: there[name] for name in read}
+
+
+@cache
+def hidden_lines(function: Callable[..., Any], count: int, results: int | None) -> tuple[str, frozenset[str]]:
+    """Return the text of `inlined` for operands that are named {0}, {1}, ..., and the names that it reads from outside.
+
+    `op` and `plan` are variables of the function that contains the lines.
+    """
+    operands = tuple([f"operand_{k}" for k in range(count)])
+    body = ast.parse(ast.unparse(unrolled(function, groups_of(operands, results), ("record",)).body)).body  # type: ignore[arg-type]
+    used = {node.id for line in body for node in ast.walk(line) if isinstance(node, ast.Name)}.difference(operands)
+    new: dict[str, ast.expr] = {name: ast.Name(HIDDEN + name) for name in used}
+    new |= {name: ast.Name(f"{{{k}}}") for k, name in enumerate(operands)}
+    own = {name for line in body for name in stores(line)}
+    return "\n".join([ast.unparse(replaced(line, new)) for line in body]), frozenset(used - own - {"op", "plan"})
+
+
+def groups_of(operands: Names, results: int | None) -> dict[str, Names]:
+    """Return the names that replace each tuple in the functions of `dispatch.py`.
+
+    results: the number of results of an op with several results, otherwise None.
+    """
+    if results is None:
+        return {"operands": operands, "storages": ("storage",)}
+    return {"operands": operands, **{group: tuple(f"{group}_{k}" for k in range(results)) for group in SEVERAL}}
+
+
+# ---- the rewriting ---------------------------------------------------------------------------------------------------
 
 
 def unrolled(

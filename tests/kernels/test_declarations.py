@@ -250,6 +250,17 @@ def test_a_number_from_outside_is_refused_with_its_value():
     refused(r"'absent' is neither .*; make 'absent' an operand, or assign it before", unknown)
 
 
+@pytest.mark.parametrize("declare", [mg.elementwise, mg.kernel], ids=["elementwise", "kernel"])
+def test_a_reserved_name_is_refused(declare):
+    shape = {} if declare is mg.elementwise else {"shape": rules.same_shape}
+    with pytest.raises(DeclarationError, match="_mg_plan is a reserved name"):
+
+        @declare(dtype=rules.floating, **shape)
+        def halved(backend, out, _mg_plan):
+            """Half of each element."""
+            return _mg_plan / 2
+
+
 def test_inplace_with_front_or_otherwise_is_refused():
     for options in ({"front": "scale=2.0"}, {"otherwise": lambda x, scale: x}):
         with pytest.raises(mg.errors.DeclarationError, match="inplace=True declares a parameter"):

@@ -9,12 +9,19 @@ import numpy as np
 import pytest
 
 import minigrad as mg
+from minigrad.core.code import write_now
 from minigrad.errors import warn
 from minigrad.runtime.compositions import Composition
 from minigrad.runtime.observers import Observer, attach, detach
 
 X = mg.tensor([[1.0, -2.0, 3.0], [4.0, 0.5, -6.0]])
 Y = mg.tensor([[0.5, 1.0, -1.0], [2.0, 2.0, 2.0]])
+
+
+def known_of(function: Any) -> Any:
+    """The compositions of a public function."""
+    write_now(function)
+    return function.__globals__["_mg_known"]
 
 
 def learnt(function: Any, *operands: Any, **named: Any) -> Composition:
@@ -93,7 +100,7 @@ def test_a_function_may_ask_which_operands_require_a_gradient() -> None:
 
 
 def test_an_op_that_cannot_be_repeated_is_not_tried_forever() -> None:
-    known = mg.nonzero.__globals__["_mg_known"]
+    known = known_of(mg.nonzero)
     for _ in range(60):
         mg.nonzero(X)
     assert not known.steady
@@ -104,7 +111,7 @@ def test_a_repeated_op_draws_the_numbers_that_its_definition_would_draw() -> Non
         mg.manual_seed(3)
         return [mg.nn.functional.dropout(X, 0.5).tolist() for _ in range(4)]
 
-    entries = mg.nn.functional.dropout.__globals__["_mg_known"]
+    entries = known_of(mg.nn.functional.dropout)
     entries.clear()
     repeated = four()
     assert [entry.draws for entry in entries.values() if entry.function is not None] == [True]
@@ -143,7 +150,7 @@ def test_an_op_that_draws_is_not_repeated_among_transforms() -> None:
 def test_repeated_calls_pass_each_optional_operand_in_its_place(present: tuple[str, ...]) -> None:
     x, lines = mg.tensor([[1.0, 2.0], [3.0, 6.0], [5.0, 7.0]]), {"weight": [2.0, 3.0], "bias": [10.0, 20.0]}
     operands = {name: mg.tensor(lines[name]) for name in present}
-    known = mg.nn.functional.batch_norm.__globals__["_mg_known"]
+    known = known_of(mg.nn.functional.batch_norm)
     known.clear()
     first, *others = (mg.nn.functional.batch_norm(x, None, None, **operands, training=True).tolist() for _ in range(4))
     assert all(other == first for other in others)
@@ -160,7 +167,7 @@ def test_an_op_that_may_write_is_repeated_in_calls_that_write_nothing() -> None:
         (mg.nn.functional.batch_norm, lambda: normalized(None, None)),
     )
     for op, call in calls:
-        known = op.__globals__["_mg_known"]
+        known = known_of(op)
         known.clear()
         results = [call().tolist() for _ in range(3)]
         assert [entry.function is not None for entry in known.values()] == [True]

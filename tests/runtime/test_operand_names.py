@@ -6,6 +6,7 @@ import itertools
 import keyword
 import linecache
 import math
+import re
 from collections.abc import Sequence
 from unicodedata import normalize
 
@@ -13,15 +14,24 @@ import pytest
 from cases import over
 
 import minigrad as mg
+from minigrad.core.code import write_now
 from minigrad.core.requests import Copy
 from minigrad.core.roles import Along
 from minigrad.declare.decorators import composed, view
 from minigrad.errors import DeclarationError, DTypeError
-from minigrad.runtime import dispatch, fast_paths
 
 numbered = itertools.count()
-CALL = fast_paths.call_template(dispatch.run_single, 2)
-TEMPLATE = sorted(word for word in {*fast_paths.OWN.findall(CALL + fast_paths.READ_TWO)} if not keyword.iskeyword(word))
+WORD = re.compile(r"(?<![\w.])[A-Za-z_]\w*")
+
+
+def words_of(function):
+    """The names in the text of a public function, without their prefix and without those of its operands."""
+    write_now(function)
+    words = {word.removeprefix("_mg_") for word in WORD.findall(inspect.getsource(function.__code__))}
+    return sorted(word for word in words - {*function.op.operands} if not keyword.iskeyword(word) and word != "out")
+
+
+TEMPLATE = words_of(mg.mul)
 # The names of both operands, in pairs that once met names of a template, of Python or of each other.
 ODD = [
     ("b", "a"), ("y", "c"), ("out", "y"), ("x", "out"), ("min", "max"), ("x", "i"), ("T", "N"), ("RANGE", "F"),
@@ -53,10 +63,8 @@ def declared(first, second, name="f"):
 
 
 def test_three_operands_may_have_the_names_of_their_template():
-    text = "".join([fast_paths.call_template(dispatch.run_single, 3), fast_paths.READ_MORE, fast_paths.KNOWN,
-                    fast_paths.FITS, fast_paths.AS_TENSOR])  # fmt: skip
-    words = sorted(word for word in {*fast_paths.OWN.findall(text)} if not keyword.iskeyword(word) and word != "out")
-    assert {"as_operands", "weak_number", "PLAIN", "NUMBERS"} <= {*words}
+    words = words_of(mg.where)
+    assert {"as_operands", "weak", "plain", "numbers", "next", "storage"} <= {*words}
     for names in zip(words, [*words[1:], *words[:1]], [*words[2:], *words[:2]]):
         first, second, third = names
         f = cell(
