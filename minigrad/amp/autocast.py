@@ -6,17 +6,17 @@ parameter.  Outside all blocks, no observer is attached, so calls have no overhe
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from contextvars import Token
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
-from minigrad.amp.policies import FLOAT32, LOWER, WIDEST
 from minigrad.core.device import as_device
 from minigrad.core.dtype import DType, as_dtype, bfloat16, float16, float32, float64
 from minigrad.core.op import Op
 from minigrad.errors import ArgumentError, warn
-from minigrad.runtime import casting
+from minigrad.runtime import recording
 from minigrad.runtime.observers import Observer, attach, detach
 from minigrad.runtime.recording import decorated, mode
 from minigrad.runtime.tensor import Tensor
@@ -80,14 +80,14 @@ class Casting(Observer):
     """Casts the operands of calls in threads and tasks that are inside a block."""
 
     def calling(self, op: Op, operands: tuple[Any, ...]) -> tuple[Any, ...]:
-        casts = casting.current()
+        casts = recording.current_casts()
         if casts is None:
             return operands
-        token = casting.pause()  # casts are calls of ops as well, and their own operands must not be cast
+        token = recording.pause_casts()  # casts are calls of ops as well, and their own operands must not be cast
         try:
             result: tuple[Any, ...] = casts.operands(op, operands)
         finally:
-            casting.resume(token)
+            recording.resume_casts(token)
         return result
 
 
@@ -150,9 +150,9 @@ class autocast:
         self.begun: list[Token[Any]] = []
 
     def __enter__(self) -> autocast:
-        outer = casting.current()
+        outer = recording.current_casts()
         kept = ({} if outer is None or outer.kept is None else outer.kept) if self.cache_enabled else None
-        self.begun.append(casting.begin(Casts(self.device, self.fast_dtype if self.enabled else None, kept)))
+        self.begun.append(recording.begin_casts(Casts(self.device, self.fast_dtype if self.enabled else None, kept)))
         attach(observer)
         return self
 
@@ -160,7 +160,7 @@ class autocast:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         detach(observer)
-        casting.resume(self.begun.pop())
+        recording.resume_casts(self.begun.pop())
 
     def __call__(self, function: F) -> F:
         """Return a function that runs each call in a separate block."""
@@ -170,3 +170,102 @@ class autocast:
 def is_autocast_available(device_type: str) -> bool:
     """Return whether `autocast` casts tensors on a kind of device, which is True for every existing kind."""
     return bool(as_device(device_type).kind)
+
+
+# ---- dtypes ----------------------------------------------------------------------------------------------------------
+
+# Ops that compute in the dtype of the block.
+LOWER: Final = frozenset((
+    "addbmm", "addmm", "attention", "baddbmm", "bmm", "conv", "conv1d", "conv2d", "conv3d", "conv_transpose1d",
+    "conv_transpose2d", "conv_transpose3d", "linear", "matmul", "mm", "prelu", "scaled_dot_product_attention", "vecdot",
+))  # fmt: skip
+
+# Ops that compute in float32.
+FLOAT32: Final = frozenset((
+    "adaptive_avg_pool3d", "adaptive_max_pool3d", "avg_pool3d", "binary_cross_entropy",
+    "binary_cross_entropy_with_logits", "cdist", "cholesky", "cholesky_ex", "cholesky_inverse", "cholesky_solve",
+    "cond", "cosine_embedding_loss", "cross_entropy", "ctc_loss", "eigh", "eigvalsh", "grid_sample",
+    "hinge_embedding_loss", "huber_loss", "inv", "inv_ex", "inverse", "kl_div", "l1_loss", "lstsq", "lu_factor_ex",
+    "lu_solve", "margin_ranking_loss", "matrix_rank", "max_pool3d", "max_unpool2d", "max_unpool3d", "mse_loss",
+    "multi_margin_loss", "multilabel_margin_loss", "nanquantile", "nll_loss", "pinv", "pinverse", "poisson_nll_loss",
+    "prod", "qr", "quantile", "smooth_l1_loss", "soft_margin_loss", "solve", "svd", "svdvals", "trace",
+    "triplet_margin_loss",
+))  # fmt: skip
+
+# Ops whose operands are cast to float32 if their dtypes differ.
+WIDEST: Final = frozenset(("cat", "index_copy", "stack"))
+
+
+# ---- functions -------------------------------------------------------------------------------------------------------
+
+
+def custom_fwd(fwd: Callable[..., Any] | None = None, *, device_type: str, cast_inputs: Any = None) -> Any:
+    """Decorate the `forward` of a Function for use inside `autocast` blocks.
+
+    Parameters
+    ----------
+    fwd : callable, optional
+        The static method; if None, a decorator is returned.
+    device_type : str
+        Kind of device of the block.
+    cast_inputs : DType or str, optional
+        Dtype to which floating tensors on this device are cast if the function is called inside a block; the ops in
+        `forward` then run without autocast. By default, the ops in `forward` run with the autocast of the block.
+
+    Returns
+    -------
+    callable
+        The method, or the decorator.
+
+    Examples
+    --------
+    >>> import minigrad as mg
+    >>> class Double(mg.Function):
+    ...     @staticmethod
+    ...     @mg.amp.custom_fwd(device_type="cpu", cast_inputs="float32")
+    ...     def forward(ctx, x):
+    ...         return x * 2
+    ...     @staticmethod
+    ...     @mg.amp.custom_bwd(device_type="cpu")
+    ...     def backward(ctx, g):
+    ...         return g * 2
+    >>> with mg.autocast("cpu"):
+    ...     Double.apply(mg.ones(1, dtype="bfloat16")).dtype
+    mg.float32
+    """
+    if fwd is None:
+        return functools.partial(custom_fwd, device_type=device_type, cast_inputs=cast_inputs)
+    method: Callable[..., Any] = fwd
+    kind = as_device(device_type).kind
+    dtype = None if cast_inputs is None else as_dtype(cast_inputs)
+
+    @functools.wraps(method)
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        casts = recording.current_casts()
+        if dtype is None or casts is None or casts.kind != kind or casts.dtype is None:
+            return method(*args, **kwargs)
+        with autocast(device_type, enabled=False):
+            return method(
+                *[cast(x, dtype, kind) for x in args], **{name: cast(x, dtype, kind) for name, x in kwargs.items()}
+            )
+
+    return forward
+
+
+def custom_bwd(bwd: Callable[..., Any] | None = None, *, device_type: str) -> Any:
+    """Decorate the `backward` of a Function whose `forward` has `custom_fwd`; a backward pass never casts operands."""
+    if bwd is None:
+        return functools.partial(custom_bwd, device_type=device_type)
+    as_device(device_type)
+    return bwd
+
+
+def cast(value: Any, dtype: DType, kind: str) -> Any:
+    """Return a value whose floating tensors on a kind of device, also those in containers, are cast to a dtype."""
+    if isinstance(value, Tensor):
+        return value.to(dtype) if castable(value, kind) else value
+    if isinstance(value, dict):
+        return {key: cast(each, dtype, kind) for key, each in value.items()}
+    if type(value) in (list, tuple):
+        return type(value)([cast(each, dtype, kind) for each in value])
+    return value

@@ -21,10 +21,9 @@ from minigrad.autodiff.holding import Holder, hold
 from minigrad.core.storage import Storage
 from minigrad.errors import GradientError, StorageError
 from minigrad.ops.generators import Generator, Streams
-from minigrad.runtime.casting import among_casts, current
 from minigrad.runtime.graph import BackpropOp, ids
 from minigrad.runtime.noting import savers, saving
-from minigrad.runtime.recording import mode, no_grad, set_grad_enabled
+from minigrad.runtime.recording import among_casts, current_casts, mode, no_grad, set_grad_enabled
 from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.tracers import Tracer, among_transforms, stack
 
@@ -146,7 +145,7 @@ class Frame:
         self.caught: weakref.WeakKeyDictionary[Storage, tuple[int, str, str]] = weakref.WeakKeyDictionary()
         self.streams = Streams()
         self.transforms = list(stack.transforms)
-        self.casts = current()
+        self.casts = current_casts()
         outer: Any = savers.stack[-1] if savers.stack else None
         self.args = tuple([kept(x, outer) for x in args])
         self.kwargs = {name: kept(x, outer) for name, x in kwargs.items()}

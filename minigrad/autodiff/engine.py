@@ -12,17 +12,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from minigrad.autodiff.checks import Node, check, check_reached, check_seed, chosen, node_of, seed
-from minigrad.autodiff.grads import Early, GradStore, collected, keep, kept_nodes
+from minigrad.autodiff.grads import PARTS, Early, GradStore, added_in_place, collected, keep, kept_nodes
 from minigrad.autodiff.hooks import hooked, hooked_leaf, looked_at
 from minigrad.autodiff.owning import apart, handed_out, sole
-from minigrad.autodiff.parts import PARTS, added_in_place
 from minigrad.errors import GradientError
 from minigrad.ops.pointwise.arithmetic import add
-from minigrad.runtime.casting import pause, resume
 from minigrad.runtime.graph import BackpropOp, Output
 from minigrad.runtime.hooks import late_hooks, leaf_hooks, retained, walks
 from minigrad.runtime.observers import observed
-from minigrad.runtime.recording import mode
+from minigrad.runtime.recording import mode, pause_casts, resume_casts
 from minigrad.runtime.tensor import Tensor, expect_tensors
 
 Gradients = Sequence[Tensor | None]
@@ -108,7 +106,7 @@ def walk(
     if keeps:
         asked = {**targets, **kept_nodes(nodes)}
     early = Early(nodes, leaves, create, store) if late_hooks and store is not None else None
-    before, mode.enabled, casts = mode.enabled, create, pause()  # no casts: the ops have the dtypes of the forward pass
+    before, mode.enabled, casts = mode.enabled, create, pause_casts()  # ops have the dtypes of the forward pass
     try:
         result, table = pull_back(nodes, seeds, wanted, asked, retain, create, early=early)
         if leaf_hooks:
@@ -117,7 +115,7 @@ def walk(
             result = keep(result, targets, create)
     finally:
         mode.enabled = before
-        resume(casts)
+        resume_casts(casts)
     result += [(leaf, table[key]) for key, leaf in targets.items() if key in table]
     return result
 

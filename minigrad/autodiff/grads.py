@@ -12,9 +12,11 @@ from typing import Any
 
 from minigrad.autodiff.checks import node_of
 from minigrad.autodiff.hooks import hooked_leaf, who
-from minigrad.autodiff.owning import Pairs, copied, handed_out, is_sole_holder
+from minigrad.autodiff.owning import Pairs, copied, handed_out, is_sole_holder, sole
 from minigrad.errors import GradientError
 from minigrad.ops.pointwise.arithmetic import add
+from minigrad.ops.shape.views import basic_index, diagonal, narrow, select
+from minigrad.runtime.dispatch import apply
 from minigrad.runtime.graph import BackpropOp
 from minigrad.runtime.hooks import late_hooks, retain, retained
 from minigrad.runtime.rebasing import current
@@ -197,3 +199,30 @@ def keep(pairs: Pairs, targets: dict[int, Any], create: bool) -> Pairs:
         if x is not None and x.op is not None and node_of(x).id in arrived:
             add_to(x, copied(arrived[node_of(x).id], create), create)
     return [(target, g) for target, g in pairs if target.id in targets]
+
+
+# ---- a gradient of a part --------------------------------------------------------------------------------------------
+
+# Views of distinct elements.  Views that repeat elements (`unfold`, `expand`) cannot be added to in one launch.
+PARTS: frozenset[Any] = frozenset(view.op for view in (basic_index, diagonal, narrow, select))  # type: ignore[attr-defined]
+
+
+def added_in_place(
+    node: Any, g: Tensor | None, table: dict[int, Tensor], owned: set[int], wanted: set[int] | None
+) -> bool:
+    """Add the gradient of a view to the gradient of its operand in place, and return True; return False if impossible.
+
+    The addition is impossible if the operand has no gradient yet, if another object refers to this gradient, or if the
+    dtypes differ.  The caller must then call the VJP rule of the view.
+    """
+    key = node.parents[0].id
+    if g is None or key not in table or (wanted is not None and key not in wanted):
+        return False
+    if key not in owned and not (owned.__class__ is set and sole(table, key)):
+        return False
+    total = table[key]
+    if total.__class__ is not Tensor or g.__class__ is not Tensor or total.dtype is not g.dtype:
+        return False
+    part = apply(node.op, (total,), node.params)
+    add(part, g, out=part)
+    return True

@@ -17,12 +17,11 @@ from minigrad.autodiff.replacing import ReplacingTransform
 from minigrad.config import settings
 from minigrad.core.op import Op, Spec
 from minigrad.errors import StorageError
-from minigrad.runtime.casting import among_casts
 from minigrad.runtime.dispatch import apply
 from minigrad.runtime.graph import BackpropOp, Output, ids
 from minigrad.runtime.planning import CallPlan
 from minigrad.runtime.rebasing import INPUT
-from minigrad.runtime.recording import mode, user_line
+from minigrad.runtime.recording import among_casts, mode, user_line
 from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.tracers import Tracer, derives
 

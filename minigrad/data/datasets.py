@@ -15,7 +15,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from minigrad.data import arena
+from minigrad.data import memory
 from minigrad.data.information import get_worker_info
 from minigrad.data.streams import drawn_key, expect_generator, permutation
 from minigrad.errors import ArgumentError, DTypeError, IndexOutOfRange, ShapeError
@@ -116,10 +116,10 @@ class TensorDataset(Dataset[tuple[Tensor, ...]]):
 def rows(x: Any, indices: Indices) -> Tensor:
     """Return rows of a tensor or array, in one launch, or in a worker with NumPy, so that it does not need kernels."""
     if isinstance(x, np.ndarray):
-        return from_numpy(arena.rows(x, indices))
+        return from_numpy(memory.rows(x, indices))
     x = x.detach()
     if x.device.kind == "cpu" and get_worker_info() is not None:
-        return from_numpy(arena.rows(host_array(x), indices))
+        return from_numpy(memory.rows(host_array(x), indices))
     where = from_numpy(indices)
     result: Tensor = index_select(x, 0, where if x.device.kind == "cpu" else where.to(x.device))
     return result

@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any
 
-from minigrad.data.fetching import Exhausted, Fetcher
+from minigrad.data.collate import Exhausted, Fetcher
 from minigrad.data.pool import Pool
 from minigrad.data.streams import Key, planted, seed_of
 from minigrad.data.worker import ENDED

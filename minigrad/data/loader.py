@@ -12,9 +12,9 @@ from functools import partial
 from typing import Any, Generic, TypeVar
 
 from minigrad.backends.registry import cuda_is_available
+from minigrad.data.collate import Fetcher
 from minigrad.data.datasets import IterableDataset
 from minigrad.data.epochs import Epoch, LocalEpoch, Progress, WorkerEpoch
-from minigrad.data.fetching import Fetcher
 from minigrad.data.pool import Pool
 from minigrad.data.samplers import BatchSampler, RandomSampler, SequentialSampler, expect_count, indices_of
 from minigrad.data.streams import drawn_key, expect_generator, source

@@ -15,7 +15,7 @@ from typing import Any, Final, NoReturn
 
 from minigrad.data import worker as process
 from minigrad.data.channel import Channel, waiter
-from minigrad.data.fetching import Fetcher
+from minigrad.data.collate import Fetcher
 from minigrad.data.memory import SEGMENTS, Parcel, Segment, end_of, loans, new_segment, unpacked
 from minigrad.errors import ArgumentError, WorkerError, warn
 

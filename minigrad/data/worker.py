@@ -17,10 +17,9 @@ from multiprocessing import reduction
 from multiprocessing.connection import Connection
 from typing import Any
 
-from minigrad.data.arena import Arena
-from minigrad.data.fetching import Exhausted, Fetcher
+from minigrad.data.collate import Exhausted, Fetcher
 from minigrad.data.information import WorkerInfo, set_worker_info
-from minigrad.data.memory import Segment, packed, padded
+from minigrad.data.memory import Arena, Segment, packed, padded
 from minigrad.data.streams import WORKER, plant, seed_of
 
 FETCH, START, SEGMENT, STOP = "fetch", "start", "segment", "stop"  # messages to a worker

@@ -4,17 +4,36 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from minigrad.core.op import ScalarFn
 from minigrad.declare.derivative import CALLS, OPERATORS
-from minigrad.diagnostics.terms import Term, number
 from minigrad.kernels.reading import Reader
 
 COMPARISONS = {ast.Eq: "eq", ast.NotEq: "ne", ast.Lt: "lt", ast.LtE: "le", ast.Gt: "gt", ast.GtE: "ge"}
 LOGIC = {ast.And: "logical_and", ast.Or: "logical_or", ast.Not: "logical_not", ast.USub: "neg"}
 BITS = {ast.BitAnd: "bitwise_and", ast.BitOr: "bitwise_or", ast.BitXor: "bitwise_xor", ast.FloorDiv: "floor_divide"}
 NAMES: dict[Any, str] = {**OPERATORS, **COMPARISONS, **LOGIC, **BITS}
+
+
+@dataclass(frozen=True, eq=False)
+class Term:
+    """Represent a part of a formula: a name, a number, or an op applied to other terms.
+
+    Terms are compared by identity, because each computed value is one term.  `name` is the name of the op or of the
+    leaf.  For an op with several results, `result` is the name of the result; otherwise it is "".
+    """
+
+    name: str
+    args: tuple[Term, ...] = ()
+    params: dict[str, Any] = field(default_factory=dict)
+    result: str = ""
+
+
+def number(value: Any) -> str:
+    """Return a number as text, floats with six significant digits."""
+    return str(value) if isinstance(value, bool | int) else f"{value:.6g}"
 
 
 def body_of(scalar: ScalarFn, operands: Sequence[Term]) -> tuple[Term, ...]:

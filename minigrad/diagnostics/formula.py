@@ -16,9 +16,8 @@ from minigrad.autodiff.following import Followed, Following
 from minigrad.autodiff.holding import values_of
 from minigrad.core.dtype import DType
 from minigrad.core.op import Op
-from minigrad.diagnostics.bodies import body_of
+from minigrad.diagnostics.bodies import Term, body_of, number
 from minigrad.diagnostics.flow import Step, values
-from minigrad.diagnostics.terms import Term, number
 from minigrad.errors import MinigradError
 from minigrad.runtime.data import store
 from minigrad.runtime.graph import BackpropOp

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minigrad.autodiff.batches import Batched, BatchTransform
-from minigrad.autodiff.duals import Dual, DualTransform
+from minigrad.autodiff.forward import Dual, DualTransform
 from minigrad.core.shape import numel
 from minigrad.errors import ArgumentError
 from minigrad.func.inputs import Argnums, Inputs, with_aux

@@ -18,10 +18,9 @@ from minigrad.autodiff.replacing import alike
 from minigrad.autodiff.tracked import NeverOwned, TrackedTransform
 from minigrad.func.trees import tree_map
 from minigrad.ops.shape.views import expand
-from minigrad.runtime.casting import pause, resume
 from minigrad.runtime.graph import BackpropOp, ids
 from minigrad.runtime.rebasing import INPUT
-from minigrad.runtime.recording import mode
+from minigrad.runtime.recording import mode, pause_casts, resume_casts
 from minigrad.runtime.tensor import Tensor
 from minigrad.runtime.tracers import Tracer, derives, stack
 from minigrad.runtime.var import Var
@@ -70,14 +69,14 @@ class PlainRun:
         plain = self.recording and (self.tracks or beyond or any(g is not None and derives(g) for g in cotangents))
         create = plain or any(derives(g) for g in over)
         owned = NeverOwned() if over or create else None
-        before, mode.enabled, casts = mode.enabled, mode.enabled and create, pause()
+        before, mode.enabled, casts = mode.enabled, mode.enabled and create, pause_casts()
         try:
             seeds = [(end_of(y), seed(y, g)) for y, g in zip(ys, cotangents)]
             _, table = pull_back(nodes, seeds, wanted, retain=retain or create, create=create, owned=owned)
             return self.arrived(table, create)
         finally:
             mode.enabled = before
-            resume(casts)
+            resume_casts(casts)
 
     def arrived(self, table: dict[int, Tensor], create: bool) -> list[Tensor | None]:
         """Return the gradients that arrived at the placeholders, each in separate memory."""

@@ -11,7 +11,7 @@ import functools
 from collections.abc import Sequence
 from typing import Any
 
-from minigrad.autodiff.duals import Dual, DualTransform
+from minigrad.autodiff.forward import Dual, DualTransform
 from minigrad.errors import ArgumentError, GradientError
 from minigrad.func.inputs import (
     Argnums,

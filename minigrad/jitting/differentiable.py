@@ -17,7 +17,7 @@ from minigrad.errors import GradientError, RecordingError, StorageError
 from minigrad.func.trees import flatten
 from minigrad.jitting.entry import Entry
 from minigrad.jitting.exchange import Exchange
-from minigrad.jitting.kinds import name_of
+from minigrad.jitting.guards import name_of
 from minigrad.jitting.moving import Made, Pass
 from minigrad.jitting.program import HostCall, Item, Program, inner_function
 from minigrad.jitting.reasons import not_fused

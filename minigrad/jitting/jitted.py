@@ -13,8 +13,7 @@ from minigrad.func.trees import flatten
 from minigrad.jitting.arena import report_of
 from minigrad.jitting.differentiable import DifferentiableEntry
 from minigrad.jitting.entry import Entry, Unrepeatable
-from minigrad.jitting.guards import REFUSED, modes_now
-from minigrad.jitting.kinds import key_of, name_of, shown_kind
+from minigrad.jitting.guards import REFUSED, key_of, modes_now, name_of, shown_kind
 from minigrad.jitting.program import recording
 from minigrad.jitting.recorder import Recording
 from minigrad.jitting.turns import eagerly, sole_caller, turn

@@ -8,7 +8,7 @@ from typing import Any
 
 from minigrad.errors import quantity
 from minigrad.jitting.differentiable import DifferentiableEntry
-from minigrad.jitting.kinds import name_of
+from minigrad.jitting.guards import name_of
 from minigrad.jitting.loops import shown
 from minigrad.jitting.naming import covering
 from minigrad.jitting.program import Item

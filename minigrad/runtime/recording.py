@@ -5,8 +5,10 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
+from functools import partial
 from types import TracebackType
 from typing import Any, TypeVar
 
@@ -156,3 +158,22 @@ def definition_of(function: Any) -> str:
     """Return "file:line" of a function's definition, "In[4]:line" in a notebook; "" if it has no Python code."""
     code = getattr(inspect.unwrap(function), "__code__", None)
     return "" if code is None else f"{cell_of(code.co_filename)}:{code.co_firstlineno}"
+
+
+# ---- casts -----------------------------------------------------------------------------------------------------------
+
+_casts: ContextVar[Any] = ContextVar("casts", default=None)
+current_casts, begin_casts, resume_casts = _casts.get, _casts.set, _casts.reset
+# Turns casts off until `resume_casts`; a `partial` is fast, and each backward pass calls it.
+pause_casts = partial(begin_casts, None)
+
+
+@contextmanager
+def among_casts(casts: Any) -> Iterator[None]:
+    """Return a block with the casts of an earlier `current_casts()` and no other casts; None means no casts."""
+    token = pause_casts()
+    try:
+        with nullcontext() if casts is None else casts.block():
+            yield
+    finally:
+        resume_casts(token)

@@ -26,9 +26,8 @@ from minigrad.viz import folding, labels, svg
 from minigrad.viz.folding import Foldable
 from minigrad.viz.known import Known, caller_names, gradients_after_backward
 from minigrad.viz.labels import tinted
-from minigrad.viz.outline import Outline
 from minigrad.viz.picture import Picture, rendered
-from minigrad.viz.terminal import LINES, shortened
+from minigrad.viz.terminal import LINES, Outline, shortened
 
 COLOURS = {name: (style.fill, style.line) for name, style in svg.KINDS.items()}
 FOLDED = 30  # number of nodes above which scopes are drawn folded

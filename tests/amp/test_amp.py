@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.amp import policies
+from minigrad.amp.autocast import FLOAT32, LOWER, WIDEST
 from minigrad.declare.record import schema
 from minigrad.runtime.observers import observed
 from minigrad.runtime.tensor import PLAIN
@@ -24,7 +24,7 @@ def ones(*shape: int, dtype: str = "float32") -> Any:
 
 
 def test_the_lists_name_ops_that_exist() -> None:
-    lists = (policies.LOWER, policies.FLOAT32, policies.WIDEST)
+    lists = (LOWER, FLOAT32, WIDEST)
     known = {op.name for op in schema.values()}
     assert all(names <= known for names in lists), [names - known for names in lists]
     assert len(frozenset().union(*lists)) == sum(map(len, lists))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import minigrad as mg
-from minigrad.autodiff import engine, parts
+from minigrad.autodiff import engine, grads
 
 DEVICE = "reference"
 
@@ -19,7 +19,7 @@ def taken(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     found: list[bool] = []
 
     def watched(*args: Any) -> bool:
-        found.append(parts.added_in_place(*args))
+        found.append(grads.added_in_place(*args))
         return found[-1]
 
     monkeypatch.setattr(engine, "added_in_place", watched)

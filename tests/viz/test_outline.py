@@ -6,9 +6,8 @@ import time
 from typing import Any
 
 import minigrad as mg
-from minigrad.viz.outline import Outline
 from minigrad.viz.svg import Edge, Node
-from minigrad.viz.terminal import fitted, shortened
+from minigrad.viz.terminal import Outline, fitted, shortened
 
 
 def test_the_result_comes_first_and_what_it_was_made_of_below_it() -> None:
