@@ -57,14 +57,17 @@ from minigrad.autodiff.anomaly import detect_anomaly as detect_anomaly
 from minigrad import dist as dist
 from minigrad import distributed as distributed
 from minigrad import distributions as distributions
+from minigrad.runtime.recording import enable_grad as enable_grad
 from minigrad import func as func
 from minigrad.runtime.inference import inference_mode as inference_mode
 from minigrad import linalg as linalg
 from minigrad import nn as nn
+from minigrad.runtime.recording import no_grad as no_grad
 from minigrad import optim as optim
 from minigrad import random as random
 from minigrad.core import requests as requests
 from minigrad.declare import rules as rules
+from minigrad.runtime.recording import set_grad_enabled as set_grad_enabled
 from minigrad import special as special
 from minigrad import testing as testing
 from minigrad import utils as utils
@@ -481,9 +484,6 @@ def empty_cache(device: builtins.str = ...) -> None:
 
 def empty_like(input: Tensor, *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., memory_format: Any = ...) -> Tensor:
     """Return an uninitialized tensor with the shape, dtype and device of the input."""
-
-def enable_grad() -> Any:
-    """Record ops again inside a `no_grad` block."""
 
 def eq(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """Return input == other."""
@@ -977,9 +977,6 @@ newaxis: Any
 def nextafter(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """Return the next number after input in the direction of other, in the dtype of the operands."""
 
-def no_grad() -> Any:
-    """Record nothing in this block, or in the decorated function."""
-
 def nonzero(input: Tensor, *, as_tuple: builtins.bool = ..., out: Tensor | None = ...) -> Any:
     """Return the indices of all nonzero elements as an int64 matrix, with one row per element."""
 
@@ -1195,9 +1192,6 @@ def set_default_tensor_type(t: Any) -> None:
 
 def set_float32_matmul_precision(precision: builtins.str) -> None:
     """Accept PyTorch's setting without effect: products of float32 always have the precision of float32."""
-
-def set_grad_enabled(enabled: builtins.bool) -> Any:
-    """Record ops or not, by a flag: the same as `enable_grad()` or `no_grad()`."""
 
 def set_num_threads(num: builtins.int) -> None:
     """Share kernels between `num` threads in this Python thread from now on.  Raise ArgumentError out of range."""

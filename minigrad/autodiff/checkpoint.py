@@ -23,7 +23,7 @@ from minigrad.errors import GradientError, StorageError
 from minigrad.ops.generators import Generator, Streams
 from minigrad.runtime.graph import BackpropOp, ids
 from minigrad.runtime.noting import savers, saving
-from minigrad.runtime.recording import among_casts, current_casts, mode, no_grad, set_grad_enabled
+from minigrad.runtime.recording import among_casts, current_casts, enable_grad, mode, no_grad
 from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.tracers import Tracer, among_transforms, stack
 
@@ -202,7 +202,7 @@ class Frame:
             kwargs = {name: restored(x) for name, x in self.kwargs.items()}
         try:
             with (
-                saving(None), saving(again), set_grad_enabled(True), numbers, among_transforms(self.transforms),
+                saving(None), saving(again), enable_grad(), numbers, among_transforms(self.transforms),
                 among_casts(self.casts),
             ):  # fmt: skip
                 self.fn(*args, **kwargs)

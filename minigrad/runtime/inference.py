@@ -73,7 +73,7 @@ class inference_mode:
     This mode is stricter than `no_grad`.  GradientError is raised if an op that is recorded later saves a result of the
     block, or if a result of the block is written in place outside it while ops are recorded.  `clone()` returns a
     tensor without this restriction.  In the block, a view of a tensor from outside does not have this restriction.
-    `mode=False` opens a block without an effect.
+    `mode=False` opens a block in which ops are recorded as usual, also inside a block of this mode or of `no_grad`.
 
     Example:
         >>> import minigrad as mg
@@ -84,23 +84,28 @@ class inference_mode:
         (False, True)
     """
 
+    def __new__(cls, mode: Any = True) -> Any:
+        return cls()(mode) if callable(mode) else object.__new__(cls)
+
     def __init__(self, mode: bool = True) -> None:
         self.on = bool(mode)
         self.begun: list[Switched] = []
+        self.outer: dict[Switched, int] = {}  # the depth around each open block
 
     def __enter__(self) -> None:
         if self.on:
             attach(_marking)
-            self.begun.append(Switched(False))
-            _blocks.depth += 1
+        block = Switched(not self.on)
+        self.begun.append(block)
+        self.outer[block] = _blocks.depth
+        _blocks.depth = _blocks.depth + 1 if self.on else 0
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        _blocks.depth = self.outer.pop(end_one(self.begun, "inference_mode"))
         if self.on:
-            end_one(self.begun, "inference_mode")
             detach(_marking)
-            _blocks.depth -= 1
 
     def __call__(self, function: F) -> F:
         return decorated(function, lambda: inference_mode(self.on))

@@ -65,7 +65,7 @@ class Switched:
         block.below, block.before = self.below, self.before
 
 
-def end_one(begun: list[Switched], name: str) -> None:
+def end_one(begun: list[Switched], name: str) -> Switched:
     """End the newest block in the list that began in this thread or task; several threads may share the list."""
     block = _innermost.get()
     newest = begun[-1]
@@ -77,6 +77,7 @@ def end_one(begun: list[Switched], name: str) -> None:
         newest = next((each for each in reversed(begun) if each in inside), newest)
     newest.end(name)
     begun.remove(newest)
+    return newest
 
 
 _innermost: ContextVar[Switched | None] = ContextVar("innermost", default=None)
@@ -85,8 +86,12 @@ _innermost: ContextVar[Switched | None] = ContextVar("innermost", default=None)
 class _GradMode:
     """A switch of recording for a `with` block, or for each call of a decorated function."""
 
-    def __init__(self, enabled: bool) -> None:
-        self.enabled = enabled
+    enabled: bool
+
+    def __new__(cls, function: Any = None) -> Any:
+        return object.__new__(cls) if function is None else cls()(function)
+
+    def __init__(self, function: Any = None) -> None:
         self.begun: list[Switched] = []
 
     def __enter__(self) -> None:
@@ -95,36 +100,120 @@ class _GradMode:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        end_one(self.begun, "enable_grad" if self.enabled else "no_grad")
+        end_one(self.begun, type(self).__name__)
 
     def __call__(self, function: F) -> F:
-        return decorated(function, lambda: _GradMode(self.enabled))
+        return decorated(function, type(self))
+
+
+class no_grad(_GradMode):
+    """Record nothing in this block, or in the decorated function.
+
+    Parameters
+    ----------
+    function : function, optional
+        Function to decorate: `@no_grad` is the same as `@no_grad()`.
+    """
+
+    enabled = False
+
+
+class enable_grad(_GradMode):
+    """Record ops again inside a `no_grad` block, or in the decorated function.
+
+    Parameters
+    ----------
+    function : function, optional
+        Function to decorate: `@enable_grad` is the same as `@enable_grad()`.
+    """
+
+    enabled = True
+
+
+class set_grad_enabled(_GradMode):
+    """Record ops or not, from this call on; as a `with` block, until its end.
+
+    As a decorator it changes only the calls of the function.  An enclosing block ends with the setting that it began
+    with.
+
+    Parameters
+    ----------
+    mode : bool
+        Whether ops are recorded.
+
+    Example:
+        >>> import minigrad as mg
+        >>> before = mg.set_grad_enabled(False)
+        >>> (mg.Var([1.0]) * 2.0).requires_grad
+        False
+        >>> with mg.set_grad_enabled(True):
+        ...     y = mg.Var([1.0]) * 2.0
+        >>> y.requires_grad, mg.is_grad_enabled()
+        (True, False)
+        >>> after = mg.set_grad_enabled(True)
+    """
+
+    def __new__(cls, mode: bool) -> set_grad_enabled:
+        return object.__new__(cls)
+
+    def __init__(self, mode: bool) -> None:
+        super().__init__()
+        self.enabled, self.before = bool(mode), bool(_enabled.get(True))
+        _enabled.set(self.enabled)
+
+    def __enter__(self) -> None:
+        super().__enter__()
+        self.begun[-1].before = self.before
+
+    def __call__(self, function: F) -> F:
+        _enabled.set(self.before)
+        return decorated(function, lambda: set_grad_enabled(self.enabled))
 
 
 def decorated(function: F, block: Callable[[], Any]) -> F:
-    """Return the function, with each call of it in a separate block."""
+    """Return the function, with each call of it in a separate block.
 
-    @functools.wraps(function)
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
-        with block():
-            return function(*args, **kwargs)
+    Of a generator each step is in a block, and the code that receives its values is not.
+    """
+    wrapper: Any
+    if inspect.isgeneratorfunction(function):
 
-    return wrapper  # type: ignore[return-value]
+        def wrapper(*args: Any, **kwargs: Any) -> Iterator[Any]:
+            return stepped(function(*args, **kwargs), block)
+
+    elif inspect.iscoroutinefunction(function):
+
+        async def wrapper(*args: Any, **kwargs: Any) -> Any:
+            with block():  # a task has its own mode, and its code awaits this call
+                return await function(*args, **kwargs)
+
+    elif inspect.isasyncgenfunction(function):
+        raise GradientError(
+            f"{function.__name__}: an asynchronous generator cannot be decorated; open the block inside it, around the "
+            "lines between two yields"
+        )
+    else:
+
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            with block():
+                return function(*args, **kwargs)
+
+    return functools.wraps(function)(wrapper)  # type: ignore[return-value]
 
 
-def no_grad() -> _GradMode:
-    """Record nothing in this block, or in the decorated function."""
-    return _GradMode(False)
-
-
-def enable_grad() -> _GradMode:
-    """Record ops again inside a `no_grad` block."""
-    return _GradMode(True)
-
-
-def set_grad_enabled(enabled: bool) -> _GradMode:
-    """Record ops or not, by a flag: the same as `enable_grad()` or `no_grad()`."""
-    return _GradMode(bool(enabled))
+def stepped(steps: Any, block: Callable[[], Any]) -> Iterator[Any]:
+    """Yield what a generator yields, with each of its steps in a separate block; it receives what is sent or thrown."""
+    step, value = steps.send, None
+    while True:
+        try:
+            with block():
+                result = step(value)
+        except StopIteration as end:
+            return end.value
+        try:
+            step, value = steps.send, (yield result)
+        except BaseException as error:  # GeneratorExit too: `throw` then runs the generator's `finally` in a block
+            step, value = steps.throw, error
 
 
 def is_grad_enabled() -> bool:
