@@ -153,7 +153,7 @@ BY_NUMPY: dict[Any, DType] = {dtype.numpy: dtype for dtype in ALL}
 def as_dtype(obj: object) -> DType:
     """Return the DType for `obj`: a DType, a name, a NumPy dtype or scalar type, or Python's bool, int, float.
 
-    Python's float means the default float dtype, and Python's int means int64.
+    Python's float means float64 and int means int64, as in NumPy and PyTorch; the name "float" is the default float.
 
     Raises:
         DTypeError: minigrad has no such dtype.
@@ -168,7 +168,7 @@ def as_dtype(obj: object) -> DType:
     if isinstance(obj, str):
         result = default_float() if obj == "float" else _by_name.get(obj)
     elif obj is float:
-        result = default_float()
+        result = float64
     elif obj is int:
         result = int64
     elif obj is bool:
@@ -187,6 +187,11 @@ def as_dtype(obj: object) -> DType:
 def default_float() -> DType:
     """Return the dtype to which Python floats are converted, and of new float tensors without a given dtype."""
     return _default_float[0]
+
+
+def inferred(kind: type) -> DType:
+    """Return the dtype of numbers of a Python type: floats have the default float dtype."""
+    return default_float() if kind is float else as_dtype(kind)
 
 
 def set_default_float(dtype: DTypeLike) -> None:

@@ -26,7 +26,7 @@ class Inputs:
 
     def __init__(self, name: str, args: tuple[Any, ...], argnums: Argnums) -> None:
         self.args = args
-        self.positions = argnums if isinstance(argnums, int) else tuple([position(name, k, args) for k in argnums])
+        self.positions = argnums if isinstance(argnums, int) else several(name, argnums, args)
         if isinstance(self.positions, int):
             chosen = args[position(name, self.positions, args)]
         else:
@@ -82,6 +82,17 @@ def position(name: str, k: Any, args: tuple[Any, ...]) -> int:
             op=name,
         )
     return k
+
+
+def several(name: str, argnums: Sequence[int], args: tuple[Any, ...]) -> tuple[int, ...]:
+    """Return argnums after checking that there is at least one, and none twice."""
+    positions = tuple([position(name, k, args) for k in argnums])
+    if not positions or len({k % len(args) for k in positions}) < len(positions):
+        problem = "names an argument twice" if positions else "is empty"
+        raise ArgumentError(
+            f"{name}: argnums {problem}, got {argnums!r}; pass each index once, such as (0, 1)", op=name
+        )
+    return positions
 
 
 def shown(value: Any) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -23,6 +23,7 @@ def functional_call(
         Module to call. After the call, the module has its original parameters and buffers again.
     parameter_and_buffer_dicts : dict of str to Tensor, or tuple of dicts
         Values by name, such as `dict(module.named_parameters())`. Members that are not in the dicts keep their values.
+        If the call assigns another tensor to a member, such as a new running mean, its dict receives this tensor.
     args : Any or tuple, optional
         Positional arguments of the module; a value that is not a tuple is the only argument.
     kwargs : dict, optional
@@ -53,8 +54,11 @@ def functional_call(
     [[0.0]]
     """
     values = joined(parameter_and_buffer_dicts)
+    given = (
+        (parameter_and_buffer_dicts,) if isinstance(parameter_and_buffer_dicts, Mapping) else parameter_and_buffer_dicts
+    )
     arguments = args if isinstance(args, tuple) else () if args is None else (args,)
-    with replaced(module, values, tie_weights, strict):
+    with replaced(module, values, tie_weights, strict, given):
         return module(*arguments, **(kwargs or {}))
 
 
@@ -79,8 +83,10 @@ def joined(dicts: Any) -> dict[str, Any]:
 
 
 @contextmanager
-def replaced(module: Any, values: dict[str, Any], tie_weights: bool, strict: bool) -> Iterator[None]:
-    """Open a block in which members of a module have other values."""
+def replaced(
+    module: Any, values: dict[str, Any], tie_weights: bool, strict: bool, given: Sequence[Any] = ()
+) -> Iterator[None]:
+    """Open a block in which members of a module have other values; `given`: the dicts that receive new values."""
     members = dict(module.named_parameters(remove_duplicate=False))
     members.update(module.named_buffers(remove_duplicate=False))
     if unknown := [name for name in values if name not in members]:
@@ -96,17 +102,21 @@ def replaced(module: Any, values: dict[str, Any], tie_weights: bool, strict: boo
             f"{missing[0]!r}; pass values for all names"
         )
     owners = dict(module.named_modules(remove_duplicate=False))
-    before: list[tuple[dict[str, Any], str, Any]] = []
+    before: list[tuple[str, dict[str, Any], str, Any]] = []
     try:
         for key, value in values.items():
             prefix, _, name = key.rpartition(".")
             d = owners[prefix].__dict__
-            before.append((d, name, d[name]))
+            before.append((key, d, name, d[name]))
             d[name] = value
         yield
     finally:
-        for d, name, value in reversed(before):
+        new = {key: d[name] for key, d, name, _ in before if d.get(name, values[key]) is not values[key]}
+        for _, d, name, value in reversed(before):
             d[name] = value
+        for each in given:
+            if isinstance(each, MutableMapping):
+                each.update({key: value for key, value in new.items() if key in each})
 
 
 def tied(members: dict[str, Any], values: dict[str, Any]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ import numpy as np
 from minigrad.backends.registry import backend_of
 from minigrad.backends.steps import Steps
 from minigrad.core.device import CPU, as_device, default_device
-from minigrad.core.dtype import BY_NUMPY, DType, as_dtype, default_float, fit_number, float64, int64
+from minigrad.core.dtype import BY_NUMPY, DType, as_dtype, default_float, fit_number, float64, inferred, int64
 from minigrad.core.formats import expect_format
 from minigrad.core.layout import Layout
 from minigrad.core.requests import Arange, Fill
@@ -111,7 +111,7 @@ def full(
     """Return a tensor filled with one value; the default dtype is that of the value."""
     if fill_value.__class__ not in NUMBERS:
         expect_numbers("full", fill_value=fill_value)
-    kind = as_dtype(dtype if dtype is not None else type(fill_value))
+    kind = inferred(type(fill_value)) if dtype is None else as_dtype(dtype)
     return filled("full", (size,), fill_value, kind, device, requires_grad)
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from minigrad.backends.registry import backend_of
 from minigrad.core.device import as_device, default_device
-from minigrad.core.dtype import DType, as_dtype, bool_, fit_number, float32, float64, int64, uint64
+from minigrad.core.dtype import DType, as_dtype, bool_, fit_number, float32, float64, inferred, int64, uint64
 from minigrad.core.layout import Layout
 from minigrad.core.storage import Storage
 from minigrad.errors import DTypeError, ShapeError
@@ -43,7 +43,7 @@ def store(
     plain = plain_numbers(data)
     if plain is not None:
         leaves, shape, kind = plain
-        wanted = as_dtype(kind if dtype is None else dtype)
+        wanted = inferred(kind) if dtype is None else as_dtype(dtype)
         if check is not None:
             check(wanted)
         code = CODES.get((kind, wanted))
@@ -146,7 +146,7 @@ def host_numbers(data: Any, shape: tuple[int, ...], wanted: DType | None = None)
             f"tensor: data must contain only bool, int or float, got {describe(wrong)}; convert this value to a number"
         )
     kind = float if float in kinds or not leaves else int if int in kinds else bool
-    dtype = uint64 if kind is int and wanted is uint64 else as_dtype(kind)
+    dtype = uint64 if kind is int and wanted is uint64 else inferred(kind)
     try:
         numbers = np.array(leaves, np.float64 if kind is float else dtype.numpy)
     except OverflowError as error:

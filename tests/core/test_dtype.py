@@ -81,7 +81,7 @@ def test_the_table_of_facts():
 
 
 def test_python_types_and_numpy_names_are_dtypes_too():
-    assert [as_dtype(t) for t in (float, int, bool)] == [float32, int64, bool_]
+    assert [as_dtype(t) for t in (float, int, bool)] == [float64, int64, bool_]
     assert as_dtype(ml_dtypes.bfloat16) is bfloat16 and as_dtype(np.dtype("f2")) is float16
 
 
@@ -100,7 +100,7 @@ def test_what_is_no_dtype_is_refused_with_the_list_of_those_that_are(obj, shown)
 def test_the_default_float_is_what_python_floats_become():
     try:
         set_default_float("f64")
-        assert default_float() is as_dtype(float) is as_dtype("float") is promote_number(int32, 2.5) is float64
+        assert default_float() is as_dtype("float") is promote_number(int32, 2.5) is float64
         with pytest.raises(DTypeError, match="must be one of float16, bfloat16, float32, float64, got int32"):
             set_default_float(int32)
     finally:

@@ -244,3 +244,10 @@ def test_python_may_write_its_own_tensors_inside() -> None:
         return ((x + offsets) * x).sum()
 
     assert f.grad(fn)(X).tolist() == f.vmap(f.grad(fn))(mg.stack([X]))[0].tolist() == [7.0, 4.0]
+
+
+@pytest.mark.parametrize("transform", [f.grad, f.value_and_grad, f.jacrev, f.jacfwd, f.hessian])
+def test_argnums_name_each_argument_once(transform: Any) -> None:
+    for argnums, problem in (((0, 0), "twice"), ((0, -2), "twice"), ((), "empty")):
+        with pytest.raises(mg.errors.ArgumentError, match=f"argnums .*{problem}"):
+            transform(lambda x, y: (x * y).sum(), argnums=argnums)(X, Y)

@@ -103,3 +103,11 @@ def test_an_array_is_converted_by_the_rules_of_casts(source: DType) -> None:
                 warnings.simplefilter("error")
                 found = mg.tensor(values, dtype=dtype).storage.buffer[: values.size]
             assert np.array_equal(found.view(np.uint8), wanted[: values.size].view(np.uint8)), dtype
+
+
+def test_pythons_float_as_a_dtype_has_64_bits_and_as_a_value_the_default():
+    assert mg.ones(2, dtype=float, device="reference").dtype is mg.float64
+    assert mg.tensor([1], device="reference").to(float).dtype is mg.float64
+    assert mg.tensor([1.0], dtype=int, device="reference").dtype is mg.int64
+    for made in (mg.tensor(1.0, device="reference"), mg.full((2,), 1.0, device="reference"), mg.scalar_tensor(1.0)):
+        assert made.dtype is mg.float32
