@@ -1,6 +1,7 @@
 """Types of errors.
 
-Most errors of minigrad are a `MinigradError` and also the built-in exception that a Python programmer would expect.
+Most errors of minigrad are a `MinigradError`, which is a RuntimeError as most errors of PyTorch are, and also the built-in
+exception that a Python programmer would expect.
 Python's protocols (`len`, `iter`, attributes, calls) raise the built-in exception alone. The message is usually one
 sentence; the facts in it (op, shapes, dim, ...) are also attributes, so that a program can read them.
 `check` raises an error unless a condition holds.
@@ -18,7 +19,7 @@ from typing import Any
 SHOWN = 40  # characters of a repr in a message
 
 
-class MinigradError(Exception):
+class MinigradError(RuntimeError):
     """Define the base class of minigrad's errors; keyword arguments become attributes of the error.
 
     Example:
@@ -47,7 +48,7 @@ class DTypeError(MinigradError, TypeError):
     """Raised for a dtype that is unknown, not supported by the op, or unable to represent a number."""
 
 
-class DeviceError(MinigradError, RuntimeError):
+class DeviceError(MinigradError):
     """Raised for a device that is unknown or missing, and for operands on different devices."""
 
 
@@ -55,7 +56,7 @@ class IndexOutOfRange(MinigradError, IndexError):
     """Raised for a dim or an index out of range."""
 
 
-class GradientError(MinigradError, RuntimeError):
+class GradientError(MinigradError):
     """Raised for a gradient that does not exist, or that would be wrong."""
 
 
@@ -63,7 +64,7 @@ class DeclarationError(MinigradError, TypeError):
     """Raised for an invalid declaration of an op or a module."""
 
 
-class KernelError(MinigradError, RuntimeError):
+class KernelError(MinigradError):
     """Raised if a kernel cannot be generated, loaded or launched."""
 
 
@@ -75,23 +76,23 @@ class FileError(MinigradError, ValueError):
     """Raised for a file that is damaged, incomplete, or of another format."""
 
 
-class RecordingError(MinigradError, RuntimeError):
+class RecordingError(MinigradError):
     """Raised if a program cannot repeat what a function under `mg.jit` did."""
 
 
-class StateError(MinigradError, RuntimeError):
+class StateError(MinigradError):
     """Raised if a saved state does not match the object that loads it."""
 
 
-class GroupError(MinigradError, RuntimeError):
+class GroupError(MinigradError):
     """Raised if a group of processes cannot start, or if its processes make different calls."""
 
 
-class WorkerError(MinigradError, RuntimeError):
+class WorkerError(MinigradError):
     """Raised if a worker process of a loader has ended or does not respond."""
 
 
-class StorageError(MinigradError, RuntimeError):
+class StorageError(MinigradError):
     """Raised for a use of memory that would produce wrong results: overlap, a stale version, a foreign buffer."""
 
 

@@ -17,7 +17,7 @@ BASES = {
 @pytest.mark.parametrize("name", BASES)
 def test_each_error_is_ours_and_the_expected_builtin(name):
     error = getattr(errors, name)
-    assert issubclass(error, MinigradError) and issubclass(error, BASES[name])
+    assert issubclass(error, MinigradError) and issubclass(error, BASES[name]) and issubclass(error, RuntimeError)
 
 
 def test_facts_are_attributes_and_survive_pickling():

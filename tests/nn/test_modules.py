@@ -619,3 +619,18 @@ def test_a_summary_lists_layers_that_are_not_called_so_that_parameters_add_up() 
     table = nn.summary(Net(), mg.zeros(2, 4, device="reference"))
     assert sum(row.parameters for row in table) == table.parameters == 15 + 4 * 5 * (4 + 5 + 2)
     assert table[-1].name == "spare.0" and "spare.0: LSTM  not called" in str(table)
+
+
+def test_a_full_backward_hook_runs_once_under_double_backward():
+    calls = []
+    model = nn.Sequential(nn.Linear(2, 2), nn.Tanh())
+    model.register_full_backward_hook(lambda module, grad_input, grad_output: calls.append(grad_input))
+    x = mg.Var([[1.0, 2.0]])
+    (g,) = mg.grad(model(x).sum(), [x], create_graph=True)
+    assert len(calls) == 1
+    (g * g).sum().backward()
+    assert len(calls) == 1 and x.grad is not None
+    y = model(x).sum()
+    y.backward(retain_graph=True)
+    y.backward()
+    assert len(calls) == 3

@@ -96,6 +96,7 @@ def test_divisors_and_remainders_of_whole_numbers(device: str) -> None:
     b = mg.tensor([18, 18, -7, 0, 6, -1, 0], device=device)
     assert mg.gcd(a, b).tolist() == [6, 6, 7, 0, 2, 1, 5]
     assert mg.fmod(a, b).tolist() == [12, -12, 0, 0, -2, 0, 0]
+    assert mg.floor_divide(a, b).tolist() == [0, -1, 0, 0, lowest // 6, lowest, 0], "the quotient of -1 wraps"
     assert mg.lcm(a, b).tolist()[:4] == [36, 36, 0, 0]
 
 

@@ -86,9 +86,8 @@ def compute_type(compute: np.dtype[Any]) -> Callable[[Any], Any]:
             return cast_array(np.asarray(value), dtype)[()]
         try:
             return kind(value)
-        except OverflowError:
-            # The value is a literal such as -1 next to unsigned operands.
-            return np.int64(value).astype(compute)
+        except OverflowError:  # a literal such as -1 next to unsigned operands, or the lowest integer divided by -1
+            return np.uint64(value & (1 << 64) - 1).astype(compute)
 
     return integer
 

@@ -109,7 +109,7 @@ class Crossing:
 
     def __init__(self, hooks: Hooks, module: Any) -> None:
         self.hooks, self.module = hooks, module
-        self.grad_output: tuple[Tensor | None, ...] = ()
+        self.grad_output: tuple[Tensor | None, ...] | None = None  # until the backward hooks have run
         self.inputs: list[Any] = []  # shape, dtype and device of each tensor argument
         self.watched: list[int] = []
 
@@ -144,16 +144,22 @@ class Crossing:
         full: list[Tensor | None] = [None] * count
         for k, g in zip(positions, gradients, strict=True):
             full[k] = g
-        self.grad_output = tuple(full)
+        passed = tuple(full)
         for hook in tuple(self.hooks.backward_pre.values()):
-            self.grad_output = replaced("register_full_backward_pre_hook", hook(self.module, self.grad_output),
-                                        self.grad_output)  # fmt: skip
+            passed = replaced("register_full_backward_pre_hook", hook(self.module, passed), passed)
+        self.grad_output = passed
         if not self.watched:
             self.finish([], ())
-        return tuple([self.grad_output[k] for k in positions])
+        return tuple([passed[k] for k in positions])
 
     def finish(self, positions: list[int], gradients: tuple[Tensor | None, ...]) -> tuple[Any, ...]:
-        """Call the backward hooks; return the gradients of the module's inputs."""
+        """Call the backward hooks; return the gradients of the module's inputs.
+
+        A second derivative may reach the inputs by values that `forward` saved, and not by the results: then no hook
+        is called, as in PyTorch.
+        """
+        if self.grad_output is None:
+            return gradients
         full: list[Tensor | None] = [None] * max(len(self.inputs), 1)
         for k, g in zip(positions, gradients, strict=True):
             full[k] = g
@@ -164,6 +170,7 @@ class Crossing:
         for hook in tuple(self.hooks.backward.values()):
             new = hook(self.module, grad_input, self.grad_output)
             grad_input = replaced("register_full_backward_hook", new, grad_input)
+        self.grad_output = None
         return tuple([grad_input[k] for k in positions])
 
 
