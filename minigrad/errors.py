@@ -1,6 +1,6 @@
 """Types of errors.
 
-Most errors of minigrad are a `MinigradError`, which is a RuntimeError as most errors of PyTorch are, and also the built-in
+Most errors of minigrad are a `MinigradError`, a RuntimeError as most errors of PyTorch are, and also the built-in
 exception that a Python programmer would expect.
 Python's protocols (`len`, `iter`, attributes, calls) raise the built-in exception alone. The message is usually one
 sentence; the facts in it (op, shapes, dim, ...) are also attributes, so that a program can read them.

@@ -65,7 +65,7 @@ def misfit_in_place(name: str, x: Tensor, error: MinigradError) -> MinigradError
     result, function = error.result, name.rstrip("_")
     convert = f", or convert the tensor with .to(mg.{result.dtype}) first" if error.what == "dtypes" else ""
     return type(error)(
-        f"{name}: the result is {result!r}, and {describe(x)} is changed in place; {error.what} must agree, so write "
+        f"{name}: the result is {result!r}, and {describe(x)} is changed in place; {error.needed}, so write "
         f"x = {OPERATORS.get(function, f'x.{function}(...)')}{convert}",
         op=function,
     )

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from minigrad.backends.launch import Launch
+from minigrad.core.dtype import category
 from minigrad.core.op import Op, Spec
 from minigrad.errors import (
     ArgumentError,
@@ -63,7 +64,7 @@ def write(op: Op, operands: tuple[Tensor, ...], params: dict[str, Any], out: Ten
 def run_into(op: Op, plan: CallPlan, operands: tuple[Any, ...], out: Tensor) -> Tensor:
     """Run an op into `out` (the `out=` and `name_` forms, and `write`): check, launch, count the write, record.
 
-    An operand that shares memory with `out` in another layout is copied first.
+    An operand that shares memory with `out` in another layout is copied first.  A result of another dtype is cast.
     """
     if not isinstance(out, Tensor):
         expect_result(op.label, plan, out, plan.device)
@@ -83,6 +84,11 @@ def run_into(op: Op, plan: CallPlan, operands: tuple[Any, ...], out: Tensor) -> 
             bit <<= 1
     run = plan.into.get((layout, out.dtype, out.device, same))
     if run is None:
+        expect_result(op.label, plan, out, plan.device)
+        if out.dtype is not plan.dtype:
+            check_writable(op.label, out)
+            operands = read_before(operands, (storage,))
+            return write_copy(op.public(*operands, **plan.params), out)  # type: ignore[misc]
         run = plan_into(op, plan, out, same)
     check_writable(op.label, out)
     write = None
@@ -109,7 +115,8 @@ def run_into_several(op: Op, plan: CallPlan, operands: tuple[Any, ...], out: Any
         expect_result(op.label, spec, y, plan.device)
         check_writable(op.label, y)
     expect_separate(op.label, outs)
-    if mode.enabled and any(x.storage.tracked for x in (*operands, *outs)):
+    casts = any(y.dtype is not spec.dtype for spec, y in zip(plan.outs, outs))
+    if casts or mode.enabled and any(x.storage.tracked for x in (*operands, *outs)):
         return run_beside(op, plan, operands, out, run)
     overlapping = [any(overlaps(x, y) for y in outs) for x in operands]
     if True in overlapping:
@@ -213,8 +220,10 @@ def expect_position(label: str, result: Tensor, out: Any) -> None:
 
 
 def write_copy(result: Tensor, out: Tensor) -> Tensor:
-    """Write a result into `out`."""
+    """Write a result into `out`, and cast it."""
     if result is not out:
+        if result.dtype is not out.dtype:
+            result = Ops.cast.public(result, dtype=out.dtype)  # type: ignore[misc]
         run_into(Ops.clone, plan_of(Ops.clone, (result,), {}, fresh=False), (result,), out)
     return out
 
@@ -222,6 +231,7 @@ def write_copy(result: Tensor, out: Tensor) -> Tensor:
 def expect_result(label: str, result: Any, out: Any, device: Any, position: str = "out") -> None:
     """Raise ShapeError, DTypeError or DeviceError if a result (a tensor, a plan or a Spec) does not fit `out`.
 
+    A result may be cast to a dtype of its own category, or of a higher one, in the order bool, integers, floats.
     position: the parameter that the user passes it to.
     """
     if not isinstance(out, Tensor):
@@ -232,13 +242,14 @@ def expect_result(label: str, result: Any, out: Any, device: Any, position: str 
     shown = Spec(result.layout, result.dtype)
     for what, wrong, error in (
         ("shapes", out.layout.shape != result.layout.shape, ShapeError),
-        ("dtypes", out.dtype is not result.dtype, DTypeError),
+        ("dtypes", category(result.dtype) > category(out.dtype), DTypeError),
     ):
         if wrong:
+            needed = "shapes must agree" if what == "shapes" else f"no {result.dtype} can be stored there"
             raise error(
-                f"{label}: the result is {shown!r}, {position} is {describe(out)}; {what} must agree, so pass "
+                f"{label}: the result is {shown!r}, {position} is {describe(out)}; {needed}, so pass "
                 f"{position}=mg.empty({shown.shape}, dtype=mg.{shown.dtype})",
-                op=label, result=shown, what=what,
+                op=label, result=shown, what=what, needed=needed,
             )  # fmt: skip
     if out.device is not device:
         raise DeviceError(
@@ -252,9 +263,7 @@ def plan_into(op: Op, plan: CallPlan, out: Tensor, same: int) -> Callable[..., A
     """Return the function of a launch of `plan` that writes into existing memory; the latest functions are cached.
 
     same: a bit mask of the operands that are `out` itself.
-    Raises ShapeError, DTypeError or DeviceError if the result does not fit `out`.
     """
-    expect_result(op.label, plan, out, plan.device)
     target = Spec(out.layout, out.dtype)
     if op.kind == "elementwise":
         expanded = [

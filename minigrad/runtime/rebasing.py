@@ -55,6 +55,7 @@ class Ops:
     put: Op
     look: Op
     clone: Op
+    cast: Op
 
 
 def root_of(node: Any) -> Any:

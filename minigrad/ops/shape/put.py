@@ -14,7 +14,7 @@ from minigrad.core.requests import Copy
 from minigrad.core.shape import numel
 from minigrad.declare.decorators import kernel
 from minigrad.declare.rules import joint
-from minigrad.ops.casting import clone, same_dtype
+from minigrad.ops.casting import cast, clone, same_dtype
 from minigrad.ops.indexing.gathering import zeros_of
 from minigrad.ops.shape.views import as_strided
 from minigrad.runtime.rebasing import Ops
@@ -55,4 +55,4 @@ def put(backend, out, whole, part, *, size, stride, storage_offset):
     return steps.launch
 
 
-Ops.put, Ops.look, Ops.clone = put.op, as_strided.op, clone.op  # type: ignore[attr-defined]
+Ops.put, Ops.look, Ops.clone, Ops.cast = put.op, as_strided.op, clone.op, cast.op  # type: ignore[attr-defined]
