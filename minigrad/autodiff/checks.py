@@ -5,7 +5,7 @@ Each check raises an error that names the op, the value and the remedy.  `engine
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from minigrad.errors import DeviceError, DTypeError, GradientError, ShapeError, StorageError
@@ -68,9 +68,14 @@ def check_seed(y: Tensor, gradient: Tensor | None, name: str) -> None:
         )
 
 
+def tensors_in(tensors: Any) -> list[Any]:
+    """Return a tensor, or any iterable of tensors, as a list; another object stands in the list alone."""
+    return [tensors] if isinstance(tensors, Tensor) or not isinstance(tensors, Iterable) else list(tensors)
+
+
 def chosen(name: str, inputs: Tensor | Sequence[Tensor]) -> list[Any]:
     """Return the tensors to compute gradients for.  Raise GradientError if one of them does not require a gradient."""
-    xs: list[Any] = list(inputs) if isinstance(inputs, (list, tuple)) else [inputs]
+    xs = tensors_in(inputs)
     expect_tensors(name, *xs)
     if not xs and name == "backward":
         raise GradientError(

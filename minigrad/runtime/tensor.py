@@ -39,8 +39,8 @@ class Tensor(Attached):
     base: for a view, the tensor that owns its memory and is not a view itself; otherwise None.  See `rebasing.py`.
     """
 
-    # A Var uses `_grad` and `name`.  They are slots of this class, so that a tensor can become a Var, and vice versa.
-    __slots__ = ("__weakref__", "_grad", "base", "device", "dtype", "id", "layout", "name", "op", "storage")
+    # A Var uses `_grad`, `name` and `_own`.  They are slots of this class, so that a tensor can become a Var and back.
+    __slots__ = ("__weakref__", "_grad", "_own", "base", "device", "dtype", "id", "layout", "name", "op", "storage")
     is_variable = False
 
     def __init__(self, storage: Any = None, layout: Any = None, op: Any = None, *lengths: Any) -> None:
