@@ -98,7 +98,7 @@ def test_dropout_keeps_its_share_and_both_ways_draw_the_same(cut: None, causal: 
         mg.manual_seed(5)
         return F.scaled_dot_product_attention(query, key, value, dropout_p=0.4, is_causal=causal)
 
-    xs = values((2, 4, 2), (2, 5, 2), (2, 5, 3))
+    xs = values((2, 3, 1), (2, 4, 1), (2, 4, 2))
     gradcheck(attend, xs)
     gradgradcheck(attend, xs)
     assert (attend(*xs) != F.scaled_dot_product_attention(*xs, is_causal=causal)).any().item()

@@ -82,6 +82,8 @@ def compute_type(compute: np.dtype[Any]) -> Callable[[Any], Any]:
     dtype = as_dtype(compute)
 
     def integer(value: Any) -> Any:
+        if value.__class__ is kind:
+            return value
         if isinstance(value, (float, np.floating)):
             return cast_array(np.asarray(value), dtype)[()]
         try:
