@@ -19,10 +19,10 @@ from minigrad.declare.record import results_of
 from minigrad.errors import ArgumentError, DTypeError, ShapeError
 from minigrad.ops.creation import ones, tensor, zeros
 from minigrad.ops.indexing.gathering import scatter_add
-from minigrad.ops.indexing.searching import searchsorted
+from minigrad.ops.indexing.sorting import searchsorted
 from minigrad.ops.pointwise.compare import where
+from minigrad.ops.reduction.integrals import diff
 from minigrad.ops.reduction.sums import amax, amin, sum
-from minigrad.ops.shape.differences import diff
 from minigrad.ops.shape.views import reshape, select
 from minigrad.runtime.tensor import Tensor, describe
 

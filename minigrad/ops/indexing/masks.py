@@ -5,9 +5,6 @@ the True elements of the mask, and a second pass writes their positions.  These 
 `gathering.py` implements the reads with an index and their gradients.
 """
 
-# The bodies of scalar functions are data, which the specialiser reads; they carry no types.
-# mypy: disable-error-code="no-untyped-def"
-
 from __future__ import annotations
 
 from typing import Annotated, Any
@@ -30,7 +27,7 @@ from minigrad.ops.batch_rules import Flags, stretched
 from minigrad.ops.casting import cast, clone
 from minigrad.ops.indexing.gathering import index_add, index_select, select_batch, zeros_of
 from minigrad.ops.indexing.sorting import argsort
-from minigrad.ops.pointwise.clamping import clamp_between
+from minigrad.ops.pointwise.blends import clamp_between
 from minigrad.ops.pointwise.compare import ne, where
 from minigrad.ops.reduction.scan import cumsum
 from minigrad.ops.reduction.sums import sum

@@ -22,8 +22,7 @@ from minigrad.errors import (
 from minigrad.ops.creation import tensor
 from minigrad.ops.indexing.gathering import index_select
 from minigrad.ops.indexing.masks import choose
-from minigrad.ops.indexing.pairs import are_pair, pair_select
-from minigrad.ops.indexing.positions import arranged, as_one, joined, side_by_side
+from minigrad.ops.indexing.positions import are_pair, arranged, as_one, joined, pair_select, side_by_side
 from minigrad.ops.shape.views import basic_index, permute
 from minigrad.runtime.data import host_numbers, nested_shape, refuse_masked
 from minigrad.runtime.dispatch import run_view

@@ -23,9 +23,9 @@ from minigrad.ops.indexing.gathering import index_copy, index_select, scatter_ad
 from minigrad.ops.indexing.masks import parts_of, positions_of, select_where, total_of
 from minigrad.ops.indexing.sorting import sort
 from minigrad.ops.pointwise.compare import ne
+from minigrad.ops.reduction.integrals import diff
 from minigrad.ops.reduction.scan import cumsum
 from minigrad.ops.reduction.sums import any as any_of
-from minigrad.ops.shape.differences import diff
 from minigrad.ops.shape.joining import cat
 from minigrad.ops.shape.rearranging import movedim
 from minigrad.ops.shape.views import expand, narrow, reshape

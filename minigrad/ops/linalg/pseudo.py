@@ -14,8 +14,8 @@ from minigrad.declare.decorators import composed, kernel
 from minigrad.declare.record import results_of
 from minigrad.ops.creation import zeros
 from minigrad.ops.linalg.factors import triangular
+from minigrad.ops.linalg.lu import reflections
 from minigrad.ops.linalg.matrices import matrix_norm
-from minigrad.ops.linalg.qr import reflections
 from minigrad.ops.linalg.spectra import eigh, singular, svdvals
 from minigrad.ops.linalg.systems import inv_ex, known, value_dtype
 from minigrad.ops.pointwise.arithmetic import maximum

@@ -19,8 +19,7 @@ from minigrad.core.roles import Choice, Flag
 from minigrad.declare.decorators import composed, kernel
 from minigrad.declare.record import results_of
 from minigrad.ops.creation import eye, zeros
-from minigrad.ops.linalg.factors import real_dtype, square_shape
-from minigrad.ops.linalg.failures import refusing
+from minigrad.ops.linalg.factors import real_dtype, refusing, square_shape
 from minigrad.ops.linalg.lu import matrix_shape
 from minigrad.ops.shape.diagonals import diag_embed
 from minigrad.ops.shape.joining import cat

@@ -26,8 +26,7 @@ from minigrad.ops.linalg.products import matmul
 from minigrad.ops.pointwise.compare import where
 from minigrad.ops.pointwise.explog import log
 from minigrad.ops.reduction.sums import prod, sum
-from minigrad.ops.shape.diagonals import diag_embed
-from minigrad.ops.shape.triangles import tril, triu
+from minigrad.ops.shape.diagonals import diag_embed, tril, triu
 from minigrad.runtime.tensor import Tensor
 
 RESULTS: dict[str, Any] = {

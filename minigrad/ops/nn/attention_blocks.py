@@ -26,7 +26,7 @@ from minigrad.ops.creation import ones
 from minigrad.ops.nn.softmax import SOFTMAX, SOFTMAX_BACKWARD, softmax, softmax_gradient
 from minigrad.ops.pointwise.compare import where
 from minigrad.ops.reduction.sums import amax
-from minigrad.ops.shape.triangles import tril
+from minigrad.ops.shape.diagonals import tril
 from minigrad.ops.shape.views import reshape
 from minigrad.runtime.operands import are_plain
 from minigrad.runtime.recording import is_grad_enabled

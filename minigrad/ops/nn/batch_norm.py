@@ -15,7 +15,7 @@ from minigrad.declare.decorators import composed
 from minigrad.errors import ArgumentError, DeviceError, DTypeError, ShapeError
 from minigrad.ops.creation import ones, zeros
 from minigrad.ops.nn.channels import moved, normalized_channels, scaled_from
-from minigrad.ops.pointwise.powers import rsqrt
+from minigrad.ops.pointwise.explog import rsqrt
 from minigrad.ops.reduction.sums import mean, wide
 from minigrad.ops.reduction.variance import variance
 from minigrad.ops.shape.views import expand, reshape

@@ -4,9 +4,6 @@ The statistics are stored in the dtype of accumulators.  The forward pass reads 
 reads x and g twice each.  Source of the formulas: Ioffe and Szegedy, arXiv 1502.03167.
 """
 
-# The bodies of scalar functions are data, which the specialiser reads; they carry no types.
-# mypy: disable-error-code="no-untyped-def"
-
 from __future__ import annotations
 
 import math
@@ -31,7 +28,7 @@ from minigrad.declare.rules import floating, promote
 from minigrad.kernels.scalar import scalar_of
 from minigrad.ops.batch_rules import Flags, stretched
 from minigrad.ops.pointwise.arithmetic import add
-from minigrad.ops.pointwise.powers import rsqrt
+from minigrad.ops.pointwise.explog import rsqrt
 from minigrad.ops.reduction.sums import mean, sum
 from minigrad.ops.reduction.variance import MEAN, VARIANCE, squares_of, total
 from minigrad.ops.shape.views import expand, reshape

@@ -22,7 +22,7 @@ from minigrad.ops.creation import tensor
 from minigrad.ops.indexing.checks import Refusal, checked
 from minigrad.ops.indexing.gathering import gather
 from minigrad.ops.nn.loss import joined, named_reduction
-from minigrad.ops.pointwise.clamping import clamp
+from minigrad.ops.pointwise.blends import clamp
 from minigrad.ops.pointwise.explog import logaddexp
 from minigrad.ops.reduction.scan import cumsum
 from minigrad.ops.reduction.sums import wide

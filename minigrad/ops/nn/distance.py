@@ -16,7 +16,7 @@ from minigrad.errors import ShapeError
 from minigrad.ops.nn.likelihood import at_least
 from minigrad.ops.nn.loss import joined, named_reduction
 from minigrad.ops.pointwise.arithmetic import minimum
-from minigrad.ops.pointwise.clamping import clamp
+from minigrad.ops.pointwise.blends import clamp
 from minigrad.ops.pointwise.compare import where
 from minigrad.ops.reduction.norms import length, norm
 from minigrad.ops.reduction.sums import sum, wide

@@ -18,7 +18,7 @@ from minigrad.ops.casting import cast
 from minigrad.ops.creation import arange
 from minigrad.ops.nn.softmax import softmax
 from minigrad.ops.pointwise.arithmetic import mul
-from minigrad.ops.pointwise.clamping import clamp
+from minigrad.ops.pointwise.blends import clamp
 from minigrad.ops.random import rand
 from minigrad.ops.reduction.extremes import argmax
 from minigrad.runtime.into import copy_result

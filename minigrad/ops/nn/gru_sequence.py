@@ -4,8 +4,6 @@ The sums from the state, h @ weight.T + bias, are a result as well, because the 
 of each time step writes them directly into this result.
 """
 
-# mypy: disable-error-code="no-untyped-def"
-
 from __future__ import annotations
 
 from typing import Any

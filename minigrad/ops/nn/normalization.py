@@ -1,7 +1,9 @@
 """The ops `layer_norm` and `rms_norm`; one kernel computes the rows, and one computes the gradients of all operands.
 
-The body of an op is its definition.  The kernels of `normalized_rows.py` run instead of it, and derivatives of higher
+The body of an op is its definition.  The kernels of the row functions run instead of it, and derivatives of higher
 order use it.  The compiler may re-order the additions of a row's sums; the order is the same for any number of threads.
+In the backward pass, a row sums products with the unscaled values, and the sums are multiplied by powers of the scale
+at the end.  So one loop computes all sums that need the mean.
 """
 
 from __future__ import annotations
@@ -11,21 +13,131 @@ from collections.abc import Sequence
 from typing import Any
 
 from minigrad.core.conditions import Floating, expect_shape
+from minigrad.core.rows import RowFn, Total
 from minigrad.core.shape import as_shape
-from minigrad.declare.decorators import composed
+from minigrad.declare.decorators import composed, scalar
 from minigrad.declare.record import schema
 from minigrad.declare.rows import rows
 from minigrad.declare.rules import joint
 from minigrad.errors import ShapeError
 from minigrad.ops.batch_rules import Flags, ranked, stretched
 from minigrad.ops.creation import expect_numbers
-from minigrad.ops.nn.normalized_rows import LAYER_NORM, LAYER_NORM_BACKWARD, RMS_NORM, RMS_NORM_BACKWARD
 from minigrad.ops.reduction.sums import mean, sum, wide
 from minigrad.ops.shape.views import expand
 from minigrad.runtime.dispatch import number
 from minigrad.runtime.recording import is_grad_enabled
 from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.tracers import derives
+
+# ---- row functions: scalar functions in a `RowFn` --------------------------------------------------------------------
+
+
+@scalar
+def _itself(x):
+    return x
+
+
+@scalar
+def _mean(total, n):
+    return total / n
+
+
+@scalar
+def _inverse_root(total, n, eps):
+    return 1 / math.sqrt(total / n + eps)
+
+
+# ---- layer_norm -----------------------------------------------------------------------------------------------------
+
+
+@scalar
+def _deviation(x, middle):
+    d = x - middle
+    return d * d
+
+
+@scalar
+def _layer_norm(x, weight, bias, middle, scale):
+    return (x - middle) * scale * weight + bias
+
+
+@scalar
+def _weighted(g, weight):
+    return g * weight
+
+
+@scalar
+def _weighted_deviation(g, x, weight, middle):
+    return g * weight * (x - middle)
+
+
+@scalar
+def _layer_norm_back(g, x, weight, middle, mean_gradient, scale, along):
+    return scale * (g * weight - mean_gradient - (x - middle) * (scale * (scale * along)))
+
+
+@scalar
+def _weight_term(g, x, middle, scale):
+    return g * ((x - middle) * scale)
+
+
+@scalar
+def _bias_term(g):
+    return g
+
+
+_MIDDLE = Total("middle", "sum", _itself, _mean)
+_SCALE = Total("scale", "sum", _deviation, _inverse_root)
+_MEAN_GRADIENT = Total("mean_gradient", "sum", _weighted, _mean)
+LAYER_NORM = RowFn("layer_norm", ("x", "weight", "bias"), (_MIDDLE, _SCALE), _layer_norm)
+LAYER_NORM_BACKWARD = RowFn(
+    "layer_norm_backward",
+    ("g", "x", "weight"),
+    (_MIDDLE, _MEAN_GRADIENT, _SCALE, Total("along", "sum", _weighted_deviation, _mean)),
+    _layer_norm_back,
+    terms=(_weight_term, _bias_term),
+)
+
+# ---- rms_norm -------------------------------------------------------------------------------------------------------
+
+
+@scalar
+def _square(x):
+    return x * x
+
+
+@scalar
+def _rms_norm(x, weight, scale):
+    return x * scale * weight
+
+
+@scalar
+def _weighted_by_x(g, x, weight):
+    return g * weight * x
+
+
+@scalar
+def _rms_norm_back(g, x, weight, scale, along):
+    return scale * (g * weight - x * (scale * (scale * along)))
+
+
+@scalar
+def _rms_term(g, x, scale):
+    return g * (x * scale)
+
+
+_ROOT = Total("scale", "sum", _square, _inverse_root)
+RMS_NORM = RowFn("rms_norm", ("x", "weight"), (_ROOT,), _rms_norm)
+RMS_NORM_BACKWARD = RowFn(
+    "rms_norm_backward",
+    ("g", "x", "weight"),
+    (_ROOT, Total("along", "sum", _weighted_by_x, _mean)),
+    _rms_norm_back,
+    terms=(_rms_term,),
+)
+
+
+# ---- ops -------------------------------------------------------------------------------------------------------------
 
 # The distance from 1 to the next larger float, by dtype.
 STEPS = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-23, "float64": 2.0**-52}

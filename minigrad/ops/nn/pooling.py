@@ -1,4 +1,4 @@
-"""Pooling over 1, 2 and 3 dims, under PyTorch's names: these functions check arguments and call ops of `windows.py`."""
+"""Pooling over 1, 2 and 3 dims, under PyTorch's names: checks of arguments, and calls of the ops of `windows.py`."""
 
 from __future__ import annotations
 
@@ -6,18 +6,21 @@ from functools import lru_cache
 from math import prod
 from typing import Any
 
-from minigrad.core.conditions import Filled, Ndim
+from minigrad.core.conditions import Filled, Integral, Like, Ndim
 from minigrad.core.roles import Flag, Scalar
 from minigrad.core.shape import pooled_size
 from minigrad.core.window import Window
 from minigrad.declare.decorators import composed
 from minigrad.declare.names import FUNCTIONAL, MG
 from minigrad.errors import ArgumentError, ShapeError
+from minigrad.ops.indexing.gathering import zeros_of
+from minigrad.ops.indexing.placing import scatter
 from minigrad.ops.nn.activation import relu
 from minigrad.ops.nn.convolution import IntOrInts, Ints, per_dim
 from minigrad.ops.nn.windows import avg_pool, max_pool, max_pool_indices
 from minigrad.ops.pointwise.arithmetic import sign
-from minigrad.ops.pointwise.powers import pow
+from minigrad.ops.pointwise.explog import pow
+from minigrad.ops.shape.views import reshape
 from minigrad.runtime.tensor import Tensor, describe
 
 
@@ -211,3 +214,74 @@ def avg_pooled(
     image = x if x.ndim == dims + 2 else x.unsqueeze(0)
     y = avg_pool(image, windows)
     return y if x.ndim == dims + 2 else y.squeeze(0)
+
+
+# ---- unpooling: the largest elements of windows return to their positions in an image --------------------------------
+
+
+@composed()
+def max_unpool1d(
+    input: Tensor, indices: Tensor, kernel_size: IntOrInts, stride: IntOrInts | None = None, padding: IntOrInts = 0,
+    output_size: Any = None,
+) -> Tensor:  # fmt: skip
+    """Return zeros with the elements of input at the indices that `max_pool1d` returned; see `max_unpool2d`."""
+    return unpooled("max_unpool1d", 1, input, indices, kernel_size, stride, padding, output_size)
+
+
+@composed()
+def max_unpool2d(
+    input: Tensor, indices: Tensor, kernel_size: IntOrInts, stride: IntOrInts | None = None, padding: IntOrInts = 0,
+    output_size: Any = None,
+) -> Tensor:  # fmt: skip
+    """Return images of zeros with the elements of input at the indices that `max_pool2d` returned.
+
+    If an index occurs more than once, the last element is stored.
+    indices: the row-major position of each element in its plane, an integer tensor in the shape of input.
+    output_size: the size of the images, or their whole shape; the default is (n - 1) * stride - 2 * padding +
+    kernel_size along a dim of n elements. Each size may differ from the default by less than the stride.
+    Gradient: g at the indices, and 0 for an element that was overwritten.
+    """
+    return unpooled("max_unpool2d", 2, input, indices, kernel_size, stride, padding, output_size)
+
+
+@composed()
+def max_unpool3d(
+    input: Tensor, indices: Tensor, kernel_size: IntOrInts, stride: IntOrInts | None = None, padding: IntOrInts = 0,
+    output_size: Any = None,
+) -> Tensor:  # fmt: skip
+    """Return zeros with the elements of input at the indices that `max_pool3d` returned; see `max_unpool2d`."""
+    return unpooled("max_unpool3d", 3, input, indices, kernel_size, stride, padding, output_size)
+
+
+INDICES = "pass the indices that max_pool returned with return_indices=True"
+
+
+def unpooled(
+    name: str, dims: int, x: Tensor, indices: Tensor, window: Any, stride: Any, padding: Any, output_size: Any
+) -> Tensor:
+    """Check the arguments, and return zeros of the size of the images with the elements at their positions."""
+    Ndim(dims + 1, dims + 2).expect(name, input=x)
+    Integral.expect(name, x, indices=indices)
+    Like("shape", advice=INDICES).expect(name, x, indices=indices)
+    taps = per_dim(name, "kernel_size", window, dims, 1)
+    steps = taps if stride is None or stride in ((), []) else per_dim(name, "stride", stride, dims, 1)
+    pads = per_dim(name, "padding", padding, dims, 0)
+    size = tuple((n - 1) * s - 2 * p + k for n, s, p, k in zip(x.shape[-dims:], steps, pads, taps, strict=True))
+    if output_size is not None:
+        wanted = per_dim(name, "output_size", tuple(output_size)[-dims:], dims, 1)
+        if any(abs(m - n) >= s for m, n, s in zip(wanted, size, steps, strict=True)):
+            raise ShapeError(
+                f"{name}: output_size must differ from {size} by less than the stride {steps}, got {wanted}; pass the "
+                "size of the image that was pooled",
+                op=name,
+            )
+        size = wanted
+    if min(size) < 1:
+        raise ShapeError(
+            f"{name}: the result must have a size of at least 1, got size {size} for {describe(x)}, kernel_size {taps} "
+            f"and padding {pads}; reduce padding",
+            op=name,
+        )
+    front = x.shape[:-dims]
+    rows = [reshape(y, (prod(front), prod(x.shape[-dims:]))) for y in (indices, x)]
+    return reshape(scatter(zeros_of((prod(front), prod(size)), x), 1, *rows), (*front, *size))

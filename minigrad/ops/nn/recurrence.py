@@ -5,8 +5,8 @@ The last dim contains the gates, in PyTorch's order.  Sources: Hochreiter and Sc
 with the forget gate of Gers et al., Neural Computation 12 (2000); Cho et al., arXiv 1406.1078.
 """
 
-# The bodies of scalar functions are data, which the specialiser reads; they carry no types.
-# mypy: disable-error-code="no-untyped-def,attr-defined"
+# Scalar functions use functions that `math` lacks.
+# mypy: disable-error-code="attr-defined"
 
 from __future__ import annotations
 

@@ -6,8 +6,6 @@ the end.  So single steps are not recorded, and no gradients of slices are made.
 again is computed in tensor code.
 """
 
-# mypy: disable-error-code="no-untyped-def"
-
 from __future__ import annotations
 
 from typing import Any

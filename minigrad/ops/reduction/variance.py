@@ -4,9 +4,6 @@ The mean is computed first and stored in the dtype of the accumulator, so that a
 of the deviations from it.  One op requests both passes; the second pass reads the elements and their mean.
 """
 
-# The bodies of scalar functions are data, which the specialiser reads; they carry no types.
-# mypy: disable-error-code="no-untyped-def"
-
 from __future__ import annotations
 
 import math
