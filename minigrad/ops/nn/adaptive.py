@@ -18,6 +18,7 @@ import numpy as np
 from minigrad.core.conditions import Floating, Ndim
 from minigrad.core.dtype import int64
 from minigrad.declare.decorators import composed, public
+from minigrad.declare.families import family
 from minigrad.declare.names import FUNCTIONAL, MG
 from minigrad.errors import ArgumentError, ShapeError
 from minigrad.ops.casting import cast
@@ -46,8 +47,8 @@ def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
     return adaptive_mean("adaptive_avg_pool1d", 1, input, output_size)
 
 
-@composed()
-def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
+@family(composed(), adaptive_avg_pool3d="Return the mean of each of `output_size` windows of the last three dims")
+def adaptive_avg_pool2d(input: Tensor, output_size: Any, *, name: str, dims: int) -> Tensor:
     """Return the mean of each window of images, with windows such that the result has a given size.
 
     If a dim of n elements has m windows, window o (from 0 to m - 1) contains the elements from index floor(o*n/m) up
@@ -55,36 +56,22 @@ def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
     output_size: the size of the result, one int for both dims or one per dim; with None, a dim keeps its size.
     Gradient: g divided by the number of elements of the window, added to each element of the window.
     """
-    return adaptive_mean("adaptive_avg_pool2d", 2, input, output_size)
+    return adaptive_mean(name, dims, input, output_size)
 
 
-@composed()
-def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
-    """Return the mean of each of `output_size` windows of the last three dims; see `adaptive_avg_pool2d`."""
-    return adaptive_mean("adaptive_avg_pool3d", 3, input, output_size)
-
-
-@composed()
-def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-    """Return the largest element of each of `output_size` windows along the last dim; see `adaptive_max_pool2d`."""
-    return adaptive_largest("adaptive_max_pool1d", 1, input, output_size, return_indices)
-
-
-@composed()
-def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+@family(
+    composed(),
+    adaptive_max_pool1d="Return the largest element of each of `output_size` windows along the last dim",
+    adaptive_max_pool3d="Return the largest element of each of `output_size` windows of the last three dims",
+)
+def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = False, *, name: str, dims: int) -> Any:
     """Return the largest element of each window of images, with windows such that the result has a given size.
 
     output_size: as for `adaptive_avg_pool2d`, which has the same windows.
     return_indices: whether to return the row-major position of each element in its plane as well, in int64.
     Gradient: g at the first of the largest elements of each window.
     """
-    return adaptive_largest("adaptive_max_pool2d", 2, input, output_size, return_indices)
-
-
-@composed()
-def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-    """Return the largest element of each of `output_size` windows of the last three dims; see `adaptive_max_pool2d`."""
-    return adaptive_largest("adaptive_max_pool3d", 3, input, output_size, return_indices)
+    return adaptive_largest(name, dims, input, output_size, return_indices)
 
 
 def adaptive_mean(name: str, dims: int, x: Tensor, output_size: Any) -> Tensor:
@@ -168,10 +155,13 @@ def spans(n: int, m: int) -> tuple[Any, Any]:
 AXES = {2: (1, 0), 3: (0, 1, 2)}
 
 
-@public()
+@family(
+    public(),
+    fractional_max_pool3d="Return the largest element of each of `output_size` random windows of volumes",
+)
 def fractional_max_pool2d(
     input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
-    _random_samples: Tensor | None = None,
+    _random_samples: Tensor | None = None, *, name: str, dims: int,
 ) -> Any:  # fmt: skip
     """Return the largest element of each of `output_size` windows of images, at random positions.
 
@@ -214,17 +204,7 @@ def fractional_max_pool2d(
     [[[6.0, 7.0, 9.0], [11.0, 12.0, 14.0], [21.0, 22.0, 24.0]]]
     """
     arguments = kernel_size, output_size, output_ratio, return_indices, _random_samples
-    return pooled("fractional_max_pool2d", 2, input, *arguments)
-
-
-@public()
-def fractional_max_pool3d(
-    input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
-    _random_samples: Tensor | None = None,
-) -> Any:  # fmt: skip
-    """Return the largest element of each of `output_size` random windows of volumes; see `fractional_max_pool2d`."""
-    arguments = kernel_size, output_size, output_ratio, return_indices, _random_samples
-    return pooled("fractional_max_pool3d", 3, input, *arguments)
+    return pooled(name, dims, input, *arguments)
 
 
 def pooled(

@@ -19,6 +19,7 @@ from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Convolve
 from minigrad.core.window import Window
 from minigrad.declare.decorators import composed, kernel
+from minigrad.declare.families import family
 from minigrad.declare.names import FUNCTIONAL, MG
 from minigrad.declare.rules import each
 from minigrad.declare.rules import number as numbers
@@ -162,19 +163,14 @@ def zero(like: Tensor) -> Tensor:
 # ---- the public functions, with PyTorch's names ---------------------------------------------------------------------
 
 
-@composed(namespace=(MG, FUNCTIONAL))
-def conv1d(
-    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: IntOrInts = 1, padding: IntOrInts | str = 0,
-    dilation: IntOrInts = 1, groups: int = 1,
-) -> Tensor:  # fmt: skip
-    """Return the convolution along one dim of signals (N, C, W) with a weight (out, C / groups, kW); see `conv2d`."""
-    return _conv("conv1d", 1, input, weight, bias, stride, padding, dilation, groups)
-
-
-@composed(namespace=(MG, FUNCTIONAL))
+@family(
+    composed(namespace=(MG, FUNCTIONAL)),
+    conv1d="Return the convolution along one dim of signals (N, C, W) with a weight (out, C / groups, kW)",
+    conv3d="Convolve volumes (N, C, D, H, W) along three dims with a weight (out, C / groups, kD, kH, kW)",
+)
 def conv2d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: IntOrInts = 1, padding: IntOrInts | str = 0,
-    dilation: IntOrInts = 1, groups: int = 1,
+    dilation: IntOrInts = 1, groups: int = 1, *, name: str, dims: int,
 ) -> Tensor:  # fmt: skip
     """Return the convolution of images (N, C, H, W), or of one (C, H, W), with a weight (out, C / groups, kH, kW).
 
@@ -194,31 +190,17 @@ def conv2d(
     Raises ShapeError if the channels do not match the weight or the kernel is larger than the padded image,
     ArgumentError for invalid strides, paddings and groups.
     """
-    return _conv("conv2d", 2, input, weight, bias, stride, padding, dilation, groups)
+    return _conv(name, dims, input, weight, bias, stride, padding, dilation, groups)
 
 
-@composed(namespace=(MG, FUNCTIONAL))
-def conv3d(
-    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: IntOrInts = 1, padding: IntOrInts | str = 0,
-    dilation: IntOrInts = 1, groups: int = 1,
-) -> Tensor:  # fmt: skip
-    """Convolve volumes (N, C, D, H, W) along three dims with a weight (out, C / groups, kD, kH, kW); see `conv2d`."""
-    return _conv("conv3d", 3, input, weight, bias, stride, padding, dilation, groups)
-
-
-@composed(namespace=(MG, FUNCTIONAL))
-def conv_transpose1d(
-    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: IntOrInts = 1, padding: IntOrInts = 0,
-    output_padding: IntOrInts = 0, groups: int = 1, dilation: IntOrInts = 1,
-) -> Tensor:  # fmt: skip
-    """Return the transposed convolution along one dim; see `conv_transpose2d`."""
-    return _transposed("conv_transpose1d", 1, input, weight, bias, stride, padding, output_padding, groups, dilation)
-
-
-@composed(namespace=(MG, FUNCTIONAL))
+@family(
+    composed(namespace=(MG, FUNCTIONAL)),
+    conv_transpose1d="Return the transposed convolution along one dim",
+    conv_transpose3d="Return the transposed convolution along three dims",
+)
 def conv_transpose2d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: IntOrInts = 1, padding: IntOrInts = 0,
-    output_padding: IntOrInts = 0, groups: int = 1, dilation: IntOrInts = 1,
+    output_padding: IntOrInts = 0, groups: int = 1, dilation: IntOrInts = 1, *, name: str, dims: int,
 ) -> Tensor:  # fmt: skip
     """Return the transposed convolution of images (N, C, H, W) with a weight (C, out / groups, kH, kW).
 
@@ -230,16 +212,7 @@ def conv_transpose2d(
     Raises ShapeError if the channels do not match the weight, ArgumentError for invalid strides, paddings and groups,
     and if output_padding is neither less than stride nor less than dilation.
     """
-    return _transposed("conv_transpose2d", 2, input, weight, bias, stride, padding, output_padding, groups, dilation)
-
-
-@composed(namespace=(MG, FUNCTIONAL))
-def conv_transpose3d(
-    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: IntOrInts = 1, padding: IntOrInts = 0,
-    output_padding: IntOrInts = 0, groups: int = 1, dilation: IntOrInts = 1,
-) -> Tensor:  # fmt: skip
-    """Return the transposed convolution along three dims; see `conv_transpose2d`."""
-    return _transposed("conv_transpose3d", 3, input, weight, bias, stride, padding, output_padding, groups, dilation)
+    return _transposed(name, dims, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
 # ---- arguments ------------------------------------------------------------------------------------------------------

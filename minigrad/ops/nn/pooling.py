@@ -11,6 +11,7 @@ from minigrad.core.roles import Flag, Scalar
 from minigrad.core.shape import pooled_size
 from minigrad.core.window import Window
 from minigrad.declare.decorators import composed
+from minigrad.declare.families import family
 from minigrad.declare.names import FUNCTIONAL, MG
 from minigrad.errors import ArgumentError, ShapeError
 from minigrad.ops.indexing.gathering import zeros_of
@@ -24,19 +25,14 @@ from minigrad.ops.shape.views import reshape
 from minigrad.runtime.tensor import Tensor, describe
 
 
-@composed(namespace=(MG, FUNCTIONAL))
-def max_pool1d(
-    input: Tensor, kernel_size: IntOrInts, stride: IntOrInts | None = None, padding: IntOrInts = 0,
-    dilation: IntOrInts = 1, ceil_mode: bool = False, return_indices: bool = False,
-) -> Any:  # fmt: skip
-    """Return the largest element of each window along the last dim; see `max_pool2d`."""
-    return max_pooled("max_pool1d", 1, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
-
-
-@composed(namespace=(MG, FUNCTIONAL))
+@family(
+    composed(namespace=(MG, FUNCTIONAL)),
+    max_pool1d="Return the largest element of each window along the last dim",
+    max_pool3d="Return the largest element of each window of the last three dims",
+)
 def max_pool2d(
     input: Tensor, kernel_size: IntOrInts, stride: IntOrInts | None = None, padding: IntOrInts = 0,
-    dilation: IntOrInts = 1, ceil_mode: bool = False, return_indices: bool = False,
+    dilation: IntOrInts = 1, ceil_mode: bool = False, return_indices: bool = False, *, name: str, dims: int,
 ) -> Any:  # fmt: skip
     """Return the largest element of each window of images (N, C, H, W), or of one image (C, H, W).
 
@@ -48,16 +44,7 @@ def max_pool2d(
     Gradient: g at the first of the largest elements of each window.
     Raises ArgumentError for invalid arguments, ShapeError for a window that is larger than the padded image.
     """
-    return max_pooled("max_pool2d", 2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
-
-
-@composed(namespace=(MG, FUNCTIONAL))
-def max_pool3d(
-    input: Tensor, kernel_size: IntOrInts, stride: IntOrInts | None = None, padding: IntOrInts = 0,
-    dilation: IntOrInts = 1, ceil_mode: bool = False, return_indices: bool = False,
-) -> Any:  # fmt: skip
-    """Return the largest element of each window of the last three dims; see `max_pool2d`."""
-    return max_pooled("max_pool3d", 3, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+    return max_pooled(name, dims, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
 @composed(namespace=(MG, FUNCTIONAL))
@@ -69,10 +56,11 @@ def avg_pool1d(
     return avg_pooled("avg_pool1d", 1, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
 
 
-@composed()
+@family(composed(), avg_pool3d="Return the mean of each window of the last three dims")
 def avg_pool2d(
     input: Tensor, kernel_size: IntOrInts, stride: IntOrInts | None = None, padding: IntOrInts = 0,
-    ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None,
+    ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None, *, name: str,
+    dims: int,
 ) -> Tensor:  # fmt: skip
     """Return the mean of each window of images (N, C, H, W), or of one image (C, H, W).
 
@@ -83,33 +71,23 @@ def avg_pool2d(
     Raises ArgumentError for invalid arguments, ShapeError for a window that is larger than the padded image, DTypeError
     for an input that is not a float tensor.
     """
-    return avg_pooled(
-        "avg_pool2d", 2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
-    )
+    return avg_pooled(name, dims, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
 
-@composed()
-def avg_pool3d(
-    input: Tensor, kernel_size: IntOrInts, stride: IntOrInts | None = None, padding: IntOrInts = 0,
-    ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None,
-) -> Tensor:  # fmt: skip
-    """Return the mean of each window of the last three dims; see `avg_pool2d`."""
-    return avg_pooled(
-        "avg_pool3d", 3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
-    )
-
-
-@composed()
-def lp_pool1d(
-    input: Tensor, norm_type: Scalar, kernel_size: IntOrInts, stride: IntOrInts | None = None, ceil_mode: Flag = False
-) -> Tensor:
-    """Return the norm of order `norm_type` of each window along the last dim; see `lp_pool2d`."""
-    return norms_of_windows("lp_pool1d", 1, input, norm_type, kernel_size, stride, ceil_mode)
-
-
-@composed()
+@family(
+    composed(),
+    lp_pool1d="Return the norm of order `norm_type` of each window along the last dim",
+    lp_pool3d="Return the norm of order `norm_type` of each window of the last three dims",
+)
 def lp_pool2d(
-    input: Tensor, norm_type: Scalar, kernel_size: IntOrInts, stride: IntOrInts | None = None, ceil_mode: Flag = False
+    input: Tensor,
+    norm_type: Scalar,
+    kernel_size: IntOrInts,
+    stride: IntOrInts | None = None,
+    ceil_mode: Flag = False,
+    *,
+    name: str,
+    dims: int,
 ) -> Tensor:
     """Return (sum of x**p)**(1/p) of each window of images, with p = norm_type.
 
@@ -119,22 +97,10 @@ def lp_pool2d(
     Gradient: g * (x/y)**(p - 1) for an element x of a window with the result y, and 0 where the sum is 0.
     Raises ArgumentError, ShapeError or DTypeError in the same cases as `avg_pool2d`.
     """
-    return norms_of_windows("lp_pool2d", 2, input, norm_type, kernel_size, stride, ceil_mode)
-
-
-@composed()
-def lp_pool3d(
-    input: Tensor, norm_type: Scalar, kernel_size: IntOrInts, stride: IntOrInts | None = None, ceil_mode: Flag = False
-) -> Tensor:
-    """Return the norm of order `norm_type` of each window of the last three dims; see `lp_pool2d`."""
-    return norms_of_windows("lp_pool3d", 3, input, norm_type, kernel_size, stride, ceil_mode)
-
-
-def norms_of_windows(name: str, dims: int, x: Tensor, p: float, window: Any, stride: Any, ceil_mode: bool) -> Tensor:
-    """Return the norms of order p of windows, computed from their means; a negative sum is treated as in PyTorch."""
-    taps = per_dim(name, "kernel_size", window, dims, 1)
-    means = avg_pooled(name, dims, pow(x, p), taps, stride, 0, ceil_mode, True, None)
-    return pow(sign(means) * relu(means.abs()) * prod(taps), 1.0 / p)
+    taps = per_dim(name, "kernel_size", kernel_size, dims, 1)
+    means = avg_pooled(name, dims, pow(input, norm_type), taps, stride, 0, ceil_mode, True, None)
+    # As in PyTorch, a negative sum has the power of its magnitude, with its sign.
+    return pow(sign(means) * relu(means.abs()) * prod(taps), 1.0 / norm_type)
 
 
 # ---- arguments ------------------------------------------------------------------------------------------------------
@@ -219,19 +185,14 @@ def avg_pooled(
 # ---- unpooling: the largest elements of windows return to their positions in an image --------------------------------
 
 
-@composed()
-def max_unpool1d(
-    input: Tensor, indices: Tensor, kernel_size: IntOrInts, stride: IntOrInts | None = None, padding: IntOrInts = 0,
-    output_size: Any = None,
-) -> Tensor:  # fmt: skip
-    """Return zeros with the elements of input at the indices that `max_pool1d` returned; see `max_unpool2d`."""
-    return unpooled("max_unpool1d", 1, input, indices, kernel_size, stride, padding, output_size)
-
-
-@composed()
+@family(
+    composed(),
+    max_unpool1d="Return zeros with the elements of input at the indices that `max_pool1d` returned",
+    max_unpool3d="Return zeros with the elements of input at the indices that `max_pool3d` returned",
+)
 def max_unpool2d(
     input: Tensor, indices: Tensor, kernel_size: IntOrInts, stride: IntOrInts | None = None, padding: IntOrInts = 0,
-    output_size: Any = None,
+    output_size: Any = None, *, name: str, dims: int,
 ) -> Tensor:  # fmt: skip
     """Return images of zeros with the elements of input at the indices that `max_pool2d` returned.
 
@@ -241,16 +202,7 @@ def max_unpool2d(
     kernel_size along a dim of n elements. Each size may differ from the default by less than the stride.
     Gradient: g at the indices, and 0 for an element that was overwritten.
     """
-    return unpooled("max_unpool2d", 2, input, indices, kernel_size, stride, padding, output_size)
-
-
-@composed()
-def max_unpool3d(
-    input: Tensor, indices: Tensor, kernel_size: IntOrInts, stride: IntOrInts | None = None, padding: IntOrInts = 0,
-    output_size: Any = None,
-) -> Tensor:  # fmt: skip
-    """Return zeros with the elements of input at the indices that `max_pool3d` returned; see `max_unpool2d`."""
-    return unpooled("max_unpool3d", 3, input, indices, kernel_size, stride, padding, output_size)
+    return unpooled(name, dims, input, indices, kernel_size, stride, padding, output_size)
 
 
 INDICES = "pass the indices that max_pool returned with return_indices=True"
