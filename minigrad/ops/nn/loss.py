@@ -178,13 +178,20 @@ def alike(name: str, tensors: list[Tensor]) -> list[Tensor]:
 def weighted(loss: Tensor, weight: Tensor, reduction: str, kind: str, name: str) -> Tensor:
     """Return the losses of elements times their weights, after the reduction; kind: see `weight` of `loss`."""
     expect_same("shape", name, "expand the weight", loss=loss, weight=weight)
-    loss = loss * weight
-    return weighted_mean(loss, weight) if reduction == "mean" and kind == "share" else joined(loss, reduction)
+    return joined(loss * weight, reduction, weight if kind == "share" else None)
 
 
-def joined(loss: Tensor, reduction: str) -> Tensor:
-    """Return the losses of elements unchanged for "none", or their sum or their mean."""
-    return loss if reduction == "none" else sum(loss) if reduction == "sum" else mean(loss)
+def joined(loss: Tensor, reduction: str, share: Tensor | None = None, dims: tuple[int, ...] | None = None) -> Tensor:
+    """Return losses unchanged for "none", or their sum or their mean over `dims`, by default over all dims.
+
+    share: for a mean that is not divided by the number of losses, but by the sum of `share`: the weights of the losses,
+    or a mask of those that count.  float16 and bfloat16 are then summed in float32, because their sums may overflow.
+    """
+    if reduction == "none":
+        return loss
+    if reduction == "sum":
+        return sum(loss, dims)
+    return mean(loss, dims) if share is None else (sum(wide(loss), dims) / sum(wide(share), dims)).to(loss.dtype)
 
 
 def named_reduction(name: str, reduction: str, size_average: bool | None = None, reduce: bool | None = None) -> str:
@@ -202,11 +209,6 @@ def named_reduction(name: str, reduction: str, size_average: bool | None = None,
     chosen = "none" if not (reduce is None or reduce) else "mean" if mean else "sum"
     warn(f"{name}: size_average and reduce are deprecated; write reduction={chosen!r}")
     return chosen
-
-
-def weighted_mean(loss: Tensor, share: Tensor) -> Tensor:
-    """Return sum(loss) / sum(share); float16 and bfloat16 are summed in float32, because their sums may overflow."""
-    return (sum(wide(loss)) / sum(wide(share))).to(loss.dtype)
 
 
 # ---- losses for regression, and margin losses of single scores -------------------------------------------------------
