@@ -25,17 +25,13 @@ from minigrad.runtime.tensor import Tensor, describe
 # ---- casts and copies ------------------------------------------------------------------------------------------------
 
 
-def _requested_dtype(op: Op, specs: tuple[Spec, ...], *, dtype: Any) -> DType:
-    return as_dtype(dtype)
-
-
 def same_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
     """Return the dtype of the first operand."""
     return specs[0].dtype
 
 
 @kernel(
-    dtype=_requested_dtype,
+    dtype=lambda op, specs, *, dtype: as_dtype(dtype),
     shape=same_shape,
     vjp=(lambda g, *, input_dtype: cast(g, dtype=input_dtype),),
     linear=True,

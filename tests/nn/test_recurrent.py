@@ -13,7 +13,7 @@ from nn.layer_cases import listed, wave
 
 import minigrad as mg
 from minigrad.nn.utils import rnn
-from minigrad.ops.nn.gru_sequence import gru_sequence
+from minigrad.ops.nn.sequences import gru_sequence
 
 nn = mg.nn
 HERE = {"device": "reference", "dtype": mg.float64}

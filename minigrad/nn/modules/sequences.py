@@ -11,8 +11,7 @@ from typing import Any
 
 from minigrad.nn import functional as F
 from minigrad.nn.modules.cells import STEPS, State, Weights, in_one
-from minigrad.ops.nn.gru_sequence import gru_sequence
-from minigrad.ops.nn.sequences import lstm_sequence
+from minigrad.ops.nn.sequences import gru_sequence, lstm_sequence
 from minigrad.ops.shape.joining import cat, stack
 from minigrad.runtime.tensor import Tensor
 

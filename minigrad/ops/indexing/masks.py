@@ -164,11 +164,6 @@ def total_of(starts: Tensor) -> int:
     return total
 
 
-def count_true(mask: Tensor) -> int:
-    """Return the number of True elements of a mask."""
-    return tallied(mask)[1]
-
-
 def positions_of(mask: Tensor) -> Tensor:
     """Return the row-major positions of the True elements of a mask, as a vector of int64."""
     starts, count = tallied(mask)
@@ -303,7 +298,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Annotated[Tensor, Like("
     """
     shape = _expect_mask("masked_scatter", input, mask)
     whole = expand(mask, shape=shape)
-    wanted = count_true(whole)
+    wanted = tallied(whole)[1]
     if source.numel() < wanted:
         raise ShapeError(
             f"masked_scatter: source must have at least {wanted} elements, as many as the mask {describe(mask)} "

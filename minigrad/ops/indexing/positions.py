@@ -64,12 +64,12 @@ def merged(shape: Ints, dim: int, count: int = 2) -> Ints:
     return (*shape[:dim], numel(shape[dim : dim + count]), *shape[dim + count :])
 
 
-def _pair_shape(op: Op, x: Spec, i: Spec, j: Spec, *, dim: int) -> Ints:
-    return (*x.shape[:dim], *broadcast_shapes("index", i.shape, j.shape), *x.shape[dim + 2 :])
-
-
 @kernel(
-    dtype=lambda op, specs, **params: specs[0].dtype, shape=_pair_shape, linear=joint("x"), namespace=(), out=False,
+    dtype=lambda op, specs, **params: specs[0].dtype,
+    shape=lambda op, x, i, j, *, dim: (
+        *x.shape[:dim], *broadcast_shapes("index", i.shape, j.shape), *x.shape[dim + 2 :]
+    ),
+    linear=joint("x"), namespace=(), out=False,
     label="index",
     vjp=(lambda g, i, j, *, x_shape, dim: pair_add(g, i, j, shape=x_shape, dim=dim), None, None),
     batch=lambda x, i, j, *, dim, batch, flags: _select_batch(x, i, j, dim, batch, flags),

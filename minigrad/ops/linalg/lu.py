@@ -14,7 +14,7 @@ from minigrad.backends.lowering.functions import IS_ZERO
 from minigrad.backends.steps import Steps
 from minigrad.core import requests
 from minigrad.core.conditions import Shaped
-from minigrad.core.dtype import DType, int64
+from minigrad.core.dtype import int64
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Gather, ScatterAdd, SolveTriangular
 from minigrad.core.roles import Choice, Flag
@@ -59,11 +59,6 @@ def rows_of(x: Tensor, order: Tensor) -> Tensor:
 
 
 # ---- factors --------------------------------------------------------------------------------------------------------
-
-
-def lu_dtypes(op: Op, specs: tuple[Spec, ...], **params: Any) -> tuple[DType, DType, DType]:
-    """Return the dtypes of the factors, the row exchanges and the order of the rows."""
-    return real_dtype(op, specs), int64, int64
 
 
 def lu_shapes(op: Op, A: Spec, **params: Any) -> tuple[Shape, Shape, Shape]:
@@ -126,7 +121,8 @@ def lu_tangent(dA: Tensor, LU: Tensor, order: Tensor) -> tuple[Tensor, None, Non
 
 
 @kernel(
-    dtype=lu_dtypes, shape=lu_shapes, outputs=("LU", "exchanges", "order"), name="lu_factor", namespace=(),
+    dtype=lambda op, specs, **params: (real_dtype(op, specs), int64, int64), shape=lu_shapes,
+    outputs=("LU", "exchanges", "order"), name="lu_factor", namespace=(),
     vjp=(lambda g, LU, order: lu_gradient(g, LU, order),), jvp=lambda dA, LU, order: lu_tangent(dA, LU, order),
     batch=lambda A, *, batch, regular: factors(A, regular=regular),
 )  # fmt: skip
@@ -148,11 +144,6 @@ def factors(backend, LU, exchanges, order, A: Tensor, *, regular: Flag):
 
 
 # ---- systems --------------------------------------------------------------------------------------------------------
-
-
-def system_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
-    """Return the common dtype of the matrices and the right-hand sides."""
-    return real_dtype(op, (specs[0], specs[-1]))
 
 
 def system_shape(op: Op, A: Spec, LU: Spec, order: Spec, B: Spec, **params: Any) -> Shape:
@@ -183,7 +174,8 @@ def batched_system(A: Tensor, LU: Tensor, order: Tensor, B: Tensor, adjoint: boo
 
 
 @kernel(
-    dtype=system_dtype, shape=system_shape, name="solve", namespace=(), linear=linear_in("B"),
+    dtype=lambda op, specs, **params: real_dtype(op, (specs[0], specs[-1])), shape=system_shape, name="solve",
+    namespace=(), linear=linear_in("B"),
     vjp=(lambda g, A, LU, order, y, *, adjoint: matrix_gradient(
             solved(A, LU, order, g, adjoint=not adjoint), y, adjoint), None, None,
          lambda g, A, LU, order, *, adjoint: solved(A, LU, order, g, adjoint=not adjoint)),

@@ -46,12 +46,7 @@ def relu6(x):
     return 6 if x >= 6 else x if x > 0 or x != x else 0
 
 
-@elementwise(
-    dtype=to_float,
-    vjp="derived",
-    namespace=(MG, FUNCTIONAL),
-    inplace=True,
-)
+@elementwise(dtype=to_float, vjp="derived", namespace=(MG, FUNCTIONAL), inplace=True)
 def leaky_relu(input, negative_slope=0.01):
     """Return input where it is positive, otherwise negative_slope * input.
 
@@ -311,12 +306,7 @@ def tanhshrink(x):
     return x - math.tanh(x)
 
 
-@elementwise(
-    dtype=number,
-    vjp="derived",
-    namespace=(MG, FUNCTIONAL),
-    inplace=True,
-)
+@elementwise(dtype=number, vjp="derived", namespace=(MG, FUNCTIONAL), inplace=True)
 def threshold(input, threshold, value):
     """Return input where it is greater than the threshold, otherwise value; nan stays nan.
 

@@ -155,10 +155,7 @@ def spans(n: int, m: int) -> tuple[Any, Any]:
 AXES = {2: (1, 0), 3: (0, 1, 2)}
 
 
-@family(
-    public(),
-    fractional_max_pool3d="Return the largest element of each of `output_size` random windows of volumes",
-)
+@family(public(), fractional_max_pool3d="Return the largest element of each of `output_size` random windows of volumes")
 def fractional_max_pool2d(
     input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
     _random_samples: Tensor | None = None, *, name: str, dims: int,

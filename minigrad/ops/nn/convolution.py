@@ -40,23 +40,6 @@ def _dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
     return numbers(op, specs)[1]
 
 
-def _conv_shape(op: Op, x: Spec, weight: Spec, bias: Spec, *, window: Window) -> Ints:
-    return (x.shape[0], weight.shape[0], *window.size)
-
-
-def _input_shape(op: Op, y: Spec, weight: Spec, *, window: Window) -> Ints:
-    return (y.shape[0], weight.shape[1] * window.groups, *window.size)
-
-
-def _weight_shape(op: Op, y: Spec, x: Spec, *, window: Window) -> Ints:
-    return (y.shape[1], x.shape[1] // window.groups, *window.size)
-
-
-def over_channels(g: Tensor) -> Tensor:
-    """Return the sum of g over all dims except its channels, dim 1."""
-    return sum(g, (0, *range(2, g.ndim)))
-
-
 def _request(part: str, window: Window) -> Convolve:
     return Convolve(part, window.stride, window.padding, window.dilation, window.groups)
 
@@ -66,11 +49,11 @@ def _request(part: str, window: Window) -> Convolve:
 
 @kernel(
     dtype=_dtype,
-    shape=_conv_shape,
+    shape=lambda op, x, weight, bias, *, window: (x.shape[0], weight.shape[0], *window.size),
     vjp=(
         lambda g, weight, *, x_shape, window: conv_input(g, weight, window.to(x_shape[2:])),
         lambda g, x, *, weight_shape, window: conv_weight(g, x, window.to(weight_shape[2:])),
-        lambda g: over_channels(g),
+        lambda g: sum(g, (0, *range(2, g.ndim))),
     ),
     linear=each(("x", "bias"), ("weight", "bias")),
     batch=lambda x, weight, bias, *, window, batch, flags: _conv_batch(x, weight, bias, batch, flags, window),
@@ -88,7 +71,7 @@ def conv(backend, out, x: Tensor, weight: Tensor, bias: Tensor, window):
 
 @kernel(
     dtype=_dtype,
-    shape=_input_shape,
+    shape=lambda op, y, weight, *, window: (y.shape[0], weight.shape[1] * window.groups, *window.size),
     vjp=(
         lambda g, weight, *, output_shape, window: conv(g, weight, zero(g), window.to(output_shape[2:])),
         lambda g, output, *, weight_shape, window: conv_weight(output, g, window.to(weight_shape[2:])),
@@ -109,7 +92,7 @@ def conv_input(backend, out, output: Tensor, weight: Tensor, window):
 
 @kernel(
     dtype=_dtype,
-    shape=_weight_shape,
+    shape=lambda op, y, x, *, window: (y.shape[1], x.shape[1] // window.groups, *window.size),
     vjp=(
         lambda g, x, *, output_shape, window: conv(x, g, zero(g), window.to(output_shape[2:])),
         lambda g, output, *, x_shape, window: conv_input(output, g, window.to(x_shape[2:])),

@@ -281,7 +281,7 @@ def embedding_bag(
             whole = whole * per_sample_weights.unsqueeze(2)
         return mean(whole, 1) if mode == "mean" else sum(whole, 1)
     bags = count - bool(include_last_offset and offsets is not None)
-    flat = without_ends(flat, bag, bags, bags < count)
+    flat = where(bag < bags, flat, 0) if bags < count and flat.shape[0] else flat
     rows = embedding(flat, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
     counts = expand(full((1,), 1, dtype=int64, device=weight.device), shape=flat.shape)
     if padding_idx is not None:
@@ -340,8 +340,3 @@ def expect_bags(input: Tensor, offsets: Tensor | None, ends: bool) -> tuple[Tens
         raise refusal.error([])
     starts = checked(offsets, low=0, high=length, ascending=True, refusal=refusal)
     return flat, searchsorted(starts, arange(length, device=input.device), right=True) - 1, count
-
-
-def without_ends(flat: Tensor, bag: Tensor, bags: int, ends: bool) -> Tensor:
-    """Return the indices of all bags; an index behind the last bag, which is in no bag, is replaced by 0."""
-    return where(bag < bags, flat, 0) if ends and flat.shape[0] else flat

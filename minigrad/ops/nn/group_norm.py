@@ -15,6 +15,7 @@ from minigrad.core.conditions import Floating, Ndim, expect_multiple, expect_sha
 from minigrad.core.op import Spec
 from minigrad.core.requests import GroupGradients, NormalizeGroups
 from minigrad.core.roles import Flag, Number, Scalar, Size
+from minigrad.declare.claims import single_rules
 from minigrad.declare.decorators import composed, kernel
 from minigrad.declare.forms import apart
 from minigrad.declare.rules import floating, joint
@@ -61,23 +62,17 @@ def _parted(x: Tensor, size: int) -> Tensor:
     return parts.transpose(0, at)
 
 
-def _gradients(
-    asked: tuple[bool, ...], g: Tensor, x: Tensor, weight: Tensor, groups: int, eps: float
-) -> tuple[Tensor | None, ...]:
-    """Return the requested gradients of x, weight and bias, and None for the others."""
+def _gradients(g, x, weight, bias, *, asked, groups, eps):
+    """Return the requested gradients of x, weight and bias, and None for the others.
+
+    All operands are saved, because the definition needs them.
+    """
     result = group_gradients(x, g, weight, groups=groups, eps=eps)
     return tuple([part if wanted else None for part, wanted in zip(result, asked, strict=True)])
 
 
-def _rule(k: int) -> Any:
-    """Return the VJP rule of operand k; it saves all operands, because the definition needs them."""
-    asked = tuple([j == k for j in range(3)])
-    return lambda g, x, weight, bias, *, groups, eps: _gradients(asked, g, x, weight, groups, eps)[k]
-
-
 @kernel(
-    dtype=floating, shape=lambda op, x, *lines, groups, eps: x.shape, vjp=(_rule(0), _rule(1), _rule(2)),
-    joint=lambda g, x, weight, bias, *, asked, groups, eps: _gradients(asked, g, x, weight, groups, eps),
+    dtype=floating, shape=lambda op, x, *lines, groups, eps: x.shape, vjp=single_rules(_gradients, 3), joint=_gradients,
     batch=lambda x, weight, bias, *, groups, eps, batch, flags: _parted(
         normalized_groups(*_merged((x, weight, bias), batch, flags), groups=groups * batch, eps=eps), batch
     ),

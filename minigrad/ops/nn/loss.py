@@ -32,11 +32,7 @@ POSITIONAL = inspect.Parameter.POSITIONAL_OR_KEYWORD
 
 
 def loss(
-    *,
-    first: tuple[str, ...] = (),
-    flags: bool = True,
-    weight: str = "",
-    limits: Mapping[str, Any] = NONE,
+    *, first: tuple[str, ...] = (), flags: bool = True, weight: str = "", limits: Mapping[str, Any] = NONE
 ) -> Callable[[FunctionType], Any]:
     """Declare an elementwise loss from a scalar function of one element of each tensor.
 
@@ -56,7 +52,8 @@ def loss(
         numbers = [p for p in all_of_them if p.default is not p.empty]
         rules = ["derived" if p.name in tensors else None for p in all_of_them]
         each: Any = elementwise(
-            dtype=floats_of(len(tensors)), vjp=tuple(rules), namespace=(), name=f"{name}_each",
+            dtype=(lambda op, specs: floats(op, specs[:len(tensors)])), vjp=tuple(rules), namespace=(),
+            name=f"{name}_each",
             label=name,
         )(function)  # fmt: skip
         reduced = {"sum": reduction_of(each.op, False), "mean": reduction_of(each.op, True)}
@@ -90,11 +87,6 @@ def floats(op: Op, specs: Sequence[Spec]) -> Pair:
     """Compute in the promoted dtype, which must be a float, and return it."""
     dtype = floating(op, specs)
     return dtype.compute, dtype
-
-
-def floats_of(tensors: int) -> Callable[..., Pair]:
-    """Return the dtype rule `floats` for the first `tensors` operands; the numbers after them do not count."""
-    return lambda op, specs: floats(op, specs[:tensors])
 
 
 def parameters_of(

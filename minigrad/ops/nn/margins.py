@@ -17,7 +17,7 @@ from minigrad.backends.lowering.functions import SUM
 from minigrad.backends.steps import Steps, Value
 from minigrad.core.conditions import expect_shape
 from minigrad.core.dtype import DType, as_dtype, int64
-from minigrad.core.op import Op, Spec
+from minigrad.core.op import Spec
 from minigrad.core.requests import Pick, Reduce
 from minigrad.core.roles import Choice, Scalar
 from minigrad.declare.decorators import composed, kernel
@@ -73,11 +73,6 @@ EXCESSES = declared(added, "zero", order="sum", map=excess)
 EXCESS_DERIVATIVE, BALANCED = scalar_of(excess_derivative), scalar_of(balanced)
 
 
-def loss_shape(op: Op, input: Spec, target: Spec, weight: Spec | None = None, *, reduction: str, **params: Any) -> Any:
-    """Return the shape of the loss: one value per row, or a single value."""
-    return target.shape if reduction == "none" else ()
-
-
 def scale_of(shape: Sequence[int], reduction: str) -> float:
     """Return the factor of a sum of losses of classes: 1 / the number of classes, and for a mean also of rows."""
     count = prod(shape) if reduction == "mean" else shape[1]
@@ -108,7 +103,9 @@ def column(x: Value) -> Value:
 
 
 @kernel(
-    dtype=class_dtype, shape=loss_shape, namespace=(), out=False, label="multi_margin_loss",
+    dtype=class_dtype,
+    shape=lambda op, input, target, weight=None, *, reduction, **params: target.shape if reduction == "none" else (),
+    namespace=(), out=False, label="multi_margin_loss",
     vjp=(
         lambda g, input, target, weight, *, power, margin, reduction: gradient(
             g, input, target, weight, power, margin, reduction
@@ -180,12 +177,11 @@ def gaps(x: Tensor, target: Tensor, weight: Tensor | None, margin: float) -> tup
     classes = existing_classes(target, name="multi_margin_loss", low=0, classes=x.shape[1])
     named = unsqueeze(classes, dim=1)
     share = 1.0 if weight is None else unsqueeze(index_select(weight, 0, classes), dim=1)
-    return margin - gather(x, 1, named) + x, share, class_numbers(x) == named
-
-
-def class_numbers(x: Tensor) -> Tensor:
-    """Return the numbers of the classes of a matrix of scores, as a row."""
-    return reshape(arange(x.shape[1], device=x.device), (1, x.shape[1]))
+    return (
+        margin - gather(x, 1, named) + x,
+        share,
+        reshape(arange(x.shape[1], device=x.device), (1, x.shape[1])) == named,
+    )
 
 
 # ---- public functions ------------------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from minigrad.core.dtype import DType, float64, int64
 from minigrad.core.op import Op, ScalarFn, Spec
 from minigrad.core.requests import GridGradients, Resample, SampleGrid
 from minigrad.core.roles import Flag, Shape, Size
+from minigrad.declare.claims import single_rules
 from minigrad.declare.decorators import elementwise, kernel, scalar
 from minigrad.declare.derivative import derivative
 from minigrad.declare.rules import common, each, joint, number, to_float
@@ -129,12 +130,9 @@ def joined_tap(index, weight, position, share, size):
     return (index * size + position if there else (0 if total != total else -1)), total
 
 
-def _tapped_shape(op: Op, x: Spec, index: Spec, weight: Spec, *, size: int, back: bool) -> tuple[int, ...]:
-    return (*x.shape[:2], size)
-
-
 @kernel(
-    dtype=wide_floats, shape=_tapped_shape, namespace=(), label="grid_sample", linear=each("x", "weight"),
+    dtype=wide_floats, shape=lambda op, x, index, weight, *, size, back: (*x.shape[:2], size), namespace=(),
+    label="grid_sample", linear=each("x", "weight"),
     vjp=(
         lambda g, index, weight, *, in_shape, back: _untapped(g, index, weight, in_shape[2], back),
         None,
@@ -179,25 +177,16 @@ def located_gradient() -> ScalarFn:
     return derivative(located, 0)
 
 
-def _gradients(
-    asked: tuple[bool, ...], g: Tensor, input: Tensor, grid: Tensor, near: bool, beyond: int, corners: bool
-) -> tuple[Tensor | None, ...]:
+def _gradients(g, input, grid, *, asked, near, beyond, corners):
     """Return the requested gradients of the images and the grid; for nearest pixels, that of the grid is 0."""
     ways: dict[str, Any] = {"near": near, "beyond": beyond, "corners": corners}
     of_grid = zeros_like(grid) if near and asked[1] else grid_gradient(g, input, grid, **ways) if asked[1] else None
     return image_gradient(g, grid, size=input.shape[2:], **ways) if asked[0] else None, of_grid
 
 
-def _rule(k: int) -> Any:
-    """Return the VJP rule of operand k; it saves both operands, because the definition needs them."""
-    asked = (k == 0, k == 1)
-    return lambda g, input, grid, *, near, beyond, corners: _gradients(asked, g, input, grid, near, beyond, corners)[k]
-
-
 @kernel(
     dtype=wide_floats, shape=lambda op, input, grid, **ways: (*input.shape[:2], *grid.shape[1:3]),
-    vjp=(_rule(0), _rule(1)), joint=lambda g, input, grid, *, asked, near, beyond, corners: _gradients(
-        asked, g, input, grid, near, beyond, corners),
+    vjp=single_rules(_gradients, 2), joint=_gradients,
     batch=lambda input, grid, *, near, beyond, corners, batch: batch_merged(
         lambda *xs: sampled(*xs, near=near, beyond=beyond, corners=corners), (input, grid)),
     namespace=(), out=False, label="grid_sample",

@@ -41,10 +41,6 @@ def _numbers(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
     return specs[0].dtype
 
 
-def _numbers_and_positions(op: Op, specs: tuple[Spec, ...], **params: Any) -> tuple[DType, DType]:
-    return _numbers(op, specs), int64
-
-
 def _floats(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
     FLOATS.expect(op.label, input=specs[0])
     return specs[0].dtype
@@ -75,7 +71,7 @@ def max_pool(backend, out, x: Tensor, window):
 
 
 @kernel(
-    dtype=_numbers_and_positions,
+    dtype=lambda op, specs, **params: (_numbers(op, specs), int64),
     shape=twice(_sized),
     outputs=("values", "indices"),
     vjp=(lambda g, x, *, window: max_pool_back(g, x.detach(), window.to(x.shape[2:])),),
@@ -168,13 +164,9 @@ def wide_floats(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
     return specs[0].dtype
 
 
-def _resampled_shape(op: Op, x: Spec, index: Spec, weight: Spec, *, dim: int, size: int, back: bool) -> Ints:
-    return (*x.shape[:dim], size, *x.shape[dim + 1 :])
-
-
 @kernel(
     dtype=wide_floats,
-    shape=_resampled_shape,
+    shape=lambda op, x, index, weight, *, dim, size, back: (*x.shape[:dim], size, *x.shape[dim + 1 :]),
     vjp=(
         lambda g, index, weight, *, in_shape, dim, back: resample(
             g, index, weight, dim=dim, size=in_shape[dim], back=not back

@@ -78,11 +78,7 @@ def clamp_max(input: Tensor, max: Any, *, out: Tensor | None = None) -> Tensor:
 
 @elementwise(
     dtype=to_float,
-    vjp=(
-        lambda g, weight: g * (1.0 - weight),
-        lambda g, weight: g * weight,
-        lambda g, input, end: g * (end - input),
-    ),
+    vjp=(lambda g, weight: g * (1.0 - weight), lambda g, weight: g * weight, lambda g, input, end: g * (end - input)),
 )
 def lerp(input, end, weight):
     """Return input + weight * (end - input); the result is exactly `end` for the weight 1.

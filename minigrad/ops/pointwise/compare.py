@@ -117,11 +117,7 @@ def bitwise_xor(input, other):
 
 @elementwise(
     dtype=select,
-    vjp=(
-        None,
-        lambda g, condition: condition.where_cond(g, 0.0),
-        lambda g, condition: condition.where_cond(0.0, g),
-    ),
+    vjp=(None, lambda g, condition: condition.where_cond(g, 0.0), lambda g, condition: condition.where_cond(0.0, g)),
     linear=joint("input", "other"),
     method=False,
     sole=lambda condition: schema["nonzero"].public(condition, as_tuple=True),  # type: ignore[misc]

@@ -113,9 +113,7 @@ def zeta_below(input, other):
 
 
 @elementwise(
-    dtype=to_float,
-    namespace=SPECIAL,
-    vjp=(None, lambda g, input, other: -(g * input) * zeta(input + 1.0, other)),
+    dtype=to_float, namespace=SPECIAL, vjp=(None, lambda g, input, other: -(g * input) * zeta(input + 1.0, other))
 )
 def zeta(input, other):
     """Return the Hurwitz zeta function: the sum of (k + other)**-input over all k >= 0.

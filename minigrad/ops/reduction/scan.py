@@ -216,16 +216,11 @@ def not_greater(best, x):
 NOT_LESS, NOT_GREATER = scalar_of(not_less), scalar_of(not_greater)
 
 
-def _to_positions(g: Tensor, indices: Tensor, dim: int) -> Tensor:
-    """Return the gradient of a cumulative maximum or minimum: the sum of g for each position that was selected."""
-    return scatter_add(zeros_of(g.shape, g), dim, indices, g)
-
-
 RUNNING: dict[str, Any] = {
     "dtype": values_and_positions,
     "shape": twice(same_shape),
     "outputs": ("values", "indices"),
-    "vjp": (lambda g, indices, *, dim: _to_positions(g, indices, dim),),
+    "vjp": (lambda g, indices, *, dim: scatter_add(zeros_of(g.shape, g), dim, indices, g),),
     "jvp": lambda dinput, indices, *, dim: (gather(dinput, dim, indices), None),
     "batch": "along",
     "method": True,

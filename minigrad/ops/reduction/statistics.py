@@ -57,12 +57,9 @@ def kthvalue(backend, values, indices, input: Tensor, k: Int, dim: Dim = -1, kee
     return backend.prepare(Nth(dim, k - 1, "last"), (kept(values, input, dim), kept(indices, input, dim)), input)
 
 
-def _last_shape(op: Op, input: Spec, *, skip: bool) -> tuple[int, ...]:
-    return extreme_shape(op, input, dim=len(input.shape) - 1, keepdim=False)
-
-
 @kernel(
-    dtype=lambda op, specs, **params: specs[0].dtype, shape=_last_shape,
+    dtype=lambda op, specs, **params: specs[0].dtype,
+    shape=lambda op, input, *, skip: extreme_shape(op, input, dim=len(input.shape) - 1, keepdim=False),
     vjp=(lambda g, input, y: share_ties(g, input, y, (input.ndim - 1,)),),
     jvp=lambda dinput, input, y: tied_tangent(dinput, input, y, (input.ndim - 1,), False),
     batch=lambda input, *, skip: middle(input, skip=skip), namespace=(), label="median",

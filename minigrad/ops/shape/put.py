@@ -13,7 +13,6 @@ from typing import Any
 from minigrad.backends.steps import Steps
 from minigrad.core.conditions import expect_shape
 from minigrad.core.layout import Layout
-from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Copy
 from minigrad.core.roles import Along, Dim, Flag, Int, Ints, Shape, StretchedShape
 from minigrad.core.shape import as_int, as_shape, normalize_dim, numel
@@ -32,17 +31,13 @@ from minigrad.runtime.tensor import Tensor, describe
 # ---- the op `put` ----------------------------------------------------------------------------------------------------
 
 
-def _first_shape(op: Op, whole: Spec, part: Spec, **params: Any) -> tuple[int, ...]:
-    return whole.shape
-
-
 def _dense(x: Tensor) -> Tensor:
     return x if x.is_contiguous() and x.offset == 0 else clone(x)
 
 
 @kernel(
     dtype=same_dtype,
-    shape=_first_shape,
+    shape=lambda op, whole, part, **params: whole.shape,
     vjp=(
         lambda g, *, part_shape, **params: put(g, zeros_of(part_shape, g), **params),
         lambda g, **params: as_strided(_dense(g), **params),

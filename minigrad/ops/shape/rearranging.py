@@ -12,7 +12,6 @@ from typing import Annotated, Any
 
 from minigrad.backends.steps import Steps
 from minigrad.core.conditions import Ndim
-from minigrad.core.op import Op, Spec
 from minigrad.core.roles import Dim, Int, Ints, StretchedShape, ViewShape
 from minigrad.core.shape import as_shape, infer_hole, normalize_dim, normalize_dims
 from minigrad.declare.decorators import composed, kernel, public
@@ -253,11 +252,6 @@ def block_diag(*tensors: Annotated[Tensor, Ndim(most=2, advice="pass the matrice
     return blocks_joined(with_dims(2, tensors))
 
 
-def blocks_shape(op: Op, *specs: Spec) -> tuple[int, ...]:
-    """Return the shape of the joined blocks: the last two lengths are sums, and the leading dims are equal for all."""
-    return (*specs[0].shape[:-2], sum(s.shape[-2] for s in specs), sum(s.shape[-1] for s in specs))
-
-
 def block_of(g: Tensor, shapes: Sequence[tuple[int, ...]], position: int) -> Tensor:
     """Return the block of g that belongs to the operand at `position`."""
     for dim in (-2, -1):
@@ -266,7 +260,9 @@ def block_of(g: Tensor, shapes: Sequence[tuple[int, ...]], position: int) -> Ten
 
 
 @kernel(
-    dtype=lambda op, specs: common(specs), shape=blocks_shape, namespace=(), label="block_diag", linear=True,
+    dtype=lambda op, specs: common(specs),
+    shape=lambda op, *specs: (*specs[0].shape[:-2], sum(s.shape[-2] for s in specs), sum(s.shape[-1] for s in specs)),
+    namespace=(), label="block_diag", linear=True,
     vjp=(lambda g, *, in_shapes, position: block_of(g, in_shapes, position),),
     batch=lambda *tensors: blocks_joined(tensors),
 )  # fmt: skip

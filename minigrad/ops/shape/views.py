@@ -49,13 +49,9 @@ def _look(shape: tuple[int, ...], view: Op, params: tuple[tuple[str, Any], ...])
     return layout
 
 
-def _put_back_shape(op: Op, g: Spec, *, shape: tuple[int, ...], view: Op, params: Any) -> tuple[int, ...]:
-    return shape
-
-
 @kernel(
     dtype=same_dtype,
-    shape=_put_back_shape,
+    shape=lambda op, g, *, shape, view, params: shape,
     vjp=(lambda g, *, view, params: _look_again(g, view, params),),
     linear=True,
     namespace=(),
@@ -237,11 +233,7 @@ def select(input: Layout, dim: ViewDim, index: Along):
     return input.select(dim, index)
 
 
-@view(
-    name="index",
-    vjp=(lambda g, *, in_shape, index: _adjoint(g, basic_index, in_shape, index=index),),
-    namespace=(),
-)
+@view(name="index", vjp=(lambda g, *, in_shape, index: _adjoint(g, basic_index, in_shape, index=index),), namespace=())
 def basic_index(input: Layout, index: Index):
     """Return the view of an index of ints, slices and None, such as `x[1, :, None, ::2]`.
 
