@@ -31,12 +31,9 @@ def same_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
 
 
 @kernel(
-    dtype=lambda op, specs, *, dtype: as_dtype(dtype),
-    shape=same_shape,
-    vjp=(lambda g, *, input_dtype: cast(g, dtype=input_dtype),),
-    linear=True,
-    batch="elementwise",
-)
+    dtype=lambda op, specs, *, dtype: as_dtype(dtype), shape=same_shape,
+    vjp=(lambda g, *, input_dtype: cast(g, dtype=input_dtype),), linear=True, batch="elementwise",
+)  # fmt: skip
 def cast(backend, out, input: Tensor, dtype):
     """Return a copy of the values in another dtype.
 
@@ -132,14 +129,9 @@ def _target(arg: Any) -> tuple[DType | None, Device | None]:
 
 
 @kernel(
-    dtype=same_dtype,
-    shape=same_shape,
-    vjp=(lambda g, *, input_device: transfer(g, device=input_device),),
-    linear=True,
-    batch="elementwise",
-    namespace=(),
-    out=False,
-)
+    dtype=same_dtype, shape=same_shape, vjp=(lambda g, *, input_device: transfer(g, device=input_device),), linear=True,
+    batch="elementwise", namespace=(), out=False,
+)  # fmt: skip
 def transfer(backend, out, input: Tensor, device: Target):
     """Return a copy on another device.  Gradient: g, copied to the device of the input."""
     return backend.prepare(Copy(), out, input)

@@ -64,12 +64,9 @@ def _expect_fit(name: str, kind: DType, **numbers: float) -> None:
 
 @public(out=True)
 def rand(
-    *size: int | Sequence[int],
-    generator: Generator | None = None,
-    dtype: Any = None,
-    device: Any = None,
+    *size: int | Sequence[int], generator: Generator | None = None, dtype: Any = None, device: Any = None,
     requires_grad: bool = False,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """Return samples from the uniform distribution on [0, 1)."""
     kind = _floating("rand", dtype, generator)
     return Draw("uniform", as_shape(size, "rand"), kind, device, 0.0, 1.0, generator).later()
@@ -77,12 +74,9 @@ def rand(
 
 @public(out=True)
 def randn(
-    *size: int | Sequence[int],
-    generator: Generator | None = None,
-    dtype: Any = None,
-    device: Any = None,
+    *size: int | Sequence[int], generator: Generator | None = None, dtype: Any = None, device: Any = None,
     requires_grad: bool = False,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """Return samples from the normal distribution with mean 0 and standard deviation 1."""
     kind = _floating("randn", dtype, generator)
     return Draw("normal", as_shape(size, "randn"), kind, device, 0.0, 1.0, generator).later()
@@ -257,11 +251,9 @@ def randperm(
 
 @composed()
 def bernoulli(
-    input: Tensor,
-    p: Annotated[Any, Number(0, 1, noun="probability", example=0.5, optional=True)] = None,
-    *,
+    input: Tensor, p: Annotated[Any, Number(0, 1, noun="probability", example=0.5, optional=True)] = None, *,
     generator: Any = None,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """Return 1 with the probability that each element contains, otherwise 0, in the dtype of the input.
 
     p: the probability for all elements; then the elements of the input are not read.

@@ -63,12 +63,9 @@ def histogram(
 
 @composed(method=False, out=False)
 def histogramdd(
-    input: Annotated[Tensor, Ndim(least=2, layout="(..., D)")],
-    bins: Any,
-    range: Sequence[float] | None = None,
-    weight: Tensor | None = None,
-    density: Flag = False,
-) -> Any:
+    input: Annotated[Tensor, Ndim(least=2, layout="(..., D)")], bins: Any, range: Sequence[float] | None = None,
+    weight: Tensor | None = None, density: Flag = False,
+) -> Any:  # fmt: skip
     """Count points in D-dimensional bins, or sum the weights of the points, and return (hist, bin_edges).
 
     `hist` has D dims, and `bin_edges` is a tuple of D vectors.  The dtypes are those of `histogram`.

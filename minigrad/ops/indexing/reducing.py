@@ -40,14 +40,9 @@ MANY, FEW = ("sum", "prod", "mean", "amax", "amin"), ("prod", "mean", "amax", "a
 
 @composed(in_place=True)
 def scatter_reduce(
-    input: Tensor,
-    dim: Dim,
-    index: Tensor,
-    src: Tensor,
-    reduce: Annotated[str, Choice(*MANY)],
-    *,
+    input: Tensor, dim: Dim, index: Tensor, src: Tensor, reduce: Annotated[str, Choice(*MANY)], *,
     include_self: Flag = True,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """Return input with each element of src reduced into the element at the position that index contains along `dim`.
 
     reduce: "sum", "prod", "mean", "amax" or "amin".
@@ -61,14 +56,9 @@ def scatter_reduce(
 
 @composed(in_place=True)
 def index_reduce(
-    input: Tensor,
-    dim: Dim,
-    index: Tensor,
-    source: Tensor,
-    reduce: Annotated[str, Choice(*FEW)],
-    *,
+    input: Tensor, dim: Dim, index: Tensor, source: Tensor, reduce: Annotated[str, Choice(*FEW)], *,
     include_self: Flag = True,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """Return input with each slice of source along `dim` reduced into the slice at its position in the vector `index`.
 
     reduce: "prod", "mean", "amax" or "amin".
@@ -149,17 +139,14 @@ def average(total: Tensor, count: Tensor, include_self: bool) -> Tensor:
 
 
 @kernel(
-    dtype=_dtype,
-    shape=_scatter_shape,
+    dtype=_dtype, shape=_scatter_shape,
     vjp=(
         lambda g, index, src, *, dim: g * scatter_product(ones_like(g), dim, index, src),
         None,
         lambda g, input, index, src, *, dim: gather(g * input, dim, index) * others(src, dim, index, input.shape[dim]),
     ),
-    batch="along",
-    namespace=(),
-    label="scatter_reduce",
-)
+    batch="along", namespace=(), label="scatter_reduce",
+)  # fmt: skip
 def scatter_product(backend, out, input: Tensor, dim: Dim, index: Tensor, src: Tensor):
     """Return each element of input times all elements of src with its position.
 

@@ -117,16 +117,13 @@ def right_gradient(g: Tensor, a: Tensor, b_shape: Shape) -> Tensor:
 
 
 @kernel(
-    dtype=lambda op, specs: common(specs),
-    shape=matmul_shape,
+    dtype=lambda op, specs: common(specs), shape=matmul_shape,
     vjp=(
         lambda g, other, *, input_shape: left_gradient(g, other, input_shape),
         lambda g, input, *, other_shape: right_gradient(g, input, other_shape),
     ),
-    linear=each("input", "other"),
-    batch="product",
-    method=True,
-)
+    linear=each("input", "other"), batch="product", method=True,
+)  # fmt: skip
 def matmul(backend, out, input: Tensor, other: Tensor):
     """Return the matrix product; batch dims broadcast.
 
@@ -212,18 +209,15 @@ def _added(backend: Backend, out: Spec, c: Spec, a: Spec, b: Spec, alpha: float,
 
 
 @kernel(
-    dtype=_addmm_dtype,
-    shape=_addmm_shape,
+    dtype=_addmm_dtype, shape=_addmm_shape,
     vjp=(
         lambda g, *, beta: g * beta,
         lambda g, b, *, a_shape, alpha: left_gradient(g, b, a_shape) * alpha,
         lambda g, a, *, b_shape, alpha: right_gradient(g, a, b_shape) * alpha,
     ),
-    linear=each(("c", "a"), ("c", "b")),
-    name="addmm",
-    namespace=(),
+    linear=each(("c", "a"), ("c", "b")), name="addmm", namespace=(),
     batch=lambda c, a, b, *, alpha, beta, batch, flags: _addmm_batch(c, a, b, alpha, beta, batch, flags),
-)
+)  # fmt: skip
 def add_product(backend, out, c, a, b, *, alpha, beta):
     """Return beta * c + alpha * a @ b, computed in one kernel; addmm, baddbmm and addmv call this op.
 

@@ -98,11 +98,9 @@ def celu(input, alpha=1.0):
 
 
 @elementwise(
-    dtype=to_float,
-    vjp=(lambda g, x: g * SELU_SCALE * (x <= 0.0).where_cond(SELU_ALPHA * (-(-x).relu()).exp(), 1.0),),
-    namespace=(MG, FUNCTIONAL),
-    inplace=True,
-)
+    dtype=to_float, vjp=(lambda g, x: g * SELU_SCALE * (x <= 0.0).where_cond(SELU_ALPHA * (-(-x).relu()).exp(), 1.0),),
+    namespace=(MG, FUNCTIONAL), inplace=True,
+)  # fmt: skip
 def selu(x):
     """Return 1.0507 * x where x > 0, otherwise 1.7581 * (exp(x) - 1).
 
@@ -206,12 +204,9 @@ def softplus(input, beta=1.0, threshold=20.0):
 
 
 @elementwise(
-    dtype=to_float,
-    vjp="derived",
-    namespace=(MG, FUNCTIONAL),
-    front="approximate='none'",
+    dtype=to_float, vjp="derived", namespace=(MG, FUNCTIONAL), front="approximate='none'",
     otherwise=lambda input, approximate, out: approximate_gelu(input, approximate, out),
-)
+)  # fmt: skip
 def gelu(input):
     """Return input * Phi(input), with the distribution function Phi of the standard normal distribution.
 

@@ -191,12 +191,9 @@ def instance_norm(
 
 @composed()
 def local_response_norm(
-    input: Annotated[Tensor, Ndim(least=3)],
-    size: Annotated[int, Number(1, whole=True, example=5, error=ShapeError)],
-    alpha: Scalar = 0.0001,
-    beta: Scalar = 0.75,
-    k: Scalar = 1.0,
-) -> Tensor:
+    input: Annotated[Tensor, Ndim(least=3)], size: Annotated[int, Number(1, whole=True, example=5, error=ShapeError)],
+    alpha: Scalar = 0.0001, beta: Scalar = 0.75, k: Scalar = 1.0,
+) -> Tensor:  # fmt: skip
     """Return input / (k + alpha * mean)**beta, with the mean of the squares of `size` neighbouring channels.
 
     Channels outside the tensor count as 0.

@@ -90,13 +90,9 @@ def floats(op: Op, specs: Sequence[Spec]) -> Pair:
 
 
 def parameters_of(
-    tensors: list[str],
-    numbers: list[inspect.Parameter],
-    limits: Mapping[str, Any],
-    first: tuple[str, ...],
-    flags: bool,
-    weight: str,
-) -> list[inspect.Parameter]:
+    tensors: list[str], numbers: list[inspect.Parameter], limits: Mapping[str, Any], first: tuple[str, ...],
+    flags: bool, weight: str,
+) -> list[inspect.Parameter]:  # fmt: skip
     """Return the public parameters of a loss, in PyTorch's order."""
     plain = [inspect.Parameter(name, POSITIONAL, annotation=Tensor) for name in tensors]
     scalars = [p.replace(annotation=limits.get(p.name, Scalar)) for p in numbers]

@@ -114,15 +114,10 @@ def cross_entropy_rows(input, target, *, ignore, reduction):
 
 @composed(of=cross_entropy_rows)
 def cross_entropy(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    size_average: bool | None = None,
-    ignore_index: int = -100,
-    reduce: bool | None = None,
-    reduction: str = "mean",
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
+    ignore_index: int = -100, reduce: bool | None = None, reduction: str = "mean",
     label_smoothing: Annotated[float, Number(0, 1, example=0.1)] = 0.0,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """Return the cross entropy of softmax(input) and the target along the class dim.
 
     Shapes: the input is (C,), (N, C) or (N, C, d1, ...). The target contains class indices in the same shape without
@@ -161,14 +156,9 @@ def cross_entropy(
 
 @composed()
 def nll_loss(
-    input: Tensor,
-    target: Tensor,
-    weight: Tensor | None = None,
-    size_average: bool | None = None,
-    ignore_index: int = -100,
-    reduce: bool | None = None,
-    reduction: str = "mean",
-) -> Tensor:
+    input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: bool | None = None,
+    ignore_index: int = -100, reduce: bool | None = None, reduction: str = "mean",
+) -> Tensor:  # fmt: skip
     """Return minus the log-probability in `input` at the class in `target`, for each row.
 
     Shapes, reductions and errors are those of `cross_entropy` with class indices.

@@ -151,60 +151,43 @@ def _beside(line: Tensor, flag: bool, x: Tensor, size: int) -> Tensor:
     return ranked(line, flag, x.ndim - 1, size)
 
 
-def _ones(x: Tensor, value: float = 1.0) -> Tensor:
-    """Return a vector that repeats one number, with the length of the rows of x."""
-    return expand(number(value, x.dtype, x.device), shape=x.shape[-1:])
+def _neutral(x: Tensor, count: int) -> list[Tensor]:
+    """Return a weight of ones for the rows of x, and for the count 2 also a bias of zeros."""
+    return [expand(number(value, x.dtype, x.device), shape=x.shape[-1:]) for value in (1.0, 0.0)[:count]]
 
 
-def _layer_batch(x: Tensor, weight: Tensor, bias: Tensor, eps: float, size: int, flags: Flags) -> Tensor:
+def _batch(normalized: Any, x: Tensor, lines: Sequence[Tensor], eps: float, size: int, flags: Flags) -> Tensor:
+    """Return the normalized rows of a batch; lines: the weight, and the bias of layer_norm."""
     x = stretched(x, flags[0], size)
-    if not flags[1] and not flags[2]:
-        return layer_norm_rows(x, weight, bias, eps=eps)
-    y = layer_norm_rows(x, _ones(x), _ones(x, 0.0), eps=eps)
-    return y * _beside(weight, flags[1], x, size) + _beside(bias, flags[2], x, size)
-
-
-def _rms_batch(x: Tensor, weight: Tensor, eps: float, size: int, flags: Flags) -> Tensor:
-    x = stretched(x, flags[0], size)
-    if not flags[1]:
-        return rms_norm_rows(x, weight, eps=eps)
-    return rms_norm_rows(x, _ones(x), eps=eps) * _beside(weight, True, x, size)
+    if not any(flags[1:]):
+        return normalized(x, *lines, eps=eps)
+    weight, *bias = [_beside(line, flag, x, size) for line, flag in zip(lines, flags[1:], strict=True)]
+    y = normalized(x, *_neutral(x, len(lines)), eps=eps) * weight
+    return y + bias[0] if bias else y
 
 
 def _back_batch(name: str, g: Tensor, x: Tensor, weight: Tensor, eps: float, size: int, flags: Flags) -> Tensor:
+    """Return the gradient of the rows of a batch."""
     g, x = stretched(g, flags[0], size), stretched(x, flags[1], size)
     back: Any = schema[f"{name}_backward"].public
     if flags[2]:  # weight appears only as a factor of g
-        return back(g * _beside(weight, True, x, size), x, _ones(x), eps=eps).to(g.dtype)
+        return back(g * _beside(weight, True, x, size), x, *_neutral(x, 1), eps=eps).to(g.dtype)
     dx: Tensor = back(g, x, weight, eps=eps)
     return dx
 
 
-def _columns(x: Tensor) -> Tensor:
-    """Return the sum over the rows of each sample of a batch."""
-    return sum(x, tuple(range(1, x.ndim - 1))) if x.ndim > 2 else x
+def _sums_batch(normalized: Any, lines: int, g: Tensor, x: Tensor, eps: float) -> tuple[Tensor, ...]:
+    """Return the gradients of the weight, and for 2 lines also of the bias, for each sample of a batch."""
+    terms = (g * normalized(x, *_neutral(x, lines), eps=eps), g)[:lines]
+    return tuple([sum(term, tuple(range(1, x.ndim - 1))) if x.ndim > 2 else term for term in terms])
 
 
-def _layer_sums_batch(g: Tensor, x: Tensor, eps: float) -> tuple[Tensor, Tensor]:
-    return _columns(g * layer_norm_rows(x, _ones(x), _ones(x, 0.0), eps=eps)), _columns(g)
-
-
-def _layer_gradients_batch(
-    g: Tensor, x: Tensor, weight: Tensor, eps: float, size: int, flags: Flags
+def _gradients_batch(
+    name: str, normalized: Any, lines: int, g: Tensor, x: Tensor, weight: Tensor, eps: float, size: int, flags: Flags
 ) -> tuple[Tensor, ...]:
-    sums = _layer_sums_batch(stretched(g, flags[0], size), stretched(x, flags[1], size), eps)
-    return (_back_batch("layer_norm", g, x, weight, eps, size, flags), *sums)
-
-
-def _rms_sums_batch(g: Tensor, x: Tensor, eps: float) -> Tensor:
-    return _columns(g * rms_norm_rows(x, _ones(x), eps=eps))
-
-
-def _rms_gradients_batch(
-    g: Tensor, x: Tensor, weight: Tensor, eps: float, size: int, flags: Flags
-) -> tuple[Tensor, Tensor]:
-    sums = _rms_sums_batch(stretched(g, flags[0], size), stretched(x, flags[1], size), eps)
-    return _back_batch("rms_norm", g, x, weight, eps, size, flags), sums
+    """Return the gradients of the rows of a batch, of the weight and of the bias."""
+    sums = _sums_batch(normalized, lines, stretched(g, flags[0], size), stretched(x, flags[1], size), eps)
+    return _back_batch(name, g, x, weight, eps, size, flags), *sums
 
 
 # ---- the ops --------------------------------------------------------------------------------------------------------
@@ -218,7 +201,7 @@ def _tangent(name: str, dx: Tensor, x: Tensor, eps: float, centred: bool) -> Ten
     """
     recorded = is_grad_enabled()
     if not derives(dx, recorded) and not derives(x, recorded):
-        result: Tensor = schema[f"{name}_backward"].public(dx, x, _ones(x), eps=eps)  # type: ignore[misc]
+        result: Tensor = schema[f"{name}_backward"].public(dx, x, *_neutral(x, 1), eps=eps)  # type: ignore[misc]
         return result
     dx, x = wide(dx), wide(x)
     if centred:
@@ -232,13 +215,13 @@ def _tangent(name: str, dx: Tensor, x: Tensor, eps: float, centred: bool) -> Ten
     LAYER_NORM, backward=LAYER_NORM_BACKWARD, name="layer_norm", namespace=(), out=False,
     linear=joint("weight", "bias"),
     jvp=lambda dx, x, weight, *, eps: _tangent("layer_norm", dx, x, eps, True) * weight,
-    batch=lambda x, weight, bias, *, eps, batch, flags: _layer_batch(x, weight, bias, eps, batch, flags),
+    batch=lambda x, weight, bias, *, eps, batch, flags: _batch(layer_norm_rows, x, (weight, bias), eps, batch, flags),
     batches={
         "backward": lambda g, x, weight, *, eps, batch, flags: _back_batch(
             "layer_norm", g, x, weight, eps, batch, flags),
-        "sums": lambda g, x, *, eps: _layer_sums_batch(g, x, eps),
-        "gradients": lambda g, x, weight, *, eps, batch, flags: _layer_gradients_batch(
-            g, x, weight, eps, batch, flags),
+        "sums": lambda g, x, *, eps: _sums_batch(layer_norm_rows, 2, g, x, eps),
+        "gradients": lambda g, x, weight, *, eps, batch, flags: _gradients_batch(
+            "layer_norm", layer_norm_rows, 2, g, x, weight, eps, batch, flags),
     },
 )  # fmt: skip
 def layer_norm_rows(x, weight, bias, *, eps):
@@ -250,11 +233,12 @@ def layer_norm_rows(x, weight, bias, *, eps):
 @rows(
     RMS_NORM, backward=RMS_NORM_BACKWARD, name="rms_norm", namespace=(), out=False, linear=joint("weight"),
     jvp=lambda dx, x, weight, *, eps: _tangent("rms_norm", dx, x, eps, False) * weight,
-    batch=lambda x, weight, *, eps, batch, flags: _rms_batch(x, weight, eps, batch, flags),
+    batch=lambda x, weight, *, eps, batch, flags: _batch(rms_norm_rows, x, (weight,), eps, batch, flags),
     batches={
         "backward": lambda g, x, weight, *, eps, batch, flags: _back_batch("rms_norm", g, x, weight, eps, batch, flags),
-        "sums": lambda g, x, *, eps: _rms_sums_batch(g, x, eps),
-        "gradients": lambda g, x, weight, *, eps, batch, flags: _rms_gradients_batch(g, x, weight, eps, batch, flags),
+        "sums": lambda g, x, *, eps: _sums_batch(rms_norm_rows, 1, g, x, eps)[0],
+        "gradients": lambda g, x, weight, *, eps, batch, flags: _gradients_batch(
+            "rms_norm", rms_norm_rows, 1, g, x, weight, eps, batch, flags),
     },
 )  # fmt: skip
 def rms_norm_rows(x, weight, *, eps):
@@ -287,12 +271,9 @@ def _line(p: Tensor | None, default: float, kind: Tensor, x: Tensor) -> Tensor:
 
 @composed(of=layer_norm_rows)
 def layer_norm(
-    input: Tensor,
-    normalized_shape: Sequence[int] | int,
-    weight: Tensor | None = None,
-    bias: Tensor | None = None,
+    input: Tensor, normalized_shape: Sequence[int] | int, weight: Tensor | None = None, bias: Tensor | None = None,
     eps: float = 1e-5,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """Return (input - mean)/sqrt(variance + eps)*weight + bias, with the statistics over the last dims.
 
     The statistics are taken over the dims of `normalized_shape`.  The divisor of the variance is the number of

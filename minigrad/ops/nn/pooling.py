@@ -80,15 +80,9 @@ def avg_pool2d(
     lp_pool3d="Return the norm of order `norm_type` of each window of the last three dims",
 )
 def lp_pool2d(
-    input: Tensor,
-    norm_type: Scalar,
-    kernel_size: IntOrInts,
-    stride: IntOrInts | None = None,
-    ceil_mode: Flag = False,
-    *,
-    name: str,
-    dims: int,
-) -> Tensor:
+    input: Tensor, norm_type: Scalar, kernel_size: IntOrInts, stride: IntOrInts | None = None, ceil_mode: Flag = False,
+    *, name: str, dims: int,
+) -> Tensor:  # fmt: skip
     """Return (sum of x**p)**(1/p) of each window of images, with p = norm_type.
 
     stride: the step between windows; kernel_size if None.

@@ -58,26 +58,20 @@ def _max_request(part: str, window: Window) -> MaxPool:
 
 
 @kernel(
-    dtype=_numbers,
-    shape=_sized,
-    vjp=(lambda g, x, *, window: max_pool_back(g, x.detach(), window.to(x.shape[2:])),),
+    dtype=_numbers, shape=_sized, vjp=(lambda g, x, *, window: max_pool_back(g, x.detach(), window.to(x.shape[2:])),),
     jvp=lambda dx, x, *, window: max_pool_pick(dx, x.detach(), window),
-    batch=lambda x, *, window: batch_merged(max_pool, (x,), window),
-    namespace=(),
-)
+    batch=lambda x, *, window: batch_merged(max_pool, (x,), window), namespace=(),
+)  # fmt: skip
 def max_pool(backend, out, x: Tensor, window):
     """Return the largest element of each window.  Gradient: g at the first of the largest elements of each window."""
     return backend.prepare(_max_request("values", window), out, x)
 
 
 @kernel(
-    dtype=lambda op, specs, **params: (_numbers(op, specs), int64),
-    shape=twice(_sized),
-    outputs=("values", "indices"),
+    dtype=lambda op, specs, **params: (_numbers(op, specs), int64), shape=twice(_sized), outputs=("values", "indices"),
     vjp=(lambda g, x, *, window: max_pool_back(g, x.detach(), window.to(x.shape[2:])),),
-    batch=lambda x, *, window: batch_merged(max_pool_indices, (x,), window),
-    namespace=(),
-)
+    batch=lambda x, *, window: batch_merged(max_pool_indices, (x,), window), namespace=(),
+)  # fmt: skip
 def max_pool_indices(backend, values, indices, x: Tensor, window):
     """Return the largest element of each window, and the row-major position of the first one in its plane.
 
@@ -87,26 +81,20 @@ def max_pool_indices(backend, values, indices, x: Tensor, window):
 
 
 @kernel(
-    dtype=_floats,
-    shape=_sized,
+    dtype=_floats, shape=_sized,
     vjp=(lambda g, x, *, output_shape, window: max_pool_pick(g, x, window.to(output_shape[2:])), None),
-    linear=joint("output"),
-    batch=lambda output, x, *, window: batch_merged(max_pool_back, (output, x), window),
+    linear=joint("output"), batch=lambda output, x, *, window: batch_merged(max_pool_back, (output, x), window),
     namespace=(),
-)
+)  # fmt: skip
 def max_pool_back(backend, out, output: Tensor, x: Tensor, window):
     """Return zeros to which each element of `output` is added, where x has the first largest element of its window."""
     return backend.prepare(_max_request("back", window), out, output, x)
 
 
 @kernel(
-    dtype=_floats,
-    shape=_sized,
-    vjp=(lambda g, x, *, window: max_pool_back(g, x, window.to(x.shape[2:])), None),
-    linear=joint("h"),
-    batch=lambda h, x, *, window: batch_merged(max_pool_pick, (h, x), window),
-    namespace=(),
-)
+    dtype=_floats, shape=_sized, vjp=(lambda g, x, *, window: max_pool_back(g, x, window.to(x.shape[2:])), None),
+    linear=joint("h"), batch=lambda h, x, *, window: batch_merged(max_pool_pick, (h, x), window), namespace=(),
+)  # fmt: skip
 def max_pool_pick(backend, out, h: Tensor, x: Tensor, window):
     """Return the elements of h at the positions where x has the first largest element of each window."""
     return backend.prepare(_max_request("pick", window), out, h, x)
@@ -120,26 +108,18 @@ def _avg_request(part: str, window: Window) -> AvgPool:
 
 
 @kernel(
-    dtype=_floats,
-    shape=_sized,
-    vjp=(lambda g, *, x_shape, window: avg_pool_back(g, window.to(x_shape[2:])),),
-    linear=True,
-    batch=lambda x, *, window: batch_merged(avg_pool, (x,), window),
-    namespace=(),
-)
+    dtype=_floats, shape=_sized, vjp=(lambda g, *, x_shape, window: avg_pool_back(g, window.to(x_shape[2:])),),
+    linear=True, batch=lambda x, *, window: batch_merged(avg_pool, (x,), window), namespace=(),
+)  # fmt: skip
 def avg_pool(backend, out, x: Tensor, window):
     """Return the mean of each window.  Gradient: g divided by the same divisor, added to all elements of the window."""
     return backend.prepare(_avg_request("values", window), out, x)
 
 
 @kernel(
-    dtype=_floats,
-    shape=_sized,
-    vjp=(lambda g, *, output_shape, window: avg_pool(g, window.to(output_shape[2:])),),
-    linear=True,
-    batch=lambda output, *, window: batch_merged(avg_pool_back, (output,), window),
-    namespace=(),
-)
+    dtype=_floats, shape=_sized, vjp=(lambda g, *, output_shape, window: avg_pool(g, window.to(output_shape[2:])),),
+    linear=True, batch=lambda output, *, window: batch_merged(avg_pool_back, (output,), window), namespace=(),
+)  # fmt: skip
 def avg_pool_back(backend, out, output: Tensor, window):
     """Return zeros to which each element, divided by the divisor of its window, is added over the whole window.
 

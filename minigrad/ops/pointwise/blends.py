@@ -16,15 +16,13 @@ from minigrad.runtime.tensor import Tensor, describe
 
 
 @elementwise(
-    dtype=promote,
-    name="clamp",
-    namespace=(),
+    dtype=promote, name="clamp", namespace=(),
     vjp=(
         lambda g, x, lo, hi: ((x >= lo) & (x <= hi)).where_cond(g, 0.0),
         lambda g, x, lo, hi: ((x < lo) & (lo <= hi)).where_cond(g, 0.0),
         lambda g, x, hi, lo: ((x > hi) | (lo > hi)).where_cond(g, 0.0),
     ),
-)
+)  # fmt: skip
 def clamp_between(x, lo, hi):
     """Return min(max(x, lo), hi); the result is nan if x or a bound is nan.
 

@@ -186,11 +186,9 @@ def logit_rule(g, x, y):
 
 
 @elementwise(
-    dtype=to_float,
-    vjp=(logit_rule,),
-    front="eps=None",
+    dtype=to_float, vjp=(logit_rule,), front="eps=None",
     otherwise=lambda x, eps, out: logit(x if eps is None else Tensor.clamp(x, eps, 1.0 - eps), out=out),
-)
+)  # fmt: skip
 def logit(x):
     """Return log(x/(1-x)), the inverse of sigmoid; nan for x outside [0, 1].
 

@@ -47,11 +47,9 @@ def trunc(x):
 
 
 @elementwise(
-    dtype=number,
-    vjp=(lambda g: zeros_like(g),),
-    front="*, decimals=0",
+    dtype=number, vjp=(lambda g: zeros_like(g),), front="*, decimals=0",
     otherwise=lambda x, decimals, out: rounded(x, decimals, out),
-)
+)  # fmt: skip
 def round(x):
     """Return x rounded to the nearest integer, or to the nearest multiple of 10**-decimals.
 

@@ -169,13 +169,9 @@ Interpolation = Annotated[str, Choice(*INTERPOLATIONS)]
 
 @composed()
 def quantile(
-    input: Tensor,
-    q: Tensor | float,
-    dim: OneDim = None,
-    keepdim: Flag = False,
-    *,
+    input: Tensor, q: Tensor | float, dim: OneDim = None, keepdim: Flag = False, *,
     interpolation: Interpolation = "linear",
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """Return the quantile q of the elements along `dim`, or of all elements; a row with nan produces nan.
 
     q: a number from 0 to 1, or a vector of such numbers; the first dim of the result then has one entry per number.
@@ -190,13 +186,9 @@ def quantile(
 
 @composed()
 def nanquantile(
-    input: Tensor,
-    q: Tensor | float,
-    dim: OneDim = None,
-    keepdim: Flag = False,
-    *,
+    input: Tensor, q: Tensor | float, dim: OneDim = None, keepdim: Flag = False, *,
     interpolation: Interpolation = "linear",
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """Return `quantile` of the elements that are not nan; nan if all elements are nan."""
     return at_shares("nanquantile", input, q, dim, keepdim, interpolation, True)
 
@@ -270,12 +262,9 @@ def nanmean(input: Tensor, dim: Dims = None, keepdim: Flag = False, *, dtype: Ca
 
 @composed(out=False)
 def cov(
-    input: Annotated[Tensor, Ndim(most=2, advice="reshape it to (variables, observations)")],
-    *,
-    correction: Int = 1,
-    fweights: Tensor | None = None,
-    aweights: Tensor | None = None,
-) -> Tensor:
+    input: Annotated[Tensor, Ndim(most=2, advice="reshape it to (variables, observations)")], *, correction: Int = 1,
+    fweights: Tensor | None = None, aweights: Tensor | None = None,
+) -> Tensor:  # fmt: skip
     """Return the covariance matrix of the rows of the input, whose columns are observations.
 
     For a single row or a vector, the result is the variance, of shape ().

@@ -57,13 +57,10 @@ def _without_empty(tensors: Any, dim: int, out: Tensor | None) -> Tensor | None:
 
 
 @kernel(
-    dtype=_cat_dtype,
-    shape=_cat_shape,
-    vjp=(lambda g, *, in_shapes, position, dim: _piece(g, in_shapes, position, dim),),
-    linear=True,
-    batch="along",
+    dtype=_cat_dtype, shape=_cat_shape,
+    vjp=(lambda g, *, in_shapes, position, dim: _piece(g, in_shapes, position, dim),), linear=True, batch="along",
     otherwise=lambda *call: _without_empty(*call),
-)
+)  # fmt: skip
 def cat(backend, out, tensors: Sequence[Tensor], dim: Dim = 0):
     """Join tensors along an existing dim, in the promoted dtype.
 
@@ -87,12 +84,9 @@ def _stack_shape(op: Op, *specs: Spec, dim: int) -> tuple[int, ...]:
 
 
 @kernel(
-    dtype=_cat_dtype,
-    shape=_stack_shape,
-    vjp=(lambda g, *, position, dim: select(g, dim=dim, index=position),),
-    linear=True,
-    batch=lambda *tensors, dim: stack(tensors, dim + 1),
-)
+    dtype=_cat_dtype, shape=_stack_shape, vjp=(lambda g, *, position, dim: select(g, dim=dim, index=position),),
+    linear=True, batch=lambda *tensors, dim: stack(tensors, dim + 1),
+)  # fmt: skip
 def stack(backend, out, tensors: Sequence[Tensor], dim: NewDim = 0):
     """Join tensors of the same shape along a new dim.  Gradient: each tensor gets its part of g."""
     return backend.prepare(Join(dim), out, *[Spec(x.layout.unsqueeze(dim), x.dtype) for x in tensors])

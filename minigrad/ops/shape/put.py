@@ -36,18 +36,16 @@ def _dense(x: Tensor) -> Tensor:
 
 
 @kernel(
-    dtype=same_dtype,
-    shape=lambda op, whole, part, **params: whole.shape,
+    dtype=same_dtype, shape=lambda op, whole, part, **params: whole.shape,
     vjp=(
         lambda g, *, part_shape, **params: put(g, zeros_of(part_shape, g), **params),
         lambda g, **params: as_strided(_dense(g), **params),
     ),
-    linear=joint("whole", "part"),
-    namespace=(),
+    linear=joint("whole", "part"), namespace=(),
     batch=lambda whole, part, *, size, stride, storage_offset, batch: put(
         whole, part, size=(batch, *size), stride=(numel(whole.shape[1:]), *stride), storage_offset=storage_offset
     ),
-)
+)  # fmt: skip
 def put(backend, out, whole, part, *, size, stride, storage_offset):
     """Return a contiguous copy of `whole` in which `part` replaces the elements that size, stride and offset specify.
 

@@ -50,13 +50,10 @@ def _look(shape: tuple[int, ...], view: Op, params: tuple[tuple[str, Any], ...])
 
 
 @kernel(
-    dtype=same_dtype,
-    shape=lambda op, g, *, shape, view, params: shape,
-    vjp=(lambda g, *, view, params: _look_again(g, view, params),),
-    linear=True,
-    namespace=(),
+    dtype=same_dtype, shape=lambda op, g, *, shape, view, params: shape,
+    vjp=(lambda g, *, view, params: _look_again(g, view, params),), linear=True, namespace=(),
     batch=lambda g, *, shape, view, params, batch: _put_back_batch(g, shape, view, dict(params), batch),
-)
+)  # fmt: skip
 def put_back(backend, out, g, *, shape, view, params):
     """Return zeros of `shape` to which g is added through a view; this is the adjoint of the view.
 
