@@ -18,7 +18,7 @@ from minigrad.errors import DeclarationError
 FACTS = ("shape", "dtype", "layout", "device")
 VARIADIC_FACTS = ("in_shapes", "position")  # facts of ops with any number of operands, which share one rule
 BatchRule = str | Callable[..., Any] | None
-BATCHES = ("elementwise", "reduction", "view", "product", "along", "loop")
+BATCHES = ("elementwise", "reduction", "view", "product", "along", "front", "merged", "loop")
 
 
 def claim(op: Op, linear: Linear | bool, jvp: Callable[..., Any] | None, batch: BatchRule) -> None:

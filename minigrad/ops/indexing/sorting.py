@@ -138,7 +138,7 @@ def searchsorted(
 
 @kernel(
     dtype=index_dtype, shape=lambda op, lines, x, *, after: x.shape, namespace=(), label="searchsorted",
-    batch=lambda lines, x, *, after: insertions(lines, x, after=after),
+    batch="front",
 )  # fmt: skip
 def insertions(backend, out, lines: Tensor, x: Tensor, *, after: Flag):
     """Return the number of elements of each sorted line that are less than each element of x; `after`: not greater."""

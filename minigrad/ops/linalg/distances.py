@@ -24,7 +24,7 @@ from minigrad.ops.creation import tensor, zeros_like
 from minigrad.ops.indexing.gathering import index_select
 from minigrad.ops.reduction import norms
 from minigrad.ops.reduction.sums import sum
-from minigrad.ops.shape.grids import choices
+from minigrad.ops.shape.diagonals import choices
 from minigrad.ops.shape.views import expand
 from minigrad.runtime.operands import are_plain
 from minigrad.runtime.recording import is_grad_enabled

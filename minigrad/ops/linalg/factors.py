@@ -129,7 +129,7 @@ def factor_tangent(da: Tensor, y: Tensor) -> Tensor:
     shape=lambda op, a, **params: (square_shape(op, a), a.shape[:-1]),
     outputs=("factor", "wrong"), vjp=(lambda g, factor: factor_gradient(g, factor),),
     jvp=lambda da, factor: (factor_tangent(da, factor), None),
-    batch=lambda a, *, batch, checked: factor(a, checked=checked), name="cholesky", namespace=(),
+    batch="front", name="cholesky", namespace=(),
 )  # fmt: skip
 def factor(backend, u, wrong, a: Tensor, *, checked: Flag):
     """Return u with u.T @ u = a, computed from the upper triangle of a, and 1 for each pivot that is not positive.

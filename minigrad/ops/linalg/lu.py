@@ -124,7 +124,7 @@ def lu_tangent(dA: Tensor, LU: Tensor, order: Tensor) -> tuple[Tensor, None, Non
     dtype=lambda op, specs, **params: (real_dtype(op, specs), int64, int64), shape=lu_shapes,
     outputs=("LU", "exchanges", "order"), name="lu_factor", namespace=(),
     vjp=(lambda g, LU, order: lu_gradient(g, LU, order),), jvp=lambda dA, LU, order: lu_tangent(dA, LU, order),
-    batch=lambda A, *, batch, regular: factors(A, regular=regular),
+    batch="front",
 )  # fmt: skip
 def factors(backend, LU, exchanges, order, A: Tensor, *, regular: Flag):
     """Return L and U in one matrix, the row exchanged in each step, and the original position of each row.
@@ -268,7 +268,7 @@ def qr_tangent(dA: Tensor, Q: Tensor, R: Tensor) -> tuple[Tensor, Tensor]:
 @kernel(
     dtype=twice(real_dtype), shape=qr_shapes, outputs=("Q", "R"), name="qr", namespace=(),
     vjp=(lambda g0, g1, Q, R: qr_gradient(g0, g1, Q, R),), jvp=lambda dA, Q, R: qr_tangent(dA, Q, R),
-    batch=lambda A, *, batch, complete: reflections(A, complete=complete),
+    batch="front",
 )  # fmt: skip
 def reflections(backend, Q, R, A: Tensor, *, complete: Flag):
     """Return Q with orthonormal columns and an upper triangular R, with Q @ R = A.

@@ -59,7 +59,7 @@ def pinv_tangent(dA: Tensor, A: Tensor, y: Tensor) -> Tensor:
 @kernel(
     dtype=value_dtype, shape=lambda op, A, value: value.shape, name="pinv", namespace=(),
     vjp=(lambda g, A, y: pinv_gradient(g, A, y), None), jvp=lambda dA, A, y: pinv_tangent(dA, A, y),
-    batch=lambda A, value, *, batch: pseudoinverse(A, value),
+    batch="front",
 )  # fmt: skip
 def pseudoinverse(backend, out, A: Tensor, value: Tensor):
     """Return a copy of `value`, the pseudoinverses of A, as a differentiable function of A.

@@ -69,7 +69,7 @@ def eigh_tangent(dA: Tensor, w: Tensor, V: Tensor) -> tuple[Tensor, Tensor]:
     name="eigh", namespace=(),
     vjp=(lambda g0, g1, eigenvalues, eigenvectors: eigh_gradient(g0, g1, eigenvalues, eigenvectors),),
     jvp=lambda dA, eigenvalues, eigenvectors: eigh_tangent(dA, eigenvalues, eigenvectors),
-    batch=lambda A, *, batch: eigen(A),
+    batch="front",
 )  # fmt: skip
 def eigen(backend, eigenvalues, eigenvectors, A: Tensor):
     """Return the eigenvalues in ascending order and the eigenvectors of symmetric matrices; the upper triangle is read.
@@ -185,7 +185,7 @@ def svd_tangent(dA: Tensor, U: Tensor, S: Tensor, Vh: Tensor) -> tuple[Tensor, T
     name="svd", namespace=(),
     vjp=(lambda g0, g1, g2, U, S, Vh: svd_gradient(g0, g1, g2, U, S, Vh),),
     jvp=lambda dA, U, S, Vh: svd_tangent(dA, U, S, Vh),
-    batch=lambda A, *, batch, full: singular(A, full=full),
+    batch="front",
 )  # fmt: skip
 def singular(backend, U, S, Vh, A: Tensor, *, full: Flag):
     """Return the singular values in descending order, and the singular vectors.

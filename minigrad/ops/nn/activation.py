@@ -358,7 +358,7 @@ def glu_gradient(g: Tensor, input: Tensor, dim: int) -> Tensor:
 
 @kernel(
     dtype=floating, shape=lambda op, g, input, *, dim: input.shape, linear=joint("g"), namespace=(), out=False,
-    batch=lambda g, input, *, dim, batch: glu_backward(g, input, dim + 1),
+    batch="front",
 )  # fmt: skip
 def glu_backward(backend, out, g: Tensor, input: Tensor, dim: Dim):
     """Return the gradient of glu in one launch; derivatives of higher order use `glu_gradient`."""
@@ -372,7 +372,7 @@ def glu_backward(backend, out, g: Tensor, input: Tensor, dim: Dim):
     dtype=lambda op, specs, **params: to_float(op, specs)[1], shape=halved,
     vjp=(lambda g, input, *, dim: glu_gradient(g, input, dim),),
     jvp=lambda dinput, input, *, dim: glu_tangent(dinput, input, dim),
-    batch=lambda input, *, dim, batch: glu(input, dim + 1), method=True, out=False,
+    batch="front", method=True, out=False,
 )  # fmt: skip
 def glu(backend, out, input: Tensor, dim: Dim = -1):
     """Return the first half of input along `dim` times the sigmoid of the second half.

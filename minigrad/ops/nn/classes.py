@@ -58,7 +58,7 @@ def refuse_swapped(name: str, input: Any, target: Any) -> None:
 
 @kernel(
     dtype=index_dtype, shape=same_shape, namespace=(), label="class indices",
-    batch=lambda target, *, name, low, classes: existing_classes(target, name=name, low=low, classes=classes),
+    batch="front",
 )  # fmt: skip
 def existing_classes(backend, out, target: Tensor, *, name, low, classes):
     """Return class indices in int64.

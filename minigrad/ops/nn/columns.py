@@ -71,7 +71,7 @@ def window_layout(image: Layout, size: Two, step: Two, stride: Two) -> Layout:
     dtype=same_dtype, namespace=(), label="unfold", linear=joint("input"),
     shape=lambda op, input, **params: window_layout(input.layout, **params).shape,
     vjp=(lambda g, *, in_shape, **params: windows_added(g, image=in_shape[-2:], **params),),
-    batch=lambda input, *, batch, size, step, stride: windows_of(input, size=size, step=step, stride=stride),
+    batch="front",
 )  # fmt: skip
 def windows_of(backend, out, input: Tensor, *, size, step, stride):
     """Return a copy of the windows (..., kernel, windows) of images (..., H, W).
@@ -88,9 +88,7 @@ def windows_of(backend, out, input: Tensor, *, size, step, stride):
     dtype=same_dtype, namespace=(), label="fold", linear=joint("input"),
     shape=lambda op, input, *, image, **params: (*input.shape[:-4], *image),
     vjp=(lambda g, *, image, **params: windows_of(g, **params),),
-    batch=lambda input, *, batch, image, size, step, stride: windows_added(
-        input, image=image, size=size, step=step, stride=stride
-    ),
+    batch="front",
 )  # fmt: skip
 def windows_added(backend, out, input: Tensor, *, image, size, step, stride):
     """Return images (..., H, W) of zeros to which windows (..., kernel, windows) are added.

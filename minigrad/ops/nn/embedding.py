@@ -167,7 +167,7 @@ def one_hot(tensor: Annotated[Tensor, Integral], num_classes: Int = -1) -> Tenso
 
 @kernel(
     dtype=index_dtype, shape=lambda op, target, *, classes: (*target.shape, classes), namespace=(), label="one_hot",
-    batch=lambda target, *, classes: marked_classes(target, classes=classes),
+    batch="front",
 )  # fmt: skip
 def marked_classes(backend, out, target: Tensor, *, classes: Int):
     """Return vectors with 1 at the position of each class.  The launch raises IndexOutOfRange for another class."""

@@ -146,7 +146,7 @@ def lstm_sums(dh: Tensor, dc: Tensor, dgates: Tensor | None, c: Tensor, c_next: 
         lambda g0, g1, c_next, gates: lstm_state(or_zeros(g0, c_next), or_zeros(g1, c_next), c_next, gates),
     ),
     joint=lambda g0, g1, g2, c, c_next, gates, *, asked: _lstm_gradients(asked, g0, g1, g2, c, c_next, gates),
-    batch=lambda x, hidden, c, *, batch, flags: tuple(lstm_step(*stacked((x, hidden, c), batch, flags))),
+    batch="front",
     namespace=(), out=False,
 )  # fmt: skip
 def lstm_step(backend: Any, h: Spec, c_next: Spec, gates_out: Spec, x: Tensor, hidden: Tensor, c: Tensor):
@@ -216,7 +216,7 @@ def gru_sums(dh: Tensor, dgates: Tensor | None, hidden: Tensor, h: Tensor, activ
         lambda g0, gates: gru_state(g0, gates),
     ),
     joint=lambda g0, g1, hidden, h, gates, *, asked: _gru_gradients(asked, g0, g1, hidden, h, gates),
-    batch=lambda x, hidden, h, *, batch, flags: tuple(gru_step(*stacked((x, hidden, h), batch, flags))),
+    batch="front",
     namespace=(), out=False,
 )  # fmt: skip
 def gru_step(backend: Any, h_next: Spec, gates_out: Spec, x: Tensor, hidden: Tensor, h: Tensor):

@@ -25,7 +25,6 @@ from minigrad.declare.claims import single_rules
 from minigrad.declare.decorators import elementwise, kernel, scalar
 from minigrad.declare.derivative import derivative
 from minigrad.declare.rules import common, each, joint, number, to_float
-from minigrad.ops.batch_rules import batch_merged
 from minigrad.ops.creation import zeros_like
 from minigrad.ops.indexing.gathering import gather
 from minigrad.ops.nn.windows import wide_floats
@@ -138,7 +137,7 @@ def joined_tap(index, weight, position, share, size):
         None,
         lambda g, x, index, *, back: _shares(*((x, g) if back else (g, x)), index),
     ),
-    batch=lambda x, index, weight, *, size, back, batch: batch_merged(tapped, (x, index, weight), size, back),
+    batch="merged",
 )  # fmt: skip
 def tapped(backend, out, x: Tensor, index: Tensor, weight: Tensor, size: Size, back: Flag = False):
     """Sum the pixels of planes (N, C, P) at the indices in tables (N, taps, size), times their weights; -1 is skipped.
@@ -187,8 +186,7 @@ def _gradients(g, input, grid, *, asked, near, beyond, corners):
 @kernel(
     dtype=wide_floats, shape=lambda op, input, grid, **ways: (*input.shape[:2], *grid.shape[1:3]),
     vjp=single_rules(_gradients, 2), joint=_gradients,
-    batch=lambda input, grid, *, near, beyond, corners, batch: batch_merged(
-        lambda *xs: sampled(*xs, near=near, beyond=beyond, corners=corners), (input, grid)),
+    batch="merged",
     namespace=(), out=False, label="grid_sample",
 )  # fmt: skip
 def sampled(backend: Any, out: Spec, input: Tensor, grid: Tensor, *, near: Flag, beyond: Size, corners: Flag) -> Launch:
@@ -203,8 +201,7 @@ def sampled(backend: Any, out: Spec, input: Tensor, grid: Tensor, *, near: Flag,
 
 @kernel(
     dtype=wide_floats, shape=lambda op, g, grid, *, size, **ways: (*g.shape[:2], *size), linear=joint("g"),
-    batch=lambda g, grid, *, size, near, beyond, corners, batch: batch_merged(
-        lambda *xs: image_gradient(*xs, size=size, near=near, beyond=beyond, corners=corners), (g, grid)),
+    batch="merged",
     namespace=(), out=False, label="the gradient of grid_sample",
 )  # fmt: skip
 def image_gradient(
@@ -216,8 +213,7 @@ def image_gradient(
 
 @kernel(
     dtype=wide_floats, shape=lambda op, g, input, grid, **ways: grid.shape, linear=joint("g"),
-    batch=lambda g, input, grid, *, near, beyond, corners, batch: batch_merged(
-        lambda *xs: grid_gradient(*xs, near=near, beyond=beyond, corners=corners), (g, input, grid)),
+    batch="merged",
     namespace=(), out=False, label="the gradient of grid_sample",
 )  # fmt: skip
 def grid_gradient(

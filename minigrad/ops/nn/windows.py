@@ -21,7 +21,7 @@ from minigrad.core.roles import Dim, Flag, Size
 from minigrad.core.window import Window
 from minigrad.declare.decorators import kernel
 from minigrad.declare.rules import joint, twice
-from minigrad.ops.batch_rules import Flags, batch_merged, stretched
+from minigrad.ops.batch_rules import Flags, stretched
 from minigrad.ops.creation import arange
 from minigrad.ops.pointwise.compare import where
 from minigrad.ops.shape.rearranging import movedim
@@ -60,7 +60,7 @@ def _max_request(part: str, window: Window) -> MaxPool:
 @kernel(
     dtype=_numbers, shape=_sized, vjp=(lambda g, x, *, window: max_pool_back(g, x.detach(), window.to(x.shape[2:])),),
     jvp=lambda dx, x, *, window: max_pool_pick(dx, x.detach(), window),
-    batch=lambda x, *, window: batch_merged(max_pool, (x,), window), namespace=(),
+    batch="merged", namespace=(),
 )  # fmt: skip
 def max_pool(backend, out, x: Tensor, window):
     """Return the largest element of each window.  Gradient: g at the first of the largest elements of each window."""
@@ -70,7 +70,7 @@ def max_pool(backend, out, x: Tensor, window):
 @kernel(
     dtype=lambda op, specs, **params: (_numbers(op, specs), int64), shape=twice(_sized), outputs=("values", "indices"),
     vjp=(lambda g, x, *, window: max_pool_back(g, x.detach(), window.to(x.shape[2:])),),
-    batch=lambda x, *, window: batch_merged(max_pool_indices, (x,), window), namespace=(),
+    batch="merged", namespace=(),
 )  # fmt: skip
 def max_pool_indices(backend, values, indices, x: Tensor, window):
     """Return the largest element of each window, and the row-major position of the first one in its plane.
@@ -83,7 +83,7 @@ def max_pool_indices(backend, values, indices, x: Tensor, window):
 @kernel(
     dtype=_floats, shape=_sized,
     vjp=(lambda g, x, *, output_shape, window: max_pool_pick(g, x, window.to(output_shape[2:])), None),
-    linear=joint("output"), batch=lambda output, x, *, window: batch_merged(max_pool_back, (output, x), window),
+    linear=joint("output"), batch="merged",
     namespace=(),
 )  # fmt: skip
 def max_pool_back(backend, out, output: Tensor, x: Tensor, window):
@@ -93,7 +93,7 @@ def max_pool_back(backend, out, output: Tensor, x: Tensor, window):
 
 @kernel(
     dtype=_floats, shape=_sized, vjp=(lambda g, x, *, window: max_pool_back(g, x, window.to(x.shape[2:])), None),
-    linear=joint("h"), batch=lambda h, x, *, window: batch_merged(max_pool_pick, (h, x), window), namespace=(),
+    linear=joint("h"), batch="merged", namespace=(),
 )  # fmt: skip
 def max_pool_pick(backend, out, h: Tensor, x: Tensor, window):
     """Return the elements of h at the positions where x has the first largest element of each window."""
@@ -109,7 +109,7 @@ def _avg_request(part: str, window: Window) -> AvgPool:
 
 @kernel(
     dtype=_floats, shape=_sized, vjp=(lambda g, *, x_shape, window: avg_pool_back(g, window.to(x_shape[2:])),),
-    linear=True, batch=lambda x, *, window: batch_merged(avg_pool, (x,), window), namespace=(),
+    linear=True, batch="merged", namespace=(),
 )  # fmt: skip
 def avg_pool(backend, out, x: Tensor, window):
     """Return the mean of each window.  Gradient: g divided by the same divisor, added to all elements of the window."""
@@ -118,7 +118,7 @@ def avg_pool(backend, out, x: Tensor, window):
 
 @kernel(
     dtype=_floats, shape=_sized, vjp=(lambda g, *, output_shape, window: avg_pool(g, window.to(output_shape[2:])),),
-    linear=True, batch=lambda output, *, window: batch_merged(avg_pool_back, (output,), window), namespace=(),
+    linear=True, batch="merged", namespace=(),
 )  # fmt: skip
 def avg_pool_back(backend, out, output: Tensor, window):
     """Return zeros to which each element, divided by the divisor of its window, is added over the whole window.

@@ -62,7 +62,7 @@ def kthvalue(backend, values, indices, input: Tensor, k: Int, dim: Dim = -1, kee
     shape=lambda op, input, *, skip: extreme_shape(op, input, dim=len(input.shape) - 1, keepdim=False),
     vjp=(lambda g, input, y: share_ties(g, input, y, (input.ndim - 1,)),),
     jvp=lambda dinput, input, y: tied_tangent(dinput, input, y, (input.ndim - 1,), False),
-    batch=lambda input, *, skip: middle(input, skip=skip), namespace=(), label="median",
+    batch="front", namespace=(), label="median",
 )  # fmt: skip
 def middle(backend, out, input: Tensor, *, skip: Flag):
     """Return the median along the last dim, with or without nan.  Gradient: g, divided evenly among tied elements."""

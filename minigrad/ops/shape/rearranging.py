@@ -264,7 +264,7 @@ def block_of(g: Tensor, shapes: Sequence[tuple[int, ...]], position: int) -> Ten
     shape=lambda op, *specs: (*specs[0].shape[:-2], sum(s.shape[-2] for s in specs), sum(s.shape[-1] for s in specs)),
     namespace=(), label="block_diag", linear=True,
     vjp=(lambda g, *, in_shapes, position: block_of(g, in_shapes, position),),
-    batch=lambda *tensors: blocks_joined(tensors),
+    batch="front",
 )  # fmt: skip
 def blocks_joined(backend, out, tensors: Sequence[Tensor]):
     """Return the matrices as blocks along the diagonal of zeros.  Gradient: each matrix gets its block of g."""
