@@ -7,8 +7,8 @@ reduction    the reduced dims increase by one
 view         parameters change by their roles: a dim increases by one, a shape gets the batch size in front
 product      batch dims broadcast, vectors are rows and columns
 along        an op along one dim, of operands of one rank: the dim increases by one
-front        an op on the last dims, which accepts any dims in front of them
-merged       an op on independent samples along dim 0, into which the batch is merged
+front        the op reads the last dims, and accepts more dims in front of them
+merged       samples along dim 0 are independent, so the batch is merged into this dim
 rule         the batching rule of the declaration: `batch=`
 function     a call of a `mg.Function`
 loop         one call per sample, whose results are stacked; a warning reports this once per op

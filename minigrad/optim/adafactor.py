@@ -9,8 +9,7 @@ from minigrad.core.dtype import finfo
 from minigrad.declare.names import LINALG, MG, namespaces
 from minigrad.errors import ArgumentError
 from minigrad.optim.optimizer import GroupOptimizer, Params
-from minigrad.optim.options import expect_at_least, expect_rate, rate_of
-from minigrad.optim.states import filled, scalar_state
+from minigrad.optim.states import expect_at_least, expect_rate, filled, rate_of, scalar_state
 from minigrad.runtime.tensor import Tensor
 
 

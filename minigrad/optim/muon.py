@@ -10,8 +10,7 @@ from minigrad.declare.names import LINALG, MG, namespaces
 from minigrad.errors import ArgumentError
 from minigrad.optim import rules
 from minigrad.optim.optimizer import GroupOptimizer, Params
-from minigrad.optim.options import expect_at_least, expect_rate
-from minigrad.optim.states import filled
+from minigrad.optim.states import expect_at_least, expect_rate, filled
 from minigrad.runtime.tensor import Tensor, describe
 
 COEFFICIENTS = (3.4445, -4.7750, 2.0315)  # Jordan's polynomial, whose derivative at 0 is large
