@@ -197,17 +197,13 @@ def shares(y: Tensor, input: Tensor, index: Tensor, src: Tensor, dim: int, inclu
     return mine, theirs, scatter_add(cast(mine, dtype=int64), dim, index, cast(theirs, dtype=int64))
 
 
-def share_of_input(
-    g: Tensor, y: Tensor, input: Tensor, index: Tensor, src: Tensor, dim: int, include_self: bool
-) -> Tensor:
+def share_of_input(g, y, input, index, src, *, dim, include_self):
     """Return the gradient of input: g divided by the number of ties where it equals the extremum, otherwise 0."""
     mine, _, count = shares(y, input, index, src, dim, include_self)
     return where(mine, g / count, 0.0)
 
 
-def share_of_src(
-    g: Tensor, y: Tensor, input: Tensor, index: Tensor, src: Tensor, dim: int, include_self: bool
-) -> Tensor:
+def share_of_src(g, y, input, index, src, *, dim, include_self):
     """Return the gradient of src: g divided by the number of ties where it equals the extremum, otherwise 0."""
     _, theirs, count = shares(y, input, index, src, dim, include_self)
     return where(theirs, gather(g / count, dim, index), 0.0)
@@ -216,13 +212,7 @@ def share_of_src(
 @kernel(
     dtype=lambda op, specs, *, dim, how, include_self: _dtype(op, specs, dim=dim),
     shape=lambda op, start, index, x, src, *, dim, how, include_self: _scatter_shape(op, start, index, src, dim=dim),
-    vjp=(
-        None,
-        None,
-        lambda g, y, input, index, src, *, dim, include_self: share_of_input(
-            g, y, input, index, src, dim, include_self),
-        lambda g, y, input, index, src, *, dim, include_self: share_of_src(g, y, input, index, src, dim, include_self),
-    ),
+    vjp=(None, None, share_of_input, share_of_src),
     batch="along",
     namespace=(),
     label="scatter_reduce",
