@@ -19,7 +19,7 @@ from minigrad.declare import rules
 from minigrad.declare.record import schema
 from minigrad.errors import DTypeError
 from minigrad.kernels import philox
-from minigrad.ops.nn import normalized_rows as norm_rows
+from minigrad.ops.nn import normalization as norm_rows
 from minigrad.ops.nn import softmax
 from minigrad.ops.reduction import scan
 from minigrad.ops.reduction.extremes import GREATER

@@ -34,7 +34,7 @@ import minigrad as mg
 from minigrad.ops import casting
 from minigrad.ops.nn import activation
 from minigrad.ops.nn.embedding import scaled_embedding
-from minigrad.ops.pointwise import blends, clamping
+from minigrad.ops.pointwise import blends
 from minigrad.ops.reduction.variance import centered
 from minigrad.ops.shape import put, views
 
@@ -90,9 +90,9 @@ ELEMENTWISE = [
           order2=False)
       for name in ("maximum", "minimum")],
     _row("clamp", lambda x, lo, hi: np.minimum(np.maximum(x, lo), hi), "real", "low", "high",
-         fn=clamping.clamp_between, ops=("clamp",), dtypes=ALL),
+         fn=blends.clamp_between, ops=("clamp",), dtypes=ALL),
     _row("clamp-crossed", lambda x, lo, hi: np.minimum(np.maximum(x, lo), hi), "real", "high", "low",
-         fn=clamping.clamp_between, ops=("clamp",), dtypes=ALL),
+         fn=blends.clamp_between, ops=("clamp",), dtypes=ALL),
     *[_row(name, getattr(np, {"eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal", "gt": "greater",
                               "ge": "greater_equal"}[name]), "distinct", "distinct", dtypes=ALL, result="bool",
            smooth=False) for name in ("eq", "ne", "lt", "le", "gt", "ge")],

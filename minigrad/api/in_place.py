@@ -15,10 +15,10 @@ from minigrad.api.python import item
 from minigrad.core.dtype import DType, bool_, finfo, float32, float64
 from minigrad.declare import names
 from minigrad.errors import ArgumentError, DTypeError, GradientError, MinigradError, ShapeError
-from minigrad.ops import casting, creation, random, sampling
+from minigrad.ops import casting, creation, random
 from minigrad.ops.indexing import assignment
 from minigrad.ops.pointwise import rounding
-from minigrad.ops.pointwise.clamping import clamp
+from minigrad.ops.pointwise.blends import clamp
 from minigrad.ops.shape import views
 from minigrad.runtime.changes import rebind
 from minigrad.runtime.dispatch import number
@@ -257,8 +257,8 @@ def bernoulli_(x: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     p: the probability for all elements, or a tensor of probabilities that broadcasts to the shape of x.
     """
     if isinstance(p, Tensor):
-        return redraw("bernoulli_", x, sampling.bernoulli(p.expand(x.shape), generator=generator))
-    return redraw("bernoulli_", x, sampling.bernoulli(x, p, generator=generator))
+        return redraw("bernoulli_", x, random.bernoulli(p.expand(x.shape), generator=generator))
+    return redraw("bernoulli_", x, random.bernoulli(x, p, generator=generator))
 
 
 def random_(x: Tensor, low: int | None = None, to: Any = ..., *, generator: Any = None) -> Tensor:

@@ -24,7 +24,7 @@ from minigrad.core.dtype import (
 from minigrad.core.shape import Size as Size
 from minigrad.declare.names import MG, namespaces
 from minigrad.errors import ArgumentError
-from minigrad.ops.pointwise.clamping import clamp
+from minigrad.ops.pointwise.blends import clamp
 from minigrad.ops.shape.joining import cat
 from minigrad.runtime.tensor import Tensor
 

@@ -36,15 +36,15 @@ from minigrad.errors import ArgumentError, ShapeError
 from minigrad.ops import casting
 from minigrad.ops.indexing import assignment, subscript
 from minigrad.ops.linalg import products as linalg
-from minigrad.ops.pointwise import arithmetic, bits, compare, gamma, powers
+from minigrad.ops.pointwise import arithmetic, compare, explog, special
 from minigrad.ops.shape import joining, views
 from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.var import Var
 
 OPERATORS = {
     "add": arithmetic.add, "sub": arithmetic.sub, "mul": arithmetic.mul, "truediv": arithmetic.div,
-    "floordiv": arithmetic.floor_divide, "mod": arithmetic.remainder, "pow": powers.pow,
-    "lshift": bits.bitwise_left_shift, "rshift": bits.bitwise_right_shift,
+    "floordiv": arithmetic.floor_divide, "mod": arithmetic.remainder, "pow": explog.pow,
+    "lshift": compare.bitwise_left_shift, "rshift": compare.bitwise_right_shift,
     "and": compare.bitwise_and, "or": compare.bitwise_or, "xor": compare.bitwise_xor,
 }  # fmt: skip
 
@@ -89,7 +89,7 @@ def where(x: Tensor, condition: Tensor, other: Any) -> Tensor:
 
 def polygamma(x: Tensor, n: int) -> Tensor:
     """Return the n-th derivative of digamma.  `mg.polygamma(n, input)` takes the order first."""
-    return gamma.polygamma(n, x)
+    return special.polygamma(n, x)
 
 
 def matrix_transpose(x: Tensor) -> Tensor:
@@ -159,9 +159,9 @@ def attach() -> None:
         setattr(Tensor, name, caster(name, as_dtype(dtype)))
     special = {
         **POSITIONS, **COPIES, **COMPARISONS, **autograd.PROPERTIES,
-        "__pow__": powers.pow, "__neg__": arithmetic.neg, "__pos__": names.methods["positive"],
+        "__pow__": explog.pow, "__neg__": arithmetic.neg, "__pos__": names.methods["positive"],
         "__abs__": arithmetic.abs, "__matmul__": linalg.matmul, "__rmatmul__": swapped(linalg.matmul),
-        "__rdiv__": swapped(arithmetic.div), "__invert__": bits.bitwise_not, "__getitem__": subscript.get_item,
+        "__rdiv__": swapped(arithmetic.div), "__invert__": compare.bitwise_not, "__getitem__": subscript.get_item,
         "__setitem__": assignment.set_item, "as_strided": views.strided_view, "backward": backward,
         "mT": property(matrix_transpose), "mH": property(matrix_transpose),
         "H": property(matrix_adjoint), "T": property(views.full_transpose), "dims": Tensor.shape,

@@ -7,6 +7,8 @@ reduction    the reduced dims increase by one
 view         parameters change by their roles: a dim increases by one, a shape gets the batch size in front
 product      batch dims broadcast, vectors are rows and columns
 along        an op along one dim, of operands of one rank: the dim increases by one
+front        the op reads the last dims, and accepts more dims in front of them
+merged       samples along dim 0 are independent, so the batch is merged into this dim
 rule         the batching rule of the declaration: `batch=`
 function     a call of a `mg.Function`
 loop         one call per sample, whose results are stacked; a warning reports this once per op
@@ -24,7 +26,7 @@ from typing import Any
 
 from minigrad.core.op import Op
 from minigrad.errors import warn
-from minigrad.ops.batch_rules import batched_product, promoted, ranked, stretched
+from minigrad.ops.batch_rules import batch_merged, batched_product, promoted, ranked, stretched
 from minigrad.ops.creation import zeros
 from minigrad.ops.shape.joining import stack
 from minigrad.ops.shape.views import reshape, select
@@ -32,7 +34,7 @@ from minigrad.runtime.dispatch import apply
 from minigrad.runtime.plans import plan_of
 from minigrad.runtime.tensor import Tensor
 
-KINDS = ("elementwise", "reduction", "view", "product", "along", "rule", "function", "loop")
+KINDS = ("elementwise", "reduction", "view", "product", "along", "front", "merged", "rule", "function", "loop")
 _looped: set[Any] = set()  # the definitions of which `warn_of_loop` has warned
 
 
@@ -102,7 +104,7 @@ def by_broadcasting(call: Batch) -> Any:
 
 
 def by_roles(call: Batch) -> Any:
-    """Run a reduction or a view on a batch."""
+    """Run a reduction, a view, or an op on the last dims on a batch."""
     return apply(call.op, tuple(call.stretched()), call.shifted())
 
 
@@ -125,6 +127,11 @@ def by_moving(call: Batch) -> Any:
         return result
     flat = [reshape(y, (call.size,)) for y in ((result,) if call.op.result is None else result)]
     return flat[0] if call.op.result is None else call.op.result(*flat)
+
+
+def by_merging(call: Batch) -> Any:
+    """Run an op on independent samples along dim 0 on a batch, which is merged into this dim."""
+    return batch_merged(lambda *xs: apply(call.op, xs, call.params), call.stretched())
 
 
 def by_rule(call: Batch) -> Any:
@@ -188,5 +195,6 @@ def each_sample(call: Batch) -> Any:
 
 WAYS = {
     "elementwise": by_broadcasting, "reduction": by_roles, "view": by_roles, "product": by_product,
-    "along": by_moving, "rule": by_rule, "function": by_function, "loop": by_looping,
+    "along": by_moving, "front": by_roles, "merged": by_merging, "rule": by_rule, "function": by_function,
+    "loop": by_looping,
 }  # fmt: skip

@@ -1,4 +1,4 @@
-"""Read and check the declarations for transforms: `linear=`, `jvp=` and `batch=`.
+"""Read and check the declarations for transforms: `linear=`, `jvp=` and `batch=`; make single rules of a joint one.
 
 `autodiff/forward.py` uses `linear` and `jvp`, and `autodiff/batching.py` uses `batch`.  For an op without a
 declaration, both modules derive the rule.  A name that the op does not have raises DeclarationError at import.  Tests
@@ -18,7 +18,7 @@ from minigrad.errors import DeclarationError
 FACTS = ("shape", "dtype", "layout", "device")
 VARIADIC_FACTS = ("in_shapes", "position")  # facts of ops with any number of operands, which share one rule
 BatchRule = str | Callable[..., Any] | None
-BATCHES = ("elementwise", "reduction", "view", "product", "along", "loop")
+BATCHES = ("elementwise", "reduction", "view", "product", "along", "front", "merged", "loop")
 
 
 def claim(op: Op, linear: Linear | bool, jvp: Callable[..., Any] | None, batch: BatchRule) -> None:
@@ -144,3 +144,23 @@ def is_fact(op: Op, name: str) -> bool:
 def wrong(op: Op, what: str) -> DeclarationError:
     """Return the DeclarationError for an invalid claim, with the position and the name of the op."""
     return DeclarationError(f"{op.where}: {op.name}: {what}", op=op.name)
+
+
+def single_rules(joint: Callable[..., Any], count: int) -> tuple[Callable[..., Any], ...]:
+    """Return the VJP rules of single operands that call a joint rule with `asked`; they save what it reads.
+
+    count: the number of operands.
+    """
+
+    def single(k: int) -> Callable[..., Any]:
+        asked = tuple([j == k for j in range(count)])
+
+        def rule(*values: Any, **facts: Any) -> Any:
+            return joint(*values, asked=asked, **facts)[k]
+
+        parameters = inspect.signature(joint).parameters.values()
+        rule.__signature__ = inspect.Signature([p for p in parameters if p.name != "asked"])  # type: ignore[attr-defined]
+        rule.__module__, rule.joint = joint.__module__, joint  # type: ignore[attr-defined]
+        return rule
+
+    return tuple([single(k) for k in range(count)])

@@ -22,7 +22,7 @@ from minigrad.core.requests import MapRows, Pick, PickBack, SumColumns
 from minigrad.core.roles import role_of
 from minigrad.core.rows import RowFn
 from minigrad.declare.bodies import FRONT_ROLES
-from minigrad.declare.claims import BatchRule
+from minigrad.declare.claims import BatchRule, single_rules
 from minigrad.declare.decorators import kernel
 from minigrad.declare.record import Function, Vjp
 from minigrad.declare.rules import floating, joint, same_shape
@@ -298,18 +298,10 @@ def first_order(function: FunctionType, names: Names, joint: Body, smooth: Names
 
     Every operand is saved, because the definition needs all of them.  smooth: the operands that have a gradient.
     """
-
-    def single_rule(k: int) -> Body:
-        asked = tuple(k == j for j in range(len(names)))
-        return ruling(lambda *values, **params: joint(*values, asked=asked, **params)[k])
-
-    def ruling(rule: Body, *more: str) -> Body:
-        pose(rule, function, ("g", *names), more)
-        rule.__module__ = __name__
-        return rule
-
-    single = tuple(single_rule(k) if name in smooth else None for k, name in enumerate(names))
-    return {"vjp": single, "joint": ruling(joint, "asked")}
+    pose(joint, function, ("g", *names), ("asked",))
+    joint.__module__ = __name__
+    rules = single_rules(joint, len(names))
+    return {"vjp": tuple(rule if name in smooth else None for name, rule in zip(names, rules)), "joint": joint}
 
 
 # ---- shapes ---------------------------------------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from minigrad.core.dtype import finfo
 from minigrad.distributions.distribution import Distribution, broadcast_all
 from minigrad.errors import ArgumentError
 from minigrad.nn import functional as F
-from minigrad.ops import sampling
+from minigrad.ops import random
 from minigrad.ops.shape.views import expand
 from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor
@@ -68,7 +68,7 @@ class Bernoulli(Distribution):
     def sample(self, sample_shape: Sequence[int] = ()) -> Tensor:
         """Return zeros and ones of shape `sample_shape + batch_shape`."""
         with no_grad():
-            return sampling.bernoulli(expand(self.probs, shape=self._extended_shape(sample_shape)))
+            return random.bernoulli(expand(self.probs, shape=self._extended_shape(sample_shape)))
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Return the logarithm of the probability of `value`."""

@@ -10,7 +10,7 @@ from minigrad.core.shape import broadcast_shapes
 from minigrad.distributions.distribution import Distribution
 from minigrad.errors import ArgumentError, ShapeError
 from minigrad.nn import functional as F
-from minigrad.ops import sampling
+from minigrad.ops import random
 from minigrad.ops.indexing.gathering import gather
 from minigrad.ops.shape.views import expand
 from minigrad.runtime.recording import no_grad
@@ -85,7 +85,7 @@ class Categorical(Distribution):
         shape = self._extended_shape(sample_shape)
         with no_grad():
             rows = self.probs.reshape(-1, self._num_events)
-            return sampling.multinomial(rows, math.prod(sample_shape), replacement=True).T.reshape(shape)
+            return random.multinomial(rows, math.prod(sample_shape), replacement=True).T.reshape(shape)
 
     def log_prob(self, value: Tensor) -> Tensor:
         """Return the logarithm of the probability of the classes in `value`."""

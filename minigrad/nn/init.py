@@ -13,7 +13,7 @@ from minigrad.declare.advice import answering
 from minigrad.declare.manual import document_all
 from minigrad.errors import ArgumentError, ShapeError, warn
 from minigrad.ops.generators import Generator
-from minigrad.ops.linalg.qr import qr
+from minigrad.ops.linalg.lu import qr
 from minigrad.ops.random import randperm
 from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor, describe

@@ -49,10 +49,10 @@ def promoted(ranks: Sequence[int], xs: Sequence[Tensor]) -> list[Tensor]:
     return [x if x.dtype is wanted or x.dtype is bool_ else cast(x, dtype=wanted) for x in xs]
 
 
-def batch_merged(fn: Callable[..., Any], xs: Sequence[Tensor], *params: Any) -> Any:
+def batch_merged(fn: Callable[..., Any], xs: Sequence[Tensor]) -> Any:
     """Apply an op on tensors (N, ...) to tensors (B, N, ...), by merging the batch and N into one dim."""
     size, n = xs[0].shape[:2]
-    result = fn(*[reshape(x, (size * n, *x.shape[2:])) for x in xs], *params)
+    result = fn(*[reshape(x, (size * n, *x.shape[2:])) for x in xs])
     parts = result if isinstance(result, tuple) else (result,)
     whole = [reshape(y, (size, n, *y.shape[1:])) for y in parts]
     return type(result)(*whole) if isinstance(result, tuple) else whole[0]

@@ -1,10 +1,15 @@
-"""Casts and copies: `cast`, `clone`, `contiguous` and `to`, which all run the same copy kernel."""
+"""Casts, copies and rearrangements, which all run the same copy kernel.
+
+A copy of a permuted or expanded view in another shape is one op with one launch, `rearranged`.  Reshapes that need a
+copy, pixel shuffles and repetitions use it.
+"""
 
 from __future__ import annotations
 
 from typing import Any
 
 from minigrad.backends.host import without_waiting
+from minigrad.backends.steps import Steps
 from minigrad.core.device import Device, as_device
 from minigrad.core.dtype import DType, as_dtype
 from minigrad.core.formats import ROW_MAJOR
@@ -12,14 +17,12 @@ from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Copy
 from minigrad.core.roles import Format, Target
 from minigrad.declare.decorators import composed, kernel, public
-from minigrad.declare.forms import in_format
-from minigrad.declare.rules import same_shape
+from minigrad.declare.forms import handed_on, in_format
+from minigrad.declare.rules import joint, same_shape
 from minigrad.errors import ArgumentError, DeviceError, DTypeError
 from minigrad.runtime.tensor import Tensor, describe
 
-
-def _requested_dtype(op: Op, specs: tuple[Spec, ...], *, dtype: Any) -> DType:
-    return as_dtype(dtype)
+# ---- casts and copies ------------------------------------------------------------------------------------------------
 
 
 def same_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
@@ -28,12 +31,9 @@ def same_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
 
 
 @kernel(
-    dtype=_requested_dtype,
-    shape=same_shape,
-    vjp=(lambda g, *, input_dtype: cast(g, dtype=input_dtype),),
-    linear=True,
-    batch="elementwise",
-)
+    dtype=lambda op, specs, *, dtype: as_dtype(dtype), shape=same_shape,
+    vjp=(lambda g, *, input_dtype: cast(g, dtype=input_dtype),), linear=True, batch="elementwise",
+)  # fmt: skip
 def cast(backend, out, input: Tensor, dtype):
     """Return a copy of the values in another dtype.
 
@@ -129,14 +129,60 @@ def _target(arg: Any) -> tuple[DType | None, Device | None]:
 
 
 @kernel(
-    dtype=same_dtype,
-    shape=same_shape,
-    vjp=(lambda g, *, input_device: transfer(g, device=input_device),),
-    linear=True,
-    batch="elementwise",
-    namespace=(),
-    out=False,
-)
+    dtype=same_dtype, shape=same_shape, vjp=(lambda g, *, input_device: transfer(g, device=input_device),), linear=True,
+    batch="elementwise", namespace=(), out=False,
+)  # fmt: skip
 def transfer(backend, out, input: Tensor, device: Target):
     """Return a copy on another device.  Gradient: g, copied to the device of the input."""
     return backend.prepare(Copy(), out, input)
+
+
+# ---- elements in another order and shape -----------------------------------------------------------------------------
+
+
+Ints = tuple[int, ...]
+
+
+def rearrange(x: Tensor, sizes: Ints, order: Ints, shape: Ints, spread: Ints = ()) -> Tensor:
+    """Return a copy of x, seen with `sizes`, with its dims in another order, in a shape.
+
+    spread: dims of `sizes` along which x is repeated; x has the size 1 there.
+    """
+    return handed_on(REARRANGED, x, {"sizes": sizes, "order": order, "shape": shape, "spread": spread})
+
+
+def _arranged_back(g: Tensor, to: Ints, sizes: Ints, order: Ints, spread: Ints) -> Tensor:
+    """Return the gradient of `rearrange` for an operand of shape `to`."""
+    inverse = tuple([order.index(d) for d in range(len(order))])
+    seen = tuple([sizes[d] for d in order])
+    if not spread:
+        return rearrange(g, seen, inverse, to)
+    return g.reshape(seen).permute(inverse).sum(spread).reshape(to)
+
+
+@kernel(
+    dtype=same_dtype, shape=lambda op, input, *, sizes, order, shape, spread: shape, linear=joint("input"),
+    vjp=(lambda g, *, in_shape, sizes, order, shape, spread: _arranged_back(g, in_shape, sizes, order, spread),),
+    namespace=(), label="reshape",
+    batch=lambda input, *, sizes, order, shape, spread, batch: rearrange(
+        input, (batch, *sizes), (0, *[d + 1 for d in order]), (batch, *shape), tuple([d + 1 for d in spread])
+    ),
+)  # fmt: skip
+def rearranged(backend, out, input: Tensor, *, sizes, order, shape, spread):
+    """Return a copy of the input, seen with `sizes`, expanded along `spread`, with permuted dims, in another shape.
+
+    Gradient: g, with its elements in the old order, and summed over the dims in `spread`.
+    """
+    steps = Steps(backend, (out,), (input,))
+    (result,), (source,) = steps.outs, steps.operands
+    narrow = tuple([1 if d in spread else n for d, n in enumerate(sizes)])
+    seen = source.layout.reshape(narrow)
+    if seen is None:
+        source = steps.dense(source)
+        seen = source.layout.view(narrow)
+    moved = source.seen(seen.expand(sizes).permute(order))
+    steps.copy(result.seen(out.layout.view(moved.shape)), moved)
+    return steps.launch
+
+
+REARRANGED = rearranged.op  # type: ignore[attr-defined]

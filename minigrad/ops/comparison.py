@@ -1,8 +1,5 @@
 """Comparisons of tensors: isclose for each element, allclose and equal for whole tensors; type tests; as_tensor."""
 
-# The bodies of scalar functions are data, which the specialiser reads; they carry no types.
-# mypy: disable-error-code="no-untyped-def"
-
 from __future__ import annotations
 
 from typing import Annotated, Any

@@ -157,13 +157,9 @@ def expect_float(name: str, dtype: Any, requires_grad: bool) -> None:
 
 
 @kernel(
-    dtype=same_dtype,
-    shape=lambda op, value, *, shape: shape,
-    vjp=(lambda g: g.sum(),),
-    linear=True,
-    namespace=(),
+    dtype=same_dtype, shape=lambda op, value, *, shape: shape, vjp=(lambda g: g.sum(),), linear=True, namespace=(),
     batch=lambda value, *, shape, batch: value.reshape(batch, *(1,) * len(shape)).expand(batch, *shape),
-)
+)  # fmt: skip
 def fill(backend, out, value, *, shape: Shape):
     """Return a tensor in which every element has the value of a scalar.  Gradient: the sum of g."""
     return backend.prepare(Fill(), out, value)
@@ -193,12 +189,9 @@ def expect_fit(name: str, value: float, dtype: DType) -> None:
 
 @public(out=True)
 def empty(
-    *size: int | Sequence[int],
-    dtype: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
+    *size: int | Sequence[int], dtype: Any = None, device: Any = None, requires_grad: bool = False,
     memory_format: Any = None,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """Return a tensor with uninitialized elements, which must be written before they are read."""
     expect_format("empty", memory_format)
     kind = default_float() if dtype is None else as_dtype(dtype)
@@ -258,14 +251,9 @@ def ones_like(
 
 @public(like=True)
 def full_like(
-    input: Tensor,
-    fill_value: float,
-    *,
-    dtype: Any = None,
-    device: Any = None,
-    requires_grad: bool = False,
+    input: Tensor, fill_value: float, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
     memory_format: Any = None,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """Return a tensor filled with one value, with the shape, dtype and device of the input."""
     if fill_value.__class__ not in NUMBERS:
         expect_numbers("full_like", fill_value=fill_value)
@@ -379,15 +367,12 @@ def eye(n: int, m: int | None = None, *, dtype: Any = None, device: Any = None, 
 
 
 @kernel(
-    dtype=same_dtype,
-    shape=lambda op, value, *, rows, columns: (rows, columns),
-    vjp=(lambda g: g.diagonal().sum(),),
-    linear=True,
-    namespace=(),
+    dtype=same_dtype, shape=lambda op, value, *, rows, columns: (rows, columns), vjp=(lambda g: g.diagonal().sum(),),
+    linear=True, namespace=(),
     batch=lambda value, *, rows, columns, batch: (
         value.reshape(batch, 1, 1) * eye(rows, columns, dtype=value.dtype, device=value.device)
     ),
-)
+)  # fmt: skip
 def unit_matrix(backend, out, value, *, rows: Size, columns: Size):
     """Return a matrix with a scalar on the diagonal, and zeros elsewhere; `eye` calls this op with 1.
 

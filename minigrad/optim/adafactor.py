@@ -9,8 +9,7 @@ from minigrad.core.dtype import finfo
 from minigrad.declare.names import LINALG, MG, namespaces
 from minigrad.errors import ArgumentError
 from minigrad.optim.optimizer import GroupOptimizer, Params
-from minigrad.optim.options import expect_at_least, expect_rate, rate_of
-from minigrad.optim.states import filled, scalar_state
+from minigrad.optim.states import expect_at_least, expect_rate, filled, options_of, rate_of, scalar_state
 from minigrad.runtime.tensor import Tensor
 
 
@@ -71,10 +70,7 @@ class Adafactor(GroupOptimizer):
         expect_at_least("Adafactor", **{"eps[0]": 0.0 if eps[0] is None else eps[0], "eps[1]": eps[1]})
         expect_at_least("Adafactor", 1.0, d=d)
         expect_at_least("Adafactor", weight_decay=weight_decay)
-        super().__init__(params, {
-            "lr": lr, "beta2_decay": beta2_decay, "eps": eps, "d": d, "weight_decay": weight_decay, "foreach": foreach,
-            "maximize": maximize,
-        })  # fmt: skip
+        super().__init__(params, options_of(locals()))
 
     def update(self, group: dict[str, Any]) -> None:
         """Update the parameters of a group that have a gradient, one after another."""

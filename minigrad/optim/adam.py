@@ -9,7 +9,7 @@ import numpy as np
 from minigrad.declare.many import Rule
 from minigrad.optim import rules
 from minigrad.optim.optimizer import Params
-from minigrad.optim.options import options_of
+from minigrad.optim.states import options_of
 from minigrad.optim.stepping import RuleOptimizer
 
 

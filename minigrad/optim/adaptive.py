@@ -8,8 +8,7 @@ from minigrad.declare.many import Rule
 from minigrad.errors import ArgumentError
 from minigrad.optim import rules
 from minigrad.optim.optimizer import Params
-from minigrad.optim.options import options_of
-from minigrad.optim.states import filled, scalar_state
+from minigrad.optim.states import filled, options_of, scalar_state
 from minigrad.optim.stepping import RuleOptimizer
 from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor

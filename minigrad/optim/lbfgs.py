@@ -15,7 +15,7 @@ from minigrad.errors import ArgumentError
 from minigrad.optim import lists
 from minigrad.optim.linesearch import strong_wolfe
 from minigrad.optim.optimizer import Optimizer, Params
-from minigrad.optim.options import expect_rate
+from minigrad.optim.states import expect_rate
 from minigrad.runtime.recording import enable_grad, no_grad
 from minigrad.runtime.tensor import Tensor
 

@@ -10,8 +10,7 @@ from minigrad.declare.names import LINALG, MG, namespaces
 from minigrad.errors import ArgumentError
 from minigrad.optim import rules
 from minigrad.optim.optimizer import GroupOptimizer, Params
-from minigrad.optim.options import expect_at_least, expect_rate
-from minigrad.optim.states import filled
+from minigrad.optim.states import expect_at_least, expect_rate, filled, options_of
 from minigrad.runtime.tensor import Tensor, describe
 
 COEFFICIENTS = (3.4445, -4.7750, 2.0315)  # Jordan's polynomial, whose derivative at 0 is large
@@ -71,10 +70,7 @@ class Muon(GroupOptimizer):
                 f"Muon: adjust_lr_fn must be None, 'original' or 'match_rms_adamw', got {adjust_lr_fn!r}; pass "
                 "adjust_lr_fn=None"
             )
-        super().__init__(params, {
-            "lr": lr, "weight_decay": weight_decay, "momentum": momentum, "nesterov": nesterov,
-            "ns_coefficients": ns_coefficients, "eps": eps, "ns_steps": ns_steps, "adjust_lr_fn": adjust_lr_fn,
-        })  # fmt: skip
+        super().__init__(params, options_of(locals()))
 
     def expect_parameters(self, params: list[Any]) -> None:
         """Raise an error unless all parameters are matrices and leaves."""

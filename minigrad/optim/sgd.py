@@ -8,7 +8,7 @@ from minigrad.declare.many import Rule
 from minigrad.errors import ArgumentError
 from minigrad.optim import rules
 from minigrad.optim.optimizer import Params
-from minigrad.optim.options import options_of
+from minigrad.optim.states import options_of
 from minigrad.optim.stepping import RuleOptimizer
 
 

@@ -15,8 +15,7 @@ from typing import Any, ClassVar
 
 from minigrad.declare.many import Rule
 from minigrad.optim.optimizer import Optimizer, Params, loss_of
-from minigrad.optim.options import expect_at_least, expect_betas, expect_offered, expect_rate
-from minigrad.optim.states import filled, scalar_state
+from minigrad.optim.states import expect_at_least, expect_betas, expect_offered, expect_rate, filled, scalar_state
 from minigrad.runtime.changes import CountedDict, changes
 from minigrad.runtime.many import ManyPlan, rows_of
 from minigrad.runtime.recording import no_grad

@@ -79,7 +79,7 @@ def test_the_first_gradient_that_is_not_finite_is_named_with_its_line_and_rule()
         pytest.raises(
             GradientError,
             match=r"detect_anomaly: 1 of 2 elements of the gradient of 'x' in sqrt\(2,\) of .*test_autograd\.py:\d+, "
-            r"float64\(2,\), are nan or infinite; its rule is at .*powers\.py:\d+, and the gradient that came was fin",
+            r"float64\(2,\), are nan or infinite; its rule is at .*explog\.py:\d+, and the gradient that came was fin",
         ),
         mg.detect_anomaly(),
     ):

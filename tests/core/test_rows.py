@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from minigrad.ops.nn.normalized_rows import LAYER_NORM, LAYER_NORM_BACKWARD, RMS_NORM_BACKWARD
+from minigrad.ops.nn.normalization import LAYER_NORM, LAYER_NORM_BACKWARD, RMS_NORM_BACKWARD
 from minigrad.ops.nn.softmax import LOG_SOFTMAX, SOFTMAX
 
 

@@ -15,7 +15,7 @@ from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
 from minigrad.kernels.cuda.rows import rows_fields
 from minigrad.nn import functional as F
-from minigrad.ops.nn.normalized_rows import LAYER_NORM_BACKWARD
+from minigrad.ops.nn.normalization import LAYER_NORM_BACKWARD
 from minigrad.ops.nn.softmax import SOFTMAX
 
 # A few lanes a row, some loads of a warp, a block, neighbours across memory.

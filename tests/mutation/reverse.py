@@ -57,13 +57,11 @@ def of_rule(op: Op, k: int, rule: Rule) -> Iterator[Mutant]:
     if op.derived:
         yield from of_derived(op, k, rule)
         return
-    try:
-        tree = tree_of(rule.fn)
-    except LookupError:
-        return  # it is made by a function of the package, which the joint rule is, too
-    for what, make in variants(tree):
-        yield Mutant("vjp", op.name, f"{label}: {what}", partial(alone, op, rule.fn, make), check)
-    for helper in helpers(rule.fn):
+    fn = getattr(rule.fn, "joint", rule.fn)  # the joint rule, if the rule only calls it for one operand
+    by_package = fn is not rule.fn and fn.__closure__ is not None  # a function of the package makes it
+    for what, make in () if by_package else variants(tree_of(fn)):
+        yield Mutant("vjp", op.name, f"{label}: {what}", partial(alone, op, fn, make), check)
+    for helper in () if by_package else helpers(fn):
         for what, make in variants(tree_of(helper), statements=True):
             text = f"{helper.__name__}: {what}"
             yield Mutant("vjp", op.name, f"{label}: {text}", partial(alone, op, helper, make), check, text)

@@ -15,7 +15,7 @@ from tests.mutation.checkers import batches, claims, forward, ours
 from tests.mutation.mutant import Mutant, attribute, rewritten
 from tests.mutation.trees import helpers, tree_of, variants
 
-KINDS = {"along": ("elementwise", "reduction"), "product": ("elementwise", "along")}
+KINDS = {"along": ("elementwise", "reduction"), "product": ("elementwise", "along"), "merged": ("front",)}
 
 
 def mutants() -> Iterator[Mutant]:
@@ -117,7 +117,7 @@ def of_batch(op: Op) -> Iterator[Mutant]:
 SHIFTS = ("_shift_dim", "_shift_dims", "_shift_folded", "_shift_order", "_shift_shape", "_shift_index")
 PIECES = ("stretched", "ranked", "batch_merged", "merged", "cut", "to_front", "batched_product", "into", "out_of",
           "batched_conv")  # fmt: skip
-WAYS = ("by_broadcasting", "by_roles", "by_product", "by_moving", "by_rule")
+WAYS = ("by_broadcasting", "by_roles", "by_product", "by_moving", "by_merging", "by_rule")
 
 
 def of_derived() -> Iterator[Mutant]:

@@ -13,7 +13,7 @@ from nn.layer_cases import listed, wave
 
 import minigrad as mg
 from minigrad.nn.utils import rnn
-from minigrad.ops.nn.gru_sequence import gru_sequence
+from minigrad.ops.nn.sequences import gru_sequence
 
 nn = mg.nn
 HERE = {"device": "reference", "dtype": mg.float64}
@@ -132,7 +132,7 @@ def test_a_long_sequence_is_several_launches_that_follow_each_other(
         return [y, *last, *mg.grad((y * y).sum() + last[-1].sum(), list(module.parameters()))]
 
     whole = values()
-    monkeypatch.setattr("minigrad.nn.modules.sequences.LONGEST", 3)
+    monkeypatch.setattr("minigrad.nn.modules.cells.LONGEST", 3)
     close(values(), whole)
 
 
@@ -165,7 +165,7 @@ def test_all_times_of_a_gru_in_one_op_give_what_its_steps_give(
 
     one = values()
     calls: list[Any] = []
-    monkeypatch.setattr("minigrad.nn.modules.sequences.is_sequence", lambda *a: bool(calls.append(a)))
+    monkeypatch.setattr("minigrad.nn.modules.cells.is_sequence", lambda *a: bool(calls.append(a)))
     close(values(), one)
     assert len(calls) == 4  # two layers, two directions
 
@@ -177,7 +177,7 @@ def test_times_with_the_same_sequences_of_a_packed_batch_are_one_op(
     module, x = layer("GRU", bidirectional=backwards), rnn.pack_padded_sequence(real(5, 3, 3), [5, 5, 2])
     seen: list[Any] = []
     call = gru_sequence
-    monkeypatch.setattr("minigrad.nn.modules.sequences.gru_sequence", lambda *a: (seen.append(a[0].shape), call(*a))[1])
+    monkeypatch.setattr("minigrad.nn.modules.cells.gru_sequence", lambda *a: (seen.append(a[0].shape), call(*a))[1])
     module(x)
     there, back = [(2, 3, 6), (3, 2, 6)], [(3, 2, 6), (2, 3, 6)]
     assert seen == [*there, *(back if backwards else [])] * 2  # layers

@@ -8,11 +8,10 @@ from typing import Any
 import numpy as np
 
 import minigrad as mg
-from minigrad.ops.nn.gru_sequence import gru_sequence
 from minigrad.ops.nn.likelihood import poisson
-from minigrad.ops.nn.margin_rows import margin_gradients
+from minigrad.ops.nn.margins import margin_gradients
 from minigrad.ops.nn.recurrence import gru_step, lstm_step
-from minigrad.ops.nn.sequences import lstm_sequence
+from minigrad.ops.nn.sequences import gru_sequence, lstm_sequence
 
 from .row import FLOATS, INTS, NUMBERS, Row
 from .rows import softmax

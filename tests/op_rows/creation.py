@@ -12,8 +12,8 @@ import numpy as np
 import minigrad as mg
 from minigrad.kernels import philox
 from minigrad.ops import comparison, creation
-from minigrad.ops.draws import draw, permuted, shares
-from minigrad.ops.indexing import checks, masks, positions, searching, uniqueness
+from minigrad.ops.generators import draw, permuted, shares
+from minigrad.ops.indexing import checks, masks, positions, sorting, uniqueness
 from minigrad.ops.nn import embedding
 from minigrad.ops.nn.attention_blocks import attention_kept
 from minigrad.ops.nn.classes import existing_classes
@@ -92,15 +92,15 @@ ROWS = [
         ("existing_classes",), ((2, 5),), **COUNTS),
     Row("checked", lambda x: checks.checked(x.cumsum(-1) - x, low=0, high=9, ascending=True, refusal=NEVER),
         lambda x: x.cumsum(-1) - x, ("whole",), ("checked",), ((2, 3),), **COUNTS),
-    Row("ends", searching.ends, lambda x: np.array([x.min(), x.max()]), ("whole",), ("ends",), ((2, 3),), **COUNTS),
-    Row("occurrences", lambda x: searching.occurrences(x % 4, size=4),
+    Row("ends", sorting.ends, lambda x: np.array([x.min(), x.max()]), ("whole",), ("ends",), ((2, 3),), **COUNTS),
+    Row("occurrences", lambda x: sorting.occurrences(x % 4, size=4),
         lambda x: np.bincount(x.astype(int) % 4, minlength=4), ("whole",), ("occurrences",), ((7,),), **COUNTS),
-    Row("insertions", lambda x: searching.insertions(x.sort(-1).values, x, after=True),
+    Row("insertions", lambda x: sorting.insertions(x.sort(-1).values, x, after=True),
         lambda x: np.stack([np.searchsorted(np.sort(row), row, "right") for row in x]), ("whole",), ("insertions",),
         ((2, 5),), dtypes=NUMBERS, result="int64", smooth=False, refuses=False, kernels=False),
     Row("marked_classes", lambda x: embedding.marked_classes(x % 4, classes=4),
         lambda x: np.eye(4)[x.astype(int) % 4], ("whole",), ("marked_classes",), ((2, 5),), **COUNTS),
-    Row("binned", lambda x: searching.binned(x, bins=3, low=0.0, high=0.0, widens=True),
+    Row("binned", lambda x: sorting.binned(x, bins=3, low=0.0, high=0.0, widens=True),
         lambda x: np.histogram(x, 3)[0], ("distinct",), ("binned",), ((2, 5),), dtypes=FLOATS,
         result="int64", smooth=False, refuses=False, kernels=False),
     Row("all_equal", comparison.all_equal, lambda a, b: (a == b).all(), ("whole", "whole"), ("all_equal",),

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 import minigrad as mg
-from minigrad.ops.indexing.pairs import pair_add
-from minigrad.ops.nn import ctc, sampled, taps
+from minigrad.ops.indexing.positions import pair_add
+from minigrad.ops.nn import ctc, taps
 
 from .compositions import _index, _row
 from .row import FLOATS, INTS, NUMBERS, Row
@@ -213,10 +213,10 @@ ROWS = [
     *[_row(f"tapped{'-back' if back else ''}", lambda x, w, back=back: taps.tapped(x, _index(x, TAPS), w, 3, back),
            lambda x, w, back=back: _tapped(x, w, back), ("real", (2, 6, 3)), ("real", (2, 2, 3)),
            dtypes=("float32", "float64"), ops=("tapped",)) for back in (False, True)],
-    _row("image_gradient", lambda g, grid: sampled.image_gradient(g, grid, size=(3, 4), **WAYS), _image_gradient,
+    _row("image_gradient", lambda g, grid: taps.image_gradient(g, grid, size=(3, 4), **WAYS), _image_gradient,
          ("real", (1, 2, 2, 2)), ("unit", (1, 2, 2, 2)), dtypes=("float32", "float64"), smooth=False, slope=True,
          ops=("image_gradient",)),
-    _row("grid_gradient", lambda g, x, grid: sampled.grid_gradient(g, x, grid, **WAYS), _grid_gradient,
+    _row("grid_gradient", lambda g, x, grid: taps.grid_gradient(g, x, grid, **WAYS), _grid_gradient,
          ("real", (1, 2, 2, 2)), ("real", (1, 2, 3, 4)), ("unit", (1, 2, 2, 2)), dtypes=("float32", "float64"),
          smooth=False, slope=True, ops=("grid_gradient",)),
     _row("affine_grid", lambda t: F.affine_grid(t, (2, 1, 3, 2)), _affine, ("real", (2, 2, 3))),

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import minigrad as mg
-from minigrad.ops.nn.channels import moved, normalized_channels
+from minigrad.ops.nn.batch_norm import moved, normalized_channels
 
 from .row import FLOATS, NUMBERS, Row
 from .rows import log_softmax, softmax

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 import minigrad as mg
-from minigrad.ops.reduction import medians
+from minigrad.ops.reduction import statistics
 
 from .row import ALL, Row
 
@@ -39,8 +39,8 @@ ROWS = [
     _row("median", lambda x: mg.median(x, 1, True).values, lambda x: np.sort(x, 1)[:, 2:3], ops=("median",),
          kernels=False),
     _row("median-of-all", lambda x: mg.median(x[0, 0]), lambda x: np.sort(x[0, 0])[1], ops=("middle",), kernels=False),
-    _row("median-of-rows", lambda x: medians.middle(x, skip=False), lambda x: np.sort(x, -1)[..., 1], ops=("middle",),
-         kernels=False),
+    _row("median-of-rows", lambda x: statistics.middle(x, skip=False), lambda x: np.sort(x, -1)[..., 1],
+         ops=("middle",), kernels=False),
     _row("median-places", lambda x: mg.median(x, 1).indices, lambda x: np.argsort(x, 1, stable=True)[:, 2], "whole",
          ops=("median",), kernels=False, **PLACES),
 ]  # fmt: skip

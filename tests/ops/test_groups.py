@@ -9,7 +9,7 @@ import pytest
 
 import minigrad as mg
 from minigrad.config import override
-from minigrad.ops.nn.groups import by_rows, group_gradients, normalized_groups
+from minigrad.ops.nn.group_norm import by_rows, group_gradients, normalized_groups
 
 GROUPS = {"groups": 2, "eps": 1e-3}
 

@@ -17,7 +17,7 @@ from minigrad.backends.cpu import rows as backend_rows
 from minigrad.config import override
 from minigrad.declare.rows import rows
 from minigrad.errors import DeclarationError, DTypeError, ShapeError
-from minigrad.ops.nn import normalized_rows as norm_rows
+from minigrad.ops.nn import normalization as norm_rows
 from minigrad.testing import gradcheck, gradgradcheck
 
 pytestmark = pytest.mark.usefixtures("float64")

@@ -12,7 +12,7 @@ import pytest
 import minigrad as mg
 from minigrad.config import override
 from minigrad.ops.nn.grids import by_planar_taps
-from minigrad.ops.nn.sampled import grid_gradient, image_gradient, sampled
+from minigrad.ops.nn.taps import grid_gradient, image_gradient, sampled
 
 WAYS = [dict(zip(("near", "beyond", "corners"), way)) for way in product((False, True), (0, 1, 2), (False, True))]
 PLAIN: dict[str, Any] = {"near": False, "beyond": 0, "corners": False}

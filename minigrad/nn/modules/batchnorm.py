@@ -28,6 +28,11 @@ class _NormBase(Module):
     running_var: Any
     num_batches_tracked: Any
 
+    def __init_subclass__(cls, dims: tuple[int, ...] = (), channels: int = 1, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if dims:
+            cls._dims, cls._sizes = dims, ((0, "num_features", channels),)
+
     def __init__(
         self, num_features: int, eps: float, momentum: float | None, affine: bool, track_running_stats: bool,
         device: Any, dtype: Any, bias: bool,
@@ -83,8 +88,6 @@ class _NormBase(Module):
 class _BatchNorm(_NormBase):
     """The common part of the batch normalizations."""
 
-    _sizes = ((0, "num_features", 1),)
-
     def __init__(
         self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
         track_running_stats: bool = True, device: Any = None, dtype: Any = None, *, bias: bool = True,
@@ -123,7 +126,7 @@ class _BatchNorm(_NormBase):
         return F.batch_norm(input, mean, var, self.weight, self.bias, from_batch, momentum, self.eps)
 
 
-class BatchNorm1d(_BatchNorm):
+class BatchNorm1d(_BatchNorm, dims=(2, 3)):
     """Normalize each channel of (N, C) or (N, C, L) over the batch.
 
     In training, the mean and variance of the batch are used, and the running statistics are moved towards them. In
@@ -160,19 +163,13 @@ class BatchNorm1d(_BatchNorm):
     (1, 0.2)
     """
 
-    _dims = (2, 3)
 
-
-class BatchNorm2d(_BatchNorm):
+class BatchNorm2d(_BatchNorm, dims=(4,)):
     """Normalize each channel of images (N, C, H, W); the arguments are the same as for `BatchNorm1d`."""
 
-    _dims = (4,)
 
-
-class BatchNorm3d(_BatchNorm):
+class BatchNorm3d(_BatchNorm, dims=(5,)):
     """Normalize each channel of volumes (N, C, D, H, W); the arguments are the same as for `BatchNorm1d`."""
-
-    _dims = (5,)
 
 
 class _InstanceNorm(_NormBase):
@@ -195,7 +192,7 @@ class _InstanceNorm(_NormBase):
         return y.squeeze(0) if single else y
 
 
-class InstanceNorm1d(_InstanceNorm):
+class InstanceNorm1d(_InstanceNorm, dims=(2, 3), channels=-2):
     """Normalize each channel of each example of an input (N, C, L) or (C, L).
 
     The mean and variance are computed over the last dim. The arguments are the same as for `BatchNorm1d`, but `affine`
@@ -206,19 +203,10 @@ class InstanceNorm1d(_InstanceNorm):
     Ulyanov, Vedaldi and Lempitsky, Instance normalization, 2016.
     """
 
-    _dims = (2, 3)
-    _sizes = ((0, "num_features", -2),)
 
-
-class InstanceNorm2d(_InstanceNorm):
+class InstanceNorm2d(_InstanceNorm, dims=(3, 4), channels=-3):
     """Normalize each channel of each image of (N, C, H, W) or (C, H, W); see `InstanceNorm1d`."""
 
-    _dims = (3, 4)
-    _sizes = ((0, "num_features", -3),)
 
-
-class InstanceNorm3d(_InstanceNorm):
+class InstanceNorm3d(_InstanceNorm, dims=(4, 5), channels=-4):
     """Normalize each channel of each volume of (N, C, D, H, W) or (C, D, H, W); see `InstanceNorm1d`."""
-
-    _dims = (4, 5)
-    _sizes = ((0, "num_features", -4),)

@@ -29,8 +29,14 @@ class _ConvNd(Module):
     """
 
     _dims: int
+    _convolve: Any
     transposed = False
     bias: Any
+
+    def __init_subclass__(cls, dims: int = 0, of: Any = None, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if dims:
+            cls._dims, cls._convolve, cls._sizes = dims, staticmethod(of), ((0, "in_channels", -1 - dims),)
 
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
@@ -108,8 +114,6 @@ class _ConvNd(Module):
 class _Conv(_ConvNd):
     """The common part of the convolutions."""
 
-    _convolve: Any
-
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
         dilation: Any = 1, groups: int = 1, bias: bool = True, padding_mode: str = "zeros", device: Any = None,
@@ -131,7 +135,7 @@ class _Conv(_ConvNd):
         return self._conv_forward(input, self.weight, self.bias)
 
 
-class Conv1d(_Conv):
+class Conv1d(_Conv, dims=1, of=F.conv1d):
     """Convolve sequences (N, C, L) or (C, L): return a weighted sum of the window at each position.
 
     Parameters
@@ -152,12 +156,8 @@ class Conv1d(_Conv):
         Device and dtype of the parameters.
     """
 
-    _dims = 1
-    _sizes = ((0, "in_channels", -2),)
-    _convolve = staticmethod(F.conv1d)
 
-
-class Conv2d(_Conv):
+class Conv2d(_Conv, dims=2, of=F.conv2d):
     """Convolve images (N, C, H, W) or (C, H, W): return a weighted sum of the window at each position.
 
     The arguments are the same as for `Conv1d`. `kernel_size`, `stride`, `padding` and `dilation` are one int for both
@@ -173,24 +173,15 @@ class Conv2d(_Conv):
     (1, 8, 5, 5)
     """
 
-    _dims = 2
-    _sizes = ((0, "in_channels", -3),)
-    _convolve = staticmethod(F.conv2d)
 
-
-class Conv3d(_Conv):
+class Conv3d(_Conv, dims=3, of=F.conv3d):
     """Slide a window over volumes (N, C, D, H, W) or (C, D, H, W); the arguments are the same as for `Conv1d`."""
-
-    _dims = 3
-    _sizes = ((0, "in_channels", -4),)
-    _convolve = staticmethod(F.conv3d)
 
 
 class _ConvTransposeNd(_ConvNd):
     """The common part of the transposed convolutions: the gradient of a convolution with respect to its input."""
 
     transposed = True
-    _convolve: Any
 
     def __init__(
         self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
@@ -225,7 +216,7 @@ class _ConvTransposeNd(_ConvNd):
         return tuple([size - low for size, low in zip(wanted, least, strict=True)])
 
 
-class ConvTranspose1d(_ConvTransposeNd):
+class ConvTranspose1d(_ConvTransposeNd, dims=1, of=F.conv_transpose1d):
     """Compute the transposed convolution of sequences (N, C, L) or (C, L).
 
     The layer adds each input element, times the weight, to a window of the output. It is the transpose of the linear
@@ -252,12 +243,8 @@ class ConvTranspose1d(_ConvTransposeNd):
         Device and dtype of the parameters.
     """
 
-    _dims = 1
-    _sizes = ((0, "in_channels", -2),)
-    _convolve = staticmethod(F.conv_transpose1d)
 
-
-class ConvTranspose2d(_ConvTransposeNd):
+class ConvTranspose2d(_ConvTransposeNd, dims=2, of=F.conv_transpose2d):
     """Compute the transposed convolution of images (N, C, H, W) or (C, H, W).
 
     The layer adds each pixel, times the weight, to a window of the output. The arguments are the same as for
@@ -270,14 +257,6 @@ class ConvTranspose2d(_ConvTransposeNd):
     (1, 3, 10, 10)
     """
 
-    _dims = 2
-    _sizes = ((0, "in_channels", -3),)
-    _convolve = staticmethod(F.conv_transpose2d)
 
-
-class ConvTranspose3d(_ConvTransposeNd):
+class ConvTranspose3d(_ConvTransposeNd, dims=3, of=F.conv_transpose3d):
     """Spread each element of volumes over a window; the arguments are the same as for `ConvTranspose1d`."""
-
-    _dims = 3
-    _sizes = ((0, "in_channels", -4),)
-    _convolve = staticmethod(F.conv_transpose3d)

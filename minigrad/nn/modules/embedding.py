@@ -59,6 +59,16 @@ class _Table(Module):
         return ", ".join([f"{self.num_embeddings}, {self.embedding_dim}", *shown])
 
 
+def _sizes(embeddings: Tensor) -> tuple[int, ...]:
+    """Return the shape of an existing table.  Raises ShapeError unless it has 2 dims."""
+    if embeddings.ndim != 2:
+        raise ShapeError(
+            "from_pretrained: embeddings must have 2 dims, (num_embeddings, embedding_dim), got "
+            f"{describe(embeddings)}; reshape it"
+        )
+    return embeddings.shape
+
+
 class Embedding(_Table):
     """Return the rows of a trainable table at the positions that an integer tensor contains.
 
@@ -123,12 +133,7 @@ class Embedding(_Table):
         ShapeError
             If `embeddings` does not have 2 dims.
         """
-        if embeddings.ndim != 2:
-            raise ShapeError(
-                "from_pretrained: embeddings must have 2 dims, (num_embeddings, embedding_dim), got "
-                f"{describe(embeddings)}; reshape it"
-            )
-        rows, columns = embeddings.shape
+        rows, columns = _sizes(embeddings)
         return cls(rows, columns, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse, embeddings, freeze)
 
 
@@ -182,12 +187,7 @@ class EmbeddingBag(_Table):
         padding_idx: int | None = None,
     ) -> Self:  # fmt: skip
         """Return a table with the given rows; the arguments are the same as for `Embedding.from_pretrained`."""
-        if embeddings.ndim != 2:
-            raise ShapeError(
-                "from_pretrained: embeddings must have 2 dims, (num_embeddings, embedding_dim), got "
-                f"{describe(embeddings)}; reshape it"
-            )
-        rows, columns = embeddings.shape
+        rows, columns = _sizes(embeddings)
         bag = cls(rows, columns, max_norm, norm_type, scale_grad_by_freq, mode, sparse, embeddings,
                   include_last_offset, padding_idx)  # fmt: skip
         bag.weight.requires_grad_(not freeze)

@@ -6,7 +6,7 @@ from typing import Any
 
 from minigrad.nn import functional as F
 from minigrad.nn.modules.derived import FromFunction, repeated, undefined
-from minigrad.ops.nn.fractional import sizes_of
+from minigrad.ops.nn.adaptive import sizes_of
 from minigrad.runtime.tensor import Tensor
 
 __all__ = [

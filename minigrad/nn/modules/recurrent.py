@@ -1,7 +1,7 @@
 """Recurrent networks: RNN, LSTM and GRU over sequences, and their cells.
 
 A layer multiplies the whole input by its weights at once.  Then it runs a cell over time, which only multiplies the
-previous state: see `sequences.py`.  The step functions of the cells are in `cells.py`.
+previous state: see `cells.py`, which also has the step functions.
 """
 
 from __future__ import annotations
@@ -13,9 +13,8 @@ from typing import Any
 from minigrad.errors import ArgumentError, ShapeError, warn
 from minigrad.nn import functional as F
 from minigrad.nn.init import uniform_
-from minigrad.nn.modules.cells import GATES, STEPS, State, states_of
+from minigrad.nn.modules.cells import GATES, STEPS, State, over_packed, over_time, states_of
 from minigrad.nn.modules.module import Module
-from minigrad.nn.modules.sequences import over_packed, over_time
 from minigrad.nn.parameter import Parameter
 from minigrad.nn.utils.rnn import PackedSequence, as_lengths
 from minigrad.ops.creation import empty, zeros

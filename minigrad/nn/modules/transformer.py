@@ -22,7 +22,7 @@ from minigrad.nn.modules.module import Module
 from minigrad.nn.modules.normalization import LayerNorm
 from minigrad.ops.creation import full
 from minigrad.ops.pointwise.compare import where
-from minigrad.ops.shape.triangles import triu
+from minigrad.ops.shape.diagonals import triu
 from minigrad.runtime.tensor import Tensor
 
 __all__ = [

@@ -20,9 +20,10 @@ from minigrad.nn.utils.gradients import (
     clip_grad_value_,
     clip_grads_with_norm_,
     get_total_norm,
+    parameters_to_vector,
+    vector_to_parameters,
 )
 from minigrad.nn.utils.parametrizations import remove_spectral_norm, remove_weight_norm, spectral_norm, weight_norm
-from minigrad.nn.utils.vectors import parameters_to_vector, vector_to_parameters
 
 __all__ = [
     "clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_",

@@ -9,7 +9,7 @@ from minigrad.errors import ArgumentError
 from minigrad.nn.parameter import Parameter
 from minigrad.ops.creation import zeros_like
 from minigrad.ops.generators import default_generator
-from minigrad.ops.pointwise.powers import rsqrt
+from minigrad.ops.pointwise.explog import rsqrt
 from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor
 

@@ -9,7 +9,7 @@ from minigrad.errors import ArgumentError, ShapeError
 from minigrad.nn.modules.module import Module
 from minigrad.nn.utils.parametrize import expect_module, register_parametrization
 from minigrad.ops.creation import eye, zeros
-from minigrad.ops.linalg.qr import qr
+from minigrad.ops.linalg.lu import qr
 from minigrad.ops.linalg.systems import solve
 from minigrad.ops.random import randn
 from minigrad.ops.shape.joining import cat

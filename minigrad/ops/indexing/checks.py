@@ -53,9 +53,7 @@ class ValueLimits(IndexLimits):
 
 @kernel(
     dtype=index_dtype, shape=same_shape, namespace=(), out=False, label="checked integers",
-    batch=lambda input, *, low, high, ascending, refusal: checked(
-        input, low=low, high=high, ascending=ascending, refusal=refusal
-    ),
+    batch="front",
 )  # fmt: skip
 def checked(backend: Any, out: Spec, input: Tensor, *, low, high, ascending, refusal) -> Launch:
     """Return integers in int64.  The launch raises the error of `refusal` for a value that is not from low to high.

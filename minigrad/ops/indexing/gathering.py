@@ -131,16 +131,13 @@ def fitted(x: Tensor, dim: int, index: Tensor, src: Tensor, out: Any) -> Any:
 
 
 @kernel(
-    dtype=_dtype,
-    shape=_gather_shape,
+    dtype=_dtype, shape=_gather_shape,
     vjp=(lambda g, index, *, in_shape, dim: scatter_add(zeros_of(in_shape, g), dim, index, g), None),
-    linear=joint("input"),
-    batch="along",
-    method=True,
+    linear=joint("input"), batch="along", method=True,
     otherwise=lambda input, dim, index, sparse_grad, out: (
         None if index.ndim == input.ndim else gathered(input, index, out)
     ),
-)
+)  # fmt: skip
 def gather(backend, out, input: Tensor, dim: Dim, index: Tensor, *, sparse_grad: Front = False):
     """Return the elements of input at the positions that index contains along `dim`.
 
@@ -152,17 +149,12 @@ def gather(backend, out, input: Tensor, dim: Dim, index: Tensor, *, sparse_grad:
 
 
 @kernel(
-    dtype=_dtype,
-    shape=_scatter_shape,
-    vjp=(lambda g: g, None, lambda g, index, *, dim: gather(g, dim, index)),
-    linear=joint("input", "src"),
-    batch="along",
-    method=True,
-    in_place=True,
+    dtype=_dtype, shape=_scatter_shape, vjp=(lambda g: g, None, lambda g, index, *, dim: gather(g, dim, index)),
+    linear=joint("input", "src"), batch="along", method=True, in_place=True,
     otherwise=lambda input, dim, index, src, out: (
         None if index.ndim == input.ndim and index.shape == src.shape else fitted(input, dim, index, src, out)
     ),
-)
+)  # fmt: skip
 def scatter_add(backend, out, input: Tensor, dim: Dim, index: Tensor, src: Tensor):
     """Return input with the elements of src added at the positions that index contains along `dim`.
 
@@ -175,18 +167,14 @@ def scatter_add(backend, out, input: Tensor, dim: Dim, index: Tensor, src: Tenso
 
 
 @kernel(
-    dtype=_dtype,
-    shape=_scatter_shape,
+    dtype=_dtype, shape=_scatter_shape,
     vjp=(
         lambda g, index, *, src_shape, dim: scatter_put(g, dim, index, zeros_of(src_shape, g)),
         None,
         lambda g, index, *, input_shape, dim: _last(gather(g, dim, index), index, input_shape, dim),
     ),
-    linear=joint("input", "src"),
-    batch="along",
-    namespace=(),
-    label="scatter",
-)
+    linear=joint("input", "src"), batch="along", namespace=(), label="scatter",
+)  # fmt: skip
 def scatter_put(backend, out, input: Tensor, dim: Dim, index: Tensor, src: Tensor):
     """Return input with the elements at the positions that index contains along `dim` replaced by those of src.
 
@@ -200,13 +188,11 @@ def scatter_put(backend, out, input: Tensor, dim: Dim, index: Tensor, src: Tenso
 
 
 @kernel(
-    dtype=_dtype,
-    shape=_select_shape,
+    dtype=_dtype, shape=_select_shape,
     vjp=(lambda g, index, *, in_shape, dim: index_add(zeros_of(in_shape, g), dim, index, g), None),
-    linear=joint("input"),
-    batch=lambda input, index, *, dim, batch, flags: select_batch(input, index, dim, flags),
+    linear=joint("input"), batch=lambda input, index, *, dim, batch, flags: select_batch(input, index, dim, flags),
     method=True,
-)
+)  # fmt: skip
 def index_select(backend, out, input: Tensor, dim: Dim, index: Tensor):
     """Return the slices of input at the positions in the vector `index` along `dim`, in the order of the index.
 
@@ -216,17 +202,14 @@ def index_select(backend, out, input: Tensor, dim: Dim, index: Tensor):
 
 
 @kernel(
-    dtype=_dtype,
-    shape=_add_shape,
-    vjp=(lambda g: g, None, lambda g, index, *, dim: index_select(g, dim, index)),
+    dtype=_dtype, shape=_add_shape, vjp=(lambda g: g, None, lambda g, index, *, dim: index_select(g, dim, index)),
     linear=joint("input", "source"),
     batch=lambda input, index, source, *, dim, batch, flags: add_batch(input, index, source, dim, flags, batch),
-    method=True,
-    in_place=True,
+    method=True, in_place=True,
     otherwise=lambda input, dim, index, source, alpha, out: (
         None if alpha == 1 else index_add(input, dim, index, source * alpha, out=out)
     ),
-)
+)  # fmt: skip
 def index_add(backend, out, input: Tensor, dim: Dim, index: Tensor, source: Tensor, *, alpha: Front = 1):
     """Return input with the slices of alpha * source added at the positions in the vector `index` along `dim`.
 
@@ -239,8 +222,7 @@ def index_add(backend, out, input: Tensor, dim: Dim, index: Tensor, source: Tens
 
 
 @kernel(
-    dtype=_dtype,
-    shape=_add_shape,
+    dtype=_dtype, shape=_add_shape,
     vjp=(
         lambda g, index, *, source_shape, dim: index_copy(g, dim, index, zeros_of(source_shape, g)),
         None,
@@ -248,9 +230,8 @@ def index_add(backend, out, input: Tensor, dim: Dim, index: Tensor, source: Tens
     ),
     linear=joint("input", "source"),
     batch=lambda input, index, source, *, dim, batch, flags: _copy_batch(input, index, source, dim, flags, batch),
-    method=True,
-    in_place=True,
-)
+    method=True, in_place=True,
+)  # fmt: skip
 def index_copy(backend, out, input: Tensor, dim: Dim, index: Tensor, source: Tensor):
     """Return input with the slices at the positions in the vector `index` along `dim` replaced by those of source.
 

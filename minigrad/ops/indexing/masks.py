@@ -5,9 +5,6 @@ the True elements of the mask, and a second pass writes their positions.  These 
 `gathering.py` implements the reads with an index and their gradients.
 """
 
-# The bodies of scalar functions are data, which the specialiser reads; they carry no types.
-# mypy: disable-error-code="no-untyped-def"
-
 from __future__ import annotations
 
 from typing import Annotated, Any
@@ -30,7 +27,7 @@ from minigrad.ops.batch_rules import Flags, stretched
 from minigrad.ops.casting import cast, clone
 from minigrad.ops.indexing.gathering import index_add, index_select, select_batch, zeros_of
 from minigrad.ops.indexing.sorting import argsort
-from minigrad.ops.pointwise.clamping import clamp_between
+from minigrad.ops.pointwise.blends import clamp_between
 from minigrad.ops.pointwise.compare import ne, where
 from minigrad.ops.reduction.scan import cumsum
 from minigrad.ops.reduction.sums import sum
@@ -167,11 +164,6 @@ def total_of(starts: Tensor) -> int:
     return total
 
 
-def count_true(mask: Tensor) -> int:
-    """Return the number of True elements of a mask."""
-    return tallied(mask)[1]
-
-
 def positions_of(mask: Tensor) -> Tensor:
     """Return the row-major positions of the True elements of a mask, as a vector of int64."""
     starts, count = tallied(mask)
@@ -306,7 +298,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Annotated[Tensor, Like("
     """
     shape = _expect_mask("masked_scatter", input, mask)
     whole = expand(mask, shape=shape)
-    wanted = count_true(whole)
+    wanted = tallied(whole)[1]
     if source.numel() < wanted:
         raise ShapeError(
             f"masked_scatter: source must have at least {wanted} elements, as many as the mask {describe(mask)} "

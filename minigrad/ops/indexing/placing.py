@@ -1,4 +1,4 @@
-"""Functions that write values at positions: scatter, index_fill, index_put and put; and take and argwhere, which read.
+"""Functions that read or write values at positions: take_along_dim, repeat_interleave, scatter, index_put, take, ...
 
 `index_put` and `put` call `index_copy` or `index_add` on a tensor whose indexed dims, or all dims, are merged into one.
 If a position occurs more than once, the last value is stored and receives the gradient.
@@ -10,15 +10,18 @@ from collections.abc import Sequence
 from math import prod
 from typing import Annotated, Any
 
-from minigrad.core.conditions import Integral, Like, Ndim, expect_shape
+import numpy as np
+
+from minigrad.core.conditions import Integral, Like, Ndim, expect_same, expect_shape
 from minigrad.core.dtype import int64
-from minigrad.core.roles import Dim, Flag, Size
-from minigrad.core.shape import as_shape
+from minigrad.core.roles import Dim, Flag, OneDim, Size
+from minigrad.core.shape import as_int, as_shape, broadcast_shapes
 from minigrad.declare.decorators import composed
 from minigrad.errors import ArgumentError, DTypeError, MinigradError, ShapeError
-from minigrad.ops.casting import cast, clone
+from minigrad.ops.casting import cast, clone, rearrange
+from minigrad.ops.creation import tensor
 from minigrad.ops.indexing.assignment import located
-from minigrad.ops.indexing.gathering import index_add, index_copy, index_select, scatter_put
+from minigrad.ops.indexing.gathering import gather, index_add, index_copy, index_select, scatter_put
 from minigrad.ops.indexing.masks import nonzero
 from minigrad.ops.indexing.positions import order_back
 from minigrad.ops.indexing.reducing import scatter_reduce
@@ -27,6 +30,80 @@ from minigrad.ops.pointwise.arithmetic import floor_divide, remainder
 from minigrad.ops.shape.views import basic_index, expand, narrow, permute, reshape
 from minigrad.runtime.dispatch import number
 from minigrad.runtime.tensor import Tensor, describe
+
+# ---- reads along a dim -----------------------------------------------------------------------------------------------
+
+
+@composed()
+def take_along_dim(input: Tensor, indices: Tensor, dim: OneDim = None) -> Tensor:
+    """Return the elements of input at indices along `dim`; both broadcast along the other dims, and then `gather` runs.
+
+    Without a dim, both are flattened first.
+    """
+    if dim is None:
+        return gather(reshape(input, -1), 0, reshape(indices, -1))
+    expect_same("dims", "take_along_dim", input=input, indices=indices)
+    if not input.ndim:
+        return gather(input, dim, indices)
+    front, behind = (
+        broadcast_shapes("take_along_dim", *[x.shape[part] for x in (input, indices)])
+        for part in (slice(dim), slice(dim + 1, None))
+    )
+    stretched = [expand(x, shape=(*front, x.shape[dim], *behind)) for x in (input, indices)]
+    return gather(stretched[0], dim, stretched[1])
+
+
+@composed(out=False)
+def repeat_interleave(
+    input: Tensor, repeats: Tensor | int, dim: OneDim = None, *, output_size: int | None = None
+) -> Tensor:
+    """Repeat each element along `dim`; the copies of an element are next to each other.
+
+    Without a dim, the input is flattened first.
+    repeats: the number of copies, as an int for all elements, or as an integer tensor with one count per element.
+    output_size: the length of the result along `dim`, which is checked; by default it is the sum of the counts.
+    Gradient: for each element, the sum of g over its copies.
+    """
+    x, d = (reshape(input, input.numel()), 0) if dim is None else (input, dim)
+    Ndim(least=1).expect("repeat_interleave", input=x)
+    n = x.shape[d]
+    # An int is the most common case, and needs no index tensor.
+    if repeats.__class__ is int and repeats >= 0 and output_size in (None, n * repeats):
+        return repeated(x, d, repeats)
+    counts = counts_of(x, repeats)
+    if counts.size not in (1, n) or counts.ndim > 1 or (counts < 0).any():
+        raise ArgumentError(
+            f"repeat_interleave: repeats for dim {d} of {describe(x)} must be 1 or {n} counts of 0 or more, got "
+            f"{counts.tolist()}; pass one count, or one count per element of this dim",
+            op="repeat_interleave",
+        )
+    total = int(np.broadcast_to(counts, (n,)).sum())
+    if output_size is not None and output_size != total:
+        raise ArgumentError(
+            f"repeat_interleave: output_size must be {total}, the sum of repeats, got {output_size}; pass "
+            f"output_size={total}"
+        )
+    if counts.size == 1:
+        return repeated(x, d, int(counts.reshape(())))
+    return index_select(x, d, tensor(np.repeat(np.arange(n), counts), device=x.device))
+
+
+def repeated(x: Tensor, d: int, count: int) -> Tensor:
+    """Return a tensor with each element repeated `count` times along a dim."""
+    front, n, rest = x.shape[:d], x.shape[d], x.shape[d + 1 :]
+    return rearrange(x, (*front, n, count, *rest), tuple(range(x.ndim + 1)), (*front, n * count, *rest), (d + 1,))
+
+
+def counts_of(x: Tensor, repeats: Any) -> Any:
+    """Return the argument `repeats` as an array of counts.  Raises DTypeError for a tensor that is not integer."""
+    if not isinstance(repeats, Tensor):
+        return np.array(as_int(repeats, "repeats", "repeat_interleave"))
+    Integral.expect("repeat_interleave", repeats=repeats)
+    return np.array(repeats.tolist(), np.int64)
+
+
+# ---- writes at positions, and reads of the same form -----------------------------------------------------------------
+
 
 REDUCES = {"add": "sum", "multiply": "prod"}
 

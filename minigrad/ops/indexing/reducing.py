@@ -40,14 +40,9 @@ MANY, FEW = ("sum", "prod", "mean", "amax", "amin"), ("prod", "mean", "amax", "a
 
 @composed(in_place=True)
 def scatter_reduce(
-    input: Tensor,
-    dim: Dim,
-    index: Tensor,
-    src: Tensor,
-    reduce: Annotated[str, Choice(*MANY)],
-    *,
+    input: Tensor, dim: Dim, index: Tensor, src: Tensor, reduce: Annotated[str, Choice(*MANY)], *,
     include_self: Flag = True,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """Return input with each element of src reduced into the element at the position that index contains along `dim`.
 
     reduce: "sum", "prod", "mean", "amax" or "amin".
@@ -61,14 +56,9 @@ def scatter_reduce(
 
 @composed(in_place=True)
 def index_reduce(
-    input: Tensor,
-    dim: Dim,
-    index: Tensor,
-    source: Tensor,
-    reduce: Annotated[str, Choice(*FEW)],
-    *,
+    input: Tensor, dim: Dim, index: Tensor, source: Tensor, reduce: Annotated[str, Choice(*FEW)], *,
     include_self: Flag = True,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """Return input with each slice of source along `dim` reduced into the slice at its position in the vector `index`.
 
     reduce: "prod", "mean", "amax" or "amin".
@@ -149,17 +139,14 @@ def average(total: Tensor, count: Tensor, include_self: bool) -> Tensor:
 
 
 @kernel(
-    dtype=_dtype,
-    shape=_scatter_shape,
+    dtype=_dtype, shape=_scatter_shape,
     vjp=(
         lambda g, index, src, *, dim: g * scatter_product(ones_like(g), dim, index, src),
         None,
         lambda g, input, index, src, *, dim: gather(g * input, dim, index) * others(src, dim, index, input.shape[dim]),
     ),
-    batch="along",
-    namespace=(),
-    label="scatter_reduce",
-)
+    batch="along", namespace=(), label="scatter_reduce",
+)  # fmt: skip
 def scatter_product(backend, out, input: Tensor, dim: Dim, index: Tensor, src: Tensor):
     """Return each element of input times all elements of src with its position.
 
@@ -210,17 +197,13 @@ def shares(y: Tensor, input: Tensor, index: Tensor, src: Tensor, dim: int, inclu
     return mine, theirs, scatter_add(cast(mine, dtype=int64), dim, index, cast(theirs, dtype=int64))
 
 
-def share_of_input(
-    g: Tensor, y: Tensor, input: Tensor, index: Tensor, src: Tensor, dim: int, include_self: bool
-) -> Tensor:
+def share_of_input(g, y, input, index, src, *, dim, include_self):
     """Return the gradient of input: g divided by the number of ties where it equals the extremum, otherwise 0."""
     mine, _, count = shares(y, input, index, src, dim, include_self)
     return where(mine, g / count, 0.0)
 
 
-def share_of_src(
-    g: Tensor, y: Tensor, input: Tensor, index: Tensor, src: Tensor, dim: int, include_self: bool
-) -> Tensor:
+def share_of_src(g, y, input, index, src, *, dim, include_self):
     """Return the gradient of src: g divided by the number of ties where it equals the extremum, otherwise 0."""
     _, theirs, count = shares(y, input, index, src, dim, include_self)
     return where(theirs, gather(g / count, dim, index), 0.0)
@@ -229,13 +212,7 @@ def share_of_src(
 @kernel(
     dtype=lambda op, specs, *, dim, how, include_self: _dtype(op, specs, dim=dim),
     shape=lambda op, start, index, x, src, *, dim, how, include_self: _scatter_shape(op, start, index, src, dim=dim),
-    vjp=(
-        None,
-        None,
-        lambda g, y, input, index, src, *, dim, include_self: share_of_input(
-            g, y, input, index, src, dim, include_self),
-        lambda g, y, input, index, src, *, dim, include_self: share_of_src(g, y, input, index, src, dim, include_self),
-    ),
+    vjp=(None, None, share_of_input, share_of_src),
     batch="along",
     namespace=(),
     label="scatter_reduce",

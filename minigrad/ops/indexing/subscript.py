@@ -14,16 +14,11 @@ from minigrad.core.conditions import expect_shape
 from minigrad.core.dtype import bool_
 from minigrad.core.op import Op
 from minigrad.core.roles import WHOLE, Entries
-from minigrad.errors import (
-    ArgumentError,
-    DTypeError,
-    IndexOutOfRange,
-)
+from minigrad.errors import ArgumentError, DTypeError, IndexOutOfRange
 from minigrad.ops.creation import tensor
 from minigrad.ops.indexing.gathering import index_select
 from minigrad.ops.indexing.masks import choose
-from minigrad.ops.indexing.pairs import are_pair, pair_select
-from minigrad.ops.indexing.positions import arranged, as_one, joined, side_by_side
+from minigrad.ops.indexing.positions import are_pair, arranged, as_one, joined, pair_select, side_by_side
 from minigrad.ops.shape.views import basic_index, permute
 from minigrad.runtime.data import host_numbers, nested_shape, refuse_masked
 from minigrad.runtime.dispatch import run_view
@@ -190,7 +185,14 @@ def entries_of(x: Tensor, index: Any) -> tuple[Entries, list[tuple[int, Tensor]]
     gathers, dim, at = [], 0, 0  # at: the current dim of x
     for item in in_full(x, items):
         if is_mask(item):
-            expect_mask(x, item, x.shape[at : at + item.ndim])
+            expect_shape(
+                "index",
+                x.shape[at : at + item.ndim],
+                "the shape of the indexed dims of",
+                x,
+                "reshape the mask",
+                mask=item,
+            )
             gathers.append((dim, item if isinstance(item, Tensor) else tensor(item, device=x.device)))
             basic += [WHOLE] * item.ndim
         elif isinstance(item, Truth):
@@ -223,11 +225,6 @@ def dims_of(item: Any) -> int:
 def is_mask(item: Any) -> bool:
     """Return whether an index entry may be a mask: a bool tensor, or an array, whose shape is checked first."""
     return isinstance(item, np.ndarray) or (isinstance(item, Tensor) and item.dtype is bool_)
-
-
-def expect_mask(x: Tensor, mask: Tensor | np.ndarray[Any, Any], shape: tuple[int, ...]) -> None:
-    """Raise ShapeError unless the shape of a mask equals that of the dims that it covers."""
-    expect_shape("index", shape, "the shape of the indexed dims of", x, "reshape the mask", mask=mask)
 
 
 def as_index(x: Tensor, item: Any) -> Any:

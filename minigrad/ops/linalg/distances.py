@@ -11,7 +11,7 @@ from typing import Annotated, Any
 from minigrad.backends.launch import Launch
 from minigrad.core.conditions import Floating, Ndim, expect_shapes
 from minigrad.core.dtype import promote
-from minigrad.core.op import Op, Spec
+from minigrad.core.op import Spec
 from minigrad.core.requests import PairDistances, PairGradients, RowDistances, RowGradients
 from minigrad.core.roles import Choice, Number, Scalar, Size
 from minigrad.core.shape import broadcast_shapes
@@ -24,7 +24,7 @@ from minigrad.ops.creation import tensor, zeros_like
 from minigrad.ops.indexing.gathering import index_select
 from minigrad.ops.reduction import norms
 from minigrad.ops.reduction.sums import sum
-from minigrad.ops.shape.grids import choices
+from minigrad.ops.shape.diagonals import choices
 from minigrad.ops.shape.views import expand
 from minigrad.runtime.operands import are_plain
 from minigrad.runtime.recording import is_grad_enabled
@@ -133,13 +133,9 @@ def pair_gradients(backend: Any, out: Spec, g: Tensor, y: Tensor, x: Tensor, *, 
     return backend.prepare(PairGradients(*GRADIENTS[order], x.dtype.compute), out, g, y, x)
 
 
-def crossed_shape(op: Op, a: Spec, b: Spec, **params: Any) -> tuple[int, ...]:
-    """Return the shape of the distances between the rows of a (..., n, k) and of b (..., m, k)."""
-    return (*a.shape[:-1], b.shape[-2])
-
-
 @kernel(
-    dtype=floating, shape=crossed_shape, namespace=(), out=False, label="cdist",
+    dtype=floating, shape=lambda op, a, b, **params: (*a.shape[:-1], b.shape[-2]), namespace=(), out=False,
+    label="cdist",
     vjp=(
         lambda g, a, b, y, *, order: gradient_of_rows(g, y, a, b, order),
         lambda g, a, b, y, *, order: gradient_of_rows(g.mT, y.mT, b, a, order),

@@ -1,4 +1,4 @@
-"""Cholesky factors and triangular systems, with derivatives of every order that do not need an inverse.
+"""Cholesky factors and triangular systems, with derivatives of every order that need no inverse; checks of factors.
 
 The derivative of a Cholesky factor takes two triangular solves.  Source: Murray, "Differentiation of the Cholesky
 decomposition" (2016), section 3.1.
@@ -11,13 +11,14 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.base import Backend
+from minigrad.backends.launch import Launch
 from minigrad.backends.limits import IndexLimits
-from minigrad.backends.steps import Steps
+from minigrad.backends.steps import Steps, Value
 from minigrad.core.conditions import Square, expect_shapes
 from minigrad.core.device import CPU
 from minigrad.core.dtype import DType, int32, int64
 from minigrad.core.layout import Layout
-from minigrad.core.op import Op, Spec
+from minigrad.core.op import Op, ScalarFn, Spec
 from minigrad.core.requests import Bounds, Cholesky, Copy, SolveTriangular
 from minigrad.core.roles import Flag
 from minigrad.core.shape import broadcast_shapes
@@ -28,8 +29,56 @@ from minigrad.ops.batch_rules import Flags, ranked, stretched
 from minigrad.ops.creation import arange, zeros
 from minigrad.ops.pointwise.compare import where
 from minigrad.ops.reduction.sums import amin
-from minigrad.ops.shape.triangles import tril, triu
+from minigrad.ops.shape.diagonals import tril, triu
 from minigrad.runtime.tensor import Tensor
+
+# ---- checks: the error of a launch names the first matrix without a valid factor -------------------------------------
+
+
+class Failure(IndexLimits):
+    """Create the error of a failed factorization; it names the first matrix of the batch with an invalid value.
+
+    refused: a function that receives the values as a NumPy array and returns True for each invalid value.
+    sentence: the description of the fault; {} is replaced by the index of the value in its matrix, counted from 0.
+    """
+
+    __slots__ = ("refused", "sentence")
+
+    def __init__(self, backend: Backend, label: str, a: Spec, result: Value, refused: Any, sentence: str) -> None:
+        super().__init__(backend, label, result.slot, result.spec, a, -1)
+        self.refused, self.sentence = refused, sentence
+
+    def error(self, buffers: tuple[Any, ...]) -> Any:
+        """Return the error for a call on these buffers."""
+        index = self.index
+        copy = self.backend.allocate(index.layout.numel, index.dtype, CPU)
+        spec = Spec(Layout.contiguous(index.shape), index.dtype)
+        self.backend.prepare(Copy(), spec, index)(buffers[self.slot], copy.buffer)
+        values = self.backend.to_host(copy)[: index.layout.numel].reshape(index.shape)
+        *where, k = np.argwhere(self.refused(values))[0].tolist()
+        which = f"the matrix{f' {where} of the batch' if where else ''} {self.x!r}"
+        return ArgumentError(
+            f"{self.label}: {which} {self.sentence.format(k)}", op=self.label, batch=tuple(where), position=k
+        )
+
+
+def refusing(steps: Steps, label: str, result: Value, function: ScalarFn, refused: Any, sentence: str) -> Launch:
+    """Return a launch that ends with an error if a scalar function of any element of a result is not 0.
+
+    refused: the same function of an array on the host.  sentence: as for `Failure`.
+    """
+    a = steps.operands[0]
+    if not result.layout.numel:
+        return steps.launch
+    wrong, bounds = steps.work(result.shape, int64), steps.work((2,), int64)
+    steps.each(function, wrong, result, compute=result.dtype.compute)
+    steps.ask(Bounds(), bounds, wrong)
+    steps.check(bounds, 0, 0)
+    return steps.launch.within(Failure(steps.backend, label, a.spec, result, refused, sentence))
+
+
+# ---- factors and triangular systems ----------------------------------------------------------------------------------
+
 
 CHOLESKY_EX: Any = results_of("cholesky_ex", ("L", "info"))
 
@@ -80,7 +129,7 @@ def factor_tangent(da: Tensor, y: Tensor) -> Tensor:
     shape=lambda op, a, **params: (square_shape(op, a), a.shape[:-1]),
     outputs=("factor", "wrong"), vjp=(lambda g, factor: factor_gradient(g, factor),),
     jvp=lambda da, factor: (factor_tangent(da, factor), None),
-    batch=lambda a, *, batch, checked: factor(a, checked=checked), name="cholesky", namespace=(),
+    batch="front", name="cholesky", namespace=(),
 )  # fmt: skip
 def factor(backend, u, wrong, a: Tensor, *, checked: Flag):
     """Return u with u.T @ u = a, computed from the upper triangle of a, and 1 for each pivot that is not positive.

@@ -1,33 +1,39 @@
-"""LU factors with partial pivoting, and solutions of systems from factors, with derivatives of every order.
+"""LU and QR factors, and solutions of systems from LU factors, with derivatives of every order.
 
-`systems.py` has the public functions.  They compute the factors of a matrix once, without recording them; the
-derivative of `solved` is another solution with the same factors.
+`systems.py` has the public functions of LU factors.  They compute the factors of a matrix once, without recording them;
+the derivative of `solved` is another solution with the same factors.  QR factors come from Householder reflections.
+Source of their derivatives: Walter and Lehmann, "Algorithmic differentiation of linear algebra functions with
+application in optimum experimental design" (2010), section 3; for wide matrices Roberts and Roberts, arXiv 2009.10071.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 from minigrad.backends.lowering.functions import IS_ZERO
 from minigrad.backends.steps import Steps
 from minigrad.core import requests
 from minigrad.core.conditions import Shaped
-from minigrad.core.dtype import DType, int64
+from minigrad.core.dtype import int64
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Gather, ScatterAdd, SolveTriangular
-from minigrad.core.roles import Flag
+from minigrad.core.roles import Choice, Flag
 from minigrad.core.shape import broadcast_shapes
-from minigrad.declare.decorators import kernel
+from minigrad.declare.decorators import composed, kernel
 from minigrad.declare.rules import joint as linear_in
+from minigrad.declare.rules import twice
+from minigrad.errors import ArgumentError
 from minigrad.ops.batch_rules import Flags, ranked, stretched
-from minigrad.ops.creation import eye
+from minigrad.ops.creation import eye, zeros
 from minigrad.ops.indexing.gathering import gather
 from minigrad.ops.indexing.sorting import argsort
-from minigrad.ops.linalg.factors import real_dtype, solution_shape, triangular
-from minigrad.ops.linalg.failures import refusing
+from minigrad.ops.linalg.factors import real_dtype, refusing, solution_shape, triangular
+from minigrad.ops.shape.diagonals import tril, triu
 from minigrad.ops.shape.joining import cat
-from minigrad.ops.shape.triangles import tril, triu
 from minigrad.runtime.tensor import Tensor
+
+# ---- LU factors with partial pivoting --------------------------------------------------------------------------------
+
 
 Shape = tuple[int, ...]
 
@@ -53,11 +59,6 @@ def rows_of(x: Tensor, order: Tensor) -> Tensor:
 
 
 # ---- factors --------------------------------------------------------------------------------------------------------
-
-
-def lu_dtypes(op: Op, specs: tuple[Spec, ...], **params: Any) -> tuple[DType, DType, DType]:
-    """Return the dtypes of the factors, the row exchanges and the order of the rows."""
-    return real_dtype(op, specs), int64, int64
 
 
 def lu_shapes(op: Op, A: Spec, **params: Any) -> tuple[Shape, Shape, Shape]:
@@ -120,9 +121,10 @@ def lu_tangent(dA: Tensor, LU: Tensor, order: Tensor) -> tuple[Tensor, None, Non
 
 
 @kernel(
-    dtype=lu_dtypes, shape=lu_shapes, outputs=("LU", "exchanges", "order"), name="lu_factor", namespace=(),
+    dtype=lambda op, specs, **params: (real_dtype(op, specs), int64, int64), shape=lu_shapes,
+    outputs=("LU", "exchanges", "order"), name="lu_factor", namespace=(),
     vjp=(lambda g, LU, order: lu_gradient(g, LU, order),), jvp=lambda dA, LU, order: lu_tangent(dA, LU, order),
-    batch=lambda A, *, batch, regular: factors(A, regular=regular),
+    batch="front",
 )  # fmt: skip
 def factors(backend, LU, exchanges, order, A: Tensor, *, regular: Flag):
     """Return L and U in one matrix, the row exchanged in each step, and the original position of each row.
@@ -142,11 +144,6 @@ def factors(backend, LU, exchanges, order, A: Tensor, *, regular: Flag):
 
 
 # ---- systems --------------------------------------------------------------------------------------------------------
-
-
-def system_dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
-    """Return the common dtype of the matrices and the right-hand sides."""
-    return real_dtype(op, (specs[0], specs[-1]))
 
 
 def system_shape(op: Op, A: Spec, LU: Spec, order: Spec, B: Spec, **params: Any) -> Shape:
@@ -177,7 +174,8 @@ def batched_system(A: Tensor, LU: Tensor, order: Tensor, B: Tensor, adjoint: boo
 
 
 @kernel(
-    dtype=system_dtype, shape=system_shape, name="solve", namespace=(), linear=linear_in("B"),
+    dtype=lambda op, specs, **params: real_dtype(op, (specs[0], specs[-1])), shape=system_shape, name="solve",
+    namespace=(), linear=linear_in("B"),
     vjp=(lambda g, A, LU, order, y, *, adjoint: matrix_gradient(
             solved(A, LU, order, g, adjoint=not adjoint), y, adjoint), None, None,
          lambda g, A, LU, order, *, adjoint: solved(A, LU, order, g, adjoint=not adjoint)),
@@ -212,3 +210,83 @@ def solved(backend, out, A: Tensor, LU: Tensor, order: Tensor, B: Tensor, *, adj
     steps.ask(SolveTriangular(False, True), second, lu, first)
     steps.ask(SolveTriangular(True, False), y, lu, second)
     return steps.launch
+
+
+# ---- QR factors ------------------------------------------------------------------------------------------------------
+
+
+def qr_shapes(op: Op, A: Spec, *, complete: bool) -> tuple[Shape, Shape]:
+    """Return the shapes of Q and R."""
+    *batch, m, n = matrix_shape(op, A)
+    p = m if complete else min(m, n)
+    return (*batch, m, p), (*batch, p, n)
+
+
+def expect_smooth(Q: Tensor, R: Tensor) -> int:
+    """Return the number of rows of R.  Raises ArgumentError if columns of Q are arbitrary and have no derivative."""
+    p, n = R.shape[-2:]
+    if p > n:
+        raise ArgumentError(
+            f"qr: mode='complete' has no derivative for {p} rows and {n} columns, because the columns of Q after "
+            f"the first {n} are arbitrary; use mode='reduced'",
+            op="qr",
+        )
+    return p
+
+
+def qr_gradient(gQ: Tensor | None, gR: Tensor | None, Q: Tensor, R: Tensor) -> Tensor:
+    """Return the gradient of A, (gQ + Q S) R^-T; S is symmetric, with the lower triangle of R gR.T - gQ.T Q.
+
+    A wide matrix has additional columns A2 = Q R2 to the right of the square.  Since R2 = Q.T A2, A2 gR2.T is added to
+    gQ, and the gradient of A2 is Q gR2.
+    """
+    p, n = expect_smooth(Q, R), R.shape[-1]
+    gQ = zeros(Q.shape, dtype=Q.dtype, device=Q.device) if gQ is None else gQ
+    gR = zeros(R.shape, dtype=R.dtype, device=R.device) if gR is None else gR
+    square, right, g_right = R.narrow(-1, 0, p), R.narrow(-1, p, n - p), gR.narrow(-1, p, n - p)
+    if n > p:
+        gQ = gQ + Q @ (right @ g_right.mT)
+    M = square @ gR.narrow(-1, 0, p).mT - gQ.mT @ Q
+    g = over_upper(gQ + Q @ (tril(M) + tril(M, -1).mT), square)
+    return cat([g, Q @ g_right], -1) if n > p else g
+
+
+def qr_tangent(dA: Tensor, Q: Tensor, R: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the tangents of Q and R; Q.T dQ is antisymmetric, with the lower triangle of Q.T W for W = dA R^-1."""
+    p, n = expect_smooth(Q, R), R.shape[-1]
+    square, right = R.narrow(-1, 0, p), R.narrow(-1, p, n - p)
+    W = triangular(square.mT, dA.narrow(-1, 0, p).mT, upper=False, unit=False).mT
+    inner = Q.mT @ W
+    turn = tril(inner, -1) - tril(inner, -1).mT
+    dQ = W + Q @ (turn - inner)
+    dR = triu(inner - turn) @ square
+    if n > p:
+        dR = cat([dR, dQ.mT @ (Q @ right) + Q.mT @ dA.narrow(-1, p, n - p)], -1)
+    return dQ, dR
+
+
+@kernel(
+    dtype=twice(real_dtype), shape=qr_shapes, outputs=("Q", "R"), name="qr", namespace=(),
+    vjp=(lambda g0, g1, Q, R: qr_gradient(g0, g1, Q, R),), jvp=lambda dA, Q, R: qr_tangent(dA, Q, R),
+    batch="front",
+)  # fmt: skip
+def reflections(backend, Q, R, A: Tensor, *, complete: Flag):
+    """Return Q with orthonormal columns and an upper triangular R, with Q @ R = A.
+
+    complete: whether Q is square.  Gradient: see `qr_gradient`; R must have full rank.
+    """
+    return backend.prepare(requests.QR(), (Q, R), A)
+
+
+@composed(of=reflections)
+def qr(A: Tensor, mode: Annotated[str, Choice("reduced", "complete", "r")] = "reduced") -> Any:
+    """Return (Q, R) with Q @ R = A for matrices (..., m, n); Q has orthonormal columns, and R is upper triangular.
+
+    mode: with "reduced", Q has k = min(m, n) columns. With "complete", Q has m columns. With "r", Q is empty, and R is
+    the same as with "reduced".
+    Gradient: computed from triangular systems. If the first k columns of A are linearly dependent, the gradient
+    contains inf or nan, as in PyTorch.
+    Raises ArgumentError for another mode, and in the backward pass of "complete" if m > n.
+    """
+    result = reflections(A, complete=mode == "complete")
+    return result._replace(Q=zeros(0, dtype=A.dtype, device=A.device)) if mode == "r" else result

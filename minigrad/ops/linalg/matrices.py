@@ -106,11 +106,9 @@ def norm(input: Tensor, ord: Any = None, dim: Any = None, keepdim: Flag = False,
 
 @composed(namespace=MG)
 def renorm(
-    input: Annotated[Tensor, Ndim(least=2)],
-    p: Annotated[float, Number(above=0, example=2)],
-    dim: Dim,
+    input: Annotated[Tensor, Ndim(least=2)], p: Annotated[float, Number(above=0, example=2)], dim: Dim,
     maxnorm: Annotated[float, Number(0, example=1)],
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """Return the tensor with its slices along `dim` scaled down where their norm of order p exceeds maxnorm."""
     size = norms.norm(input, p, tuple([d for d in range(input.ndim) if d != dim]), True)
     # As in PyTorch, 1e-7 is added, so that no norm is larger than maxnorm after rounding.

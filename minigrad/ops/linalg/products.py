@@ -37,11 +37,6 @@ Batch = Annotated[Tensor, Ndim(3, advice=FREE)]
 # ---- rules ----------------------------------------------------------------------------------------------------------
 
 
-def matmul_dtype(op: Op, specs: tuple[Spec, ...]) -> DType:
-    """Return the promoted dtype of the operands."""
-    return common(specs)
-
-
 def matmul_shape(op: Op, a: Spec, b: Spec) -> Shape:
     """Return the shape (..., m, n) of the product of (..., m, k) and (..., k, n), without the dim added to a vector.
 
@@ -122,16 +117,13 @@ def right_gradient(g: Tensor, a: Tensor, b_shape: Shape) -> Tensor:
 
 
 @kernel(
-    dtype=matmul_dtype,
-    shape=matmul_shape,
+    dtype=lambda op, specs: common(specs), shape=matmul_shape,
     vjp=(
         lambda g, other, *, input_shape: left_gradient(g, other, input_shape),
         lambda g, input, *, other_shape: right_gradient(g, input, other_shape),
     ),
-    linear=each("input", "other"),
-    batch="product",
-    method=True,
-)
+    linear=each("input", "other"), batch="product", method=True,
+)  # fmt: skip
 def matmul(backend, out, input: Tensor, other: Tensor):
     """Return the matrix product; batch dims broadcast.
 
@@ -217,18 +209,15 @@ def _added(backend: Backend, out: Spec, c: Spec, a: Spec, b: Spec, alpha: float,
 
 
 @kernel(
-    dtype=_addmm_dtype,
-    shape=_addmm_shape,
+    dtype=_addmm_dtype, shape=_addmm_shape,
     vjp=(
         lambda g, *, beta: g * beta,
         lambda g, b, *, a_shape, alpha: left_gradient(g, b, a_shape) * alpha,
         lambda g, a, *, b_shape, alpha: right_gradient(g, a, b_shape) * alpha,
     ),
-    linear=each(("c", "a"), ("c", "b")),
-    name="addmm",
-    namespace=(),
+    linear=each(("c", "a"), ("c", "b")), name="addmm", namespace=(),
     batch=lambda c, a, b, *, alpha, beta, batch, flags: _addmm_batch(c, a, b, alpha, beta, batch, flags),
-)
+)  # fmt: skip
 def add_product(backend, out, c, a, b, *, alpha, beta):
     """Return beta * c + alpha * a @ b, computed in one kernel; addmm, baddbmm and addmv call this op.
 
@@ -270,10 +259,6 @@ def addmv(input: Tensor, mat: Matrix, vec: Vector, *, beta: Scalar = 1, alpha: S
     return add_product(input, mat, vec, alpha=alpha, beta=beta)
 
 
-def _linear_dtype(op: Op, specs: tuple[Spec, ...]) -> DType:
-    return common(specs) if len(specs) == 2 else _addmm_dtype(op, specs, alpha=1, beta=1)
-
-
 def _linear_shape(op: Op, input: Spec, weight: Spec, bias: Spec | None) -> Shape:
     Ndim(2, layout="(out, in)", advice="pass one row per output feature").expect("linear", weight=weight)
     if not input.shape or input.shape[-1] != weight.shape[1]:
@@ -295,7 +280,7 @@ def weight_gradient(g: Tensor, x: Tensor) -> Tensor:
 
 
 @kernel(
-    dtype=_linear_dtype,
+    dtype=lambda op, specs: common(specs) if len(specs) == 2 else _addmm_dtype(op, specs, alpha=1, beta=1),
     shape=_linear_shape,
     vjp=(lambda g, weight: g @ weight, lambda g, input: weight_gradient(g, input), lambda g: g),
     linear=each(("input", "bias"), ("weight", "bias")),

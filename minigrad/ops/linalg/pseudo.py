@@ -8,14 +8,13 @@ from typing import Annotated, Any
 import numpy as np
 
 from minigrad.core.conditions import expect_shapes
-from minigrad.core.op import Op, Spec
 from minigrad.core.roles import Choice, Flag
 from minigrad.declare.decorators import composed, kernel
 from minigrad.declare.record import results_of
 from minigrad.ops.creation import zeros
 from minigrad.ops.linalg.factors import triangular
+from minigrad.ops.linalg.lu import reflections
 from minigrad.ops.linalg.matrices import matrix_norm
-from minigrad.ops.linalg.qr import reflections
 from minigrad.ops.linalg.spectra import eigh, singular, svdvals
 from minigrad.ops.linalg.systems import inv_ex, known, value_dtype
 from minigrad.ops.pointwise.arithmetic import maximum
@@ -45,11 +44,6 @@ def above(name: str, A: Tensor, sizes: Tensor, atol: Any, rtol: Any) -> Tensor:
 # ---- pseudoinverses -------------------------------------------------------------------------------------------------
 
 
-def pinv_shape(op: Op, A: Spec, value: Spec) -> tuple[int, ...]:
-    """Return the shape of the pseudoinverses."""
-    return value.shape
-
-
 def pinv_gradient(g: Tensor, A: Tensor, y: Tensor) -> Tensor:
     """Return the gradient of A: -Y.T g Y.T + (I - A Y) g.T Y Y.T + Y.T Y g.T (I - Y A), with the pseudoinverse Y."""
     left, right = g.mT @ y @ y.mT, y.mT @ y @ g.mT
@@ -63,9 +57,9 @@ def pinv_tangent(dA: Tensor, A: Tensor, y: Tensor) -> Tensor:
 
 
 @kernel(
-    dtype=value_dtype, shape=pinv_shape, name="pinv", namespace=(),
+    dtype=value_dtype, shape=lambda op, A, value: value.shape, name="pinv", namespace=(),
     vjp=(lambda g, A, y: pinv_gradient(g, A, y), None), jvp=lambda dA, A, y: pinv_tangent(dA, A, y),
-    batch=lambda A, value, *, batch: pseudoinverse(A, value),
+    batch="front",
 )  # fmt: skip
 def pseudoinverse(backend, out, A: Tensor, value: Tensor):
     """Return a copy of `value`, the pseudoinverses of A, as a differentiable function of A.

@@ -9,8 +9,7 @@ from minigrad.core.roles import Flag, Int, Scalar
 from minigrad.declare.decorators import composed
 from minigrad.declare.record import results_of
 from minigrad.ops.creation import zeros
-from minigrad.ops.linalg import factors, matrices, pseudo, spectra, systems
-from minigrad.ops.linalg import qr as qr_ops
+from minigrad.ops.linalg import factors, lu, matrices, pseudo, spectra, systems
 from minigrad.ops.pointwise.compare import where
 from minigrad.runtime.tensor import Tensor
 
@@ -76,10 +75,10 @@ def lu_solve(input: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
     return systems.lu_solve(LU_data, LU_pivots, input)
 
 
-@composed(of=qr_ops.reflections)
+@composed(of=lu.reflections)
 def qr(input: Tensor, some: Flag = True) -> Any:
     """Return the QR factors of matrices, as `mg.linalg.qr` with mode="reduced", or "complete" with some=False."""
-    return qr_ops.qr(input, "reduced" if some else "complete")
+    return lu.qr(input, "reduced" if some else "complete")
 
 
 @composed(of=spectra.singular)

@@ -19,8 +19,7 @@ from minigrad.core.roles import Choice, Flag
 from minigrad.declare.decorators import composed, kernel
 from minigrad.declare.record import results_of
 from minigrad.ops.creation import eye, zeros
-from minigrad.ops.linalg.factors import real_dtype, square_shape
-from minigrad.ops.linalg.failures import refusing
+from minigrad.ops.linalg.factors import real_dtype, refusing, square_shape
 from minigrad.ops.linalg.lu import matrix_shape
 from minigrad.ops.shape.diagonals import diag_embed
 from minigrad.ops.shape.joining import cat
@@ -38,11 +37,6 @@ def gaps(x: Tensor) -> Tensor:
 
 
 # ---- symmetric matrices ---------------------------------------------------------------------------------------------
-
-
-def eigh_dtypes(op: Op, specs: tuple[Spec, ...]) -> tuple[Any, Any]:
-    """Return the dtypes of eigenvalues and eigenvectors."""
-    return (real_dtype(op, specs),) * 2
 
 
 def eigh_shapes(op: Op, A: Spec) -> tuple[Shape, Shape]:
@@ -71,10 +65,11 @@ def eigh_tangent(dA: Tensor, w: Tensor, V: Tensor) -> tuple[Tensor, Tensor]:
 
 
 @kernel(
-    dtype=eigh_dtypes, shape=eigh_shapes, outputs=("eigenvalues", "eigenvectors"), name="eigh", namespace=(),
+    dtype=lambda op, specs: (real_dtype(op, specs),) * 2, shape=eigh_shapes, outputs=("eigenvalues", "eigenvectors"),
+    name="eigh", namespace=(),
     vjp=(lambda g0, g1, eigenvalues, eigenvectors: eigh_gradient(g0, g1, eigenvalues, eigenvectors),),
     jvp=lambda dA, eigenvalues, eigenvectors: eigh_tangent(dA, eigenvalues, eigenvectors),
-    batch=lambda A, *, batch: eigen(A),
+    batch="front",
 )  # fmt: skip
 def eigen(backend, eigenvalues, eigenvectors, A: Tensor):
     """Return the eigenvalues in ascending order and the eigenvectors of symmetric matrices; the upper triangle is read.
@@ -116,11 +111,6 @@ def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
 
 
 # ---- singular values ------------------------------------------------------------------------------------------------
-
-
-def svd_dtypes(op: Op, specs: tuple[Spec, ...], **params: Any) -> tuple[Any, Any, Any]:
-    """Return the dtypes of the singular vectors and values."""
-    return (real_dtype(op, specs),) * 3
 
 
 def svd_shapes(op: Op, A: Spec, *, full: bool) -> tuple[Shape, Shape, Shape]:
@@ -191,10 +181,11 @@ def svd_tangent(dA: Tensor, U: Tensor, S: Tensor, Vh: Tensor) -> tuple[Tensor, T
 
 
 @kernel(
-    dtype=svd_dtypes, shape=svd_shapes, outputs=("U", "S", "Vh"), name="svd", namespace=(),
+    dtype=lambda op, specs, **params: (real_dtype(op, specs),) * 3, shape=svd_shapes, outputs=("U", "S", "Vh"),
+    name="svd", namespace=(),
     vjp=(lambda g0, g1, g2, U, S, Vh: svd_gradient(g0, g1, g2, U, S, Vh),),
     jvp=lambda dA, U, S, Vh: svd_tangent(dA, U, S, Vh),
-    batch=lambda A, *, batch, full: singular(A, full=full),
+    batch="front",
 )  # fmt: skip
 def singular(backend, U, S, Vh, A: Tensor, *, full: Flag):
     """Return the singular values in descending order, and the singular vectors.

@@ -26,8 +26,7 @@ from minigrad.ops.linalg.products import matmul
 from minigrad.ops.pointwise.compare import where
 from minigrad.ops.pointwise.explog import log
 from minigrad.ops.reduction.sums import prod, sum
-from minigrad.ops.shape.diagonals import diag_embed
-from minigrad.ops.shape.triangles import tril, triu
+from minigrad.ops.shape.diagonals import diag_embed, tril, triu
 from minigrad.runtime.tensor import Tensor
 
 RESULTS: dict[str, Any] = {
@@ -243,7 +242,7 @@ def cofactors_tangent(dA: Tensor, A: Tensor, y: Tensor) -> Tensor:
 @kernel(
     dtype=value_dtype, shape=value_shape, name="cofactors", namespace=(),
     vjp=(lambda g, A, y: cofactors_gradient(g, A, y), None), jvp=lambda dA, A, y: cofactors_tangent(dA, A, y),
-    batch=lambda A, value, *, batch: cofactors_of(A, value),
+    batch="front",
 )  # fmt: skip
 def cofactors_of(backend, out, A: Tensor, value: Tensor):
     """Return a copy of `value`, the cofactors of A, as a differentiable function of A.
@@ -262,7 +261,7 @@ def known(backend: Any, out: Any, A: Any, value: Any) -> Any:
     dtype=value_dtype, shape=value_shape, name="det", namespace=(),
     vjp=(lambda g, A: g.unsqueeze(-1).unsqueeze(-1) * cofactors(A), None),
     jvp=lambda dA, A: sum(dA * cofactors(A), (-2, -1)),
-    batch=lambda A, value, *, batch: determinant(A, value),
+    batch="front",
 )  # fmt: skip
 def determinant(backend, out, A: Tensor, value: Tensor):
     """Return a copy of `value`, the determinants of A, as a differentiable function of A.
@@ -290,7 +289,7 @@ def det(A: Tensor) -> Tensor:
     vjp=(lambda g, A, LU, order: g.unsqueeze(-1).unsqueeze(-1) * solved(A, LU, order, identity(A), adjoint=True), None,
          None, None),
     jvp=lambda dA, A, LU, order: sum(dA * solved(A, LU, order, identity(A), adjoint=True), (-2, -1)),
-    batch=lambda A, LU, order, value, *, batch: logarithm(A, LU, order, value),
+    batch="front",
 )  # fmt: skip
 def logarithm(backend, out, A: Tensor, LU: Tensor, order: Tensor, value: Tensor):
     """Return a copy of `value`, log|det| of A, as a differentiable function of A.  Gradient: g * A^-T."""

@@ -88,16 +88,13 @@ THREE_PRODUCTS = scalar_of(three_products, results=3)
 
 
 @kernel(
-    dtype=lambda op, specs, *, dim: number(op, specs)[1],
-    shape=lambda op, a, b, *, dim: a.shape,
-    namespace=(),
-    label="cross",
-    linear=each("a", "b"),
+    dtype=lambda op, specs, *, dim: number(op, specs)[1], shape=lambda op, a, b, *, dim: a.shape, namespace=(),
+    label="cross", linear=each("a", "b"),
     vjp=(lambda g, b, *, dim: crossed(b, g, dim=dim), lambda g, a, *, dim: crossed(g, a, dim=dim)),
     batch=lambda a, b, *, dim, batch, flags: crossed(
         *[x if flag else expand(x, shape=(batch, *x.shape)) for x, flag in zip((a, b), flags)], dim=dim + 1
     ),
-)
+)  # fmt: skip
 def crossed(backend, out, a: Tensor, b: Tensor, *, dim):
     """Return the cross products along a dim of two tensors of the same shape, computed in one pass.
 
@@ -181,13 +178,9 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Scalar = 1, a
 
 @composed(in_place=True)
 def addr(
-    input: Tensor,
-    vec1: Annotated[Tensor, Ndim(1)],
-    vec2: Annotated[Tensor, Ndim(1)],
-    *,
-    beta: Scalar = 1,
+    input: Tensor, vec1: Annotated[Tensor, Ndim(1)], vec2: Annotated[Tensor, Ndim(1)], *, beta: Scalar = 1,
     alpha: Scalar = 1,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """Return beta * input + alpha * the outer product of vec1 and vec2; see `addmm`."""
     column, row = vec1.unsqueeze(1), vec2.unsqueeze(0)
     if beta == 1 and input.dtype.is_float and input.shape == (column.shape[0], row.shape[1]):

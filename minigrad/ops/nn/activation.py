@@ -1,19 +1,26 @@
-"""Activation functions.  Integers become the default float, except in relu and relu6, which return the same dtype."""
+"""Activation functions and gates.  Integers become the default float, except in relu, relu6 and threshold.
+
+At a point without a derivative, the gradient is that of PyTorch.
+"""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
+from minigrad.backends.steps import Steps, Value
 from minigrad.core.dtype import float32
-from minigrad.core.roles import Choice, Flag, Scalar
-from minigrad.declare.decorators import composed, elementwise, scalar
+from minigrad.core.op import Op, Spec
+from minigrad.core.roles import Choice, Dim, Flag, Scalar
+from minigrad.declare.decorators import composed, elementwise, kernel, scalar
 from minigrad.declare.names import FUNCTIONAL, MG
-from minigrad.declare.rules import number, to_float
+from minigrad.declare.rules import floating, joint, number, to_float
 from minigrad.errors import ArgumentError, ShapeError
+from minigrad.kernels.scalar import scalar_of
 from minigrad.ops.casting import cast
 from minigrad.ops.creation import zeros_like
 from minigrad.ops.random import rand
+from minigrad.ops.shape.joining import cat
 from minigrad.runtime.tensor import Tensor, describe
 
 SQRT_2_OVER_PI = math.sqrt(2.0 / math.pi)
@@ -39,12 +46,7 @@ def relu6(x):
     return 6 if x >= 6 else x if x > 0 or x != x else 0
 
 
-@elementwise(
-    dtype=to_float,
-    vjp="derived",
-    namespace=(MG, FUNCTIONAL),
-    inplace=True,
-)
+@elementwise(dtype=to_float, vjp="derived", namespace=(MG, FUNCTIONAL), inplace=True)
 def leaky_relu(input, negative_slope=0.01):
     """Return input where it is positive, otherwise negative_slope * input.
 
@@ -96,11 +98,9 @@ def celu(input, alpha=1.0):
 
 
 @elementwise(
-    dtype=to_float,
-    vjp=(lambda g, x: g * SELU_SCALE * (x <= 0.0).where_cond(SELU_ALPHA * (-(-x).relu()).exp(), 1.0),),
-    namespace=(MG, FUNCTIONAL),
-    inplace=True,
-)
+    dtype=to_float, vjp=(lambda g, x: g * SELU_SCALE * (x <= 0.0).where_cond(SELU_ALPHA * (-(-x).relu()).exp(), 1.0),),
+    namespace=(MG, FUNCTIONAL), inplace=True,
+)  # fmt: skip
 def selu(x):
     """Return 1.0507 * x where x > 0, otherwise 1.7581 * (exp(x) - 1).
 
@@ -204,12 +204,9 @@ def softplus(input, beta=1.0, threshold=20.0):
 
 
 @elementwise(
-    dtype=to_float,
-    vjp="derived",
-    namespace=(MG, FUNCTIONAL),
-    front="approximate='none'",
+    dtype=to_float, vjp="derived", namespace=(MG, FUNCTIONAL), front="approximate='none'",
     otherwise=lambda input, approximate, out: approximate_gelu(input, approximate, out),
-)
+)  # fmt: skip
 def gelu(input):
     """Return input * Phi(input), with the distribution function Phi of the standard normal distribution.
 
@@ -238,3 +235,156 @@ def gelu_tanh_derivative(x):
     t = (SQRT_2_OVER_PI * x * (square * 0.044715 + 1.0)).tanh()
     inner = SQRT_2_OVER_PI * (square * (3 * 0.044715) + 1.0)
     return (t + 1.0) * 0.5 + x * (1.0 - t * t) * inner * 0.5
+
+
+# ---- clamps, and functions that shrink values towards 0; the gradient is 0 at nan, except for `threshold` ------------
+
+
+@elementwise(dtype=to_float, vjp="derived", inplace=True)
+def hardswish(input):
+    """Return input * relu6(input + 3) / 6.
+
+    Gradient: g*(input/3 + 1/2) where -3 < input < 3, 0 where input <= -3, and g where input >= 3.
+    """
+    return 0 if input <= -3 else input if input >= 3 else input * (input + 3) / 6
+
+
+@elementwise(
+    dtype=to_float, vjp=(lambda g, x: ((x > -3.0) & (x < 3.0)).where_cond(g / 6.0, 0.0),), inplace=True,
+)  # fmt: skip
+def hardsigmoid(x):
+    """Return relu6(x + 3) / 6.  Gradient: g/6 where -3 < x < 3, and 0 elsewhere, also at -3 and 3."""
+    return 0 if x <= -3 else 1 if x >= 3 else (x + 3) / 6
+
+
+@elementwise(
+    dtype=to_float,
+    vjp=(
+        lambda g, input, min_val, max_val: ((input > min_val) & (input < max_val)).where_cond(g, 0.0),
+        lambda g, input, min_val: (input <= min_val).where_cond(g, 0.0),
+        lambda g, input, min_val, max_val: ((input >= max_val) & (input > min_val)).where_cond(g, 0.0),
+    ),
+    inplace=True,
+)
+def hardtanh(input, min_val=-1.0, max_val=1.0):
+    """Return min(max(input, min_val), max_val); nan stays nan.
+
+    Gradient: for input, g where min_val < input < max_val, and 0 elsewhere. Where the input is at a bound or outside,
+    this bound receives g.
+    """
+    high = max_val if input >= max_val else input
+    return min_val if input <= min_val else high
+
+
+@elementwise(dtype=to_float, vjp="derived", namespace=(MG, FUNCTIONAL))
+def hardshrink(input, lambd=0.5):
+    """Return input where |input| > lambd, otherwise 0; nan stays nan.
+
+    Gradient: g where |input| > lambd, and 0 elsewhere.
+    """
+    return input if math.fabs(input) > lambd else 0 if input == input else math.nan
+
+
+@elementwise(dtype=to_float, vjp="derived")
+def softshrink(input, lambd=0.5):
+    """Return input - lambd where input > lambd, input + lambd where input < -lambd, otherwise 0; nan produces nan.
+
+    Gradient: for input, g where |input| > lambd, and 0 elsewhere; for lambd, -g where input > lambd, g where
+    input < -lambd, and 0 elsewhere.
+    """
+    return input - lambd if input > lambd else input + lambd if input < -lambd else 0 if input == input else math.nan
+
+
+@elementwise(dtype=to_float, vjp=(lambda g, x: g * x.tanh().square(),))
+def tanhshrink(x):
+    """Return x - tanh(x).  Gradient: g*tanh(x)**2."""
+    return x - math.tanh(x)
+
+
+@elementwise(dtype=number, vjp="derived", namespace=(MG, FUNCTIONAL), inplace=True)
+def threshold(input, threshold, value):
+    """Return input where it is greater than the threshold, otherwise value; nan stays nan.
+
+    Gradient: g for input where it is greater than the threshold; elsewhere, g for value.
+    """
+    return value if input <= threshold else input
+
+
+# ---- gates: one half of a tensor times a function of the other half --------------------------------------------------
+
+
+def gated(a, b):
+    """Return a * sigmoid(b), one element of glu."""
+    return a * math.logistic(b)  # type: ignore[attr-defined]
+
+
+def gated_back(g, a, b):
+    """Return the gradients of a and b for one element of glu."""
+    s = math.logistic(b)  # type: ignore[attr-defined]
+    return g * s, g * a * s * (1 - s)
+
+
+GATED, GATED_BACK = scalar_of(gated), scalar_of(gated_back, results=2)
+
+
+def halved(op: Op, input: Spec, *, dim: int) -> tuple[int, ...]:
+    """Return the shape with half of the length along `dim`.  Raises ShapeError for an odd length."""
+    if not input.shape or input.shape[dim] % 2:
+        raise ShapeError(
+            f"{op.label}: dim {dim} of the input must have an even length, got {input!r}; pass another dim", op=op.label
+        )
+    return (*input.shape[:dim], input.shape[dim] // 2, *input.shape[dim + 1 :])
+
+
+def halves(x: Value, dim: int) -> list[Value]:
+    """Return the two equal parts of x along a dim."""
+    half = x.shape[dim] // 2
+    return [x.at(dim, start, half) for start in (0, half)]
+
+
+def glu_tangent(dinput: Tensor, input: Tensor, dim: int) -> Tensor:
+    """Return the tangent of glu."""
+    (da, db), (a, b) = dinput.chunk(2, dim), input.chunk(2, dim)
+    s = b.sigmoid()
+    return da * s + db * a * s * (1.0 - s)
+
+
+def glu_gradient(g: Tensor, input: Tensor, dim: int) -> Tensor:
+    """Return the gradient of glu in differentiable tensor code."""
+    a, b = input.chunk(2, dim)
+    s = b.sigmoid()
+    return cat([g * s, g * a * s * (1.0 - s)], dim)
+
+
+@kernel(
+    dtype=floating, shape=lambda op, g, input, *, dim: input.shape, linear=joint("g"), namespace=(), out=False,
+    batch="front",
+)  # fmt: skip
+def glu_backward(backend, out, g: Tensor, input: Tensor, dim: Dim):
+    """Return the gradient of glu in one launch; derivatives of higher order use `glu_gradient`."""
+    steps = Steps(backend, (out,), (g, input))
+    (result,), (head, source) = steps.outs, steps.operands
+    steps.each(GATED_BACK, halves(result, dim), head, *halves(source, dim))
+    return steps.launch
+
+
+@kernel(
+    dtype=lambda op, specs, **params: to_float(op, specs)[1], shape=halved,
+    vjp=(lambda g, input, *, dim: glu_gradient(g, input, dim),),
+    jvp=lambda dinput, input, *, dim: glu_tangent(dinput, input, dim),
+    batch="front", method=True, out=False,
+)  # fmt: skip
+def glu(backend, out, input: Tensor, dim: Dim = -1):
+    """Return the first half of input along `dim` times the sigmoid of the second half.
+
+    Gradient: g*s for the first half a, and g*a*s*(1 - s) for the second half, with s the sigmoid of the second half.
+    Source: Dauphin and others, arXiv 1612.08083.
+    Raises ShapeError if the input has an odd length along `dim`.
+    """
+    steps = Steps(backend, (out,), (input,))
+    steps.each(GATED, steps.outs[0], *halves(steps.operands[0], dim))
+    return steps.launch
+
+
+RULE: Any = glu.op.rules[0]  # type: ignore[attr-defined]
+RULE.fused = glu_backward

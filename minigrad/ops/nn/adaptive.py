@@ -1,7 +1,10 @@
-"""Pooling to a given size: adaptive_avg_pool and adaptive_max_pool over 1, 2 and 3 dims.
+"""Pooling to a given size: adaptive pooling over 1, 2 and 3 dims, and fractional max pooling over 2 and 3.
 
-Along a dim of n elements, window o of m windows is from floor(o n / m) to ceil((o + 1) n / m).  So windows may overlap,
-and their lengths may differ by one.
+Adaptive: along a dim of n elements, window o of m windows is from floor(o n / m) to ceil((o + 1) n / m).  So windows
+may overlap, and their lengths may differ by one.  Fractional: the positions of the windows are random, so that the size
+can shrink by any fraction.  Window i of m windows along a dim of n elements begins at floor((i + u) a) - floor(u a),
+where a = (n - k) / (m - 1) for windows of length k.  The random number u, between 0 and 1, is drawn for each image,
+channel and dim.  The last window ends at n.
 """
 
 from __future__ import annotations
@@ -12,19 +15,28 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.core.conditions import Floating
-from minigrad.declare.decorators import composed
+from minigrad.core.conditions import Floating, Ndim
+from minigrad.core.dtype import int64
+from minigrad.declare.decorators import composed, public
+from minigrad.declare.families import family
 from minigrad.declare.names import FUNCTIONAL, MG
-from minigrad.errors import ShapeError
-from minigrad.ops.creation import tensor
+from minigrad.errors import ArgumentError, ShapeError
+from minigrad.ops.casting import cast
+from minigrad.ops.creation import arange, tensor
 from minigrad.ops.indexing.gathering import gather, index_select
 from minigrad.ops.nn.convolution import per_dim
 from minigrad.ops.nn.pooling import avg_pooled, max_pooled
 from minigrad.ops.nn.windows import weighted
+from minigrad.ops.pointwise.blends import clamp
+from minigrad.ops.random import rand
 from minigrad.ops.reduction.extremes import max as largest
 from minigrad.ops.reduction.sums import mean, wide
-from minigrad.ops.shape.views import expand, reshape
-from minigrad.runtime.tensor import Tensor, describe
+from minigrad.ops.shape.joining import cat
+from minigrad.ops.shape.views import expand, reshape, select
+from minigrad.runtime.tensor import Tensor, describe, expect_tensors
+
+# ---- adaptive pooling ------------------------------------------------------------------------------------------------
+
 
 Ints = tuple[int, ...]
 
@@ -35,8 +47,8 @@ def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
     return adaptive_mean("adaptive_avg_pool1d", 1, input, output_size)
 
 
-@composed()
-def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
+@family(composed(), adaptive_avg_pool3d="Return the mean of each of `output_size` windows of the last three dims")
+def adaptive_avg_pool2d(input: Tensor, output_size: Any, *, name: str, dims: int) -> Tensor:
     """Return the mean of each window of images, with windows such that the result has a given size.
 
     If a dim of n elements has m windows, window o (from 0 to m - 1) contains the elements from index floor(o*n/m) up
@@ -44,36 +56,22 @@ def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
     output_size: the size of the result, one int for both dims or one per dim; with None, a dim keeps its size.
     Gradient: g divided by the number of elements of the window, added to each element of the window.
     """
-    return adaptive_mean("adaptive_avg_pool2d", 2, input, output_size)
+    return adaptive_mean(name, dims, input, output_size)
 
 
-@composed()
-def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
-    """Return the mean of each of `output_size` windows of the last three dims; see `adaptive_avg_pool2d`."""
-    return adaptive_mean("adaptive_avg_pool3d", 3, input, output_size)
-
-
-@composed()
-def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-    """Return the largest element of each of `output_size` windows along the last dim; see `adaptive_max_pool2d`."""
-    return adaptive_largest("adaptive_max_pool1d", 1, input, output_size, return_indices)
-
-
-@composed()
-def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+@family(
+    composed(),
+    adaptive_max_pool1d="Return the largest element of each of `output_size` windows along the last dim",
+    adaptive_max_pool3d="Return the largest element of each of `output_size` windows of the last three dims",
+)
+def adaptive_max_pool2d(input: Tensor, output_size: Any, return_indices: bool = False, *, name: str, dims: int) -> Any:
     """Return the largest element of each window of images, with windows such that the result has a given size.
 
     output_size: as for `adaptive_avg_pool2d`, which has the same windows.
     return_indices: whether to return the row-major position of each element in its plane as well, in int64.
     Gradient: g at the first of the largest elements of each window.
     """
-    return adaptive_largest("adaptive_max_pool2d", 2, input, output_size, return_indices)
-
-
-@composed()
-def adaptive_max_pool3d(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-    """Return the largest element of each of `output_size` windows of the last three dims; see `adaptive_max_pool2d`."""
-    return adaptive_largest("adaptive_max_pool3d", 3, input, output_size, return_indices)
+    return adaptive_largest(name, dims, input, output_size, return_indices)
 
 
 def adaptive_mean(name: str, dims: int, x: Tensor, output_size: Any) -> Tensor:
@@ -149,3 +147,131 @@ def spans(n: int, m: int) -> tuple[Any, Any]:
     """Return the first position and the length of each of m windows of n elements."""
     first = np.arange(m) * n // max(m, 1)
     return first, -(-np.arange(1, m + 1) * n // max(m, 1)) - first
+
+
+# ---- fractional max pooling ------------------------------------------------------------------------------------------
+
+# The index of the random sample for each dim; for images the first sample belongs to the width.
+AXES = {2: (1, 0), 3: (0, 1, 2)}
+
+
+@family(public(), fractional_max_pool3d="Return the largest element of each of `output_size` random windows of volumes")
+def fractional_max_pool2d(
+    input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
+    _random_samples: Tensor | None = None, *, name: str, dims: int,
+) -> Any:  # fmt: skip
+    """Return the largest element of each of `output_size` windows of images, at random positions.
+
+    Parameters
+    ----------
+    input : Tensor
+        Images (N, C, H, W), or one image (C, H, W).
+    kernel_size : int or pair of int
+        Size of a window.
+    output_size : int or pair of int, optional
+        Size of the result.
+    output_ratio : float or pair of float, optional
+        Size of the result as a fraction of that of the images, between 0 and 1; an alternative to `output_size`.
+    return_indices : bool, default False
+        Whether to return the row-major position of each element in its plane as well, as `max_pool2d` does.
+    _random_samples : Tensor, optional
+        Random numbers (N, C, 2) between 0 and 1 that replace those of the default generator.
+
+    Returns
+    -------
+    Tensor or tuple of Tensor
+        The largest elements (..., m_h, m_w), and with `return_indices` their int64 positions in the same shape.
+
+    Raises
+    ------
+    ArgumentError
+        If neither or both of `output_size` and `output_ratio` are given, or if a ratio is not between 0 and 1.
+    ShapeError
+        If shapes do not fit, or windows do not fit into an image.
+
+    References
+    ----------
+    Graham, Fractional max-pooling, 2014.
+
+    Examples
+    --------
+    >>> import minigrad as mg
+    >>> x = mg.arange(25.0).reshape(1, 5, 5)
+    >>> mg.nn.functional.fractional_max_pool2d(x, 2, output_size=3, _random_samples=mg.zeros(1, 1, 2)).tolist()
+    [[[6.0, 7.0, 9.0], [11.0, 12.0, 14.0], [21.0, 22.0, 24.0]]]
+    """
+    arguments = kernel_size, output_size, output_ratio, return_indices, _random_samples
+    return pooled(name, dims, input, *arguments)
+
+
+def pooled(
+    name: str, dims: int, x: Tensor, kernel: Any, size: Any, ratio: Any, return_indices: bool, samples: Tensor | None
+) -> Any:
+    """Return the largest elements of windows whose positions follow from `samples`, and their positions in a plane."""
+    expect_tensors(name, x)
+    Ndim(dims + 1, dims + 2).expect(name, input=x)
+    Floating.expect(name, input=x)
+    image, front = x.shape[-dims:], x.shape[:-dims]
+    taps, sizes = per_dim(name, "kernel_size", kernel, dims, 1), sizes_of(name, dims, image, size, ratio)
+    if any(m + k - 1 > n for n, m, k in zip(image, sizes, taps, strict=True)):
+        raise ShapeError(
+            f"{name}: {sizes} windows of kernel_size {taps} must fit into the input, got {describe(x)}; reduce "
+            "output_size or kernel_size",
+            op=name,
+        )
+    planes, channels = prod(front), (1, *front)[-2:]
+    if samples is None:
+        samples = rand(*channels, dims, dtype=x.dtype, device=x.device)
+    expect_samples(name, x, samples, (*channels, dims))
+    index: Any = 0
+    for d, (n, m, k) in enumerate(zip(image, sizes, taps, strict=True)):
+        along = positions(reshape(select(samples, -1, AXES[dims][d]), (planes,)), n, m, k)
+        shape = [planes, *(m if j == d else 1 for j in range(dims)), *(k if j == d else 1 for j in range(dims))]
+        index = index * n + reshape(along, tuple(shape))
+    index = reshape(index, (planes, prod(sizes), prod(taps)))
+    windows = gather(reshape(x, (planes, prod(image))), 1, reshape(index, (planes, prod(sizes) * prod(taps))))
+    values, best = largest(reshape(windows, index.shape), -1)
+    if not return_indices:
+        return reshape(values, (*front, *sizes))
+    where = gather(index, 2, best.unsqueeze(-1))
+    return reshape(values, (*front, *sizes)), reshape(where, (*front, *sizes))
+
+
+def positions(u: Tensor, n: int, m: int, k: int) -> Tensor:
+    """Return the positions of all elements of m windows of length k along n elements, for each sample u."""
+    planes = u.numel()
+    last = expand(arange(n - k, n - k + 1, device=u.device), shape=(planes, 1))
+    starts = last
+    if m > 1:
+        u, step = reshape(u, (planes, 1)), (n - k) / (m - 1)
+        before = cast((arange(m - 1, dtype=u.dtype, device=u.device) + u) * step, dtype=int64)
+        starts = cat([clamp(before - cast(u * step, dtype=int64), max=n - k), last], 1)
+    return reshape(starts, (planes, m, 1)) + arange(k, device=u.device)
+
+
+def sizes_of(name: str, dims: int, image: tuple[int, ...], size: Any, ratio: Any) -> tuple[int, ...]:
+    """Return the size of the result.  Raises ArgumentError unless exactly one of `size` and `ratio` is given."""
+    if (size is None) == (ratio is None):
+        got = "neither" if size is None else "both"
+        raise ArgumentError(
+            f"{name}: exactly one of output_size and output_ratio is required, got {got}; pass one of them", op=name
+        )
+    if size is not None:
+        return per_dim(name, "output_size", size, dims, 1)
+    ratios = tuple(ratio) if isinstance(ratio, (tuple, list)) else (ratio,) * dims
+    if len(ratios) != dims or not all(0 < r < 1 for r in ratios):
+        raise ArgumentError(
+            f"{name}: output_ratio must be {dims} floats between 0 and 1, got {ratio!r}; pass output_ratio=0.5, for "
+            "example",
+            op=name,
+        )
+    return tuple([max(int(n * r), 0) for n, r in zip(image, ratios, strict=True)])
+
+
+def expect_samples(name: str, x: Tensor, samples: Any, shape: tuple[int, ...]) -> None:
+    """Raise ShapeError unless the samples have the dtype of x and the given shape."""
+    if not isinstance(samples, Tensor) or samples.shape != shape or samples.dtype is not x.dtype:
+        raise ShapeError(
+            f"{name}: _random_samples must be {x.dtype}{shape} for {describe(x)}, got {describe(samples)}; pass "
+            f"mg.rand({shape}, dtype=mg.{x.dtype}), for example"
+        )

@@ -13,14 +13,14 @@ from minigrad.core.shape import broadcast_shapes
 from minigrad.declare.decorators import composed
 from minigrad.errors import ArgumentError, ShapeError, unsteady
 from minigrad.ops.creation import ones
-from minigrad.ops.draws import shares
+from minigrad.ops.generators import shares
 from minigrad.ops.linalg.einsum import einsum
 from minigrad.ops.nn.attention_blocks import attention, masked_softmax
 from minigrad.ops.nn.dropout import dropped
 from minigrad.ops.nn.softmax import softmax
 from minigrad.ops.pointwise.compare import where
 from minigrad.ops.reduction.sums import wide
-from minigrad.ops.shape.triangles import tril
+from minigrad.ops.shape.diagonals import tril
 from minigrad.ops.shape.views import expand, reshape
 from minigrad.runtime.operands import are_plain
 from minigrad.runtime.tensor import Tensor, describe

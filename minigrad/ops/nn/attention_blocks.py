@@ -21,12 +21,13 @@ from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
 from minigrad.core.requests import MapRows, Product, Random
 from minigrad.core.rows import RowFn, Total
+from minigrad.declare.claims import single_rules
 from minigrad.declare.decorators import kernel, scalar
 from minigrad.ops.creation import ones
 from minigrad.ops.nn.softmax import SOFTMAX, SOFTMAX_BACKWARD, softmax, softmax_gradient
 from minigrad.ops.pointwise.compare import where
 from minigrad.ops.reduction.sums import amax
-from minigrad.ops.shape.triangles import tril
+from minigrad.ops.shape.diagonals import tril
 from minigrad.ops.shape.views import reshape
 from minigrad.runtime.operands import are_plain
 from minigrad.runtime.recording import is_grad_enabled
@@ -191,21 +192,18 @@ class Attending:
         return out
 
 
-def _rule(k: int) -> Any:
-    """Return the VJP rule of operand k."""
-    asked = tuple([j == k for j in range(3)])
-    return lambda g, query, key, value, mask, state, limits, **params: _gradients(
-        asked, g, query, key, value, mask, state, limits, **params
-    )[k]
+def _gradients(g, query, key, value, mask, state, limits, *, asked, **params):
+    """Return the gradients of all operands: block by block, or in tensor code if they must be differentiable."""
+    operands = query, key, value, mask, state, limits
+    derived = is_grad_enabled() or not are_plain(g, *operands)
+    gradients = (in_tensor_code if derived else attention_backward)(g, *operands, **params)
+    return (*[x if wanted else None for x, wanted in zip(gradients, asked)], None, None, None)
 
 
 @kernel(
     dtype=lambda op, specs, **params: specs[0].dtype,
     shape=lambda op, query, key, value, *others, **params: (*query.shape[:2], value.shape[2]),
-    vjp=(_rule(0), _rule(1), _rule(2), None, None, None),
-    joint=lambda g, query, key, value, mask, state, limits, *, asked, **params: _gradients(
-        asked, g, query, key, value, mask, state, limits, **params
-    ),
+    vjp=(*single_rules(_gradients, 6)[:3], None, None, None), joint=_gradients,
     namespace=(), out=False, label="scaled_dot_product_attention",
 )  # fmt: skip
 def attention(backend, out, query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None = None,
@@ -286,13 +284,6 @@ def attention_kept(backend, out, query: Tensor, key: Tensor, value: Tensor, mask
         every = one.seen(one.layout.expand(numbers.shape))
         steps.copy(ways.queries(result, block).at(2, 0, block.seen), ways.dropped(every, numbers, memory))
     return steps.launch
-
-
-def _gradients(asked: tuple[bool, ...], g: Tensor, *operands: Any, **params: Any) -> tuple[Tensor | None, ...]:
-    """Return the gradients of all operands: block by block, or in tensor code if they must be differentiable."""
-    derived = is_grad_enabled() or not are_plain(g, *operands)
-    gradients = (in_tensor_code if derived else attention_backward)(g, *operands, **params)
-    return (*[x if wanted else None for x, wanted in zip(gradients, asked)], None, None, None)
 
 
 def in_tensor_code(

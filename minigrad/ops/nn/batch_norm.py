@@ -1,28 +1,284 @@
 """The op `batch_norm`: it normalizes each channel, and updates the running statistics in training.
 
-In training, the forward pass and the backward pass are one launch each (`channels.py`).  Inside a transform, the op is
-composed of the mean and the variance.  It writes into operands, which its declaration lists in `writes`.
+In training, the forward pass and the backward pass are one launch each.  The statistics are stored in the dtype of
+accumulators.  The forward pass reads x three times, and the backward pass reads x and g twice each.  Inside a
+transform, the op is composed of the mean and the variance.  It writes into operands, which its declaration lists in
+`writes`.  Source of the formulas: Ioffe and Szegedy, arXiv 1502.03167.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
+from functools import reduce
 from math import prod
+from typing import Any
 
+import numpy as np
+
+from minigrad.backends.launch import Launch
+from minigrad.backends.lowering.functions import SUM
+from minigrad.backends.steps import Steps, Value
 from minigrad.core.conditions import Floating, Ndim, expect_shape
-from minigrad.core.op import Op
+from minigrad.core.dtype import DType, as_dtype
+from minigrad.core.op import Op, Spec
+from minigrad.core.reducer import Reducer
+from minigrad.core.requests import Reduce
 from minigrad.core.roles import Flag, Number, Scalar
-from minigrad.declare.decorators import composed
+from minigrad.declare.decorators import composed, elementwise, kernel, scalar
+from minigrad.declare.partials import declared
+from minigrad.declare.rules import floating, promote
 from minigrad.errors import ArgumentError, DeviceError, DTypeError, ShapeError
+from minigrad.kernels.scalar import scalar_of
+from minigrad.ops.batch_rules import Flags, stretched
 from minigrad.ops.creation import ones, zeros
-from minigrad.ops.nn.channels import moved, normalized_channels, scaled_from
-from minigrad.ops.pointwise.powers import rsqrt
-from minigrad.ops.reduction.sums import mean, wide
-from minigrad.ops.reduction.variance import variance
+from minigrad.ops.pointwise.arithmetic import add
+from minigrad.ops.pointwise.explog import rsqrt
+from minigrad.ops.reduction.sums import mean, sum, wide
+from minigrad.ops.reduction.variance import MEAN, VARIANCE, squares_of, total, variance
 from minigrad.ops.shape.views import expand, reshape
 from minigrad.runtime.dispatch import number
 from minigrad.runtime.into import write_operands
 from minigrad.runtime.operands import are_plain
+from minigrad.runtime.recording import is_grad_enabled
 from minigrad.runtime.tensor import Tensor, describe
+
+# ---- normalization of channels over all other dims, with the gradients of all operands -------------------------------
+
+
+Ints = tuple[int, ...]
+
+
+# ---- scalar functions -----------------------------------------------------------------------------------------------
+
+
+@scalar
+def _scale(variance, eps):
+    return 1 / math.sqrt(variance + eps)
+
+
+@scalar
+def _normalized(x, center, scale, weight, bias):
+    return (x - center) * (scale * weight) + bias
+
+
+def _product_with_deviation(g, x, center):
+    return g * (x - center)
+
+
+def _factors(sum_g, sum_product, variance, weight, n, eps):
+    scale = 1 / math.sqrt(variance + eps)
+    of_g = scale * weight
+    return sum_product * scale, sum_g, of_g, -of_g * scale * scale * sum_product / n, -of_g * sum_g / n
+
+
+@scalar
+def _gradient(g, x, center, of_g, of_x, constant):
+    return of_g * g + of_x * (x - center) + constant
+
+
+PRODUCT = declared(total, "zero", order="sum", map=_product_with_deviation)
+FACTORS = scalar_of(_factors, results=5)  # the gradients of weight and bias, and three factors for the gradient of x
+
+
+def _kept(op: Op, specs: Sequence[Spec]) -> tuple[np.dtype[Any], DType]:
+    """Compute in the promoted dtype, and return the dtype of the first operand."""
+    return floating(op, specs).compute, specs[0].dtype
+
+
+@elementwise(dtype=promote, vjp="derived", namespace=())
+def scaled_from(x, center, factor, bias=0.0):
+    """Return (x - center)*factor + bias.
+
+    Gradient: g*factor for x, -g*factor for center, g*(x - center) for factor, and g for bias.
+    """
+    return (x - center) * factor + bias
+
+
+@elementwise(dtype=_kept, vjp="derived", namespace=())
+def moved(old, batch, momentum):
+    """Return old*(1 - momentum) + batch*momentum, in the dtype of old.
+
+    Gradient: g*(1 - momentum) for old, g*momentum for batch, and g*(batch - old) for momentum.
+    """
+    return old * (1 - momentum) + batch * momentum
+
+
+# ---- the ops --------------------------------------------------------------------------------------------------------
+
+
+def others(ndim: int) -> Ints:
+    """Return all dims except dim 1, that of the channels."""
+    return tuple([d for d in range(ndim) if d != 1])
+
+
+class Channels:
+    """Helper for the steps of a launch with values of shape (channels,), which are expanded to the shape of x."""
+
+    def __init__(self, steps: Steps, x: Value) -> None:
+        self.steps, self.shape = steps, x.shape
+        self.dims, self.count = others(len(x.shape)), x.shape[1]
+
+    def beside(self, value: Value) -> Value:
+        """Return a value with the dims of x, in which all dims except the channels have length 1."""
+        for d in self.dims:
+            value = value.seen(value.layout.unsqueeze(d))
+        return value
+
+    def stretched(self, value: Value) -> Value:
+        """Return a value expanded to the shape of x."""
+        layout = self.beside(value).layout
+        return value.seen(layout.expand(self.shape))
+
+    def work(self, dtype: np.dtype[Any]) -> Value:
+        """Return temporary memory for one number per channel."""
+        return self.steps.work((self.count,), as_dtype(dtype))
+
+    def reduce(self, reducer: Reducer, compute: np.dtype[Any], out: Value, *operands: Value) -> None:
+        """Add a step that reduces each channel of the operands to one number of `out`."""
+        self.steps.ask(Reduce(reducer, compute, self.dims), self.beside(out), *operands)
+
+
+def _dtypes(op: Op, specs: tuple[Spec, ...], **params: Any) -> tuple[DType, DType, DType]:
+    dtype = floating(op, specs)
+    sums = as_dtype(dtype.accumulator)
+    return dtype, sums, sums
+
+
+def _in_code(g0: Tensor | None, g1: Tensor | None, g2: Tensor | None, *values: Tensor) -> bool:
+    """Return whether tensor code must compute the gradients.
+
+    It must if they may be differentiated again, or if the mean or the variance has a gradient.
+    """
+    derived = is_grad_enabled() or not are_plain(g0, *values)
+    return derived or g0 is None or g1 is not None or g2 is not None
+
+
+def _of_x(g0: Any, g1: Any, g2: Any, x: Tensor, weight: Tensor, *values: Tensor, eps: float) -> Tensor:
+    """Return the gradient of x, without those of the other operands."""
+    if _in_code(g0, g1, g2, x, weight, *values):
+        return gradient_of_x(g0, g1, g2, x, weight, eps)
+    result: Tensor = channel_gradients(g0, x, weight, *values, eps=eps)[0]
+    return result
+
+
+def _gradients(
+    asked: tuple[bool, ...], g0: Any, g1: Any, g2: Any, x: Tensor, *values: Tensor, eps: float
+) -> tuple[Tensor | None, ...]:
+    """Return the requested gradients of x, weight and bias, and None for the others."""
+    if _in_code(g0, g1, g2, x, *values):
+        there = [asked[0], asked[1] and g0 is not None, asked[2] and g0 is not None]
+        makers = (
+            lambda: gradient_of_x(g0, g1, g2, x, values[0], eps),
+            lambda: gradient_of_weight(g0, x, eps),
+            lambda: sum(g0, others(x.ndim)),
+        )
+        return tuple([make() if wanted else None for make, wanted in zip(makers, there, strict=True)])
+    result = channel_gradients(g0, x, *values, eps=eps)
+    return tuple([part if wanted else None for part, wanted in zip(result, asked, strict=True)])
+
+
+def _units(x: Tensor, eps: float) -> tuple[Tensor, Tensor, Tensor]:
+    """Return the deviations from the mean of each channel, 1/sqrt(variance + eps), and the product of both."""
+    dims = others(x.ndim)
+    deviation = x - mean(x, dims, keepdim=True)
+    scale = rsqrt(mean(deviation * deviation, dims, keepdim=True) + eps)
+    return deviation, scale, deviation * scale
+
+
+def gradient_of_x(
+    g: Tensor | None, g1: Tensor | None, g2: Tensor | None, x: Tensor, weight: Tensor, eps: float
+) -> Tensor:
+    """Return the gradient of x in differentiable tensor code; g1, g2: the gradients of the mean and the variance."""
+    dims, parts = others(x.ndim), []
+    n, beside = prod(x.shape[d] for d in dims), (-1, *[1 for _ in x.shape[2:]])
+    deviation, scale, unit = _units(x, eps)
+    if g is not None:
+        centred = g - mean(g, dims, keepdim=True) - unit * mean(g * unit, dims, keepdim=True)
+        parts.append(centred * (scale * reshape(weight, beside)))
+    if g1 is not None:
+        parts.append(expand((reshape(g1, beside) / n).to(x.dtype), shape=x.shape))
+    if g2 is not None:
+        parts.append((reshape(g2, beside) * (2.0 / n)).to(x.dtype) * deviation)
+    return reduce(add, parts)
+
+
+def gradient_of_weight(g: Tensor, x: Tensor, eps: float) -> Tensor:
+    """Return the gradient of the weight in differentiable tensor code."""
+    return sum(g * _units(x, eps)[2], others(x.ndim))
+
+
+def _batch(
+    x: Tensor, weight: Tensor, bias: Tensor, eps: float, size: int, flags: Flags
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Return `normalized_channels` of a batch, in which each channel of each sample is a separate channel."""
+    x, weight, bias = (stretched(v, flag, size) for v, flag in zip((x, weight, bias), flags, strict=True))
+    moved_in = x.transpose(0, 1)
+    n, _, channels, *sizes = moved_in.shape
+    flat = reshape(moved_in, (n, size * channels, *sizes))
+    y, center, spread = normalized_channels(flat, reshape(weight, (-1,)), reshape(bias, (-1,)), eps=eps)
+    shape = (size, channels)
+    return reshape(y, moved_in.shape).transpose(0, 1), reshape(center, shape), reshape(spread, shape)
+
+
+@kernel(
+    dtype=_dtypes, shape=lambda op, x, *others, eps: (x.shape, (x.shape[1],), (x.shape[1],)),
+    outputs=("y", "center", "spread"),
+    vjp=(
+        lambda g0, g1, g2, x, weight, center, spread, *, eps: _of_x(g0, g1, g2, x, weight, center, spread, eps=eps),
+        lambda g0, x, *, eps: gradient_of_weight(g0, x, eps),
+        lambda g0, *, x_shape: sum(g0, others(len(x_shape))),
+    ),
+    joint=lambda g0, g1, g2, x, weight, center, spread, *, asked, eps: _gradients(
+        asked, g0, g1, g2, x, weight, center, spread, eps=eps
+    ),
+    batch=lambda x, weight, bias, *, eps, batch, flags: _batch(x, weight, bias, eps, batch, flags),
+    namespace=(), out=False, label="batch_norm",
+)  # fmt: skip
+def normalized_channels(
+    backend: Any, y: Spec, center: Spec, spread: Spec, x: Tensor, weight: Tensor, bias: Tensor, *, eps: Scalar
+) -> Launch:
+    """Return (x - mean)/sqrt(variance + eps)*weight + bias for each channel, and the means and the variances.
+
+    Gradient: let s = 1/sqrt(variance + eps) and u = (x - mean)*s. For x, it is weight*s*(g - mean(g) - u*mean(g*u));
+    for weight, sum(g*u); for bias, sum(g).
+    """
+    steps = Steps(backend, (y, center, spread), (x, weight, bias))
+    (result, middle, variance), (a, w, b) = steps.outs, steps.operands
+    compute, channels = np.dtype(x.dtype.accumulator), Channels(steps, a)
+    scale = channels.work(compute)
+    channels.reduce(MEAN, compute, middle, a)
+    channels.reduce(squares_of(0.0, VARIANCE), compute, variance, a, channels.stretched(middle))
+    steps.each(_scale, scale, variance, steps.constant(eps, center.dtype))
+    steps.each(_normalized, result, a, *[channels.stretched(v) for v in (middle, scale, w, b)])
+    return steps.launch
+
+
+@kernel(
+    dtype=lambda op, specs, **params: (floating(op, specs[:3]),) * 3,
+    shape=lambda op, g, x, weight, *others, eps: (x.shape, weight.shape, weight.shape),
+    outputs=("gradient_of_x", "gradient_of_weight", "gradient_of_bias"),
+    namespace=(), out=False, label="the gradient of batch_norm",
+)  # fmt: skip
+def channel_gradients(
+    backend: Any, dx: Spec, dweight: Spec, dbias: Spec, g: Tensor, x: Tensor, weight: Tensor, center: Tensor,
+    spread: Tensor, *, eps: Scalar,
+) -> Launch:  # fmt: skip
+    """Return the gradients of `normalized_channels`, computed from its means and variances."""
+    steps = Steps(backend, (dx, dweight, dbias), (g, x, weight, center, spread))
+    (result, to_weight, to_bias), (head, a, w, middle, variance) = steps.outs, steps.operands
+    compute, channels = np.dtype(x.dtype.accumulator), Channels(steps, a)
+    n = prod(x.shape[d] for d in channels.dims)
+    sum_g, sum_product, *factors = [channels.work(compute) for _ in range(5)]
+    channels.reduce(SUM, compute, sum_g, head)
+    channels.reduce(PRODUCT, compute, sum_product, head, a, channels.stretched(middle))
+    numbers = [steps.constant(number, center.dtype) for number in (n, eps)]
+    steps.each(FACTORS, [to_weight, to_bias, *factors], sum_g, sum_product, variance, w, *numbers, compute=compute)
+    steps.each(_gradient, result, head, a, *[channels.stretched(v) for v in (middle, *factors)])
+    return steps.launch
+
+
+# ---- the public op ---------------------------------------------------------------------------------------------------
 
 
 @composed(writes=("running_mean", "running_var"))

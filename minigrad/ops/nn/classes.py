@@ -1,6 +1,7 @@
 """Class indices: their checks, and the op that reads the element of the class in each row, with its adjoint.
 
-`losses.py` uses these ops.  A row whose class is ignored contributes 0, and a mean is over the rows that count.
+`losses.py` uses these ops.  A row whose class is ignored contributes 0, and a mean is over the rows that count.  The
+`share` of a row in a mean is the weight of its class, and 0 for an ignored class; without weights, it is True or False.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from minigrad.declare.decorators import kernel, scalar
 from minigrad.declare.rules import common, index_dtype, joint, refuse, same_shape
 from minigrad.errors import DTypeError
 from minigrad.ops.casting import cast
+from minigrad.ops.nn.loss import joined
 from minigrad.ops.reduction.sums import sum, wide
 from minigrad.ops.shape.views import expand, reshape
 from minigrad.runtime.tensor import Tensor
@@ -56,7 +58,7 @@ def refuse_swapped(name: str, input: Any, target: Any) -> None:
 
 @kernel(
     dtype=index_dtype, shape=same_shape, namespace=(), label="class indices",
-    batch=lambda target, *, name, low, classes: existing_classes(target, name=name, low=low, classes=classes),
+    batch="front",
 )  # fmt: skip
 def existing_classes(backend, out, target: Tensor, *, name, low, classes):
     """Return class indices in int64.
@@ -81,51 +83,38 @@ def wide_classes(target: Tensor) -> Tensor:
     return target if target.dtype is int64 else cast(target, dtype=int64)
 
 
-# ---- batches --------------------------------------------------------------------------------------------------------
+def shares_of(
+    target: Tensor, ignore: int, weight: Tensor | None = None, shape: tuple[int, ...] = (), dim: int = 0
+) -> Tensor:
+    """Return the share of each row in a mean.
 
-
-def loss_batch(loss: Tensor, target: Tensor, ignore: int, reduction: str, share: Tensor | None = None) -> Tensor:
-    """Reduce the losses of rows for each sample of a batch; each sum or mean is over the rows of one sample.
-
-    share: the weight of each row in a mean, 0 for a row that does not count; None if all other rows count equally.
+    weight: one element per class, the dim `dim` of the rows; also in front of it the batch dim of `shape`, which is the
+    shape of the rows.
     """
-    own = tuple(range(1, target.ndim))
-    if reduction == "none" or (reduction == "sum" and not own):
-        return loss
-    if reduction == "sum":
-        return sum(loss, own)
-    return (sum(wide(loss), own) / counted_classes(target, ignore, own, share)).to(loss.dtype)
-
-
-def gradient_batch(g: Tensor, target: Tensor, ignore: int, reduction: str, share: Tensor | None = None) -> Tensor:
-    """Return the gradients of the losses of rows, from the gradient of the reduced loss of each sample of a batch.
-
-    share: as for `loss_batch`.
-    """
-    if reduction == "none":
-        return g
-    own = tuple(range(1, target.ndim))
-    if reduction == "mean":
-        g = g / counted_classes(target, ignore, own, share)
-    return expand(reshape(g, (g.shape[0], *(1 for _ in own))), shape=target.shape)
-
-
-def counted_classes(target: Tensor, ignore: int, dims: tuple[int, ...], share: Tensor | None) -> Tensor:
-    """Return the number of rows that count, or the sum of their weights `share`, for each sample of a batch."""
-    if share is not None:
-        return sum(wide(share), dims)
-    return sum(wide_classes(target) != ignore, dims)  # an integer, since float16 ends at 65504
-
-
-def class_shares(weight: Tensor, target: Tensor, shape: tuple[int, ...], dim: int, ignore: int) -> Tensor:
-    """Return the weight of the class of each row, 0 for an ignored class.
-
-    weight: one element per class, also in front of them the batch dim of `shape`, the shape of the rows.
-    """
+    if weight is None:
+        return wide_classes(target) != ignore
     ones = tuple(1 for _ in shape[dim + 1 :])
     lead = (shape[0], *(1 for _ in shape[1:dim])) if weight.ndim == 2 else tuple(1 for _ in shape[:dim])
     spread = expand(reshape(weight, (*lead, shape[dim], *ones)), shape=shape)
     return -minus_named(spread, target, dim=dim, ignore=ignore, reduction="none")
+
+
+# ---- batches of `vmap`: the rows of a sample are reduced over all dims except the first ------------------------------
+
+
+def loss_of_samples(loss: Tensor, reduction: str, share: Tensor) -> Tensor:
+    """Return the loss of each sample from the losses of its rows."""
+    return joined(loss, reduction, share, tuple(range(1, share.ndim)))
+
+
+def gradient_of_rows(g: Tensor, reduction: str, share: Tensor) -> Tensor:
+    """Return the gradients of the losses of rows from those of the samples: the adjoint of `loss_of_samples`."""
+    if reduction == "none":
+        return g
+    own = tuple(range(1, share.ndim))
+    if reduction == "mean":
+        g = g / sum(wide(share), own)
+    return expand(reshape(g, (g.shape[0], *(1 for _ in own))), shape=share.shape)
 
 
 # ---- the elements that classes select -------------------------------------------------------------------------------
@@ -150,36 +139,37 @@ def named_shape(
     return target.shape if reduction == "none" else ()
 
 
-def _named_batch(x: Tensor, target: Tensor, weight: Tensor | None, dim: int, ignore: int, reduction: str) -> Tensor:
-    """Return the loss of each sample of a batch."""
-    loss = minus_named(x, target, dim=dim + 1, ignore=ignore, reduction="none")
-    if weight is None:
-        return loss_batch(loss, target, ignore, reduction)
-    share = class_shares(weight, target, x.shape, dim + 1, ignore)
-    return loss_batch(loss * share, target, ignore, reduction, share)
+def _loss_batch(x: Tensor, target: Tensor, weight: Tensor | None, dim: int, ignore: int, reduction: str) -> Tensor:
+    """Return `minus_named` for each sample of a batch; `dim` is the class dim of a batch."""
+    loss, share = weighted_loss(x, target, weight, dim, ignore)
+    return loss_of_samples(loss, reduction, share)
+
+
+def weighted_loss(x: Tensor, target: Tensor, weight: Tensor | None, dim: int, ignore: int) -> tuple[Tensor, Tensor]:
+    """Return the loss of each row and its share in a mean, in tensor code that a gradient of the weight may cross."""
+    loss = minus_named(x, target, dim=dim, ignore=ignore, reduction="none")
+    share = shares_of(target, ignore, weight, x.shape, dim)
+    return loss if weight is None else loss * share, share
 
 
 def _gradient_batch(
     g: Tensor, target: Tensor, weight: Tensor | None, shape: tuple[int, ...], dim: int, ignore: int, reduction: str
 ) -> Tensor:
-    """Return the gradient of each sample of a batch. shape: with the batch dim."""
-    share = None if weight is None else class_shares(weight, target, shape, dim + 1, ignore)
-    g = gradient_batch(g, target, ignore, reduction, share)
-    g = g if share is None else g * share
-    return named_gradient(g, target, shape=shape, dim=dim + 1, ignore=ignore, reduction="none")
+    """Return `named_gradient` for each sample of a batch; `shape` and `dim` are those of a batch."""
+    share = shares_of(target, ignore, weight, shape, dim)
+    g = gradient_of_rows(g, reduction, share)
+    g = g if weight is None else g * share
+    return named_gradient(g, target, shape=shape, dim=dim, ignore=ignore, reduction="none")
 
 
 @kernel(
     dtype=class_dtype, shape=named_shape, linear=joint("input"), namespace=(), label="nll_loss",
     vjp=(
-        lambda g, target, weight, *, input_shape, **params: named_gradient(
-            g, target, weight, shape=input_shape, **params
-        ),
-        None,
-        None,
+        lambda g, target, weight, *, input_shape, **more: named_gradient(g, target, weight, shape=input_shape, **more),
+        None, None,
     ),
-    batch=lambda input, target, weight, *, dim, ignore, reduction: _named_batch(
-        input, target, weight, dim, ignore, reduction
+    batch=lambda input, target, weight, *, dim, ignore, reduction: _loss_batch(
+        input, target, weight, dim + 1, ignore, reduction
     ),
 )  # fmt: skip
 def minus_named(backend, out, input: Tensor, target: Tensor, weight: Tensor | None = None, *, dim, ignore, reduction):
@@ -201,7 +191,7 @@ def minus_named(backend, out, input: Tensor, target: Tensor, weight: Tensor | No
     namespace=(), label="nll_loss_backward",
     vjp=(lambda g0, target, weight, *, shape, **params: minus_named(g0, target, weight, **params), None, None),
     batch=lambda g, target, weight, *, shape, dim, ignore, reduction, batch: _gradient_batch(
-        g, target, weight, (batch, *shape), dim, ignore, reduction
+        g, target, weight, (batch, *shape), dim + 1, ignore, reduction
     ),
 )  # fmt: skip
 def named_gradient(

@@ -1,22 +1,26 @@
-"""Windows of images as the columns of a matrix (`unfold`), and the adjoint, which adds columns to images (`fold`)."""
+"""Windows of images as the columns of a matrix (`unfold`, `fold`), and moves between channels and pixels."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Annotated, Any
 
 from minigrad.backends.steps import Steps
-from minigrad.core.conditions import Ndim
+from minigrad.core.conditions import Ndim, expect_multiple
 from minigrad.core.layout import Layout
-from minigrad.core.roles import Ints
+from minigrad.core.roles import Ints, Number
 from minigrad.core.shape import numel
 from minigrad.declare.decorators import composed, kernel, public, scalar
+from minigrad.declare.names import FUNCTIONAL, MG
 from minigrad.declare.rules import joint
 from minigrad.errors import ShapeError
-from minigrad.ops.casting import same_dtype
+from minigrad.ops.casting import rearrange, same_dtype
 from minigrad.ops.nn.convolution import per_dim
 from minigrad.ops.shape.padding import constant_pad_nd
 from minigrad.ops.shape.views import reshape
 from minigrad.runtime.tensor import Tensor, describe
+
+# ---- windows and columns ---------------------------------------------------------------------------------------------
+
 
 Two = tuple[int, int]
 
@@ -67,7 +71,7 @@ def window_layout(image: Layout, size: Two, step: Two, stride: Two) -> Layout:
     dtype=same_dtype, namespace=(), label="unfold", linear=joint("input"),
     shape=lambda op, input, **params: window_layout(input.layout, **params).shape,
     vjp=(lambda g, *, in_shape, **params: windows_added(g, image=in_shape[-2:], **params),),
-    batch=lambda input, *, batch, size, step, stride: windows_of(input, size=size, step=step, stride=stride),
+    batch="front",
 )  # fmt: skip
 def windows_of(backend, out, input: Tensor, *, size, step, stride):
     """Return a copy of the windows (..., kernel, windows) of images (..., H, W).
@@ -84,9 +88,7 @@ def windows_of(backend, out, input: Tensor, *, size, step, stride):
     dtype=same_dtype, namespace=(), label="fold", linear=joint("input"),
     shape=lambda op, input, *, image, **params: (*input.shape[:-4], *image),
     vjp=(lambda g, *, image, **params: windows_of(g, **params),),
-    batch=lambda input, *, batch, image, size, step, stride: windows_added(
-        input, image=image, size=size, step=step, stride=stride
-    ),
+    batch="front",
 )  # fmt: skip
 def windows_added(backend, out, input: Tensor, *, image, size, step, stride):
     """Return images (..., H, W) of zeros to which windows (..., kernel, windows) are added.
@@ -157,3 +159,55 @@ def counts_of(name: str, image: Any, size: Any, step: Any, margin: Any, stride: 
             op=name,
         )
     return counts
+
+
+# ---- channels and pixels; each op is one copy ------------------------------------------------------------------------
+
+
+BOTH = (MG, FUNCTIONAL)
+Factor = Annotated[int, Number(1, whole=True, example=2, error=ShapeError)]
+
+
+@composed(namespace=BOTH)
+def pixel_shuffle(input: Tensor, upscale_factor: Factor) -> Tensor:
+    """Return images (..., C*r*r, H, W) as (..., C, H*r, W*r): each r*r channels become a square of r*r pixels.
+
+    upscale_factor: the side r of a square, in pixels.
+    """
+    r = upscale_factor
+    front, channels, height, width = image("pixel_shuffle", input)
+    factors = {"upscale_factor**2": r * r}
+    expect_multiple("pixel_shuffle", "the number of channels", channels, input, "change upscale_factor", **factors)
+    k, c = len(front), channels // (r * r)
+    order = (*range(k), k, k + 3, k + 1, k + 4, k + 2)
+    return rearrange(input, (*front, c, r, r, height, width), order, (*front, c, height * r, width * r))
+
+
+@composed(namespace=BOTH)
+def pixel_unshuffle(input: Tensor, downscale_factor: Factor) -> Tensor:
+    """Return images (..., C, H*r, W*r) as (..., C*r*r, H, W): each square of r*r pixels becomes r*r channels.
+
+    downscale_factor: the side r of a square, in pixels.
+    """
+    r = downscale_factor
+    front, c, height, width = image("pixel_unshuffle", input)
+    for what, size in (("the height", height), ("the width", width)):
+        expect_multiple("pixel_unshuffle", what, size, input, "change downscale_factor or pad", downscale_factor=r)
+    k, h, w = len(front), height // r, width // r
+    order = (*range(k), k, k + 2, k + 4, k + 1, k + 3)
+    return rearrange(input, (*front, c, h, r, w, r), order, (*front, c * r * r, h, w))
+
+
+@composed(namespace=BOTH)
+def channel_shuffle(input: Annotated[Tensor, Ndim(least=3)], groups: Factor) -> Tensor:
+    """Return images (N, C, ...) with permuted channels: the first channel of each group, then the second, and so on."""
+    expect_multiple("channel_shuffle", "the number of channels", input.shape[1], input, "change groups", groups=groups)
+    n, c, *rest = input.shape
+    sizes = n, groups, c // groups, *rest
+    return rearrange(input, sizes, (0, 2, 1, *range(3, len(sizes))), (n, c, *rest))
+
+
+def image(name: str, x: Tensor) -> tuple[tuple[int, ...], int, int, int]:
+    """Return the leading dims of images, and the channels, the height and the width of an image."""
+    Ndim(least=3, layout="(..., C, H, W)").expect(name, input=x)
+    return x.shape[:-3], *x.shape[-3:]  # type: ignore[return-value]

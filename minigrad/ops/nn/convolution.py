@@ -19,6 +19,7 @@ from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Convolve
 from minigrad.core.window import Window
 from minigrad.declare.decorators import composed, kernel
+from minigrad.declare.families import family
 from minigrad.declare.names import FUNCTIONAL, MG
 from minigrad.declare.rules import each
 from minigrad.declare.rules import number as numbers
@@ -39,23 +40,6 @@ def _dtype(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
     return numbers(op, specs)[1]
 
 
-def _conv_shape(op: Op, x: Spec, weight: Spec, bias: Spec, *, window: Window) -> Ints:
-    return (x.shape[0], weight.shape[0], *window.size)
-
-
-def _input_shape(op: Op, y: Spec, weight: Spec, *, window: Window) -> Ints:
-    return (y.shape[0], weight.shape[1] * window.groups, *window.size)
-
-
-def _weight_shape(op: Op, y: Spec, x: Spec, *, window: Window) -> Ints:
-    return (y.shape[1], x.shape[1] // window.groups, *window.size)
-
-
-def over_channels(g: Tensor) -> Tensor:
-    """Return the sum of g over all dims except its channels, dim 1."""
-    return sum(g, (0, *range(2, g.ndim)))
-
-
 def _request(part: str, window: Window) -> Convolve:
     return Convolve(part, window.stride, window.padding, window.dilation, window.groups)
 
@@ -65,11 +49,11 @@ def _request(part: str, window: Window) -> Convolve:
 
 @kernel(
     dtype=_dtype,
-    shape=_conv_shape,
+    shape=lambda op, x, weight, bias, *, window: (x.shape[0], weight.shape[0], *window.size),
     vjp=(
         lambda g, weight, *, x_shape, window: conv_input(g, weight, window.to(x_shape[2:])),
         lambda g, x, *, weight_shape, window: conv_weight(g, x, window.to(weight_shape[2:])),
-        lambda g: over_channels(g),
+        lambda g: sum(g, (0, *range(2, g.ndim))),
     ),
     linear=each(("x", "bias"), ("weight", "bias")),
     batch=lambda x, weight, bias, *, window, batch, flags: _conv_batch(x, weight, bias, batch, flags, window),
@@ -87,7 +71,7 @@ def conv(backend, out, x: Tensor, weight: Tensor, bias: Tensor, window):
 
 @kernel(
     dtype=_dtype,
-    shape=_input_shape,
+    shape=lambda op, y, weight, *, window: (y.shape[0], weight.shape[1] * window.groups, *window.size),
     vjp=(
         lambda g, weight, *, output_shape, window: conv(g, weight, zero(g), window.to(output_shape[2:])),
         lambda g, output, *, weight_shape, window: conv_weight(output, g, window.to(weight_shape[2:])),
@@ -108,7 +92,7 @@ def conv_input(backend, out, output: Tensor, weight: Tensor, window):
 
 @kernel(
     dtype=_dtype,
-    shape=_weight_shape,
+    shape=lambda op, y, x, *, window: (y.shape[1], x.shape[1] // window.groups, *window.size),
     vjp=(
         lambda g, x, *, output_shape, window: conv(x, g, zero(g), window.to(output_shape[2:])),
         lambda g, output, *, x_shape, window: conv_input(output, g, window.to(x_shape[2:])),
@@ -162,19 +146,14 @@ def zero(like: Tensor) -> Tensor:
 # ---- the public functions, with PyTorch's names ---------------------------------------------------------------------
 
 
-@composed(namespace=(MG, FUNCTIONAL))
-def conv1d(
-    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: IntOrInts = 1, padding: IntOrInts | str = 0,
-    dilation: IntOrInts = 1, groups: int = 1,
-) -> Tensor:  # fmt: skip
-    """Return the convolution along one dim of signals (N, C, W) with a weight (out, C / groups, kW); see `conv2d`."""
-    return _conv("conv1d", 1, input, weight, bias, stride, padding, dilation, groups)
-
-
-@composed(namespace=(MG, FUNCTIONAL))
+@family(
+    composed(namespace=(MG, FUNCTIONAL)),
+    conv1d="Return the convolution along one dim of signals (N, C, W) with a weight (out, C / groups, kW)",
+    conv3d="Convolve volumes (N, C, D, H, W) along three dims with a weight (out, C / groups, kD, kH, kW)",
+)
 def conv2d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: IntOrInts = 1, padding: IntOrInts | str = 0,
-    dilation: IntOrInts = 1, groups: int = 1,
+    dilation: IntOrInts = 1, groups: int = 1, *, name: str, dims: int,
 ) -> Tensor:  # fmt: skip
     """Return the convolution of images (N, C, H, W), or of one (C, H, W), with a weight (out, C / groups, kH, kW).
 
@@ -194,31 +173,17 @@ def conv2d(
     Raises ShapeError if the channels do not match the weight or the kernel is larger than the padded image,
     ArgumentError for invalid strides, paddings and groups.
     """
-    return _conv("conv2d", 2, input, weight, bias, stride, padding, dilation, groups)
+    return _conv(name, dims, input, weight, bias, stride, padding, dilation, groups)
 
 
-@composed(namespace=(MG, FUNCTIONAL))
-def conv3d(
-    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: IntOrInts = 1, padding: IntOrInts | str = 0,
-    dilation: IntOrInts = 1, groups: int = 1,
-) -> Tensor:  # fmt: skip
-    """Convolve volumes (N, C, D, H, W) along three dims with a weight (out, C / groups, kD, kH, kW); see `conv2d`."""
-    return _conv("conv3d", 3, input, weight, bias, stride, padding, dilation, groups)
-
-
-@composed(namespace=(MG, FUNCTIONAL))
-def conv_transpose1d(
-    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: IntOrInts = 1, padding: IntOrInts = 0,
-    output_padding: IntOrInts = 0, groups: int = 1, dilation: IntOrInts = 1,
-) -> Tensor:  # fmt: skip
-    """Return the transposed convolution along one dim; see `conv_transpose2d`."""
-    return _transposed("conv_transpose1d", 1, input, weight, bias, stride, padding, output_padding, groups, dilation)
-
-
-@composed(namespace=(MG, FUNCTIONAL))
+@family(
+    composed(namespace=(MG, FUNCTIONAL)),
+    conv_transpose1d="Return the transposed convolution along one dim",
+    conv_transpose3d="Return the transposed convolution along three dims",
+)
 def conv_transpose2d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: IntOrInts = 1, padding: IntOrInts = 0,
-    output_padding: IntOrInts = 0, groups: int = 1, dilation: IntOrInts = 1,
+    output_padding: IntOrInts = 0, groups: int = 1, dilation: IntOrInts = 1, *, name: str, dims: int,
 ) -> Tensor:  # fmt: skip
     """Return the transposed convolution of images (N, C, H, W) with a weight (C, out / groups, kH, kW).
 
@@ -230,16 +195,7 @@ def conv_transpose2d(
     Raises ShapeError if the channels do not match the weight, ArgumentError for invalid strides, paddings and groups,
     and if output_padding is neither less than stride nor less than dilation.
     """
-    return _transposed("conv_transpose2d", 2, input, weight, bias, stride, padding, output_padding, groups, dilation)
-
-
-@composed(namespace=(MG, FUNCTIONAL))
-def conv_transpose3d(
-    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: IntOrInts = 1, padding: IntOrInts = 0,
-    output_padding: IntOrInts = 0, groups: int = 1, dilation: IntOrInts = 1,
-) -> Tensor:  # fmt: skip
-    """Return the transposed convolution along three dims; see `conv_transpose2d`."""
-    return _transposed("conv_transpose3d", 3, input, weight, bias, stride, padding, output_padding, groups, dilation)
+    return _transposed(name, dims, input, weight, bias, stride, padding, output_padding, groups, dilation)
 
 
 # ---- arguments ------------------------------------------------------------------------------------------------------

@@ -13,16 +13,15 @@ from typing import Any
 import numpy as np
 
 from minigrad.core.dtype import int8, int64
-from minigrad.core.op import Op, Spec
 from minigrad.core.roles import Flag, Int
 from minigrad.declare.decorators import composed, elementwise
-from minigrad.declare.rules import Pair, promote, to_float
+from minigrad.declare.rules import promote, to_float
 from minigrad.errors import ArgumentError, ShapeError
 from minigrad.ops.creation import tensor
 from minigrad.ops.indexing.checks import Refusal, checked
 from minigrad.ops.indexing.gathering import gather
 from minigrad.ops.nn.loss import joined, named_reduction
-from minigrad.ops.pointwise.clamping import clamp
+from minigrad.ops.pointwise.blends import clamp
 from minigrad.ops.pointwise.explog import logaddexp
 from minigrad.ops.reduction.scan import cumsum
 from minigrad.ops.reduction.sums import wide
@@ -125,11 +124,7 @@ def ctc_label(label, column, length, blank):
     return label if column < length else blank
 
 
-def _moves(op: Op, specs: Sequence[Spec]) -> Pair:
-    return int64.compute, int8
-
-
-@elementwise(dtype=_moves, namespace=())
+@elementwise(dtype=lambda op, specs: (int64.compute, int8), namespace=())
 def ctc_moves(state, before, time, steps):
     """Return how a path reaches a state at a time: 0 after the end; 2 if it may skip the state before it; otherwise 1.
 

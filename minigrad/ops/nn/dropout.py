@@ -18,7 +18,7 @@ from minigrad.ops.casting import cast
 from minigrad.ops.creation import arange
 from minigrad.ops.nn.softmax import softmax
 from minigrad.ops.pointwise.arithmetic import mul
-from minigrad.ops.pointwise.clamping import clamp
+from minigrad.ops.pointwise.blends import clamp
 from minigrad.ops.random import rand
 from minigrad.ops.reduction.extremes import argmax
 from minigrad.runtime.into import copy_result
@@ -42,11 +42,9 @@ def dropout(input: Tensor, p: Probability = 0.5, training: Flag = True, inplace:
 
 @composed()
 def dropout1d(
-    input: Annotated[Tensor, Ndim(2, 3, advice="use dropout for other numbers of dims")],
-    p: Probability = 0.5,
-    training: Flag = True,
-    inplace: Flag = False,
-) -> Tensor:
+    input: Annotated[Tensor, Ndim(2, 3, advice="use dropout for other numbers of dims")], p: Probability = 0.5,
+    training: Flag = True, inplace: Flag = False,
+) -> Tensor:  # fmt: skip
     """Apply `dropout` to whole channels of signals (N, C, L) or (C, L)."""
     return dropped("dropout1d", input, channels(input, input.ndim - 1), p, training, inplace)
 

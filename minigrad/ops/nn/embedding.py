@@ -1,4 +1,4 @@
-"""Embeddings: the rows of a table at given indices, and the gradient of the table; one_hot."""
+"""Embeddings: the rows of a table at given indices, the sums of such rows in bags, and their gradients; one_hot."""
 
 from __future__ import annotations
 
@@ -9,27 +9,29 @@ import numpy as np
 from minigrad.backends.launch import remapped
 from minigrad.backends.limits import ClassLimits, out_of_range
 from minigrad.backends.steps import Steps
-from minigrad.core.conditions import Floating, Integral
+from minigrad.core.conditions import Floating, Integral, Like
 from minigrad.core.dtype import float32, int64
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Select, Unpick
-from minigrad.core.roles import Int
+from minigrad.core.roles import Choice, Flag, Int
 from minigrad.core.shape import as_int
 from minigrad.declare.decorators import composed, kernel
 from minigrad.declare.rules import index_dtype
 from minigrad.errors import ArgumentError, DTypeError, IndexOutOfRange, ShapeError
 from minigrad.ops.batch_rules import Flags, cut, merged, stretched, to_front
 from minigrad.ops.casting import cast, same_dtype
-from minigrad.ops.creation import expect_numbers, ones, tensor, zeros
+from minigrad.ops.creation import arange, expect_numbers, full, ones, tensor, zeros
 from minigrad.ops.indexing.assignment import set_item
-from minigrad.ops.indexing.gathering import index_add, index_select, watched, zeros_of
-from minigrad.ops.indexing.searching import ends_of
+from minigrad.ops.indexing.checks import Refusal, checked
+from minigrad.ops.indexing.gathering import gather, index_add, index_select, watched, zeros_of
+from minigrad.ops.indexing.reducing import index_reduce
+from minigrad.ops.indexing.sorting import ends_of, searchsorted
 from minigrad.ops.nn.classes import NO_CLASS
 from minigrad.ops.pointwise.compare import where
 from minigrad.ops.reduction.norms import norm
-from minigrad.ops.reduction.sums import wide
+from minigrad.ops.reduction.sums import mean, sum, wide
 from minigrad.ops.shape.joining import stack
-from minigrad.ops.shape.views import reshape, select, unsqueeze
+from minigrad.ops.shape.views import expand, narrow, reshape, select, unsqueeze
 from minigrad.runtime.data import host_array
 from minigrad.runtime.recording import no_grad
 from minigrad.runtime.tensor import Tensor, describe
@@ -165,7 +167,7 @@ def one_hot(tensor: Annotated[Tensor, Integral], num_classes: Int = -1) -> Tenso
 
 @kernel(
     dtype=index_dtype, shape=lambda op, target, *, classes: (*target.shape, classes), namespace=(), label="one_hot",
-    batch=lambda target, *, classes: marked_classes(target, classes=classes),
+    batch="front",
 )  # fmt: skip
 def marked_classes(backend, out, target: Tensor, *, classes: Int):
     """Return vectors with 1 at the position of each class.  The launch raises IndexOutOfRange for another class."""
@@ -224,3 +226,117 @@ def _shrink(weight: Tensor, rows: Tensor, max_norm: Any, norm_type: Any) -> None
             # 1e-7 is added to the norm, as in PyTorch, so that the new norm is not larger than max_norm.
             scaled = read * unsqueeze(max_norm / (norms + 1e-7), dim=1)
             set_item(weight, tensor(mask, device=weight.device), scaled[large])
+
+
+# ---- bags: the sum, the mean or the maximum of the rows that each bag of indices selects -----------------------------
+
+
+MODES = ("sum", "mean", "max")
+
+
+@composed()
+def embedding_bag(
+    input: Tensor, weight: Tensor, offsets: Tensor | None = None, max_norm: float | None = None, norm_type: float = 2,
+    scale_grad_by_freq: bool = False, mode: Annotated[str, Choice("mean", "sum", "max")] = "mean", sparse: bool = False,
+    per_sample_weights: Tensor | None = None, include_last_offset: Flag = False, padding_idx: int | None = None,
+) -> Tensor:  # fmt: skip
+    """Return one row per bag: the sum, the mean or the maximum of the rows of `weight` that the bag selects.
+
+    Parameters
+    ----------
+    input : Tensor
+        Row indices: integers (B, n) with one bag per row, or a vector (L,) in which bag k begins at offsets[k].
+    weight : Tensor
+        Matrix (num_embeddings, size) whose rows are selected.
+    offsets : Tensor, optional
+        Start of each bag in a vector `input`: ascending integers (B,) that begin with 0. With `include_last_offset`,
+        there are B + 1 integers, and the last integer is the end of the last bag.
+    mode : str, default "mean"
+        "sum", "mean" or "max". The result of an empty bag is 0.
+    per_sample_weights : Tensor, optional
+        Factor of each row, in the shape of `input`; only with mode "sum".
+    padding_idx : int, optional
+        Row that does not count in any bag.
+    max_norm, norm_type, scale_grad_by_freq, sparse
+        As for `embedding`.
+
+    Gradient
+    --------
+    For each row of a bag, g for "sum", and g divided by the size of the bag for "mean"; for "max", g at the first row
+    that attains the maximum. For per_sample_weights, it is the inner product of g and the row.
+    """
+    flat, bag, count = expect_bags(input, offsets, include_last_offset)
+    if per_sample_weights is not None:
+        Choice("sum", advice="pass mode='sum', for example").expect(
+            "embedding_bag", **{"mode with per_sample_weights": mode}
+        )
+    Like("dtype", "weight").expect("embedding_bag", weight, per_sample_weights=per_sample_weights)
+    Like("shape", advice="pass one weight per index").expect(
+        "embedding_bag", input, per_sample_weights=per_sample_weights
+    )
+    # Each bag is one row of `input`, so all bags have the same length.
+    if input.ndim == 2 and input.shape[1] and mode != "max" and padding_idx is None:
+        whole = embedding(input, weight, None, max_norm, norm_type, scale_grad_by_freq, sparse)
+        if per_sample_weights is not None:
+            whole = whole * per_sample_weights.unsqueeze(2)
+        return mean(whole, 1) if mode == "mean" else sum(whole, 1)
+    bags = count - bool(include_last_offset and offsets is not None)
+    flat = where(bag < bags, flat, 0) if bags < count and flat.shape[0] else flat
+    rows = embedding(flat, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse)
+    counts = expand(full((1,), 1, dtype=int64, device=weight.device), shape=flat.shape)
+    if padding_idx is not None:
+        skipped, n = flat.to(int64), weight.shape[0]
+        counts = cast((skipped - _padding(weight, padding_idx)).remainder(n) != 0, dtype=int64)
+    size = index_add(zeros_of((count,), counts), 0, bag, counts).unsqueeze(1)
+    if mode == "max":
+        return narrow(where(size > 0, first_largest(rows, bag, counts > 0, count), 0.0), 0, 0, bags)
+    factor = cast(counts, dtype=weight.dtype)
+    if per_sample_weights is not None:
+        factor = factor * reshape(per_sample_weights, (input.numel(),))
+    kept = wide(where((counts > 0).unsqueeze(1), rows * factor.unsqueeze(1), 0.0))
+    total = index_add(zeros_of((count, weight.shape[1]), kept), 0, bag, kept)
+    total = total / size.clamp(1) if mode == "mean" else total
+    return narrow(total, 0, 0, bags).to(weight.dtype)
+
+
+def first_largest(rows: Tensor, bag: Tensor, counts: Tensor, count: int) -> Tensor:
+    """Return the maximum of the rows of each bag; it is read from the first row that attains it."""
+    n, d = rows.shape
+    if not n:  # computed by an op, so that the result has a gradient
+        return index_add(zeros_of((count, d), rows), 0, bag, rows)
+    seen = where(counts.unsqueeze(1), rows.detach(), float("-inf"))
+    best = index_reduce(zeros_of((count, d), rows), 0, bag, seen, "amax", include_self=False)
+    attains = (seen == index_select(best, 0, bag)) | (seen != seen)
+    number = where(attains, arange(n, device=rows.device).unsqueeze(1), n - 1)
+    last = full((count, d), n - 1, device=rows.device)
+    return gather(rows, 0, index_reduce(last, 0, bag, number, "amin"))
+
+
+def expect_bags(input: Tensor, offsets: Tensor | None, ends: bool) -> tuple[Tensor, Tensor, int]:
+    """Return all indices as one vector, the bag of each index, and the number of bags.
+
+    ends: whether the last offset is the end of the last bag.  Indices from this end on count as another bag.
+    Raises ShapeError, DTypeError or ArgumentError for arguments that do not fit.
+    """
+    flat = reshape(input, (input.numel(),))
+    if input.ndim == 2 and offsets is None:
+        bags, n = input.shape
+        return flat, reshape(expand(arange(bags, device=input.device).unsqueeze(1), shape=(bags, n)), (-1,)), bags
+    if input.ndim != 1 or offsets is None or offsets.ndim != 1:
+        shown = describe(offsets) if isinstance(offsets, Tensor) else offsets
+        raise ShapeError(
+            "embedding_bag: input must have the shape (B, n), or (L,) together with offsets (B,), got "
+            f"{describe(input)} and {shown}; pass the start of each bag as offsets",
+            op="embedding_bag",
+        )
+    Integral.expect("embedding_bag", offsets=offsets)
+    length, count = input.shape[0], offsets.shape[0]
+    refusal = Refusal(
+        ArgumentError, "embedding_bag",
+        f"embedding_bag: offsets must start with 0 and increase to at most {length}, got {{}}; pass the start of each "
+        "bag in input",
+    )  # fmt: skip
+    if ends and not count:
+        raise refusal.error([])
+    starts = checked(offsets, low=0, high=length, ascending=True, refusal=refusal)
+    return flat, searchsorted(starts, arange(length, device=input.device), right=True) - 1, count

@@ -20,8 +20,7 @@ from minigrad.declare.decorators import composed, public
 from minigrad.declare.names import MG
 from minigrad.errors import ShapeError
 from minigrad.ops.creation import arange, ones, tensor
-from minigrad.ops.nn.sampled import sampled
-from minigrad.ops.nn.taps import joined_tap, linear_tap, pad_position, pixel_at, tapped
+from minigrad.ops.nn.taps import joined_tap, linear_tap, pad_position, pixel_at, sampled, tapped
 from minigrad.ops.pointwise.compare import where
 from minigrad.ops.pointwise.rounding import floor, round
 from minigrad.ops.reduction.sums import sum, wide

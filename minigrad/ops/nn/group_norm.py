@@ -1,25 +1,114 @@
-"""Normalizations that are composed of other ops: normalize, group_norm, instance_norm and local_response_norm."""
+"""Normalizations of groups of channels and of neighbours: group_norm, instance_norm, normalize, local_response_norm.
+
+The body of `normalized_groups` requests the kernel.  `by_rows` is its definition in tensor code, for derivatives of
+higher order and for tangents.  Source: Wu and He, arXiv 1803.08494.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 from typing import Annotated, Any
 
+from minigrad.backends.launch import Launch
 from minigrad.core.conditions import Floating, Ndim, expect_multiple, expect_shape
+from minigrad.core.op import Spec
+from minigrad.core.requests import GroupGradients, NormalizeGroups
 from minigrad.core.roles import Flag, Number, Scalar, Size
-from minigrad.declare.decorators import composed
+from minigrad.declare.claims import single_rules
+from minigrad.declare.decorators import composed, kernel
 from minigrad.declare.forms import apart
+from minigrad.declare.rules import floating, joint
 from minigrad.errors import ArgumentError, ShapeError
+from minigrad.ops.batch_rules import Flags, stretched
 from minigrad.ops.nn.batch_norm import BATCH, batch_norm, channel_line, move_statistics
-from minigrad.ops.nn.groups import normalized_groups
+from minigrad.ops.nn.normalization import layer_norm
 from minigrad.ops.nn.pooling import avg_pool2d
-from minigrad.ops.pointwise.clamping import clamp
+from minigrad.ops.pointwise.blends import clamp
 from minigrad.ops.reduction.norms import length, norm
 from minigrad.ops.reduction.sums import mean, wide
 from minigrad.ops.reduction.variance import variance
 from minigrad.ops.shape.views import reshape
 from minigrad.runtime.into import copy_result
 from minigrad.runtime.tensor import Tensor, describe
+
+# ---- the op of group_norm, with the gradients of all operands in one kernel ------------------------------------------
+
+
+def by_rows(x: Tensor, weight: Tensor, bias: Tensor, *, groups: int, eps: float) -> Tensor:
+    """Return the groups normalized as rows of `layer_norm`, times the weight of each channel, plus its bias."""
+    n, channels, *sizes = x.shape
+    width, beside = channels // groups * prod(sizes), (channels, *[1 for _ in sizes])
+    y = reshape(layer_norm(reshape(x, (n, groups, width)), width, eps=eps), x.shape)
+    return y * reshape(weight, beside) + reshape(bias, beside)
+
+
+def _merged(values: Sequence[Tensor], size: int, flags: Flags) -> list[Tensor]:
+    """Return the operands of a batch as those of one call, in which each sample has separate channels and groups."""
+    values = [stretched(x, flag, size) for x, flag in zip(values, flags, strict=True)]
+    return [_behind(x.transpose(0, 1) if x.ndim > 2 else x) for x in values]
+
+
+def _behind(x: Tensor) -> Tensor:
+    """Return images (N, size, channels, ...) or vectors (size, channels) with size and channels merged."""
+    at = min(1, x.ndim - 2)
+    return reshape(x, (*x.shape[:at], x.shape[at] * x.shape[at + 1], *x.shape[at + 2 :]))
+
+
+def _parted(x: Tensor, size: int) -> Tensor:
+    """Undo `_merged`: return the images or the vectors of each sample of a batch, with the batch as the first dim."""
+    at = min(1, x.ndim - 1)
+    parts = reshape(x, (*x.shape[:at], size, x.shape[at] // size, *x.shape[at + 1 :]))
+    return parts.transpose(0, at)
+
+
+def _gradients(g, x, weight, bias, *, asked, groups, eps):
+    """Return the requested gradients of x, weight and bias, and None for the others.
+
+    All operands are saved, because the definition needs them.
+    """
+    result = group_gradients(x, g, weight, groups=groups, eps=eps)
+    return tuple([part if wanted else None for part, wanted in zip(result, asked, strict=True)])
+
+
+@kernel(
+    dtype=floating, shape=lambda op, x, *lines, groups, eps: x.shape, vjp=single_rules(_gradients, 3), joint=_gradients,
+    batch=lambda x, weight, bias, *, groups, eps, batch, flags: _parted(
+        normalized_groups(*_merged((x, weight, bias), batch, flags), groups=groups * batch, eps=eps), batch
+    ),
+    namespace=(), out=False, label="group_norm",
+)  # fmt: skip
+def normalized_groups(
+    backend: Any, out: Spec, x: Tensor, weight: Tensor, bias: Tensor, *, groups: Size, eps: Scalar
+) -> Launch:
+    """Return (x - mean)/sqrt(variance + eps)*weight + bias, with the statistics of each group of channels.
+
+    Gradient: let s = 1/sqrt(variance + eps) and u = (x - mean)*s. For x, it is s*(weight*g - mean(weight*g) -
+    u*mean(weight*g*u)); for weight, sum(g*u); for bias, sum(g).
+    """
+    return backend.prepare(NormalizeGroups(groups, eps), out, x, weight, bias)
+
+
+@kernel(
+    dtype=lambda op, specs, **params: (floating(op, specs),) * 3,
+    shape=lambda op, x, g, weight, *, groups, eps: (x.shape, weight.shape, weight.shape),
+    outputs=("gradient_of_x", "gradient_of_weight", "gradient_of_bias"), linear=joint("g"),
+    batch=lambda x, g, weight, *, groups, eps, batch, flags: tuple([_parted(part, batch) for part in group_gradients(
+        *_merged((x, g, weight), batch, flags), groups=groups * batch, eps=eps)]),
+    namespace=(), out=False, label="the gradient of group_norm",
+)  # fmt: skip
+def group_gradients(
+    backend: Any, dx: Spec, dweight: Spec, dbias: Spec, x: Tensor, g: Tensor, weight: Tensor, *, groups: Size,
+    eps: Scalar,
+) -> Launch:  # fmt: skip
+    """Return the gradients of `normalized_groups` for x, weight and bias, computed in one launch."""
+    return backend.prepare(GroupGradients(groups, eps), (dx, dweight, dbias), x, g, weight)
+
+
+normalized_groups.op.composed = by_rows  # type: ignore[attr-defined]
+
+
+# ---- public functions ------------------------------------------------------------------------------------------------
 
 
 @composed()
@@ -102,12 +191,9 @@ def instance_norm(
 
 @composed()
 def local_response_norm(
-    input: Annotated[Tensor, Ndim(least=3)],
-    size: Annotated[int, Number(1, whole=True, example=5, error=ShapeError)],
-    alpha: Scalar = 0.0001,
-    beta: Scalar = 0.75,
-    k: Scalar = 1.0,
-) -> Tensor:
+    input: Annotated[Tensor, Ndim(least=3)], size: Annotated[int, Number(1, whole=True, example=5, error=ShapeError)],
+    alpha: Scalar = 0.0001, beta: Scalar = 0.75, k: Scalar = 1.0,
+) -> Tensor:  # fmt: skip
     """Return input / (k + alpha * mean)**beta, with the mean of the squares of `size` neighbouring channels.
 
     Channels outside the tensor count as 0.

@@ -4,9 +4,6 @@ Each loss has a scalar function of its elements, whose derivative rules are usua
 weights and reductions.
 """
 
-# The bodies of scalar functions are data, which the specialiser reads; they carry no types.
-# mypy: disable-error-code="no-untyped-def"
-
 from __future__ import annotations
 
 import math

@@ -1,4 +1,4 @@
-"""The decorator `@loss`, which makes a loss with PyTorch's `reduction` from a scalar function of input and target.
+"""The decorator `@loss`, which makes a loss with `reduction` from a scalar function; losses for regression.
 
 The losses of elements are an elementwise op with derived rules.  Their sum and their mean are reductions that run in
 one launch.  The gradients of these reductions are the rules of the elements, with the incoming gradient expanded.
@@ -10,11 +10,11 @@ import inspect
 import math
 from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType
-from typing import Any
+from typing import Annotated, Any
 
 from minigrad.core.conditions import expect_same
 from minigrad.core.op import Op, Rule, Spec
-from minigrad.core.roles import Choice, Scalar
+from minigrad.core.roles import Choice, Number, Scalar
 from minigrad.core.shape import broadcast_shapes
 from minigrad.declare.decorators import composed, elementwise, reduction
 from minigrad.declare.record import enter_rules
@@ -32,11 +32,7 @@ POSITIONAL = inspect.Parameter.POSITIONAL_OR_KEYWORD
 
 
 def loss(
-    *,
-    first: tuple[str, ...] = (),
-    flags: bool = True,
-    weight: str = "",
-    limits: Mapping[str, Any] = NONE,
+    *, first: tuple[str, ...] = (), flags: bool = True, weight: str = "", limits: Mapping[str, Any] = NONE
 ) -> Callable[[FunctionType], Any]:
     """Declare an elementwise loss from a scalar function of one element of each tensor.
 
@@ -56,7 +52,8 @@ def loss(
         numbers = [p for p in all_of_them if p.default is not p.empty]
         rules = ["derived" if p.name in tensors else None for p in all_of_them]
         each: Any = elementwise(
-            dtype=floats_of(len(tensors)), vjp=tuple(rules), namespace=(), name=f"{name}_each",
+            dtype=(lambda op, specs: floats(op, specs[:len(tensors)])), vjp=tuple(rules), namespace=(),
+            name=f"{name}_each",
             label=name,
         )(function)  # fmt: skip
         reduced = {"sum": reduction_of(each.op, False), "mean": reduction_of(each.op, True)}
@@ -92,19 +89,10 @@ def floats(op: Op, specs: Sequence[Spec]) -> Pair:
     return dtype.compute, dtype
 
 
-def floats_of(tensors: int) -> Callable[..., Pair]:
-    """Return the dtype rule `floats` for the first `tensors` operands; the numbers after them do not count."""
-    return lambda op, specs: floats(op, specs[:tensors])
-
-
 def parameters_of(
-    tensors: list[str],
-    numbers: list[inspect.Parameter],
-    limits: Mapping[str, Any],
-    first: tuple[str, ...],
-    flags: bool,
-    weight: str,
-) -> list[inspect.Parameter]:
+    tensors: list[str], numbers: list[inspect.Parameter], limits: Mapping[str, Any], first: tuple[str, ...],
+    flags: bool, weight: str,
+) -> list[inspect.Parameter]:  # fmt: skip
     """Return the public parameters of a loss, in PyTorch's order."""
     plain = [inspect.Parameter(name, POSITIONAL, annotation=Tensor) for name in tensors]
     scalars = [p.replace(annotation=limits.get(p.name, Scalar)) for p in numbers]
@@ -178,13 +166,20 @@ def alike(name: str, tensors: list[Tensor]) -> list[Tensor]:
 def weighted(loss: Tensor, weight: Tensor, reduction: str, kind: str, name: str) -> Tensor:
     """Return the losses of elements times their weights, after the reduction; kind: see `weight` of `loss`."""
     expect_same("shape", name, "expand the weight", loss=loss, weight=weight)
-    loss = loss * weight
-    return weighted_mean(loss, weight) if reduction == "mean" and kind == "share" else joined(loss, reduction)
+    return joined(loss * weight, reduction, weight if kind == "share" else None)
 
 
-def joined(loss: Tensor, reduction: str) -> Tensor:
-    """Return the losses of elements unchanged for "none", or their sum or their mean."""
-    return loss if reduction == "none" else sum(loss) if reduction == "sum" else mean(loss)
+def joined(loss: Tensor, reduction: str, share: Tensor | None = None, dims: tuple[int, ...] | None = None) -> Tensor:
+    """Return losses unchanged for "none", or their sum or their mean over `dims`, by default over all dims.
+
+    share: for a mean that is not divided by the number of losses, but by the sum of `share`: the weights of the losses,
+    or a mask of those that count.  float16 and bfloat16 are then summed in float32, because their sums may overflow.
+    """
+    if reduction == "none":
+        return loss
+    if reduction == "sum":
+        return sum(loss, dims)
+    return mean(loss, dims) if share is None else (sum(wide(loss), dims) / sum(wide(share), dims)).to(loss.dtype)
 
 
 def named_reduction(name: str, reduction: str, size_average: bool | None = None, reduce: bool | None = None) -> str:
@@ -204,6 +199,63 @@ def named_reduction(name: str, reduction: str, size_average: bool | None = None,
     return chosen
 
 
-def weighted_mean(loss: Tensor, share: Tensor) -> Tensor:
-    """Return sum(loss) / sum(share); float16 and bfloat16 are summed in float32, because their sums may overflow."""
-    return (sum(wide(loss)) / sum(wide(share))).to(loss.dtype)
+# ---- losses for regression, and margin losses of single scores -------------------------------------------------------
+
+
+@loss(weight="share")
+def mse_loss(input, target):
+    """Return the squared error (input - target)**2.
+
+    Gradient: 2*g*(input - target) for input, and -2*g*(input - target) for target.
+    """
+    return (input - target) * (input - target)
+
+
+@loss(weight="share")
+def l1_loss(input, target):
+    """Return the absolute error |input - target|.
+
+    Gradient: g*sign(input - target) for input, and -g*sign(input - target) for target; 0 where they are equal.
+    """
+    return abs(input - target)
+
+
+@loss(flags=False, weight="factor", limits={"delta": Annotated[Any, Number(above=0, example=1.0)]})
+def huber_loss(input, target, delta=1.0):
+    """Return error**2/2 where |error| <= delta, otherwise delta * (|error| - delta/2), with error = input - target."""
+    error = abs(input - target)
+    return error * error * 0.5 if error <= delta else (error - delta * 0.5) * delta
+
+
+@loss(limits={"beta": Annotated[Any, Number(0, example=1.0)]})
+def smooth_l1_loss(input, target, beta=1.0):
+    """Return error**2 / (2*beta) where |error| < beta, otherwise |error| - beta/2, with error = input - target."""
+    error = abs(input - target)
+    return error * error * 0.5 / beta if error < beta else error - beta * 0.5
+
+
+@loss()
+def soft_margin_loss(input, target):
+    """Return log(1 + exp(-target*input)) without overflow; the targets are 1 and -1."""
+    z = -target * input
+    rest = math.log1p(math.exp(-z if z > 0 else z))
+    return z + rest if z > 0 else rest
+
+
+@loss(first=("margin",))
+def hinge_embedding_loss(input, target, margin=1.0):
+    """Return input where the target is 1, and max(0, margin - input) where the target is -1.
+
+    Gradient: g for target 1; for target -1, -g where input <= margin, and 0 where input > margin.
+    """
+    return (0 if target == -1 else input) + (0 if target == 1 or input > margin else margin - input)
+
+
+@loss(first=("margin",))
+def margin_ranking_loss(input1, input2, target, margin=0.0):
+    """Return max(0, margin - target*(input1 - input2)).
+
+    The loss is 0 if input1 exceeds input2 by the margin for target 1, or is less by the margin for target -1.
+    """
+    lead = margin - target * (input1 - input2)
+    return 0 if lead < 0 else lead

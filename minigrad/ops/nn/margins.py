@@ -1,28 +1,197 @@
-"""Margin losses for classification: the score of the correct class must exceed the other scores by a margin."""
+"""Margin losses, and the distances and similarities of vectors that some of them compare.
+
+The op of `multi_margin_loss` and its backward op are one launch each, of a few kernels that also check the classes.
+The launches are composed of requests, so every device runs them.
+"""
 
 from __future__ import annotations
 
-from typing import Annotated
+import math
+from collections.abc import Callable, Sequence
+from math import prod
+from typing import Annotated, Any
 
-from minigrad.core.conditions import expect_shape
-from minigrad.core.dtype import int64
-from minigrad.core.roles import Choice, Scalar
-from minigrad.declare.decorators import composed
+from minigrad.backends.launch import Launch
+from minigrad.backends.limits import ClassLimits
+from minigrad.backends.lowering.functions import SUM
+from minigrad.backends.steps import Steps, Value
+from minigrad.core.conditions import expect_same, expect_shape
+from minigrad.core.dtype import DType, as_dtype, int64, promote
+from minigrad.core.op import Spec
+from minigrad.core.requests import Pick, Reduce
+from minigrad.core.roles import Choice, Flag, Number, Scalar
+from minigrad.core.shape import broadcast_shapes
+from minigrad.declare.decorators import composed, kernel
+from minigrad.declare.forms import as_float
+from minigrad.declare.names import FUNCTIONAL, MG
+from minigrad.declare.partials import declared
+from minigrad.declare.rules import joint
 from minigrad.errors import DTypeError, ShapeError
+from minigrad.kernels.scalar import scalar_of
 from minigrad.ops.casting import cast
-from minigrad.ops.indexing.gathering import gather, scatter_add, zeros_of
+from minigrad.ops.creation import arange
+from minigrad.ops.indexing.gathering import gather, index_select, scatter_add, zeros_of
 from minigrad.ops.nn.activation import log_sigmoid, relu
-from minigrad.ops.nn.classes import existing_classes, refuse_swapped
+from minigrad.ops.nn.classes import ELEMENT, NO_CLASS, class_dtype, existing_classes, refuse_swapped
+from minigrad.ops.nn.likelihood import at_least
 from minigrad.ops.nn.loss import joined, named_reduction
-from minigrad.ops.nn.margin_rows import gaps, margin_losses
+from minigrad.ops.pointwise.arithmetic import minimum
+from minigrad.ops.pointwise.blends import clamp
 from minigrad.ops.pointwise.compare import where
+from minigrad.ops.reduction.norms import length, norm
 from minigrad.ops.reduction.scan import cumprod
-from minigrad.ops.reduction.sums import mean, sum
-from minigrad.ops.shape.views import reshape
+from minigrad.ops.reduction.sums import mean, sum, wide
+from minigrad.ops.shape.views import expand, reshape, unsqueeze
 from minigrad.runtime.operands import are_plain
 from minigrad.runtime.recording import is_grad_enabled
 from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.tracers import derives
+
+# ---- the op of multi_margin_loss -------------------------------------------------------------------------------------
+
+
+def excess(score, below, index, named, share, scale, margin, power):
+    """Return the loss of a class: the power 1 or 2 of the part of its score above the named class's minus the margin.
+
+    below: minus the score of the named class.  index, named: the class, and the named class, whose loss is 0.
+    share: minus the weight of the named class.  scale: a further factor.
+    """
+    gap = margin + below + score
+    return 0 if index == named or gap <= 0 else -share * scale * (gap if power == 1 else gap * gap)
+
+
+def excess_derivative(g, score, below, index, named, share, scale, margin, power):
+    """Return g times the derivative of `excess` with respect to the score of a class that is not the named class."""
+    gap = margin + below + score
+    return 0 if index == named or gap <= 0 else -share * scale * g * (1 if power == 1 else 2 * gap)
+
+
+def balanced(derivative, total, index, named):
+    """Return the gradient of a score, from the derivative of its own term and the sum of these over the row."""
+    return -total if index == named else derivative
+
+
+def added(acc, x):
+    """Add an element to a sum."""
+    return acc + x
+
+
+EXCESSES = declared(added, "zero", order="sum", map=excess)
+EXCESS_DERIVATIVE, BALANCED = scalar_of(excess_derivative), scalar_of(balanced)
+
+
+def scale_of(shape: Sequence[int], reduction: str) -> float:
+    """Return the factor of a sum of losses of classes: 1 / the number of classes, and for a mean also of rows."""
+    count = prod(shape) if reduction == "mean" else shape[1]
+    return 1.0 / count if count else math.nan
+
+
+def terms_of(
+    steps: Steps, operands: Sequence[Value], dtype: DType, power: int, margin: float, reduction: str
+) -> list[Value]:
+    """Add the steps that compute the arguments of `excess` after the score, and return these arguments."""
+    rows, target, *weight = operands
+    shape = rows.shape
+    below = steps.work((shape[0],), rows.dtype)
+    steps.ask(Pick(ELEMENT, NO_CLASS, "none"), below, rows, target)
+    share = steps.constant(-1.0, dtype)
+    if weight:
+        share = steps.work((shape[0],), weight[0].dtype)
+        steps.ask(Pick(ELEMENT, NO_CLASS, "none"), share, weight[0].seen(weight[0].layout.expand(shape)), target)
+        share = column(share)
+    numbers = [steps.constant(float(number), dtype) for number in (scale_of(shape, reduction), margin, power)]
+    arguments = (column(below), steps.positions(shape[1], 2, 1), column(target), share, *numbers)
+    return [x.seen(x.layout.expand(shape)) for x in arguments]
+
+
+def column(x: Value) -> Value:
+    """Return a vector with one element per row as a column."""
+    return x.seen(x.layout.unsqueeze(1))
+
+
+@kernel(
+    dtype=class_dtype,
+    shape=lambda op, input, target, weight=None, *, reduction, **params: target.shape if reduction == "none" else (),
+    namespace=(), out=False, label="multi_margin_loss",
+    vjp=(
+        lambda g, input, target, weight, *, power, margin, reduction: gradient(
+            g, input, target, weight, power, margin, reduction
+        ),
+        None,
+        None,
+    ),
+)  # fmt: skip
+def margin_losses(
+    backend: Any, out: Spec, input: Tensor, target: Tensor, weight: Tensor | None = None, *, power, margin, reduction
+) -> Launch:
+    """Return the loss of each row of scores, or their sum or mean; see `multi_margin_loss`.
+
+    Gradient: for each class with an excess, g times the derivative of its term; for the named class, minus their sum.
+    """
+    more = () if weight is None else (weight,)
+    steps = Steps(backend, (out,), (input, target, *more))
+    (result,), (rows, *_) = steps.outs, steps.operands
+    wide = as_dtype(out.dtype.accumulator)
+    arguments = terms_of(steps, steps.operands, wide, power, margin, reduction)
+    dims, kept = ((1,), (rows.shape[0], 1)) if reduction == "none" else ((0, 1), (1, 1))
+    if reduction == "mean" and not rows.layout.numel:
+        steps.fill(result, math.nan)
+        return steps.launch
+    steps.ask(Reduce(EXCESSES, wide.compute, dims), result.seen(result.layout.view(kept)), rows, *arguments)
+    return steps.launch.within(ClassLimits(backend, "multi_margin_loss", 1, target, rows.shape[1], None))
+
+
+@kernel(
+    dtype=class_dtype, shape=lambda op, g, input, target, weight=None, **params: input.shape, vjp=None,
+    linear=joint("g"), namespace=(), out=False, label="the gradient of multi_margin_loss",
+)  # fmt: skip
+def margin_gradients(
+    backend: Any, out: Spec, g: Tensor, input: Tensor, target: Tensor, weight: Tensor | None = None, *, power, margin,
+    reduction,
+) -> Launch:  # fmt: skip
+    """Return the gradient of `margin_losses` with respect to the scores."""
+    more = () if weight is None else (weight,)
+    steps = Steps(backend, (out,), (g, input, target, *more))
+    (result,), (head, rows, *_) = steps.outs, steps.operands
+    wide = as_dtype(out.dtype.compute)
+    arguments = terms_of(steps, steps.operands[1:], wide, power, margin, reduction)
+    derivatives, total = steps.work(rows.shape, wide), steps.work((rows.shape[0], 1), wide)
+    heads = column(head) if head.shape else head
+    steps.each(EXCESS_DERIVATIVE, derivatives, heads, rows, *arguments)
+    steps.reducer(SUM, total, derivatives, (1,))
+    steps.each(BALANCED, result, derivatives, total, *arguments[1:3])
+    return steps.launch.within(ClassLimits(backend, "multi_margin_loss", 2, target, rows.shape[1], None))
+
+
+def gradient(
+    g: Tensor, x: Tensor, target: Tensor, weight: Tensor | None, power: int, margin: float, reduction: str
+) -> Tensor:
+    """Return the gradient of `margin_losses`: by its op, or in tensor code if it must be differentiable."""
+    if not is_grad_enabled() and are_plain(g, x, target, weight):
+        result: Tensor = margin_gradients(g, x, target, weight, power=power, margin=margin, reduction=reduction)
+        return result
+    gap, share, named = gaps(x, target, weight, margin)
+    derivatives = share * where(gap > 0, 1.0 if power == 1 else 2.0 * gap, 0.0)
+    derivatives = where(named, 0.0, derivatives * (unsqueeze(g, dim=1) if g.ndim else g) * scale_of(x.shape, reduction))
+    return where(named, -sum(derivatives, 1, True), derivatives)
+
+
+def gaps(x: Tensor, target: Tensor, weight: Tensor | None, margin: float) -> tuple[Tensor, Tensor | float, Tensor]:
+    """Return, in tensor code, the margin + each score - the named score, the weight of each row, and a mask.
+
+    The mask is True at the named class of each row.
+    """
+    classes = existing_classes(target, name="multi_margin_loss", low=0, classes=x.shape[1])
+    named = unsqueeze(classes, dim=1)
+    share = 1.0 if weight is None else unsqueeze(index_select(weight, 0, classes), dim=1)
+    return (
+        margin - gather(x, 1, named) + x,
+        share,
+        reshape(arange(x.shape[1], device=x.device), (1, x.shape[1])) == named,
+    )
+
+
+# ---- public functions ------------------------------------------------------------------------------------------------
 
 
 @composed()
@@ -105,3 +274,101 @@ def expect_rows(name: str, x: Tensor, target: Tensor, shape: tuple[int, ...]) ->
         )
     rows = x if x.ndim == 2 else x.reshape(1, x.numel())
     return rows, target.reshape(target.numel()).to(int64)
+
+
+# ---- distances and similarities, and losses that compare them --------------------------------------------------------
+
+
+BOTH = (MG, FUNCTIONAL)
+
+
+@composed(namespace=BOTH)
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: Scalar = 1e-08) -> Tensor:
+    """Return the cosine of the angle between vectors along `dim`; the operands broadcast.
+
+    eps: the smallest length of a vector in the divisor.
+    """
+    dtype = promote(x1.dtype, x2.dtype)
+    if x1.shape != x2.shape:
+        shape = broadcast_shapes("cosine_similarity", x1.shape, x2.shape)
+        x1, x2 = (expand(x, shape=shape) for x in (x1, x2))
+    x1, x2 = (wide(as_float("cosine_similarity", x)) for x in (x1, x2))
+    lengths = [at_least(length(x, (dim,), False), eps) for x in (x1, x2)]
+    cosine = sum(x1 * x2, dim) / (lengths[0] * lengths[1])
+    return cosine.to(dtype) if dtype.is_float else cosine
+
+
+@composed(namespace=BOTH)
+def pairwise_distance(x1: Tensor, x2: Tensor, p: Scalar = 2.0, eps: Scalar = 1e-06, keepdim: Flag = False) -> Tensor:
+    """Return the norm of order p of x1 - x2 + eps along the last dim; the operands broadcast."""
+    gap = x1 - x2 + eps
+    return length(gap, (-1,), keepdim).to(gap.dtype) if p == 2 else norm(gap, p, -1, keepdim)
+
+
+@composed()
+def cosine_embedding_loss(
+    input1: Tensor, input2: Tensor, target: Tensor, margin: Scalar = 0, size_average: bool | None = None,
+    reduce: bool | None = None, reduction: str = "mean",
+) -> Tensor:  # fmt: skip
+    """Return a loss for pairs of vectors: 1 - cosine for target 1, and max(0, cosine - margin) for target -1.
+
+    The cosine is that of the angle between the vectors, which are the rows of input1 and input2.
+    """
+    name = "cosine_embedding_loss"
+    reduction = named_reduction(name, reduction, size_average, reduce)
+    if target.ndim > 1 or not target.ndim + 1 == input1.ndim == input2.ndim:
+        raise ShapeError(
+            f"{name}: input1 and input2 must be matrices with a vector as target, or vectors with a scalar as target, "
+            f"got {', '.join(map(describe, (input1, input2, target)))}; reshape target",
+            op=name,
+        )
+    squares = (sum(input1 * input1, -1) + 1e-12) * (sum(input2 * input2, -1) + 1e-12)
+    cosine = sum(input1 * input2, -1) / squares.sqrt()
+    return joined(where(target == 1, 1.0 - cosine, where(target == -1, clamp(cosine - margin, 0), 0.0)), reduction)
+
+
+Margin = Annotated[float, Number(above=0, example=1.0)]
+
+
+@composed()
+def triplet_margin_loss(
+    anchor: Tensor, positive: Tensor, negative: Tensor, margin: Margin = 1.0, p: Scalar = 2, eps: Scalar = 1e-06,
+    swap: Flag = False, size_average: bool | None = None, reduce: bool | None = None, reduction: str = "mean",
+) -> Tensor:  # fmt: skip
+    """Return max(0, d(anchor, positive) - d(anchor, negative) + margin), with `pairwise_distance` as d.
+
+    p: the order of the distance.
+    eps: the number that `pairwise_distance` adds to each difference.
+    swap: whether d(positive, negative) replaces d(anchor, negative) where d(positive, negative) is less.
+    """
+    reduction = named_reduction("triplet_margin_loss", reduction, size_average, reduce)
+
+    def distance(a: Tensor, b: Tensor) -> Tensor:
+        return pairwise_distance(a, b, p, eps)
+
+    return joined(triplets("triplet_margin_loss", anchor, positive, negative, distance, margin, swap), reduction)
+
+
+@composed()
+def triplet_margin_with_distance_loss(
+    anchor: Tensor, positive: Tensor, negative: Tensor, *,
+    distance_function: Callable[[Tensor, Tensor], Tensor] | None = None, margin: Margin = 1.0, swap: Flag = False,
+    reduction: str = "mean",
+) -> Tensor:  # fmt: skip
+    """Return `triplet_margin_loss` with any distance function; the default is `pairwise_distance`."""
+    name = "triplet_margin_with_distance_loss"
+    reduction = named_reduction(name, reduction)
+    distance = pairwise_distance if distance_function is None else distance_function
+    return joined(triplets(name, anchor, positive, negative, distance, margin, swap), reduction)
+
+
+def triplets(
+    name: str, anchor: Tensor, positive: Tensor, negative: Tensor, distance: Callable[[Tensor, Tensor], Tensor],
+    margin: float, swap: bool,
+) -> Tensor:  # fmt: skip
+    """Return max(0, d(anchor, positive) - d(anchor, negative) + margin) for each triplet and a distance function d."""
+    expect_same("dims", name, anchor=anchor, positive=positive, negative=negative)
+    apart = distance(anchor, negative)
+    if swap:
+        apart = minimum(apart, distance(positive, negative))
+    return clamp(distance(anchor, positive) - apart + margin, 0)

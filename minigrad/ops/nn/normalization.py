@@ -1,7 +1,9 @@
 """The ops `layer_norm` and `rms_norm`; one kernel computes the rows, and one computes the gradients of all operands.
 
-The body of an op is its definition.  The kernels of `normalized_rows.py` run instead of it, and derivatives of higher
+The body of an op is its definition.  The kernels of the row functions run instead of it, and derivatives of higher
 order use it.  The compiler may re-order the additions of a row's sums; the order is the same for any number of threads.
+In the backward pass, a row sums products with the unscaled values, and the sums are multiplied by powers of the scale
+at the end.  So one loop computes all sums that need the mean.
 """
 
 from __future__ import annotations
@@ -11,21 +13,131 @@ from collections.abc import Sequence
 from typing import Any
 
 from minigrad.core.conditions import Floating, expect_shape
+from minigrad.core.rows import RowFn, Total
 from minigrad.core.shape import as_shape
-from minigrad.declare.decorators import composed
+from minigrad.declare.decorators import composed, scalar
 from minigrad.declare.record import schema
 from minigrad.declare.rows import rows
 from minigrad.declare.rules import joint
 from minigrad.errors import ShapeError
 from minigrad.ops.batch_rules import Flags, ranked, stretched
 from minigrad.ops.creation import expect_numbers
-from minigrad.ops.nn.normalized_rows import LAYER_NORM, LAYER_NORM_BACKWARD, RMS_NORM, RMS_NORM_BACKWARD
 from minigrad.ops.reduction.sums import mean, sum, wide
 from minigrad.ops.shape.views import expand
 from minigrad.runtime.dispatch import number
 from minigrad.runtime.recording import is_grad_enabled
 from minigrad.runtime.tensor import Tensor, describe
 from minigrad.runtime.tracers import derives
+
+# ---- row functions: scalar functions in a `RowFn` --------------------------------------------------------------------
+
+
+@scalar
+def _itself(x):
+    return x
+
+
+@scalar
+def _mean(total, n):
+    return total / n
+
+
+@scalar
+def _inverse_root(total, n, eps):
+    return 1 / math.sqrt(total / n + eps)
+
+
+# ---- layer_norm -----------------------------------------------------------------------------------------------------
+
+
+@scalar
+def _deviation(x, middle):
+    d = x - middle
+    return d * d
+
+
+@scalar
+def _layer_norm(x, weight, bias, middle, scale):
+    return (x - middle) * scale * weight + bias
+
+
+@scalar
+def _weighted(g, weight):
+    return g * weight
+
+
+@scalar
+def _weighted_deviation(g, x, weight, middle):
+    return g * weight * (x - middle)
+
+
+@scalar
+def _layer_norm_back(g, x, weight, middle, mean_gradient, scale, along):
+    return scale * (g * weight - mean_gradient - (x - middle) * (scale * (scale * along)))
+
+
+@scalar
+def _weight_term(g, x, middle, scale):
+    return g * ((x - middle) * scale)
+
+
+@scalar
+def _bias_term(g):
+    return g
+
+
+_MIDDLE = Total("middle", "sum", _itself, _mean)
+_SCALE = Total("scale", "sum", _deviation, _inverse_root)
+_MEAN_GRADIENT = Total("mean_gradient", "sum", _weighted, _mean)
+LAYER_NORM = RowFn("layer_norm", ("x", "weight", "bias"), (_MIDDLE, _SCALE), _layer_norm)
+LAYER_NORM_BACKWARD = RowFn(
+    "layer_norm_backward",
+    ("g", "x", "weight"),
+    (_MIDDLE, _MEAN_GRADIENT, _SCALE, Total("along", "sum", _weighted_deviation, _mean)),
+    _layer_norm_back,
+    terms=(_weight_term, _bias_term),
+)
+
+# ---- rms_norm -------------------------------------------------------------------------------------------------------
+
+
+@scalar
+def _square(x):
+    return x * x
+
+
+@scalar
+def _rms_norm(x, weight, scale):
+    return x * scale * weight
+
+
+@scalar
+def _weighted_by_x(g, x, weight):
+    return g * weight * x
+
+
+@scalar
+def _rms_norm_back(g, x, weight, scale, along):
+    return scale * (g * weight - x * (scale * (scale * along)))
+
+
+@scalar
+def _rms_term(g, x, scale):
+    return g * (x * scale)
+
+
+_ROOT = Total("scale", "sum", _square, _inverse_root)
+RMS_NORM = RowFn("rms_norm", ("x", "weight"), (_ROOT,), _rms_norm)
+RMS_NORM_BACKWARD = RowFn(
+    "rms_norm_backward",
+    ("g", "x", "weight"),
+    (_ROOT, Total("along", "sum", _weighted_by_x, _mean)),
+    _rms_norm_back,
+    terms=(_rms_term,),
+)
+
+
+# ---- ops -------------------------------------------------------------------------------------------------------------
 
 # The distance from 1 to the next larger float, by dtype.
 STEPS = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-23, "float64": 2.0**-52}
@@ -39,60 +151,43 @@ def _beside(line: Tensor, flag: bool, x: Tensor, size: int) -> Tensor:
     return ranked(line, flag, x.ndim - 1, size)
 
 
-def _ones(x: Tensor, value: float = 1.0) -> Tensor:
-    """Return a vector that repeats one number, with the length of the rows of x."""
-    return expand(number(value, x.dtype, x.device), shape=x.shape[-1:])
+def _neutral(x: Tensor, count: int) -> list[Tensor]:
+    """Return a weight of ones for the rows of x, and for the count 2 also a bias of zeros."""
+    return [expand(number(value, x.dtype, x.device), shape=x.shape[-1:]) for value in (1.0, 0.0)[:count]]
 
 
-def _layer_batch(x: Tensor, weight: Tensor, bias: Tensor, eps: float, size: int, flags: Flags) -> Tensor:
+def _batch(normalized: Any, x: Tensor, lines: Sequence[Tensor], eps: float, size: int, flags: Flags) -> Tensor:
+    """Return the normalized rows of a batch; lines: the weight, and the bias of layer_norm."""
     x = stretched(x, flags[0], size)
-    if not flags[1] and not flags[2]:
-        return layer_norm_rows(x, weight, bias, eps=eps)
-    y = layer_norm_rows(x, _ones(x), _ones(x, 0.0), eps=eps)
-    return y * _beside(weight, flags[1], x, size) + _beside(bias, flags[2], x, size)
-
-
-def _rms_batch(x: Tensor, weight: Tensor, eps: float, size: int, flags: Flags) -> Tensor:
-    x = stretched(x, flags[0], size)
-    if not flags[1]:
-        return rms_norm_rows(x, weight, eps=eps)
-    return rms_norm_rows(x, _ones(x), eps=eps) * _beside(weight, True, x, size)
+    if not any(flags[1:]):
+        return normalized(x, *lines, eps=eps)
+    weight, *bias = [_beside(line, flag, x, size) for line, flag in zip(lines, flags[1:], strict=True)]
+    y = normalized(x, *_neutral(x, len(lines)), eps=eps) * weight
+    return y + bias[0] if bias else y
 
 
 def _back_batch(name: str, g: Tensor, x: Tensor, weight: Tensor, eps: float, size: int, flags: Flags) -> Tensor:
+    """Return the gradient of the rows of a batch."""
     g, x = stretched(g, flags[0], size), stretched(x, flags[1], size)
     back: Any = schema[f"{name}_backward"].public
     if flags[2]:  # weight appears only as a factor of g
-        return back(g * _beside(weight, True, x, size), x, _ones(x), eps=eps).to(g.dtype)
+        return back(g * _beside(weight, True, x, size), x, *_neutral(x, 1), eps=eps).to(g.dtype)
     dx: Tensor = back(g, x, weight, eps=eps)
     return dx
 
 
-def _columns(x: Tensor) -> Tensor:
-    """Return the sum over the rows of each sample of a batch."""
-    return sum(x, tuple(range(1, x.ndim - 1))) if x.ndim > 2 else x
+def _sums_batch(normalized: Any, lines: int, g: Tensor, x: Tensor, eps: float) -> tuple[Tensor, ...]:
+    """Return the gradients of the weight, and for 2 lines also of the bias, for each sample of a batch."""
+    terms = (g * normalized(x, *_neutral(x, lines), eps=eps), g)[:lines]
+    return tuple([sum(term, tuple(range(1, x.ndim - 1))) if x.ndim > 2 else term for term in terms])
 
 
-def _layer_sums_batch(g: Tensor, x: Tensor, eps: float) -> tuple[Tensor, Tensor]:
-    return _columns(g * layer_norm_rows(x, _ones(x), _ones(x, 0.0), eps=eps)), _columns(g)
-
-
-def _layer_gradients_batch(
-    g: Tensor, x: Tensor, weight: Tensor, eps: float, size: int, flags: Flags
+def _gradients_batch(
+    name: str, normalized: Any, lines: int, g: Tensor, x: Tensor, weight: Tensor, eps: float, size: int, flags: Flags
 ) -> tuple[Tensor, ...]:
-    sums = _layer_sums_batch(stretched(g, flags[0], size), stretched(x, flags[1], size), eps)
-    return (_back_batch("layer_norm", g, x, weight, eps, size, flags), *sums)
-
-
-def _rms_sums_batch(g: Tensor, x: Tensor, eps: float) -> Tensor:
-    return _columns(g * rms_norm_rows(x, _ones(x), eps=eps))
-
-
-def _rms_gradients_batch(
-    g: Tensor, x: Tensor, weight: Tensor, eps: float, size: int, flags: Flags
-) -> tuple[Tensor, Tensor]:
-    sums = _rms_sums_batch(stretched(g, flags[0], size), stretched(x, flags[1], size), eps)
-    return _back_batch("rms_norm", g, x, weight, eps, size, flags), sums
+    """Return the gradients of the rows of a batch, of the weight and of the bias."""
+    sums = _sums_batch(normalized, lines, stretched(g, flags[0], size), stretched(x, flags[1], size), eps)
+    return _back_batch(name, g, x, weight, eps, size, flags), *sums
 
 
 # ---- the ops --------------------------------------------------------------------------------------------------------
@@ -106,7 +201,7 @@ def _tangent(name: str, dx: Tensor, x: Tensor, eps: float, centred: bool) -> Ten
     """
     recorded = is_grad_enabled()
     if not derives(dx, recorded) and not derives(x, recorded):
-        result: Tensor = schema[f"{name}_backward"].public(dx, x, _ones(x), eps=eps)  # type: ignore[misc]
+        result: Tensor = schema[f"{name}_backward"].public(dx, x, *_neutral(x, 1), eps=eps)  # type: ignore[misc]
         return result
     dx, x = wide(dx), wide(x)
     if centred:
@@ -120,13 +215,13 @@ def _tangent(name: str, dx: Tensor, x: Tensor, eps: float, centred: bool) -> Ten
     LAYER_NORM, backward=LAYER_NORM_BACKWARD, name="layer_norm", namespace=(), out=False,
     linear=joint("weight", "bias"),
     jvp=lambda dx, x, weight, *, eps: _tangent("layer_norm", dx, x, eps, True) * weight,
-    batch=lambda x, weight, bias, *, eps, batch, flags: _layer_batch(x, weight, bias, eps, batch, flags),
+    batch=lambda x, weight, bias, *, eps, batch, flags: _batch(layer_norm_rows, x, (weight, bias), eps, batch, flags),
     batches={
         "backward": lambda g, x, weight, *, eps, batch, flags: _back_batch(
             "layer_norm", g, x, weight, eps, batch, flags),
-        "sums": lambda g, x, *, eps: _layer_sums_batch(g, x, eps),
-        "gradients": lambda g, x, weight, *, eps, batch, flags: _layer_gradients_batch(
-            g, x, weight, eps, batch, flags),
+        "sums": lambda g, x, *, eps: _sums_batch(layer_norm_rows, 2, g, x, eps),
+        "gradients": lambda g, x, weight, *, eps, batch, flags: _gradients_batch(
+            "layer_norm", layer_norm_rows, 2, g, x, weight, eps, batch, flags),
     },
 )  # fmt: skip
 def layer_norm_rows(x, weight, bias, *, eps):
@@ -138,11 +233,12 @@ def layer_norm_rows(x, weight, bias, *, eps):
 @rows(
     RMS_NORM, backward=RMS_NORM_BACKWARD, name="rms_norm", namespace=(), out=False, linear=joint("weight"),
     jvp=lambda dx, x, weight, *, eps: _tangent("rms_norm", dx, x, eps, False) * weight,
-    batch=lambda x, weight, *, eps, batch, flags: _rms_batch(x, weight, eps, batch, flags),
+    batch=lambda x, weight, *, eps, batch, flags: _batch(rms_norm_rows, x, (weight,), eps, batch, flags),
     batches={
         "backward": lambda g, x, weight, *, eps, batch, flags: _back_batch("rms_norm", g, x, weight, eps, batch, flags),
-        "sums": lambda g, x, *, eps: _rms_sums_batch(g, x, eps),
-        "gradients": lambda g, x, weight, *, eps, batch, flags: _rms_gradients_batch(g, x, weight, eps, batch, flags),
+        "sums": lambda g, x, *, eps: _sums_batch(rms_norm_rows, 1, g, x, eps)[0],
+        "gradients": lambda g, x, weight, *, eps, batch, flags: _gradients_batch(
+            "rms_norm", rms_norm_rows, 1, g, x, weight, eps, batch, flags),
     },
 )  # fmt: skip
 def rms_norm_rows(x, weight, *, eps):
@@ -175,12 +271,9 @@ def _line(p: Tensor | None, default: float, kind: Tensor, x: Tensor) -> Tensor:
 
 @composed(of=layer_norm_rows)
 def layer_norm(
-    input: Tensor,
-    normalized_shape: Sequence[int] | int,
-    weight: Tensor | None = None,
-    bias: Tensor | None = None,
+    input: Tensor, normalized_shape: Sequence[int] | int, weight: Tensor | None = None, bias: Tensor | None = None,
     eps: float = 1e-5,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """Return (input - mean)/sqrt(variance + eps)*weight + bias, with the statistics over the last dims.
 
     The statistics are taken over the dims of `normalized_shape`.  The divisor of the variance is the number of

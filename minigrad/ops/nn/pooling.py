@@ -1,4 +1,4 @@
-"""Pooling over 1, 2 and 3 dims, under PyTorch's names: these functions check arguments and call ops of `windows.py`."""
+"""Pooling over 1, 2 and 3 dims, under PyTorch's names: checks of arguments, and calls of the ops of `windows.py`."""
 
 from __future__ import annotations
 
@@ -6,34 +6,33 @@ from functools import lru_cache
 from math import prod
 from typing import Any
 
-from minigrad.core.conditions import Filled, Ndim
+from minigrad.core.conditions import Filled, Integral, Like, Ndim
 from minigrad.core.roles import Flag, Scalar
 from minigrad.core.shape import pooled_size
 from minigrad.core.window import Window
 from minigrad.declare.decorators import composed
+from minigrad.declare.families import family
 from minigrad.declare.names import FUNCTIONAL, MG
 from minigrad.errors import ArgumentError, ShapeError
+from minigrad.ops.indexing.gathering import zeros_of
+from minigrad.ops.indexing.placing import scatter
 from minigrad.ops.nn.activation import relu
 from minigrad.ops.nn.convolution import IntOrInts, Ints, per_dim
 from minigrad.ops.nn.windows import avg_pool, max_pool, max_pool_indices
 from minigrad.ops.pointwise.arithmetic import sign
-from minigrad.ops.pointwise.powers import pow
+from minigrad.ops.pointwise.explog import pow
+from minigrad.ops.shape.views import reshape
 from minigrad.runtime.tensor import Tensor, describe
 
 
-@composed(namespace=(MG, FUNCTIONAL))
-def max_pool1d(
-    input: Tensor, kernel_size: IntOrInts, stride: IntOrInts | None = None, padding: IntOrInts = 0,
-    dilation: IntOrInts = 1, ceil_mode: bool = False, return_indices: bool = False,
-) -> Any:  # fmt: skip
-    """Return the largest element of each window along the last dim; see `max_pool2d`."""
-    return max_pooled("max_pool1d", 1, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
-
-
-@composed(namespace=(MG, FUNCTIONAL))
+@family(
+    composed(namespace=(MG, FUNCTIONAL)),
+    max_pool1d="Return the largest element of each window along the last dim",
+    max_pool3d="Return the largest element of each window of the last three dims",
+)
 def max_pool2d(
     input: Tensor, kernel_size: IntOrInts, stride: IntOrInts | None = None, padding: IntOrInts = 0,
-    dilation: IntOrInts = 1, ceil_mode: bool = False, return_indices: bool = False,
+    dilation: IntOrInts = 1, ceil_mode: bool = False, return_indices: bool = False, *, name: str, dims: int,
 ) -> Any:  # fmt: skip
     """Return the largest element of each window of images (N, C, H, W), or of one image (C, H, W).
 
@@ -45,16 +44,7 @@ def max_pool2d(
     Gradient: g at the first of the largest elements of each window.
     Raises ArgumentError for invalid arguments, ShapeError for a window that is larger than the padded image.
     """
-    return max_pooled("max_pool2d", 2, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
-
-
-@composed(namespace=(MG, FUNCTIONAL))
-def max_pool3d(
-    input: Tensor, kernel_size: IntOrInts, stride: IntOrInts | None = None, padding: IntOrInts = 0,
-    dilation: IntOrInts = 1, ceil_mode: bool = False, return_indices: bool = False,
-) -> Any:  # fmt: skip
-    """Return the largest element of each window of the last three dims; see `max_pool2d`."""
-    return max_pooled("max_pool3d", 3, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+    return max_pooled(name, dims, input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
 
 
 @composed(namespace=(MG, FUNCTIONAL))
@@ -66,10 +56,11 @@ def avg_pool1d(
     return avg_pooled("avg_pool1d", 1, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
 
 
-@composed()
+@family(composed(), avg_pool3d="Return the mean of each window of the last three dims")
 def avg_pool2d(
     input: Tensor, kernel_size: IntOrInts, stride: IntOrInts | None = None, padding: IntOrInts = 0,
-    ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None,
+    ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None, *, name: str,
+    dims: int,
 ) -> Tensor:  # fmt: skip
     """Return the mean of each window of images (N, C, H, W), or of one image (C, H, W).
 
@@ -80,34 +71,18 @@ def avg_pool2d(
     Raises ArgumentError for invalid arguments, ShapeError for a window that is larger than the padded image, DTypeError
     for an input that is not a float tensor.
     """
-    return avg_pooled(
-        "avg_pool2d", 2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
-    )
+    return avg_pooled(name, dims, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 
 
-@composed()
-def avg_pool3d(
-    input: Tensor, kernel_size: IntOrInts, stride: IntOrInts | None = None, padding: IntOrInts = 0,
-    ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None,
-) -> Tensor:  # fmt: skip
-    """Return the mean of each window of the last three dims; see `avg_pool2d`."""
-    return avg_pooled(
-        "avg_pool3d", 3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
-    )
-
-
-@composed()
-def lp_pool1d(
-    input: Tensor, norm_type: Scalar, kernel_size: IntOrInts, stride: IntOrInts | None = None, ceil_mode: Flag = False
-) -> Tensor:
-    """Return the norm of order `norm_type` of each window along the last dim; see `lp_pool2d`."""
-    return norms_of_windows("lp_pool1d", 1, input, norm_type, kernel_size, stride, ceil_mode)
-
-
-@composed()
+@family(
+    composed(),
+    lp_pool1d="Return the norm of order `norm_type` of each window along the last dim",
+    lp_pool3d="Return the norm of order `norm_type` of each window of the last three dims",
+)
 def lp_pool2d(
-    input: Tensor, norm_type: Scalar, kernel_size: IntOrInts, stride: IntOrInts | None = None, ceil_mode: Flag = False
-) -> Tensor:
+    input: Tensor, norm_type: Scalar, kernel_size: IntOrInts, stride: IntOrInts | None = None, ceil_mode: Flag = False,
+    *, name: str, dims: int,
+) -> Tensor:  # fmt: skip
     """Return (sum of x**p)**(1/p) of each window of images, with p = norm_type.
 
     stride: the step between windows; kernel_size if None.
@@ -116,22 +91,10 @@ def lp_pool2d(
     Gradient: g * (x/y)**(p - 1) for an element x of a window with the result y, and 0 where the sum is 0.
     Raises ArgumentError, ShapeError or DTypeError in the same cases as `avg_pool2d`.
     """
-    return norms_of_windows("lp_pool2d", 2, input, norm_type, kernel_size, stride, ceil_mode)
-
-
-@composed()
-def lp_pool3d(
-    input: Tensor, norm_type: Scalar, kernel_size: IntOrInts, stride: IntOrInts | None = None, ceil_mode: Flag = False
-) -> Tensor:
-    """Return the norm of order `norm_type` of each window of the last three dims; see `lp_pool2d`."""
-    return norms_of_windows("lp_pool3d", 3, input, norm_type, kernel_size, stride, ceil_mode)
-
-
-def norms_of_windows(name: str, dims: int, x: Tensor, p: float, window: Any, stride: Any, ceil_mode: bool) -> Tensor:
-    """Return the norms of order p of windows, computed from their means; a negative sum is treated as in PyTorch."""
-    taps = per_dim(name, "kernel_size", window, dims, 1)
-    means = avg_pooled(name, dims, pow(x, p), taps, stride, 0, ceil_mode, True, None)
-    return pow(sign(means) * relu(means.abs()) * prod(taps), 1.0 / p)
+    taps = per_dim(name, "kernel_size", kernel_size, dims, 1)
+    means = avg_pooled(name, dims, pow(input, norm_type), taps, stride, 0, ceil_mode, True, None)
+    # As in PyTorch, a negative sum has the power of its magnitude, with its sign.
+    return pow(sign(means) * relu(means.abs()) * prod(taps), 1.0 / norm_type)
 
 
 # ---- arguments ------------------------------------------------------------------------------------------------------
@@ -211,3 +174,60 @@ def avg_pooled(
     image = x if x.ndim == dims + 2 else x.unsqueeze(0)
     y = avg_pool(image, windows)
     return y if x.ndim == dims + 2 else y.squeeze(0)
+
+
+# ---- unpooling: the largest elements of windows return to their positions in an image --------------------------------
+
+
+@family(
+    composed(),
+    max_unpool1d="Return zeros with the elements of input at the indices that `max_pool1d` returned",
+    max_unpool3d="Return zeros with the elements of input at the indices that `max_pool3d` returned",
+)
+def max_unpool2d(
+    input: Tensor, indices: Tensor, kernel_size: IntOrInts, stride: IntOrInts | None = None, padding: IntOrInts = 0,
+    output_size: Any = None, *, name: str, dims: int,
+) -> Tensor:  # fmt: skip
+    """Return images of zeros with the elements of input at the indices that `max_pool2d` returned.
+
+    If an index occurs more than once, the last element is stored.
+    indices: the row-major position of each element in its plane, an integer tensor in the shape of input.
+    output_size: the size of the images, or their whole shape; the default is (n - 1) * stride - 2 * padding +
+    kernel_size along a dim of n elements. Each size may differ from the default by less than the stride.
+    Gradient: g at the indices, and 0 for an element that was overwritten.
+    """
+    return unpooled(name, dims, input, indices, kernel_size, stride, padding, output_size)
+
+
+INDICES = "pass the indices that max_pool returned with return_indices=True"
+
+
+def unpooled(
+    name: str, dims: int, x: Tensor, indices: Tensor, window: Any, stride: Any, padding: Any, output_size: Any
+) -> Tensor:
+    """Check the arguments, and return zeros of the size of the images with the elements at their positions."""
+    Ndim(dims + 1, dims + 2).expect(name, input=x)
+    Integral.expect(name, x, indices=indices)
+    Like("shape", advice=INDICES).expect(name, x, indices=indices)
+    taps = per_dim(name, "kernel_size", window, dims, 1)
+    steps = taps if stride is None or stride in ((), []) else per_dim(name, "stride", stride, dims, 1)
+    pads = per_dim(name, "padding", padding, dims, 0)
+    size = tuple((n - 1) * s - 2 * p + k for n, s, p, k in zip(x.shape[-dims:], steps, pads, taps, strict=True))
+    if output_size is not None:
+        wanted = per_dim(name, "output_size", tuple(output_size)[-dims:], dims, 1)
+        if any(abs(m - n) >= s for m, n, s in zip(wanted, size, steps, strict=True)):
+            raise ShapeError(
+                f"{name}: output_size must differ from {size} by less than the stride {steps}, got {wanted}; pass the "
+                "size of the image that was pooled",
+                op=name,
+            )
+        size = wanted
+    if min(size) < 1:
+        raise ShapeError(
+            f"{name}: the result must have a size of at least 1, got size {size} for {describe(x)}, kernel_size {taps} "
+            f"and padding {pads}; reduce padding",
+            op=name,
+        )
+    front = x.shape[:-dims]
+    rows = [reshape(y, (prod(front), prod(x.shape[-dims:]))) for y in (indices, x)]
+    return reshape(scatter(zeros_of((prod(front), prod(size)), x), 1, *rows), (*front, *size))

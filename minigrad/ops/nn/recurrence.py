@@ -5,8 +5,8 @@ The last dim contains the gates, in PyTorch's order.  Sources: Hochreiter and Sc
 with the forget gate of Gers et al., Neural Computation 12 (2000); Cho et al., arXiv 1406.1078.
 """
 
-# The bodies of scalar functions are data, which the specialiser reads; they carry no types.
-# mypy: disable-error-code="no-untyped-def,attr-defined"
+# Scalar functions use functions that `math` lacks.
+# mypy: disable-error-code="attr-defined"
 
 from __future__ import annotations
 
@@ -84,17 +84,14 @@ def _lstm_shapes(op: Op, x: Spec, hidden: Spec, c: Spec) -> Shapes:
     return state, state, x.shape
 
 
-def _gru_shapes(op: Op, x: Spec, hidden: Spec, h: Spec) -> Shapes:
-    return _states(op, x, hidden, h, 3), x.shape
-
-
 def gates(x: Value, count: int) -> list[Value]:
     """Return the `count` gates of a value, which are equal parts of its last dim."""
     dim, size = len(x.shape) - 1, x.shape[-1] // count
     return [x.at(dim, k * size, size) for k in range(count)]
 
 
-def _chosen(asked: Sequence[bool], gradients: Gradients) -> Gradients:
+def chosen(asked: Sequence[bool], gradients: Gradients) -> Gradients:
+    """Return the requested gradients, and None for the others."""
     return tuple([g if wanted else None for g, wanted in zip(gradients, asked, strict=True)])
 
 
@@ -119,9 +116,9 @@ def _lstm_gradients(
     dh, dc = or_zeros(dh, c), or_zeros(dc, c)
     if dgates is None and not is_grad_enabled() and are_plain(dh, dc, c, c_next, activated):
         dx, dstate = lstm_step_backward(dh, dc, c, c_next, activated)
-        return _chosen(asked, (dx, dx, dstate))
+        return chosen(asked, (dx, dx, dstate))
     dx = lstm_sums(dh, dc, dgates, c, c_next, activated) if asked[0] or asked[1] else None
-    return _chosen(asked, (dx, dx, lstm_state(dh, dc, c_next, activated) if asked[2] else None))
+    return chosen(asked, (dx, dx, lstm_state(dh, dc, c_next, activated) if asked[2] else None))
 
 
 def lstm_state(dh: Tensor, dc: Tensor, c_next: Tensor, activated: Tensor) -> Tensor:
@@ -149,7 +146,7 @@ def lstm_sums(dh: Tensor, dc: Tensor, dgates: Tensor | None, c: Tensor, c_next: 
         lambda g0, g1, c_next, gates: lstm_state(or_zeros(g0, c_next), or_zeros(g1, c_next), c_next, gates),
     ),
     joint=lambda g0, g1, g2, c, c_next, gates, *, asked: _lstm_gradients(asked, g0, g1, g2, c, c_next, gates),
-    batch=lambda x, hidden, c, *, batch, flags: tuple(lstm_step(*stacked((x, hidden, c), batch, flags))),
+    batch="front",
     namespace=(), out=False,
 )  # fmt: skip
 def lstm_step(backend: Any, h: Spec, c_next: Spec, gates_out: Spec, x: Tensor, hidden: Tensor, c: Tensor):
@@ -189,9 +186,9 @@ def _gru_gradients(
     """Return the requested gradients of both sums and of the state; dgates: the gradient of the gates, or None."""
     dh = or_zeros(dh, h)
     if dgates is None and not is_grad_enabled() and are_plain(dh, hidden, h, activated):
-        return _chosen(asked, gru_step_backward(dh, hidden, h, activated))
+        return chosen(asked, gru_step_backward(dh, hidden, h, activated))
     dx, dhidden = gru_sums(dh, dgates, hidden, h, activated) if asked[0] or asked[1] else (None, None)
-    return _chosen(asked, (dx, dhidden, gru_state(dh, activated) if asked[2] else None))
+    return chosen(asked, (dx, dhidden, gru_state(dh, activated) if asked[2] else None))
 
 
 def gru_state(dh: Tensor, activated: Tensor) -> Tensor:
@@ -210,7 +207,8 @@ def gru_sums(dh: Tensor, dgates: Tensor | None, hidden: Tensor, h: Tensor, activ
 
 
 @kernel(
-    dtype=lambda op, specs: (floating(op, specs),) * 2, shape=_gru_shapes, outputs=("h_next", "gates"),
+    dtype=lambda op, specs: (floating(op, specs),) * 2,
+    shape=lambda op, x, hidden, h: (_states(op, x, hidden, h, 3), x.shape), outputs=("h_next", "gates"),
 
     vjp=(
         lambda g0, g1, hidden, h, gates: gru_sums(or_zeros(g0, h), g1, hidden, h, gates)[0],
@@ -218,7 +216,7 @@ def gru_sums(dh: Tensor, dgates: Tensor | None, hidden: Tensor, h: Tensor, activ
         lambda g0, gates: gru_state(g0, gates),
     ),
     joint=lambda g0, g1, hidden, h, gates, *, asked: _gru_gradients(asked, g0, g1, hidden, h, gates),
-    batch=lambda x, hidden, h, *, batch, flags: tuple(gru_step(*stacked((x, hidden, h), batch, flags))),
+    batch="front",
     namespace=(), out=False,
 )  # fmt: skip
 def gru_step(backend: Any, h_next: Spec, gates_out: Spec, x: Tensor, hidden: Tensor, h: Tensor):

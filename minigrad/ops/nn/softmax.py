@@ -122,15 +122,10 @@ def softmax(input: Tensor, dim: Dim, dtype: Cast = None):
 
 
 @rows(
-    LOG_SOFTMAX,
-    backward=LOG_SOFTMAX_BACKWARD,
-    vjp=(lambda g, y, *, dim: _log_softmax_gradient(g, y, dim),),
-    jvp=lambda dinput, y, *, dim: dinput - sum(dinput * y.exp(), dim, keepdim=True),
-    batch="along",
-    namespace=MG,
-    method=True,
-    floats=True,
-)
+    LOG_SOFTMAX, backward=LOG_SOFTMAX_BACKWARD, vjp=(lambda g, y, *, dim: _log_softmax_gradient(g, y, dim),),
+    jvp=lambda dinput, y, *, dim: dinput - sum(dinput * y.exp(), dim, keepdim=True), batch="along", namespace=MG,
+    method=True, floats=True,
+)  # fmt: skip
 def log_softmax(input: Tensor, dim: Dim, dtype: Cast = None):
     """Return log(softmax(input)) along `dim`, computed as input - log(sum(exp(input))), which does not underflow.
 

@@ -2,28 +2,30 @@
 
 A tap is one of the pixels that a position reads.  Along each dim, it has a position and a share.  `joined_tap` combines
 those of all dims into one row-major position and one weight.  `tapped` sums the taps; its adjoint is the same op with
-`back`.
+`back`.  For images with two dims, `sampled` computes the values in one launch; `grids.py` has its definition in tables
+of taps, for derivatives of higher order and for tangents.
 """
-
-# The bodies of scalar functions are data, which the specialiser reads; they carry no types.
-# mypy: disable-error-code="no-untyped-def"
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
 
+from minigrad.backends.launch import Launch
 from minigrad.backends.steps import Steps
 from minigrad.core.dtype import DType, float64, int64
-from minigrad.core.op import Op, Spec
-from minigrad.core.requests import Resample
-from minigrad.core.roles import Flag, Size
+from minigrad.core.op import Op, ScalarFn, Spec
+from minigrad.core.requests import GridGradients, Resample, SampleGrid
+from minigrad.core.roles import Flag, Shape, Size
+from minigrad.declare.claims import single_rules
 from minigrad.declare.decorators import elementwise, kernel, scalar
-from minigrad.declare.rules import common, each, number, to_float
-from minigrad.ops.batch_rules import batch_merged
+from minigrad.declare.derivative import derivative
+from minigrad.declare.rules import common, each, joint, number, to_float
+from minigrad.ops.creation import zeros_like
 from minigrad.ops.indexing.gathering import gather
 from minigrad.ops.nn.windows import wide_floats
 from minigrad.ops.pointwise.compare import where
@@ -127,18 +129,15 @@ def joined_tap(index, weight, position, share, size):
     return (index * size + position if there else (0 if total != total else -1)), total
 
 
-def _tapped_shape(op: Op, x: Spec, index: Spec, weight: Spec, *, size: int, back: bool) -> tuple[int, ...]:
-    return (*x.shape[:2], size)
-
-
 @kernel(
-    dtype=wide_floats, shape=_tapped_shape, namespace=(), label="grid_sample", linear=each("x", "weight"),
+    dtype=wide_floats, shape=lambda op, x, index, weight, *, size, back: (*x.shape[:2], size), namespace=(),
+    label="grid_sample", linear=each("x", "weight"),
     vjp=(
         lambda g, index, weight, *, in_shape, back: _untapped(g, index, weight, in_shape[2], back),
         None,
         lambda g, x, index, *, back: _shares(*((x, g) if back else (g, x)), index),
     ),
-    batch=lambda x, index, weight, *, size, back, batch: batch_merged(tapped, (x, index, weight), size, back),
+    batch="merged",
 )  # fmt: skip
 def tapped(backend, out, x: Tensor, index: Tensor, weight: Tensor, size: Size, back: Flag = False):
     """Sum the pixels of planes (N, C, P) at the indices in tables (N, taps, size), times their weights; -1 is skipped.
@@ -166,3 +165,59 @@ def _shares(g: Tensor, x: Tensor, index: Tensor) -> Tensor:
     named = expand(reshape(where(index < 0, 0, index), (n, 1, taps * outputs)), shape=(n, c, taps * outputs))
     pixels = reshape(gather(x, 2, named), (n, c, taps, outputs))
     return where(index < 0, 0.0, sum(pixels * reshape(g, (n, c, 1, outputs)), 1))
+
+
+# ---- images with two dims, in one launch -----------------------------------------------------------------------------
+
+
+@cache
+def located_gradient() -> ScalarFn:
+    """Return the scalar function of a gradient times the derivative of `located`, which is derived at the first use."""
+    return derivative(located, 0)
+
+
+def _gradients(g, input, grid, *, asked, near, beyond, corners):
+    """Return the requested gradients of the images and the grid; for nearest pixels, that of the grid is 0."""
+    ways: dict[str, Any] = {"near": near, "beyond": beyond, "corners": corners}
+    of_grid = zeros_like(grid) if near and asked[1] else grid_gradient(g, input, grid, **ways) if asked[1] else None
+    return image_gradient(g, grid, size=input.shape[2:], **ways) if asked[0] else None, of_grid
+
+
+@kernel(
+    dtype=wide_floats, shape=lambda op, input, grid, **ways: (*input.shape[:2], *grid.shape[1:3]),
+    vjp=single_rules(_gradients, 2), joint=_gradients,
+    batch="merged",
+    namespace=(), out=False, label="grid_sample",
+)  # fmt: skip
+def sampled(backend: Any, out: Spec, input: Tensor, grid: Tensor, *, near: Flag, beyond: Size, corners: Flag) -> Launch:
+    """Return the values of images (N, C, H, W) at the positions of a grid (N, h, w, 2).
+
+    near: whether to return the nearest pixel, instead of a bilinear interpolation.
+    beyond: the padding outside the image, 0 for zeros, 1 for the border, 2 for the reflection.
+    Gradient: for input, g times the weights, added to the pixels; for grid, g times the derivatives of the weights.
+    """
+    return backend.prepare(SampleGrid(located, near, beyond, corners, False), out, input, grid)
+
+
+@kernel(
+    dtype=wide_floats, shape=lambda op, g, grid, *, size, **ways: (*g.shape[:2], *size), linear=joint("g"),
+    batch="merged",
+    namespace=(), out=False, label="the gradient of grid_sample",
+)  # fmt: skip
+def image_gradient(
+    backend: Any, out: Spec, g: Tensor, grid: Tensor, *, size: Shape, near: Flag, beyond: Size, corners: Flag
+) -> Launch:
+    """Return the gradient of `sampled` with respect to the images."""
+    return backend.prepare(SampleGrid(located, near, beyond, corners, True), out, g, grid)
+
+
+@kernel(
+    dtype=wide_floats, shape=lambda op, g, input, grid, **ways: grid.shape, linear=joint("g"),
+    batch="merged",
+    namespace=(), out=False, label="the gradient of grid_sample",
+)  # fmt: skip
+def grid_gradient(
+    backend: Any, out: Spec, g: Tensor, input: Tensor, grid: Tensor, *, near: Flag, beyond: Size, corners: Flag
+) -> Launch:
+    """Return the gradient of `sampled` with respect to the grid, for bilinear interpolation."""
+    return backend.prepare(GridGradients(located, located_gradient(), beyond, corners), out, g, input, grid)

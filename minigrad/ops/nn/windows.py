@@ -21,7 +21,7 @@ from minigrad.core.roles import Dim, Flag, Size
 from minigrad.core.window import Window
 from minigrad.declare.decorators import kernel
 from minigrad.declare.rules import joint, twice
-from minigrad.ops.batch_rules import Flags, batch_merged, stretched
+from minigrad.ops.batch_rules import Flags, stretched
 from minigrad.ops.creation import arange
 from minigrad.ops.pointwise.compare import where
 from minigrad.ops.shape.rearranging import movedim
@@ -41,10 +41,6 @@ def _numbers(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
     return specs[0].dtype
 
 
-def _numbers_and_positions(op: Op, specs: tuple[Spec, ...], **params: Any) -> tuple[DType, DType]:
-    return _numbers(op, specs), int64
-
-
 def _floats(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
     FLOATS.expect(op.label, input=specs[0])
     return specs[0].dtype
@@ -62,26 +58,20 @@ def _max_request(part: str, window: Window) -> MaxPool:
 
 
 @kernel(
-    dtype=_numbers,
-    shape=_sized,
-    vjp=(lambda g, x, *, window: max_pool_back(g, x.detach(), window.to(x.shape[2:])),),
+    dtype=_numbers, shape=_sized, vjp=(lambda g, x, *, window: max_pool_back(g, x.detach(), window.to(x.shape[2:])),),
     jvp=lambda dx, x, *, window: max_pool_pick(dx, x.detach(), window),
-    batch=lambda x, *, window: batch_merged(max_pool, (x,), window),
-    namespace=(),
-)
+    batch="merged", namespace=(),
+)  # fmt: skip
 def max_pool(backend, out, x: Tensor, window):
     """Return the largest element of each window.  Gradient: g at the first of the largest elements of each window."""
     return backend.prepare(_max_request("values", window), out, x)
 
 
 @kernel(
-    dtype=_numbers_and_positions,
-    shape=twice(_sized),
-    outputs=("values", "indices"),
+    dtype=lambda op, specs, **params: (_numbers(op, specs), int64), shape=twice(_sized), outputs=("values", "indices"),
     vjp=(lambda g, x, *, window: max_pool_back(g, x.detach(), window.to(x.shape[2:])),),
-    batch=lambda x, *, window: batch_merged(max_pool_indices, (x,), window),
-    namespace=(),
-)
+    batch="merged", namespace=(),
+)  # fmt: skip
 def max_pool_indices(backend, values, indices, x: Tensor, window):
     """Return the largest element of each window, and the row-major position of the first one in its plane.
 
@@ -91,26 +81,20 @@ def max_pool_indices(backend, values, indices, x: Tensor, window):
 
 
 @kernel(
-    dtype=_floats,
-    shape=_sized,
+    dtype=_floats, shape=_sized,
     vjp=(lambda g, x, *, output_shape, window: max_pool_pick(g, x, window.to(output_shape[2:])), None),
-    linear=joint("output"),
-    batch=lambda output, x, *, window: batch_merged(max_pool_back, (output, x), window),
+    linear=joint("output"), batch="merged",
     namespace=(),
-)
+)  # fmt: skip
 def max_pool_back(backend, out, output: Tensor, x: Tensor, window):
     """Return zeros to which each element of `output` is added, where x has the first largest element of its window."""
     return backend.prepare(_max_request("back", window), out, output, x)
 
 
 @kernel(
-    dtype=_floats,
-    shape=_sized,
-    vjp=(lambda g, x, *, window: max_pool_back(g, x, window.to(x.shape[2:])), None),
-    linear=joint("h"),
-    batch=lambda h, x, *, window: batch_merged(max_pool_pick, (h, x), window),
-    namespace=(),
-)
+    dtype=_floats, shape=_sized, vjp=(lambda g, x, *, window: max_pool_back(g, x, window.to(x.shape[2:])), None),
+    linear=joint("h"), batch="merged", namespace=(),
+)  # fmt: skip
 def max_pool_pick(backend, out, h: Tensor, x: Tensor, window):
     """Return the elements of h at the positions where x has the first largest element of each window."""
     return backend.prepare(_max_request("pick", window), out, h, x)
@@ -124,26 +108,18 @@ def _avg_request(part: str, window: Window) -> AvgPool:
 
 
 @kernel(
-    dtype=_floats,
-    shape=_sized,
-    vjp=(lambda g, *, x_shape, window: avg_pool_back(g, window.to(x_shape[2:])),),
-    linear=True,
-    batch=lambda x, *, window: batch_merged(avg_pool, (x,), window),
-    namespace=(),
-)
+    dtype=_floats, shape=_sized, vjp=(lambda g, *, x_shape, window: avg_pool_back(g, window.to(x_shape[2:])),),
+    linear=True, batch="merged", namespace=(),
+)  # fmt: skip
 def avg_pool(backend, out, x: Tensor, window):
     """Return the mean of each window.  Gradient: g divided by the same divisor, added to all elements of the window."""
     return backend.prepare(_avg_request("values", window), out, x)
 
 
 @kernel(
-    dtype=_floats,
-    shape=_sized,
-    vjp=(lambda g, *, output_shape, window: avg_pool(g, window.to(output_shape[2:])),),
-    linear=True,
-    batch=lambda output, *, window: batch_merged(avg_pool_back, (output,), window),
-    namespace=(),
-)
+    dtype=_floats, shape=_sized, vjp=(lambda g, *, output_shape, window: avg_pool(g, window.to(output_shape[2:])),),
+    linear=True, batch="merged", namespace=(),
+)  # fmt: skip
 def avg_pool_back(backend, out, output: Tensor, window):
     """Return zeros to which each element, divided by the divisor of its window, is added over the whole window.
 
@@ -168,13 +144,9 @@ def wide_floats(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
     return specs[0].dtype
 
 
-def _resampled_shape(op: Op, x: Spec, index: Spec, weight: Spec, *, dim: int, size: int, back: bool) -> Ints:
-    return (*x.shape[:dim], size, *x.shape[dim + 1 :])
-
-
 @kernel(
     dtype=wide_floats,
-    shape=_resampled_shape,
+    shape=lambda op, x, index, weight, *, dim, size, back: (*x.shape[:dim], size, *x.shape[dim + 1 :]),
     vjp=(
         lambda g, index, weight, *, in_shape, dim, back: resample(
             g, index, weight, dim=dim, size=in_shape[dim], back=not back

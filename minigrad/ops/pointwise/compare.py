@@ -1,13 +1,22 @@
-"""Comparisons, logical ops, and selection by a condition.
+"""Comparisons, logical ops, selection by a condition, and integer ops without gradients.
 
 The result of a comparison is bool and has no gradient.  nan is not equal to any value, including nan.
 """
 
 from __future__ import annotations
 
-from minigrad.declare.decorators import elementwise
+import math
+from collections.abc import Sequence
+
+from minigrad.core.dtype import bool_
+from minigrad.core.op import Op, Spec
+from minigrad.declare.decorators import composed, elementwise
 from minigrad.declare.record import schema
-from minigrad.declare.rules import compare, integer, joint, logical_values, select
+from minigrad.declare.rules import Pair, common, compare, integer, joint, logical_values, refuse, select
+from minigrad.errors import DTypeError
+from minigrad.runtime.tensor import Tensor, describe
+
+# ---- comparisons, logical ops and selection --------------------------------------------------------------------------
 
 
 @elementwise(dtype=compare)
@@ -108,11 +117,7 @@ def bitwise_xor(input, other):
 
 @elementwise(
     dtype=select,
-    vjp=(
-        None,
-        lambda g, condition: condition.where_cond(g, 0.0),
-        lambda g, condition: condition.where_cond(0.0, g),
-    ),
+    vjp=(None, lambda g, condition: condition.where_cond(g, 0.0), lambda g, condition: condition.where_cond(0.0, g)),
     linear=joint("input", "other"),
     method=False,
     sole=lambda condition: schema["nonzero"].public(condition, as_tuple=True),  # type: ignore[misc]
@@ -125,3 +130,59 @@ def where(condition, input, other):
     Gradient: g for the operand that was selected, and 0 for the other operand.
     """
     return input if condition else other
+
+
+# ---- bits, common divisors and multiples -----------------------------------------------------------------------------
+
+
+def whole(op: Op, specs: Sequence[Spec]) -> Pair:
+    """Promote as `integer`, but raise DTypeError for bool."""
+    if common(specs) is bool_:
+        raise refuse(
+            op, specs, "expected integers, because this op is not defined for bool; convert with .to(mg.int64)"
+        )
+    return integer(op, specs)
+
+
+@composed(in_place=True)
+def bitwise_not(input: Tensor) -> Tensor:
+    """Return the input with all bits flipped; for bool, this is `not`.  Raises DTypeError for floats."""
+    if input.dtype.is_float:
+        raise DTypeError(
+            f"bitwise_not: input must be bool or have an integer dtype, got {describe(input)}; convert it with "
+            ".to(mg.int64)",
+            op="bitwise_not",
+        )
+    if input.dtype is bool_:
+        return logical_not(input)
+    return bitwise_xor(input, -1 if input.dtype.is_signed else int(input.dtype.highest))
+
+
+@elementwise(dtype=whole)
+def bitwise_left_shift(input, other):
+    """Return the bits of the input, shifted to the left by `other`.
+
+    The result is 0 where other is negative, or not less than the number of bits.
+    """
+    return input << other if other >= 0 and other < 64 else 0
+
+
+@elementwise(dtype=whole)
+def bitwise_right_shift(input, other):
+    """Return input / 2**other, rounded down.
+
+    Where other is negative, or not less than the number of bits, the result is -1 for a negative input, otherwise 0.
+    """
+    return input >> other if other >= 0 and other < 64 else -1 if input < 0 else 0
+
+
+@elementwise(dtype=whole)
+def gcd(input, other):
+    """Return the greatest common divisor of |input| and |other|; gcd(0, 0) is 0."""
+    return math.gcd(input, other)
+
+
+@elementwise(dtype=whole)
+def lcm(input, other):
+    """Return the least common multiple of |input| and |other|, 0 if either is 0; a result that is too large wraps."""
+    return abs(input // math.gcd(input, other) * other)

@@ -127,11 +127,7 @@ def _without_dim(over_all: Any, of_two: Any, input: Any, dim: Any, out: Any) -> 
     return over_all(input, out=out) if dim is None else None
 
 
-@kernel(
-    **EXTREME,
-    otherwise=lambda input, dim, keepdim, out: _without_dim(amax, maximum, input, dim, out),
-    sole=amax,
-)
+@kernel(**EXTREME, otherwise=lambda input, dim, keepdim, out: _without_dim(amax, maximum, input, dim, out), sole=amax)
 def max(backend, values, indices, input: Tensor, dim: DimOrOther = None, keepdim: Flag = False):
     """Return the largest of all elements.
 
@@ -143,11 +139,7 @@ def max(backend, values, indices, input: Tensor, dim: DimOrOther = None, keepdim
     return backend.prepare(Extreme(GREATER, dim), outs, input)
 
 
-@kernel(
-    **EXTREME,
-    otherwise=lambda input, dim, keepdim, out: _without_dim(amin, minimum, input, dim, out),
-    sole=amin,
-)
+@kernel(**EXTREME, otherwise=lambda input, dim, keepdim, out: _without_dim(amin, minimum, input, dim, out), sole=amin)
 def min(backend, values, indices, input: Tensor, dim: DimOrOther = None, keepdim: Flag = False):
     """Return the smallest of all elements.
 

@@ -4,9 +4,6 @@ The norms of order 2, 1 and 0 are reductions, and the norms of other orders are 
 ties, the gradients are those of PyTorch.
 """
 
-# The bodies of scalar functions are data, which the specialiser reads; they carry no types.
-# mypy: disable-error-code="no-untyped-def"
-
 from __future__ import annotations
 
 import math

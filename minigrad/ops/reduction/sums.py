@@ -64,12 +64,9 @@ def tied_tangent(dx: Tensor, x: Tensor, y: Tensor, dims: tuple[int, ...], keepdi
 
 
 @reduction(
-    dtype=widen,
-    identity="zero",
-    order="sum",
-    vjp=(lambda g, *, in_shape, dims: restore(g, dims, in_shape),),
+    dtype=widen, identity="zero", order="sum", vjp=(lambda g, *, in_shape, dims: restore(g, dims, in_shape),),
     linear=True,
-)
+)  # fmt: skip
 def sum(acc, x):
     """Return the sum of the elements over `dim`; 0 if there are no elements.
 
@@ -84,13 +81,10 @@ def sum(acc, x):
 
 
 @reduction(
-    dtype=mean_dtype,
-    identity="zero",
-    order="sum",
-    mean=True,
+    dtype=mean_dtype, identity="zero", order="sum", mean=True,
     vjp=(lambda g, *, in_shape, dims: restore((wide(g) / _count(in_shape, dims)).to(g.dtype), dims, in_shape),),
     linear=True,
-)
+)  # fmt: skip
 def mean(acc, x):
     """Return the mean of the elements over `dim`; nan if there are no elements.
 
@@ -101,12 +95,9 @@ def mean(acc, x):
 
 
 @reduction(
-    dtype=promote,
-    identity="lowest",
-    order="extreme",
-    vjp=(lambda g, x, y, *, dims: share_ties(g, x, y, dims),),
+    dtype=promote, identity="lowest", order="extreme", vjp=(lambda g, x, y, *, dims: share_ties(g, x, y, dims),),
     jvp=lambda dx, x, y, *, dims, keepdim: tied_tangent(dx, x, y, dims, keepdim),
-)
+)  # fmt: skip
 def amax(acc, x):
     """Return the largest element over `dim`; nan if an element is nan.
 
@@ -116,12 +107,9 @@ def amax(acc, x):
 
 
 @reduction(
-    dtype=promote,
-    identity="highest",
-    order="extreme",
-    vjp=(lambda g, x, y, *, dims: share_ties(g, x, y, dims),),
+    dtype=promote, identity="highest", order="extreme", vjp=(lambda g, x, y, *, dims: share_ties(g, x, y, dims),),
     jvp=lambda dx, x, y, *, dims, keepdim: tied_tangent(dx, x, y, dims, keepdim),
-)
+)  # fmt: skip
 def amin(acc, x):
     """Return the smallest element over `dim`; nan if an element is nan.
 
@@ -139,13 +127,9 @@ def _share_both(
 
 
 @reduction(
-    dtype=promote,
-    identity=("highest", "lowest"),
-    order="extreme",
-    outputs=("min", "max"),
-    vjp=(_share_both,),
+    dtype=promote, identity=("highest", "lowest"), order="extreme", outputs=("min", "max"), vjp=(_share_both,),
     jvp=lambda dx, x, min, max, *, dims, keepdim: tuple(tied_tangent(dx, x, y, dims, keepdim) for y in (min, max)),
-)
+)  # fmt: skip
 def aminmax(low, high, x):
     """Return the smallest and the largest element over `dim`, in one pass; both are nan if an element is nan.
 
@@ -242,14 +226,11 @@ def count(acc, x):
 
 
 @kernel(
-    dtype=floating,
-    shape=shape_of_reduction,
+    dtype=floating, shape=shape_of_reduction,
     vjp=(lambda g, x, y, *, dims: restore(g, dims, x.shape) * (x - restore(y, dims, x.shape)).exp(),),
     jvp=lambda dx, x, y, *, dims, keepdim: sum(dx * (x - restore(y, dims, x.shape)).exp(), dims, keepdim),
-    batch="reduction",
-    namespace=(),
-    label="logsumexp",
-)
+    batch="reduction", namespace=(), label="logsumexp",
+)  # fmt: skip
 def log_of_sum(backend, out, x: Tensor, *, dims: Dims, keepdim: Flag):
     """Return log(sum(exp(x))) over `dims`, shifted by the largest element, so that `exp` does not overflow.
 

@@ -4,9 +4,6 @@ The mean is computed first and stored in the dtype of the accumulator, so that a
 of the deviations from it.  One op requests both passes; the second pass reads the elements and their mean.
 """
 
-# The bodies of scalar functions are data, which the specialiser reads; they carry no types.
-# mypy: disable-error-code="no-untyped-def"
-
 from __future__ import annotations
 
 import math
@@ -92,13 +89,9 @@ def center(backend: Any, outs: tuple[Spec, ...], x: Any, dims: Ints) -> tuple[St
 
 
 @kernel(
-    dtype=floating,
-    shape=same_shape,
-    vjp=(lambda g, *, dims: centered(g, dims=dims),),
-    linear=joint("input"),
-    batch="reduction",
-    namespace=(),
-)
+    dtype=floating, shape=same_shape, vjp=(lambda g, *, dims: centered(g, dims=dims),), linear=joint("input"),
+    batch="reduction", namespace=(),
+)  # fmt: skip
 def centered(backend: Any, out: Spec, input: Tensor, *, dims: Dims):
     """Return the deviation of each element from the mean over `dims`.
 
@@ -242,13 +235,9 @@ def divisor(name: str, x: Tensor, correction: float, unbiased: Any) -> float:
 
 @composed()
 def var(
-    input: Tensor,
-    dim: SpreadDims = None,
-    correction: Scalar = 1,
-    keepdim: Flag = False,
-    *,
+    input: Tensor, dim: SpreadDims = None, correction: Scalar = 1, keepdim: Flag = False, *,
     unbiased: bool | None = None,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """Return the variance over `dim`: the sum of squared deviations from the mean, divided by n - correction.
 
     It is computed in two passes, the mean first.
@@ -260,13 +249,9 @@ def var(
 
 @composed()
 def std(
-    input: Tensor,
-    dim: SpreadDims = None,
-    correction: Scalar = 1,
-    keepdim: Flag = False,
-    *,
+    input: Tensor, dim: SpreadDims = None, correction: Scalar = 1, keepdim: Flag = False, *,
     unbiased: bool | None = None,
-) -> Tensor:
+) -> Tensor:  # fmt: skip
     """Return the standard deviation over `dim`, which is the square root of `var`.
 
     Gradient: g*(x - mean)/((n - correction)*y) with the result y; 0 where all elements are equal.
@@ -276,25 +261,17 @@ def std(
 
 @composed(out=False)
 def var_mean(
-    input: Tensor,
-    dim: SpreadDims = None,
-    *,
-    correction: Scalar = 1,
-    keepdim: Flag = False,
+    input: Tensor, dim: SpreadDims = None, *, correction: Scalar = 1, keepdim: Flag = False,
     unbiased: bool | None = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """Return the variance and the mean over `dim` as a named tuple, computed in the two passes of `var`."""
     return spread_of(variance_and_mean, input, dim, correction, unbiased, keepdim)
 
 
 @composed(out=False)
 def std_mean(
-    input: Tensor,
-    dim: SpreadDims = None,
-    *,
-    correction: Scalar = 1,
-    keepdim: Flag = False,
+    input: Tensor, dim: SpreadDims = None, *, correction: Scalar = 1, keepdim: Flag = False,
     unbiased: bool | None = None,
-) -> Any:
+) -> Any:  # fmt: skip
     """Return the standard deviation and the mean over `dim` as a named tuple, computed in two passes."""
     return spread_of(deviation_and_mean, input, dim, correction, unbiased, keepdim)

@@ -1,4 +1,4 @@
-"""Join and split tensors: cat, stack, split, chunk, repeat."""
+"""Join and split tensors: cat, stack, repeat, split, chunk, and views of parts at given indices."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ from minigrad.core.conditions import Ndim
 from minigrad.core.dtype import DType, promote
 from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Join
-from minigrad.core.roles import Along, Dim, NewDim, Number, ViewShape
+from minigrad.core.roles import AS_IT_COMES, Along, Dim, NewDim, Number, Role, ViewShape
 from minigrad.core.shape import as_int, as_shape, normalize_dim
 from minigrad.declare.decorators import composed, kernel
 from minigrad.declare.rules import common
 from minigrad.errors import ShapeError
-from minigrad.ops.casting import cast
-from minigrad.ops.shape.moves import rearrange
+from minigrad.ops.casting import cast, rearrange
 from minigrad.ops.shape.views import narrow, select
 from minigrad.runtime.tensor import Tensor, describe
 
@@ -58,13 +57,10 @@ def _without_empty(tensors: Any, dim: int, out: Tensor | None) -> Tensor | None:
 
 
 @kernel(
-    dtype=_cat_dtype,
-    shape=_cat_shape,
-    vjp=(lambda g, *, in_shapes, position, dim: _piece(g, in_shapes, position, dim),),
-    linear=True,
-    batch="along",
+    dtype=_cat_dtype, shape=_cat_shape,
+    vjp=(lambda g, *, in_shapes, position, dim: _piece(g, in_shapes, position, dim),), linear=True, batch="along",
     otherwise=lambda *call: _without_empty(*call),
-)
+)  # fmt: skip
 def cat(backend, out, tensors: Sequence[Tensor], dim: Dim = 0):
     """Join tensors along an existing dim, in the promoted dtype.
 
@@ -88,12 +84,9 @@ def _stack_shape(op: Op, *specs: Spec, dim: int) -> tuple[int, ...]:
 
 
 @kernel(
-    dtype=_cat_dtype,
-    shape=_stack_shape,
-    vjp=(lambda g, *, position, dim: select(g, dim=dim, index=position),),
-    linear=True,
-    batch=lambda *tensors, dim: stack(tensors, dim + 1),
-)
+    dtype=_cat_dtype, shape=_stack_shape, vjp=(lambda g, *, position, dim: select(g, dim=dim, index=position),),
+    linear=True, batch=lambda *tensors, dim: stack(tensors, dim + 1),
+)  # fmt: skip
 def stack(backend, out, tensors: Sequence[Tensor], dim: NewDim = 0):
     """Join tensors of the same shape along a new dim.  Gradient: each tensor gets its part of g."""
     return backend.prepare(Join(dim), out, *[Spec(x.layout.unsqueeze(dim), x.dtype) for x in tensors])
@@ -152,3 +145,116 @@ def repeat(input: Tensor, repeats: ViewShape) -> Tensor:
     sizes = tuple([n for pair in pairs for n in pair])
     dims = tuple(range(len(sizes)))
     return rearrange(x, sizes, dims, tuple([count * n for count, n in pairs]), dims[::2])
+
+
+# ---- views of the parts of a tensor ----------------------------------------------------------------------------------
+
+
+Sections = Annotated[
+    Any, Role("Sections", "how many parts, or where they end", "int | Sequence[int] | Tensor", AS_IT_COMES)
+]
+
+
+@composed(out=False)
+def unbind(input: Tensor, dim: Along = 0) -> tuple[Tensor, ...]:
+    """Return views of the slices at all positions along `dim`, without this dim."""
+    d = normalize_dim(dim, input.ndim, "unbind", input)
+    return tuple([select(input, dim=d, index=k) for k in range(input.shape[d])])
+
+
+@composed(out=False)
+def tensor_split(input: Annotated[Tensor, Ndim(least=1)], sections: Sections, dim: Dim = 0) -> tuple[Tensor, ...]:
+    """Return views of parts along `dim`.
+
+    sections: an int is the number of parts; the first parts are longer by 1 if the length of the dim is not a multiple
+    of this number. A sequence contains the indices at which the parts end; negative indices count from the end. A
+    tensor is converted to an int or a list.
+    Gradient: each part of g at the position of the part.
+    """
+    wanted: Any = sections.tolist() if isinstance(sections, Tensor) else sections
+    if isinstance(wanted, (tuple, list)):
+        ends = [as_int(end, "an index", "tensor_split") for end in wanted]
+    else:
+        count = as_int(wanted, "the number of parts", "tensor_split")
+        Number(1, whole=True, example=2).expect("tensor_split", input, sections=count)
+        size, longer = divmod(input.shape[dim], count)
+        ends = [k * size + min(k, longer) for k in range(1, count)]
+    front = (slice(None),) * dim
+    return tuple([input[(*front, slice(a, b))] for a, b in zip((0, *ends), (*ends, None))])
+
+
+def split_along(name: str, x: Tensor, dim: int, ndim: int, sections: Any) -> tuple[Tensor, ...]:
+    """Return `tensor_split` along a dim.
+
+    Raises ShapeError for a tensor with fewer than `ndim` dims, and if a number of parts does not divide the length.
+    """
+    Ndim(least=ndim).expect(name, input=x)
+    if not isinstance(sections, (tuple, list)) and (as_int(sections, "sections", name) <= 0 or x.shape[dim] % sections):
+        raise ShapeError(
+            f"{name}: the length of dim {dim} of {describe(x)} must be a multiple of the number of parts {sections}; "
+            "use tensor_split for parts of different lengths",
+            op=name,
+        )
+    parts: tuple[Tensor, ...] = tensor_split(x, sections, dim)
+    return parts
+
+
+@composed(out=False)
+def hsplit(input: Tensor, sections: Sections) -> tuple[Tensor, ...]:
+    """Return views of parts along the second dim, or along the only dim of a vector.
+
+    sections: the number of parts, which have equal lengths, or a sequence of indices at each of which a part ends.
+    """
+    return split_along("hsplit", input, min(input.ndim - 1, 1), 1, sections)
+
+
+@composed(out=False)
+def vsplit(input: Tensor, sections: Sections) -> tuple[Tensor, ...]:
+    """Return views of parts along the first dim of a tensor with at least two dims.
+
+    sections: the number of parts, which have equal lengths, or a sequence of indices at each of which a part ends.
+    """
+    return split_along("vsplit", input, 0, 2, sections)
+
+
+@composed(out=False)
+def dsplit(input: Tensor, sections: Sections) -> tuple[Tensor, ...]:
+    """Return views of parts along the third dim.
+
+    sections: the number of parts, which have equal lengths, or a sequence of indices at each of which a part ends.
+    """
+    return split_along("dsplit", input, 2, 3, sections)
+
+
+@composed(out=False)
+def split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: Along = 0) -> tuple[Tensor, ...]:
+    """Return views of parts along `dim` with the given lengths, as `split`."""
+    return split(input, list(split_sizes), dim)
+
+
+@composed(out=False)
+def unsafe_split(input: Tensor, split_size: int, dim: Along = 0) -> tuple[Tensor, ...]:
+    """Return `split(input, split_size, dim)`.
+
+    In PyTorch, autograd does not check in-place writes into the results of `unsafe_split`.  minigrad records these
+    writes, so both functions are equally safe.
+    """
+    return split(input, split_size, dim)
+
+
+@composed(out=False)
+def unsafe_split_with_sizes(input: Tensor, split_sizes: Sequence[int], dim: Along = 0) -> tuple[Tensor, ...]:
+    """Return `split_with_sizes(input, split_sizes, dim)`.
+
+    minigrad records in-place writes into the parts, so this function is as safe as `split_with_sizes`.
+    """
+    return split(input, list(split_sizes), dim)
+
+
+@composed(out=False)
+def unsafe_chunk(input: Tensor, chunks: Along, dim: Along = 0) -> tuple[Tensor, ...]:
+    """Return `chunk(input, chunks, dim)`.
+
+    minigrad records in-place writes into the parts, so this function is as safe as `chunk`.
+    """
+    return chunk(input, chunks, dim)

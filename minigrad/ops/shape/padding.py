@@ -11,7 +11,6 @@ import numpy as np
 
 from minigrad.core.conditions import Ndim
 from minigrad.core.layout import Layout
-from minigrad.core.op import Op, Spec
 from minigrad.core.requests import Surround
 from minigrad.core.roles import Ints, Scalar
 from minigrad.declare.decorators import composed, kernel
@@ -130,13 +129,12 @@ def counts_around(shape: tuple[int, ...], pad: tuple[int, ...], mode: str) -> tu
     return (0,) * 2 * lead + tuple(chain.from_iterable([pair for _, pair in reversed(pairs)]))
 
 
-def filled_shape(op: Op, input: Spec, *, counts: tuple[int, ...], mode: str) -> tuple[int, ...]:
-    """Return the shape of the padded tensor."""
-    return tuple([before + n + behind for n, before, behind in zip(input.shape, counts[::2], counts[1::2])])
-
-
 @kernel(
-    dtype=same_dtype, shape=filled_shape, linear=joint("input"), namespace=(), label="pad",
+    dtype=same_dtype,
+    shape=lambda op, input, *, counts, mode: tuple(
+        [before + n + behind for n, before, behind in zip(input.shape, counts[::2], counts[1::2])]
+    ),
+    linear=joint("input"), namespace=(), label="pad",
     vjp=(lambda g, *, counts, mode: taken_back(g, counts=counts, mode=mode),),
     batch=lambda input, *, counts, mode, batch: surrounded(input, counts=(0, 0, *counts), mode=mode),
 )  # fmt: skip
@@ -149,13 +147,12 @@ def surrounded(backend, out, input: Tensor, *, counts, mode):
     return backend.prepare(Surround(in_pairs(counts), mode), out, input)
 
 
-def centre_shape(op: Op, g: Spec, *, counts: tuple[int, ...], mode: str) -> tuple[int, ...]:
-    """Return the shape of the tensor before the padding."""
-    return tuple([n - before - behind for n, before, behind in zip(g.shape, counts[::2], counts[1::2])])
-
-
 @kernel(
-    dtype=same_dtype, shape=centre_shape, linear=joint("g"), namespace=(), label="pad_backward",
+    dtype=same_dtype,
+    shape=lambda op, g, *, counts, mode: tuple(
+        [n - before - behind for n, before, behind in zip(g.shape, counts[::2], counts[1::2])]
+    ),
+    linear=joint("g"), namespace=(), label="pad_backward",
     vjp=(lambda g0, *, counts, mode: surrounded(g0, counts=counts, mode=mode),),
     batch=lambda g, *, counts, mode, batch: taken_back(g, counts=(0, 0, *counts), mode=mode),
 )  # fmt: skip

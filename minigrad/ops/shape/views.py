@@ -32,8 +32,7 @@ from minigrad.core.shape import as_int, as_shape, infer_hole, normalize_dim, num
 from minigrad.declare.decorators import composed, kernel, public, view
 from minigrad.declare.forms import handed_on
 from minigrad.errors import ArgumentError, GradientError, ShapeError, StorageError
-from minigrad.ops.casting import clone, same_dtype
-from minigrad.ops.shape.moves import rearrange
+from minigrad.ops.casting import clone, rearrange, same_dtype
 from minigrad.runtime.dispatch import apply, run_view
 from minigrad.runtime.planning import with_dtypes
 from minigrad.runtime.plans import plan_for
@@ -50,18 +49,11 @@ def _look(shape: tuple[int, ...], view: Op, params: tuple[tuple[str, Any], ...])
     return layout
 
 
-def _put_back_shape(op: Op, g: Spec, *, shape: tuple[int, ...], view: Op, params: Any) -> tuple[int, ...]:
-    return shape
-
-
 @kernel(
-    dtype=same_dtype,
-    shape=_put_back_shape,
-    vjp=(lambda g, *, view, params: _look_again(g, view, params),),
-    linear=True,
-    namespace=(),
+    dtype=same_dtype, shape=lambda op, g, *, shape, view, params: shape,
+    vjp=(lambda g, *, view, params: _look_again(g, view, params),), linear=True, namespace=(),
     batch=lambda g, *, shape, view, params, batch: _put_back_batch(g, shape, view, dict(params), batch),
-)
+)  # fmt: skip
 def put_back(backend, out, g, *, shape, view, params):
     """Return zeros of `shape` to which g is added through a view; this is the adjoint of the view.
 
@@ -238,11 +230,7 @@ def select(input: Layout, dim: ViewDim, index: Along):
     return input.select(dim, index)
 
 
-@view(
-    name="index",
-    vjp=(lambda g, *, in_shape, index: _adjoint(g, basic_index, in_shape, index=index),),
-    namespace=(),
-)
+@view(name="index", vjp=(lambda g, *, in_shape, index: _adjoint(g, basic_index, in_shape, index=index),), namespace=())
 def basic_index(input: Layout, index: Index):
     """Return the view of an index of ints, slices and None, such as `x[1, :, None, ::2]`.
 
