@@ -34,7 +34,8 @@ import minigrad as mg
 from minigrad.ops import casting
 from minigrad.ops.nn import activation
 from minigrad.ops.nn.embedding import scaled_embedding
-from minigrad.ops.pointwise import blends
+from minigrad.ops.pointwise import blends, explog
+from minigrad.ops.pointwise.compare import alike
 from minigrad.ops.reduction.variance import centered
 from minigrad.ops.shape import put, views
 
@@ -77,6 +78,7 @@ ELEMENTWISE = [
     _row("sign", np.sign, order2=False),
     _row("square", np.square),
     _row("reciprocal", lambda x: 1 / x, **FLOAT_RESULT),
+    _row("inverse_square", lambda x: 1 / (x * x), fn=explog.inverse_square, **FLOAT_RESULT),
     _row("sqrt", np.sqrt, "positive", **FLOAT_RESULT),
     _row("rsqrt", lambda x: 1 / np.sqrt(x), "positive", **FLOAT_RESULT),
     _row("hypot", np.hypot, "real", "real", **FLOAT_RESULT),
@@ -96,6 +98,7 @@ ELEMENTWISE = [
     *[_row(name, getattr(np, {"eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal", "gt": "greater",
                               "ge": "greater_equal"}[name]), "distinct", "distinct", dtypes=ALL, result="bool",
            smooth=False) for name in ("eq", "ne", "lt", "le", "gt", "ge")],
+    _row("alike", np.equal, "distinct", "distinct", fn=alike, dtypes=ALL, result="bool", smooth=False),
     *[_row(name, getattr(np, name), dtypes=ALL, result="bool", smooth=False)
       for name in ("isnan", "isinf", "isfinite")],
     *[_row(name, getattr(np, name), "bool", "bool", dtypes=ALL, result="bool", smooth=False)
@@ -187,7 +190,8 @@ REDUCTIONS = [
         dtypes=ALL, kernels=False),
     Row("aminmax-both", lambda x: (lambda y: y.max * 2.0 + y.min)(mg.aminmax(x, dim=2)), lambda x: x.max(2) * 2
         + x.min(2), ("distinct",), ("aminmax",), ((2, 3, 4),), dtypes=FLOATS, refuses=False, kernels=False),
-    *[_reduction(name, getattr(np, name), "bool", d, k, dtypes=ALL, result="bool", smooth=False)
+    *[_reduction(name, getattr(np, name), "bool", d, k, dtypes=tuple([dtype for dtype in ALL if dtype != "uint8"]),
+                 result="bool", smooth=False, refuses=False)
       for name in ("any", "all") for d, k in ((None, False), (2, True))],
     *[_reduction(name, getattr(np, name), "distinct", d, k, ops=(name,), dtypes=ALL, result="int64", smooth=False)
       for name in ("argmax", "argmin") for d, k in ((None, False), (1, False), (-1, True))],

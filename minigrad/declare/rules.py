@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.core.conditions import Condition, expect_elements
-from minigrad.core.dtype import DType, bool_, default_float, float64, int64, promote_all
+from minigrad.core.dtype import DType, bool_, default_float, float64, int64, promote_all, uint8
 from minigrad.core.forward import each as each
 from minigrad.core.forward import joint as joint
 from minigrad.core.layout import Layout
@@ -136,6 +136,11 @@ def mean_dtype(op: Op, specs: Sequence[Spec]) -> Pair:
 def logical(op: Op, specs: Sequence[Spec]) -> Pair:
     """Compute in the dtype of the operand, whose elements count as booleans, and return bool."""
     return specs[0].dtype.compute, bool_
+
+
+def logical_or_bytes(op: Op, specs: Sequence[Spec]) -> Pair:
+    """Return `logical`, but uint8 for uint8, which was PyTorch's dtype of booleans."""
+    return specs[0].dtype.compute, uint8 if specs[0].dtype is uint8 else bool_
 
 
 def reduced_shape(op: Op, a: Spec, *others: Spec, dims: tuple[int, ...], keepdim: bool) -> Any:

@@ -13,7 +13,7 @@ def test_a_var_takes_attributes_of_a_user() -> None:
     assert (x.tag, x.require_grad) == ("first", True)
     del x.tag
     for missing in (lambda: x.tag, lambda: delattr(x, "tag"), lambda: x.grad_sample):
-        with pytest.raises(AttributeError, match="'Var' object has no attribute '(tag|grad_sample)'"):
+        with pytest.raises(AttributeError, match=r"'Var' object has no attribute '(tag|grad_sample)'"):
             missing()
     assert not hasattr(x, "grad_sample")
     with pytest.raises(AttributeError, match="property 'shape' of 'Var' object has no setter"):

@@ -34,15 +34,15 @@ def logistic(x):
     return math.logistic(x)  # type: ignore[attr-defined]
 
 
-@elementwise(namespace=MG, dtype=number, vjp=(lambda g, y: (y > 0.0).where_cond(g, 0.0),))
+@elementwise(namespace=MG, dtype=number, vjp=(lambda g, y: (y <= 0.0).where_cond(0.0, g),))
 def relu(x):
-    """Return x where x > 0, otherwise 0; nan stays nan.  Gradient: g where x > 0, and 0 where x <= 0."""
+    """Return x where x > 0, otherwise 0; nan stays nan.  Gradient: g where x > 0 or nan, and 0 where x <= 0."""
     return x if x > 0 or x != x else 0
 
 
-@elementwise(namespace=MG, dtype=number, vjp=(lambda g, y: (y < 6.0).where_cond((y > 0.0).where_cond(g, 0.0), 0.0),))
+@elementwise(namespace=MG, dtype=number, vjp=(lambda g, y: ((y <= 0.0) | (y >= 6.0)).where_cond(0.0, g),))
 def relu6(x):
-    """Return min(max(x, 0), 6); nan stays nan.  Gradient: g where 0 < x < 6, and 0 elsewhere, also at 0 and 6."""
+    """Return min(max(x, 0), 6); nan stays nan.  Gradient: g where 0 < x < 6 or nan, and 0 elsewhere."""
     return 6 if x >= 6 else x if x > 0 or x != x else 0
 
 
@@ -59,7 +59,7 @@ def leaky_relu(input, negative_slope=0.01):
 @elementwise(
     dtype=to_float,
     vjp=(
-        lambda g, input, alpha: g * (input > 0.0).where_cond(1.0, alpha * input.minimum(0.0).exp()),
+        lambda g, input, alpha: g * (input <= 0.0).where_cond(alpha * input.minimum(0.0).exp(), 1.0),
         lambda g, input: g * input.minimum(0.0).expm1(),
     ),
     namespace=(MG, FUNCTIONAL),
@@ -237,7 +237,7 @@ def gelu_tanh_derivative(x):
     return (t + 1.0) * 0.5 + x * (1.0 - t * t) * inner * 0.5
 
 
-# ---- clamps, and functions that shrink values towards 0; the gradient is 0 at nan, except for `threshold` ------------
+# ---- clamps, and functions that shrink values towards 0 ------------
 
 
 @elementwise(dtype=to_float, vjp="derived", inplace=True)
@@ -260,7 +260,7 @@ def hardsigmoid(x):
 @elementwise(
     dtype=to_float,
     vjp=(
-        lambda g, input, min_val, max_val: ((input > min_val) & (input < max_val)).where_cond(g, 0.0),
+        lambda g, input, min_val, max_val: ((input <= min_val) | (input >= max_val)).where_cond(0.0, g),
         lambda g, input, min_val: (input <= min_val).where_cond(g, 0.0),
         lambda g, input, min_val, max_val: ((input >= max_val) & (input > min_val)).where_cond(g, 0.0),
     ),
@@ -269,8 +269,8 @@ def hardsigmoid(x):
 def hardtanh(input, min_val=-1.0, max_val=1.0):
     """Return min(max(input, min_val), max_val); nan stays nan.
 
-    Gradient: for input, g where min_val < input < max_val, and 0 elsewhere. Where the input is at a bound or outside,
-    this bound receives g.
+    Gradient: for input, g where min_val < input < max_val or at nan, and 0 elsewhere. Where the input is at a bound or
+    outside, this bound receives g.
     """
     high = max_val if input >= max_val else input
     return min_val if input <= min_val else high
@@ -282,7 +282,7 @@ def hardshrink(input, lambd=0.5):
 
     Gradient: g where |input| > lambd, and 0 elsewhere.
     """
-    return input if math.fabs(input) > lambd else 0 if input == input else math.nan
+    return 0 if math.fabs(input) <= lambd else input
 
 
 @elementwise(dtype=to_float, vjp="derived")
@@ -292,7 +292,7 @@ def softshrink(input, lambd=0.5):
     Gradient: for input, g where |input| > lambd, and 0 elsewhere; for lambd, -g where input > lambd, g where
     input < -lambd, and 0 elsewhere.
     """
-    return input - lambd if input > lambd else input + lambd if input < -lambd else 0 if input == input else math.nan
+    return 0 if math.fabs(input) <= lambd else input + lambd if input < -lambd else input - lambd
 
 
 @elementwise(dtype=to_float, vjp=(lambda g, x: g * x.tanh().square(),))

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 
 from minigrad.backends.launch import Launch
 from minigrad.core.conditions import Floating, Ndim, expect_multiple, expect_shape
+from minigrad.core.dtype import finfo
 from minigrad.core.op import Spec
 from minigrad.core.requests import GroupGradients, NormalizeGroups
 from minigrad.core.roles import Flag, Number, Scalar, Size
@@ -113,7 +114,16 @@ normalized_groups.op.composed = by_rows  # type: ignore[attr-defined]
 
 @composed()
 def normalize(input: Tensor, p: Scalar = 2.0, dim: Any = 1, eps: Scalar = 1e-12, out: Tensor | None = None) -> Tensor:
-    """Return the input divided by its norm of order p along `dim`, or by eps where the norm is less."""
+    """Return the input divided by its norm of order p along `dim`, or by eps where the norm is less.
+
+    float16 and bfloat16 are computed in float32. Where the norm is less than eps, they are divided by at least the
+    smallest normal number of their dtype, so that the gradient of zeros is finite.
+    """
+    if out is None and input.dtype.is_float and input.dtype.itemsize == 2:
+        x = wide(input)
+        size = norm(x, p, dim, keepdim=True)
+        least = max(eps, finfo(input.dtype).tiny)
+        return (x / (size < eps).where_cond(least, size)).to(input.dtype)
     if out is None:
         usual = p == 2 and dim.__class__ is int and input.dtype.is_float
         size = length(input, (dim,), True).to(input.dtype) if usual else norm(input, p, dim, keepdim=True)

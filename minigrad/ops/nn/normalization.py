@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from minigrad.core.conditions import Floating, expect_shape
+from minigrad.core.dtype import as_dtype, finfo
 from minigrad.core.rows import RowFn, Total
 from minigrad.core.shape import as_shape
 from minigrad.declare.decorators import composed, scalar
@@ -138,10 +139,6 @@ RMS_NORM_BACKWARD = RowFn(
 
 
 # ---- ops -------------------------------------------------------------------------------------------------------------
-
-# The distance from 1 to the next larger float, by dtype.
-STEPS = {"float16": 2.0**-10, "bfloat16": 2.0**-7, "float32": 2.0**-23, "float64": 2.0**-52}
-
 
 # ---- batches: all samples share weight and bias; each sample has separate sums over its rows -------------------------
 
@@ -296,11 +293,11 @@ def rms_norm(
 
     float16 and bfloat16 are computed in float32.
 
-    eps: the number that is added to the mean square. None stands for the machine epsilon, the distance from 1 to the
-    next number in the dtype of the input.
+    eps: the number that is added to the mean square. None stands for the machine epsilon of the dtype of the
+    computation, the distance from 1 to the next number.
     """
     x = _flat_rows("rms_norm", input, normalized_shape, weight=weight)
     expect_numbers("rms_norm", eps=0.0 if eps is None else eps)
-    step = STEPS.get(x.dtype.name, 0.0) if eps is None else float(eps)
+    step = finfo(as_dtype(x.dtype.compute)).eps if eps is None else float(eps)
     result = rms_norm_rows(x, _line(weight, 1.0, x, x), eps=step)
     return result if x is input else result.reshape(input.shape)

@@ -105,23 +105,23 @@ def remainder(input, other):
     return input % other
 
 
-@elementwise(dtype=promote, vjp=(lambda g, input, other: half_at_ties(g, input > other, input == other),
-                                 lambda g, input, other: half_at_ties(g, other > input, input == other)))  # fmt: skip
+@elementwise(dtype=promote, vjp=(lambda g, input, other: half_at_ties(g, input < other, input == other),
+                                 lambda g, input, other: half_at_ties(g, other < input, input == other)))  # fmt: skip
 def maximum(input, other):
-    """Return the larger element, or nan if either is nan.  Gradient: g for the larger operand, g/2 each at ties."""
+    """Return the larger element, or nan.  Gradient: g for the larger operand, g/2 each at ties, g for both at nan."""
     return input if input > other or input != input else other
 
 
-@elementwise(dtype=promote, vjp=(lambda g, input, other: half_at_ties(g, input < other, input == other),
-                                 lambda g, input, other: half_at_ties(g, other < input, input == other)))  # fmt: skip
+@elementwise(dtype=promote, vjp=(lambda g, input, other: half_at_ties(g, input > other, input == other),
+                                 lambda g, input, other: half_at_ties(g, other > input, input == other)))  # fmt: skip
 def minimum(input, other):
-    """Return the smaller element, or nan if either is nan.  Gradient: g for the smaller operand, g/2 each at ties."""
+    """Return the smaller element, or nan.  Gradient: g for the smaller operand, g/2 each at ties, g for both at nan."""
     return input if input < other or input != input else other
 
 
-def half_at_ties(g, wins, ties):
-    """Return g where the operand wins, g/2 where both operands are equal, and 0 elsewhere.
+def half_at_ties(g, loses, ties):
+    """Return 0 where the operand loses, g/2 where both operands are equal, and g elsewhere.
 
     The 0 is selected and not multiplied, because an infinite g times 0 would be nan.
     """
-    return ties.where_cond(g * 0.5, wins.where_cond(g, 0.0))
+    return loses.where_cond(0.0, ties.where_cond(g * 0.5, g))

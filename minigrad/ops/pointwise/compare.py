@@ -25,6 +25,12 @@ def eq(input, other):
     return input == other
 
 
+@elementwise(dtype=compare, namespace=(), method=False)
+def alike(input, other):
+    """Return whether two elements are equal, or both nan."""
+    return input == other or (input != input and other != other)
+
+
 @elementwise(dtype=compare)
 def ne(input, other):
     """Return input != other."""

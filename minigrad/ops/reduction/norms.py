@@ -137,7 +137,7 @@ def power_norm(x: Tensor, order: float, dims: tuple[int, ...], keepdim: bool) ->
     powers = zero.where_cond(0.0 if order > 0 else math.inf, (zero.where_cond(scale, x) / scale) ** order)
     total = sum(powers, dims, keepdim=True)
     nothing = total == 0.0
-    found = nothing.where_cond(0.0, nothing.where_cond(1.0, total) ** (1.0 / order) * scale)
+    found = nothing.where_cond(0.0 if order > 0 else math.inf, nothing.where_cond(1.0, total) ** (1.0 / order) * scale)
     return found if keepdim else found.reshape(tuple(n for d, n in enumerate(x.shape) if d not in dims))
 
 

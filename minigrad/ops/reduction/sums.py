@@ -7,6 +7,7 @@ depends only on the shape, the layout and the processor.
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 
 from minigrad.core.conditions import expect_elements
@@ -18,7 +19,7 @@ from minigrad.declare.decorators import composed, kernel, reduction
 from minigrad.declare.rules import (
     counted,
     floating,
-    logical,
+    logical_or_bytes,
     mean_dtype,
     promote,
     shape_of_reduction,
@@ -27,6 +28,7 @@ from minigrad.declare.rules import (
 )
 from minigrad.errors import ShapeError
 from minigrad.ops.creation import ones_like
+from minigrad.ops.pointwise.compare import alike
 from minigrad.ops.shape import views
 from minigrad.ops.shape.joining import cat
 from minigrad.runtime.recording import is_grad_enabled
@@ -51,14 +53,14 @@ def wide(x: Tensor) -> Tensor:
 
 
 def share_ties(g: Tensor, x: Tensor, y: Tensor, dims: tuple[int, ...]) -> Tensor:
-    """Return the gradient of a maximum or minimum y: g, divided evenly among all elements that are equal to y."""
-    won = x == restore(y, dims, x.shape)
+    """Return the gradient of a maximum or minimum y: g, divided evenly among all elements that are y, nan or not."""
+    won = alike(x, restore(y, dims, x.shape))
     return won.where_cond(restore(g / won.sum(dims, keepdim=True).reshape(g.shape), dims, x.shape), 0.0)
 
 
 def tied_tangent(dx: Tensor, x: Tensor, y: Tensor, dims: tuple[int, ...], keepdim: bool) -> Tensor:
-    """Return the mean of the tangents of all elements that are equal to the maximum or minimum y; 0 if y is nan."""
-    won = x == restore(y, dims, x.shape)
+    """Return the mean of the tangents of all elements that are the maximum or minimum y, nan or not."""
+    won = alike(x, restore(y, dims, x.shape))
     count = won.sum(dims, keepdim)
     return wide(won.where_cond(dx, 0.0)).sum(dims, keepdim) / (count + (count == 0))
 
@@ -152,15 +154,15 @@ def both(acc, x):
     return acc if x != 0 else 0
 
 
-@reduction(dtype=logical, identity="zero", combine=either)
+@reduction(dtype=logical_or_bytes, identity="zero", combine=either)
 def any(acc, x):
-    """Return whether any element over `dim` is nonzero; False if there are no elements."""
+    """Return whether any element over `dim` is nonzero, as 0 or 1 in uint8 for uint8; False without elements."""
     return 1 if x != 0 else acc
 
 
-@reduction(dtype=logical, identity="one", combine=both)
+@reduction(dtype=logical_or_bytes, identity="one", combine=both)
 def all(acc, x):
-    """Return whether all elements over `dim` are nonzero; True if there are no elements."""
+    """Return whether all elements over `dim` are nonzero, as 0 or 1 in uint8 for uint8; True without elements."""
     return acc if x != 0 else 0
 
 
@@ -177,7 +179,10 @@ def _prod_rule(g: Tensor, x: Tensor, *, dims: tuple[int, ...]) -> Tensor:
     zeros = zero.to(x.dtype).sum(dims, keepdim=True)
     filled = zero.where_cond(1.0, x)
     others = prod(filled, dims, keepdim=True)
-    alone = ((zeros == 1.0) & zero).where_cond(others, 0.0)
+    # A product of others that contains a 0 is nan if it also contains an infinite element or nan.
+    wild = (x - x != 0.0).to(x.dtype)
+    missing = (wild.sum(dims, keepdim=True) - wild > 0.0).where_cond(math.nan, 0.0)
+    alone = ((zeros == 1.0) & zero).where_cond(others, missing)
     return restore(g, dims, x.shape) * (zeros == 0.0).where_cond(others / filled, alone)
 
 

@@ -1,0 +1,92 @@
+"""Values and gradients at nan, infinities and zeros: those of PyTorch 2.13, or the limit where the comment says so."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from cases import over
+
+import minigrad as mg
+
+F = mg.nn.functional
+NAN, INF = math.nan, math.inf
+
+
+def gradients(function: Callable[..., Any], *data: Any, dtype: str = "float64") -> Any:
+    xs = [mg.Var(values, dtype=dtype, device="reference") for values in data]
+    found = mg.grad(function(*xs).sum(), xs)
+    return [g.tolist() for g in found] if len(found) > 1 else found[0].tolist()
+
+
+@over("name", ["max", "min", "median", "amax", "amin"])
+@over(("data", "wanted"), [([NAN] * 4, [0.25] * 4), ([1.0, NAN, 2.0], [0.0, 1.0, 0.0]),
+                           ([NAN, 1.0, NAN], [0.5, 0.0, 0.5])], ids=str)  # fmt: skip
+def test_an_extreme_that_is_nan_has_its_gradient_at_the_nan_elements(name: str, data: Any, wanted: Any) -> None:
+    function = getattr(mg, name)
+    np.testing.assert_allclose(gradients(function, data), wanted)
+    x, t = (mg.tensor(v, dtype="float64", device="reference") for v in (data, [1.0, 2.0, 3.0, 4.0][: len(data)]))
+    tangent = mg.func.jvp(function, (x,), (t,))[1].item()
+    assert tangent == pytest.approx(np.dot(wanted, t.tolist()))
+
+
+def test_the_nanmedian_of_nothing_but_nan_is_shared() -> None:
+    np.testing.assert_allclose(gradients(mg.nanmedian, [NAN] * 3), [1 / 3] * 3)
+
+
+@over("name", ["maximum", "minimum"])
+def test_both_operands_of_a_nan_receive_the_gradient(name: str) -> None:
+    assert gradients(getattr(mg, name), [NAN, 1.0, NAN], [2.0, NAN, NAN]) == [[1.0] * 3, [1.0] * 3]
+    assert gradients(getattr(mg, name), [3.0, 2.0], [3.0, 2.0]) == [[0.5] * 2, [0.5] * 2]
+
+
+@over("name", ["relu", "relu6", "hardtanh", "hardshrink", "softshrink", "elu"])
+def test_a_gradient_passes_nan(name: str) -> None:
+    function = getattr(F, name)
+    assert gradients(function, [NAN, 0.75]) == [1.0, 1.0]
+    assert math.isnan(function(mg.tensor([NAN], device="reference")).item())
+
+
+@over("dtype", ["float32", "float64"])
+def test_a_power_of_minus_two_has_infinite_gradients_at_zero_and_none_at_infinity(dtype: str) -> None:
+    found = gradients(lambda x: x**-2, [-0.0, 0.0, -INF, INF, 2.0, NAN], dtype=dtype)
+    np.testing.assert_array_equal(found, [INF, -INF, 0.0, -0.0, -0.25, NAN])
+    assert np.signbit(found).tolist()[:5] == [False, True, False, True, True]
+
+
+@over(
+    ("data", "wanted"),
+    [([INF, 0.0, 2.0], [0.0, INF, NAN]), ([NAN, 0.0, 2.0], [0.0, NAN, NAN]), ([0.0, INF, INF], [INF, NAN, NAN]),
+     ([0.0, 0.0, 2.0], [0.0] * 3), ([0.0, 3.0, 4.0], [12.0, 0.0, 0.0]), ([2.0, 3.0], [3.0, 2.0])],
+    ids=str,
+)  # fmt: skip
+def test_a_product_of_others_is_what_multiplication_gives(data: Any, wanted: Any) -> None:
+    for function in (mg.prod, lambda x: x.prod(0)):
+        np.testing.assert_array_equal(gradients(function, data), wanted)
+
+
+def test_a_norm_of_negative_order_of_infinities_is_infinite() -> None:
+    for order in (-1, -2, -0.5):
+        assert mg.linalg.vector_norm(mg.tensor([INF, INF], device="reference"), order).item() == INF
+
+
+@over("dtype", ["float16", "bfloat16"])
+def test_an_eps_that_the_dtype_cannot_represent_still_works(dtype: str) -> None:
+    x = mg.Var([[0.0, 0.0], [3.0, 4.0]], dtype=dtype, device="reference")
+    y = F.normalize(x)
+    np.testing.assert_allclose(y.tolist(), [[0.0, 0.0], [0.6, 0.8]], rtol=4e-3)
+    assert y.dtype is x.dtype and mg.grad(y.sum(), x).isfinite().all().item()
+    assert F.rms_norm(mg.full((2,), 1e-3, dtype=dtype, device="reference"), (2,)).tolist() == pytest.approx(
+        [0.945] * 2, rel=8e-3
+    )
+
+
+def test_any_and_all_of_bytes_are_bytes() -> None:
+    x = mg.tensor([[1, 0], [2, 3]], dtype="uint8", device="reference")
+    assert [(y.dtype, y.tolist()) for y in (x.any(), x.all(1), mg.all(x, dim=0, keepdim=True))] == [
+        (mg.uint8, 1), (mg.uint8, [0, 1]), (mg.uint8, [[1, 0]]),
+    ]  # fmt: skip
+    assert x.int().any().dtype is mg.bool
