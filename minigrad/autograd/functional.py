@@ -14,7 +14,7 @@ from minigrad.declare.manual import document_all
 from minigrad.declare.names import listed
 from minigrad.errors import ArgumentError, GradientError
 from minigrad.ops.creation import ones_like
-from minigrad.runtime.recording import mode, set_grad_enabled
+from minigrad.runtime.recording import set_grad_enabled
 from minigrad.runtime.tensor import Tensor, describe, expect_tensors
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
@@ -69,7 +69,7 @@ def jacobian(
         )
     xs = inputs_of("jacobian", inputs, strict)
     make = transforms.jacfwd if strategy == "forward-mode" else transforms.jacrev
-    with set_grad_enabled(create_graph and mode.enabled):
+    with set_grad_enabled(create_graph):
         return make(func, which(inputs))(*xs)
 
 
@@ -112,7 +112,7 @@ def hessian(
     [[6.0, 0.0], [0.0, 12.0]]
     """
     xs = inputs_of("hessian", inputs, strict)
-    with set_grad_enabled(create_graph and mode.enabled):
+    with set_grad_enabled(create_graph):
         return transforms.hessian(scalar("hessian", func), which(inputs))(*xs)
 
 
@@ -153,7 +153,7 @@ def vjp(func: Fn, inputs: Inputs, v: Any = None, create_graph: bool = False, str
     [2.0, 40.0]
     """
     xs = inputs_of("vjp", inputs, strict)
-    with set_grad_enabled(create_graph and mode.enabled):
+    with set_grad_enabled(create_graph):
         y, pull = transforms.vjp(func, *xs)
         if v is None:
             if not isinstance(y, Tensor) or y.numel() != 1:
@@ -202,7 +202,7 @@ def jvp(func: Fn, inputs: Inputs, v: Any = None, create_graph: bool = False, str
     [2.0, 40.0]
     """
     xs = inputs_of("jvp", inputs, strict)
-    with set_grad_enabled(create_graph and mode.enabled):
+    with set_grad_enabled(create_graph):
         return transforms.jvp(func, xs, tangents("jvp", inputs, xs, v))
 
 
@@ -248,7 +248,7 @@ def hvp(func: Fn, inputs: Inputs, v: Any = None, create_graph: bool = False, str
     """
     xs = inputs_of("hvp", inputs, strict)
     gradient = transforms.grad_and_value(scalar("hvp", func), which(inputs))
-    with set_grad_enabled(create_graph and mode.enabled):
+    with set_grad_enabled(create_graph):
         (_, y), (product, _) = transforms.jvp(gradient, xs, tangents("hvp", inputs, xs, v))
     return y, product
 
@@ -295,7 +295,7 @@ def vhp(func: Fn, inputs: Inputs, v: Any = None, create_graph: bool = False, str
     """
     xs = inputs_of("vhp", inputs, strict)
     ts = tangents("vhp", inputs, xs, v)
-    with set_grad_enabled(create_graph and mode.enabled):
+    with set_grad_enabled(create_graph):
         y = scalar("vhp", func)(*xs)
         _, pull = transforms.vjp(transforms.grad(scalar("vhp", func), which(inputs)), *xs)
         product = pull(ts[0] if isinstance(inputs, Tensor) else ts)

@@ -16,7 +16,7 @@ import numpy as np
 from minigrad.backends.registry import backend_of
 from minigrad.backends.steps import Steps
 from minigrad.core.device import CPU, as_device, default_device
-from minigrad.core.dtype import BY_NUMPY, DType, as_dtype, default_float, fit_number, float64, inferred, int64
+from minigrad.core.dtype import BY_NUMPY, DType, as_dtype, bool_, default_float, fit_number, float64, inferred, int64
 from minigrad.core.formats import expect_format
 from minigrad.core.layout import Layout
 from minigrad.core.requests import Arange, Fill
@@ -108,8 +108,13 @@ def sharing_fault(array: np.ndarray[Any, Any]) -> str:
 def full(
     size: int | Sequence[int], fill_value: float, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """Return a tensor filled with one value; the default dtype is that of the value."""
+    """Return a tensor filled with one value; the default dtype is that of the value.
+
+    fill_value: a number, or a tensor without dims, which does not receive a gradient.
+    """
     if fill_value.__class__ not in NUMBERS:
+        dtype = fill_value.dtype if dtype is None and isinstance(fill_value, Tensor) else dtype
+        (fill_value,) = as_numbers(fill_value)
         expect_numbers("full", fill_value=fill_value)
     kind = inferred(type(fill_value)) if dtype is None else as_dtype(dtype)
     return filled("full", (size,), fill_value, kind, device, requires_grad)
@@ -256,6 +261,7 @@ def full_like(
 ) -> Tensor:  # fmt: skip
     """Return a tensor filled with one value, with the shape, dtype and device of the input."""
     if fill_value.__class__ not in NUMBERS:
+        (fill_value,) = as_numbers(fill_value)
         expect_numbers("full_like", fill_value=fill_value)
     return filled_like("full_like", input, fill_value, dtype, device, requires_grad, memory_format)
 
@@ -290,6 +296,7 @@ def arange(
         start, end = 0, start
     whole = start.__class__ is int and end.__class__ is int and step.__class__ is int
     if not whole:
+        start, end, step = as_numbers(start, end, step)
         expect_numbers("arange", start=start, end=end, step=step)
         # NumPy's narrow integers would wrap in the arithmetic below.
         start, end, step = [v.item() if isinstance(v, np.generic) else v for v in (start, end, step)]
@@ -337,8 +344,17 @@ def linspace(
     start, end = as_numbers(start, end)
     expect_numbers("linspace", start=start, end=end)
     (count,) = as_shape(steps, "linspace")
-    expect_float("linspace", dtype or default_float(), requires_grad)
-    return computed(np.linspace(start, end, count), dtype or default_float(), device)
+    kind = spaced_dtype("linspace", dtype, requires_grad)
+    return computed(np.linspace(start, end, count), kind, device)
+
+
+def spaced_dtype(name: str, dtype: Any, requires_grad: bool) -> DType:
+    """Return the dtype of spaced values.  Raises DTypeError for bool, which has only two values."""
+    kind = default_float() if dtype is None else as_dtype(dtype)
+    if kind is bool_:
+        raise DTypeError(f"{name}: dtype must be a dtype of numbers, got bool; compare the values instead", op=name)
+    expect_float(name, kind, requires_grad)
+    return kind
 
 
 @public(out=True)
@@ -349,8 +365,7 @@ def logspace(
     """Return `steps` powers of base, whose exponents are `linspace(start, end, steps)`."""
     start, end = as_numbers(start, end)
     expect_numbers("logspace", start=start, end=end, base=base)
-    kind = default_float() if dtype is None else as_dtype(dtype)
-    expect_float("logspace", kind, requires_grad)
+    kind = spaced_dtype("logspace", dtype, requires_grad)
     exponents = linspace(start, end, steps, dtype=float64, device=device)
     powers: Tensor = base**exponents
     return leaf(powers.to(kind), requires_grad)

@@ -121,3 +121,13 @@ def test_the_backward_of_a_function_is_named() -> None:
 
     with mg.detect_anomaly(), pytest.raises(GradientError, match=r"'x' in Bad.*its rule is at .*test_autograd"):
         Bad.apply(leaf(2.0)).backward()
+
+
+def test_create_graph_records_under_no_grad() -> None:
+    functional, x = mg.autograd.functional, mg.Var([1.0, 2.0], device="reference")
+    with mg.no_grad():
+        assert functional.jacobian(lambda x: x**3, x, create_graph=True).requires_grad
+        assert not functional.jacobian(lambda x: x**3, x).requires_grad
+        assert functional.hessian(lambda x: (x**3).sum(), x, create_graph=True).requires_grad
+        assert functional.vjp(lambda x: x**3, x, mg.ones_like(x), create_graph=True)[1].requires_grad
+    assert mg.is_grad_enabled()

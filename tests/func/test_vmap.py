@@ -193,3 +193,14 @@ def test_gradients_for_each_sample_and_their_jacobians(name: str) -> None:
     np.testing.assert_allclose(bend[1].tolist(), one.tolist(), rtol=1e-8, atol=1e-12)
     halves = [loss(w, x[0], target[0]).item(), loss(tuple(p * 0.5 for p in w), x[0], target[0]).item()]
     np.testing.assert_allclose(ensemble.tolist(), halves, rtol=1e-12)
+
+
+def test_the_gradient_of_a_trace_belongs_to_its_sample() -> None:
+    for shape in ((3, 3, 3), (4, 2, 2), (2, 2, 3)):
+        x = mg.tensor(np.arange(np.prod(shape), dtype=float).reshape(shape), device="reference")
+        found = mg.func.vmap(mg.func.grad(lambda x: mg.trace(x) ** 2))(x).numpy()
+        for sample, g in zip(x.numpy(), found, strict=True):
+            np.testing.assert_allclose(g, 2.0 * np.trace(sample) * np.eye(*shape[1:]))
+    eye = np.eye(2).reshape(-1)
+    hessian = mg.func.hessian(lambda x: mg.trace(x) ** 2)(mg.ones(2, 2, dtype="float64", device="reference"))
+    np.testing.assert_allclose(hessian.numpy().reshape(4, 4), 2.0 * np.outer(eye, eye))

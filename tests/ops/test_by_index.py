@@ -391,3 +391,22 @@ def test_pairs_of_indices_in_batches() -> None:
 def one_at(n: int, m: int, i: Any, j: Any) -> Any:
     """Return a matrix with 1 at pairs of indices, and 0 elsewhere."""
     return F.one_hot(i, n).T.double() @ F.one_hot(j % m, m).double()
+
+
+def test_ranges_tuples_and_lists_with_slices_are_indices() -> None:
+    x = mg.arange(16.0, device="reference").reshape(4, 4)
+    a = np.arange(16.0).reshape(4, 4)
+    cases = [
+        (range(2), [0, 1]), ((range(4), range(4)), (range(4), range(4))),
+        (((0, 1), slice(None)), ([0, 1], slice(None))),
+        (((0, 1), (2, 3)), ([0, 1], [2, 3])), ([slice(None), [2, 3]], (slice(None), [2, 3])), ([None, 1], (None, 1)),
+        ([..., 1], (..., 1)), ([slice(0, 2), 1], (slice(0, 2), 1)), ([[0, 1], [1, 2]], ([[0, 1], [1, 2]],)),
+    ]  # fmt: skip
+    for index, wanted in cases:
+        np.testing.assert_array_equal(x[index].numpy(), a[wanted])
+        y, b = x.clone(), a.copy()
+        y[index] = -1.0
+        b[wanted] = -1.0
+        np.testing.assert_array_equal(y.numpy(), b)
+    tensors = [mg.tensor([0, 1], device="reference"), mg.tensor([1, 2], device="reference")]
+    assert x[tensors].tolist() == x[tuple(tensors)].tolist() == [1.0, 6.0]

@@ -10,7 +10,7 @@ from cases import over
 
 import minigrad as mg
 from minigrad.core.dtype import ALL, DType, bfloat16, cast_array
-from minigrad.errors import ArgumentError, ShapeError
+from minigrad.errors import ArgumentError, DTypeError, ShapeError
 
 
 def test_arange_takes_the_integers_of_numpy_for_integers() -> None:
@@ -111,3 +111,22 @@ def test_pythons_float_as_a_dtype_has_64_bits_and_as_a_value_the_default():
     assert mg.tensor([1.0], dtype=int, device="reference").dtype is mg.int64
     for made in (mg.tensor(1.0, device="reference"), mg.full((2,), 1.0, device="reference"), mg.scalar_tensor(1.0)):
         assert made.dtype is mg.float32
+
+
+def test_a_tensor_without_dims_is_a_number():
+    three, half = mg.tensor(3, device="reference"), mg.tensor(0.5, device="reference")
+    assert mg.arange(three, device="reference").tolist() == [0, 1, 2]
+    assert mg.arange(0, three, half, device="reference").tolist() == [0.0, 0.5, 1.0, 1.5, 2.0, 2.5]
+    assert mg.full((2,), three, device="reference").dtype is mg.int64
+    assert mg.full((2,), half, dtype="float64", device="reference").tolist() == [0.5, 0.5]
+    assert mg.full_like(half, half).tolist() == 0.5
+    assert mg.linspace(0, three, 4, device="reference").tolist() == [0.0, 1.0, 2.0, 3.0]
+    for call in (lambda: mg.full((2,), mg.ones(2)), lambda: mg.arange(mg.ones(2))):
+        with pytest.raises(DTypeError, match="must be a number, got float32"):
+            call()
+
+
+def test_spaced_values_are_not_bools():
+    for spaced in (mg.linspace, mg.logspace):
+        with pytest.raises(DTypeError, match=f"{spaced.__name__}: dtype must be a dtype of numbers, got bool"):
+            spaced(0, 1, 3, dtype=bool)

@@ -180,7 +180,7 @@ def read_index(x: Tensor, index: Any) -> tuple[Tensor, list[tuple[int, Tensor]]]
 
 def entries_of(x: Tensor, index: Any) -> tuple[Entries, list[tuple[int, Tensor]]]:
     """Return the basic entries of an index for all dims, and each index tensor or mask with its dim in their view."""
-    items = [as_index(x, item) for item in (index if isinstance(index, tuple) else (index,))]
+    items = [as_index(x, item) for item in (index if several_entries(index) else (index,))]
     basic: list[Any] = []
     gathers, dim, at = [], 0, 0  # at: the current dim of x
     for item in in_full(x, items):
@@ -206,6 +206,13 @@ def entries_of(x: Tensor, index: Any) -> tuple[Entries, list[tuple[int, Tensor]]
         at += dims_of(item)
         dim += dims_of(item) if is_mask(item) else not isinstance(item, int)
     return Entries(basic), gathers
+
+
+def several_entries(index: Any) -> bool:
+    """Return whether an index is a tuple, or a list that can only stand for a tuple, as in `x[[slice(2), [0, 1]]]`."""
+    if not isinstance(index, list):
+        return isinstance(index, tuple)
+    return any(v is None or v is Ellipsis or isinstance(v, slice) or getattr(v, "ndim", 0) for v in index)
 
 
 class Truth:
@@ -239,9 +246,9 @@ def as_index(x: Tensor, item: Any) -> Any:
         return Truth(bool(item))
     if isinstance(item, slice):
         return tuple(None if v is None else as_position(v) for v in (item.start, item.stop, item.step))
-    if isinstance(item, (list, np.ndarray)):
+    if isinstance(item, (list, tuple, range, np.ndarray)):
         refuse_masked("index", item)
-        numbers = item if isinstance(item, np.ndarray) else host_numbers(item, nested_shape(item))[0]
+        numbers = item if isinstance(item, np.ndarray) else host_numbers(list(item), nested_shape(list(item)))[0]
         if numbers.size and numbers.dtype.kind not in "biu":
             raise not_an_index(x, f"ndarray {numbers.dtype}{numbers.shape}")
         if numbers.dtype.kind == "b":

@@ -108,7 +108,8 @@ def has_all_elements(shape: tuple[int, ...], view: Op, params: tuple[tuple[str, 
 
 def adjoint_of(view: Any, x: Tensor, shape: tuple[int, ...], **params: Any) -> Tensor:
     """Return zeros of a shape to which x is added through a view of a tensor of that shape."""
-    result: Tensor = put_back(x, shape=shape, view=view.op, params=tuple(params.items()))
+    # The batch rule shifts the dims among the parameters, so their defaults must be there too.
+    result: Tensor = put_back(x, shape=shape, view=view.op, params=tuple((view.op.params | params).items()))
     return result
 
 
