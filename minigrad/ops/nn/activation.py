@@ -292,7 +292,7 @@ def softshrink(input, lambd=0.5):
     Gradient: for input, g where |input| > lambd, and 0 elsewhere; for lambd, -g where input > lambd, g where
     input < -lambd, and 0 elsewhere.
     """
-    return 0 if math.fabs(input) <= lambd else input + lambd if input < -lambd else input - lambd
+    return 0 if math.fabs(input) <= lambd else input + lambd if input < 0 else input - lambd
 
 
 @elementwise(dtype=to_float, vjp=(lambda g, x: g * x.tanh().square(),))
