@@ -69,7 +69,7 @@ def check_seed(y: Tensor, gradient: Tensor | None, name: str) -> None:
 
 
 def tensors_in(tensors: Any) -> list[Any]:
-    """Return a tensor, or any iterable of tensors, as a list; another object stands in the list alone."""
+    """Return a tensor, or any iterable of tensors, as a list; any other object becomes a list of one."""
     return [tensors] if isinstance(tensors, Tensor) or not isinstance(tensors, Iterable) else list(tensors)
 
 
