@@ -23,7 +23,7 @@ from minigrad.declare.decorators import composed, kernel, public
 from minigrad.declare.rules import index_dtype, joint
 from minigrad.errors import GradientError, MinigradError, ShapeError
 from minigrad.kernels.scalar import scalar_of
-from minigrad.ops.batch_rules import Flags, stretched
+from minigrad.ops.batch_rules import stretched
 from minigrad.ops.casting import cast, clone
 from minigrad.ops.indexing.gathering import index_add, index_select, select_batch, zeros_of
 from minigrad.ops.indexing.sorting import argsort
@@ -102,6 +102,15 @@ def coordinate(position, size):
 COORDINATE = scalar_of(coordinate, results=2)
 
 
+def _chosen_batch(x, mask, starts, *, dim, count, batch, flags):
+    """Return `chosen` for a batch of x.  Masks that differ between samples have equal numbers of True elements."""
+    x = stretched(x, flags[0], batch)
+    if not flags[1]:
+        return chosen(x, mask, select(starts, 0, 0) if flags[2] else starts, dim=dim + 1, count=count)
+    positions = narrow(argsort(reshape(mask, (mask.shape[0], -1)), 1, True), 1, 0, count)
+    return select_batch(x, positions, dim, (True, True))
+
+
 @kernel(
     dtype=lambda op, specs, **params: specs[0].dtype,
     shape=lambda op, x, mask, starts, *, dim, count: (*x.shape[:dim], count, *x.shape[dim + 1 :]),
@@ -113,9 +122,7 @@ COORDINATE = scalar_of(coordinate, results=2)
         None,
     ),
     linear=joint("x"), namespace=(), label="index",
-    batch=lambda x, mask, starts, *, dim, count, batch, flags: _chosen_batch(
-        stretched(x, flags[0], batch), mask, starts, dim, count, flags
-    ),
+    batch=_chosen_batch,
 )  # fmt: skip
 def chosen(backend, out, x, mask, starts, *, dim: Size, count: Size):
     """Return the slices along `dim` where a mask of the dim's length, in row-major order, is True.
@@ -123,14 +130,6 @@ def chosen(backend, out, x, mask, starts, *, dim: Size, count: Size):
     starts: the tally of the mask.  Gradient: g in these slices, and 0 elsewhere.
     """
     return select_where(Steps(backend, (out,), (x, mask, starts)), dim)
-
-
-def _chosen_batch(x: Tensor, mask: Tensor, starts: Tensor, dim: int, count: int, flags: Flags) -> Tensor:
-    """Return `chosen` for a batch of x.  Masks that differ between samples have equal numbers of True elements."""
-    if not flags[1]:
-        return chosen(x, mask, select(starts, 0, 0) if flags[2] else starts, dim=dim + 1, count=count)
-    positions = narrow(argsort(reshape(mask, (mask.shape[0], -1)), 1, True), 1, 0, count)
-    return select_batch(x, positions, dim, (True, True))
 
 
 def select_where(steps: Steps, dim: int) -> Launch:

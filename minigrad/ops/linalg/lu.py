@@ -157,9 +157,7 @@ def matrix_gradient(h: Tensor, y: Tensor, adjoint: bool) -> Tensor:
     return -(y @ h.mT) if adjoint else -(h @ y.mT)
 
 
-def system_gradients(
-    g: Tensor, A: Tensor, LU: Tensor, order: Tensor, y: Tensor, adjoint: bool, asked: tuple[bool, ...]
-) -> tuple[Tensor | None, ...]:
+def system_gradients(g, A, LU, order, y, *, adjoint, asked):
     """Return the requested gradients of A and B, which need one solution of the transposed system."""
     h = solved(A, LU, order, g, adjoint=not adjoint)
     return matrix_gradient(h, y, adjoint) if asked[0] else None, None, None, h if asked[3] else None
@@ -179,7 +177,7 @@ def batched_system(A: Tensor, LU: Tensor, order: Tensor, B: Tensor, adjoint: boo
     vjp=(lambda g, A, LU, order, y, *, adjoint: matrix_gradient(
             solved(A, LU, order, g, adjoint=not adjoint), y, adjoint), None, None,
          lambda g, A, LU, order, *, adjoint: solved(A, LU, order, g, adjoint=not adjoint)),
-    joint=lambda g, A, LU, order, y, *, adjoint, asked: system_gradients(g, A, LU, order, y, adjoint, asked),
+    joint=system_gradients,
     jvp=lambda dA, A, LU, order, y, *, adjoint: -solved(A, LU, order, (dA.mT if adjoint else dA) @ y, adjoint=adjoint),
     batch=lambda A, LU, order, B, *, adjoint, batch, flags: batched_system(A, LU, order, B, adjoint, batch, flags),
 )  # fmt: skip

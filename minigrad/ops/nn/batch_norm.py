@@ -30,7 +30,7 @@ from minigrad.declare.partials import declared
 from minigrad.declare.rules import floating, promote
 from minigrad.errors import ArgumentError, DeviceError, DTypeError, ShapeError
 from minigrad.kernels.scalar import scalar_of
-from minigrad.ops.batch_rules import Flags, stretched
+from minigrad.ops.batch_rules import stretched
 from minigrad.ops.creation import ones, zeros
 from minigrad.ops.pointwise.arithmetic import add
 from minigrad.ops.pointwise.explog import rsqrt
@@ -154,27 +154,24 @@ def _in_code(g0: Tensor | None, g1: Tensor | None, g2: Tensor | None, *values: T
     return derived or g0 is None or g1 is not None or g2 is not None
 
 
-def _of_x(g0: Any, g1: Any, g2: Any, x: Tensor, weight: Tensor, *values: Tensor, eps: float) -> Tensor:
+def _of_x(g0, g1, g2, x, weight, center, spread, *, eps):
     """Return the gradient of x, without those of the other operands."""
-    if _in_code(g0, g1, g2, x, weight, *values):
+    if _in_code(g0, g1, g2, x, weight, center, spread):
         return gradient_of_x(g0, g1, g2, x, weight, eps)
-    result: Tensor = channel_gradients(g0, x, weight, *values, eps=eps)[0]
-    return result
+    return channel_gradients(g0, x, weight, center, spread, eps=eps)[0]
 
 
-def _gradients(
-    asked: tuple[bool, ...], g0: Any, g1: Any, g2: Any, x: Tensor, *values: Tensor, eps: float
-) -> tuple[Tensor | None, ...]:
+def _gradients(g0, g1, g2, x, weight, center, spread, *, asked, eps):
     """Return the requested gradients of x, weight and bias, and None for the others."""
-    if _in_code(g0, g1, g2, x, *values):
+    if _in_code(g0, g1, g2, x, weight, center, spread):
         there = [asked[0], asked[1] and g0 is not None, asked[2] and g0 is not None]
         makers = (
-            lambda: gradient_of_x(g0, g1, g2, x, values[0], eps),
+            lambda: gradient_of_x(g0, g1, g2, x, weight, eps),
             lambda: gradient_of_weight(g0, x, eps),
             lambda: sum(g0, others(x.ndim)),
         )
         return tuple([make() if wanted else None for make, wanted in zip(makers, there, strict=True)])
-    result = channel_gradients(g0, x, *values, eps=eps)
+    result = channel_gradients(g0, x, weight, center, spread, eps=eps)
     return tuple([part if wanted else None for part, wanted in zip(result, asked, strict=True)])
 
 
@@ -208,16 +205,14 @@ def gradient_of_weight(g: Tensor, x: Tensor, eps: float) -> Tensor:
     return sum(g * _units(x, eps)[2], others(x.ndim))
 
 
-def _batch(
-    x: Tensor, weight: Tensor, bias: Tensor, eps: float, size: int, flags: Flags
-) -> tuple[Tensor, Tensor, Tensor]:
+def _batch(x, weight, bias, *, eps, batch, flags):
     """Return `normalized_channels` of a batch, in which each channel of each sample is a separate channel."""
-    x, weight, bias = (stretched(v, flag, size) for v, flag in zip((x, weight, bias), flags, strict=True))
+    x, weight, bias = (stretched(v, flag, batch) for v, flag in zip((x, weight, bias), flags, strict=True))
     moved_in = x.transpose(0, 1)
     n, _, channels, *sizes = moved_in.shape
-    flat = reshape(moved_in, (n, size * channels, *sizes))
+    flat = reshape(moved_in, (n, batch * channels, *sizes))
     y, center, spread = normalized_channels(flat, reshape(weight, (-1,)), reshape(bias, (-1,)), eps=eps)
-    shape = (size, channels)
+    shape = (batch, channels)
     return reshape(y, moved_in.shape).transpose(0, 1), reshape(center, shape), reshape(spread, shape)
 
 
@@ -225,14 +220,11 @@ def _batch(
     dtype=_dtypes, shape=lambda op, x, *others, eps: (x.shape, (x.shape[1],), (x.shape[1],)),
     outputs=("y", "center", "spread"),
     vjp=(
-        lambda g0, g1, g2, x, weight, center, spread, *, eps: _of_x(g0, g1, g2, x, weight, center, spread, eps=eps),
+        _of_x,
         lambda g0, x, *, eps: gradient_of_weight(g0, x, eps),
         lambda g0, *, x_shape: sum(g0, others(len(x_shape))),
     ),
-    joint=lambda g0, g1, g2, x, weight, center, spread, *, asked, eps: _gradients(
-        asked, g0, g1, g2, x, weight, center, spread, eps=eps
-    ),
-    batch=lambda x, weight, bias, *, eps, batch, flags: _batch(x, weight, bias, eps, batch, flags),
+    joint=_gradients, batch=_batch,
     namespace=(), out=False, label="batch_norm",
 )  # fmt: skip
 def normalized_channels(

@@ -47,6 +47,23 @@ def _request(part: str, window: Window) -> Convolve:
 # ---- the three ops --------------------------------------------------------------------------------------------------
 
 
+def _conv_batch(x, weight, bias, *, window, batch, flags):
+    """Return `conv` for each sample of a vmap batch; a bias that differs between samples is added separately."""
+    common_bias: Any = bias if not flags[2] and not flags[1] else zero(x)
+
+    def with_common_bias(x: Tensor, weight: Tensor, *, groups: int) -> Tensor:
+        return conv(x, weight, common_bias, window.to(window.size, groups))
+
+    if flags[0] or flags[1]:
+        y = batched_conv(with_common_bias, "xwy", (x, weight), flags, batch, window.groups)
+    else:
+        y = with_common_bias(x, weight, groups=window.groups)
+    if common_bias is bias:
+        return y
+    row = (1, -1, *(1,) * (x.ndim - flags[0] - 2)) if bias.ndim > flags[2] else (1,) * (x.ndim - flags[0])
+    return y + reshape(bias, (*bias.shape[: flags[2]], *row))
+
+
 @kernel(
     dtype=_dtype,
     shape=lambda op, x, weight, bias, *, window: (x.shape[0], weight.shape[0], *window.size),
@@ -56,7 +73,7 @@ def _request(part: str, window: Window) -> Convolve:
         lambda g: sum(g, (0, *range(2, g.ndim))),
     ),
     linear=each(("x", "bias"), ("weight", "bias")),
-    batch=lambda x, weight, bias, *, window, batch, flags: _conv_batch(x, weight, bias, batch, flags, window),
+    batch=_conv_batch,
     namespace=(),
 )
 def conv(backend, out, x: Tensor, weight: Tensor, bias: Tensor, window):
@@ -109,23 +126,6 @@ def conv_weight(backend, out, output: Tensor, x: Tensor, window):
     Gradient: `conv` for output, and `conv_input` for x.
     """
     return backend.prepare(_request("weight", window), out, output, x)
-
-
-def _conv_batch(x: Tensor, weight: Tensor, bias: Tensor, many: int, flags: Flags, window: Window) -> Tensor:
-    """Return `conv` for each sample of a vmap batch; a bias that differs between samples is added separately."""
-    common_bias: Any = bias if not flags[2] and not flags[1] else zero(x)
-
-    def with_common_bias(x: Tensor, weight: Tensor, *, groups: int) -> Tensor:
-        return conv(x, weight, common_bias, window.to(window.size, groups))
-
-    if flags[0] or flags[1]:
-        y = batched_conv(with_common_bias, "xwy", (x, weight), flags, many, window.groups)
-    else:
-        y = with_common_bias(x, weight, groups=window.groups)
-    if common_bias is bias:
-        return y
-    row = (1, -1, *(1,) * (x.ndim - flags[0] - 2)) if bias.ndim > flags[2] else (1,) * (x.ndim - flags[0])
-    return y + reshape(bias, (*bias.shape[: flags[2]], *row))
 
 
 def _adjoint_batch(adjoint: Any, names: str, xs: tuple[Tensor, ...], many: int, flags: Flags, window: Window) -> Tensor:

@@ -109,17 +109,23 @@ def column(x: Value) -> Value:
     return x.seen(x.layout.unsqueeze(1))
 
 
+def gradient(g, input, target, weight, *, power, margin, reduction):
+    """Return the gradient of `margin_losses`: by its op, or in tensor code if it must be differentiable."""
+    if not is_grad_enabled() and are_plain(g, input, target, weight):
+        return margin_gradients(g, input, target, weight, power=power, margin=margin, reduction=reduction)
+    gap, share, named = gaps(input, target, weight, margin)
+    derivatives = share * where(gap > 0, 1.0 if power == 1 else 2.0 * gap, 0.0)
+    derivatives = where(
+        named, 0.0, derivatives * (unsqueeze(g, dim=1) if g.ndim else g) * scale_of(input.shape, reduction)
+    )
+    return where(named, -sum(derivatives, 1, True), derivatives)
+
+
 @kernel(
     dtype=class_dtype,
     shape=lambda op, input, target, weight=None, *, reduction, **params: target.shape if reduction == "none" else (),
     namespace=(), out=False, label="multi_margin_loss",
-    vjp=(
-        lambda g, input, target, weight, *, power, margin, reduction: gradient(
-            g, input, target, weight, power, margin, reduction
-        ),
-        None,
-        None,
-    ),
+    vjp=(gradient, None, None),
 )  # fmt: skip
 def margin_losses(
     backend: Any, out: Spec, input: Tensor, target: Tensor, weight: Tensor | None = None, *, power, margin, reduction
@@ -161,19 +167,6 @@ def margin_gradients(
     steps.reducer(SUM, total, derivatives, (1,))
     steps.each(BALANCED, result, derivatives, total, *arguments[1:3])
     return steps.launch.within(ClassLimits(backend, "multi_margin_loss", 2, target, rows.shape[1], None))
-
-
-def gradient(
-    g: Tensor, x: Tensor, target: Tensor, weight: Tensor | None, power: int, margin: float, reduction: str
-) -> Tensor:
-    """Return the gradient of `margin_losses`: by its op, or in tensor code if it must be differentiable."""
-    if not is_grad_enabled() and are_plain(g, x, target, weight):
-        result: Tensor = margin_gradients(g, x, target, weight, power=power, margin=margin, reduction=reduction)
-        return result
-    gap, share, named = gaps(x, target, weight, margin)
-    derivatives = share * where(gap > 0, 1.0 if power == 1 else 2.0 * gap, 0.0)
-    derivatives = where(named, 0.0, derivatives * (unsqueeze(g, dim=1) if g.ndim else g) * scale_of(x.shape, reduction))
-    return where(named, -sum(derivatives, 1, True), derivatives)
 
 
 def gaps(x: Tensor, target: Tensor, weight: Tensor | None, margin: float) -> tuple[Tensor, Tensor | float, Tensor]:

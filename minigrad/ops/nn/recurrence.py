@@ -108,17 +108,14 @@ def or_zeros(g: Tensor | None, x: Tensor) -> Tensor:
 # ---- LSTM -----------------------------------------------------------------------------------------------------------
 
 
-def _lstm_gradients(
-    asked: Sequence[bool], dh: Tensor | None, dc: Tensor | None, dgates: Tensor | None, c: Tensor, c_next: Tensor,
-    activated: Tensor,
-) -> Gradients:  # fmt: skip
-    """Return the requested gradients of the sums and the state; dgates: the gradient of the gates, or None."""
-    dh, dc = or_zeros(dh, c), or_zeros(dc, c)
-    if dgates is None and not is_grad_enabled() and are_plain(dh, dc, c, c_next, activated):
-        dx, dstate = lstm_step_backward(dh, dc, c, c_next, activated)
+def _lstm_gradients(g0, g1, g2, c, c_next, gates, *, asked):
+    """Return the requested gradients of the sums and the state; a gradient of a result that was not used is None."""
+    dh, dc = or_zeros(g0, c), or_zeros(g1, c)
+    if g2 is None and not is_grad_enabled() and are_plain(dh, dc, c, c_next, gates):
+        dx, dstate = lstm_step_backward(dh, dc, c, c_next, gates)
         return chosen(asked, (dx, dx, dstate))
-    dx = lstm_sums(dh, dc, dgates, c, c_next, activated) if asked[0] or asked[1] else None
-    return chosen(asked, (dx, dx, lstm_state(dh, dc, c_next, activated) if asked[2] else None))
+    dx = lstm_sums(dh, dc, g2, c, c_next, gates) if asked[0] or asked[1] else None
+    return chosen(asked, (dx, dx, lstm_state(dh, dc, c_next, gates) if asked[2] else None))
 
 
 def lstm_state(dh: Tensor, dc: Tensor, c_next: Tensor, activated: Tensor) -> Tensor:
@@ -145,7 +142,7 @@ def lstm_sums(dh: Tensor, dc: Tensor, dgates: Tensor | None, c: Tensor, c_next: 
         lambda g0, g1, g2, c, c_next, gates: lstm_sums(or_zeros(g0, c), or_zeros(g1, c), g2, c, c_next, gates),
         lambda g0, g1, c_next, gates: lstm_state(or_zeros(g0, c_next), or_zeros(g1, c_next), c_next, gates),
     ),
-    joint=lambda g0, g1, g2, c, c_next, gates, *, asked: _lstm_gradients(asked, g0, g1, g2, c, c_next, gates),
+    joint=_lstm_gradients,
     batch="front",
     namespace=(), out=False,
 )  # fmt: skip
@@ -180,15 +177,13 @@ def lstm_step_backward(
 # ---- GRU ------------------------------------------------------------------------------------------------------------
 
 
-def _gru_gradients(
-    asked: Sequence[bool], dh: Tensor | None, dgates: Tensor | None, hidden: Tensor, h: Tensor, activated: Tensor
-) -> Gradients:
-    """Return the requested gradients of both sums and of the state; dgates: the gradient of the gates, or None."""
-    dh = or_zeros(dh, h)
-    if dgates is None and not is_grad_enabled() and are_plain(dh, hidden, h, activated):
-        return chosen(asked, gru_step_backward(dh, hidden, h, activated))
-    dx, dhidden = gru_sums(dh, dgates, hidden, h, activated) if asked[0] or asked[1] else (None, None)
-    return chosen(asked, (dx, dhidden, gru_state(dh, activated) if asked[2] else None))
+def _gru_gradients(g0, g1, hidden, h, gates, *, asked):
+    """Return the requested gradients of both sums and of the state; that of a result that was not used is None."""
+    dh = or_zeros(g0, h)
+    if g1 is None and not is_grad_enabled() and are_plain(dh, hidden, h, gates):
+        return chosen(asked, gru_step_backward(dh, hidden, h, gates))
+    dx, dhidden = gru_sums(dh, g1, hidden, h, gates) if asked[0] or asked[1] else (None, None)
+    return chosen(asked, (dx, dhidden, gru_state(dh, gates) if asked[2] else None))
 
 
 def gru_state(dh: Tensor, activated: Tensor) -> Tensor:
@@ -215,7 +210,7 @@ def gru_sums(dh: Tensor, dgates: Tensor | None, hidden: Tensor, h: Tensor, activ
         lambda g0, g1, hidden, h, gates: gru_sums(or_zeros(g0, h), g1, hidden, h, gates)[1],
         lambda g0, gates: gru_state(g0, gates),
     ),
-    joint=lambda g0, g1, hidden, h, gates, *, asked: _gru_gradients(asked, g0, g1, hidden, h, gates),
+    joint=_gru_gradients,
     batch="front",
     namespace=(), out=False,
 )  # fmt: skip

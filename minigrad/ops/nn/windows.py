@@ -10,7 +10,6 @@ same op with `back`.  `pooling.py`, `adaptive.py` and `resampling.py` have the p
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from minigrad.core.conditions import Floating, Numeric, Wide
@@ -21,7 +20,7 @@ from minigrad.core.roles import Dim, Flag, Size
 from minigrad.core.window import Window
 from minigrad.declare.decorators import kernel
 from minigrad.declare.rules import joint, twice
-from minigrad.ops.batch_rules import Flags, stretched
+from minigrad.ops.batch_rules import stretched
 from minigrad.ops.creation import arange
 from minigrad.ops.pointwise.compare import where
 from minigrad.ops.shape.rearranging import movedim
@@ -144,6 +143,25 @@ def wide_floats(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
     return specs[0].dtype
 
 
+def _resampled_batch(x, index, weight, *, dim, size, back, batch, flags):
+    """Return `resample` for a batch.
+
+    If all samples share the tables, the dim is moved by one.  With tables for each sample, the batch and the dim are
+    merged, and the tables are joined.
+    """
+    if not flags[1] and not flags[2]:
+        return resample(x, index, weight, dim=dim + 1, size=size, back=back)
+    x, index, weight = (stretched(each, flag, batch) for each, flag in zip((x, index, weight), flags, strict=True))
+    first = arange(batch, device=x.device) * (size if back else x.shape[dim + 1])
+    index = where(index < 0, index, index + reshape(first, (batch, 1, 1)))
+    tables = [reshape(movedim(each, 0, 1), (each.shape[1], -1)) for each in (index, weight)]
+    row = movedim(x, 0, dim)
+    y = resample(
+        reshape(row, (*x.shape[1 : dim + 1], -1, *x.shape[dim + 2 :])), *tables, dim=dim, size=batch * size, back=back
+    )
+    return movedim(reshape(y, (*y.shape[:dim], batch, size, *y.shape[dim + 1 :])), dim, 0)
+
+
 @kernel(
     dtype=wide_floats,
     shape=lambda op, x, index, weight, *, dim, size, back: (*x.shape[:dim], size, *x.shape[dim + 1 :]),
@@ -155,9 +173,7 @@ def wide_floats(op: Op, specs: tuple[Spec, ...], **params: Any) -> DType:
         None,
     ),
     linear=joint("x"),
-    batch=lambda x, index, weight, *, dim, size, back, batch, flags: _resampled_batch(
-        (x, index, weight), dim, size, back, flags, batch
-    ),
+    batch=_resampled_batch,
     namespace=(),
 )
 def resample(backend, out, x: Tensor, index: Tensor, weight: Tensor, *, dim: Dim, size: Size, back: Flag = False):
@@ -168,22 +184,3 @@ def resample(backend, out, x: Tensor, index: Tensor, weight: Tensor, *, dim: Dim
     Gradient: the adjoint of g.
     """
     return backend.prepare(Resample(dim, back), out, x, index, weight)
-
-
-def _resampled_batch(operands: Sequence[Tensor], dim: int, size: int, back: bool, flags: Flags, batch: int) -> Tensor:
-    """Return `resample` for a batch.
-
-    If all samples share the tables, the dim is moved by one.  With tables for each sample, the batch and the dim are
-    merged, and the tables are joined.
-    """
-    if not flags[1] and not flags[2]:
-        return resample(*operands, dim=dim + 1, size=size, back=back)
-    x, index, weight = (stretched(each, flag, batch) for each, flag in zip(operands, flags, strict=True))
-    first = arange(batch, device=x.device) * (size if back else x.shape[dim + 1])
-    index = where(index < 0, index, index + reshape(first, (batch, 1, 1)))
-    tables = [reshape(movedim(each, 0, 1), (each.shape[1], -1)) for each in (index, weight)]
-    row = movedim(x, 0, dim)
-    y = resample(
-        reshape(row, (*x.shape[1 : dim + 1], -1, *x.shape[dim + 2 :])), *tables, dim=dim, size=batch * size, back=back
-    )
-    return movedim(reshape(y, (*y.shape[:dim], batch, size, *y.shape[dim + 1 :])), dim, 0)
