@@ -35,7 +35,7 @@ from minigrad.ops import casting
 from minigrad.ops.nn import activation
 from minigrad.ops.nn.embedding import scaled_embedding
 from minigrad.ops.pointwise import blends, explog
-from minigrad.ops.pointwise.compare import alike
+from minigrad.ops.pointwise.compare import same_number
 from minigrad.ops.reduction.variance import centered
 from minigrad.ops.shape import put, views
 
@@ -98,7 +98,7 @@ ELEMENTWISE = [
     *[_row(name, getattr(np, {"eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal", "gt": "greater",
                               "ge": "greater_equal"}[name]), "distinct", "distinct", dtypes=ALL, result="bool",
            smooth=False) for name in ("eq", "ne", "lt", "le", "gt", "ge")],
-    _row("alike", np.equal, "distinct", "distinct", fn=alike, dtypes=ALL, result="bool", smooth=False),
+    _row("same_number", np.equal, "distinct", "distinct", fn=same_number, dtypes=ALL, result="bool", smooth=False),
     *[_row(name, getattr(np, name), dtypes=ALL, result="bool", smooth=False)
       for name in ("isnan", "isinf", "isfinite")],
     *[_row(name, getattr(np, name), "bool", "bool", dtypes=ALL, result="bool", smooth=False)

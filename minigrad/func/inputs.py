@@ -26,7 +26,7 @@ class Inputs:
 
     def __init__(self, name: str, args: tuple[Any, ...], argnums: Argnums) -> None:
         self.args = args
-        self.positions = argnums if isinstance(argnums, int) else several(name, argnums, args)
+        self.positions = argnums if isinstance(argnums, int) else argument_positions(name, argnums, args)
         if isinstance(self.positions, int):
             chosen = args[position(name, self.positions, args)]
         else:
@@ -84,7 +84,7 @@ def position(name: str, k: Any, args: tuple[Any, ...]) -> int:
     return k
 
 
-def several(name: str, argnums: Sequence[int], args: tuple[Any, ...]) -> tuple[int, ...]:
+def argument_positions(name: str, argnums: Sequence[int], args: tuple[Any, ...]) -> tuple[int, ...]:
     """Return argnums after checking that there is at least one, and none twice."""
     positions = tuple([position(name, k, args) for k in argnums])
     if not positions or len({k % len(args) for k in positions}) < len(positions):

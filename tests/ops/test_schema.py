@@ -49,9 +49,9 @@ def test_every_op_with_a_float_result_has_a_rule_for_some_operand(name: str) -> 
         "any", "all", "argmax", "argmin", "eq", "ne", "lt", "le", "gt", "ge", "isnan", "isinf", "isfinite",
         "logical_and", "logical_or", "logical_xor", "logical_not", "bitwise_and", "bitwise_or", "bitwise_xor",
         "bitwise_left_shift", "bitwise_right_shift", "gcd", "lcm", "signbit", "isposinf", "isneginf", "isreal",
-        "alike", "argsort", "count", "permuted", "count_up", "draw", "tally", "locate", "unique", "attention_backward",
+        "argsort", "count", "permuted", "count_up", "draw", "tally", "locate", "unique", "attention_backward",
         "attention_kept", "joined_positions", "checked", "existing_classes", "ends", "occurrences", "insertions",
-        "marked_classes", "binned", "all_equal", "tally_nonzero", "coordinates", "runs", "run_values",
+        "marked_classes", "binned", "all_equal", "tally_nonzero", "coordinates", "runs", "run_values", "same_number",
         "channel_gradients", "group_gradients", "lstm_step_backward", "gru_step_backward", "lstm_sequence_backward",
         "gru_sequence_backward", "ctc_label", "ctc_moves",
     } | {name for row in ROWS if row.slope for name in row.ops}  # fmt: skip

@@ -26,7 +26,7 @@ def eq(input, other):
 
 
 @elementwise(dtype=compare, namespace=(), method=False)
-def alike(input, other):
+def same_number(input, other):
     """Return whether two elements are equal, or both nan."""
     return input == other or (input != input and other != other)
 

@@ -28,7 +28,7 @@ from minigrad.declare.rules import (
 )
 from minigrad.errors import ShapeError
 from minigrad.ops.creation import ones_like
-from minigrad.ops.pointwise.compare import alike
+from minigrad.ops.pointwise.compare import same_number
 from minigrad.ops.shape import views
 from minigrad.ops.shape.joining import cat
 from minigrad.runtime.recording import is_grad_enabled
@@ -54,13 +54,13 @@ def wide(x: Tensor) -> Tensor:
 
 def share_ties(g: Tensor, x: Tensor, y: Tensor, dims: tuple[int, ...]) -> Tensor:
     """Return the gradient of a maximum or minimum y: g, divided evenly among all elements that are y, nan or not."""
-    won = alike(x, restore(y, dims, x.shape))
+    won = same_number(x, restore(y, dims, x.shape))
     return won.where_cond(restore(g / won.sum(dims, keepdim=True).reshape(g.shape), dims, x.shape), 0.0)
 
 
 def tied_tangent(dx: Tensor, x: Tensor, y: Tensor, dims: tuple[int, ...], keepdim: bool) -> Tensor:
     """Return the mean of the tangents of all elements that are the maximum or minimum y, nan or not."""
-    won = alike(x, restore(y, dims, x.shape))
+    won = same_number(x, restore(y, dims, x.shape))
     count = won.sum(dims, keepdim)
     return wide(won.where_cond(dx, 0.0)).sum(dims, keepdim) / (count + (count == 0))
 

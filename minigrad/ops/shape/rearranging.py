@@ -161,20 +161,13 @@ def roll(input: Tensor, shifts: Ints, dims: Ints = ()) -> Tensor:
 
     Without dims, the elements are shifted in row-major order, as if they were one dim.
     """
-    if not dims:
-        if len(shifts) != 1:
-            raise ArgumentError(
-                f"roll: shifts and dims must have equal lengths, got {len(shifts)} shifts and no dims for "
-                f"{describe(input)}; pass one dim per shift",
-                op="roll",
-            )
-        return reshape(roll(reshape(input, -1), shifts, 0), input.shape) if input.ndim else clone(input)
-    if len(shifts) != len(dims):
+    if len(shifts) != (len(dims) or 1):
         raise ArgumentError(
-            f"roll: shifts and dims must have equal lengths, got {len(shifts)} shifts and {len(dims)} dims for "
-            f"{describe(input)}; pass one dim per shift",
-            op="roll",
-        )
+            f"roll: shifts and dims must have equal lengths, got {len(shifts)} shifts and {len(dims) or 'no'} dims for "
+            f"{describe(input)}; pass one dim per shift", op="roll",
+        )  # fmt: skip
+    if not dims:
+        return reshape(roll(reshape(input, -1), shifts, 0), input.shape) if input.ndim else clone(input)
     moves = dict.fromkeys([normalize_dim(dim, input.ndim, "roll", input) for dim in dims], 0)
     for shift, dim in zip(shifts, dims):
         d = dim % input.ndim
