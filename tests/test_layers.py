@@ -75,9 +75,9 @@ FAMILIES = {
 }
 STANDS_ON = {
     "chained": {"reduction", "reduction_plans", "rows", "rowtexts"},
-    "channels": {"fields", "matmul", "weighing"},
-    "conv": {"channels", "fields", "matmul", "product", "tiles", "weighing", "winograd"},
-    "weighing": {"fields"},
+    "channels": {"fields", "matmul", "weights"},
+    "conv": {"channels", "fields", "matmul", "product", "tiles", "weights", "winograd"},
+    "weights": {"fields"},
     "winograd": {"fields", "matmul"},
     "matmul": {"blas", "product", "producttexts", "tiles"},
     "tiles": {"product"},

@@ -17,6 +17,7 @@ from plain_kernels import interpreted
 from strided import arrange, blank, contents
 
 import minigrad as mg
+from minigrad import backends
 from minigrad.backends.cpu import loops, reduction_plans
 from minigrad.backends.registry import backend_of
 from minigrad.core.device import as_device
@@ -45,7 +46,8 @@ def parsed(source):
 
 def template_words():
     """Every word of every template, a `_K` as each of the operands' names, and the words that pasting adds."""
-    texts = [path.read_text() for path in Path(cpu.__file__).parent.glob("*.py")]
+    folders = [Path(package.__file__).parent for package in (cpu, backends.cpu)]
+    texts = [path.read_text() for folder in folders for path in folder.glob("*.py")]
     texts += [Path(module.__file__).read_text() for module in (specialize, scalar, rendering, vecmath)]
     words = {word for text in texts for word in re.findall(r"[A-Za-z_]\w*", text)}
     words |= {word.replace("_K", f"_{k}") for word in words for k in range(3)} | set(dir(builtins))

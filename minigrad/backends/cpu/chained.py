@@ -1,9 +1,15 @@
 """Elementwise functions before rows and reductions on the CPU, in one launch that stores no intermediate value.
 
-Rows read a computed operand from a scratch row, and reductions from a workspace of one piece.  Both are read like
-memory, so the result has the bits of two launches.  For other loops the request is lowered.
+Rows read a computed operand from a scratch row, and reductions from a workspace of one piece, which stays in the cache.
+Both are read like memory, so the result has the bits of two launches: the additions are those of `run_whole` and
+`rows_whole` of `kernels/cpu/reduction.py` over a tensor with these elements.  For other loops the request is lowered.
+
+Free names: `fill` computes the elements in their own dtype, ELEMENT.  `G` is a call of `fill`, `H` is the scalar
+function, and `RUN_K` and `AT_K` are as in `rows.py`.
 """
 
+# ruff: noqa: F821, F841
+# mypy: disable-error-code="name-defined"
 from __future__ import annotations
 
 import re
@@ -29,14 +35,62 @@ from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype
 from minigrad.core.layout import Layout
 from minigrad.core.op import ScalarFn, Spec
-from minigrad.core.plan import pieces, walk
+from minigrad.core.plan import pieces
+from minigrad.core.plan import walk as traverse
 from minigrad.core.reducer import Reducer
 from minigrad.core.strides import merge_dims
-from minigrad.kernels.cpu import chained, together
+from minigrad.kernels.cpu import together
 from minigrad.kernels.cpu.target import CPU
+from minigrad.kernels.fields import Fields
 from minigrad.kernels.pasting import call_macro, expression_macro, paste
 from minigrad.kernels.specialize import load_text, write_kernel
 from minigrad.kernels.store import load
+
+RUN = Fields("n piece pieces to count one", each="offset step", results=False)
+ROWS = Fields("kept groups chunk rows to count one", "sizes[kept] to_steps[kept]", "offset step strides[kept]", False)
+
+
+def fill(in_K, at_K, step_K, computed, n):  # type: ignore[no-untyped-def]
+    """Compute n elements, whose distance in each operand is constant."""
+    u_K = RUN_K
+    for j in range(n):
+        computed[j] = H(LOAD_K(AT_K))
+
+
+def run_whole(in_K, work, out, N):  # type: ignore[no-untyped-def]
+    """Reduce the only row.  A task is one piece of it.
+
+    `work` stores the accumulator of each piece.
+    """
+    total = IDENTITY
+    computed = workspace(N.piece if first < last else 0, ELEMENT)
+    step_K = N.step[K]
+    for p in range(first, last):
+        start = p * N.piece
+        length = min(N.n - start, N.piece)
+        at_K = N.offset[K] + start * step_K
+        G(in_K, at_K, step_K, computed, length)
+        total = stretch(computed, 0, length, IDENTITY, ONE)
+        if N.pieces > 1:
+            work[p] = total
+    leave(computed)
+    JOIN_PIECES()
+
+
+def rows_whole(in_K, out, N):  # type: ignore[no-untyped-def]
+    """Reduce each row to one output.  A task is a chunk of the rows."""
+    computed = workspace(N.rows, ELEMENT)
+    step_K = N.step[K]
+    for t in range(first, last):
+        for g in range(t * N.chunk, min(N.groups, (t + 1) * N.chunk)):
+            position = g
+            to = N.to
+            at_K = N.offset[K]
+            walk(position, N.sizes, to=N.to_steps, at_K=N.strides[K])
+            G(in_K, at_K, step_K, computed, N.rows)
+            out[to] = STORE(FINISH(stretch(computed, 0, N.rows, IDENTITY, ONE), N.count))
+    leave(computed)
+
 
 Ints = tuple[int, ...]
 LONGEST = 1 << 16  # maximum number of elements of a row that is computed into a workspace
@@ -138,20 +192,20 @@ def chained_reduction(
 def numbers_of(
     plan: ReductionPlan, out: Spec, arrays: Sequence[Spec], dims: Ints, along: Sequence[int], count: int
 ) -> list[int]:
-    """Return the scalar arguments of a kernel of `kernels/cpu/chained.py`.
+    """Return the scalar arguments of a kernel of `kernels/cpu/py`.
 
     along: the stride of each array along a row.
     """
     if plan.kind == "run":
         numbers = {name: plan.values[name] for name in ("n", "piece", "pieces", "to", "one")}
-        return chained.RUN.pack(*[(x.layout.offset, step) for x, step in zip(arrays, along)], count=count, **numbers)
+        return RUN.pack(*[(x.layout.offset, step) for x, step in zip(arrays, along)], count=count, **numbers)
     kept = [d for d in range(len(arrays[0].shape)) if d not in dims]
     layouts = [
         Layout.make(tuple([x.shape[d] for d in kept]), tuple([x.layout.strides[d] for d in kept]), x.layout.offset)
         for x in (out, *arrays)
     ]
-    sizes, strides, offsets = walk(layouts)
-    return chained.ROWS.pack(
+    sizes, strides, offsets = traverse(layouts)
+    return ROWS.pack(
         *zip(offsets[1:], along, strides[1:], strict=True), groups=prod(sizes), chunk=plan.values["chunk"],
         rows=plan.values["rows"], to=offsets[0], count=count, one=1, sizes=sizes, to_steps=strides[0],
     )  # fmt: skip
@@ -162,7 +216,7 @@ def write_chained(
     form: str, name: str, chain: Chain, steps: str,
 ) -> Any:  # fmt: skip
     """Write, compile and import one reduction of computed elements. steps: the strides of the arrays along a row."""
-    template, fields = (chained.run_whole, chained.RUN) if kind == "run" else (chained.rows_whole, chained.ROWS)
+    template, fields = (run_whole, RUN) if kind == "run" else (rows_whole, ROWS)
     macros, constants, helpers = words_of(reducer, compute, form, fields)
     macros["LOAD_0"] = expression_macro(load_text(element, compute)[0])
     text = short_header(form)
@@ -170,8 +224,8 @@ def write_chained(
         pasted = paste(function, 1, macros, constants, fields)
         text += "\n\n" + CPU.helper(LIBERTIES.get(form, ()), form == "short sum") + pasted
     loads = {f"LOAD_{k}": expression_macro(load_text(each, element.compute)[0]) for k, each in enumerate(dtypes)}
-    fill = paste(chained.fill, len(dtypes), {"H": chain.macro(element.compute), **loads}, elements_of(steps))
-    text += helper(re.sub(r"\bT\(", f"np.{element.compute}(", fill), chained.fill, "fill")
+    filled = paste(fill, len(dtypes), {"H": chain.macro(element.compute), **loads}, elements_of(steps))
+    text += helper(re.sub(r"\bT\(", f"np.{element.compute}(", filled), fill, "fill")
     label = kind + steps
     module = write_kernel(
         f"{name}: {', '.join(map(str, dtypes))} -> {out} in {compute}; {label}.",

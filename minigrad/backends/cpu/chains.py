@@ -1,6 +1,6 @@
 """Elementwise functions around another loop: parts of a kernel that compute an operand or change its result.
 
-`chained.py` prepares the launches; the loops are in `kernels/cpu/rows.py` and `kernels/cpu/chained.py`.
+`chained.py` prepares the launches; the loops are in `kernels/cpu/rows.py` and `backends/cpu/chained.py`.
 """
 
 from __future__ import annotations

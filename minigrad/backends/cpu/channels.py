@@ -16,7 +16,7 @@ from minigrad.backends.cpu.family import headed, kind_of
 from minigrad.backends.cpu.fields import Taps, are_dense, offsets_of_taps, phase_taps
 from minigrad.backends.cpu.matmul import WORK
 from minigrad.backends.cpu.texts import load_loops
-from minigrad.backends.cpu.weighing import add_slabs, pack_weight
+from minigrad.backends.cpu.weights import sum_slabs, weight_panels
 from minigrad.backends.steps import Ints, Steps, Value
 from minigrad.core.dtype import DType
 from minigrad.core.layout import Layout
@@ -77,7 +77,7 @@ def channels_last(steps: Steps, out: Value, x: Value, w: Value, bias: Value | No
     numbers = numbers_of(lines, runs, w.layout, groups, x, out, bias, high, deep)
     panels = w
     if not deep:
-        panels = pack_weight(steps, w, nr, by_taps=True)
+        panels = weight_panels(steps, w, nr, by_taps=True)
     kernel = steps.backend.kernel(write, channels.convolve, dtype, deep, kind=kind)
     tasks = blocks * -(-tall // high)
     steps.then(kernel, x, panels, w, bias or w, out, numbers=headed(tasks, numbers))
@@ -106,7 +106,7 @@ def channels_last_weight(steps: Steps, out: Value, y: Value, x: Value, lines: li
     work = y.layout.numel * c * taps // max(1, WORK // dtype.itemsize)
     kernel = steps.backend.kernel(write, channels.convolve_weight, dtype, deep, kind=kind_of(work, units * chunks))
     steps.then(kernel, x, y, slabs, numbers=headed(units * chunks, numbers))
-    add_slabs(steps, slabs, out, chunks, units * lanes if deep else 0)
+    sum_slabs(steps, slabs, out, chunks, units * lanes if deep else 0)
     return True
 
 

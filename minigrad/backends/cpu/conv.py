@@ -31,7 +31,7 @@ from minigrad.backends.cpu.fields import (
 )
 from minigrad.backends.cpu.matmul import WORK, add_product, cast
 from minigrad.backends.cpu.texts import load_loops, tile_size
-from minigrad.backends.cpu.weighing import add_slabs, pack_weight
+from minigrad.backends.cpu.weights import sum_slabs, weight_panels
 from minigrad.backends.cpu.winograd import SLABS, by_winograd, winograd_weight
 from minigrad.backends.launch import Launch
 from minigrad.backends.steps import Ints, Steps, Value
@@ -96,7 +96,7 @@ def _correlate(
         fields, out.shape[0], groups, (m, c), x.layout, out.layout, w.layout, share=high,
         by_row=form == "rows", unfolded=form == "unfolded", **biased(bias, m),
     )  # fmt: skip
-    panels = pack_weight(steps, w, mr, taps_in_weight(w, taps), bias)
+    panels = weight_panels(steps, w, mr, taps_in_weight(w, taps), bias)
     tasks = blocks * -(-tall // high)
     steps.then(kernel, x, panels, out, numbers=headed(tasks, numbers))
 
@@ -209,7 +209,7 @@ def _correlate_weight(steps: Steps, out: Value, y: Value, x: Value, taps: list[T
     template, helper = loops
     kernel = steps.backend.kernel(write, template, dtype, *COPY, patches.count_blocks, helper, kind=kind)
     steps.then(kernel, x, y, slabs, numbers=headed(groups * chunks, numbers))
-    add_slabs(steps, slabs, out, chunks, pitch=pitch)
+    sum_slabs(steps, slabs, out, chunks, pitch=pitch)
 
 
 # ---- values ---------------------------------------------------------------------------------------------------------

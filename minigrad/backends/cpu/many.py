@@ -1,8 +1,14 @@
 """Many tensors in one launch on the CPU: rows whose tensors are runs share a kernel, other rows have separate loops.
 
-The loop is in `kernels/cpu/many.py`.  One kernel can process any number of rows of the same dtypes.
+The chunks of all tensors are the tasks of one launch.  One kernel can process any number of rows of the same dtypes.
+
+Free names: `F` stores the results of the scalar function in the columns that are written.  `LOAD_K` converts an element
+of column K, whose addresses begin at entry `FIRST_K` of the table and whose type is `TYPE_K`.  The constants are read
+when the kernel runs, so another learning rate does not compile another kernel; `h_S` stands for each of them.
 """
 
+# ruff: noqa: F821, F841
+# mypy: disable-error-code="name-defined"
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -22,11 +28,30 @@ from minigrad.core.dtype import DType
 from minigrad.core.layout import Layout
 from minigrad.core.op import ScalarFn, Spec
 from minigrad.core.plan import pieces, walk
-from minigrad.kernels.cpu import many
 from minigrad.kernels.cpu.target import element
+from minigrad.kernels.fields import Fields
 from minigrad.kernels.pasting import stores_macro
 from minigrad.kernels.specialize import store_text, write_kernel
 from minigrad.kernels.store import load
+
+MANY = Fields("rows chunks columns constants", "row[chunks] start[chunks] count[chunks] offsets")
+
+
+def many(N):  # type: ignore[no-untyped-def]
+    """Compute the tensors of each row of the table; each is a run from its offset on.  A task is a chunk of a row."""
+    rows = N.rows
+    columns = N.columns
+    constants = operand(table, MIDDLE, np.float64)[N.constants :]
+    h_S = T(constants[S])
+    for c in range(first, last):
+        t = N.row[c]
+        start = N.start[c]
+        count = N.count[c]
+        at_K = N.offsets[t * columns + K] + start
+        x_K = operand(table, FIRST_K + t, TYPE_K)[at_K : at_K + count]
+        for i in range(count):
+            # All elements of a row are read before one is written, because a result is an argument as well.
+            F(LOAD_K(x_K[i]), h_S, x_R[i])
 
 
 @serves(CpuBackend, requests.Many)
@@ -42,7 +67,7 @@ def apply_many(steps: Steps, request: requests.Many) -> Launch:
     if not chunks:
         return NO_STEPS
     dtypes = dtypes_of(table.row(0))
-    numbers = many.MANY.pack(
+    numbers = MANY.pack(
         rows=rows, columns=table.columns, constants=table.constants.layout.offset, offsets=list(chain(*runs)),
         row=[t for t, _, _ in chunks], start=[at for _, at, _ in chunks], count=[n for _, _, n in chunks],
     )  # fmt: skip
@@ -111,7 +136,7 @@ def write_many(scalar: ScalarFn, compute: np.dtype[Any], dtypes: tuple[DType, ..
     stores = [store_text(compute, y, several=True)[0] for y in results]
     text = write_kernel(
         f"{scalar.name} over many tensors: {', '.join(map(str, dtypes))}.",
-        many.many,
+        many,
         operands=dtypes,
         out=results,
         compute=compute,
@@ -121,7 +146,7 @@ def write_many(scalar: ScalarFn, compute: np.dtype[Any], dtypes: tuple[DType, ..
             **{f"FIRST_{k}": start for k, start in enumerate(starts)},
             **{f"TYPE_{k}": f"np.{element(dtype)}" for k, dtype in enumerate(dtypes)},
         },
-        fields=many.MANY,
+        fields=MANY,
         accumulators=len(scalar.args) - columns,
         arrays=(),
     )

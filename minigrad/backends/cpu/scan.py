@@ -1,9 +1,17 @@
-"""Scans on the CPU: rows as chains, four at a time, or neighbouring rows in parallel; long rows in blocks.
+"""Scans on the CPU: every partial result of a reduction along one dim, and running min/max with their positions.
 
-The loops are in `kernels/cpu/scan.py`.  A scan accumulates like its reduction.  If there are few long rows, they are
-cut into blocks, for any number of threads, and a first launch computes the totals of the blocks.
+A scan accumulates like its reduction.  Neighbouring rows are scanned in parallel.  Each addition of another row waits
+for the previous one, so `scan_rows` computes four rows together.  If there are few long rows, they are divided into
+blocks, provided that the scan declares how totals are combined; `carry` computes the totals of the blocks first.
+Blocks depend only on the shape, so the number of threads changes no bit.
+
+Free names: `F` is the op's scalar function of the accumulator and the operands' elements, and `COMBINE` that of two
+accumulators.  `IDENTITY`, `LOAD_K` and `STORE` are as in `reduction.py`.  `VIEW_K` and `PLACE_K`, `IN_A_K` and
+`FROM_A_K`, `OUT_A` and `TO_A` index elements: a run with step 1 through a slice, other elements by position.
 """
 
+# ruff: noqa: B007, B018, F821, F841
+# mypy: disable-error-code="name-defined"
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -19,13 +27,229 @@ from minigrad.backends.cpu.texts import column_views, step_words
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype
 from minigrad.core.op import ScalarFn, Spec
-from minigrad.core.plan import pieces, walk, without
+from minigrad.core.plan import pieces, without
+from minigrad.core.plan import walk as traverse
 from minigrad.core.reducer import Reducer
-from minigrad.kernels.cpu import scan
+from minigrad.kernels.fields import Fields, loop
 from minigrad.kernels.pasting import Late, Macro, scalar_macro
 from minigrad.kernels.specialize import neutral_text
 
-COLUMNS = 128  # number of neighbouring rows that one block scans together
+LANES = 32  # the totals of a block that are added at the same time
+
+# A unit is a block of a row of n elements, a chunk is some units.  The groups are those of out and each operand.
+ALONG = Fields("rows n block blocks chunk rank", "shape[rank]", "offset step strides[rank]")
+# A unit is a block of neighbouring rows of n elements; col is the step between them.
+COLUMNS = Fields("blocks block cols n rank", "shape[rank]", "offset step col strides[rank]")
+
+
+@loop(ALONG)
+def carry(in_K, out, N):  # type: ignore[no-untyped-def]
+    """Compute the total of each block of each row.  out is dense and has the dtype of the accumulator."""
+    n = N.n
+    step = N.step[1]
+    acc = workspace(LANES, T)
+    for u in range(first, last):
+        rest = u // N.blocks
+        start = (u - rest * N.blocks) * N.block
+        length = min(N.block, n - start)
+        at = N.offset[1] + start * step
+        walk(rest, N.shape, at=N.strides[1])
+        for j in range(LANES):
+            acc[j] = IDENTITY
+        for i in range(0, length, LANES):
+            x = VIEW
+            for j in range(min(LANES, length - i)):
+                acc[j] = T(F(acc[j], LOAD_0(x[PLACE])))
+        joined = acc[0]
+        for j in range(1, LANES):
+            joined = T(COMBINE(joined, acc[j]))
+        out[u] = joined
+    leave(acc)
+
+
+def begin(u, N, work, positions):  # type: ignore[no-untyped-def]
+    """Return the first accumulator of unit u, and write its length and where it begins into `positions`.
+
+    The length comes first, then the position in `out` and in each operand.
+    """
+    if u >= N.rows * N.blocks:
+        positions[0] = 0
+        return IDENTITY
+    row = u // N.blocks
+    start = (u - row * N.blocks) * N.block
+    positions[0] = min(N.block, N.n - start)
+    for k in range(OPERANDS + 1):
+        rest = row
+        at = N.offset[k] + start * N.step[k]
+        walk(rest, N.shape, at=N.strides[k])
+        positions[k + 1] = at
+    acc = IDENTITY
+    if N.blocks > 1:
+        for k in range(u - start // N.block, u):
+            acc = T(COMBINE(acc, work[k]))
+    return acc
+
+
+def finish(in_K, out, N, positions, start, acc):  # type: ignore[no-untyped-def]
+    """Compute the elements of one unit from `start` on, one after the other."""
+    z = N.step[0]
+    s_K = N.step[K + 1]
+    q = positions[1] + start * z
+    p_K = positions[K + 2] + start * s_K
+    for _ in range(start, positions[0]):
+        acc = T(F(acc, LOAD_K(in_K[p_K])))
+        out[q] = STORE(acc)
+        q += z
+        p_K += s_K
+
+
+@loop(ALONG, helpers=(begin, finish))
+def scan_rows(in_K, work, out, N):  # type: ignore[no-untyped-def]
+    """Scan along memory, four units at a time; if a row has several units, `work` has their totals."""
+    z = N.step[0]
+    s_K = N.step[K + 1]
+    units = N.rows * N.blocks
+    acc = workspace(4, T)
+    positions = workspace(4 * SIZE, np.int64)
+    for t in range(first, last):
+        stop = min(units, (t + 1) * N.chunk)
+        for u in range(t * N.chunk, stop, 4):
+            for k in range(4):
+                acc[k] = begin(u + k if u + k < stop else units, N, work, positions[k * SIZE :])
+            common = min(min(positions[0], positions[SIZE]), min(positions[2 * SIZE], positions[3 * SIZE]))
+            a, b, c, d = acc[0], acc[1], acc[2], acc[3]
+            qa, qb, qc, qd = positions[1], positions[SIZE + 1], positions[2 * SIZE + 1], positions[3 * SIZE + 1]
+            pa_K = positions[K + 2]
+            pb_K = positions[SIZE + K + 2]
+            pc_K = positions[2 * SIZE + K + 2]
+            pd_K = positions[3 * SIZE + K + 2]
+            wa, wb, wc, wd = OUT_A, OUT_B, OUT_C, OUT_D
+            xa_K = IN_A_K
+            xb_K = IN_B_K
+            xc_K = IN_C_K
+            xd_K = IN_D_K
+            for i in range(common):
+                a = T(F(a, LOAD_K(xa_K[FROM_A_K])))
+                b = T(F(b, LOAD_K(xb_K[FROM_B_K])))
+                c = T(F(c, LOAD_K(xc_K[FROM_C_K])))
+                d = T(F(d, LOAD_K(xd_K[FROM_D_K])))
+                wa[TO_A] = STORE(a)
+                wb[TO_B] = STORE(b)
+                wc[TO_C] = STORE(c)
+                wd[TO_D] = STORE(d)
+            acc[0], acc[1], acc[2], acc[3] = a, b, c, d
+            for k in range(4):
+                FINISH
+    leave(acc)
+    leave(positions)
+
+
+@loop(COLUMNS)
+def scan_columns(in_K, out, N):  # type: ignore[no-untyped-def]
+    """Scan rows that lie across memory: a block of rows, which are neighbours, is scanned together."""
+    step_K = N.col[K + 1]
+    acc = workspace(N.block, T)
+    for unit in range(first, last):
+        rest = unit // N.blocks
+        col = (unit - rest * N.blocks) * N.block
+        count = min(N.block, N.cols - col)
+        q = N.offset[0] + col
+        p_K = N.offset[K + 1] + col * step_K
+        walk(rest, N.shape, q=N.strides[0], p_K=N.strides[K + 1])
+        for j in range(count):
+            acc[j] = IDENTITY
+        for _ in range(N.n):
+            y = out[q : q + count]
+            x_K = VIEW_K
+            for j in range(count):
+                held = T(F(acc[j], LOAD_K(x_K[PLACE_K])))
+                acc[j] = held
+                y[j] = STORE(held)
+            q += N.step[0]
+            p_K += N.step[K + 1]
+    leave(acc)
+
+
+@loop(ALONG)
+def search_rows(in_K, out, N):  # type: ignore[no-untyped-def]
+    """Write the best element of in_0 so far to in_1, and its position to out.  Blocks are whole rows.
+
+    Most elements do not beat the best one.  So a vectorised loop first tests whether any element of a run does; only
+    then the elements of the run are visited one by one.
+    """
+    n = N.n
+    z = N.step[0]
+    s_K = N.step[K + 1]
+    for t in range(first, last):
+        for u in range(t * N.chunk, min(N.rows, (t + 1) * N.chunk)):
+            rest = u
+            q = N.offset[0]
+            p_K = N.offset[K + 1]
+            walk(rest, N.shape, q=N.strides[0], p_K=N.strides[K + 1])
+            top = in_0[p_0]
+            best = LOAD_0(top)
+            winner = 0
+            for i in range(0, n, 16):
+                count = min(16, n - i)
+                x_K = VIEW_K
+                y = GOAL
+                hits = 0
+                for j in range(count):
+                    hits += 1 if F(best, LOAD_0(x_0[PLACE_0])) else 0
+                if hits > 0:
+                    for j in range(count):
+                        value = LOAD_0(x_0[PLACE_0])
+                        if F(best, value):
+                            best = value
+                            top = x_0[PLACE_0]
+                            winner = i + j
+                        x_1[PLACE_1] = top
+                        y[SPOT] = winner
+                else:
+                    for j in range(count):
+                        x_1[PLACE_1] = top
+                        y[SPOT] = winner
+                p_K += 16 * s_K
+                q += 16 * z
+
+
+@loop(COLUMNS)
+def search_columns(in_K, out, N):  # type: ignore[no-untyped-def]
+    """Write the best elements of in_0 so far to in_1, and their positions to out, for neighbouring rows."""
+    step_K = N.col[K + 1]
+    best = workspace(N.block, RAW)
+    winner = workspace(N.block, np.int64)
+    for unit in range(first, last):
+        rest = unit // N.blocks
+        col = (unit - rest * N.blocks) * N.block
+        count = min(N.block, N.cols - col)
+        q = N.offset[0] + col
+        p_K = N.offset[K + 1] + col * step_K
+        walk(rest, N.shape, q=N.strides[0], p_K=N.strides[K + 1])
+        x_0 = VIEW_0
+        for j in range(count):
+            best[j] = x_0[PLACE_0]
+            winner[j] = 0
+        for i in range(N.n):
+            y = out[q : q + count]
+            x_K = VIEW_K
+            for j in range(count):
+                value = x_0[PLACE_0]
+                held = best[j]
+                wins = F(LOAD_0(held), LOAD_0(value))
+                top = value if wins else held
+                chosen = i if wins else winner[j]
+                best[j] = top
+                winner[j] = chosen
+                x_1[PLACE_1] = top
+                y[j] = chosen
+            q += N.step[0]
+            p_K += N.step[K + 1]
+    leave(best)
+    leave(winner)
+
+
+WIDE = 128  # number of neighbouring rows that one block scans together
 NARROW = 8  # with fewer neighbouring rows, each row is a separate chain of additions
 FEW = 16  # with fewer rows than this, long rows are cut into blocks, so that all threads have work
 BLOCK = 4096  # elements per block of a long row
@@ -42,17 +266,17 @@ def accumulate(steps: CpuSteps, request: requests.Scan) -> None:
     if across is not None:
         form = name + "_" + step_words(across)
         words = Late(column_words, (reducer, compute, across))
-        steps.run(scan.scan_columns, *operands, out, words=words, form=form, **numbers)
+        steps.run(scan_columns, *operands, out, words=words, form=form, **numbers)
         return
     dense = all(x.layout.strides[dim] == 1 for x in (out, *operands))
     work, dtype = out, as_dtype(compute)
     if units:
         work, one = steps.work((units,), dtype), operands[0].layout.strides[dim] == 1
         words = Late(carry_words, (reducer, compute, one))
-        steps.run(scan.carry, *operands, work, words=words, form=name + "1" * one, **{**numbers, "tasks": units})
+        steps.run(carry, *operands, work, words=words, form=name + "1" * one, **{**numbers, "tasks": units})
     dtypes = (*[x.dtype for x in operands], dtype, out.dtype)  # `work` is any memory if no row is cut
     words = Late(row_words, (reducer, compute, len(operands), dense))
-    steps.run(scan.scan_rows, *operands, work, out, words=words, form=name + "1" * dense, dtypes=dtypes, **numbers)
+    steps.run(scan_rows, *operands, work, out, words=words, form=name + "1" * dense, dtypes=dtypes, **numbers)
 
 
 @serves(CpuBackend, requests.RunningExtreme)
@@ -61,7 +285,7 @@ def running_extreme(steps: CpuSteps, request: requests.RunningExtreme) -> None:
     values = wanted[0] if wanted else steps.work(a.shape, a.dtype)
     across, numbers, _ = scan_numbers(positions, (a, values), dim, False)
     dense = all(x.layout.strides[dim] == 1 for x in (positions, a, values))
-    template, form = (scan.search_columns, "_" + step_words(across)) if across else (scan.search_rows, "1" * dense)
+    template, form = (search_columns, "_" + step_words(across)) if across else (search_rows, "1" * dense)
     numbers |= {"words": Late(search_words, (better, a.dtype, across, dense)), "compute": a.dtype.compute}
     steps.run(template, a, values, positions, form=better.name + form, **numbers)
 
@@ -77,9 +301,9 @@ def scan_numbers(
     """
     n, layouts = out.shape[dim], [x.layout for x in (out, *operands)]
     steps = [layout.strides[dim] for layout in layouts]
-    dims, strides, offsets = walk([without(layout, out.shape, dim) for layout in layouts])
+    dims, strides, offsets = traverse([without(layout, out.shape, dim) for layout in layouts])
     if dims and dims[-1] >= NARROW and strides[0][-1] == 1 and abs(steps[0]) != 1:
-        block, blocks = pieces(dims[-1], COLUMNS)
+        block, blocks = pieces(dims[-1], WIDE)
         units = blocks * prod(dims[:-1])
         groups = [(*position, each[-1], each[:-1]) for *position, each in zip(offsets, steps, strides, strict=True)]
         numbers = {
