@@ -24,18 +24,15 @@ from typing import Any, cast
 import numpy as np
 
 FAMILIES = {
-    "exponential": "exp exp2 expm1",
+    "exponential": "exp exp2 expm1 normal_cdf logistic",
     "logarithm": "log log2 log10 log1p",
     "circular": "sin cos tan",
     "inverse": "asin acos atan atan2",
     "hyperbolic": "sinh cosh tanh asinh acosh atanh",
     "error": "erf erfc",
-    "normal": "normal_cdf",
-    "logistic": "logistic",
     "power": "pow cbrt",
     "loggamma": "lgamma",
-    "quotient": "remainder floor_divide fmod",
-    "lengths": "hypot nextafter",
+    "arithmetic": "remainder floor_divide fmod hypot nextafter",
 }
 FUNCTIONS = frozenset(" ".join(FAMILIES.values()).split())
 # Functions whose vectorised text is valid only for common arguments.  Each has a function that finds the other
