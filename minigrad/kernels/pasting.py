@@ -3,10 +3,11 @@
 `F` becomes the scalar function of the op, `LOAD_K` and `STORE` become the conversions of each dtype, and `N.name`
 becomes an entry of the array of numbers.  A line that mentions `_K` is written once per operand, `_R` once per result,
 and `_S` once per accumulator of a reduction.  `walk` is replaced by the loop that splits a position into indices.  A
-word can also be replaced by the bodies of other templates, a list of `Part`.  All other lines stay as they were
-written, so that a learner can read the file that runs.
+word can also be replaced by the bodies of other templates, a list of `Part`.  Two kinds of blocks are expanded: the
+choice `if 1:` and the loop `for i in each(4):`.  All other lines stay as they were written, so that a learner can read
+the file that runs.
 
-`blocks.py` chooses and unrolls blocks; `specialize.py` writes whole modules.
+`macros.py` has the macros of scalar functions; `specialize.py` writes whole modules.
 """
 
 from __future__ import annotations
@@ -20,21 +21,17 @@ from functools import cache
 from keyword import iskeyword
 from typing import Any, NamedTuple
 
-import numpy as np
-
-from minigrad.core.op import ScalarFn
-from minigrad.core.reducer import Reducer
 from minigrad.kernels import vecmath
-from minigrad.kernels.blocks import chosen, unrolled
 from minigrad.kernels.cpu.target import CPU
 from minigrad.kernels.fields import Fields
-from minigrad.kernels.rendering import call, fresh, render_results, settle
-from minigrad.kernels.target import Target, Walk
+from minigrad.kernels.rendering import fresh, settle
+from minigrad.kernels.target import Walk
 
 Expand = Callable[[list[ast.expr], set[str]], tuple[list[str], ast.expr]]
 Named = Mapping[str, Any]
 
 LEFT_OUT = "..."  # a line of a template that assigns this text is left out
+LOOP = re.compile(r"( *)for (\w+) in each\((\w+)\):")
 LETTER, EACH = re.compile(r"_([KRS])(?![A-Za-z0-9])"), re.compile(r"\w+_([KRS])\b")
 WORD, COUNTED = re.compile(r"\w+"), re.compile(r"\b\d+ [+*] \d+\b")
 SCALAR = re.compile(r"[FGH](_\d+)?|COMBINE|FINISH|JOINED")  # macros whose arguments may be repeated per operand
@@ -343,125 +340,55 @@ def _expand_line(line: str, words: Words, used: set[str]) -> list[str]:
     return above if final.isdecimal() or final.endswith(" = ...") else [*above, indent + final]
 
 
-def expression_macro(text: str) -> Expand:
-    """Return a macro that puts its arguments into a text such as `half_to_float({})`."""
-
-    def expand(args: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
-        if text in ("{}", "{0}"):
-            return [], args[0]
-        return [], parsed(text.format(*(ast.unparse(a) for a in args)))
-
-    return expand
+# ---- blocks ---------------------------------------------------------------------------------------------------------
 
 
-def call_macro(name: str) -> Expand:
-    """Return a macro that calls a function of the module."""
-    return lambda args, used: ([], ast.Call(ast.Name(name), args, []))
+def unrolled(lines: Sequence[str], constants: Mapping[str, str]) -> list[str]:
+    """Return the lines with each loop `for i in each(WIDTH):` replaced by copies of its body.
 
-
-def finish_macro(reducer: Reducer, compute: np.dtype[Any], target: Target = CPU) -> Expand:
-    """Return the macro `FINISH`: the result of a reduction, from its accumulator and the number of elements."""
-    last = first_arguments(reducer.finish, compute, target)
-    return lambda args, used: last([args[0], call("T", args[1])], used)
-
-
-def first_arguments(scalar: ScalarFn | None, compute: np.dtype[Any], target: Target = CPU) -> Expand:
-    """Return the macro of a scalar function that ignores arguments after those of the function.
-
-    If there is no scalar function, the macro returns its first argument.
+    There is one copy for each i from 0 to WIDTH - 1, or for each i in WIDTH if WIDTH is a tuple.  A copy contains the
+    value instead of the index, also as a part of a name: for i = 0, `x_i` becomes `x_0`.
     """
-    if scalar is None:
-        return expression_macro("{0}")
-    macro, count = scalar_macro(scalar, compute, target), len(scalar.args)
-    return lambda args, used: macro(args[:count], used)
+    copies: list[str] = []
+    k = 0
+    while k < len(lines):
+        loop = LOOP.match(lines[k])
+        k += 1
+        if loop is None:
+            copies.append(lines[k - 1])
+            continue
+        end = k
+        while end < len(lines) and depth_of(lines[end]) > len(loop[1]):
+            end += 1
+        numbers, index = ast.literal_eval(constants[loop[3]]), re.compile(rf"(?<![A-Za-z0-9]){loop[2]}(?![A-Za-z0-9])")
+        for number in range(numbers) if isinstance(numbers, int) else numbers:
+            copies += unrolled([index.sub(str(number), line[4:]) for line in lines[k:end]], constants)
+        k = end
+    return copies
 
 
-def stores_macro(
-    scalar: ScalarFn, compute: np.dtype[Any], stores: Sequence[str], conditions: Sequence[bool] = (),
-    target: Target = CPU,
-) -> Expand:  # fmt: skip
-    """Return the macro of a scalar function that stores the results at the positions after its arguments.
+def chosen(lines: Sequence[str]) -> list[str]:
+    """Return the lines without the block under `if 0:`, and without the `else:` block of `if` with any other number.
 
-    stores: for each result an expression in `{}`, which converts it.  conditions: which results may stay comparisons.
+    The blocks that remain lose their condition and one level of indentation.
     """
-    count = len(scalar.args)
-
-    def expand(args: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
-        lines, values = rendered(scalar, args[:count], compute, used, target, conditions)
-        for position, store, value in zip(map(ast.unparse, args[count:]), stores, values, strict=True):
-            lines.append(f"{position} = {store.format(ast.unparse(value))}")
-        return lines, ast.Constant(0)  # the expression becomes a bare 0, which is left out of the text
-
-    return expand
-
-
-def step_macro(scalar: ScalarFn | None, compute: np.dtype[Any], target: Target = CPU) -> Expand:
-    """Return the macro of a function of accumulators, which stores the results if positions follow its arguments.
-
-    scalar is None if there is only one partial result.  Then nothing has to be joined, and the macro does nothing.
-    """
-    if scalar is None:
-        return lambda args, used: (["pass"], ast.Constant(0))
-    count, plain = len(scalar.args), scalar_macro(scalar, compute, target)
-
-    def expand(args: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
-        if len(args) == count:
-            return plain(args, used)
-        lines, values = rendered(scalar, args[:count], compute, used, target)
-        # One line assigns all accumulators, because each new value may depend on the old values of all accumulators.
-        positions, texts = map(ast.unparse, args[count:]), [f"T({ast.unparse(value)})" for value in values]
-        return [*lines, f"{', '.join(positions)} = {', '.join(texts)}"], ast.Constant(0)
-
-    return expand
+    kept: list[str] = []
+    blocks: list[tuple[int, bool]] = []  # the indentation of each enclosing block, and whether the block is kept
+    for line in lines:
+        depth = depth_of(line)
+        left = None
+        while blocks and line and depth <= blocks[-1][0]:
+            left = blocks.pop()
+        number = re.fullmatch(r"if (\d+):", line.strip())
+        if left and left[0] == depth and line.strip() == "else:":
+            blocks.append((depth, not left[1]))
+        elif number:
+            blocks.append((depth, number[1] != "0"))
+        elif all(stays for _, stays in blocks):
+            kept.append(line[4 * len(blocks) :])
+    return kept
 
 
-def stored(macro: Expand) -> Expand:
-    """Return a macro that stores the result of another one, at its last argument."""
-
-    def expand(args: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
-        lines, value = macro(args[:-1], used)
-        return [*lines, f"{ast.unparse(args[-1])} = T({ast.unparse(value)})"], ast.Constant(0)
-
-    return expand
-
-
-def results_macro(reducer: Reducer, compute: np.dtype[Any], stores: Sequence[str], target: Target = CPU) -> Expand:
-    """Return the macro `FINISH` of a reduction with several accumulators or results.
-
-    Its arguments are the accumulators, the number of elements, and the positions where the results are stored.
-
-    stores: as for `stores_macro`.
-    """
-    count, last = reducer.accumulators, reducer.finish
-
-    def expand(args: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
-        positions = args[count + 1 :]
-        if last is not None:
-            values = [*args[:count], call("T", args[count])][: len(last.args)]
-            return stores_macro(last, compute, stores, (), target)([*values, *positions], used)
-        texts = [store.format(ast.unparse(acc)) for store, acc in zip(stores, args[:count], strict=True)]
-        return [f"{ast.unparse(to)} = {text}" for to, text in zip(positions, texts, strict=True)], ast.Constant(0)
-
-    return expand
-
-
-def scalar_macro(scalar: ScalarFn, compute: np.dtype[Any], target: Target = CPU, condition: bool = False) -> Expand:
-    """Return the macro `F`, which writes the scalar function of the op into the loop body.
-
-    condition: whether the result may stay a comparison instead of becoming a number.
-    """
-
-    def expand(args: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
-        lines, (value,) = rendered(scalar, args, compute, used, target, [condition])
-        return lines, value
-
-    return expand
-
-
-def rendered(
-    scalar: ScalarFn, args: list[ast.expr], compute: np.dtype[Any], used: set[str], target: Target,
-    conditions: Sequence[bool] = (),
-) -> tuple[list[str], list[ast.expr]]:  # fmt: skip
-    """Return the statements and results of a scalar function for a target."""
-    calls = target.calls(compute if compute.kind == "f" else np.dtype(np.float64))
-    return render_results(scalar, args, compute, used, calls, conditions or [False] * scalar.results)
+def depth_of(line: str) -> int:
+    """Return the number of spaces at the beginning of a line."""
+    return len(line) - len(line.lstrip())

@@ -17,7 +17,8 @@ from minigrad.core.op import ScalarFn
 from minigrad.kernels import half, integer
 from minigrad.kernels.cpu.target import CPU
 from minigrad.kernels.fields import Fields, Loop
-from minigrad.kernels.pasting import Late, Macro, Part, call_macro, expression_macro, paste, scalar_macro, source_of
+from minigrad.kernels.macros import call_macro, expression_macro, scalar_macro
+from minigrad.kernels.pasting import Late, Macro, Part, paste, source_of
 from minigrad.kernels.scalar import INTEGER, INTEGER_CALLS
 from minigrad.kernels.target import Target
 
@@ -85,18 +86,6 @@ def helper_text(name: str, dtypes: dict[str, DType]) -> str:
     if kind.startswith("saturate_"):
         return saturate_text(dtypes[kind.removeprefix("saturate_")], kind)
     return source_of(getattr(half, kind, None) or getattr(integer, kind)).text
-
-
-def neutral_text(identity: str, compute: np.dtype[Any]) -> str:
-    """Return the text of a neutral element of the compute dtype: "zero", "one", "lowest" or "highest"."""
-    dtype = as_dtype(compute)
-    if dtype.kind == "bool":
-        return "T(True)" if identity in ("one", "highest") else "T(False)"
-    if identity in ("zero", "one"):
-        return "T(1)" if identity == "one" else "T(0)"
-    if dtype.is_float:
-        return "T(-np.inf)" if identity == "lowest" else "T(np.inf)"
-    return f"T({dtype.lowest if identity == 'lowest' else dtype.highest})"
 
 
 # ---- modules --------------------------------------------------------------------------------------------------------

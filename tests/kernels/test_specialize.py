@@ -16,7 +16,7 @@ from minigrad.core.dtype import f16, f32, i8, i32, i64
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
 from minigrad.errors import KernelError
-from minigrad.kernels import calling, pasting, specialize, store
+from minigrad.kernels import calling, macros, pasting, specialize, store
 from minigrad.kernels.cpu import matmul, target
 from minigrad.kernels.fields import Fields, loop
 from minigrad.kernels.pasting import Late
@@ -110,7 +110,7 @@ def every_element():  # type: ignore[no-untyped-def]
 
 
 def lines_of_loops(*parts):
-    words = {"EACH": list(parts), "F": pasting.expression_macro("f({0})")}
+    words = {"EACH": list(parts), "F": macros.expression_macro("f({0})")}
     text = pasting.paste(loops, 1, words, {"W": 2, "PLACES": (0, 3), "DOUBLED": False, "SHIFT": "s"})
     return [line.split("  #")[0].strip() for line in text.split('"""')[2].split("\n")[1:-1]]
 

@@ -16,7 +16,7 @@ from minigrad.kernels import calling
 from minigrad.kernels.cpu import elementwise
 from minigrad.kernels.cpu.target import CPU
 from minigrad.kernels.fields import Fields
-from minigrad.kernels.pasting import expression_macro, scalar_macro
+from minigrad.kernels.macros import expression_macro, scalar_macro
 from minigrad.kernels.specialize import write_kernel
 from minigrad.kernels.target import Target
 from minigrad.runtime.data import host_array

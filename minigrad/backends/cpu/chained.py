@@ -42,7 +42,8 @@ from minigrad.core.strides import merge_dims
 from minigrad.kernels.cpu import together
 from minigrad.kernels.cpu.target import CPU
 from minigrad.kernels.fields import Fields
-from minigrad.kernels.pasting import call_macro, expression_macro, paste
+from minigrad.kernels.macros import call_macro, expression_macro
+from minigrad.kernels.pasting import paste
 from minigrad.kernels.specialize import load_text, write_kernel
 from minigrad.kernels.store import load
 

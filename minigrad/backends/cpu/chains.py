@@ -15,7 +15,8 @@ from minigrad.backends.cpu.texts import row_views, step_words
 from minigrad.backends.steps import Value
 from minigrad.core.dtype import DType
 from minigrad.core.op import ScalarFn
-from minigrad.kernels.pasting import Expand, scalar_macro
+from minigrad.kernels.macros import scalar_macro
+from minigrad.kernels.pasting import Expand
 
 
 class Chain(NamedTuple):

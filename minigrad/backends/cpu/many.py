@@ -30,7 +30,7 @@ from minigrad.core.op import ScalarFn, Spec
 from minigrad.core.plan import pieces, walk
 from minigrad.kernels.cpu.target import element
 from minigrad.kernels.fields import Fields
-from minigrad.kernels.pasting import stores_macro
+from minigrad.kernels.macros import stores_macro
 from minigrad.kernels.specialize import store_text, write_kernel
 from minigrad.kernels.store import load
 

@@ -33,8 +33,8 @@ from minigrad.core.layout import Layout
 from minigrad.core.plan import pieces
 from minigrad.core.reducer import Axes, Reducer, axes, goes_along, leading
 from minigrad.kernels.fields import Fields
-from minigrad.kernels.pasting import call_macro, results_macro, step_macro
-from minigrad.kernels.specialize import neutral_text, store_text, write_kernel
+from minigrad.kernels.macros import call_macro, neutral_text, results_macro, step_macro
+from minigrad.kernels.specialize import store_text, write_kernel
 from minigrad.kernels.store import load
 
 LISTED = Fields("outputs elements places count", "to[places]", "at[outputs] far[elements]", results=False)

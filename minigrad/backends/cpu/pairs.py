@@ -29,8 +29,8 @@ from minigrad.core.op import ScalarFn
 from minigrad.core.plan import pieces
 from minigrad.core.reducer import Reducer
 from minigrad.kernels.fields import Fields, loop
-from minigrad.kernels.pasting import Late, finish_macro
-from minigrad.kernels.specialize import neutral_text
+from minigrad.kernels.macros import finish_macro, neutral_text
+from minigrad.kernels.pasting import Late
 
 COLUMNS, ROWS = 8, 4  # columns, and rows of `columns`, that are added together
 LINE = 16  # elements of float32 in a line of the cache

@@ -22,8 +22,8 @@ from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
 from minigrad.core.shape import window_counts
 from minigrad.kernels.cpu import maxima, pool
-from minigrad.kernels.pasting import expression_macro
-from minigrad.kernels.specialize import load_text, neutral_text, write_kernel
+from minigrad.kernels.macros import expression_macro, neutral_text
+from minigrad.kernels.specialize import load_text, write_kernel
 from minigrad.kernels.store import load
 
 # Defines how `pooled` combines two values, and how it computes a result from these values.

@@ -16,7 +16,7 @@ from minigrad.backends.base import serves
 from minigrad.backends.cpu.family import CpuBackend, headed, kind_of
 from minigrad.backends.cpu.mapped import plan_mapped, write_mapped
 from minigrad.backends.cpu.reduction_plans import FIELDS, ReductionPlan, plan_reduction, plan_search
-from minigrad.backends.cpu.texts import keep_macro, short_header
+from minigrad.backends.cpu.texts import short_header
 from minigrad.backends.launch import Launch
 from minigrad.backends.positions import serve_positions
 from minigrad.backends.steps import Steps, Value, through_terms
@@ -26,9 +26,10 @@ from minigrad.core.op import ScalarFn
 from minigrad.core.reducer import Reducer
 from minigrad.kernels.cpu import positions, reduction, together
 from minigrad.kernels.fields import Fields
-from minigrad.kernels.pasting import Expand, Part, expression_macro, finish_macro, scalar_macro
+from minigrad.kernels.macros import expression_macro, finish_macro, keep_macro, neutral_text, scalar_macro
+from minigrad.kernels.pasting import Expand, Part
 from minigrad.kernels.rendering import fresh
-from minigrad.kernels.specialize import neutral_text, write_kernel
+from minigrad.kernels.specialize import write_kernel
 from minigrad.kernels.store import load
 
 Ints = tuple[int, ...]

@@ -26,7 +26,7 @@ from minigrad.core.op import Spec
 from minigrad.core.plan import pieces, walk, without
 from minigrad.core.rows import RowFn
 from minigrad.kernels.cpu import rows
-from minigrad.kernels.passes import pass_macros
+from minigrad.kernels.macros import pass_macros
 from minigrad.kernels.pasting import Part
 
 COLUMNS = 128  # neighbouring rows per block: their totals stay in the first-level cache

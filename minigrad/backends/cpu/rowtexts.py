@@ -15,7 +15,7 @@ from minigrad.core.dtype import DType
 from minigrad.core.op import Spec
 from minigrad.core.rows import Pass, RowFn
 from minigrad.kernels.cpu import rows
-from minigrad.kernels.passes import pass_macros
+from minigrad.kernels.macros import pass_macros
 from minigrad.kernels.pasting import LEFT_OUT, Part, paste
 from minigrad.kernels.specialize import write_kernel
 from minigrad.kernels.store import load

@@ -31,8 +31,8 @@ from minigrad.core.plan import pieces, without
 from minigrad.core.plan import walk as traverse
 from minigrad.core.reducer import Reducer
 from minigrad.kernels.fields import Fields, loop
-from minigrad.kernels.pasting import Late, Macro, scalar_macro
-from minigrad.kernels.specialize import neutral_text
+from minigrad.kernels.macros import neutral_text, scalar_macro
+from minigrad.kernels.pasting import Late, Macro
 
 LANES = 32  # the totals of a block that are added at the same time
 

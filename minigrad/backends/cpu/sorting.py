@@ -22,7 +22,8 @@ from minigrad.core.op import Spec
 from minigrad.core.plan import pieces, walk, without
 from minigrad.kernels.cpu import inserting, selecting, sorting
 from minigrad.kernels.cpu.sorting import FEW
-from minigrad.kernels.orders import keep_macro, key_words
+from minigrad.kernels.integer import key_words
+from minigrad.kernels.macros import keep_macro
 from minigrad.kernels.pasting import Late
 
 COST = 16  # cost of sorting one element, in additions

@@ -15,7 +15,6 @@ from minigrad.core.dtype import DType
 from minigrad.kernels.cpu.processor import tile_shape
 from minigrad.kernels.cpu.target import CPU, imported
 from minigrad.kernels.fields import Fields
-from minigrad.kernels.orders import keep_macro as keep_macro
 from minigrad.kernels.pasting import LEFT_OUT
 from minigrad.kernels.specialize import write_kernel
 from minigrad.kernels.store import load

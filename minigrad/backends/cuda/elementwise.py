@@ -26,7 +26,8 @@ from minigrad.core.op import ScalarFn, Spec
 from minigrad.kernels.cpu.target import element
 from minigrad.kernels.cuda import elementwise
 from minigrad.kernels.cuda.target import CUDA
-from minigrad.kernels.pasting import LEFT_OUT, Expand, call_macro, expression_macro, scalar_macro, stores_macro
+from minigrad.kernels.macros import call_macro, expression_macro, scalar_macro, stores_macro
+from minigrad.kernels.pasting import LEFT_OUT, Expand
 from minigrad.kernels.specialize import store_text, write_kernel
 
 MOVES = (IDENTITY, NONZERO)  # copies and casts, for which the detour through shared memory saves time

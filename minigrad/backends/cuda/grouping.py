@@ -21,7 +21,7 @@ from minigrad.core.dtype import DType, int32
 from minigrad.core.plan import walk, without
 from minigrad.kernels.cuda import grouping, indexing
 from minigrad.kernels.cuda.target import CUDA
-from minigrad.kernels.pasting import expression_macro
+from minigrad.kernels.macros import expression_macro
 from minigrad.kernels.specialize import write_kernel
 
 CHUNK = 32  # number of entries that one thread adds

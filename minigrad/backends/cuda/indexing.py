@@ -28,7 +28,7 @@ from minigrad.core.plan import still, walk, without
 from minigrad.kernels.cuda import elementwise, indexing
 from minigrad.kernels.cuda.target import CUDA
 from minigrad.kernels.fields import Fields
-from minigrad.kernels.pasting import expression_macro
+from minigrad.kernels.macros import expression_macro
 from minigrad.kernels.specialize import write_kernel
 
 FEW = 64  # maximum number of indices per line for which adding in turn is faster than sorting

@@ -31,7 +31,7 @@ from minigrad.core.dtype import DType, as_dtype
 from minigrad.core.layout import Layout
 from minigrad.kernels.cuda import matmul, reduction, tile
 from minigrad.kernels.cuda.target import CUDA
-from minigrad.kernels.pasting import expression_macro, stored
+from minigrad.kernels.macros import expression_macro, stored
 from minigrad.kernels.specialize import write_kernel
 
 WARPS = 8  # rows of a matrix that one block multiplies by a vector

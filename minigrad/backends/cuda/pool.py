@@ -22,8 +22,8 @@ from minigrad.core.dtype import DType, int64
 from minigrad.core.op import Spec
 from minigrad.kernels.cuda import elementwise, pool
 from minigrad.kernels.cuda.target import CUDA
-from minigrad.kernels.pasting import expression_macro
-from minigrad.kernels.specialize import load_text, neutral_text, write_kernel
+from minigrad.kernels.macros import expression_macro, neutral_text
+from minigrad.kernels.specialize import load_text, write_kernel
 
 Ints = tuple[int, ...]
 Template = Callable[..., Any]

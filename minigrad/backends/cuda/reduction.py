@@ -20,7 +20,7 @@ from minigrad.backends.base import serves
 from minigrad.backends.cuda.family import CudaBackend, line
 from minigrad.backends.cuda.reduction_plans import Share, plan_groups, plan_search
 from minigrad.backends.cuda.runtime import Program
-from minigrad.backends.cuda.texts import group_words, keep_macro, parsed, wire
+from minigrad.backends.cuda.texts import group_words, parsed, wire
 from minigrad.backends.launch import Loop
 from minigrad.backends.positions import serve_positions
 from minigrad.backends.steps import Steps, Value
@@ -31,9 +31,10 @@ from minigrad.core.reducer import Reducer, axes
 from minigrad.kernels.cuda import reduction
 from minigrad.kernels.cuda.target import CUDA
 from minigrad.kernels.fields import Fields
-from minigrad.kernels.pasting import Expand, finish_macro, results_macro, scalar_macro, step_macro
+from minigrad.kernels.macros import finish_macro, keep_macro, neutral_text, results_macro, scalar_macro, step_macro
+from minigrad.kernels.pasting import Expand
 from minigrad.kernels.rendering import fresh
-from minigrad.kernels.specialize import NOTHING, load_text, neutral_text, store_text, write_kernel
+from minigrad.kernels.specialize import NOTHING, load_text, store_text, write_kernel
 
 Ints = tuple[int, ...]
 

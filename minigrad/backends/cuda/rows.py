@@ -34,7 +34,7 @@ from minigrad.core.plan import walk, without
 from minigrad.core.rows import RowFn
 from minigrad.kernels.cuda import rows
 from minigrad.kernels.cuda.target import CUDA
-from minigrad.kernels.passes import pass_macros
+from minigrad.kernels.macros import pass_macros
 from minigrad.kernels.specialize import write_kernel
 
 WARP = 32

@@ -12,8 +12,8 @@ from minigrad.core.dtype import DType
 from minigrad.core.rows import Pass, RowFn
 from minigrad.kernels.cuda import reduction, rows
 from minigrad.kernels.cuda.target import CUDA
-from minigrad.kernels.passes import JOINS, pass_macros
-from minigrad.kernels.pasting import Part, expression_macro, paste, stored
+from minigrad.kernels.macros import JOINS, expression_macro, pass_macros, stored
+from minigrad.kernels.pasting import Part, paste
 
 WIDEST = 16  # size in bytes of one load
 

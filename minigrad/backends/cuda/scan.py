@@ -29,9 +29,10 @@ from minigrad.core.plan import walk, without
 from minigrad.core.reducer import Reducer
 from minigrad.kernels.cuda import reduction, scan
 from minigrad.kernels.cuda.target import CUDA
-from minigrad.kernels.pasting import Expand, expression_macro, scalar_macro, step_macro
+from minigrad.kernels.macros import expression_macro, neutral_text, scalar_macro, step_macro
+from minigrad.kernels.pasting import Expand
 from minigrad.kernels.rendering import fresh
-from minigrad.kernels.specialize import load_text, neutral_text, store_text, write_kernel
+from minigrad.kernels.specialize import load_text, store_text, write_kernel
 
 WIDEST = 16  # size in bytes of one load
 WARP = 32

@@ -28,8 +28,9 @@ from minigrad.core.plan import walk, without
 from minigrad.kernels.cuda import sorting
 from minigrad.kernels.cuda.target import CUDA
 from minigrad.kernels.fields import Fields
-from minigrad.kernels.orders import keep_macro, key_of
-from minigrad.kernels.pasting import Expand, expression_macro
+from minigrad.kernels.integer import key_of
+from minigrad.kernels.macros import expression_macro, keep_macro
+from minigrad.kernels.pasting import Expand
 from minigrad.kernels.specialize import write_kernel
 
 EACH = 8  # number of elements per thread

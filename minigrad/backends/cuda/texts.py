@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.kernels.orders import keep_macro as keep_macro
-from minigrad.kernels.pasting import Expand, expression_macro
+from minigrad.kernels.macros import expression_macro
+from minigrad.kernels.pasting import Expand
 from minigrad.kernels.pasting import parsed as parsed
 
 

@@ -15,7 +15,8 @@ from minigrad.backends.cuda.runtime import Program
 from minigrad.core.dtype import DType, bool_, int32
 from minigrad.kernels.cuda import elementwise, tile
 from minigrad.kernels.cuda.target import CUDA
-from minigrad.kernels.pasting import Expand, expression_macro
+from minigrad.kernels.macros import expression_macro
+from minigrad.kernels.pasting import Expand
 from minigrad.kernels.specialize import load_text, write_kernel
 
 

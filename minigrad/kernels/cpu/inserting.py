@@ -1,6 +1,6 @@
 """Binary search: the places at which elements would be inserted into sorted rows.
 
-Free names, filled in by `specialize`: `KEY` is the key of `kernels/orders.py`, so nan is the largest element and
+Free names, filled in by `specialize`: `KEY` is the key of `kernels/integer.py`, so nan is the largest element and
 the two zeros are equal.
 """
 

@@ -1,6 +1,6 @@
 """Selection: the element at one rank of the sorted order of a row, without sorting the row.
 
-Keys are those of `kernels/orders.py`.  Equal keys are ordered by position.  In a row of a few elements, the rank of an
+Keys are those of `kernels/integer.py`.  Equal keys are ordered by position.  In a row of a few elements, the rank of an
 element is found by comparing it with all others.  In a longer row, the keys are divided by their digits, from the
 highest on, and only the keys with the digit of the wanted key remain (Knuth, The Art of Computer Programming, vol. 3,
 sections 5.2.5 and 5.3.3).

@@ -1,9 +1,9 @@
 """Sorting by integer keys: stable argsort of rows, and the first few elements without sorting the others.
 
-Keys are those of `kernels/orders.py`.  A key of up to 32 bits and the element's position share one 64-bit word, so that
-words of equal keys differ.  A longer key is sorted in two parts: by its lower half, and then by its upper half.  Digits
-are sorted from the lowest to the highest (LSD radix sort: Knuth, The Art of Computer Programming, vol. 3, section
-5.2.5), and rows of a few elements by insertion.
+Keys are those of `kernels/integer.py`.  A key of up to 32 bits and the element's position share one 64-bit word, so
+that words of equal keys differ.  A longer key is sorted in two parts: by its lower half, and then by its upper half.
+Digits are sorted from the lowest to the highest (LSD radix sort: Knuth, The Art of Computer Programming, vol. 3,
+section 5.2.5), and rows of a few elements by insertion.
 
 Free names, filled in by `specialize`: `KEY` is the dtype's key, `BITS` its length, or the length of one part, and
 `WIDE` states whether it has two parts.  `KEEP(position, x)` stores an element in `values`, if the elements are

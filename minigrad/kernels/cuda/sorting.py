@@ -1,6 +1,6 @@
 """Sorting by integer keys: rows are divided into tiles, a group of threads sorts a tile, and sorted runs are merged.
 
-Keys are those of `kernels/orders.py`.  A key of up to 32 bits and the element's position share one 64-bit word; with
+Keys are those of `kernels/integer.py`.  A key of up to 32 bits and the element's position share one 64-bit word; with
 `WIDE`, the key is longer, and the position is in a second array, `spots`.  Equal keys keep their order, because the
 first of two runs wins.  A thread has EACH neighbours in `held`, which the word `SETTLE` sorts by exchanging neighbours,
 written out.  Then the length of runs doubles repeatedly: each thread searches where its own EACH elements of two merged
