@@ -70,7 +70,7 @@ DRIVERS = {"cuda": {"minigrad.backends.cuda.device", "minigrad.backends.cuda.com
 
 # A kernel family imports no other, so that it can be read alone; what families share, and who stands on whom.
 FAMILIES = {
-    "minigrad.backends.cpu": {"family", "loops", "texts", "chains"},
+    "minigrad.backends.cpu": {"family", "loops", "texts"},
     "minigrad.backends.cuda": {"family", "loops", "texts", "runtime"},
 }
 STANDS_ON = {
@@ -88,6 +88,7 @@ STANDS_ON = {
     "reduction": {"reduction_plans", "mapped"},
     "rows": {"reduction_plans", "rowtexts"},
     "scan": {"reduction_plans", "reduction"},
+    "selecting": {"sorting"},
     "sorting": {"reduction_plans"},
 }
 # What of the CUDA backend is no family: what it asks of a device, and who answers.

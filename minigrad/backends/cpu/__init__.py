@@ -7,15 +7,14 @@ divided, which loop runs and which numbers it receives; `CpuSteps.run` (`family.
 from __future__ import annotations
 
 from minigrad.backends.cpu import (
-    around,
     chained,
     conv,
+    copying,
     elementwise,
     factors,
     filling,
     groups,
     indexing,
-    joining,
     many,
     masks,
     matmul,
@@ -28,12 +27,13 @@ from minigrad.backends.cpu import (
     rows,
     sampling,
     scan,
+    selecting,
     sorting,
 )
 from minigrad.backends.cpu.family import CpuBackend
 
 __all__ = [
-    "CpuBackend", "around", "chained", "conv", "elementwise", "factors", "filling", "groups", "indexing", "joining",
+    "CpuBackend", "chained", "conv", "copying", "elementwise", "factors", "filling", "groups", "indexing",
     "many", "masks", "matmul", "pairs", "picks", "pool", "reduction", "resampling", "rotations", "rows", "sampling",
-    "scan", "sorting",
+    "scan", "selecting", "sorting",
 ]  # fmt: skip

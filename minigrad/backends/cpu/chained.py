@@ -21,14 +21,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minigrad.backends.base import serves
-from minigrad.backends.cpu.chains import Chain, elements_of
 from minigrad.backends.cpu.family import CpuBackend, headed, kind_of
 from minigrad.backends.cpu.loops import CHUNK
 from minigrad.backends.cpu.reduction import LIBERTIES, WHOLE, accumulators, form_of, words_of
 from minigrad.backends.cpu.reduction_plans import ReductionPlan, plan_reduction
 from minigrad.backends.cpu.rows import along_numbers, is_streamed, write_rows
 from minigrad.backends.cpu.rowtexts import cost
-from minigrad.backends.cpu.texts import helper, short_header, step_words
+from minigrad.backends.cpu.texts import Chain, elements_of, helper, short_header, step_words
 from minigrad.backends.launch import Launch
 from minigrad.backends.steps import Steps, Value
 from minigrad.core import requests
@@ -39,7 +38,7 @@ from minigrad.core.plan import pieces
 from minigrad.core.plan import walk as traverse
 from minigrad.core.reducer import Reducer
 from minigrad.core.strides import merge_dims
-from minigrad.kernels.cpu import together
+from minigrad.kernels.cpu import reduction
 from minigrad.kernels.cpu.target import CPU
 from minigrad.kernels.fields import Fields
 from minigrad.kernels.macros import call_macro, expression_macro
@@ -221,7 +220,7 @@ def write_chained(
     macros, constants, helpers = words_of(reducer, compute, form, fields)
     macros["LOAD_0"] = expression_macro(load_text(element, compute)[0])
     text = short_header(form)
-    for function in (*helpers, together.stretch):
+    for function in (*helpers, reduction.stretch):
         pasted = paste(function, 1, macros, constants, fields)
         text += "\n\n" + CPU.helper(LIBERTIES.get(form, ()), form == "short sum") + pasted
     loads = {f"LOAD_{k}": expression_macro(load_text(each, element.compute)[0]) for k, each in enumerate(dtypes)}

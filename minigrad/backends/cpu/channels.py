@@ -21,9 +21,9 @@ from minigrad.backends.steps import Ints, Steps, Value
 from minigrad.core.dtype import DType
 from minigrad.core.layout import Layout
 from minigrad.kernels.cpu import channels, patches
+from minigrad.kernels.cpu.elementwise import clear, transpose_copy
 from minigrad.kernels.cpu.processor import tile_shape
 from minigrad.kernels.cpu.target import imported
-from minigrad.kernels.cpu.transposing import clear, transpose_copy
 
 BLOCK = 3 << 15  # bytes of a task's image and results; they fit the second-level cache, next to the weights
 TASKS = 16  # number of blocks of the work; the shape determines their bounds

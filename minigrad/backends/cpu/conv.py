@@ -39,7 +39,7 @@ from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype
 from minigrad.core.layout import Layout
 from minigrad.kernels.cpu import conv, depthwise, patches
-from minigrad.kernels.cpu.transposing import transpose_copy
+from minigrad.kernels.cpu.elementwise import transpose_copy
 
 FEW = 2  # number of output channels of a group for which a tile would be nearly empty
 COPY = patches.block_of, patches.gather  # the functions that all loops over images call

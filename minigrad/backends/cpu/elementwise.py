@@ -25,7 +25,7 @@ from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype, bool_, uint8
 from minigrad.core.op import ScalarFn, Spec
 from minigrad.kernels.cpu import elementwise
-from minigrad.kernels.cpu.transposing import transpose_copy
+from minigrad.kernels.cpu.elementwise import transpose_copy
 from minigrad.kernels.macros import expression_macro, scalar_macro, stores_macro
 from minigrad.kernels.pasting import LEFT_OUT
 from minigrad.kernels.scalar import strip_docstring

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from minigrad.backends.base import serves
-from minigrad.backends.cpu.chains import After, after_of
 from minigrad.backends.cpu.family import CpuBackend, headed, kind_of
 from minigrad.backends.cpu.product import (
     AHEAD,
@@ -28,7 +27,7 @@ from minigrad.backends.cpu.product import (
     work_of,
 )
 from minigrad.backends.cpu.producttexts import write, write_pack, write_pairs
-from minigrad.backends.cpu.texts import bits, tile_size
+from minigrad.backends.cpu.texts import After, after_of, bits, tile_size
 from minigrad.backends.launch import Launch
 from minigrad.backends.product import Ints, Problem
 from minigrad.backends.steps import Steps, Value, through_dense

@@ -1,6 +1,6 @@
 """The texts of the kernels of matrix products: tiles, panels, and products with a vector.
 
-`matmul.py` chooses among them; the templates are in `kernels/cpu/matmul.py` and `kernels/cpu/paired.py`.
+`matmul.py` chooses among them; the templates are in `kernels/cpu/matmul.py` and `kernels/cpu/matmul.py`.
 """
 
 from __future__ import annotations
@@ -8,12 +8,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from minigrad.backends.cpu.chains import Chain, elements_of
-from minigrad.backends.cpu.texts import from_bits, tile_header, tile_size
+from minigrad.backends.cpu.texts import Chain, elements_of, from_bits, tile_header, tile_size
 from minigrad.core.dtype import DType, float32, int32
 from minigrad.kernels.cpu import matmul
-from minigrad.kernels.cpu.paired import pack_pairs
-from minigrad.kernels.cpu.transposing import transpose_copy
+from minigrad.kernels.cpu.elementwise import transpose_copy
+from minigrad.kernels.cpu.matmul import pack_pairs
 from minigrad.kernels.pasting import Part
 from minigrad.kernels.specialize import write_kernel
 from minigrad.kernels.store import load

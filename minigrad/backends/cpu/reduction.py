@@ -24,7 +24,7 @@ from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype, int64
 from minigrad.core.op import ScalarFn
 from minigrad.core.reducer import Reducer
-from minigrad.kernels.cpu import positions, reduction, together
+from minigrad.kernels.cpu import positions, reduction
 from minigrad.kernels.fields import Fields
 from minigrad.kernels.macros import expression_macro, finish_macro, keep_macro, neutral_text, scalar_macro
 from minigrad.kernels.pasting import Expand, Part
@@ -180,7 +180,7 @@ def write_reduction(reducer: Reducer, compute: np.dtype[Any], a: DType, out: DTy
         constants=constants,
         arrays=(a, accumulators(form, compute), out) if kind == "run" else (a, out),
         imports=short_header(form),
-        helpers=(*helpers, together.stretch) if whole else helpers,
+        helpers=(*helpers, reduction.stretch) if whole else helpers,
         fastmath=LIBERTIES.get(form, ()),
         inlined=form == "short sum",  # a call for each row takes 2 ns
         fields=FIELDS[kind],
@@ -202,9 +202,9 @@ def words_of(
     constants["PLAIN"] = str(int(not (short or fours)))
     helpers: tuple[Any, ...] = ()
     if form == "eights":
-        helpers = (together.all_finite,)
+        helpers = (reduction.all_finite,)
     if fours:
-        helpers = (together.best_of_four,)
+        helpers = (reduction.best_of_four,)
         macros["BETTER"] = better(neutral)
     if form in ("wide sum", "short sum"):
         macros["F"] = times_one(reducer, compute)
@@ -213,7 +213,7 @@ def words_of(
         more_macros, more_constants = extreme(neutral, compute)
         macros |= more_macros
         constants |= more_constants
-        helpers = (together.order_key, together.from_order_key)
+        helpers = (reduction.order_key, reduction.from_order_key)
     return macros, constants, helpers
 
 

@@ -12,11 +12,10 @@ from math import prod
 from typing import Any
 
 from minigrad.backends.base import serves
-from minigrad.backends.cpu.chains import Chain, elements_of
 from minigrad.backends.cpu.family import CpuBackend, bind, headed, kind_of
 from minigrad.backends.cpu.loops import CHUNK
 from minigrad.backends.cpu.rowtexts import along, band_of, cost, elements, is_direct, nest_of
-from minigrad.backends.cpu.texts import bits, column_views
+from minigrad.backends.cpu.texts import Chain, bits, column_views, elements_of
 from minigrad.backends.launch import NO_STEPS, Launch
 from minigrad.backends.steps import Steps
 from minigrad.core import requests

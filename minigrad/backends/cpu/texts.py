@@ -1,21 +1,26 @@
-"""Pieces of kernel texts that several families paste.
+"""Pieces of kernel texts that several families paste, and elementwise functions around another loop.
 
-They index neighbours, pass floats among the numbers, define helper functions and write header lines.
+They index neighbours, pass floats among the numbers, define helper functions and write header lines.  A `Chain`
+computes an operand of a kernel, and an `After` changes its result: `chained.py` and `matmul.py` prepare their launches.
 """
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from minigrad.backends.steps import Value
 from minigrad.core.dtype import DType
+from minigrad.core.op import ScalarFn
 from minigrad.kernels.cpu.processor import tile_shape
 from minigrad.kernels.cpu.target import CPU, imported
 from minigrad.kernels.fields import Fields
-from minigrad.kernels.pasting import LEFT_OUT
+from minigrad.kernels.macros import scalar_macro
+from minigrad.kernels.pasting import LEFT_OUT, Expand
 from minigrad.kernels.specialize import write_kernel
 from minigrad.kernels.store import load
 
@@ -168,3 +173,68 @@ def load_loops(
         **options,
     )
     return load(f"{family}_{name}_{dtype.short}", text)
+
+
+class Chain(NamedTuple):
+    """A function that computes one operand of a kernel from some of its arrays.
+
+    operand: the position of this operand.
+    scalar: the function.
+    reads: the positions of the arrays that it reads.
+    """
+
+    operand: int
+    scalar: ScalarFn
+    reads: tuple[int, ...]
+
+    def macro(self, compute: np.dtype[np.generic]) -> Expand:
+        """Return the function as a macro of one element per array of the kernel."""
+        plain = scalar_macro(self.scalar, compute)
+
+        def expand(args: list[ast.expr], used: set[str]) -> tuple[list[str], ast.expr]:
+            return plain([args[position] for position in self.reads], used)
+
+        return expand
+
+
+def elements_of(steps: str) -> dict[str, str]:
+    """Return the texts that index arrays along a row of n elements. steps: the result of `step_words`."""
+    return row_views(steps, "u", "n")
+
+
+class After(NamedTuple):
+    """Describe a scalar function that a kernel applies to its result and to additional operands.
+
+    Each additional operand has the layout of the result, or is the same in each row.
+    steps: the strides of the additional operands along a row, as `step_words` returns them.
+    """
+
+    chain: Chain
+    steps: str
+    operands: list[Value]
+
+    @property
+    def dtypes(self) -> tuple[DType, ...]:
+        """The dtypes of the operands."""
+        return tuple([x.dtype for x in self.operands])
+
+    def groups(self, cols: int) -> list[tuple[int, int]]:
+        """Return for each operand its offset and its stride from row to row. cols: the columns of the result."""
+        return [(x.layout.offset, cols if x.layout.is_contiguous else 0) for x in self.operands]
+
+
+def after_of(scalar: ScalarFn, position: int, others: Sequence[Value], out: Value) -> After | None:
+    """Return the After for `scalar`, whose argument `position` is the result of a kernel.
+
+    others: the other arguments.  None is returned if one of them is neither laid out like `out` nor the same in each
+    row.
+    """
+    reads = (*range(1, position + 1), 0, *range(position + 1, len(others) + 1))
+    operands = [*others] or [out]  # a kernel needs at least one operand after the result
+    steps = []
+    for x in operands:
+        *outer, last = x.layout.strides
+        if not x.layout.is_contiguous and (any(outer) or last not in (0, 1)):
+            return None
+        steps.append(1 if x.layout.is_contiguous else last)
+    return After(Chain(0, scalar, reads), step_words(steps), operands)

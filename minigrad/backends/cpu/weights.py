@@ -25,7 +25,7 @@ from minigrad.backends.cpu.fields import offsets_of_taps
 from minigrad.backends.cpu.texts import load_loops
 from minigrad.backends.steps import Steps, Value
 from minigrad.core.dtype import DType
-from minigrad.kernels.cpu.transposing import transpose_copy
+from minigrad.kernels.cpu.elementwise import transpose_copy
 from minigrad.kernels.fields import Fields
 
 WEIGHT = Fields(

@@ -18,9 +18,9 @@ from minigrad.backends.steps import Ints, Steps, Value
 from minigrad.config import settings
 from minigrad.core.dtype import DType, float32
 from minigrad.kernels.cpu import winograd
+from minigrad.kernels.cpu.elementwise import clear, transpose_copy
 from minigrad.kernels.cpu.processor import tile_shape
 from minigrad.kernels.cpu.target import imported
-from minigrad.kernels.cpu.transposing import clear, transpose_copy
 
 TILE = 4  # number of outputs of a tile along one dim
 POINTS = 36  # number of values of a transformed tile, 6 * 6
