@@ -161,8 +161,9 @@ def loop(
     By default they are those with names `in_...`.
     results: the number of results; by default all arrays from `out` on.  Without an `out` they are the last arrays.
     table: whether its only argument is the table of all addresses.
-    options: arguments of `write_kernel`; `imports` is a function of the words.  words: the words, as for
-    `write_loop`, that have the same meaning for all dtypes.
+    options: arguments of `write_kernel`; `helpers` may be a function of the words, and `imports` is a function of the
+    words, the dtype of the first result, and the functions of the kernel.  words: the words, as for `write_loop`, that
+    have the same meaning for all dtypes.
     """
 
     def mark(template: F) -> F:

@@ -193,11 +193,13 @@ def write_loop(
     words = {**options.pop("words", NOTHING), **own}
     header, imports = options.pop("imports", None), words.pop("imports", "")
     helpers = [each for each in words.values() if isinstance(each, FunctionType)]
-    helpers += options.pop("helpers", ())
+    more_helpers = options.pop("helpers", ())
+    helpers += more_helpers(words) if callable(more_helpers) else more_helpers
     macros: dict[str, Any] = {}
     constants = constants_of(template, *helpers)
     more = len(dtypes) - len(loop.arrays) if "in_K" in loop.arrays else 0
-    operands = [dtypes[k] for k in (range(1 + more) if more else loop.loads)]
+    start = loop.arrays.index("in_K") if more else 0
+    operands = [dtypes[k] for k in (range(start, start + 1 + more) if more else loop.loads)]
     outs = tuple(dtypes[loop.first + more : loop.first + more + loop.results])
     registers = compute or (outs[0].compute if outs else None)
     for name, value in words.items():
@@ -215,7 +217,7 @@ def write_loop(
         compute=registers,
         macros=macros,
         constants=constants,
-        imports=imports + (header(words) if header else ""),
+        imports=imports + (header(words, outs[0] if outs else None, (template, *helpers)) if header else ""),
         helpers=helpers,
         fields=loop.fields,
         arrays=("table",) if loop.table else dtypes,

@@ -105,8 +105,8 @@ def test_many_channels_are_copied_to_be_neighbours(name, block, threshold, loade
     with override(parallel_threshold=threshold):
         check(*CHANNELS[name])
     form = "depthwise_" if name.startswith("depthwise") else ""
-    for kernel in ("convolve", "convolve_weight"):
-        assert any(f"channels_{form}{kernel}_f32" in path for path in loaded)
+    for kernel in ("convolve_last", "convolve_last_weight"):
+        assert any(f"{kernel}_{form}f32" in path for path in loaded)
 
 
 def test_many_channels_on_more_threads_give_the_same_bits():
@@ -170,7 +170,7 @@ def test_each_form_of_covering_the_outputs_gives_the_same(name, form, least, mon
 def test_short_rows_of_few_channels_are_unfolded():
     def form(image, outputs, taps, runs):
         sizes = zip(outputs, image, taps, strict=True)
-        fields = [dims.Field(o, 1, i, [(t, t) for t in range(k)]) for o, i, k in sizes]
+        fields = [dims.Line(o, 1, i, [(t, t) for t in range(k)]) for o, i, k in sizes]
         return dims.form_of(fields, runs, 4, f32)
 
     assert form((1, 10, 10), (1, 8, 8), (1, 3, 3), 9) == "unfolded"

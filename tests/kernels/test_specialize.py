@@ -8,7 +8,6 @@ import sys
 import numpy as np
 import pytest
 
-from minigrad.backends.cpu.texts import tile_header
 from minigrad.backends.registry import backend_of
 from minigrad.config import override
 from minigrad.core.device import as_device
@@ -18,6 +17,7 @@ from minigrad.core.op import Spec
 from minigrad.errors import KernelError
 from minigrad.kernels import calling, macros, pasting, specialize, store
 from minigrad.kernels.cpu import matmul, target
+from minigrad.kernels.cpu.target import tile_header
 from minigrad.kernels.fields import Fields, loop
 from minigrad.kernels.pasting import Late
 from minigrad.kernels.specialize import write_loop

@@ -8,45 +8,43 @@ by leading dims of size 1. float16 and bfloat16 are cast as for a matrix product
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from itertools import product
-from typing import Any
 
 from minigrad.backends.base import serves
-from minigrad.backends.cpu.channels import channels_last, channels_last_weight, lines_of, phased
-from minigrad.backends.cpu.family import CpuBackend, headed, kind_of
+from minigrad.backends.cpu.channels import channels_last, channels_last_weight
+from minigrad.backends.cpu.family import CpuBackend, CpuSteps, kind_of
 from minigrad.backends.cpu.fields import (
+    SLABS,
     TASKS,
-    Field,
+    Line,
     Taps,
-    blocks_of,
-    cut,
-    fields_of,
+    copied_numbers,
+    count,
+    cut_copies,
     form_of,
     forward_taps,
     grouped,
-    numbers_of,
+    lines_of,
     phase_taps,
     taps_in_weight,
+    three,
 )
 from minigrad.backends.cpu.matmul import WORK, add_product, cast
-from minigrad.backends.cpu.texts import load_loops, tile_size
+from minigrad.backends.cpu.texts import tile_size
 from minigrad.backends.cpu.weights import sum_slabs, weight_panels
-from minigrad.backends.cpu.winograd import SLABS, by_winograd, winograd_weight
+from minigrad.backends.cpu.winograd import by_winograd, winograd_weight
 from minigrad.backends.launch import Launch
-from minigrad.backends.steps import Ints, Steps, Value
+from minigrad.backends.steps import Ints, Value
 from minigrad.core import requests
-from minigrad.core.dtype import DType, as_dtype
+from minigrad.core.dtype import as_dtype
 from minigrad.core.layout import Layout
-from minigrad.kernels.cpu import conv, depthwise, patches
-from minigrad.kernels.cpu.elementwise import transpose_copy
+from minigrad.kernels.cpu import conv, depthwise
 
 FEW = 2  # number of output channels of a group for which a tile would be nearly empty
-COPY = patches.block_of, patches.gather  # the functions that all loops over images call
 
 
 @serves(CpuBackend, requests.Convolve)
-def convolve(steps: Steps, request: requests.Convolve) -> Launch:
+def convolve(steps: CpuSteps, request: requests.Convolve) -> Launch:
     part, stride, padding, dilation = request.part, request.stride, request.padding, request.dilation
     groups = request.groups
     if part != "output" and steps.operands[0].layout.numel == 0:
@@ -67,78 +65,66 @@ def convolve(steps: Steps, request: requests.Convolve) -> Launch:
 
 
 def _correlate(
-    steps: Steps, out: Value, x: Value, w: Value, bias: Value | None, taps: list[Taps], stride: Ints
+    steps: CpuSteps, out: Value, x: Value, w: Value, bias: Value | None, taps: list[Taps], stride: Ints
 ) -> None:
     """Add the steps that compute outputs; the weight has dims (group, M, C, taps)."""
     if _product_of_points(steps, out, x, w, bias, taps, stride):
         return
     if by_winograd(steps, out, x, w, bias, taps, stride):
         return
-    if channels_last(steps, out, x, w, bias, lines_of(out.shape, stride, x.shape, taps)):
+    lines = lines_of(out.shape, stride, x.shape, taps)
+    if channels_last(steps, out, x, w, bias, lines):
         return
     dtype, (groups, m, c) = out.dtype, w.shape[:3]
     k = c * math.prod(map(len, taps))
     mr, nr = tile_size(dtype)
     tall = -(-m // mr)
-    units = out.shape[0] * groups
-    fields = fields_of(out.shape, stride, x.shape, taps)
-    cut(fields, units, c * dtype.itemsize, 4 * nr)
-    blocks = units * blocks_of(fields)
-    kind = kind_of(out.layout.numel * k * dtype.itemsize // WORK, tall * blocks)
+    cut_copies(lines, out.shape[0] * groups, c * dtype.itemsize, 4 * nr)
+    blocks, work = out.shape[0] * groups * count(lines, "blocks"), out.layout.numel * k * dtype.itemsize // WORK
     if m <= FEW:
-        _correlate_few(steps, out, x, w, bias, fields, kind)
+        numbers = copied_numbers(lines, x.layout, out.layout, w.layout, bias, share=1)
+        steps.run(depthwise.correlate_few, x, w, bias or w, out, tasks=blocks, numel=work, **numbers)
         return
-    kernel = steps.backend.kernel(write, conv.correlate, dtype, *COPY, patches.unfold, kind=kind)
     # With few blocks, tasks share the output channels of a block, and each task copies the image again.
-    high = max(1, -(-tall * blocks // TASKS)) if kind == "shared" and blocks < TASKS else tall
-    form = form_of(fields, k + (bias is not None), high, dtype)
-    numbers = numbers_of(
-        fields, out.shape[0], groups, (m, c), x.layout, out.layout, w.layout, share=high,
-        by_row=form == "rows", unfolded=form == "unfolded", **biased(bias, m),
-    )  # fmt: skip
-    panels = weight_panels(steps, w, mr, taps_in_weight(w, taps), bias)
-    tasks = blocks * -(-tall // high)
-    steps.then(kernel, x, panels, out, numbers=headed(tasks, numbers))
+    shared = kind_of(work, tall * blocks) == "shared" and blocks < TASKS
+    high = max(1, -(-tall * blocks // TASKS)) if shared else tall
+    form = form_of(lines, k + (bias is not None), high, dtype)
+    numbers = copied_numbers(
+        lines, x.layout, out.layout, w.layout, bias, share=high, by_row=form == "rows", unfolded=form == "unfolded"
+    )
+    panels = weight_panels(steps, w, mr, taps_in_weight(w.layout, taps), bias)
+    steps.run(conv.correlate, x, panels, out, tasks=blocks * -(-tall // high), numel=work, **numbers)
 
 
-def _correlate_few(
-    steps: Steps, out: Value, x: Value, w: Value, bias: Value | None, fields: list[Field], kind: str
-) -> None:
-    """Add the step that computes outputs if a group has few output channels."""
-    groups, m, c = w.shape[:3]
-    numbers = numbers_of(
-        fields, out.shape[0], groups, (m, c), x.layout, out.layout, w.layout, share=1, **biased(bias, m)
-    )  # fmt: skip
-    kernel = steps.backend.kernel(write, depthwise.correlate, out.dtype, *COPY, depthwise.add_run, kind=kind)
-    tasks = out.shape[0] * groups * blocks_of(fields)
-    steps.then(kernel, x, w, bias or w, out, numbers=headed(tasks, numbers))
-
-
-def _spread(steps: Steps, out: Value, y: Value, w: Value, stride: Ints, padding: Ints, dilation: Ints) -> None:
+def _spread(steps: CpuSteps, out: Value, y: Value, w: Value, stride: Ints, padding: Ints, dilation: Ints) -> None:
     """Add the steps that compute an image from outputs y, one phase of the stride at a time."""
     # The image and the output exchange their roles, so the two dims of channels of the weight are transposed.
     turned = w.seen(w.layout.transpose(1, 2))
-    lines = phased(out.shape, y.shape, w.shape[3:], stride, padding, dilation)
+    phases = [
+        [phase_taps(phase, k, s, p, d) for phase in range(s)]
+        for k, s, p, d in zip(w.shape[3:], stride, padding, dilation, strict=True)
+    ]
+    lines = three([Line(n, 1, i, *each) for n, i, each in zip(out.shape[2:], y.shape[2:], phases, strict=True)])
     if max(stride) > 1 and channels_last(steps, out, y, turned, None, lines):
         return
     if _product_of_patches(steps, out, y, w, stride, padding):
         return
-    phases = []
-    for phase in product(*(range(min(s, n)) for s, n in zip(stride, out.shape[2:], strict=True))):
-        taps = [phase_taps(*d) for d in zip(phase, w.shape[3:], stride, padding, dilation, strict=True)]
-        phases.append((phase, taps))
-    if not all(all(taps) for _, taps in phases):
+    chosen = [
+        (starts, [each[start] for each, start in zip(phases, starts, strict=True)])
+        for starts in product(*(range(min(s, n)) for s, n in zip(stride, out.shape[2:], strict=True)))
+    ]
+    if not all(all(taps) for _, taps in chosen):
         steps.fill(out, 0)
-    for phase, taps in phases:
+    for starts, taps in chosen:
         if all(taps):
             layout = out.layout
-            for d, start in enumerate(phase):
+            for d, start in enumerate(starts):
                 layout = layout.slice(2 + d, start, None, stride[d])
             _correlate(steps, out.seen(layout), y, turned, None, taps, (1,) * len(stride))
 
 
 def _product_of_points(
-    steps: Steps, out: Value, x: Value, w: Value, bias: Value | None, taps: list[Taps], stride: Ints
+    steps: CpuSteps, out: Value, x: Value, w: Value, bias: Value | None, taps: list[Taps], stride: Ints
 ) -> bool:
     """Compute a convolution of single points as a matrix product, or return False.
 
@@ -160,7 +146,7 @@ def _product_of_points(
     return True
 
 
-def _product_of_patches(steps: Steps, out: Value, y: Value, w: Value, stride: Ints, padding: Ints) -> bool:
+def _product_of_patches(steps: CpuSteps, out: Value, y: Value, w: Value, stride: Ints, padding: Ints) -> bool:
     """Compute an image from outputs y as one product per image and a copy, or return False.
 
     The result is False if outputs do not read patches that cover the image without an overlap.  The product of the
@@ -187,60 +173,34 @@ def _product_of_patches(steps: Steps, out: Value, y: Value, w: Value, stride: In
     return True
 
 
-def _correlate_weight(steps: Steps, out: Value, y: Value, x: Value, taps: list[Taps], stride: Ints) -> None:
+def _correlate_weight(steps: CpuSteps, out: Value, y: Value, x: Value, taps: list[Taps], stride: Ints) -> None:
     """Add the steps that sum over outputs y; out, the weight's gradient, has dims (group, M, C, taps)."""
     if winograd_weight(steps, out, y, x, taps, stride):
         return
-    if channels_last_weight(steps, out, y, x, lines_of(y.shape, stride, x.shape, taps)):
+    lines = lines_of(y.shape, stride, x.shape, taps)
+    if channels_last_weight(steps, out, y, x, lines):
         return
     dtype, (groups, m, c) = out.dtype, out.shape[:3]
     k = c * math.prod(map(len, taps))
     _, nr = tile_size(dtype)
     pitch = -(-m // nr) * nr
-    fields = fields_of(y.shape, stride, x.shape, taps)
-    cut(fields, x.shape[0], (c + pitch) * dtype.itemsize, 4 * nr)
-    parts = x.shape[0] * blocks_of(fields)
+    cut_copies(lines, x.shape[0], (c + pitch) * dtype.itemsize, 4 * nr)
+    parts = x.shape[0] * count(lines, "blocks")
     chunks = min(parts, -(-TASKS // groups), max(2, SLABS // (groups * k * pitch)))
     chunks = -(-parts // -(-parts // chunks))
-    numbers = numbers_of(fields, x.shape[0], groups, (m, c), x.layout, y.layout, out.layout, share=chunks)
     slabs = steps.work((groups * chunks * k * pitch,), dtype)
-    kind = kind_of(y.layout.numel * k * dtype.itemsize // WORK, groups * chunks)
-    loops = (depthwise.correlate_weight, depthwise.dot) if m <= FEW else (conv.correlate_weight, transpose_copy)
-    template, helper = loops
-    kernel = steps.backend.kernel(write, template, dtype, *COPY, patches.count_blocks, helper, kind=kind)
-    steps.then(kernel, x, y, slabs, numbers=headed(groups * chunks, numbers))
+    steps.run(
+        depthwise.correlate_weight_few if m <= FEW else conv.correlate_weight, x, y, slabs, tasks=groups * chunks,
+        numel=y.layout.numel * k * dtype.itemsize // WORK,
+        **copied_numbers(lines, x.layout, y.layout, out.layout, share=chunks),
+    )  # fmt: skip
     sum_slabs(steps, slabs, out, chunks, pitch=pitch)
 
 
-# ---- values ---------------------------------------------------------------------------------------------------------
-
-
-def in_registers(steps: Steps) -> tuple[Value, ...]:
+def in_registers(steps: CpuSteps) -> tuple[Value, ...]:
     """Return the result and the operands in the dtype of registers; operands of other dtypes are cast."""
     (out,) = steps.outs
     dtype = as_dtype(out.dtype.compute)
     values = [out if out.dtype is dtype else steps.work(out.shape, dtype)]
     values += [cast(steps, x, dtype) for x in steps.operands]
     return tuple(values)
-
-
-def biased(bias: Value | None, channels: int) -> dict[str, int]:
-    """Return the scalar arguments of a bias.
-
-    channels: the output channels of a group.
-    """
-    if bias is None:
-        return {}
-    step = bias.layout.strides[0]
-    return {"b": bias.layout.offset, "b_group": channels * step, "b_out": step, "biased": 1}
-
-
-# ---- kernels --------------------------------------------------------------------------------------------------------
-
-
-def write(template: Callable[..., Any], dtype: DType, *helpers: Callable[..., Any]) -> Any:
-    """Write, compile and import one of the loops, with the functions that it calls."""
-    return load_loops(
-        template, dtype, conv.CONV, helpers, constants={"RUNS": conv.CONV.position("runs")},
-        fastmath=("reassoc", "contract") if template is depthwise.correlate_weight else (),
-    )  # fmt: skip

@@ -27,7 +27,7 @@ from minigrad.kernels.cpu.target import moving_header
 from minigrad.kernels.fields import Fields, loop
 
 
-@loop(Fields("chunk whole row parts", "ends[parts] offsets"), table=True, imports=lambda words: moving_header())
+@loop(Fields("chunk whole row parts", "ends[parts] offsets"), table=True, imports=lambda *given: moving_header())
 def join(addresses, N):  # type: ignore[no-untyped-def]
     """Copy the operands into the result.  A task is a chunk of the `whole` bytes of the result.
 
@@ -200,7 +200,7 @@ def surround(steps: CpuSteps, request: requests.Surround) -> Launch | None:
     groups = [(x.layout.offset, *step, moves) for x, step, moves in zip((out, a), inward, strides, strict=True)]
     steps.run(
         around_back if back else around, a, out, words={"ADD": sum_text(out.dtype)} if back else {},
-        divided=pieces(planes, CHUNK // prod(wide)), elements=planes * prod(wide), groups=groups, planes=planes,
+        divided=pieces(planes, CHUNK // prod(wide)), numel=planes * prod(wide), each=groups, planes=planes,
         mode=MODES.index(mode), n_x=inner[-1], before_x=pairs[-1][0], m_x=wide[-1],
         shape=dims, n=inner[:-1], before=[pair[0] for pair in pairs[:-1]], m=wide[:-1],
     )  # fmt: skip

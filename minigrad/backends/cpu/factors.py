@@ -261,7 +261,7 @@ def factor_cholesky(steps: CpuSteps, request: requests.Cholesky) -> None:
     n, batch = a.shape[-1], a.shape[:-2]
     steps.run(
         cholesky, a, *steps.outs, compute=a.dtype.compute, tasks=prod(batch), cost=n,
-        groups=[matrices(out), matrices(a)], n=n, sizes=batch,
+        each=[matrices(out), matrices(a)], n=n, sizes=batch,
     )  # fmt: skip
 
 
@@ -270,7 +270,7 @@ def solve_triangular(steps: CpuSteps, request: requests.SolveTriangular) -> None
     (out,), (a, b) = steps.outs, steps.operands
     (n, k), batch = b.shape[-2:], out.shape[:-2]
     steps.run(
-        solve, a, b, out, tasks=prod(batch), cost=n, groups=[*map(matrices, (out, a, b))], n=n, k=k,
+        solve, a, b, out, tasks=prod(batch), cost=n, each=[*map(matrices, (out, a, b))], n=n, k=k,
         upper=request.upper, unit=request.unit, sizes=batch,
     )  # fmt: skip
 
@@ -280,7 +280,7 @@ def factor_lu(steps: CpuSteps, request: requests.LU) -> None:
     (a,) = steps.operands
     *batch, m, n = a.shape
     steps.run(
-        lu, a, *steps.outs, tasks=prod(batch), cost=min(m, n), groups=[*begins(a, *steps.outs), matrices(a)], m=m,
+        lu, a, *steps.outs, tasks=prod(batch), cost=min(m, n), each=[*begins(a, *steps.outs), matrices(a)], m=m,
         n=n, sizes=batch,
     )  # fmt: skip
 
@@ -291,6 +291,6 @@ def factor_qr(steps: CpuSteps, request: requests.QR) -> None:
     *batch, m, n = a.shape
     p, tasks = r.shape[-2], prod(batch)
     steps.run(
-        qr, a, q, r, tasks=tasks, elements=tasks * m * max(n, p), cost=4 * min(m, n),
-        groups=[*begins(a, q, r), matrices(a)], m=m, n=n, p=p, sizes=batch,
+        qr, a, q, r, tasks=tasks, numel=tasks * m * max(n, p), cost=4 * min(m, n),
+        each=[*begins(a, q, r), matrices(a)], m=m, n=n, p=p, sizes=batch,
     )  # fmt: skip

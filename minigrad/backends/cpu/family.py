@@ -86,18 +86,18 @@ class CpuSteps(Steps):
     def run(
         self, template: Callable[..., Any], *values: Value, words: Mapping[str, Any] | Late = NOTHING, form: str = "",
         compute: np.dtype[Any] | None = None, dtypes: tuple[DType, ...] | None = None, tasks: int = 1,
-        divided: tuple[int, int] | None = None, elements: int | None = None, cost: int = 1, end: bool = False,
-        groups: Sequence[Any] = (), **numbers: Any,
+        divided: tuple[int, int] | None = None, numel: int | None = None, cost: int = 1, end: bool = False,
+        each: Sequence[Any] = (), **numbers: Any,
     ) -> None:  # fmt: skip
         """Add a step that writes, compiles and runs a template of a kernel on some values, its arguments.
 
         The dtypes of the values determine its conversions and its name.  A number of the template that has the name of
         one of its arguments is the offset of that value.
 
-        numbers: the other numbers by name.  groups: the numbers of each result and operand.
+        numbers: the other numbers by name.  each: the groups of numbers, of each result and operand.
         tasks: the count of the tasks.  divided: instead the number `chunk` and the count, from `pieces`;
         the count is the number `chunks`, too, if the template has it.
-        elements, cost: the number of elements, by default that of the first result, and the work per element, in
+        numel, cost: the number of elements, by default that of the first result, and the work per element, in
         additions; they decide whether threads share the tasks.
         end: whether the kernel runs again after all tasks.
         words, form, compute: as for `write_loop`.
@@ -111,12 +111,12 @@ class CpuSteps(Steps):
         for name, k in loop.begins:
             if name not in numbers:
                 numbers[name] = values[k].layout.offset
-        elements = self.outs[0].layout.numel if elements is None else elements
-        dtypes = tuple([each.dtype for each in values]) if dtypes is None else dtypes
+        numel = self.outs[0].layout.numel if numel is None else numel
+        dtypes = tuple([x.dtype for x in values]) if dtypes is None else dtypes
         meanings = words if isinstance(words, Late) else () if words is NOTHING else tuple(words.items())
-        kind = kind_of(elements, tasks, cost)
+        kind = kind_of(numel, tasks, cost)
         kernel = self.backend.kernel(written, template, dtypes, meanings, form, compute, kind=kind)
-        table = headed(tasks, loop.fields.packed(groups, numbers), end)
+        table = headed(tasks, loop.fields.packed(each, numbers), end)
         self.steps.append(Step(kernel, tuple([each.slot for each in values]), table))
 
 

@@ -6,23 +6,24 @@
         [tap]                                                      tap 2 reads slots 1 2 3 of phase 0
 
 A tap thus reads a dense run of a copy, for any stride.  `conv.py` chooses the method, `kernels/cpu/conv.py` has the
-loops.
+loops.  `channels.py` copies pixels side by side instead, in their order.
 """
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable
 from itertools import product
+from math import prod
 from typing import Any
 
 from minigrad.backends.steps import Ints, Value
 from minigrad.core.dtype import DType
 from minigrad.core.layout import Layout
-from minigrad.kernels.cpu import conv
 from minigrad.kernels.cpu.processor import tile_shape
 
 BLOCK = 3 << 17  # bytes of an image that a task copies; they fit the second-level cache, next to the weights
 TASKS = 16  # number of blocks of the work; the shape determines their bounds
+SLABS = 1 << 22  # maximum number of elements of the partial sums of a weight's gradient
 Taps = list[tuple[int, int]]  # (position relative to the output, index in the kernel), along one dim
 
 
@@ -43,83 +44,95 @@ def grouped(w: Layout, groups: int) -> Layout:
     return Layout.make((groups, m, *w.shape[1:]), (m * w.strides[0], *w.strides), w.offset)
 
 
-def taps_in_weight(w: Value, taps: list[Taps]) -> list[int]:
-    """Return the offset of each tap in a weight (group, M, C, taps)."""
-    steps = w.layout.strides[3:]
-    return [sum(s * t for s, (_, t) in zip(steps, tap, strict=True)) for tap in product(*taps)]
+def taps_in_weight(w: Layout, taps: list[Taps] | None = None) -> list[int]:
+    """Return the offset of each tap in a weight (group, M, C, taps), by default of all taps in their order."""
+    indices = [range(n) for n in w.shape[3:]] if taps is None else [[t for _, t in each] for each in taps]
+    return [sum(s * t for s, t in zip(w.strides[3:], tap, strict=True)) for tap in product(*indices)]
 
 
-def offsets_of_taps(w: Layout) -> list[int]:
-    """Return the offsets of all taps of a weight (group, M, C, taps), in their order."""
-    return [sum(s * t for s, t in zip(w.strides[3:], tap, strict=True)) for tap in product(*map(range, w.shape[3:]))]
+class Line:
+    """The outputs along one spatial dim: their size, stride and taps, and the part of the image that a block reads.
 
+    taps: those of each phase of the outputs.  Outputs that are `step` apart are one phase; `size` is their number.
+    block: the number of outputs of a phase in a block.
+    low, reach: the lowest position that output 0 reads, and the distance from it to the highest.
+    begins, phases: where the positions that are one stride apart begin, and their number.
+    """
 
-def are_dense(block: list[int], y: Layout) -> bool:
-    """Return whether the outputs of a channel in a block of these sizes are contiguous."""
-    strides = y.strides[2:]
-    return Layout.make(tuple(block[-len(strides) :]), strides).is_contiguous
-
-
-class Field:
-    """One spatial dim: outputs, stride, image size, taps, and the part of the image that a block of outputs reads."""
-
-    def __init__(self, outputs: int, stride: int, image: int, taps: Taps) -> None:
-        self.outputs, self.stride, self.image, self.taps = outputs, stride, image, taps
-        self.block = outputs
-        self.low = min(e for e, _ in taps)
-        self.phases = sorted({(e - self.low) % stride for e, _ in taps})
-        self.reach = max((e - self.low) // stride for e, _ in taps)
-
-    @property
-    def slots(self) -> int:
-        return self.block + self.reach
+    def __init__(self, outputs: int = 1, stride: int = 1, image: int = 1, *taps: Taps) -> None:
+        self.outputs, self.stride, self.image, self.taps = outputs, stride, image, taps or ([(0, 0)],)
+        self.step = len(self.taps)
+        self.size = self.block = -(-outputs // self.step)
+        positions = [e for phase in self.taps for e, _ in phase]
+        self.low = min(positions)
+        self.reach = max(positions) - self.low
+        self.begins = sorted({(e - self.low) % stride for e in positions})
+        self.phases = len(self.begins)
 
     @property
     def blocks(self) -> int:
-        return -(-self.outputs // self.block)
+        return -(-self.size // self.block)
+
+    @property
+    def pixels(self) -> int:
+        """The size of a copy in the order of the image."""
+        return (self.block - 1) * self.stride + self.reach + 1
+
+    @property
+    def slots(self) -> int:
+        """The size of a copy of one phase of the stride."""
+        return self.block + self.reach // self.stride
 
     def positions(self) -> list[tuple[int, int]]:
-        """Return (phase, slot) of each tap in a block's copy of the image."""
-        return [(self.phases.index((e - self.low) % self.stride), (e - self.low) // self.stride) for e, _ in self.taps]
+        """Return (phase, slot) of each tap in a copy by phases of the stride."""
+        places = [divmod(e - self.low, self.stride) for e, _ in self.taps[0]]
+        return [(self.begins.index(phase), slot) for slot, phase in places]
 
 
-def fields_of(outputs: Ints, stride: Ints, image: Ints, taps: list[Taps]) -> list[Field]:
+def lines_of(outputs: Ints, stride: Ints, image: Ints, taps: list[Taps]) -> list[Line]:
     """Return three dims, for shapes of whole tensors."""
-    fields = [Field(*d) for d in zip(outputs[2:], stride, image[2:], taps, strict=True)]
-    return [Field(1, 1, 1, [(0, 0)])] * (3 - len(stride)) + fields
+    return three([Line(*dim) for dim in zip(outputs[2:], stride, image[2:], taps, strict=True)])
 
 
-def blocks_of(fields: list[Field]) -> int:
-    """Return the number of blocks that the outputs are cut into."""
-    return math.prod(field.blocks for field in fields)
+def three(lines: list[Line]) -> list[Line]:
+    """Return dims behind dims of size 1."""
+    return [Line() for _ in range(3 - len(lines))] + lines
 
 
-def cut(fields: list[Field], units: int, weight: int, least: int) -> None:
+def count(lines: list[Line], name: str) -> int:
+    """Return the product of a number of each dim."""
+    return prod([getattr(line, name) for line in lines])
+
+
+def cut(lines: list[Line], too_much: Callable[[], bool], too_few: Callable[[], bool], along_all: bool = False) -> None:
+    """Divide the first dims into blocks until a block is not too large and there are not too few.
+
+    along_all: whether the next dim is also divided if only the number of blocks requires it.
+    """
+    for line in lines:
+        pieces = 1
+        while line.block > 1 and (too_much() or too_few()):
+            pieces += 1
+            line.block = -(-line.size // pieces)
+        if line.block > 1 or not (along_all or too_much()):
+            break
+
+
+def cut_copies(lines: list[Line], units: int, weight: int, least: int) -> None:
     """Divide the first dims into blocks until the image of a block fits the cache, and there are blocks for all cores.
 
     units: the number of independent parts of the work before it is divided into blocks.
     weight: the number of bytes of the image per position.
     least: the smallest number of outputs for which a separate block saves time.
     """
-
-    def too_much() -> bool:
-        phases = [f.slots * len(f.phases) for f in fields]
-        return phases[0] * phases[1] * phases[2] * weight > BLOCK
-
-    def too_few() -> bool:
-        outputs = fields[0].block * fields[1].block * fields[2].block
-        return units * blocks_of(fields) < TASKS and outputs >= 2 * least
-
-    for field in fields:
-        pieces = 1
-        while field.block > 1 and (too_much() or too_few()):
-            pieces += 1
-            field.block = -(-field.outputs // pieces)
-        if not too_much():
-            break
+    cut(
+        lines,
+        lambda: count(lines, "slots") * count(lines, "phases") * weight > BLOCK,
+        lambda: units * count(lines, "blocks") < TASKS and count(lines, "block") >= 2 * least,
+    )
 
 
-def form_of(fields: list[Field], runs: int, panels: int, dtype: DType) -> str:
+def form_of(lines: list[Line], runs: int, panels: int, dtype: DType) -> str:
     """Return how tiles cover the outputs of a block.
 
     "flat": a tile continues from row to row, across columns that are dropped.  "rows": it ends with each row of
@@ -131,11 +144,11 @@ def form_of(fields: list[Field], runs: int, panels: int, dtype: DType) -> str:
     A tile takes about two cycles per multiply-add in one of its columns, and 40 additional cycles.  A tile that
     continues into the next row must be split, which takes about 300 cycles.  A vector is copied in about five cycles.
     """
-    first, middle, last = (field.block for field in fields)
+    first, middle, last = (line.block for line in lines)
     lanes, mr, vectors = tile_shape(str(dtype))
     nr, whole = vectors * lanes, 2 * runs * mr + 40
-    flat = ((first - 1) * fields[1].slots + middle - 1) * fields[2].slots + last
-    crossing = min(1.0, nr / fields[2].slots)
+    flat = ((first - 1) * lines[1].slots + middle - 1) * lines[2].slots + last
+    crossing = min(1.0, nr / lines[2].slots)
     copied = runs * first * middle * -(-last // lanes)
     cycles = {
         "flat": panels * -(-flat // nr) * (whole + crossing * 300),
@@ -147,50 +160,65 @@ def form_of(fields: list[Field], runs: int, panels: int, dtype: DType) -> str:
     return min(cycles, key=cycles.__getitem__)
 
 
-def numbers_of(
-    fields: list[Field], n: int, groups: int, channels: tuple[int, int], x: Layout, y: Layout, w: Layout, **more: int
-) -> list[int]:
-    """Return the scalar arguments of the templates, in the order of their docstring.
+# ---- scalar arguments -----------------------------------------------------------------------------------------------
 
-    more: the bias, and the division into tasks.
+
+def strided(name: str, x: Layout, dims: range = range(3)) -> dict[str, int]:
+    """Return the offset and the strides of an image or of outputs by name; missing leading dims have stride 0."""
+    steps = (*(0,) * (5 - len(x.shape)), *x.strides[2:])
+    numbers = {name: x.offset, f"{name}_image": x.strides[0], f"{name}_channel": x.strides[1]}
+    return numbers | {f"{name}{d}": steps[d] for d in dims}
+
+
+def biased(bias: Value | None, **groups: int) -> dict[str, Any]:
+    """Return the numbers of a bias.  groups: the names of further strides, as numbers of output channels."""
+    step = bias.layout.strides[0] if bias else 0
+    numbers = {"b": bias.layout.offset if bias else 0, "b_out": step, "biased": int(bias is not None)}
+    return numbers | {name: step * channels for name, channels in groups.items()}
+
+
+def by_dim(lines: list[Line], **names: str) -> dict[str, int]:
+    """Return the numbers of three dims.  names: the attributes of further numbers by their names."""
+    names |= {name: name for name in ("size", "block", "stride", "low", "image")}
+    return {f"{name}{d}": getattr(line, of) for d, line in enumerate(lines) for name, of in names.items()}
+
+
+def are_dense(lines: list[Line], y: Layout) -> bool:
+    """Return whether the outputs of a channel in a block are contiguous."""
+    strides = y.strides[2:]
+    return Layout.make(tuple([line.block for line in lines][-len(strides) :]), strides).is_contiguous
+
+
+def copied_numbers(
+    lines: list[Line], x: Layout, y: Layout, w: Layout, bias: Value | None = None, **more: Any
+) -> dict[str, Any]:
+    """Return the numbers of the loops of `kernels/cpu/conv.py` and `depthwise.py`, except those that divide the work.
+
+    w: the layout of a weight (group, M, C, taps).
     """
-    m, c = channels
-    extra = (0,) * (3 - (len(x.shape) - 2))
-    taps = list(product(*(f.taps for f in fields)))
-    phases = [p for f in fields for p in f.phases]
-    steps = (*extra, *w.strides[3:])
-    unfolded = more.get("unfolded", 0)
-    values: dict[str, Any] = {"b": 0, "b_group": 0, "b_out": 0, "biased": 0, "by_row": 0, "unfolded": 0} | more
-    values |= {
-        "images": n, "groups": groups, "outs": m, "ins": c,
-        "x": x.offset, "x_image": x.strides[0], "x_group": c * x.strides[1], "x_channel": x.strides[1],
-        "y": y.offset, "y_image": y.strides[0], "y_group": m * y.strides[1], "y_channel": y.strides[1],
-        "w": w.offset, "w_group": w.strides[0], "w_out": w.strides[1], "w_in": w.strides[2],
-        "phase": phases, "runs": offsets(fields, c, values["biased"]),
-        "dense": unfolded and are_dense([field.block for field in fields], y),
-        "in_weight": [sum(s * t for s, (_, t) in zip(steps, tap, strict=True)) for tap in taps],
-    }  # fmt: skip
-    for d, field in enumerate(fields):
-        values |= {
-            f"size{d}": field.outputs, f"block{d}": field.block, f"stride{d}": field.stride, f"low{d}": field.low,
-            f"slots{d}": field.slots, f"phases{d}": len(field.phases), f"image{d}": field.image,
-            f"x{d}": (*extra, *x.strides[2:])[d], f"y{d}": (*extra, *y.strides[2:])[d],
-        }  # fmt: skip
-    return conv.CONV.pack(**values)
+    groups, m, c = w.shape[:3]
+    taps, unfolded = [line.taps[0] for line in lines], more.setdefault("unfolded", False)
+    return {"by_row": False} | more | strided("x", x) | strided("y", y) | biased(bias, b_group=m) | {
+        "images": x.shape[0], "groups": groups, "outs": m, "ins": c, "x_group": c * x.strides[1],
+        "y_group": m * y.strides[1], "w": w.offset, "w_group": w.strides[0], "w_out": w.strides[1],
+        "w_in": w.strides[2], "phase": [phase for line in lines for phase in line.begins],
+        "runs": offsets(lines, c, bias is not None), "dense": unfolded and are_dense(lines, y),
+        "in_weight": taps_in_weight(w, taps[3 - len(x.shape[2:]) :]),
+    } | by_dim(lines, slots="slots", phases="phases")  # fmt: skip
 
 
-def offsets(fields: list[Field], channels: int, bias: int) -> list[int]:
+def offsets(lines: list[Line], channels: int, bias: int) -> list[int]:
     """Return, for each channel and tap, the offset of its run in a block's copy of the image, and of its unfolded run.
 
     Each list ends with the offset of the ones of a bias.
     """
-    phases, slots = [len(f.phases) for f in fields], [f.slots for f in fields]
-    one = slots[0] * slots[1] * slots[2]
-    whole = one * phases[0] * phases[1] * phases[2]
+    phases, slots = [line.phases for line in lines], [line.slots for line in lines]
+    one = prod(slots)
+    whole = one * prod(phases)
     near = [
         ((p0 * phases[1] + p1) * phases[2] + p2) * one + (s0 * slots[1] + s1) * slots[2] + s2
-        for (p0, s0), (p1, s1), (p2, s2) in product(*(f.positions() for f in fields))
+        for (p0, s0), (p1, s1), (p2, s2) in product(*(line.positions() for line in lines))
     ]
     copied = [*(c * whole + position for c in range(channels) for position in near), *[channels * whole] * bias]
-    outputs = math.prod(field.block for field in fields)
+    outputs = count(lines, "block")
     return [*copied, *(outputs * (bias + k) for k in range(channels * len(near))), *[0] * bias]

@@ -185,7 +185,7 @@ def sort_part(words, x, counts, mask, z):  # type: ignore[no-untyped-def]
         low = high
 
 
-def ranks_header(words: Any) -> str:
+def ranks_header(*given: Any) -> str:
     """Return the lines that define `rank`."""
     return imported("ranks", "ranks", "rank = ranks()", beside=["emitting.py"])
 

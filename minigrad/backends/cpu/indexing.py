@@ -112,7 +112,7 @@ def _lines(steps: CpuSteps, index: Value, dim: int, join: ScalarFn | None, *, fr
     axis, step, src_step, index_step = (x.layout.strides[dim] for x in specs)
     steps.run(
         indexing.scatter_lines, start, src, index, out, **joined_by(join, out.dtype), tasks=prod(dims),
-        elements=index.layout.numel, groups=[*zip(offsets, strides, strict=True)], count=index.layout.shape[dim],
+        numel=index.layout.numel, each=[*zip(offsets, strides, strict=True)], count=index.layout.shape[dim],
         fresh=fresh, size=out.layout.shape[dim], axis=axis, step=step, src_step=src_step, index_step=index_step,
         sizes=dims,
     )  # fmt: skip
@@ -131,7 +131,7 @@ def _columns(steps: CpuSteps, index: Value, dim: int, walked: Walk, join: Scalar
     groups = [(offset, step, outer[:-1]) for offset, outer, step in zip(offsets, strides, moves, strict=True)]
     steps.run(
         indexing.scatter_columns, src, index, out, **joined_by(join, out.dtype, rows=moves == (1, 1, 0)),
-        tasks=blocks * prod(dims[:-1]), elements=index.layout.numel, groups=groups, blocks=blocks, block=block,
+        tasks=blocks * prod(dims[:-1]), numel=index.layout.numel, each=groups, blocks=blocks, block=block,
         cols=cols, size=out.layout.shape[dim], axis=out.layout.strides[dim], count=index.layout.shape[dim],
         src_step=src.layout.strides[dim], index_step=index.layout.strides[dim], sizes=dims[:-1],
     )  # fmt: skip
@@ -156,7 +156,7 @@ def index_bounds(steps: CpuSteps, request: requests.Bounds) -> None:
     dims, (moves,) = merge_dims(layout.shape, [layout.strides])
     cols, step = (dims[-1], moves[-1]) if dims else (1, 1)
     steps.run(
-        indexing.bounds, index, out, elements=layout.numel, rows=prod(dims[:-1]), cols=cols, step=step, sizes=dims[:-1],
+        indexing.bounds, index, out, numel=layout.numel, rows=prod(dims[:-1]), cols=cols, step=step, sizes=dims[:-1],
         steps=moves[:-1],
     )  # fmt: skip
 
@@ -179,7 +179,7 @@ def strips_of(dims: tuple[int, ...], strides: Sequence[tuple[int, ...]], offsets
     groups = [(offset, step, steps[-2] if len(steps) > 1 else 0, steps[:-2])
               for offset, steps, step in zip(offsets, strides, inner(strides), strict=True)]  # fmt: skip
     return {
-        "tasks": blocks * strips * prod(outer), "groups": groups, "blocks": blocks, "block": block, "cols": cols,
+        "tasks": blocks * strips * prod(outer), "each": groups, "blocks": blocks, "block": block, "cols": cols,
         "strips": strips, "strip": strip, "rows": rows, "sizes": outer,
     }  # fmt: skip
 
@@ -203,7 +203,7 @@ def view_numbers(view: Layout, g: Layout) -> dict[str, Any] | None:
     order = [*reversed(safe), *rest]
     last = order.pop()
     return {
-        "tasks": prod(dims[d] for d in safe), "elements": g.numel, "rows": prod(dims[d] for d in rest[:-1]),
+        "tasks": prod(dims[d] for d in safe), "numel": g.numel, "rows": prod(dims[d] for d in rest[:-1]),
         "cols": dims[last], "out": view.offset, "to_step": to[last], "g_step": of[last],
         "sizes": [dims[d] for d in order], "to_steps": [to[d] for d in order], "g_steps": [of[d] for d in order],
     }  # fmt: skip

@@ -105,6 +105,6 @@ def stretches(mask: Spec, parts: int, limit: int = 0) -> dict[str, Any]:
     dims, (steps,) = merge([mask.layout])
     cols, step = (dims[-1], steps[-1]) if dims else (1, 1)
     return {
-        "tasks": parts, "elements": n, "n": n, "length": -(-n // parts), "units": parts, "cols": cols, "step": step,
+        "tasks": parts, "numel": n, "n": n, "length": -(-n // parts), "units": parts, "cols": cols, "step": step,
         "limit": limit, "sizes": dims[:-1], "strides": steps[:-1],
     }  # fmt: skip

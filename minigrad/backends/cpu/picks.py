@@ -281,8 +281,8 @@ def pick_numbers(n: int, ignore: int, each: int, *views: tuple[Layout, int]) -> 
     count = prod(dims)
     divided = pieces(count, CHUNK // max(1, each))
     return {
-        "groups": [(layout.offset, step, moves) for (layout, step), moves in zip(views, strides, strict=True)],
-        "divided": divided, "elements": count * each, "cost": PICK_COST, "rows": count, "n": n,
+        "each": [(layout.offset, step, moves) for (layout, step), moves in zip(views, strides, strict=True)],
+        "divided": divided, "numel": count * each, "cost": PICK_COST, "rows": count, "n": n,
         "band": divided[0] if each < n else band_of(n), "ignore": ignore, "shape": dims,
     }  # fmt: skip
 

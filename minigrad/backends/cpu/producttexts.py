@@ -8,11 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from minigrad.backends.cpu.texts import Chain, elements_of, from_bits, tile_header, tile_size
+from minigrad.backends.cpu.texts import Chain, elements_of, from_bits, tile_size
 from minigrad.core.dtype import DType, float32, int32
 from minigrad.kernels.cpu import matmul
 from minigrad.kernels.cpu.elementwise import transpose_copy
 from minigrad.kernels.cpu.matmul import pack_pairs
+from minigrad.kernels.cpu.target import tile_header
 from minigrad.kernels.pasting import Part
 from minigrad.kernels.specialize import write_kernel
 from minigrad.kernels.store import load

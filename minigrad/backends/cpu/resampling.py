@@ -142,7 +142,7 @@ def resample_dim(steps: CpuSteps, request: requests.Resample) -> None:
     groups = [(offset, step, each[:-1]) for offset, each, step in zip(offsets, strides, moves, strict=False)]
     steps.run(
         resample, a, *tables, out, words={"ROWS": rows}, form="rows" if rows else "lines",
-        tasks=blocks * prod(dims[:-1]), elements=work, groups=groups,
+        tasks=blocks * prod(dims[:-1]), numel=work, each=groups,
         blocks=blocks, block=block, cols=cols, size=out.shape[dim], terms=terms, count=count, back=back,
         axis=out.layout.strides[dim], step=a.layout.strides[dim], sizes=dims[:-1],
     )  # fmt: skip

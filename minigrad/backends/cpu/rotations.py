@@ -317,8 +317,8 @@ def rotate(steps: CpuSteps, template: Callable[..., Any], cost: int, **sizes: An
     """Add the step of one of the loops over a batch of matrices."""
     (a,), batch = steps.operands, steps.operands[0].shape[:-2]
     steps.run(
-        template, a, *steps.outs, words=Late(rounding, (a.dtype.compute,)), tasks=prod(batch), elements=a.layout.numel,
-        cost=cost, groups=[*begins(a, *steps.outs), matrices(a)], sizes=batch, **sizes,
+        template, a, *steps.outs, words=Late(rounding, (a.dtype.compute,)), tasks=prod(batch), numel=a.layout.numel,
+        cost=cost, each=[*begins(a, *steps.outs), matrices(a)], sizes=batch, **sizes,
     )  # fmt: skip
 
 

@@ -255,7 +255,7 @@ def sample_grid(steps: CpuSteps, request: requests.SampleGrid) -> None:
     part, parts = pieces(lines, max(2 * LINES, images * lines // UNITS // LINES * LINES))
     steps.run(
         grid_sample, a, grid, out, words={"LOCATE": request.locate}, tasks=images * parts,
-        elements=max(out.layout.numel, a.layout.numel), cost=TAPS, lines=lines, part=part, parts=parts, height=height,
+        numel=max(out.layout.numel, a.layout.numel), cost=TAPS, lines=lines, part=part, parts=parts, height=height,
         width=width, count=count, near=request.near, beyond=request.beyond, corners=request.corners, back=request.back,
     )  # fmt: skip
 
@@ -268,6 +268,6 @@ def sample_gradients(steps: CpuSteps, request: requests.GridGradients) -> None:
     steps.run(
         grid_gradients, g, grid, a, *steps.outs,
         words={"LOCATE": request.locate, "DERIVATIVE": request.derivative}, tasks=images * blocks,
-        elements=images * lines * count, cost=TAPS, lines=lines, blocks=blocks, height=height, width=width, count=count,
+        numel=images * lines * count, cost=TAPS, lines=lines, blocks=blocks, height=height, width=width, count=count,
         beyond=request.beyond, corners=request.corners,
     )  # fmt: skip

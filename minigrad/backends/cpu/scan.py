@@ -307,7 +307,7 @@ def scan_numbers(
         units = blocks * prod(dims[:-1])
         groups = [(*position, each[-1], each[:-1]) for *position, each in zip(offsets, steps, strides, strict=True)]
         numbers = {
-            "tasks": units, "groups": groups, "blocks": blocks, "block": block, "cols": dims[-1], "n": n,
+            "tasks": units, "each": groups, "blocks": blocks, "block": block, "cols": dims[-1], "n": n,
             "shape": dims[:-1],
         }  # fmt: skip
         return tuple(s[-1] == 1 for s in strides[1:]), numbers, 0
@@ -316,7 +316,7 @@ def scan_numbers(
     # Four chains run together, so the units of a task are a multiple of four.
     chunk = max(4, CHUNK // block // 4 * 4)
     numbers = {
-        "tasks": -(-rows * blocks // chunk), "groups": [*zip(offsets, steps, strides, strict=True)], "rows": rows,
+        "tasks": -(-rows * blocks // chunk), "each": [*zip(offsets, steps, strides, strict=True)], "rows": rows,
         "n": n, "block": block, "blocks": blocks, "chunk": chunk, "shape": dims,
     }  # fmt: skip
     return None, numbers, rows * blocks if blocks > 1 else 0

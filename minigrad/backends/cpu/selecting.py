@@ -201,7 +201,7 @@ def search_lines(steps: CpuSteps, request: requests.Insert) -> Launch | None:
     dims, groups = lines_of((out, lines, x), last)
     block, blocks = pieces(cols, CHUNK // COST)
     steps.run(
-        insert, lines, x, out, words=key_words(x.dtype), cost=COST, tasks=blocks * prod(dims), groups=groups,
+        insert, lines, x, out, words=key_words(x.dtype), cost=COST, tasks=blocks * prod(dims), each=groups,
         blocks=blocks, block=block, cols=cols, n=n, after=request.after, sizes=dims,
     )  # fmt: skip
     return None

@@ -276,7 +276,7 @@ def chunks_of(specs: Sequence[Spec], shape: Ints, dim: int) -> dict[str, Any]:
     dims, groups = lines_of(specs, dim, shape)
     rows = prod(dims)
     return {
-        "rows": rows, "divided": pieces(rows, CHUNK // shape[dim]), "elements": rows * shape[dim], "groups": groups,
+        "rows": rows, "divided": pieces(rows, CHUNK // shape[dim]), "numel": rows * shape[dim], "each": groups,
         "sizes": dims,
     }  # fmt: skip
 

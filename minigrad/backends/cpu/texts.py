@@ -18,11 +18,8 @@ from minigrad.core.dtype import DType
 from minigrad.core.op import ScalarFn
 from minigrad.kernels.cpu.processor import tile_shape
 from minigrad.kernels.cpu.target import CPU, imported
-from minigrad.kernels.fields import Fields
 from minigrad.kernels.macros import scalar_macro
 from minigrad.kernels.pasting import LEFT_OUT, Expand
-from minigrad.kernels.specialize import write_kernel
-from minigrad.kernels.store import load
 
 
 def column_views(dense: Sequence[bool]) -> dict[str, str]:
@@ -94,41 +91,6 @@ def stream_header(itemsize: int) -> str:
     return imported("stream", "streams", f"stream, settle = streams({itemsize})")
 
 
-def tile_header(dtype: DType, *functions: Callable[..., Any], width: str = "NR", paired: bool = False) -> str:
-    """Return the lines that define the shape of the tile, and everything else that a kernel's functions read.
-
-    This can be the tile itself in three forms, transposed squares, and the width and the rows of the panels that `pack`
-    writes.
-    paired: whether the elements of operands are pairs of bfloat16.
-    """
-    read = {name for function in functions for name in function.__code__.co_names}
-    shape = [f'LANES, MR, VECTORS = tile_shape("{dtype}")', "NR = VECTORS * LANES"]
-    lines = {
-        "SIDE": "SIDE = min(LANES, 8)",
-        "WIDTH": f"WIDTH = {width}",
-        "tile": f'tile = register_tile("{dtype}", LANES, MR, VECTORS{", paired=True" if paired else ""})',
-        "by_depth": f'by_depth = register_tile("{dtype}", LANES, MR, VECTORS, "depth")',
-        "by_rows": f'by_rows = register_tile("{dtype}", LANES, MR, VECTORS, "rows")',
-        "transpose": f'transpose = transpose_block("{dtype}", LANES)',
-        "transpose_pairs": 'transpose_pairs = transpose_block("int32", LANES, paired=True)',
-        "copy_row": f'copy_row = copy_of_row("{dtype}", WIDTH)',
-        "copy_vector": f'copy_vector = copy_of_row("{dtype}", LANES)',
-    }
-    makers = {
-        "transpose": "transpose_block", "transpose_pairs": "transpose_block", "copy_row": "copy_of_row",
-        "copy_vector": "copy_of_row",
-    }  # fmt: skip
-    tiles = [lines[name] for name in ("tile", "by_depth", "by_rows") if name in read]
-    copies = [lines[name] for name in makers if name in read]
-    text = imported("processor", "tile_shape", *shape, *[lines[name] for name in ("SIDE", "WIDTH") if name in read])
-    if tiles:
-        text += imported("tile", "register_tile", *tiles, beside=["emitting.py"])
-    if copies:
-        used = dict.fromkeys(maker for name, maker in makers.items() if name in read)
-        text += imported("vectors", ", ".join(used), *copies, beside=["emitting.py"])
-    return text
-
-
 def square_header(dtype: DType) -> str:
     """Return the lines that define the squares of a copy: up to 16 elements, a cache line of float32."""
     shape = [f'LANES = tile_shape("{dtype}")[0]', "SIDE = min(LANES, 16)"]
@@ -147,32 +109,6 @@ def tile_size(dtype: DType) -> tuple[int, int]:
 def sum_text(dtype: DType) -> str:
     """Return the text of `ADD`: wrap-around for integers, which Numba would widen; `or` for bools."""
     return {"bool": "{0} or {1}", "float": "{0} + {1}"}.get(dtype.kind, "T({0} + {1})")
-
-
-def load_loops(
-    template: Callable[..., Any], dtype: DType, fields: Fields, helpers: tuple[Callable[..., Any], ...] = (),
-    imports: str = "", form: str = "", **options: Any,
-) -> Any:  # fmt: skip
-    """Write, compile and import loops on the register tile whose buffers all have one dtype.
-
-    fields: the names of their scalar arguments.  helpers: the functions that they call.  imports: further lines of the
-    header.  form: a word for the name of the kernel, if a template has several forms.  options: other arguments of
-    `write_kernel`.
-    """
-    arrays, name = template.__code__.co_argcount - 1, "_".join(filter(None, (form, template.__name__)))
-    family = template.__module__.rpartition(".")[2]
-    text = write_kernel(
-        f"{family}: {dtype}, {name}.",
-        template,
-        operands=(dtype,),
-        out=dtype,
-        arrays=(dtype,) * arrays,
-        imports=tile_header(dtype, template, *helpers) + imports,
-        helpers=helpers,
-        fields=fields,
-        **options,
-    )
-    return load(f"{family}_{name}_{dtype.short}", text)
 
 
 class Chain(NamedTuple):

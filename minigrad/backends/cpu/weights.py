@@ -6,7 +6,7 @@ groups: their count.  outs, ins: channels of the output and of the image in a gr
 and strides of weight and bias; in_weight: the offset of each tap in the weight.  width: output channels of a panel.
 near, far: the distance between rows of a panel for neighbouring channels of the image, and for neighbouring taps.  tap:
 the stride of the taps, or 0 if they are not evenly spaced.  share: slabs of a group.  lines, wide: a slab has a line
-for each output channel or for each channel of the image, with `wide` sums per tap, `pitch` apart.  line, each: the
+for each output channel or for each channel of the image, with `wide` sums per tap, `pitch` apart.  line, beside: the
 distances in the weight between the elements of neighbouring lines, and of neighbouring sums.
 """
 
@@ -14,27 +14,26 @@ distances in the weight between the elements of neighbouring lines, and of neigh
 # mypy: disable-error-code="name-defined"
 from __future__ import annotations
 
-from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
-from minigrad.backends.cpu.family import headed, kind_of
-from minigrad.backends.cpu.fields import offsets_of_taps
-from minigrad.backends.cpu.texts import load_loops
-from minigrad.backends.steps import Steps, Value
-from minigrad.core.dtype import DType
+from minigrad.backends.cpu.family import CpuSteps
+from minigrad.backends.cpu.fields import biased, taps_in_weight
+from minigrad.backends.steps import Value
 from minigrad.kernels.cpu.elementwise import transpose_copy
-from minigrad.kernels.fields import Fields
+from minigrad.kernels.cpu.target import tiles
+from minigrad.kernels.fields import Fields, loop
 
 WEIGHT = Fields(
     "groups outs ins taps w w_group w_out w_in b b_group b_out biased width near far tap share lines wide pitch line "
-    "each",
+    "beside",
     "in_weight[taps]",
 )
 
 
+@loop(WEIGHT, results=1, helpers=(transpose_copy,), imports=tiles)
 def pack_weight(w, bias, panels, N):  # type: ignore[no-untyped-def]
     """Copy the weight into panels of output channels.  A task is one panel.
 
@@ -67,6 +66,7 @@ def pack_weight(w, bias, panels, N):  # type: ignore[no-untyped-def]
             panels[np.uint64(row + i)] = bias[N.b + g * N.b_group + (m + i) * N.b_out] if i < wide else T(0)
 
 
+@loop(WEIGHT, imports=tiles)
 def add_slabs(slabs, out, N):  # type: ignore[no-untyped-def]
     """Set the gradient of the weight to the sum of the slabs in their order.  A task is one line of a group."""
     size = N.taps * N.pitch
@@ -82,16 +82,16 @@ def add_slabs(slabs, out, N):  # type: ignore[no-untyped-def]
         for t in range(N.taps):
             to = N.w + g * N.w_group + r * N.line + N.in_weight[t]
             for q in range(N.wide):
-                out[np.uint64(to + q * N.each)] = total[np.uint64(t * N.pitch + q)]
+                out[np.uint64(to + q * N.beside)] = total[np.uint64(t * N.pitch + q)]
 
 
 NONE = dict.fromkeys(
-    "outs ins b b_group b_out biased width near far tap share lines wide pitch line each".split(), 0
+    "outs ins width near far tap share lines wide pitch line beside".split(), 0
 )  # fmt: skip
 
 
 def weight_panels(
-    steps: Steps, w: Value, width: int, taps: list[int] | None = None, bias: Value | None = None,
+    steps: CpuSteps, w: Value, width: int, taps: list[int] | None = None, bias: Value | None = None,
     by_taps: bool = False,
 ) -> Value:  # fmt: skip
     """Add the step that packs a weight (group, M, C, taps), and return the panels.
@@ -101,7 +101,7 @@ def weight_panels(
     by_taps: whether a panel has all channels of a tap together, instead of all taps of a channel.
     """
     groups, m, c = w.shape[:3]
-    taps = offsets_of_taps(w.layout) if taps is None else taps
+    taps = taps_in_weight(w.layout) if taps is None else taps
     strides = {b - a for a, b in pairwise(taps)}
     tap = 1 if len(taps) == 1 else strides.pop() if len(strides) == 1 else 0
     even = tap > 0 and taps[0] == 0
@@ -109,34 +109,31 @@ def weight_panels(
     values = described(w, taps) | {
         "width": width, "tap": tap if even else 0, "near": 1 if by_taps else len(taps), "far": c if by_taps else 1,
     }  # fmt: skip
-    if bias is not None:
-        step = bias.layout.strides[0]
-        values |= {"b": bias.layout.offset, "b_group": m * step, "b_out": step, "biased": 1}
     panels = steps.work((groups * tall * width * rows,), w.dtype)
-    kernel = steps.backend.kernel(write, pack_weight, w.dtype, kind=kind_of(panels.layout.numel, groups * tall))
-    numbers = WEIGHT.pack(**values)
-    steps.then(kernel, w, bias or w, panels, numbers=headed(groups * tall, numbers))
+    steps.run(
+        pack_weight, w, bias or w, panels, tasks=groups * tall, numel=panels.layout.numel,
+        **values, **biased(bias, b_group=m),
+    )  # fmt: skip
     return panels
 
 
-def sum_slabs(steps: Steps, slabs: Value, out: Value, share: int, lanes: int = 0, pitch: int = 0) -> None:
+def sum_slabs(steps: CpuSteps, slabs: Value, out: Value, share: int, lanes: int = 0, pitch: int = 0) -> None:
     """Add the step that sums the slabs of a weight's gradient (group, M, C, taps).
 
     A slab has a line for each output channel, or for each channel of the image if `pitch` is given.
     lanes: the number of channels of a depthwise convolution, rounded up; its slabs have one line for all groups.
     """
     (groups, m, c), layout = out.shape[:3], out.layout
-    values = described(out, offsets_of_taps(out.layout)) | {"share": share}
+    values = described(out, taps_in_weight(out.layout)) | {"share": share}
     if lanes:
         groups = 1
-        values |= {"groups": 1, "lines": 1, "wide": out.shape[0], "pitch": lanes, "each": layout.strides[0]}
+        values |= {"groups": 1, "lines": 1, "wide": out.shape[0], "pitch": lanes, "beside": layout.strides[0]}
     elif pitch:
-        values |= {"lines": c, "wide": m, "pitch": pitch, "line": layout.strides[2], "each": layout.strides[1]}
+        values |= {"lines": c, "wide": m, "pitch": pitch, "line": layout.strides[2], "beside": layout.strides[1]}
     else:
-        values |= {"lines": m, "wide": c, "pitch": c, "line": layout.strides[1], "each": layout.strides[2]}
+        values |= {"lines": m, "wide": c, "pitch": c, "line": layout.strides[1], "beside": layout.strides[2]}
     tasks = groups * values["lines"]
-    kernel = steps.backend.kernel(write, add_slabs, out.dtype, kind=kind_of(slabs.layout.numel, tasks))
-    steps.then(kernel, slabs, out, numbers=headed(tasks, WEIGHT.pack(**values)))
+    steps.run(add_slabs, slabs, out, tasks=tasks, numel=slabs.layout.numel, **values, **biased(None, b_group=0))
 
 
 def described(w: Value, taps: list[int]) -> dict[str, Any]:
@@ -146,8 +143,3 @@ def described(w: Value, taps: list[int]) -> dict[str, Any]:
         "groups": w.shape[0], "outs": w.shape[1], "ins": w.shape[2], "in_weight": taps,
         "taps": len(taps), "w": w.layout.offset, "w_group": strides[0], "w_out": strides[1], "w_in": strides[2],
     }  # fmt: skip
-
-
-def write(template: Callable[..., Any], dtype: DType) -> Any:
-    """Write, compile and import one of the loops."""
-    return load_loops(template, dtype, WEIGHT, (transpose_copy,) if template is pack_weight else ())

@@ -7,20 +7,17 @@ enough channels and whole tiles that the transforms cost less than the products 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
-from minigrad.backends.cpu.family import headed, kind_of
-from minigrad.backends.cpu.fields import Taps
+from minigrad.backends.cpu.family import CpuSteps
+from minigrad.backends.cpu.fields import SLABS, Taps, biased, strided
 from minigrad.backends.cpu.matmul import WORK
-from minigrad.backends.cpu.texts import load_loops, tile_size
-from minigrad.backends.steps import Ints, Steps, Value
+from minigrad.backends.cpu.texts import tile_size
+from minigrad.backends.steps import Ints, Value
 from minigrad.config import settings
-from minigrad.core.dtype import DType, float32
+from minigrad.core.dtype import float32
 from minigrad.kernels.cpu import winograd
-from minigrad.kernels.cpu.elementwise import clear, transpose_copy
 from minigrad.kernels.cpu.processor import tile_shape
-from minigrad.kernels.cpu.target import imported
 
 TILE = 4  # number of outputs of a tile along one dim
 POINTS = 36  # number of values of a transformed tile, 6 * 6
@@ -31,14 +28,10 @@ BYTES = 3 << 18  # bytes of a task's transformed values: they fit the second-lev
 WEIGHED = 1 << 19  # maximum number of bytes of the transformed weight per tile, because each call transforms the weight
 WIDEST = 1 << 22  # maximum size in bytes of a transformed row of tiles; a larger row would leave the caches
 LEAST = 32  # minimum number of tiles for a separate array of partial sums
-SLABS = 1 << 22  # maximum number of elements of the partial sums of a weight's gradient
-TRANSFORMS = (
-    "input_transform", "output_transform", "gradient_transform", "weight_transform", "weight_gradient_transform",
-)  # fmt: skip
 
 
 def by_winograd(
-    steps: Steps, out: Value, x: Value, w: Value, bias: Value | None, taps: list[Taps], stride: Ints
+    steps: CpuSteps, out: Value, x: Value, w: Value, bias: Value | None, taps: list[Taps], stride: Ints
 ) -> bool:
     """Add the steps that compute outputs; w has dims (group, M, C, taps).
 
@@ -48,16 +41,14 @@ def by_winograd(
     if not pays(out, x.shape, w.shape[0], m, c, taps, stride):
         return False
     share, tasks = shares(out.shape, m, c)
-    numbers = numbers_of(x, out, w, taps, share, share, bias)
+    numbers = tile_numbers(x, out, w, taps, share, share, bias)
     panels = steps.work((POINTS * c * padded(m),), float32)
-    pack = steps.backend.kernel(write, winograd.transform_weight, float32, kind=kind_of(panels.layout.numel, c))
-    kernel = steps.backend.kernel(write, winograd.convolve, float32, kind=kind_of(work_of(out, m, c), tasks))
-    steps.then(pack, w, panels, numbers=headed(c, numbers))
-    steps.then(kernel, x, panels, bias or w, out, numbers=headed(tasks, numbers))
+    steps.run(winograd.transform_weight, w, panels, form="winograd", tasks=c, numel=panels.layout.numel, **numbers)
+    steps.run(winograd.winograd, x, panels, bias or w, out, tasks=tasks, numel=work_of(out, m, c), **numbers)
     return True
 
 
-def winograd_weight(steps: Steps, out: Value, y: Value, x: Value, taps: list[Taps], stride: Ints) -> bool:
+def winograd_weight(steps: CpuSteps, out: Value, y: Value, x: Value, taps: list[Taps], stride: Ints) -> bool:
     """Add the steps that sum over outputs y; out, the weight's gradient, has dims (group, M, C, taps).
 
     Return False if another method is faster.
@@ -71,12 +62,10 @@ def winograd_weight(steps: Steps, out: Value, y: Value, x: Value, taps: list[Tap
     chunks = max(1, min(16, rows, tiles // LEAST, max(2, SLABS // slab)))
     share = -(-rows // chunks)
     chunks = -(-rows // share)
-    numbers = numbers_of(x, y, out, taps, share, min(block, share), None)
+    numbers = tile_numbers(x, y, out, taps, share, min(block, share))
     slabs = steps.work((chunks * slab,), float32)
-    kernel = steps.backend.kernel(write, winograd.convolve_weight, float32, kind=kind_of(work_of(y, m, c), chunks))
-    add = steps.backend.kernel(write, winograd.add_weights, float32, kind=kind_of(slabs.layout.numel, m))
-    steps.then(kernel, x, y, slabs, numbers=headed(chunks, numbers))
-    steps.then(add, slabs, out, numbers=headed(m, numbers))
+    steps.run(winograd.winograd_weight, x, y, slabs, tasks=chunks, numel=work_of(y, m, c), **numbers)
+    steps.run(winograd.add_weights, slabs, out, form="winograd", tasks=m, numel=slabs.layout.numel, **numbers)
     return True
 
 
@@ -132,36 +121,17 @@ def shares(outputs: Ints, m: int, c: int) -> tuple[int, int]:
     return -(-rows // tasks), tasks
 
 
-def numbers_of(x: Value, y: Value, w: Value, taps: list[Taps], share: int, block: int, bias: Value | None) -> list[int]:
-    """Return the scalar arguments of the templates."""
-    m, c = w.shape[1:3]
-    values: dict[str, Any] = {"b": 0, "b_out": 0, "biased": 0}
-    if bias:
-        values = {"b": bias.layout.offset, "b_out": bias.layout.strides[0], "biased": 1}
-    images, high, wide = y.shape[0], *y.shape[2:]
+def tile_numbers(
+    x: Value, y: Value, w: Value, taps: list[Taps], share: int, block: int, bias: Value | None = None
+) -> dict[str, Any]:
+    """Return the numbers of the templates."""
+    images, m, high, wide = y.shape
     first, second = (sorted(t) for t in taps)
     near, far = w.layout.strides[3:]
-    return winograd.WINOGRAD.pack(
-        images=images, outs=m, ins=c, down=-(-high // TILE), across=across(y.shape), share=share, block=block,
-        height=x.shape[2], width=x.shape[3], high=high, wide=wide, low1=first[0][0], low2=second[0][0],
-        in_weight=[i * near + j * far for _, i in first for _, j in second],
-        **layout_of("x", x), **layout_of("y", y),
-        w=w.layout.offset, w_out=w.layout.strides[1], w_in=w.layout.strides[2], **values,
-    )  # fmt: skip
-
-
-def layout_of(name: str, x: Value) -> dict[str, int]:
-    """Return offset and strides of an image or an output, by name."""
-    steps = dict(zip(("_image", "_channel", "1", "2"), x.layout.strides, strict=True))
-    return {name: x.layout.offset} | {name + dim: step for dim, step in steps.items()}
-
-
-def write(template: Callable[..., Any], dtype: DType) -> Any:
-    """Write, compile and import one of the loops, with the functions that it calls."""
-    helpers: tuple[Callable[..., Any], ...] = (winograd.multiples, clear)
-    if "tile" in template.__code__.co_names:
-        helpers += (transpose_copy, winograd.channels_last, winograd.positions, winograd.transform_row)
-    read = {word for function in (template, *helpers) for word in function.__code__.co_names}
-    lines = [f'{word} = winograd_transform("{word}", "{dtype}", LANES)' for word in TRANSFORMS if word in read]
-    transforms = imported("winograd_transforms", "winograd_transform", *lines, beside=("emitting.py",))
-    return load_loops(template, dtype, winograd.WINOGRAD, helpers, transforms)
+    return {
+        "images": images, "outs": m, "ins": w.shape[2], "down": -(-high // TILE), "across": across(y.shape),
+        "share": share, "block": block, "height": x.shape[2], "width": x.shape[3], "high": high, "wide": wide,
+        "low1": first[0][0], "low2": second[0][0],
+        "in_weight": [i * near + j * far for _, i in first for _, j in second],
+        "w": w.layout.offset, "w_out": w.layout.strides[1], "w_in": w.layout.strides[2],
+    } | strided("x", x.layout, range(1, 3)) | strided("y", y.layout, range(1, 3)) | biased(bias)  # fmt: skip

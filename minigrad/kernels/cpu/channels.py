@@ -31,7 +31,13 @@ in the weight.
 # ruff: noqa: F821
 import numpy as np
 
-from minigrad.kernels.fields import Fields
+from minigrad.kernels.cpu.elementwise import clear, transpose_copy
+from minigrad.kernels.cpu.patches import block_of, count_blocks
+from minigrad.kernels.cpu.target import imported, tiles
+from minigrad.kernels.fields import Fields, loop
+
+ROWS = 8  # number of rows of the tile of vectors: their sums and one vector fit the registers
+DEEP = 256  # number of outputs that a weight's gradient sums at a time
 
 CHANNELS = Fields(
     "images units channels outs total size0 size1 size2 block0 block1 block2 stride0 stride1 stride2 "
@@ -139,7 +145,23 @@ def multiply_lanes(image, weights, table, n, results, begin, pitch, N, phase, ad
         lane_tile(image, (table, i), runs, weights, start * LANES, LANES, results, z, pitch, depth, h, added)
 
 
-def convolve(x, panels, w, bias, out, N):  # type: ignore[no-untyped-def]
+def lanes(words, dtype, functions):  # type: ignore[no-untyped-def]
+    """Return the lines of `tiles`, and those that define the tile of vectors if each channel has its own weight."""
+    made = f'lane_tile = sums_of_lanes("{dtype}", LANES, {ROWS})'
+    tile = imported("lanes", "sums_of_lanes", made, beside=("tile.py", "emitting.py")) if words["DEPTHWISE"] else ""
+    return tiles(words, dtype, functions) + tile
+
+
+COPY = clear, locate, transpose_copy, gather_last
+PIXELS = {"FROM_PIXEL": CHANNELS.position("from_pixel")}
+
+
+@loop(
+    CHANNELS, imports=lanes, words=PIXELS, helpers=lambda words: (
+        *COPY, scatter_last, multiply_lanes if words["DEPTHWISE"] else multiply_panels, block_of
+    ),
+)  # fmt: skip
+def convolve_last(x, panels, w, bias, out, N):  # type: ignore[no-untyped-def]
     """out[n, m, o] = bias[m] + the sum over c and taps of w[m, c, tap] * x[n, c, o * stride + position of the tap].
 
     A task is one block of outputs, or some panels of its output channels.
@@ -222,7 +244,12 @@ def multiply_outputs(y, at, image, table, n, slabs, slab, N, added):  # type: ig
                     by_depth(y, q, N.y_channel, 1, image, left, pixels, read, slabs, z, K, d, h, w, T(1), more)
 
 
-def convolve_weight(x, y, slabs, N):  # type: ignore[no-untyped-def]
+@loop(
+    CHANNELS, results=1, imports=lanes, words=PIXELS, helpers=lambda words: (
+        *COPY, count_blocks, *(() if words["DEPTHWISE"] else (multiply_outputs,)), block_of
+    ),
+)  # fmt: skip
+def convolve_last_weight(x, y, slabs, N):  # type: ignore[no-untyped-def]
     """Sum over n and o of y[n, m, o] * x[n, c, o * stride + position of the tap].
 
     A slab has a line of taps and channels of the image for each output channel, or a line of channels for each tap of a

@@ -27,7 +27,10 @@ dropped columns.  unfolded: whether runs are unfolded.  dense: whether the outpu
 # ruff: noqa: F821
 import numpy as np
 
-from minigrad.kernels.fields import Fields
+from minigrad.kernels.cpu.elementwise import transpose_copy
+from minigrad.kernels.cpu.patches import block_of, count_blocks, gather, unfold
+from minigrad.kernels.cpu.target import tiles
+from minigrad.kernels.fields import Fields, loop
 
 CONV = Fields(
     "images groups outs ins taps size0 size1 size2 block0 block1 block2 stride0 stride1 stride2 low0 low1 low2 "
@@ -37,7 +40,10 @@ CONV = Fields(
     "phase[kinds] in_weight[taps] runs",
 )
 
+RUNS = {"RUNS": CONV.position("runs")}
 
+
+@loop(CONV, helpers=(block_of, gather, unfold), imports=tiles, words=RUNS)
 def correlate(x, panels, out, N):  # type: ignore[no-untyped-def]
     """out[n, m, o] = bias[m] + the sum over c and taps of w[m, c, tap] * x[n, c, o * stride + position of the tap].
 
@@ -131,6 +137,7 @@ def correlate(x, panels, out, N):  # type: ignore[no-untyped-def]
     leave(image)
 
 
+@loop(CONV, results=1, helpers=(block_of, gather, count_blocks, transpose_copy), imports=tiles, words=RUNS)
 def correlate_weight(x, y, slabs, N):  # type: ignore[no-untyped-def]
     """slab[c, tap, m] = the sum over n and o of y[n, m, o] * x[n, c, o * stride + position of the tap].
 

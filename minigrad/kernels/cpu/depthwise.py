@@ -8,8 +8,30 @@ run, with a few columns between its rows whose results are computed and then dro
 # ruff: noqa: F821
 import numpy as np
 
+from minigrad.kernels.cpu.conv import CONV, RUNS
+from minigrad.kernels.cpu.patches import block_of, count_blocks, gather
+from minigrad.kernels.cpu.target import tiles
+from minigrad.kernels.fields import loop
 
-def correlate(x, w, bias, out, N):  # type: ignore[no-untyped-def]
+
+def add_run(sums, weight, image, run, n):  # type: ignore[no-untyped-def]
+    """Add the product of a weight and a run of n elements of the image to the sums."""
+    source = image[run : run + n]
+    for u in range(n):
+        sums[u] = T(sums[u] + T(weight * source[u]))
+
+
+def dot(a, image, run, n):  # type: ignore[no-untyped-def]
+    """Return the inner product of n elements, with additions in any order."""
+    source = image[run : run + n]
+    total = T(0)
+    for u in range(n):
+        total += a[u] * source[u]
+    return total
+
+
+@loop(CONV, helpers=(block_of, gather, add_run), imports=tiles, words=RUNS)
+def correlate_few(x, w, bias, out, N):  # type: ignore[no-untyped-def]
     """Compute `conv.correlate` for few output channels.  A task is a block of outputs.
 
     The outputs of a block are one run of sums, to which a run of the image is added for every channel and tap.
@@ -48,23 +70,11 @@ def correlate(x, w, bias, out, N):  # type: ignore[no-untyped-def]
     leave(image)
 
 
-def add_run(sums, weight, image, run, n):  # type: ignore[no-untyped-def]
-    """Add the product of a weight and a run of n elements of the image to the sums."""
-    source = image[run : run + n]
-    for u in range(n):
-        sums[u] = T(sums[u] + T(weight * source[u]))
-
-
-def dot(a, image, run, n):  # type: ignore[no-untyped-def]
-    """Return the inner product of n elements, with additions in any order."""
-    source = image[run : run + n]
-    total = T(0)
-    for u in range(n):
-        total += a[u] * source[u]
-    return total
-
-
-def correlate_weight(x, y, slabs, N):  # type: ignore[no-untyped-def]
+@loop(
+    CONV, results=1, helpers=(block_of, gather, count_blocks, dot), imports=tiles, words=RUNS,
+    fastmath=("reassoc", "contract"),
+)  # fmt: skip
+def correlate_weight_few(x, y, slabs, N):  # type: ignore[no-untyped-def]
     """Compute `conv.correlate_weight` for few output channels: a dot product for every channel and tap.
 
     The dot product is over the run of the outputs of a block, with zeros between its rows.

@@ -48,6 +48,46 @@ def moving_header() -> str:
     return imported("moving", "movers", "move, fetch = movers()")
 
 
+def tile_header(dtype: DType, *functions: Callable[..., Any], width: str = "NR", paired: bool = False) -> str:
+    """Return the lines that define the shape of the tile, and everything else that a kernel's functions read.
+
+    This can be the tile itself in three forms, transposed squares, and the width and the rows of the panels that `pack`
+    writes.
+    paired: whether the elements of operands are pairs of bfloat16.
+    """
+    read = {name for function in functions for name in function.__code__.co_names}
+    shape = [f'LANES, MR, VECTORS = tile_shape("{dtype}")', "NR = VECTORS * LANES"]
+    lines = {
+        "SIDE": "SIDE = min(LANES, 8)",
+        "WIDTH": f"WIDTH = {width}",
+        "tile": f'tile = register_tile("{dtype}", LANES, MR, VECTORS{", paired=True" if paired else ""})',
+        "by_depth": f'by_depth = register_tile("{dtype}", LANES, MR, VECTORS, "depth")',
+        "by_rows": f'by_rows = register_tile("{dtype}", LANES, MR, VECTORS, "rows")',
+        "transpose": f'transpose = transpose_block("{dtype}", LANES)',
+        "transpose_pairs": 'transpose_pairs = transpose_block("int32", LANES, paired=True)',
+        "copy_row": f'copy_row = copy_of_row("{dtype}", WIDTH)',
+        "copy_vector": f'copy_vector = copy_of_row("{dtype}", LANES)',
+    }
+    makers = {
+        "transpose": "transpose_block", "transpose_pairs": "transpose_block", "copy_row": "copy_of_row",
+        "copy_vector": "copy_of_row",
+    }  # fmt: skip
+    tiles = [lines[name] for name in ("tile", "by_depth", "by_rows") if name in read]
+    copies = [lines[name] for name in makers if name in read]
+    text = imported("processor", "tile_shape", *shape, *[lines[name] for name in ("SIDE", "WIDTH") if name in read])
+    if tiles:
+        text += imported("tile", "register_tile", *tiles, beside=["emitting.py"])
+    if copies:
+        used = dict.fromkeys(maker for name, maker in makers.items() if name in read)
+        text += imported("vectors", ", ".join(used), *copies, beside=["emitting.py"])
+    return text
+
+
+def tiles(words: Any, dtype: DType, functions: Sequence[Callable[..., Any]]) -> str:
+    """Return the lines of `tile_header`, as the `imports` of a `loop`."""
+    return tile_header(dtype, *functions)
+
+
 @cache
 def halves() -> str:
     """Return the lines that import the machine's float16 conversions: `halves.py`."""

@@ -24,7 +24,13 @@ position in the image.
 # ruff: noqa: F821
 import numpy as np
 
-from minigrad.kernels.fields import Fields
+from minigrad.kernels.cpu.elementwise import clear, transpose_copy
+from minigrad.kernels.cpu.target import imported, tiles
+from minigrad.kernels.fields import Fields, loop
+
+TRANSFORMS = (
+    "input_transform", "output_transform", "gradient_transform", "weight_transform", "weight_gradient_transform",
+)  # fmt: skip
 
 WINOGRAD = Fields(
     "images outs ins down across share block height width high wide low1 low2 x x_image x_channel x1 x2 "
@@ -83,6 +89,19 @@ def transform_row(x, row, N, pixels, near, pitch, values, to, far):  # type: ign
             input_transform(pixels, at + c, near, values, to + tile * pitch + c, far)
 
 
+def transforms(words, dtype, functions):  # type: ignore[no-untyped-def]
+    """Return the lines of `tiles`, and those that define the transforms of some functions."""
+    read = {word for function in functions for word in function.__code__.co_names}
+    lines = [f'{word} = winograd_transform("{word}", "{dtype}", LANES)' for word in TRANSFORMS if word in read]
+    made = imported("winograd_transforms", "winograd_transform", *lines, beside=("emitting.py",))
+    return tiles(words, dtype, functions) + made
+
+
+PLAIN = multiples, clear
+TILED = *PLAIN, transpose_copy, channels_last, positions, transform_row
+
+
+@loop(WINOGRAD, results=1, helpers=PLAIN, imports=transforms)
 def transform_weight(w, panels, N):  # type: ignore[no-untyped-def]
     """panels[point, c, m] = the transformed taps.  A task is one channel of the image."""
     M = N.outs
@@ -105,7 +124,8 @@ def transform_weight(w, panels, N):  # type: ignore[no-untyped-def]
     leave(taps)
 
 
-def convolve(x, panels, bias, out, N):  # type: ignore[no-untyped-def]
+@loop(WINOGRAD, helpers=TILED, imports=transforms)
+def winograd(x, panels, bias, out, N):  # type: ignore[no-untyped-def]
     """out[n, m, o] = bias[m] + the sum over c and taps of w[m, c, tap] * x[n, c, o + position of the tap].
 
     A task is `share` rows of tiles.
@@ -168,7 +188,8 @@ def convolve(x, panels, bias, out, N):  # type: ignore[no-untyped-def]
     leave(pixels)
 
 
-def convolve_weight(x, y, slabs, N):  # type: ignore[no-untyped-def]
+@loop(WINOGRAD, results=1, helpers=TILED, imports=transforms)
+def winograd_weight(x, y, slabs, N):  # type: ignore[no-untyped-def]
     """slab[point, m, c] = the sum over tiles of the transformed gradient times the transformed image.
 
     A task is `share` rows of tiles, `block` rows at a time; it sums into its own slab.
@@ -225,6 +246,7 @@ def convolve_weight(x, y, slabs, N):  # type: ignore[no-untyped-def]
     leave(pixels)
 
 
+@loop(WINOGRAD, helpers=PLAIN, imports=transforms)
 def add_weights(slabs, out, N):  # type: ignore[no-untyped-def]
     """Add the slabs in their order, and transform the sum to the weight's gradient.  A task is one output channel."""
     M = N.outs
