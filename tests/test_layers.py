@@ -79,7 +79,7 @@ STANDS_ON = {
     "conv": {"channels", "fields", "matmul", "product", "tiles", "weights", "winograd"},
     "weights": {"fields"},
     "winograd": {"fields", "matmul"},
-    "matmul": {"blas", "product", "producttexts", "tiles"},
+    "matmul": {"blas", "product", "tiles"},
     "tiles": {"product"},
     "blas": {"product"},
     "indexing": {"grouping"},

@@ -175,40 +175,43 @@ def write_kernel(
 
 
 def write_loop(
-    template: Callable[..., Any], dtypes: Sequence[DType], words: Mapping[str, Any] | Late = NOTHING, form: str = "",
-    compute: np.dtype[Any] | None = None,
+    template: Callable[..., Any], dtypes: Sequence[Any], words: Mapping[str, Any] | Late = NOTHING, form: str = "",
+    compute: np.dtype[Any] | None = None, name: str = "",
 ) -> tuple[str, str]:  # fmt: skip
     """Return the name and the text of the kernel of a template that is marked by `loop`.
 
     dtypes: those of its arrays.  compute: as for `write_kernel`.  form: a word for the name of the kernel, if a
-    template has several forms.
+    template has several forms.  name: the whole name, if the template is not a part of it.
 
     words: the meanings of the words of the template: a scalar function; an expression, which is a text with `{0}`; a
     `Macro`, or a `Late` that makes one; a helper, which is a function of a kernel; a sequence of `Part`s; otherwise a
-    constant.  A constant of the template's module needs no entry.  The lines of `imports` are added to the header.
+    constant.  A constant of the template's module needs no entry.  The lines of `imports` are added to the header;
+    `fastmath` and `inlined` are those of `write_kernel`.
     """
     loop: Loop = template.loop  # type: ignore[attr-defined]
     options = dict(loop.options)
     own = words.make(*words.arguments) if isinstance(words, Late) else words
     words = {**options.pop("words", NOTHING), **own}
     header, imports = options.pop("imports", None), words.pop("imports", "")
+    options |= {option: words.pop(option) for option in ("fastmath", "inlined") if option in words}
     helpers = [each for each in words.values() if isinstance(each, FunctionType)]
     more_helpers = options.pop("helpers", ())
     helpers += more_helpers(words) if callable(more_helpers) else more_helpers
     macros: dict[str, Any] = {}
     constants = constants_of(template, *helpers)
-    more = len(dtypes) - len(loop.arrays) if "in_K" in loop.arrays else 0
-    start = loop.arrays.index("in_K") if more else 0
-    operands = [dtypes[k] for k in (range(start, start + 1 + more) if more else loop.loads)]
+    several = "in_K" in loop.arrays
+    more, start = (len(dtypes) - len(loop.arrays), loop.arrays.index("in_K")) if several else (0, 0)
+    operands = [dtypes[k] for k in (range(start, start + 1 + more) if several else loop.loads)]
     outs = tuple(dtypes[loop.first + more : loop.first + more + loop.results])
     registers = compute or (outs[0].compute if outs else None)
-    for name, value in words.items():
-        if getattr(value, "__name__", "") == name:
+    for word, value in words.items():
+        if getattr(value, "__name__", "") == word:
             continue  # a helper that the template calls by its name
         macro = macro_of(value, registers)
-        (constants if macro is None else macros)[name] = value if macro is None else macro
-    shown = dict.fromkeys([dtype.short for dtype in dtypes if dtype is not int64] or ["i64"][: len(dtypes)])
-    name = "_".join(filter(None, [template.__name__, form, *shown]))  # int64 is the dtype of positions
+        (constants if macro is None else macros)[word] = value if macro is None else macro
+    if not name:
+        shown = dict.fromkeys([dtype.short for dtype in dtypes if dtype is not int64] or ["i64"][: len(dtypes)])
+        name = "_".join(filter(None, [template.__name__, form, *shown]))  # int64 is the dtype of positions
     text = write_kernel(
         f"{name}, from {template.__module__.removeprefix('minigrad.').replace('.', '/')}.py.",
         template,
@@ -248,6 +251,6 @@ def macro_of(word: Any, compute: np.dtype[Any] | None) -> Any:
         return word.expand
     if isinstance(word, str):
         return expression_macro(word) if "{" in word else None
-    if isinstance(word, tuple | list) and word and isinstance(word[0], Part):
+    if isinstance(word, list) or (isinstance(word, tuple) and word and isinstance(word[0], Part)):
         return list(word)
     return call_macro(word.__name__) if isinstance(word, FunctionType) else None

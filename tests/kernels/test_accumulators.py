@@ -107,7 +107,7 @@ def short(monkeypatch):
     """The interpreted backend, and cuts so small that these sizes stand on both sides of every one."""
     for name, size in {"PIECE": 40, "COLUMNS": 10, "CHUNK": 30, "TINY": 20, "FEW": 4}.items():
         monkeypatch.setattr(reduction_plans, name, size)
-        monkeypatch.setattr(mapped, name, size)
+        monkeypatch.setattr(mapped, name, size, raising=False)
     monkeypatch.setattr(mapped, "LANES", 12)
     monkeypatch.setattr(reducer, "SHORT", 4)
     return interpreted(monkeypatch)[0]

@@ -108,7 +108,7 @@ def short(monkeypatch):
     """The interpreted backend, and cuts so small that these sizes stand on both sides of every one."""
     for name, size in {"PIECE": 40, "LANES": 12, "COLUMNS": 10, "CHUNK": 30, "TINY": 20, "FEW": 4}.items():
         monkeypatch.setattr(reduction_plans, name, size)
-        monkeypatch.setattr(mapped, name, size)
+        monkeypatch.setattr(mapped, name, size, raising=False)
     monkeypatch.setattr(reducer, "SHORT", 4)
     monkeypatch.setattr(family, "lanes", lambda compute: 16)
     return interpreted(monkeypatch)[0]

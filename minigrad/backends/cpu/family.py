@@ -85,7 +85,7 @@ class CpuSteps(Steps):
 
     def run(
         self, template: Callable[..., Any], *values: Value, words: Mapping[str, Any] | Late = NOTHING, form: str = "",
-        compute: np.dtype[Any] | None = None, dtypes: tuple[DType, ...] | None = None, tasks: int = 1,
+        name: str = "", compute: np.dtype[Any] | None = None, dtypes: tuple[Any, ...] | None = None, tasks: int = 1,
         divided: tuple[int, int] | None = None, numel: int | None = None, cost: int = 1, end: bool = False,
         each: Sequence[Any] = (), **numbers: Any,
     ) -> None:  # fmt: skip
@@ -100,7 +100,7 @@ class CpuSteps(Steps):
         numel, cost: the number of elements, by default that of the first result, and the work per element, in
         additions; they decide whether threads share the tasks.
         end: whether the kernel runs again after all tasks.
-        words, form, compute: as for `write_loop`.
+        words, form, name, compute: as for `write_loop`.
         dtypes: instead of those of the values, if one kernel serves several.
         """
         loop: Loop = template.loop  # type: ignore[attr-defined]
@@ -108,14 +108,14 @@ class CpuSteps(Steps):
             numbers["chunk"], tasks = divided
             if "chunks" in loop.fields.positions:
                 numbers["chunks"] = tasks
-        for name, k in loop.begins:
-            if name not in numbers:
-                numbers[name] = values[k].layout.offset
+        for begin, k in loop.begins:
+            if begin not in numbers:
+                numbers[begin] = values[k].layout.offset
         numel = self.outs[0].layout.numel if numel is None else numel
         dtypes = tuple([x.dtype for x in values]) if dtypes is None else dtypes
         meanings = words if isinstance(words, Late) else () if words is NOTHING else tuple(words.items())
         kind = kind_of(numel, tasks, cost)
-        kernel = self.backend.kernel(written, template, dtypes, meanings, form, compute, kind=kind)
+        kernel = self.backend.kernel(written, template, dtypes, meanings, form, compute, name, kind=kind)
         table = headed(tasks, loop.fields.packed(each, numbers), end)
         self.steps.append(Step(kernel, tuple([each.slot for each in values]), table))
 

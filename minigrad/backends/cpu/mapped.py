@@ -19,19 +19,17 @@ additions, so it vectorises in registers.  Other reductions (LANED) have a row o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import prod
 from typing import Any
 
 import numpy as np
 
-from minigrad.backends.cpu.loops import CHUNK, STRIP
-from minigrad.backends.cpu.reduction_plans import COLUMNS, FEW, PIECE, ROWS, TINY
+from minigrad.backends.cpu.loops import STRIP
+from minigrad.backends.cpu.reduction_plans import TINY, ReductionPlan, divide, places
 from minigrad.backends.cpu.texts import row_views, step_words
 from minigrad.core.dtype import DType
 from minigrad.core.layout import Layout
-from minigrad.core.plan import pieces
-from minigrad.core.reducer import Axes, Reducer, axes, goes_along, leading
+from minigrad.core.reducer import Reducer, axes, goes_along, leading
 from minigrad.kernels.fields import Fields
 from minigrad.kernels.macros import call_macro, neutral_text, results_macro, step_macro
 from minigrad.kernels.specialize import store_text, write_kernel
@@ -179,84 +177,25 @@ def across(in_K, work_S, out_R, N):  # type: ignore[no-untyped-def]
 LANES = 64  # number of independent accumulators if the additions must not be reordered
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class MappedPlan:
-    """Plan one launch of a reduction with any number of operands, accumulators and results.
-
-    kind: "tiny" for few elements, "along" if neighbours in memory are reduced, or "across" if neighbours in memory
-    belong to different results.
-    steps: the innermost stride of each operand: "0", "1", or "s" for any other stride.
-    pieces: the number of parts into which the elements of each output are divided.
-    work: the number of elements in the workspace of an accumulator; 0 for one piece.
-    numbers: the scalar arguments in the order of the kernel.
-    crossed: whether two operands are dense along different dims, so that a plain loop would read a new cache line per
-    element of one of them.
-    """
-
-    kind: str
-    steps: str
-    numel: int
-    tasks: int
-    pieces: int
-    work: int
-    numbers: list[int]
-    crossed: bool = False
-
-
 def plan_mapped(
     outs: Sequence[Layout], operands: Sequence[Layout], dims: Sequence[int], ordered: bool = False
-) -> MappedPlan:
+) -> ReductionPlan:
     """Return the plan of a reduction of operands of one shape over `dims` into results that have size 1 there.
 
+    Its kind is "tiny", "along" or "across".  The innermost dims of results have row_step 0.
     ordered: the elements are combined one after the other, in row-major order.
     """
     a = operands[0]
     if a.numel <= TINY and outs[0].numel <= TINY:
-        return plan_tiny(outs, operands, dims)
+        numbers = {"outputs": outs[0].numel, "to": [offset for out in outs for offset in out.offsets()]}
+        return ReductionPlan("tiny", "", a.numel, 1, 0, numbers, [places(x, dims) for x in operands])
     order = leading(operands)
     layouts = [operands[k] for k in order]
     kept = axes([*layouts, *outs], [d for d in range(a.ndim) if d not in dims])
     reduced = axes(layouts, list(dims), flip=not ordered, sort=not ordered)
-    return plan_walk(kept, reduced, order, outs, operands, prod(a.shape[d] for d in dims), ordered)
-
-
-def plan_tiny(outs: Sequence[Layout], operands: Sequence[Layout], dims: Sequence[int]) -> MappedPlan:
-    """Return the plan that lists the positions of all outputs and elements."""
-    a = operands[0]
-    kept = [d for d in range(a.ndim) if d not in dims]
-    shapes = tuple(a.shape[d] for d in kept), tuple(a.shape[d] for d in dims)
-    each = [
-        (
-            list(Layout.make(shapes[0], tuple(x.strides[d] for d in kept), x.offset).offsets()),
-            list(Layout.make(shapes[1], tuple(x.strides[d] for d in dims)).offsets()),
-        )
-        for x in operands
-    ]
-    to = [offset for out in outs for offset in out.offsets()]
-    numbers = LISTED.pack(*each, count=prod(shapes[1]), outputs=outs[0].numel, to=to)
-    return MappedPlan("tiny", "", a.numel, 1, 1, 0, numbers)
-
-
-def plan_walk(
-    kept: Axes, reduced: Axes, order: Sequence[int], outs: Sequence[Layout], operands: Sequence[Layout], count: int,
-    ordered: bool,
-) -> MappedPlan:  # fmt: skip
-    """Return the plan for "along" or "across". order: the operands in the order of the strides; results follow."""
     along = ordered or goes_along(kept, reduced)
-    n, results = len(operands), len(outs)
-    cols, col_steps = (1, (1,) * (n + results)) if along else kept.take(kept.pick())
-    rows, row_steps = reduced.take(-1 if ordered else reduced.pick())
-    if not count:
-        rows, row_steps, reduced = 0, (0,) * n, Axes((), [()] * n, [0] * n)
-    col_block, col_blocks = pieces(cols, COLUMNS)
-    groups, size = prod(kept.dims) * col_blocks, count * col_block
-    part = PIECE if along else max(PIECE, ROWS * col_block)
-    cut = groups < FEW and size >= 2 * part and not ordered
-    block, blocks = pieces(rows, max(1, part // col_block) if cut else rows)
-    units = prod(reduced.dims) * blocks
-    piece, parts = pieces(units, max(1, part // (block * col_block)) if cut else units)
-    chunk, chunks = pieces(groups, max(1, CHUNK // max(1, size // parts)))
-    nowhere = (0,) * len(reduced.dims)
+    values, tasks, col_steps, row_steps, reduced = divide(kept, reduced, prod(a.shape[d] for d in dims), along, ordered)
+    nowhere, n = (0,) * len(reduced.dims), len(operands)
     goals = [(y.offset + kept.shifts[k], 0, col_steps[k], kept.strides[k], nowhere) for k, y in enumerate(outs, n)]
     each = [
         (
@@ -265,20 +204,24 @@ def plan_walk(
         )
         for i, k in sorted(enumerate(order), key=lambda pair: pair[1])
     ]  # fmt: skip
-    numbers = WALK.pack(
-        *goals, *each, groups=groups, chunk=chunk, units=units, piece=piece, pieces=parts, rows=rows, block=block,
-        blocks=blocks, cols=cols, col_block=col_block, col_blocks=col_blocks, count=count, kept=len(kept.dims),
-        reduced=len(reduced.dims), sizes=kept.dims, reduced_sizes=reduced.dims,
-    )  # fmt: skip
-    inner = [row if along else col for _, row, col, *_ in each]
-    steps = step_words(inner)
-    work = parts * groups * col_block if parts > 1 else 0
-    crossed = "1" in steps and any(
+    steps = step_words([row if along else col for _, row, col, *_ in each])
+    parts = values["pieces"]
+    work = parts * values["groups"] * values["col_block"] if parts > 1 else 0
+    return ReductionPlan("along" if along else "across", steps, a.numel, tasks, work, values, [*goals, *each])
+
+
+def is_crossed(plan: ReductionPlan, operands: Sequence[Layout]) -> bool:
+    """Return whether two operands are dense along different dims.
+
+    A plain loop would then read a new cache line per element of one of them.
+    """
+    if "1" not in plan.steps:
+        return False
+    inner = [row if plan.kind == "along" else col for _, row, col, *_ in plan.each[-len(operands) :]]
+    return any(
         step not in (-1, 0, 1) and any(stride == 1 and size >= STRIP for size, stride in zip(x.shape, x.strides))
         for step, x in zip(inner, operands)
     )
-    kind = "along" if along else "across"
-    return MappedPlan(kind, steps, operands[0].numel, chunks * parts, parts, work, numbers, crossed)
 
 
 def write_mapped(

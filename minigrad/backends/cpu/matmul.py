@@ -8,11 +8,11 @@ A single row or column has a separate kernel, and a batch with one right operand
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from minigrad.backends.base import serves
-from minigrad.backends.cpu.family import CpuBackend, headed, kind_of
+from minigrad.backends.cpu.family import CpuBackend, CpuSteps
 from minigrad.backends.cpu.product import (
     AHEAD,
     Panels,
@@ -26,25 +26,27 @@ from minigrad.backends.cpu.product import (
     way_of,
     work_of,
 )
-from minigrad.backends.cpu.producttexts import write, write_pack, write_pairs
-from minigrad.backends.cpu.texts import After, after_of, bits, tile_size
+from minigrad.backends.cpu.texts import After, Chain, after_of, bits, elements_of, from_bits, tile_size
 from minigrad.backends.launch import Launch
 from minigrad.backends.product import Ints, Problem
-from minigrad.backends.steps import Steps, Value, through_dense
+from minigrad.backends.steps import Value, through_dense
 from minigrad.core import requests
-from minigrad.core.dtype import DType, as_dtype, bool_, int32
+from minigrad.core.dtype import DType, as_dtype, bool_, float32, int32
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
 from minigrad.kernels.cpu import matmul
+from minigrad.kernels.fields import Fields
+from minigrad.kernels.pasting import Late, Macro
 
 # Multiply-adds on this number of bytes in registers cost as much as one element of an elementwise loop.
 WORK = 32
 PRODUCT, MIXED = 0, 2  # values of the scalar argument `mode` of the kernels
+NAME = 64  # maximum number of characters of a function's name in that of a kernel
 Values = tuple[Value, Value, Value, Value | None]  # the result and the operands: out, a, b, c
 
 
 @serves(CpuBackend, requests.Product)
-def multiply(steps: Steps, request: requests.Product) -> Launch:
+def multiply(steps: CpuSteps, request: requests.Product) -> Launch:
     (out,), (a, b, *added) = steps.outs, steps.operands
     if not out.layout.is_contiguous:
         return through_dense(steps, request)
@@ -53,7 +55,7 @@ def multiply(steps: Steps, request: requests.Product) -> Launch:
 
 
 @serves(CpuBackend, requests.Followed)
-def followed(steps: Steps, request: requests.Followed) -> Launch:
+def followed(steps: CpuSteps, request: requests.Followed) -> Launch:
     """Return one launch if the product consists of tiles of the whole inner dim; otherwise lower the request.
 
     The other operands must have the layout of the result or be the same for each row.
@@ -84,7 +86,7 @@ def is_one_pass(out: Spec, operands: Sequence[Spec]) -> bool:
 
 
 def add_product(
-    steps: Steps, out: Value, a: Value, b: Value, c: Value | None, alpha: float = 1, beta: float = 1,
+    steps: CpuSteps, out: Value, a: Value, b: Value, c: Value | None, alpha: float = 1, beta: float = 1,
     part: int = 0,
 ) -> None:  # fmt: skip
     """Add the steps that compute alpha * a @ b + beta * c, for any dtypes.
@@ -126,7 +128,7 @@ def add_product(
         _tiled_product(steps, problem, (out, a, b, c), factors, part)
 
 
-def _by_depth(steps: Steps, depth: int, values: Values, alpha: float, beta: float) -> None:
+def _by_depth(steps: CpuSteps, depth: int, values: Values, alpha: float, beta: float) -> None:
     """Add the product of parts of the inner dim to the result, one after the other; their copies share memory."""
     out, a, b, c = values
     first = len(steps.temporaries)
@@ -138,7 +140,7 @@ def _by_depth(steps: Steps, depth: int, values: Values, alpha: float, beta: floa
         c, beta = out, 1
 
 
-def _without_product(steps: Steps, out: Value, c: Value | None, beta: float) -> None:
+def _without_product(steps: CpuSteps, out: Value, c: Value | None, beta: float) -> None:
     """Add the steps for an empty inner dim: beta * c, computed by a product with one zero."""
     if c is None:
         steps.fill(out, 0)
@@ -149,7 +151,7 @@ def _without_product(steps: Steps, out: Value, c: Value | None, beta: float) -> 
     add_product(steps, out, column, row, c, 1, beta)
 
 
-def cast(steps: Steps, x: Value, dtype: DType) -> Value:
+def cast(steps: CpuSteps, x: Value, dtype: DType) -> Value:
     """Return an operand unchanged, or a copy in another dtype.
 
     Repeated dims stay repeated.
@@ -162,7 +164,7 @@ def cast(steps: Steps, x: Value, dtype: DType) -> Value:
     return copied
 
 
-def _vector_product(steps: Steps, p: Problem, values: Values, factors: Ints) -> None:
+def _vector_product(steps: CpuSteps, p: Problem, values: Values, factors: Ints) -> None:
     out, a, b, c = values
     dtype = out.dtype
     row = p.m == 1 and p.n > 1
@@ -172,27 +174,25 @@ def _vector_product(steps: Steps, p: Problem, values: Values, factors: Ints) -> 
     high, deep = vector_blocks(size, p.k, p.batches, along=along[1] == 1)
     pieces = -(-p.k // deep)
     positioned = pieces == 1 and c is None and factors == _bits(1, 0, dtype)
-    numbers = matmul.VECTOR.pack(
-        rows=size, length=p.k, high=high, deep=deep, to=p.out if positioned else 0, matrix=start,
-        sm=along[0], sk=along[1], x=second, step=step, batches=p.batches,
+    sums = out if positioned else steps.work((pieces * p.batches * size,), dtype)
+    steps.run(
+        matmul.vector, *((b, a) if row else (a, b)), sums, tasks=p.batches * -(-size // high) * pieces,
+        numel=2 * work_of(p, dtype) // WORK, rows=size, length=p.k, high=high, deep=deep,
+        to=p.out if positioned else 0, matrix=start, sm=along[0], sk=along[1], x=second, step=step, batches=p.batches,
         sizes=p.sizes, steps=matrix, x_steps=other,
     )  # fmt: skip
-    tasks = p.batches * -(-size // high) * pieces
-    kernel = steps.backend.kernel(write, matmul.vector, dtype, kind=kind_of(2 * work_of(p, dtype) // WORK, tasks))
-    sums = out if positioned else steps.work((pieces * p.batches * size,), dtype)
-    steps.then(kernel, *((b, a) if row else (a, b)), sums, numbers=headed(tasks, numbers))
     if not positioned:
         _add(steps, p, pieces, sums, c, out, factors)
 
 
-def _add(steps: Steps, p: Problem, pieces: int, sums: Value, c: Value | None, out: Value, factors: Ints) -> None:
+def _add(steps: CpuSteps, p: Problem, pieces: int, sums: Value, c: Value | None, out: Value, factors: Ints) -> None:
     """Add the step that sums the pieces of a product."""
-    kernel = steps.backend.kernel(write, matmul.add_pieces, out.dtype, kind=kind_of(pieces * p.batches * p.m * p.n, 1))
-    numbers = matmul.ADD_PIECES.pack(
-        pieces=pieces, rows=p.m, cols=p.n, to=p.out, c=p.c, cm=p.cm, cn=p.cn, mode=PRODUCT if c is None else MIXED,
-        batches=p.batches, alpha=factors[0], beta=factors[1], sizes=p.sizes, c_steps=p.steps[2],
+    steps.run(
+        matmul.add_pieces, sums, out if c is None else c, out, words=factor_words(matmul.ADD_PIECES, out.dtype),
+        numel=pieces * p.batches * p.m * p.n, pieces=pieces, rows=p.m, cols=p.n, to=p.out, c=p.c, cm=p.cm, cn=p.cn,
+        mode=PRODUCT if c is None else MIXED, batches=p.batches, alpha=factors[0], beta=factors[1], sizes=p.sizes,
+        c_steps=p.steps[2],
     )  # fmt: skip
-    steps.then(kernel, sums, out if c is None else c, out, numbers=headed(1, numbers))
 
 
 def _bits(alpha: float, beta: float, dtype: DType) -> Ints:
@@ -203,7 +203,7 @@ def _bits(alpha: float, beta: float, dtype: DType) -> Ints:
 
 
 def _tiled_product(
-    steps: Steps, p: Problem, values: Values, factors: Ints, part: int, after: After | None = None,
+    steps: CpuSteps, p: Problem, values: Values, factors: Ints, part: int, after: After | None = None,
     paired: bool = False,
 ) -> None:  # fmt: skip
     out, a, b, c = values
@@ -222,38 +222,55 @@ def _tiled_product(
     alpha, beta = factors if pieces == 1 else _bits(1, 0, dtype)
     a_from, lift, am, ak = (0, left.panel, 1, mr) if left else (p.a, mr * p.am, p.am, p.ak)
     b_from, panel, bk = (0, right.panel, nr) if right else (p.b, nr, p.bk)
-    fields, groups = (matmul.MULTIPLY, ()) if after is None else (matmul.FOLLOWED, after.groups(p.n))
     ahead = lift if am == 1 and p.m * p.k * dtype.itemsize > AHEAD else 0
-    numbers = fields.pack(
-        *groups, rows=p.m, cols=p.n, length=length, high=high, wide=wide, deep=deep, part=part or part_of(deep),
+    options: dict[str, Any] = {"words": {"PAIRED": paired, **factor_words(matmul.MULTIPLY, dtype)}}
+    template: Callable[..., Any] = matmul.multiply
+    others: Sequence[Value] = ()
+    form = "pairs" if paired else ""
+    if after is not None:
+        template, others = matmul.multiply_followed, after.operands
+        form = f"{after.chain.scalar.name[:NAME]}_{after.steps}"
+        options = {"words": Late(following_words, (after.chain, after.steps, dtype)), "each": after.groups(p.n)}
+    sums = out if pieces == 1 else steps.work((pieces * p.batches * p.m * p.n,), dtype)
+    steps.run(
+        template, a, b, out if c is None else c, *others, sums, form=form, **options,
+        tasks=p.batches * -(-p.m // high) * -(-p.n // wide) * pieces, numel=work_of(p, dtype) // WORK,
+        rows=p.m, cols=p.n, length=length, high=high, wide=wide, deep=deep, part=part or part_of(deep),
         to=p.out if pieces == 1 else 0, a=a_from, lift=lift, am=am, ak=ak, ahead=ahead,
         b=b_from, panel=panel, bk=bk, whole=right is not None, c=p.c, cm=p.cm, cn=p.cn,
         mode=MIXED if c is not None and pieces == 1 else PRODUCT, batches=p.batches,
         alpha=alpha, beta=beta, sizes=p.sizes, c_steps=p.steps[2],
         a_steps=left.steps if left else p.steps[0], b_steps=right.steps if right else p.steps[1],
     )  # fmt: skip
-    tasks = p.batches * -(-p.m // high) * -(-p.n // wide) * pieces
-    template = matmul.multiply if after is None else matmul.multiply_followed
-    following: tuple[Any, ...] = () if after is None else (after.chain, after.steps, after.dtypes)
-    others = [] if after is None else after.operands
-    if paired:
-        following = None, "", (), True
-    kernel = steps.backend.kernel(
-        write, template, dtype, "", *following, kind=kind_of(work_of(p, dtype) // WORK, tasks)
-    )
-    sums = out if pieces == 1 else steps.work((pieces * p.batches * p.m * p.n,), dtype)
-    steps.then(kernel, a, b, out if c is None else c, *others, sums, numbers=headed(tasks, numbers))
     if pieces > 1:
         _add(steps, p, pieces, sums, c, out, factors)
 
 
-def _packed(steps: Steps, panels: Panels, x: Value) -> Value:
+def _packed(steps: CpuSteps, panels: Panels, x: Value) -> Value:
     """Return an operand in panels."""
-    writer, dtype = (write_pairs, int32) if panels.paired else (write_pack, x.dtype)
-    kernel = steps.backend.kernel(writer, x.dtype, panels.width, kind=kind_of(panels.capacity, panels.tasks))
+    pack, dtype = (matmul.pack_pairs, int32) if panels.paired else (matmul.pack, x.dtype)
+    side = "MR" if panels.width == tile_size(float32 if panels.paired else dtype)[0] else "NR"
     packed = steps.work((panels.capacity,), dtype)
-    steps.then(kernel, x, packed, numbers=headed(panels.tasks, panels.numbers))
+    steps.run(
+        pack, x, packed, words={"PANEL": side}, form=side.lower(), tasks=panels.tasks, numel=panels.capacity,
+        **panels.numbers,
+    )  # fmt: skip
     return packed
+
+
+def factor_words(fields: Fields, dtype: DType) -> dict[str, str]:
+    """Return the words `ALPHA` and `BETA`, the factors of a product, which are scalar arguments."""
+    at = {word: fields.position(word) for word in ("alpha", "beta")}
+    return {word.upper(): f"T({from_bits(k) if dtype.is_float else f'numbers[{k}]'})" for word, k in at.items()}
+
+
+def following_words(chain: Chain, steps: str, dtype: DType) -> dict[str, Any]:
+    """Return the words of a product to which a function is applied.
+
+    chain: the function.  steps: the strides of its other operands along a row.
+    """
+    words = {f"ALONG_{k}": step for k, step in enumerate(steps)} | {"H": Macro(chain.macro(dtype.compute))}
+    return words | elements_of(steps) | factor_words(matmul.FOLLOWED, dtype)
 
 
 def dense_like(layout: Layout) -> Layout:

@@ -6,10 +6,11 @@ which does not change a result, also depends on the processor.  `matmul.py` make
 
 from __future__ import annotations
 
+from typing import Any
+
 from minigrad.backends.product import Problem
 from minigrad.core.dtype import DType, bfloat16
 from minigrad.core.layout import Layout
-from minigrad.kernels.cpu.matmul import PACK
 from minigrad.kernels.cpu.processor import is_zen, multiplies_pairs
 
 TASKS = 16  # number of blocks into which a result is divided, for any number of threads
@@ -57,7 +58,10 @@ class Panels:
         tall = TALL if across == 1 and not paired else 0
         self.tasks = positions.numel * (-(-p.k // tall) if tall else -(-n // width))
         self.steps = tuple(s * self.one if step else 0 for s, step in zip(positions.strides, steps, strict=True))
-        self.numbers = PACK.pack(cols=n, length=p.k, tall=tall, b=offset, bn=across, bk=along, sizes=sizes, steps=steps)
+        self.numbers: dict[str, Any] = {
+            "cols": n, "length": p.k, "tall": tall, "b": offset, "bn": across, "bk": along, "sizes": sizes,
+            "steps": steps,
+        }  # fmt: skip
 
 
 def way_of(p: Problem, dtype: DType, dims: int) -> str:

@@ -13,13 +13,13 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.base import serves
-from minigrad.backends.cpu.family import CpuBackend, headed, kind_of
-from minigrad.backends.cpu.mapped import plan_mapped, write_mapped
-from minigrad.backends.cpu.reduction_plans import FIELDS, ReductionPlan, plan_reduction, plan_search
+from minigrad.backends.cpu.family import CpuBackend, CpuSteps, headed, kind_of
+from minigrad.backends.cpu.mapped import LISTED, WALK, is_crossed, plan_mapped, write_mapped
+from minigrad.backends.cpu.reduction_plans import ReductionPlan, plan_reduction, plan_search
 from minigrad.backends.cpu.texts import short_header
 from minigrad.backends.launch import Launch
 from minigrad.backends.positions import serve_positions
-from minigrad.backends.steps import Steps, Value, through_terms
+from minigrad.backends.steps import Value, through_terms
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype, int64
 from minigrad.core.op import ScalarFn
@@ -27,16 +27,14 @@ from minigrad.core.reducer import Reducer
 from minigrad.kernels.cpu import positions, reduction
 from minigrad.kernels.fields import Fields
 from minigrad.kernels.macros import expression_macro, finish_macro, keep_macro, neutral_text, scalar_macro
-from minigrad.kernels.pasting import Expand, Part
+from minigrad.kernels.pasting import Expand, Late, Macro, Part
 from minigrad.kernels.rendering import fresh
-from minigrad.kernels.specialize import write_kernel
-from minigrad.kernels.store import load
 
 Ints = tuple[int, ...]
 
 
 @serves(CpuBackend, requests.Reduce)
-def reduce(steps: Steps, request: requests.Reduce) -> Launch:
+def reduce(steps: CpuSteps, request: requests.Reduce) -> Launch:
     (out,), (a, *others) = steps.outs, steps.operands
     reducer, compute, dims = request.reducer, request.compute, request.dims
     if others or reducer.combine is None:
@@ -46,7 +44,7 @@ def reduce(steps: Steps, request: requests.Reduce) -> Launch:
     source, (target,) = steps.operands[0], steps.outs
     for k, plan in enumerate(stages):
         last = k == len(stages) - 1
-        goal = target if last else steps.work((plan.partial,), wide)
+        goal = target if last else steps.work((plan.work,), wide)
         _reduction(steps, plan, reducer if last else reducer.unfinished(), compute, source, goal, count)
         source = goal
         reducer = reducer if last else reducer.joining()
@@ -54,60 +52,72 @@ def reduce(steps: Steps, request: requests.Reduce) -> Launch:
 
 
 @serves(CpuBackend, requests.ReduceTuple)
-def reduce_tuple(steps: Steps, request: requests.Reduce | requests.ReduceTuple) -> Launch:
+def reduce_tuple(steps: CpuSteps, request: requests.Reduce | requests.ReduceTuple) -> Launch:
     """Return one launch, unless some operands are transposed; elementwise loops read these by tiles."""
     outs, operands = steps.outs, steps.operands
     reducer, compute, dims = request.reducer, request.compute, request.dims
     layouts = [a.layout for a in operands]
     plan = plan_mapped([y.layout for y in outs], layouts, dims, reducer.combine is None)
-    if plan.crossed and reducer.map is not None:
+    if is_crossed(plan, layouts) and reducer.map is not None:
         return through_terms(steps, reducer, compute, dims)
     dtypes, stored = tuple([a.dtype for a in operands]), tuple([y.dtype for y in outs])
     kind = kind_of(plan.numel, plan.tasks, reducer.scalar.cost)
     kernel = steps.backend.kernel(write_mapped, reducer, compute, dtypes, stored, plan.kind, plan.steps, kind=kind)
     # A single piece needs no partial results, so any memory may replace them.
-    work = [
-        steps.work((plan.work,), as_dtype(compute)) if plan.work else steps.outs[0] for _ in range(reducer.accumulators)
-    ]
-    numbers = headed(plan.tasks, plan.numbers, plan.pieces > 1)
-    steps.then(kernel, *steps.operands, *work, *steps.outs, numbers=numbers)
+    work = [steps.work((plan.work,), as_dtype(compute)) if plan.work else outs[0] for _ in range(reducer.accumulators)]
+    fields, count = LISTED if plan.kind == "tiny" else WALK, operands[0].layout.numel // outs[0].layout.numel
+    numbers = fields.pack(*plan.each, count=count, **plan.values)
+    steps.then(kernel, *operands, *work, *outs, numbers=headed(plan.tasks, numbers, end=plan.work > 0))
     return steps.launch
 
 
 def _reduction(
-    steps: Steps, plan: ReductionPlan, reducer: Reducer, compute: np.dtype[Any], a: Value, out: Value,
-    count: int,
-) -> None:  # fmt: skip
+    steps: CpuSteps, plan: ReductionPlan, reducer: Reducer, compute: np.dtype[Any], a: Value, out: Value, count: int
+) -> None:
     """Add one stage of a reduction.
 
-    count: the number of elements per result of the whole reduction.
+    count: the number of elements per result of the whole reduction, by which a mean divides.
     """
-    form = form_of(reducer, compute, plan, a.dtype)
-    kind = kind_of(plan.numel, plan.tasks, reducer.scalar.cost)
-    kernel = steps.backend.kernel(write_reduction, reducer, compute, a.dtype, out.dtype, plan.label, form, kind=kind)
-    values = [a, out]
-    if plan.kind == "run":
+    form, scalar, kind = form_of(reducer, compute, plan, a.dtype), reducer.scalar, plan.kind
+    whole = form in WHOLE and kind not in ("across", "tiny")
+    template = getattr(reduction, kind + "_whole" if whole else "along" if kind == "rows" else kind)
+    values, dtypes = [a, out], list[Any]([a.dtype, out.dtype])
+    if kind == "run":
         # A single piece needs no partial results, so any memory may replace them.
         capacity = (1 if form in WHOLE else plan.values["width"]) * plan.tasks
         values.insert(1, out if plan.tasks == 1 else steps.work((capacity,), as_dtype(compute)))
-    numbers = headed(plan.tasks, plan.numbers(count), end=plan.kind == "run" and plan.tasks > 1)
-    steps.then(kernel, *values, numbers=numbers)
+        dtypes.insert(1, accumulators(form, compute))
+    steps.run(
+        template, *values, words=Late(reduction_words, (reducer, compute, form, template.loop.fields, plan.steps)),
+        name=f"{scalar.name}_{a.dtype.short}_{out.dtype.short}_{plan.label}", compute=compute, dtypes=tuple(dtypes),
+        tasks=plan.tasks, numel=plan.numel, cost=scalar.cost, end=kind == "run" and plan.tasks > 1, count=count,
+        **plan.values,
+    )  # fmt: skip
 
 
-def search(steps: Steps, request: requests.Extreme, positions: Value, values: Value | None) -> None:
+def search(steps: CpuSteps, request: requests.Extreme, positions: Value, values: Value | None) -> None:
     """Add the steps that write the positions of the best elements, and their values if they are requested."""
-    a, better, dim = steps.operands[0], request.better, request.dim
+    (a,), better, dim = steps.operands, request.better, request.dim
     plan, choice = plan_search(positions.layout, a.layout, dim)
-    kind = kind_of(plan.numel, plan.tasks, better.cost)
-    kept = values is not None
-    search = steps.backend.kernel(write_search, better, (a.dtype,), plan.label, kept and not plan.partial, kind=kind)
-    found = steps.work((plan.partial,), int64) if plan.partial else positions
+    found, kept = steps.work((plan.work,), int64) if plan.work else positions, values is not None
     # The kernel does not write a result that is not requested, so any memory may replace it.
-    steps.then(search, a, values or found, found, numbers=headed(plan.tasks, plan.numbers(a.shape[dim])))
-    if plan.partial:
-        kind = kind_of(plan.partial, 1, better.cost)
-        choose = steps.backend.kernel(write_search, better, (a.dtype, int64), "choose", kept, kind=kind)
-        steps.then(choose, a, found, values or positions, positions, numbers=headed(1, choice))
+    numbers = {"tasks": plan.tasks, "numel": plan.numel, "count": a.shape[dim], **plan.values}
+    _find(steps, better, [a, values or found, found], plan.label, kept and not plan.work, numbers)
+    if plan.work:
+        choice["numel"] = plan.work
+        _find(steps, better, [a, found, values or positions, positions], "choose", kept, choice)
+
+
+def _find(
+    steps: CpuSteps, better: ScalarFn, values: list[Value], label: str, kept: bool, numbers: dict[str, Any]
+) -> None:
+    """Add a step that writes positions of the best elements. kept: it also writes the elements."""
+    a, kind = values[0].dtype, label.rstrip("1")
+    steps.run(
+        getattr(positions, kind), *values, words=Late(search_words, (better, a, label != kind, kept)),
+        name=f"{better.name}_{a.short}_{label}{'_kept' if kept else ''}", compute=a.compute,
+        dtypes=(*[x.dtype for x in values[:-2]], a, int64), cost=better.cost, **numbers,
+    )  # fmt: skip
 
 
 serve_positions(CpuBackend, requests.Extreme, search)
@@ -135,7 +145,7 @@ def form_of(reducer: Reducer, compute: np.dtype[Any], plan: ReductionPlan, a: DT
     comparable = reducer.order == "extreme" and a.compute == compute and not (reducer.map or reducer.finish)
     if plan.kind == "tiny":
         return "extreme" if comparable and compute.kind == "f" else ""
-    if plan.kind not in ("run", "along", "rows", "across") or not plan.unit_step:
+    if plan.kind not in ("run", "along", "rows", "across") or not plan.steps:
         return ""
     rows = plan.kind == "across" or plan.cols > 1
     length = plan.values.get("rows", plan.numel)
@@ -162,30 +172,16 @@ WHOLE = ("sum", "wide sum", "short sum", "integer", "extreme")
 LIBERTIES = {"sum": ("reassoc",), "wide sum": ("reassoc", "contract"), "short sum": ("reassoc", "contract")}
 
 
-def write_reduction(reducer: Reducer, compute: np.dtype[Any], a: DType, out: DType, label: str, form: str) -> Any:
-    """Write, compile and import one reduction."""
-    scalar = reducer.scalar
-    kind = label.rstrip("1")
-    whole = form in WHOLE and kind not in ("across", "tiny")
-    template = getattr(reduction, kind + "_whole" if whole else "along" if kind == "rows" else kind)
-    macros, constants, helpers = words_of(reducer, compute, form, FIELDS[kind])
-    constants["STEP"] = "1" if label.endswith("1") else "step"
-    text = write_kernel(
-        f"{scalar.name}: {a} -> {out} in {compute}; {label}.",
-        template,
-        operands=(a,),
-        out=out,
-        compute=compute,
-        macros=macros,
-        constants=constants,
-        arrays=(a, accumulators(form, compute), out) if kind == "run" else (a, out),
-        imports=short_header(form),
-        helpers=(*helpers, reduction.stretch) if whole else helpers,
-        fastmath=LIBERTIES.get(form, ()),
-        inlined=form == "short sum",  # a call for each row takes 2 ns
-        fields=FIELDS[kind],
-    )
-    return load(f"{scalar.name}_{a.short}_{out.short}_{label}", text)
+def reduction_words(
+    reducer: Reducer, compute: np.dtype[Any], form: str, fields: Fields, unit_step: str
+) -> dict[str, Any]:
+    """Return the words of a reduction in a form. unit_step: "1" if the innermost stride is 1."""
+    macros, constants, helpers = words_of(reducer, compute, form, fields)
+    words = {name: Macro(macro) if callable(macro) else macro for name, macro in macros.items()}
+    return words | constants | {helper.__name__: helper for helper in helpers} | {
+        "STEP": unit_step or "step", "imports": short_header(form), "fastmath": LIBERTIES.get(form, ()),
+        "inlined": form == "short sum",  # a call for each row takes 2 ns
+    }  # fmt: skip
 
 
 def words_of(
@@ -274,21 +270,10 @@ def extreme(neutral: str, compute: np.dtype[Any]) -> tuple[dict[str, Any], dict[
     return macros, constants
 
 
-def write_search(better: ScalarFn, operands: tuple[DType, ...], label: str, kept: bool) -> Any:
-    """Write, compile and import one search for the position of a min/max. kept: it also finds the value."""
-    a, kind = operands[0], label.rstrip("1")
-    unit_step = label.endswith("1")
-    text = write_kernel(
-        f"{'Value and position' if kept else 'Position'} of the first {better.name} of {a}; {label}.",
-        getattr(positions, kind),
-        operands=operands,
-        out=int64,
-        compute=a.compute,
-        macros={"F": scalar_macro(better, a.compute, condition=True), "KEEP": keep_macro(kept)},
-        # A run with step 1 is indexed through a slice; otherwise the loop would not be vectorised.  Other steps may be
-        # negative.
-        constants={"VIEW": "in_0[at:]", "PLACE": "j"} if unit_step else {"VIEW": "in_0", "PLACE": "at + j * step"},
-        arrays=(*operands, a, int64),
-        fields=FIELDS[kind],
-    )
-    return load(f"{better.name}_{a.short}_{label}{'_kept' if kept else ''}", text)
+def search_words(better: ScalarFn, a: DType, unit_step: bool, kept: bool) -> dict[str, Any]:
+    """Return the words of a search for the position of a min/max. kept: it also stores the value."""
+    # A run with step 1 is indexed through a slice; otherwise the loop would not be vectorised.  Other steps may be
+    # negative.
+    view, place = ("in_0[at:]", "j") if unit_step else ("in_0", "at + j * step")
+    macro = Macro(scalar_macro(better, a.compute, condition=True))
+    return {"F": macro, "KEEP": Macro(keep_macro(kept)), "VIEW": view, "PLACE": place}

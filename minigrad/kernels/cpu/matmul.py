@@ -21,7 +21,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from minigrad.kernels.fields import Fields
+from minigrad.core.dtype import float32
+from minigrad.kernels.cpu.elementwise import transpose_copy
+from minigrad.kernels.cpu.target import tile_header
+from minigrad.kernels.fields import Fields, loop
+from minigrad.kernels.pasting import Part
 
 NUMBERS = (
     "rows cols length high wide deep part to a lift am ak ahead b panel bk whole c cm cn mode batches rank alpha beta"
@@ -31,6 +35,12 @@ MULTIPLY = Fields(NUMBERS, LISTS)
 FOLLOWED = Fields(NUMBERS, LISTS, "offset down", results=False)  # the groups are those of the function's other operands
 
 
+def tiles_of(words, dtype, functions):  # type: ignore[no-untyped-def]
+    """Return the lines that define the tile of `multiply`."""
+    return tile_header(dtype, multiply, paired=words.get("PAIRED", False))
+
+
+@loop(MULTIPLY, imports=tiles_of, words={"FOLLOW": []})
 def multiply(a, b, c, out, N):  # type: ignore[no-untyped-def]
     """Multiply matrices.  A task is one block of one result, or one piece of its inner dim.
 
@@ -102,11 +112,6 @@ def multiply(a, b, c, out, N):  # type: ignore[no-untyped-def]
         FOLLOW()
 
 
-def multiply_followed(a, b, c, in_K, out, N):  # type: ignore[no-untyped-def]
-    """Multiply as `multiply` does, and apply a function to each block."""
-    PRODUCT()
-
-
 def follow():  # type: ignore[no-untyped-def]
     """Apply `H` to each element of a block of the product, and of other operands, while the block is in the cache.
 
@@ -122,9 +127,21 @@ def follow():  # type: ignore[no-untyped-def]
             row[j] = H(row[j], LOAD_K(AT_K))
 
 
+@loop(FOLLOWED, imports=tiles_of, words={"PRODUCT": [Part(multiply)], "FOLLOW": [Part(follow)]})
+def multiply_followed(a, b, c, in_K, out, N):  # type: ignore[no-untyped-def]
+    """Multiply as `multiply` does, and apply a function to each block."""
+    PRODUCT()
+
+
 PACK = Fields("cols length tall b bn bk rank", "sizes[rank] steps[rank]")
 
 
+def panels_of(words, dtype, functions):  # type: ignore[no-untyped-def]
+    """Return the lines of the copy into panels, whose width is that of a tile (NR), or its height (MR)."""
+    return tile_header(dtype, *functions, width=words["PANEL"])
+
+
+@loop(PACK, results=1, imports=panels_of, helpers=(transpose_copy,))
 def pack(source, panels, N):  # type: ignore[no-untyped-def]
     """Copy a matrix into panels of WIDTH columns, k by k, with zeros beyond the last column.
 
@@ -173,6 +190,15 @@ def pack(source, panels, N):  # type: ignore[no-untyped-def]
 VECTOR = Fields("rows length high deep to matrix sm sk x step batches rank", "sizes[rank] steps[rank] x_steps[rank]")
 
 
+def inner(x, y):  # type: ignore[no-untyped-def]
+    """Return the inner product of two dense vectors; the compiler may re-order its additions, so it vectorises."""
+    total = T(0)
+    for k in range(len(x)):
+        total += x[k] * y[k]
+    return total
+
+
+@loop(VECTOR, helpers=(inner,), fastmath=("reassoc", "contract"))
 def vector(matrix, x, out, N):  # type: ignore[no-untyped-def]
     """Multiply a matrix by a vector.
 
@@ -239,6 +265,7 @@ def vector(matrix, x, out, N):  # type: ignore[no-untyped-def]
 ADD_PIECES = Fields("pieces rows cols to c cm cn mode batches rank alpha beta", "sizes[rank] c_steps[rank]")
 
 
+@loop(ADD_PIECES)
 def add_pieces(pieces, c, out, N):  # type: ignore[no-untyped-def]
     """out = alpha * the sum of the pieces in order, combined with beta * c or with out according to `mode`.  One task.
 
@@ -269,14 +296,6 @@ def add_pieces(pieces, c, out, N):  # type: ignore[no-untyped-def]
             line[j] = value
 
 
-def inner(x, y):  # type: ignore[no-untyped-def]
-    """Return the inner product of two dense vectors; the compiler may re-order its additions, so it vectorises."""
-    total = T(0)
-    for k in range(len(x)):
-        total += x[k] * y[k]
-    return total
-
-
 def less(z, rows, start, n, f):  # type: ignore[no-untyped-def]
     """Subtract the products of eight factors f and eight rows from z.
 
@@ -296,6 +315,12 @@ def less(z, rows, start, n, f):  # type: ignore[no-untyped-def]
         z[k] -= s * a[k] + t * b[k] + u * c[k] + v * d[k] + w * e[k] + x * g[k] + y * h[k] + q * p[k]
 
 
+@loop(
+    PACK,
+    loads=1,
+    results=1,
+    imports=lambda words, dtype, functions: tile_header(float32, *functions, width=words["PANEL"]),
+)
 def pack_pairs(source, panels, N):  # type: ignore[no-untyped-def]
     """Copy a matrix into panels of WIDTH columns, with zeros beyond the last column and row.  A task is one panel."""
     cols = N.cols

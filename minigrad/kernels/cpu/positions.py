@@ -11,11 +11,13 @@ operand and a position in it.  `KEEP` stores the value as well, if it is a resul
 # ruff: noqa: F821, F841
 import numpy as np
 
-from minigrad.kernels.fields import Fields
+from minigrad.kernels.cpu.reduction import WALK
+from minigrad.kernels.fields import Fields, loop
 
 CHOOSE = Fields("rank outputs pieces step offset piece to", "sizes[rank] steps[rank] piece_steps[rank] to_steps[rank]")
 
 
+@loop(WALK)
 def along(in_K, values, out, N):  # type: ignore[no-untyped-def]
     """Find the position of the min or max along memory.
 
@@ -53,6 +55,7 @@ def along(in_K, values, out, N):  # type: ignore[no-untyped-def]
             KEEP(to, in_0[base + winner * step])
 
 
+@loop(WALK)
 def across(in_K, values, out, N):  # type: ignore[no-untyped-def]
     """Find the positions of the min or max across memory.
 
@@ -94,6 +97,7 @@ def across(in_K, values, out, N):  # type: ignore[no-untyped-def]
     leave(winner)
 
 
+@loop(CHOOSE)
 def choose(in_K, values, out, N):  # type: ignore[no-untyped-def]
     """Find the position of the min or max of all pieces, in one task.
 

@@ -21,7 +21,7 @@ import math
 
 import numpy as np
 
-from minigrad.kernels.fields import Fields
+from minigrad.kernels.fields import Fields, loop
 
 TINY = Fields("outputs elements count", "to[outputs] at[outputs] far[elements]")
 RUN = Fields("n cols width piece pieces offset to step count one")
@@ -33,245 +33,6 @@ WALK = Fields(
     "to_step offset to copy count one",
     "sizes[kept] steps[kept] to_steps[kept] reduced_sizes[reduced] reduced_steps[reduced]",
 )
-
-
-def tiny(in_K, out, N):  # type: ignore[no-untyped-def]
-    """Reduce few elements, in one task.  This template has the shortest text, so it compiles fastest.
-
-    to: the position of each output.  at: its first element.  far: the distance of each element from the first one.
-    """
-    outputs = N.outputs
-    for o in range(outputs):
-        at = N.at[o]
-        acc = IDENTITY
-        for i in range(N.elements):
-            acc = ACC(F(acc, LOAD_0(in_0[at + N.far[i]])))
-        out[N.to[o]] = STORE(FINISH(acc, N.count))
-
-
-def run(in_K, work, out, N):  # type: ignore[no-untyped-def]
-    """Reduce a run of n elements, in which element i belongs to output i modulo cols.
-
-    A task is a piece, which is reduced into `width` lanes.  If there are several pieces, `work` stores their lanes
-    until the end.
-    """
-    n = N.n
-    cols = N.cols
-    width = N.width
-    alone = N.pieces == 1
-    lanes = workspace(width, T) if alone else work
-    for p in range(first, last):
-        acc = lanes[p * width : (p + 1) * width]
-        stop = N.offset + min(n, (p + 1) * N.piece)
-        for again in range(1 + SHORT):
-            for j in range(width):
-                acc[j] = IDENTITY
-            at = N.offset + p * N.piece
-            if SHORT:
-                if again == 0:
-                    add_rows(acc, in_0, at, width, (stop - at) // width)
-                    at += (stop - at) // width * width
-            if EXTREME:
-                for _ in range((stop - at) // (4 * width)):
-                    best_of_four(acc, in_0, at, width)
-                    at += 4 * width
-            for i in range(at, stop, width):
-                x = in_0[i : min(i + width, stop)]
-                for j in range(len(x)):
-                    acc[j] = T(F(acc[j], LOAD_0(x[j])))
-            if SHORT:
-                if all_finite(acc):
-                    break
-    if alone or first == last:
-        for k in range(cols, N.pieces * width, cols):
-            for j in range(cols):
-                lanes[j] = T(COMBINE(lanes[j], lanes[k + j]))
-        for j in range(cols):
-            out[N.to + j * N.step] = STORE(FINISH(lanes[j], N.count))
-    if alone:
-        leave(lanes)
-
-
-def run_whole(in_K, work, out, N):  # type: ignore[no-untyped-def]
-    """Reduce a run of n elements to one output, with `stretch`; `work` stores the accumulator of each piece."""
-    n = N.n
-    total = IDENTITY
-    for p in range(first, last):
-        start = N.offset + p * N.piece
-        total = stretch(in_0, start, min(n - p * N.piece, N.piece), IDENTITY, ONE)
-        if N.pieces > 1:
-            work[p] = total
-    JOIN_PIECES()
-
-
-def join_pieces():  # type: ignore[no-untyped-def]
-    """Join the accumulators of the pieces at the end of a run, and store the result."""
-    if first == last:
-        total = work[0]
-        for p in range(1, N.pieces):
-            total = ACC(COMBINE(total, work[p]))
-    if first == last or N.pieces == 1:
-        out[N.to] = STORE(FINISH(total, N.count))
-
-
-def rows_whole(in_K, out, N):  # type: ignore[no-untyped-def]
-    """Reduce one stretch of neighbours per output, with `stretch`."""
-    kept = N.kept
-    rows = N.rows
-    # Numbers that each row needs are read once: the compiler cannot know that a store to `out` does not change them.
-    one = ONE
-    count = N.count
-    step = N.steps[0] if kept > 0 else 0
-    to_step = N.to_steps[0] if kept > 0 else 0
-    for t in range(first, last):
-        begin = N.offset
-        begin_to = N.to
-        for g in range(t * N.chunk, min(N.groups, (t + 1) * N.chunk)):
-            position = g
-            base = begin
-            to = begin_to
-            # The outermost dim needs no division; a dense operand has no other dim.
-            for d in range(kept - 1, 0, -1):
-                index = position % N.sizes[d]
-                position //= N.sizes[d]
-                base += index * N.steps[d]
-                to += index * N.to_steps[d]
-            base += position * step
-            to += position * to_step
-            out[np.uint64(to)] = STORE(FINISH(stretch(in_0, base, rows, IDENTITY, one), count))
-
-
-def along_whole(in_K, out, N):  # type: ignore[no-untyped-def]
-    """Reduce along memory, as `along`, for elements with a step of 1, with `stretch`."""
-    rows = N.rows
-    block = N.block
-    for t in range(first, last):
-        c = t // N.pieces
-        p = t - c * N.pieces
-        for g in range(c * N.chunk, min(N.groups, (c + 1) * N.chunk)):
-            position = g
-            base = N.offset
-            to = N.to + p * N.copy
-            walk(position, N.sizes, base=N.steps, to=N.to_steps)
-            total = IDENTITY
-            for u in range(p * N.piece, min(N.units, (p + 1) * N.piece)):
-                position = u // N.blocks
-                start = (u - position * N.blocks) * block
-                at = base + start
-                walk(position, N.reduced_sizes, at=N.reduced_steps)
-                total = stretch(in_0, at, min(block, rows - start), total, ONE)
-            out[to] = STORE(FINISH(total, N.count))
-
-
-def along(in_K, out, N):  # type: ignore[no-untyped-def]
-    """Reduce along memory.
-
-    A group is one output; a unit is one block of one stretch that the output reduces.
-    """
-    rows = N.rows
-    block = N.block
-    step = N.row_step
-    width = min(LANES, (block + 7) // 8 * 8)
-    acc = workspace(LANES, T)
-    for t in range(first, last):
-        c = t // N.pieces
-        p = t - c * N.pieces
-        for g in range(c * N.chunk, min(N.groups, (c + 1) * N.chunk)):
-            position = g
-            base = N.offset
-            to = N.to + p * N.copy
-            walk(position, N.sizes, base=N.steps, to=N.to_steps)
-            for j in range(width):
-                acc[j] = IDENTITY
-            for u in range(p * N.piece, min(N.units, (p + 1) * N.piece)):
-                position = u // N.blocks
-                start = (u - position * N.blocks) * block
-                length = min(block, rows - start)
-                at = base + start * step
-                walk(position, N.reduced_sizes, at=N.reduced_steps)
-                for i in range(0, length, width):
-                    x = in_0[at + i * STEP :]
-                    for j in range(min(width, length - i)):
-                        acc[j] = T(F(acc[j], LOAD_0(x[j * STEP])))
-            for k in range(8, width, 8):
-                for j in range(8):
-                    acc[j] = T(COMBINE(acc[j], acc[k + j]))
-            total = IDENTITY
-            for j in range(min(8, width)):
-                total = T(COMBINE(total, acc[j]))
-            out[to] = STORE(FINISH(total, N.count))
-    leave(acc)
-
-
-def across(in_K, out, N):  # type: ignore[no-untyped-def]
-    """Reduce across memory.  A group is a row of up to `cols` outputs; a unit is some rows that are added to it.
-
-    If a sum overflows in a SHORT row, the row is computed again, element by element.
-    """
-    cols = N.col_block
-    step = N.col_step
-    members = N.count
-    acc = workspace(cols, ACC)
-    for t in range(first, last):
-        c = t // N.pieces
-        p = t - c * N.pieces
-        for g in range(c * N.chunk, min(N.groups, (c + 1) * N.chunk)):
-            position = g // N.col_blocks
-            col = (g - position * N.col_blocks) * cols
-            count = min(cols, N.cols - col)
-            base = N.offset + col * step
-            to = N.to + p * N.copy + col * N.to_step
-            walk(position, N.sizes, base=N.steps, to=N.to_steps)
-            row = acc[:count]
-            for again in range(1 + SHORT):
-                for j in range(count):
-                    row[j] = IDENTITY
-                for u in range(p * N.piece, min(N.units, (p + 1) * N.piece)):
-                    position = u // N.blocks
-                    start = (u - position * N.blocks) * N.block
-                    at = base + start * N.row_step
-                    walk(position, N.reduced_sizes, at=N.reduced_steps)
-                    rows = min(N.block, N.rows - start)
-                    if SHORT:
-                        if again == 0:
-                            add_rows(row, in_0, at, N.row_step, rows)
-                            rows = 0
-                    if EXTREME:
-                        for _ in range(rows // 4):
-                            best_of_four(row, in_0, at, N.row_step)
-                            at += 4 * N.row_step
-                            rows -= 4
-                    if PLAIN:
-                        # Four rows at a time: the accumulators are loaded and stored once for four rows of the operand.
-                        for _ in range(rows // 4):
-                            x = in_0[at:]
-                            x1 = in_0[at + N.row_step :]
-                            x2 = in_0[at + 2 * N.row_step :]
-                            x3 = in_0[at + 3 * N.row_step :]
-                            for j in range(count):
-                                total = ACC(F(row[j], LOAD_0(x[j * STEP])))
-                                total = ACC(F(total, LOAD_0(x1[j * STEP])))
-                                total = ACC(F(total, LOAD_0(x2[j * STEP])))
-                                row[j] = ACC(F(total, LOAD_0(x3[j * STEP])))
-                            at += 4 * N.row_step
-                            rows -= 4
-                    for _ in range(rows):
-                        x = in_0[at:]
-                        for j in range(count):
-                            row[j] = ACC(F(row[j], LOAD_0(x[j * STEP])))
-                        at += N.row_step
-                if SHORT:
-                    if all_finite(row):
-                        break
-            # A dense row of outputs is stored by whole vectors.
-            if N.to_step == 1:
-                line = out[to : to + count]
-                for j in range(count):
-                    line[j] = STORE(FINISH(row[j], members))
-            else:
-                for j in range(count):
-                    out[to + j * N.to_step] = STORE(FINISH(row[j], members))
-    leave(acc)
 
 
 def stretch(x, at, n, acc, one):  # type: ignore[no-untyped-def]
@@ -342,3 +103,249 @@ def all_finite(acc):  # type: ignore[no-untyped-def]
     for j in range(len(acc)):
         odd |= not math.isfinite(acc[j])
     return not odd
+
+
+@loop(TINY)
+def tiny(in_K, out, N):  # type: ignore[no-untyped-def]
+    """Reduce few elements, in one task.  This template has the shortest text, so it compiles fastest.
+
+    to: the position of each output.  at: its first element.  far: the distance of each element from the first one.
+    """
+    outputs = N.outputs
+    for o in range(outputs):
+        at = N.at[o]
+        acc = IDENTITY
+        for i in range(N.elements):
+            acc = ACC(F(acc, LOAD_0(in_0[at + N.far[i]])))
+        out[N.to[o]] = STORE(FINISH(acc, N.count))
+
+
+@loop(RUN)
+def run(in_K, work, out, N):  # type: ignore[no-untyped-def]
+    """Reduce a run of n elements, in which element i belongs to output i modulo cols.
+
+    A task is a piece, which is reduced into `width` lanes.  If there are several pieces, `work` stores their lanes
+    until the end.
+    """
+    n = N.n
+    cols = N.cols
+    width = N.width
+    alone = N.pieces == 1
+    lanes = workspace(width, T) if alone else work
+    for p in range(first, last):
+        acc = lanes[p * width : (p + 1) * width]
+        stop = N.offset + min(n, (p + 1) * N.piece)
+        for again in range(1 + SHORT):
+            for j in range(width):
+                acc[j] = IDENTITY
+            at = N.offset + p * N.piece
+            if SHORT:
+                if again == 0:
+                    add_rows(acc, in_0, at, width, (stop - at) // width)
+                    at += (stop - at) // width * width
+            if EXTREME:
+                for _ in range((stop - at) // (4 * width)):
+                    best_of_four(acc, in_0, at, width)
+                    at += 4 * width
+            for i in range(at, stop, width):
+                x = in_0[i : min(i + width, stop)]
+                for j in range(len(x)):
+                    acc[j] = T(F(acc[j], LOAD_0(x[j])))
+            if SHORT:
+                if all_finite(acc):
+                    break
+    if alone or first == last:
+        for k in range(cols, N.pieces * width, cols):
+            for j in range(cols):
+                lanes[j] = T(COMBINE(lanes[j], lanes[k + j]))
+        for j in range(cols):
+            out[N.to + j * N.step] = STORE(FINISH(lanes[j], N.count))
+    if alone:
+        leave(lanes)
+
+
+@loop(RUN, helpers=(stretch,))
+def run_whole(in_K, work, out, N):  # type: ignore[no-untyped-def]
+    """Reduce a run of n elements to one output, with `stretch`; `work` stores the accumulator of each piece."""
+    n = N.n
+    total = IDENTITY
+    for p in range(first, last):
+        start = N.offset + p * N.piece
+        total = stretch(in_0, start, min(n - p * N.piece, N.piece), IDENTITY, ONE)
+        if N.pieces > 1:
+            work[p] = total
+    JOIN_PIECES()
+
+
+def join_pieces():  # type: ignore[no-untyped-def]
+    """Join the accumulators of the pieces at the end of a run, and store the result."""
+    if first == last:
+        total = work[0]
+        for p in range(1, N.pieces):
+            total = ACC(COMBINE(total, work[p]))
+    if first == last or N.pieces == 1:
+        out[N.to] = STORE(FINISH(total, N.count))
+
+
+@loop(WALK, helpers=(stretch,))
+def rows_whole(in_K, out, N):  # type: ignore[no-untyped-def]
+    """Reduce one stretch of neighbours per output, with `stretch`."""
+    kept = N.kept
+    rows = N.rows
+    # Numbers that each row needs are read once: the compiler cannot know that a store to `out` does not change them.
+    one = ONE
+    count = N.count
+    step = N.steps[0] if kept > 0 else 0
+    to_step = N.to_steps[0] if kept > 0 else 0
+    for t in range(first, last):
+        begin = N.offset
+        begin_to = N.to
+        for g in range(t * N.chunk, min(N.groups, (t + 1) * N.chunk)):
+            position = g
+            base = begin
+            to = begin_to
+            # The outermost dim needs no division; a dense operand has no other dim.
+            for d in range(kept - 1, 0, -1):
+                index = position % N.sizes[d]
+                position //= N.sizes[d]
+                base += index * N.steps[d]
+                to += index * N.to_steps[d]
+            base += position * step
+            to += position * to_step
+            out[np.uint64(to)] = STORE(FINISH(stretch(in_0, base, rows, IDENTITY, one), count))
+
+
+@loop(WALK, helpers=(stretch,))
+def along_whole(in_K, out, N):  # type: ignore[no-untyped-def]
+    """Reduce along memory, as `along`, for elements with a step of 1, with `stretch`."""
+    rows = N.rows
+    block = N.block
+    for t in range(first, last):
+        c = t // N.pieces
+        p = t - c * N.pieces
+        for g in range(c * N.chunk, min(N.groups, (c + 1) * N.chunk)):
+            position = g
+            base = N.offset
+            to = N.to + p * N.copy
+            walk(position, N.sizes, base=N.steps, to=N.to_steps)
+            total = IDENTITY
+            for u in range(p * N.piece, min(N.units, (p + 1) * N.piece)):
+                position = u // N.blocks
+                start = (u - position * N.blocks) * block
+                at = base + start
+                walk(position, N.reduced_sizes, at=N.reduced_steps)
+                total = stretch(in_0, at, min(block, rows - start), total, ONE)
+            out[to] = STORE(FINISH(total, N.count))
+
+
+@loop(WALK)
+def along(in_K, out, N):  # type: ignore[no-untyped-def]
+    """Reduce along memory.
+
+    A group is one output; a unit is one block of one stretch that the output reduces.
+    """
+    rows = N.rows
+    block = N.block
+    step = N.row_step
+    width = min(LANES, (block + 7) // 8 * 8)
+    acc = workspace(LANES, T)
+    for t in range(first, last):
+        c = t // N.pieces
+        p = t - c * N.pieces
+        for g in range(c * N.chunk, min(N.groups, (c + 1) * N.chunk)):
+            position = g
+            base = N.offset
+            to = N.to + p * N.copy
+            walk(position, N.sizes, base=N.steps, to=N.to_steps)
+            for j in range(width):
+                acc[j] = IDENTITY
+            for u in range(p * N.piece, min(N.units, (p + 1) * N.piece)):
+                position = u // N.blocks
+                start = (u - position * N.blocks) * block
+                length = min(block, rows - start)
+                at = base + start * step
+                walk(position, N.reduced_sizes, at=N.reduced_steps)
+                for i in range(0, length, width):
+                    x = in_0[at + i * STEP :]
+                    for j in range(min(width, length - i)):
+                        acc[j] = T(F(acc[j], LOAD_0(x[j * STEP])))
+            for k in range(8, width, 8):
+                for j in range(8):
+                    acc[j] = T(COMBINE(acc[j], acc[k + j]))
+            total = IDENTITY
+            for j in range(min(8, width)):
+                total = T(COMBINE(total, acc[j]))
+            out[to] = STORE(FINISH(total, N.count))
+    leave(acc)
+
+
+@loop(WALK)
+def across(in_K, out, N):  # type: ignore[no-untyped-def]
+    """Reduce across memory.  A group is a row of up to `cols` outputs; a unit is some rows that are added to it.
+
+    If a sum overflows in a SHORT row, the row is computed again, element by element.
+    """
+    cols = N.col_block
+    step = N.col_step
+    members = N.count
+    acc = workspace(cols, ACC)
+    for t in range(first, last):
+        c = t // N.pieces
+        p = t - c * N.pieces
+        for g in range(c * N.chunk, min(N.groups, (c + 1) * N.chunk)):
+            position = g // N.col_blocks
+            col = (g - position * N.col_blocks) * cols
+            count = min(cols, N.cols - col)
+            base = N.offset + col * step
+            to = N.to + p * N.copy + col * N.to_step
+            walk(position, N.sizes, base=N.steps, to=N.to_steps)
+            row = acc[:count]
+            for again in range(1 + SHORT):
+                for j in range(count):
+                    row[j] = IDENTITY
+                for u in range(p * N.piece, min(N.units, (p + 1) * N.piece)):
+                    position = u // N.blocks
+                    start = (u - position * N.blocks) * N.block
+                    at = base + start * N.row_step
+                    walk(position, N.reduced_sizes, at=N.reduced_steps)
+                    rows = min(N.block, N.rows - start)
+                    if SHORT:
+                        if again == 0:
+                            add_rows(row, in_0, at, N.row_step, rows)
+                            rows = 0
+                    if EXTREME:
+                        for _ in range(rows // 4):
+                            best_of_four(row, in_0, at, N.row_step)
+                            at += 4 * N.row_step
+                            rows -= 4
+                    if PLAIN:
+                        # Four rows at a time: the accumulators are loaded and stored once for four rows of the operand.
+                        for _ in range(rows // 4):
+                            x = in_0[at:]
+                            x1 = in_0[at + N.row_step :]
+                            x2 = in_0[at + 2 * N.row_step :]
+                            x3 = in_0[at + 3 * N.row_step :]
+                            for j in range(count):
+                                total = ACC(F(row[j], LOAD_0(x[j * STEP])))
+                                total = ACC(F(total, LOAD_0(x1[j * STEP])))
+                                total = ACC(F(total, LOAD_0(x2[j * STEP])))
+                                row[j] = ACC(F(total, LOAD_0(x3[j * STEP])))
+                            at += 4 * N.row_step
+                            rows -= 4
+                    for _ in range(rows):
+                        x = in_0[at:]
+                        for j in range(count):
+                            row[j] = ACC(F(row[j], LOAD_0(x[j * STEP])))
+                        at += N.row_step
+                if SHORT:
+                    if all_finite(row):
+                        break
+            # A dense row of outputs is stored by whole vectors.
+            if N.to_step == 1:
+                line = out[to : to + count]
+                for j in range(count):
+                    line[j] = STORE(FINISH(row[j], members))
+            else:
+                for j in range(count):
+                    out[to + j * N.to_step] = STORE(FINISH(row[j], members))
+    leave(acc)
