@@ -21,8 +21,8 @@ from minigrad.backends.base import serves
 from minigrad.backends.cpu.family import CpuBackend, bind, headed, kind_of
 from minigrad.backends.cpu.loops import CHUNK
 from minigrad.backends.launch import NO_STEPS, Launch
+from minigrad.backends.shared import Table
 from minigrad.backends.steps import Steps, Value
-from minigrad.backends.table import Table
 from minigrad.core import requests
 from minigrad.core.dtype import DType
 from minigrad.core.layout import Layout

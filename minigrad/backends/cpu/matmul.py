@@ -28,7 +28,7 @@ from minigrad.backends.cpu.product import (
 )
 from minigrad.backends.cpu.texts import After, Chain, after_of, bits, elements_of, from_bits, tile_size
 from minigrad.backends.launch import Launch
-from minigrad.backends.product import Ints, Problem
+from minigrad.backends.shared import Ints, Problem
 from minigrad.backends.steps import Value, through_dense
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype, bool_, float32, int32

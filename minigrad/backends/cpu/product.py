@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from minigrad.backends.product import Problem
+from minigrad.backends.shared import Problem
 from minigrad.core.dtype import DType, bfloat16
 from minigrad.core.layout import Layout
 from minigrad.kernels.cpu.processor import is_zen, multiplies_pairs

@@ -18,7 +18,7 @@ from minigrad.backends.cpu.mapped import LISTED, WALK, is_crossed, plan_mapped, 
 from minigrad.backends.cpu.reduction_plans import ReductionPlan, plan_reduction, plan_search
 from minigrad.backends.cpu.texts import short_header
 from minigrad.backends.launch import Launch
-from minigrad.backends.positions import serve_positions
+from minigrad.backends.shared import serve_positions
 from minigrad.backends.steps import Value, through_terms
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype, int64

@@ -21,7 +21,7 @@ import numpy as np
 
 from minigrad.backends.cpu.family import CpuBackend, CpuSteps
 from minigrad.backends.cpu.loops import CHUNK
-from minigrad.backends.positions import serve_positions
+from minigrad.backends.shared import serve_positions
 from minigrad.backends.steps import Ints, Value
 from minigrad.core import requests
 from minigrad.core.dtype import int64

@@ -23,7 +23,7 @@ from minigrad.backends.cuda.runtime import Program
 from minigrad.backends.cuda.texts import group_words, wire
 from minigrad.backends.cuda.tiles import Way, bits, factor_text, registers, write_tiles
 from minigrad.backends.launch import Launch
-from minigrad.backends.product import Ints
+from minigrad.backends.shared import Ints
 from minigrad.backends.steps import Steps, Value
 from minigrad.config import settings
 from minigrad.core import requests

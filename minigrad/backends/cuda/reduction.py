@@ -22,7 +22,7 @@ from minigrad.backends.cuda.reduction_plans import Share, plan_groups, plan_sear
 from minigrad.backends.cuda.runtime import Program
 from minigrad.backends.cuda.texts import group_words, parsed, wire
 from minigrad.backends.launch import Loop
-from minigrad.backends.positions import serve_positions
+from minigrad.backends.shared import serve_positions
 from minigrad.backends.steps import Steps, Value
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype, int64

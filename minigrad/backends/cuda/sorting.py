@@ -20,7 +20,7 @@ import numpy as np
 from minigrad.backends.cuda.family import CudaBackend, line
 from minigrad.backends.cuda.reduction_plans import power_above
 from minigrad.backends.cuda.runtime import THREADS, Program
-from minigrad.backends.positions import serve_positions
+from minigrad.backends.shared import serve_positions
 from minigrad.backends.steps import Steps, Value
 from minigrad.core import requests
 from minigrad.core.dtype import DType, int64, uint8

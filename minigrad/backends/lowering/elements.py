@@ -9,8 +9,8 @@ import numpy as np
 from minigrad.backends.base import Backend, serves
 from minigrad.backends.launch import Launch
 from minigrad.backends.lowering.functions import IDENTITY, LINE, NONZERO
+from minigrad.backends.shared import Table
 from minigrad.backends.steps import Steps, wide
-from minigrad.backends.table import Table
 from minigrad.core.dtype import DType
 from minigrad.core.op import ScalarFn
 from minigrad.core.requests import Arange, Chained, Copy, Elementwise, ElementwiseTuple, Fill, Followed, Join, Many
