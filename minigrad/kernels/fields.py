@@ -169,7 +169,7 @@ def loop(
     def mark(template: F) -> F:
         code = template.__code__
         arrays = code.co_varnames[: code.co_argcount - 1]
-        first = arrays.index("out") if "out" in arrays else len(arrays) - (results or 0)
+        first = next((k for k, name in enumerate(arrays) if name in ("out", "out_R")), len(arrays) - (results or 0))
         count = loads if isinstance(loads, int) else sum(name.startswith("in_") for name in arrays)
         converted = loads if isinstance(loads, tuple) else tuple(range(count))
         begins = tuple((name, k) for k, name in enumerate(arrays) if name in fields.positions)

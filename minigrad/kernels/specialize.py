@@ -186,7 +186,8 @@ def write_loop(
     words: the meanings of the words of the template: a scalar function; an expression, which is a text with `{0}`; a
     `Macro`, or a `Late` that makes one; a helper, which is a function of a kernel; a sequence of `Part`s; otherwise a
     constant.  A constant of the template's module needs no entry.  The lines of `imports` are added to the header;
-    `fastmath` and `inlined` are those of `write_kernel`.
+    `fastmath` and `inlined` are those of `write_kernel`.  `results` and `accumulators` are the numbers of the arrays
+    `out_R` and `work_S`.
     """
     loop: Loop = template.loop  # type: ignore[attr-defined]
     options = dict(loop.options)
@@ -199,10 +200,14 @@ def write_loop(
     helpers += more_helpers(words) if callable(more_helpers) else more_helpers
     macros: dict[str, Any] = {}
     constants = constants_of(template, *helpers)
-    several = "in_K" in loop.arrays
-    more, start = (len(dtypes) - len(loop.arrays), loop.arrays.index("in_K")) if several else (0, 0)
-    operands = [dtypes[k] for k in (range(start, start + 1 + more) if several else loop.loads)]
-    outs = tuple(dtypes[loop.first + more : loop.first + more + loop.results])
+    results, arrays = words.pop("results", loop.results), loop.arrays
+    counts = {"R": results, "S": words.pop("accumulators", 1)}
+    more, operands = 0, [dtypes[k] for k in loop.loads]
+    if "in_K" in arrays:
+        more = len(dtypes) - sum(counts.get(name.rpartition("_")[2], 1) for name in arrays)
+        operands = list(dtypes[(start := arrays.index("in_K")) : start + 1 + more])
+    first = len(dtypes) - results if "out_R" in arrays else loop.first + more
+    outs = tuple(dtypes[first : first + results])
     registers = compute or (outs[0].compute if outs else None)
     for word, value in words.items():
         if getattr(value, "__name__", "") == word:
@@ -216,13 +221,14 @@ def write_loop(
         f"{name}, from {template.__module__.removeprefix('minigrad.').replace('.', '/')}.py.",
         template,
         operands=operands,
-        out=int64 if loop.table else outs[0] if len(outs) == 1 else outs,
+        out=int64 if loop.table else outs[0] if len(outs) == 1 and "out_R" not in arrays else outs,
         compute=registers,
         macros=macros,
         constants=constants,
         imports=imports + (header(words, outs[0] if outs else None, (template, *helpers)) if header else ""),
         helpers=helpers,
         fields=loop.fields,
+        accumulators=counts["S"],
         arrays=("table",) if loop.table else dtypes,
         **options,
     )

@@ -100,7 +100,7 @@ def test_operands_and_locals_of_elementwise_ops_may_have_every_name_of_the_templ
             out,
             *operands,
         )
-    assert {re.search(r"\d; (\w+?)[01]*\.", text)[1] for text in texts} == {KINDS[way]}
+    assert {re.search(r"_([a-z]+)[01]*, from", text)[1] for text in texts} == {KINDS[way]}
 
 
 def test_the_names_of_a_fold_may_be_every_name_of_the_templates(plain, monkeypatch):

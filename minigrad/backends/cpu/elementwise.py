@@ -8,94 +8,85 @@ such as `exp` counts as several elements.
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from minigrad.backends.base import serves
-from minigrad.backends.cpu.family import CpuBackend, bind, headed, kind_of
+from minigrad.backends.cpu.family import CpuBackend, CpuSteps
 from minigrad.backends.cpu.loops import LoopPlan, plan_elementwise, plan_nest
-from minigrad.backends.cpu.texts import square_header
-from minigrad.backends.launch import NO_STEPS, Launch
 from minigrad.backends.lowering.functions import IDENTITY
-from minigrad.backends.steps import Steps
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype, bool_, uint8
-from minigrad.core.op import ScalarFn, Spec
+from minigrad.core.op import ScalarFn
 from minigrad.kernels.cpu import elementwise
-from minigrad.kernels.cpu.elementwise import transpose_copy
 from minigrad.kernels.macros import expression_macro, scalar_macro, stores_macro
-from minigrad.kernels.pasting import LEFT_OUT
+from minigrad.kernels.pasting import LEFT_OUT, Late, Macro
 from minigrad.kernels.scalar import strip_docstring
-from minigrad.kernels.specialize import store_text, write_kernel
-from minigrad.kernels.store import load
+from minigrad.kernels.specialize import store_text
 
-TEMPLATES = {
-    "dense": (elementwise.dense, elementwise.DENSE),
-    "tiled": (elementwise.tiled, elementwise.TILED),
-}
+TEMPLATES = {"dense": elementwise.dense, "tiled": elementwise.tiled}
 
 
 @serves(CpuBackend, requests.Elementwise)
-def apply(steps: Steps, request: requests.Elementwise) -> Launch:
-    *operands, out = steps.specs
-    return loop(steps, out, operands, request.scalar, request.compute)
-
-
-def loop(steps: Steps, out: Spec, operands: Sequence[Spec], scalar: ScalarFn, compute: np.dtype[Any]) -> Launch:
-    """Return the launch of a loop with one result.  An operand that is `out` itself has its memory."""
-    if out.layout.numel == 0:
-        return NO_STEPS
-    dtypes = tuple(a.dtype for a in operands)
-    copies = scalar == IDENTITY and dtypes == (out.dtype,)
-    bits = as_dtype(f"uint{8 * out.dtype.itemsize}")
-    wanted = returned(scalar)
-    if (
-        wanted
-        and out.dtype is not bits
-        and all(dtype is (out.dtype if k in wanted else bool_) for k, dtype in enumerate(dtypes))
-    ):  # one kernel copies or selects elements of a size, whatever their dtype is
-        made = Spec(out.layout, bits)
-        sources = [made if a is out else Spec(a.layout, bits) if k in wanted else a for k, a in enumerate(operands)]
-        return loop(steps, made, sources, scalar, bits.compute)
-    if scalar == IDENTITY and dtypes == (bool_,):  # a bool is stored as the byte 0 or 1
-        byte = Spec(operands[0].layout, uint8)
-        return loop(steps, out, [byte], scalar, uint8.compute if out.dtype.is_int else compute)
+def apply(steps: CpuSteps, request: requests.Elementwise) -> None:
+    """Add the loop with one result.  An operand that is the result itself has its memory."""
+    scalar, (out,), operands = request.scalar, steps.outs, steps.operands
+    dtypes, compute = as_bits(scalar, [x.dtype for x in (*operands, out)], request.compute)
+    *_, stored = dtypes
+    copies = scalar == IDENTITY and dtypes == [stored, stored]
     plan = plan_elementwise(out.layout, [a.layout for a in operands], scalar.cost, copies)
+    same = tuple([k for k, a in enumerate(operands) if a.spec is out.spec])
     if plan.kind not in TEMPLATES:
-        return nest(steps, plan, (out,), operands, scalar, compute)
-    if copies and plan.kind == "tiled":
-        kernel = steps.backend.kernel(write_tiled_copy, out.dtype.itemsize, kind=kind_of(out.layout.numel, plan.tasks))
-        return bind(kernel, headed(plan.tasks, plan.numbers), 1)
-    same = tuple(k for k, a in enumerate(operands) if a is out)
-    kernel = steps.backend.kernel(
-        write_elementwise, scalar, compute, dtypes, out.dtype, plan.label, same,
-        kind=kind_of(out.layout.numel, plan.tasks, scalar.cost),
-    )  # fmt: skip
-    return bind(kernel, headed(plan.tasks, plan.numbers), len(operands))
+        nest(steps, plan, scalar, compute, dtypes)
+    elif copies and plan.kind == "tiled":
+        steps.run(
+            elementwise.tiled_copy, *operands, out, dtypes=tuple(dtypes), tasks=plan.tasks, each=plan.each,
+            **plan.numbers,
+        )  # fmt: skip
+    else:
+        steps.run(
+            TEMPLATES[plan.kind], *operands, out, compute=compute, dtypes=tuple(dtypes),
+            words=Late(run_words, (scalar, compute, stored, plan.label.removeprefix(plan.kind), same, len(operands))),
+            name="_".join([scalar.name, *[dtype.short for dtype in dtypes], plan.label, *[f"in{k}" for k in same]]),
+            tasks=plan.tasks, cost=scalar.cost, each=plan.each, **plan.numbers,
+        )  # fmt: skip
+
+
+def as_bits(scalar: ScalarFn, dtypes: list[DType], compute: np.dtype[Any]) -> tuple[list[DType], np.dtype[Any]]:
+    """Return the dtypes of the operands and of the result, and the compute dtype, for the kernel of a scalar function.
+
+    One kernel copies or selects elements of a size, whatever their dtype is.
+    """
+    *read, out = dtypes
+    bits, wanted = as_dtype(f"uint{8 * out.itemsize}"), returned(scalar)
+    if wanted and out is not bits and all(dtype is (out if k in wanted else bool_) for k, dtype in enumerate(read)):
+        return [*[bits if k in wanted else dtype for k, dtype in enumerate(read)], bits], bits.compute
+    if scalar == IDENTITY and read == [bool_]:  # a bool is stored as the byte 0 or 1
+        return [uint8, out], uint8.compute if out.is_int else compute
+    return dtypes, compute
 
 
 @serves(CpuBackend, requests.ElementwiseTuple)
-def elementwise_tuple(steps: Steps, request: requests.ElementwiseTuple) -> Launch:
-    scalar, count = request.scalar, len(steps.operands)
-    outs, operands = steps.specs[count:], steps.specs[:count]
-    plan = plan_nest([y.layout for y in outs], [a.layout for a in operands], scalar.cost)
-    return nest(steps, plan, outs, operands, scalar, request.compute)
+def elementwise_tuple(steps: CpuSteps, request: requests.ElementwiseTuple) -> None:
+    scalar, values = request.scalar, (*steps.operands, *steps.outs)
+    plan = plan_nest([y.layout for y in steps.outs], [a.layout for a in steps.operands], scalar.cost)
+    nest(steps, plan, scalar, request.compute, [x.dtype for x in values])
 
 
-def nest(
-    steps: Steps, plan: LoopPlan, outs: Sequence[Spec], operands: Sequence[Spec], scalar: ScalarFn,
-    compute: np.dtype[Any],
-) -> Launch:  # fmt: skip
-    """Return the launch of the general loop, for any rank and any number of results."""
-    same = tuple([next((k for k, y in enumerate(outs) if a is y), None) for a in operands])
-    kernel = steps.backend.kernel(
-        write_nest, scalar, compute, tuple([a.dtype for a in operands]), tuple([y.dtype for y in outs]),
-        plan.label, same, kind=kind_of(outs[0].layout.numel, plan.tasks, scalar.cost),
+def nest(steps: CpuSteps, plan: LoopPlan, scalar: ScalarFn, compute: np.dtype[Any], dtypes: list[DType]) -> None:
+    """Add the general loop, for any rank and any number of results."""
+    outs, operands = steps.outs, steps.operands
+    same = tuple([next((k for k, y in enumerate(outs) if a.spec is y.spec), None) for a in operands])
+    inside = [f"in{k}" for k, result in enumerate(same) if result is not None]
+    words = (scalar, compute, tuple(dtypes[len(operands) :]), plan.label.removeprefix(plan.kind), same)
+    steps.run(
+        elementwise.nest, *operands, *outs, words=Late(nest_words, words), compute=compute, dtypes=tuple(dtypes),
+        name="_".join([scalar.name, *[dtype.short for dtype in dtypes], plan.label, *inside]), tasks=plan.tasks,
+        cost=scalar.cost, each=plan.each, **plan.numbers,
     )  # fmt: skip
-    return bind(kernel, headed(plan.tasks, plan.numbers), len(operands), len(outs))
 
 
 @lru_cache(maxsize=512)
@@ -110,70 +101,25 @@ def returned(scalar: ScalarFn) -> frozenset[int]:
     return frozenset(map(scalar.args.index, names[1:] or names))
 
 
-def write_elementwise(
-    scalar: ScalarFn,
-    compute: np.dtype[Any],
-    dtypes: tuple[DType, ...],
-    out: DType,
-    label: str,
-    same: tuple[int, ...],
-) -> Any:
-    """Write, compile and import one elementwise kernel. same: indices of the operands that are the output itself."""
-    kind = label.rstrip("01")
-    inside = [f"in{k}" for k in same]
-    name = "_".join([scalar.name, *(d.short for d in dtypes), out.short, label, *inside])
-    template, fields = TEMPLATES[kind]
-    macros = {f"HERE_{k}": expression_macro("z" if k in same else "{}") for k in range(len(dtypes))}
-    text = write_kernel(
-        f"{scalar.name}: {', '.join(map(str, dtypes))} -> {out}; {label}.",
-        template,
-        operands=dtypes,
-        out=out,
-        compute=compute,
-        macros={"F": scalar_macro(scalar, compute, condition=out.kind == "bool"), **macros},
-        constants=evaluations(label[len(kind) :], {"": "z[0]"})
-        | {f"STEP_{k}": step for k, step in enumerate(label[len(kind) :])},
-        fields=fields,
-    )
-    return load(name, text)
+def run_words(
+    scalar: ScalarFn, compute: np.dtype[Any], out: DType, steps: str, same: tuple[int, ...], operands: int
+) -> dict[str, Any]:
+    """Return the words of a loop with one result. same: indices of the operands that are the result itself."""
+    words = {f"HERE_{k}": Macro(expression_macro("z" if k in same else "{}")) for k in range(operands)}
+    words["F"] = Macro(scalar_macro(scalar, compute, condition=out.kind == "bool"))
+    return words | evaluations(steps, {"": "z[0]"}) | {f"STEP_{k}": step for k, step in enumerate(steps)}
 
 
-def write_tiled_copy(itemsize: int) -> Any:
-    """Write, compile and import the copy by tiles of elements of one size; it copies bits, whatever their dtype is."""
-    dtype = as_dtype(f"uint{8 * itemsize}")
-    text = write_kernel(
-        f"copy by tiles of elements of {itemsize} bytes.", elementwise.tiled_copy, operands=(dtype,), out=dtype,
-        helpers=(transpose_copy,), imports=square_header(dtype), fields=elementwise.TILED,
-    )  # fmt: skip
-    return load(f"tiled_copy_{dtype.short}", text)
-
-
-def write_nest(
-    scalar: ScalarFn,
-    compute: np.dtype[Any],
-    dtypes: tuple[DType, ...],
-    outs: tuple[DType, ...],
-    label: str,
-    same: tuple[int | None, ...],
-) -> Any:
-    """Write, compile and import one nest.
+def nest_words(
+    scalar: ScalarFn, compute: np.dtype[Any], outs: tuple[DType, ...], steps: str, same: tuple[int | None, ...]
+) -> dict[str, Any]:
+    """Return the words of the general loop.
 
     same: for each operand, the index of the result that is the same memory, or None.
     """
-    inside = [f"in{k}" for k, result in enumerate(same) if result is not None]
     stores, conditions = [store_text(compute, y, several=True)[0] for y in outs], [y.kind == "bool" for y in outs]
-    text = write_kernel(
-        f"{scalar.name}: {', '.join(map(str, dtypes))} -> {', '.join(map(str, outs))}; {label}.",
-        elementwise.nest,
-        operands=dtypes,
-        out=outs,
-        compute=compute,
-        macros={"F": stores_macro(scalar, compute, stores, conditions)},
-        constants=positions(label.removeprefix("rows").removeprefix("strided"), len(outs), same),
-        fields=elementwise.NEST,
-    )
-    name = "_".join([scalar.name, *(d.short for d in (*dtypes, *outs)), label, *inside])
-    return load(name, text)
+    macro = Macro(stores_macro(scalar, compute, stores, conditions))
+    return {"F": macro, "results": len(outs)} | positions(steps, len(outs), same)
 
 
 def positions(steps: str, results: int, same: tuple[int | None, ...]) -> dict[str, str]:

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import Any
 
 from minigrad.core.layout import Layout
 from minigrad.core.plan import Strides, pieces, walk
-from minigrad.kernels.cpu.elementwise import DENSE, NEST, TILED
 
 CHUNK = 8192  # elements per chunk: some microseconds of work, compared with 1.1 us for starting the threads
 SMALL = 512  # minimum number of elements per chunk of a function that costs more than an addition
@@ -35,12 +35,14 @@ class LoopPlan:
 
     kind: "dense", "rows", "tiled" or "strided".
     steps: the inner stride of each operand, 0 or 1 for "dense" and "rows".
+    each, numbers: the scalar arguments: those of each result and operand, and the others by name.
     """
 
     kind: str
     steps: tuple[int, ...]
     tasks: int
-    numbers: list[int]
+    each: Sequence[Any]
+    numbers: dict[str, Any]
 
     @property
     def label(self) -> str:
@@ -72,7 +74,7 @@ def plan_elementwise(out: Layout, operands: Sequence[Layout], cost: int, copies:
     unit_steps = inner[0] == 1 and all(s in (0, 1) for s in inner)
     if len(dims) <= 1 and unit_steps:
         chunk, chunks = lines(cols, cost)
-        return LoopPlan("dense", inner[1:], chunks, DENSE.pack(*[(o,) for o in offsets], n=cols, chunk=chunk))
+        return LoopPlan("dense", inner[1:], chunks, [(o,) for o in offsets], {"n": cols, "chunk": chunk})
     across = None if unit_steps or out.numel < LARGE else dim_across(dims, strides)
     if across is not None:
         return plan_tiles(dims, strides, offsets, across, cost, copies)
@@ -92,11 +94,9 @@ def plan_nest(outs: Sequence[Layout], operands: Sequence[Layout], cost: int) -> 
     block, blocks = pieces(cols, most)
     units = blocks * (numel // cols if cols else 0)
     chunk, chunks = pieces(units, max(1, most // block))
-    numbers = NEST.pack(
-        *[(offset, s[-1], s[:-1]) if s else (offset, 1, ()) for offset, s in zip(offsets, strides, strict=True)],
-        cols=cols, block=block, blocks=blocks, units=units, chunk=chunk, shape=outer,
-    )  # fmt: skip
-    return LoopPlan("rows" if dense else "strided", inner[len(outs) :], chunks, numbers)
+    each = [(offset, s[-1], s[:-1]) if s else (offset, 1, ()) for offset, s in zip(offsets, strides, strict=True)]
+    numbers = {"cols": cols, "block": block, "blocks": blocks, "units": units, "chunk": chunk, "shape": outer}
+    return LoopPlan("rows" if dense else "strided", inner[len(outs) :], chunks, each, numbers)
 
 
 def across_short_rows(dims: Strides, strides: list[Strides]) -> tuple[Strides, list[Strides]]:
@@ -135,9 +135,9 @@ def plan_tiles(
         units *= dims[k]
     chunk, chunks = pieces(units, max(1, chunk_of(cost) // (tall * cols)))
     meet = not copies and any(s[-1] and s[-1] % MEETING == 0 for s in strides[1:])
-    numbers = TILED.pack(
-        *[(offset, s[d], s[-1], [s[k] for k in outer]) for offset, s in zip(offsets, strides, strict=True)],
-        rows=rows, cols=cols, strips=strips, units=units, chunk=chunk, tall=tall, wide=TILE[meet],
-        shape=[dims[k] for k in outer],
-    )  # fmt: skip
-    return LoopPlan("tiled", tuple(s[-1] for s in strides[1:]), chunks, numbers)
+    each = [(offset, s[d], s[-1], [s[k] for k in outer]) for offset, s in zip(offsets, strides, strict=True)]
+    numbers = {
+        "rows": rows, "cols": cols, "strips": strips, "units": units, "chunk": chunk, "tall": tall, "wide": TILE[meet],
+        "shape": [dims[k] for k in outer],
+    }  # fmt: skip
+    return LoopPlan("tiled", tuple(s[-1] for s in strides[1:]), chunks, each, numbers)

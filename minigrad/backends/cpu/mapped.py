@@ -30,10 +30,10 @@ from minigrad.backends.cpu.texts import row_views, step_words
 from minigrad.core.dtype import DType
 from minigrad.core.layout import Layout
 from minigrad.core.reducer import Reducer, axes, goes_along, leading
-from minigrad.kernels.fields import Fields
+from minigrad.kernels.fields import Fields, loop
 from minigrad.kernels.macros import call_macro, neutral_text, results_macro, step_macro
-from minigrad.kernels.specialize import store_text, write_kernel
-from minigrad.kernels.store import load
+from minigrad.kernels.pasting import Macro
+from minigrad.kernels.specialize import store_text
 
 LISTED = Fields("outputs elements places count", "to[places]", "at[outputs] far[elements]", results=False)
 # A group is one output or a row of up to `cols` outputs, a unit is some rows of its elements: see `reduction.WALK`.
@@ -45,6 +45,7 @@ WALK = Fields(
 )
 
 
+@loop(LISTED)
 def tiny(in_K, work_S, out_R, N):  # type: ignore[no-untyped-def]
     """Reduce few elements, one after the other, in one task.
 
@@ -69,6 +70,7 @@ def stretch(in_K, at_K, step_K, count, acc_S):  # type: ignore[no-untyped-def]
     return (acc_S,)
 
 
+@loop(WALK)
 def along(in_K, work_S, out_R, N):  # type: ignore[no-untyped-def]
     """Reduce along memory.
 
@@ -127,6 +129,7 @@ def along(in_K, work_S, out_R, N):  # type: ignore[no-untyped-def]
             FINISH(total_S, N.count, out_R[to_R])
 
 
+@loop(WALK)
 def across(in_K, work_S, out_R, N):  # type: ignore[no-untyped-def]
     """Reduce across memory.  A group is a row of up to `cols` outputs; a unit is some rows that are added to it."""
     cols = N.col_block
@@ -224,33 +227,25 @@ def is_crossed(plan: ReductionPlan, operands: Sequence[Layout]) -> bool:
     )
 
 
-def write_mapped(
-    reducer: Reducer, compute: np.dtype[Any], dtypes: tuple[DType, ...], outs: tuple[DType, ...], kind: str, steps: str
-) -> Any:
-    """Write, compile and import one reduction of any number of operands, accumulators and results."""
-    scalar, accumulators = reducer.scalar, reducer.accumulators
+def mapped_words(
+    reducer: Reducer, compute: np.dtype[Any], outs: tuple[DType, ...], kind: str, steps: str
+) -> dict[str, Any]:
+    """Return the words of a reduction of any number of operands, accumulators and results."""
     # The additions of "sum" reductions and of integers may be reordered, so their accumulators are in registers.
     free = reducer.order == "sum" or compute.kind != "f" or reducer.combine is None
     laned = kind == "along" and not free
-    positions = {"LANED": str(int(laned)), "LANES": str(LANES), "RESULTS": str(len(outs))}
-    positions |= {f"IDENTITY_{k}": neutral_text(each, compute) for k, each in enumerate(reducer.identities)}
-    positions |= row_views(steps, "x", "count")
-    text = write_kernel(
-        f"{scalar.name}: {', '.join(map(str, dtypes))} -> {', '.join(map(str, outs))} in {compute}; {kind}{steps}.",
-        {"tiny": tiny, "along": along, "across": across}[kind],
-        operands=dtypes,
-        out=outs,
-        compute=compute,
-        macros={
-            "F": step_macro(scalar, compute), "COMBINE": step_macro(reducer.combine, compute),
-            "FINISH": results_macro(reducer, compute, [store_text(compute, y, several=True)[0] for y in outs]),
-            "G": call_macro("stretch"),
-        },
-        constants=positions,
-        accumulators=accumulators,
-        arrays=(*dtypes, *[compute] * accumulators, *outs),
-        helpers=[stretch] if kind == "along" and not laned else [],
-        fastmath=("reassoc", "contract") if reducer.order == "sum" else (),
-        fields=LISTED if kind == "tiny" else WALK,
-    )  # fmt: skip
-    return load("_".join([scalar.name, *(d.short for d in (*dtypes, *outs)), kind + steps]), text)
+    stores = [store_text(compute, y, several=True)[0] for y in outs]
+    macros = {
+        "F": step_macro(reducer.scalar, compute), "COMBINE": step_macro(reducer.combine, compute),
+        "FINISH": results_macro(reducer, compute, stores), "G": call_macro("stretch"),
+    }  # fmt: skip
+    words: dict[str, Any] = {name: Macro(macro) for name, macro in macros.items()}
+    words |= {f"IDENTITY_{k}": neutral_text(each, compute) for k, each in enumerate(reducer.identities)}
+    words |= {"stretch": stretch} if kind == "along" and not laned else {}
+    return words | row_views(steps, "x", "count") | {
+        "LANED": laned, "RESULTS": len(outs), "results": len(outs), "accumulators": reducer.accumulators,
+        "fastmath": ("reassoc", "contract") if reducer.order == "sum" else (),
+    }  # fmt: skip
+
+
+TEMPLATES = {"tiny": tiny, "along": along, "across": across}

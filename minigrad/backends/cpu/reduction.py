@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.base import serves
-from minigrad.backends.cpu.family import CpuBackend, CpuSteps, headed, kind_of
-from minigrad.backends.cpu.mapped import LISTED, WALK, is_crossed, plan_mapped, write_mapped
+from minigrad.backends.cpu.family import CpuBackend, CpuSteps
+from minigrad.backends.cpu.mapped import TEMPLATES, is_crossed, mapped_words, plan_mapped
 from minigrad.backends.cpu.reduction_plans import ReductionPlan, plan_reduction, plan_search
 from minigrad.backends.cpu.texts import short_header
 from minigrad.backends.launch import Launch
@@ -60,14 +60,17 @@ def reduce_tuple(steps: CpuSteps, request: requests.Reduce | requests.ReduceTupl
     plan = plan_mapped([y.layout for y in outs], layouts, dims, reducer.combine is None)
     if is_crossed(plan, layouts) and reducer.map is not None:
         return through_terms(steps, reducer, compute, dims)
-    dtypes, stored = tuple([a.dtype for a in operands]), tuple([y.dtype for y in outs])
-    kind = kind_of(plan.numel, plan.tasks, reducer.scalar.cost)
-    kernel = steps.backend.kernel(write_mapped, reducer, compute, dtypes, stored, plan.kind, plan.steps, kind=kind)
+    dtypes, stored = [a.dtype for a in operands], tuple([y.dtype for y in outs])
     # A single piece needs no partial results, so any memory may replace them.
     work = [steps.work((plan.work,), as_dtype(compute)) if plan.work else outs[0] for _ in range(reducer.accumulators)]
-    fields, count = LISTED if plan.kind == "tiny" else WALK, operands[0].layout.numel // outs[0].layout.numel
-    numbers = fields.pack(*plan.each, count=count, **plan.values)
-    steps.then(kernel, *operands, *work, *outs, numbers=headed(plan.tasks, numbers, end=plan.work > 0))
+    steps.run(
+        TEMPLATES[plan.kind], *operands, *work, *outs, compute=compute,
+        dtypes=(*dtypes, *[compute] * len(work), *stored),
+        words=Late(mapped_words, (reducer, compute, stored, plan.kind, plan.steps)),
+        name="_".join([reducer.scalar.name, *[x.short for x in (*dtypes, *stored)], plan.label]),
+        tasks=plan.tasks, numel=plan.numel, cost=reducer.scalar.cost, end=plan.work > 0,
+        count=operands[0].layout.numel // outs[0].layout.numel, each=plan.each, **plan.values,
+    )  # fmt: skip
     return steps.launch
 
 

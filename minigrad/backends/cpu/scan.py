@@ -6,11 +6,12 @@ blocks, provided that the scan declares how totals are combined; `carry` compute
 Blocks depend only on the shape, so the number of threads changes no bit.
 
 Free names: `F` is the op's scalar function of the accumulator and the operands' elements, and `COMBINE` that of two
-accumulators.  `IDENTITY`, `LOAD_K` and `STORE` are as in `reduction.py`.  `VIEW_K` and `PLACE_K`, `IN_A_K` and
-`FROM_A_K`, `OUT_A` and `TO_A` index elements: a run with step 1 through a slice, other elements by position.
+accumulators.  `IDENTITY`, `LOAD_K` and `STORE` are as in `reduction.py`.  `VIEW_K` and `PLACE_K` index
+elements of neighbouring rows; in other rows `RUN` and `TAIL` are a run of an array, and `ITEM` is the position of an
+element in it, or in the array if the step is not 1.
 """
 
-# ruff: noqa: B007, B018, F821, F841
+# ruff: noqa: F821, F841
 # mypy: disable-error-code="name-defined"
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ from minigrad.core.plan import pieces, without
 from minigrad.core.plan import walk as traverse
 from minigrad.core.reducer import Reducer
 from minigrad.kernels.fields import Fields, loop
-from minigrad.kernels.macros import neutral_text, scalar_macro
+from minigrad.kernels.macros import call_macro, neutral_text, scalar_macro
 from minigrad.kernels.pasting import Late, Macro
 
 LANES = 32  # the totals of a block that are added at the same time
@@ -57,7 +58,7 @@ def carry(in_K, out, N):  # type: ignore[no-untyped-def]
         for j in range(LANES):
             acc[j] = IDENTITY
         for i in range(0, length, LANES):
-            x = VIEW
+            x = TAIL(in_0, at + i)
             for j in range(min(LANES, length - i)):
                 acc[j] = T(F(acc[j], LOAD_0(x[PLACE])))
         joined = acc[0]
@@ -103,7 +104,7 @@ def finish(in_K, out, N, positions, start, acc):  # type: ignore[no-untyped-def]
         p_K += s_K
 
 
-@loop(ALONG, helpers=(begin, finish))
+@loop(ALONG, helpers=(begin, finish), words={"G": Macro(call_macro("finish"))})
 def scan_rows(in_K, work, out, N):  # type: ignore[no-untyped-def]
     """Scan along memory, four units at a time; if a row has several units, `work` has their totals."""
     z = N.step[0]
@@ -123,23 +124,23 @@ def scan_rows(in_K, work, out, N):  # type: ignore[no-untyped-def]
             pb_K = positions[SIZE + K + 2]
             pc_K = positions[2 * SIZE + K + 2]
             pd_K = positions[3 * SIZE + K + 2]
-            wa, wb, wc, wd = OUT_A, OUT_B, OUT_C, OUT_D
-            xa_K = IN_A_K
-            xb_K = IN_B_K
-            xc_K = IN_C_K
-            xd_K = IN_D_K
+            wa, wb, wc, wd = RUN(out, qa, common), RUN(out, qb, common), RUN(out, qc, common), RUN(out, qd, common)
+            xa_K = RUN(in_K, pa_K, common)
+            xb_K = RUN(in_K, pb_K, common)
+            xc_K = RUN(in_K, pc_K, common)
+            xd_K = RUN(in_K, pd_K, common)
             for i in range(common):
-                a = T(F(a, LOAD_K(xa_K[FROM_A_K])))
-                b = T(F(b, LOAD_K(xb_K[FROM_B_K])))
-                c = T(F(c, LOAD_K(xc_K[FROM_C_K])))
-                d = T(F(d, LOAD_K(xd_K[FROM_D_K])))
-                wa[TO_A] = STORE(a)
-                wb[TO_B] = STORE(b)
-                wc[TO_C] = STORE(c)
-                wd[TO_D] = STORE(d)
+                a = T(F(a, LOAD_K(xa_K[ITEM(pa_K, i, s_K)])))
+                b = T(F(b, LOAD_K(xb_K[ITEM(pb_K, i, s_K)])))
+                c = T(F(c, LOAD_K(xc_K[ITEM(pc_K, i, s_K)])))
+                d = T(F(d, LOAD_K(xd_K[ITEM(pd_K, i, s_K)])))
+                wa[ITEM(qa, i, z)] = STORE(a)
+                wb[ITEM(qb, i, z)] = STORE(b)
+                wc[ITEM(qc, i, z)] = STORE(c)
+                wd[ITEM(qd, i, z)] = STORE(d)
             acc[0], acc[1], acc[2], acc[3] = a, b, c, d
             for k in range(4):
-                FINISH
+                G(in_K, out, N, positions[k * SIZE :], common, acc[k])
     leave(acc)
     leave(positions)
 
@@ -191,24 +192,24 @@ def search_rows(in_K, out, N):  # type: ignore[no-untyped-def]
             winner = 0
             for i in range(0, n, 16):
                 count = min(16, n - i)
-                x_K = VIEW_K
-                y = GOAL
+                x_K = TAIL(in_K, p_K)
+                y = TAIL(out, q)
                 hits = 0
                 for j in range(count):
-                    hits += 1 if F(best, LOAD_0(x_0[PLACE_0])) else 0
+                    hits += 1 if F(best, LOAD_0(x_0[ITEM(p_0, j, s_0)])) else 0
                 if hits > 0:
                     for j in range(count):
-                        value = LOAD_0(x_0[PLACE_0])
+                        value = LOAD_0(x_0[ITEM(p_0, j, s_0)])
                         if F(best, value):
                             best = value
-                            top = x_0[PLACE_0]
+                            top = x_0[ITEM(p_0, j, s_0)]
                             winner = i + j
-                        x_1[PLACE_1] = top
-                        y[SPOT] = winner
+                        x_1[ITEM(p_1, j, s_1)] = top
+                        y[ITEM(q, j, z)] = winner
                 else:
                     for j in range(count):
-                        x_1[PLACE_1] = top
-                        y[SPOT] = winner
+                        x_1[ITEM(p_1, j, s_1)] = top
+                        y[ITEM(q, j, z)] = winner
                 p_K += 16 * s_K
                 q += 16 * z
 
@@ -265,17 +266,17 @@ def accumulate(steps: CpuSteps, request: requests.Scan) -> None:
     name = reducer.scalar.name
     if across is not None:
         form = name + "_" + step_words(across)
-        words = Late(column_words, (reducer, compute, across))
+        words = Late(scan_words, (reducer, compute, len(operands), across))
         steps.run(scan_columns, *operands, out, words=words, form=form, **numbers)
         return
     dense = all(x.layout.strides[dim] == 1 for x in (out, *operands))
     work, dtype = out, as_dtype(compute)
     if units:
         work, one = steps.work((units,), dtype), operands[0].layout.strides[dim] == 1
-        words = Late(carry_words, (reducer, compute, one))
+        words = Late(scan_words, (reducer, compute, 1, one))
         steps.run(carry, *operands, work, words=words, form=name + "1" * one, **{**numbers, "tasks": units})
     dtypes = (*[x.dtype for x in operands], dtype, out.dtype)  # `work` is any memory if no row is cut
-    words = Late(row_words, (reducer, compute, len(operands), dense))
+    words = Late(scan_words, (reducer, compute, len(operands), dense))
     steps.run(scan_rows, *operands, work, out, words=words, form=name + "1" * dense, dtypes=dtypes, **numbers)
 
 
@@ -286,7 +287,7 @@ def running_extreme(steps: CpuSteps, request: requests.RunningExtreme) -> None:
     across, numbers, _ = scan_numbers(positions, (a, values), dim, False)
     dense = all(x.layout.strides[dim] == 1 for x in (positions, a, values))
     template, form = (search_columns, "_" + step_words(across)) if across else (search_rows, "1" * dense)
-    numbers |= {"words": Late(search_words, (better, a.dtype, across, dense)), "compute": a.dtype.compute}
+    numbers |= {"words": Late(search_words, (better, a.dtype, across or dense)), "compute": a.dtype.compute}
     steps.run(template, a, values, positions, form=better.name + form, **numbers)
 
 
@@ -322,51 +323,33 @@ def scan_numbers(
     return None, numbers, rows * blocks if blocks > 1 else 0
 
 
-def chain_words(reducer: Reducer, compute: np.dtype[Any]) -> dict[str, Any]:
-    """Return the words of the accumulators; a scan that may not be cut has only one accumulator."""
-    identity = neutral_text(reducer.identity, compute)
-    return {"F": reducer.scalar, "COMBINE": reducer.combine or "{0}", "IDENTITY": identity}
+def scan_words(
+    reducer: Reducer, compute: np.dtype[Any], operands: int, dense: bool | tuple[bool, ...]
+) -> dict[str, Any]:
+    """Return the words of the loops of a scan, and of the loop over the totals of its blocks. dense: as for `views`.
 
-
-def column_words(reducer: Reducer, compute: np.dtype[Any], dense: tuple[bool, ...]) -> dict[str, Any]:
-    """Return the words of the loop that scans neighbouring rows together, one row per vector element."""
-    return chain_words(reducer, compute) | column_views(dense)
-
-
-def carry_words(reducer: Reducer, compute: np.dtype[Any], dense: bool) -> dict[str, Any]:
-    """Return the words of the loop over the totals of blocks. dense: whether all rows have step 1."""
-    # A run with step 1 is indexed through a slice; otherwise the loop would not be vectorised.
-    view, index = ("in_0[at + i :]", "j") if dense else ("in_0", "at + (i + j) * step")
-    return chain_words(reducer, compute) | {"VIEW": view, "PLACE": index}
-
-
-def search_words(better: ScalarFn, a: DType, across: tuple[bool, ...] | None, dense: bool) -> dict[str, Any]:
-    """Return the words of the scan of running minima or maxima and their positions.
-
-    across: for neighbouring rows that are scanned together, whether the step between rows is 1, for the operand and for
-    the values.  dense: for rows that are scanned one by one, whether all rows have step 1.
+    A scan that may not be cut has only one accumulator.
     """
-    words: dict[str, Any] = {"F": Macro(scalar_macro(better, a.compute, condition=True))}
-    if across is not None:
-        return words | column_views(across) | {"RAW": "np.bool_" if a.kind == "bool" else f"np.{a.storage}"}
+    identity = neutral_text(reducer.identity, compute)
+    words = {"F": reducer.scalar, "COMBINE": reducer.combine or "{0}", "IDENTITY": identity}
+    return words | {"OPERANDS": operands, "SIZE": operands + 2} | views(dense)
+
+
+def search_words(better: ScalarFn, a: DType, dense: bool | tuple[bool, ...]) -> dict[str, Any]:
+    """Return the words of the scan of running minima or maxima and their positions. dense: as for `views`."""
+    macro = Macro(scalar_macro(better, a.compute, condition=True))
+    return {"F": macro, "RAW": "np.bool_" if a.kind == "bool" else f"np.{a.storage}"} | views(dense)
+
+
+def views(dense: bool | tuple[bool, ...]) -> dict[str, str]:
+    """Return the words that index elements.
+
+    dense: for rows that are scanned one by one, whether all rows have step 1.  For neighbouring rows that are scanned
+    together, whether the step between rows is 1, for each operand.
+    """
+    if isinstance(dense, tuple):
+        return column_views(dense)
     # A run with step 1 is indexed through a slice; otherwise the loop would not be vectorised.
-    words |= {"GOAL": "out[q:]" if dense else "out", "SPOT": "j" if dense else "np.uint64(q + j * z)"}
-    for k in range(2):
-        words[f"VIEW_{k}"] = f"in_{k}[p_{k}:]" if dense else f"in_{k}"
-        words[f"PLACE_{k}"] = "j" if dense else f"np.uint64(p_{k} + j * s_{k})"
-    return words
-
-
-def row_words(reducer: Reducer, compute: np.dtype[Any], operands: int, dense: bool) -> dict[str, Any]:
-    """Return the words of the loop that scans four rows together. dense: whether all rows have step 1."""
-    names = ", ".join(f"in_{k}" for k in range(operands))
-    words = chain_words(reducer, compute) | {"OPERANDS": operands, "SIZE": operands + 2}
-    words["FINISH"] = f"finish({names}, out, numbers, positions[k * {operands + 2} :], common, acc[k])"
-    for name in "ABCD":
-        v = name.lower()
-        words[f"OUT_{name}"] = f"out[q{v} : q{v} + common]" if dense else "out"
-        words[f"TO_{name}"] = "i" if dense else f"np.uint64(q{v} + i * z)"
-        for k in range(operands):
-            words[f"IN_{name}_{k}"] = f"in_{k}[p{v}_{k} : p{v}_{k} + common]" if dense else f"in_{k}"
-            words[f"FROM_{name}_{k}"] = "i" if dense else f"np.uint64(p{v}_{k} + i * s_{k})"
-    return words
+    if dense:
+        return {"RUN": "{0}[{1} : {1} + {2}]", "TAIL": "{0}[{1} :]", "ITEM": "{1}", "PLACE": "j"}
+    return {"RUN": "{0}", "TAIL": "{0}", "ITEM": "np.uint64({0} + {1} * {2})", "PLACE": "at + (i + j) * step"}

@@ -91,14 +91,6 @@ def stream_header(itemsize: int) -> str:
     return imported("stream", "streams", f"stream, settle = streams({itemsize})")
 
 
-def square_header(dtype: DType) -> str:
-    """Return the lines that define the squares of a copy: up to 16 elements, a cache line of float32."""
-    shape = [f'LANES = tile_shape("{dtype}")[0]', "SIDE = min(LANES, 16)"]
-    block = f'transpose = transpose_block("{dtype}", LANES, most=16)'
-    text = imported("processor", "tile_shape", *shape)
-    return text + imported("vectors", "transpose_block", block, beside=["emitting.py"])
-
-
 @cache
 def tile_size(dtype: DType) -> tuple[int, int]:
     """Return the rows and columns of the tile that `tile_header` passes to a kernel."""

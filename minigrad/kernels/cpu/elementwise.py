@@ -18,11 +18,38 @@ from __future__ import annotations
 
 import numpy as np
 
-from minigrad.kernels.fields import Fields
+from minigrad.kernels.cpu.target import square_header
+from minigrad.kernels.fields import Fields, loop
+
+
+def clear(x, at, n):  # type: ignore[no-untyped-def]
+    """Set n elements to zero, from x[at] on."""
+    for k in range(at, at + n):
+        x[np.uint64(k)] = T(0)
+
+
+def transpose_copy(x, at, step, deep, z, to, pitch, one, wide, long):  # type: ignore[no-untyped-def]
+    """z[to + i * pitch + j * one] = x[at + j * step + i * deep] for j < wide, i < long.
+
+    If both sides have dense rows, squares are transposed in registers; the last square overlaps the previous one.
+    """
+    if deep == 1 and one == 1 and wide >= SIDE and long >= SIDE:
+        for p in range(0, long, SIDE):
+            i = min(p, long - SIDE)
+            for q in range(0, wide, SIDE):
+                j = min(q, wide - SIDE)
+                transpose(x, at + j * step + i, step, z, to + i * pitch + j, pitch)
+    else:
+        # The indices are unsigned, because a signed index is tested for wrapping around at each element.
+        for j in range(wide):
+            for i in range(long):
+                z[np.uint64(to + i * pitch + j * one)] = x[np.uint64(at + j * step + i * deep)]
+
 
 DENSE = Fields("n chunk", each="offset")
 
 
+@loop(DENSE)
 def dense(in_K, out, N):  # type: ignore[no-untyped-def]
     """Compute a run of n elements.  A task is a chunk of the run."""
     n = N.n
@@ -41,6 +68,7 @@ def dense(in_K, out, N):  # type: ignore[no-untyped-def]
 NEST = Fields("rank cols block blocks units chunk", "shape[rank]", "offset step strides[rank]")
 
 
+@loop(NEST)
 def nest(in_K, out_R, N):  # type: ignore[no-untyped-def]
     """Compute rows of `cols` elements at any strides, for one or several results.
 
@@ -117,6 +145,7 @@ def nest(in_K, out_R, N):  # type: ignore[no-untyped-def]
 TILED = Fields("rank rows cols strips units chunk tall wide", "shape[rank]", "offset row col strides[rank]")
 
 
+@loop(TILED)
 def tiled(in_K, out, N):  # type: ignore[no-untyped-def]
     """Compute rows of an operand that is dense across the rows.
 
@@ -146,6 +175,7 @@ def tiled(in_K, out, N):  # type: ignore[no-untyped-def]
                         z[j] = STORE(F(LOAD_K(in_K[np.uint64(p_K + j * col_K)])))
 
 
+@loop(TILED, helpers=(transpose_copy,), imports=lambda words, dtype, functions: square_header(dtype))
 def tiled_copy(in_0, out, N):  # type: ignore[no-untyped-def]
     """Copy rows of an operand that is dense across the rows: the loop `tiled`, by squares that registers transpose.
 
@@ -167,27 +197,3 @@ def tiled_copy(in_0, out, N):  # type: ignore[no-untyped-def]
                 source = at_0 + left * N.col[1]
                 count = min(N.wide, cols - left)
                 transpose_copy(in_0, source, N.col[1], N.row[1], out, at + left, N.row[0], 1, count, long)
-
-
-def clear(x, at, n):  # type: ignore[no-untyped-def]
-    """Set n elements to zero, from x[at] on."""
-    for k in range(at, at + n):
-        x[np.uint64(k)] = T(0)
-
-
-def transpose_copy(x, at, step, deep, z, to, pitch, one, wide, long):  # type: ignore[no-untyped-def]
-    """z[to + i * pitch + j * one] = x[at + j * step + i * deep] for j < wide, i < long.
-
-    If both sides have dense rows, squares are transposed in registers; the last square overlaps the previous one.
-    """
-    if deep == 1 and one == 1 and wide >= SIDE and long >= SIDE:
-        for p in range(0, long, SIDE):
-            i = min(p, long - SIDE)
-            for q in range(0, wide, SIDE):
-                j = min(q, wide - SIDE)
-                transpose(x, at + j * step + i, step, z, to + i * pitch + j, pitch)
-    else:
-        # The indices are unsigned, because a signed index is tested for wrapping around at each element.
-        for j in range(wide):
-            for i in range(long):
-                z[np.uint64(to + i * pitch + j * one)] = x[np.uint64(at + j * step + i * deep)]

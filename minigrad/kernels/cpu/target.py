@@ -83,6 +83,14 @@ def tile_header(dtype: DType, *functions: Callable[..., Any], width: str = "NR",
     return text
 
 
+def square_header(dtype: DType) -> str:
+    """Return the lines that define the squares of a copy: up to 16 elements, a cache line of float32."""
+    shape = [f'LANES = tile_shape("{dtype}")[0]', "SIDE = min(LANES, 16)"]
+    block = f'transpose = transpose_block("{dtype}", LANES, most=16)'
+    text = imported("processor", "tile_shape", *shape)
+    return text + imported("vectors", "transpose_block", block, beside=["emitting.py"])
+
+
 def tiles(words: Any, dtype: DType, functions: Sequence[Callable[..., Any]]) -> str:
     """Return the lines of `tile_header`, as the `imports` of a `loop`."""
     return tile_header(dtype, *functions)
