@@ -187,7 +187,7 @@ def write_loop(
     `Macro`, or a `Late` that makes one; a helper, which is a function of a kernel; a sequence of `Part`s; otherwise a
     constant.  A constant of the template's module needs no entry.  The lines of `imports` are added to the header;
     `fastmath` and `inlined` are those of `write_kernel`.  `results` and `accumulators` are the numbers of the arrays
-    `out_R` and `work_S`.
+    `out_R` and `work_S`, and `arrays` the names of those that `out` represents.
     """
     loop: Loop = template.loop  # type: ignore[attr-defined]
     options = dict(loop.options)
@@ -200,13 +200,14 @@ def write_loop(
     helpers += more_helpers(words) if callable(more_helpers) else more_helpers
     macros: dict[str, Any] = {}
     constants = constants_of(template, *helpers)
-    results, arrays = words.pop("results", loop.results), loop.arrays
+    results, named = words.pop("results", loop.results), words.pop("arrays", ("out",))
+    arrays = [each for name in loop.arrays for each in (named if name == "out" else (name,))]
     counts = {"R": results, "S": words.pop("accumulators", 1)}
     more, operands = 0, [dtypes[k] for k in loop.loads]
     if "in_K" in arrays:
         more = len(dtypes) - sum(counts.get(name.rpartition("_")[2], 1) for name in arrays)
         operands = list(dtypes[(start := arrays.index("in_K")) : start + 1 + more])
-    first = len(dtypes) - results if "out_R" in arrays else loop.first + more
+    first = len(dtypes) - results if "out_R" in arrays else loop.first + more + ("work" in named)
     outs = tuple(dtypes[first : first + results])
     registers = compute or (outs[0].compute if outs else None)
     for word, value in words.items():
@@ -228,6 +229,7 @@ def write_loop(
         imports=imports + (header(words, outs[0] if outs else None, (template, *helpers)) if header else ""),
         helpers=helpers,
         fields=loop.fields,
+        results=", ".join(named),
         accumulators=counts["S"],
         arrays=("table",) if loop.table else dtypes,
         **options,

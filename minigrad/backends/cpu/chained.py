@@ -21,15 +21,14 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minigrad.backends.base import serves
-from minigrad.backends.cpu.family import CpuBackend, headed, kind_of
+from minigrad.backends.cpu.family import CpuBackend, CpuSteps, headed, kind_of
 from minigrad.backends.cpu.loops import CHUNK
 from minigrad.backends.cpu.reduction import LIBERTIES, WHOLE, accumulators, form_of, words_of
 from minigrad.backends.cpu.reduction_plans import ReductionPlan, plan_reduction
-from minigrad.backends.cpu.rows import along_numbers, is_streamed, write_rows
-from minigrad.backends.cpu.rowtexts import cost
+from minigrad.backends.cpu.rows import along_numbers, is_streamed, run_rows
 from minigrad.backends.cpu.texts import Chain, elements_of, helper, short_header, step_words
 from minigrad.backends.launch import Launch
-from minigrad.backends.steps import Steps, Value
+from minigrad.backends.steps import Value
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype
 from minigrad.core.layout import Layout
@@ -128,7 +127,7 @@ def source_of(scalars: Sequence[ScalarFn | None], reads: Sequence[Ints]) -> Sour
 
 
 @serves(CpuBackend, requests.Chained)
-def chain(steps: Steps, request: requests.Chained) -> Launch:
+def chain(steps: CpuSteps, request: requests.Chained) -> Launch:
     out, inner, source, made = steps.outs[0], request.request, source_of(request.scalars, request.reads), None
     if isinstance(inner, requests.MapRows) and out.dtype.compute == request.dtype.storage:
         made = chained_rows(steps, out, source, inner)
@@ -137,7 +136,7 @@ def chain(steps: Steps, request: requests.Chained) -> Launch:
     return made or steps.lower(request)
 
 
-def chained_rows(steps: Steps, out: Value, source: Source, request: requests.MapRows) -> Launch | None:
+def chained_rows(steps: CpuSteps, out: Value, source: Source, request: requests.MapRows) -> Launch | None:
     """Return the launch for rows along the memory of the result, otherwise None."""
     fn, dim = request.fn, request.dim
     if out.layout.numel == 0 or (out.layout.strides[dim] != 1 and out.shape[dim] > 1):
@@ -149,17 +148,15 @@ def chained_rows(steps: Steps, out: Value, source: Source, request: requests.Map
     read = tuple([slices if k in whole else None for k, slices in enumerate(direct)])
     parts = tuple([f"part {k}" for k in range(len(fn.operands), len(arrays))])
     named = replace(fn, name=source.named(fn.name), operands=(*fn.operands, *parts))
-    kernel = steps.backend.kernel(
-        write_rows, named, tuple([x.dtype for x in arrays]), out.dtype, read, is_streamed(out, n),
-        source.chains, step_words([x.layout.strides[dim] for x in arrays]),
-        kind=kind_of(out.layout.numel, share[1], cost(fn) + source.cost),
+    run_rows(
+        steps, named, arrays, {"out": out}, read, is_streamed(out, n), numbers, source.chains,
+        step_words([x.layout.strides[dim] for x in arrays]),
     )  # fmt: skip
-    steps.then(kernel, *arrays, out, numbers=headed(share[1], numbers))
     return steps.launch
 
 
 def chained_reduction(
-    steps: Steps, out: Value, source: Source, request: requests.Reduce, element: DType
+    steps: CpuSteps, out: Value, source: Source, request: requests.Reduce, element: DType
 ) -> Launch | None:
     """Return the launch for a reduction of whole rows of neighbours, otherwise None."""
     dims, reducer, compute = request.dims, request.reducer, request.compute

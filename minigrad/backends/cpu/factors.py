@@ -22,7 +22,7 @@ from math import prod
 import numpy as np
 
 from minigrad.backends.base import serves
-from minigrad.backends.cpu.family import CpuBackend, CpuSteps, begins, matrices
+from minigrad.backends.cpu.family import CpuBackend, CpuSteps, run_matrices
 from minigrad.core import requests
 from minigrad.kernels.cpu.matmul import less
 from minigrad.kernels.fields import Fields, loop
@@ -257,40 +257,25 @@ def qr(in_0, q, r, N):  # type: ignore[no-untyped-def]
 
 @serves(CpuBackend, requests.Cholesky)
 def factor_cholesky(steps: CpuSteps, request: requests.Cholesky) -> None:
-    out, (a,) = steps.outs[0], steps.operands
-    n, batch = a.shape[-1], a.shape[:-2]
-    steps.run(
-        cholesky, a, *steps.outs, compute=a.dtype.compute, tasks=prod(batch), cost=n,
-        each=[matrices(out), matrices(a)], n=n, sizes=batch,
-    )  # fmt: skip
+    n = steps.outs[0].shape[-1]
+    run_matrices(steps, cholesky, steps.outs[:1], compute=steps.outs[0].dtype.compute, cost=n, n=n)
 
 
 @serves(CpuBackend, requests.SolveTriangular)
 def solve_triangular(steps: CpuSteps, request: requests.SolveTriangular) -> None:
-    (out,), (a, b) = steps.outs, steps.operands
-    (n, k), batch = b.shape[-2:], out.shape[:-2]
-    steps.run(
-        solve, a, b, out, tasks=prod(batch), cost=n, each=[*map(matrices, (out, a, b))], n=n, k=k,
-        upper=request.upper, unit=request.unit, sizes=batch,
-    )  # fmt: skip
+    n, k = steps.outs[0].shape[-2:]
+    run_matrices(steps, solve, steps.outs, cost=n, n=n, k=k, upper=request.upper, unit=request.unit)
 
 
 @serves(CpuBackend, requests.LU)
 def factor_lu(steps: CpuSteps, request: requests.LU) -> None:
-    (a,) = steps.operands
-    *batch, m, n = a.shape
-    steps.run(
-        lu, a, *steps.outs, tasks=prod(batch), cost=min(m, n), each=[*begins(a, *steps.outs), matrices(a)], m=m,
-        n=n, sizes=batch,
-    )  # fmt: skip
+    m, n = steps.operands[0].shape[-2:]
+    run_matrices(steps, lu, steps.outs, cost=min(m, n), m=m, n=n)
 
 
 @serves(CpuBackend, requests.QR)
 def factor_qr(steps: CpuSteps, request: requests.QR) -> None:
-    (q, r), (a,) = steps.outs, steps.operands
+    (_, r), (a,) = steps.outs, steps.operands
     *batch, m, n = a.shape
-    p, tasks = r.shape[-2], prod(batch)
-    steps.run(
-        qr, a, q, r, tasks=tasks, numel=tasks * m * max(n, p), cost=4 * min(m, n),
-        each=[*begins(a, q, r), matrices(a)], m=m, n=n, p=p, sizes=batch,
-    )  # fmt: skip
+    p = r.shape[-2]
+    run_matrices(steps, qr, steps.outs, numel=prod(batch) * m * max(n, p), cost=4 * min(m, n), m=m, n=n, p=p)

@@ -7,13 +7,14 @@ returns a call on one thread or on all threads; the latter is guarded against pr
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from minigrad.backends.host import HostMemory
-from minigrad.backends.launch import Executable, Launch, Step
+from minigrad.backends.launch import Executable, Step
 from minigrad.backends.parallel import guarded
 from minigrad.backends.steps import Steps, Value
 from minigrad.config import settings
@@ -128,12 +129,6 @@ def written(template: Callable[..., Any], dtypes: tuple[DType, ...], words: Any,
     return load(*write_loop(template, dtypes, words if isinstance(words, Late) else dict(words), *more))
 
 
-def bind(kernel: NativeKernel, numbers: NDArray[np.int64], operands: int, results: int = 1) -> Launch:
-    """Return a launch of one kernel on the buffers of a call, in their order."""
-    arguments = operands + results
-    return Launch(arguments, [Step(kernel, tuple(range(arguments)), numbers)])
-
-
 def kind_of(elements: int, tasks: int, cost: int = 1) -> str:
     """Return how to call a kernel: on all threads, on one thread, or on one thread without releasing the GIL.
 
@@ -152,12 +147,14 @@ def headed(tasks: int, numbers: Any, end: bool = False) -> NDArray[np.int64]:
     return np.array([tasks, end, *numbers], np.int64)
 
 
-def begins(a: Spec, *outs: Spec) -> list[tuple[int, int, int, tuple[int, ...]]]:
-    """Return the result of `matrices` for dense results, of which the loops read only the offset."""
-    return [(out.layout.offset, 0, 0, (0,) * (len(a.shape) - 2)) for out in outs]
+def run_matrices(steps: CpuSteps, template: Callable[..., Any], dense: Sequence[Spec], **options: Any) -> None:
+    """Add the step of a loop over a batch of matrices; a task is one of them.
 
-
-def matrices(x: Spec) -> tuple[int, int, int, tuple[int, ...]]:
-    """Return the offset of the matrices of a batch, and the strides to the next row, column and matrix."""
-    *batch, row, col = x.layout.strides
-    return x.layout.offset, row, col, tuple(batch)
+    dense: the results that have numbers, of which the loop reads only the offset.
+    """
+    batch = steps.operands[0].shape[:-2]
+    each = [(out.layout.offset, 0, 0, (0,) * len(batch)) for out in dense]
+    for layout in [x.layout for x in steps.operands]:
+        *strides, row, col = layout.strides
+        each.append((layout.offset, row, col, tuple(strides)))
+    steps.run(template, *steps.operands, *steps.outs, tasks=prod(batch), each=each, sizes=batch, **options)

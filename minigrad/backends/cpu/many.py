@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.base import serves
-from minigrad.backends.cpu.family import CpuBackend, bind, headed, kind_of
+from minigrad.backends.cpu.family import CpuBackend, headed, kind_of
 from minigrad.backends.cpu.loops import CHUNK
 from minigrad.backends.launch import NO_STEPS, Launch
 from minigrad.backends.shared import Table
@@ -75,7 +75,8 @@ def apply_many(steps: Steps, request: requests.Many) -> Launch:
         write_many, scalar, compute, dtypes,
         kind=kind_of(sum(n for _, _, n in chunks), len(chunks), scalar.cost),
     )  # fmt: skip
-    return bind(kernel, headed(len(chunks), numbers), len(operands), len(outs))
+    steps.then(kernel, *operands, *outs, numbers=headed(len(chunks), numbers))
+    return steps.launch
 
 
 def many_apart(steps: Steps, request: requests.Many, table: Table[Value], offsets: Sequence[Any]) -> Launch:

@@ -24,7 +24,7 @@ from minigrad.core.op import Spec
 from minigrad.core.plan import pieces, without
 from minigrad.core.rows import RowFn
 from minigrad.kernels.fields import Fields, loop
-from minigrad.kernels.pasting import Late, Macro
+from minigrad.kernels.pasting import Late
 
 PICK = Fields("rows chunk chunks n band ignore rank", "shape[rank]", "offset step strides[rank]")
 
@@ -301,10 +301,7 @@ def pick_words(
     fn: RowFn, out: DType, direct: bool, reducer: int, weighted: int, back: bool = False
 ) -> dict[str, Any]:  # fmt: skip
     """Return the words of the loop for one result per row, or for the gradient of this result, if `back`."""
-    insertions = along(fn, (direct,), out, back)
-    macros = {name: Macro(macro) if callable(macro) else macro for name, macro in insertions["macros"].items()}
-    constants = {
+    return along(fn, (direct,), out, back) | {
         "EACH": reducer == 0, "JOINED": reducer > 0, "MEAN": reducer == 2, "TOTALLED": bool(fn.totals),
         "WEIGHTED": weighted > 0,
     }  # fmt: skip
-    return insertions["constants"] | constants | macros | {"imports": insertions["imports"]}

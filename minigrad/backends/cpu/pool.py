@@ -13,9 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minigrad.backends.base import serves
-from minigrad.backends.cpu.family import CpuBackend, bind, headed, kind_of
-from minigrad.backends.launch import Launch
-from minigrad.backends.steps import Ints, Steps
+from minigrad.backends.cpu.family import CpuBackend, CpuSteps
+from minigrad.backends.steps import Ints, Value
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype, int64
 from minigrad.core.layout import Layout
@@ -23,16 +22,16 @@ from minigrad.core.op import Spec
 from minigrad.core.shape import window_counts
 from minigrad.kernels.cpu import maxima, pool
 from minigrad.kernels.macros import expression_macro, neutral_text
-from minigrad.kernels.specialize import load_text, write_kernel
-from minigrad.kernels.store import load
+from minigrad.kernels.pasting import Late, Macro
+from minigrad.kernels.specialize import load_text
 
 # Defines how `pooled` combines two values, and how it computes a result from these values.
 LARGEST = ("{1} if ({1} > {0}) | ({1} != {1}) else {0}", "{0}")
 MEAN = ("{0} + {1}", "T({0} * T({1} * {2}))")
 TEMPLATES: dict[str, Callable[..., Any]] = {
+    "values": pool.pooled,
     "positions": maxima.max_pool_indices, "pick": maxima.max_pool_pick, "back": maxima.max_pool_back,
 }  # fmt: skip
-HELPERS = (pool.starts, maxima.search, maxima.corner)
 TASK = 4096  # approximate number of elements of the image per task
 COST = 2  # cost of one element of the image, in additions
 TOGETHER = 64  # planes with fewer outputs are joined until about this number of outputs is computed together
@@ -45,7 +44,7 @@ WINDOW = ("window", "stride", "padding")  # the fields that both requests have
 
 
 @serves(CpuBackend, requests.MaxPool)
-def largest(steps: Steps, request: requests.MaxPool) -> Launch:
+def largest(steps: CpuSteps, request: requests.MaxPool) -> None:
     part, windows = request.part, {name: getattr(request, name) for name in (*WINDOW, "dilation")}
     # `before` has the positions of the maxima (the second result), or the values to read or to add.
     out: Spec = steps.outs[0]
@@ -58,19 +57,13 @@ def largest(steps: Steps, request: requests.MaxPool) -> Launch:
         x, out, outputs, *before = (together(spec, count) for spec in (x, out, outputs, *before))
         windows = {name: (int(name in ONES), *sizes) for name, sizes in windows.items()}
     numbers = numbers_of(outputs, x, before[0] if reads else x, out, part == "values", **windows)
-    kind = kind_for(x, outputs, windows["window"], numbers)
-    if part == "values":
-        return bind(steps.backend.kernel(write, pool.pooled, (x.dtype,), out.dtype, kind=kind), numbers, 1)
-    tables = steps.constant(tables_of(outputs.shape, x.shape, **windows), int64)
-    dtypes = [*[y.dtype for y in steps.outs], tables.dtype]
-    kernel = steps.backend.kernel(write, TEMPLATES[part], tuple([y.dtype for y in steps.operands]), *dtypes, kind=kind)
-    steps.then(kernel, *steps.operands, *steps.outs, tables, numbers=numbers)
-    return steps.launch
+    tables = [] if part == "values" else [steps.constant(tables_of(outputs.shape, x.shape, **windows), int64)]
+    run_windows(steps, TEMPLATES[part], x, outputs, windows["window"], numbers, tables)
 
 
 @serves(CpuBackend, requests.AvgPool)
-def average(steps: Steps, request: requests.AvgPool) -> Launch:
-    """Return the launch of means, whose loops read the reciprocals of the counts."""
+def average(steps: CpuSteps, request: requests.AvgPool) -> None:
+    """Add the loop of means, whose loops read the reciprocals of the counts."""
     *_, a, out = steps.specs
     windows = {name: getattr(request, name) for name in WINDOW}
     back = request.part == "back"
@@ -83,11 +76,38 @@ def average(steps: Steps, request: requests.AvgPool) -> Launch:
     ones = (1,) * len(windows["window"])
     numbers = numbers_of(means, image, a, out, not back, **windows, dilation=ones)
     shares = steps.constant(counts, as_dtype(a.dtype.compute))
-    kind = kind_for(image, means, windows["window"], numbers)
     template = pool.avg_pool_back if back else pool.pooled
-    kernel = steps.backend.kernel(write, template, (a.dtype,), out.dtype, shares.dtype, kind=kind)
-    steps.then(kernel, *steps.operands, *steps.outs, shares, numbers=numbers)
-    return steps.launch
+    run_windows(steps, template, image, means, windows["window"], numbers, [shares])
+
+
+def run_windows(
+    steps: CpuSteps, template: Callable[..., Any], image: Spec, outputs: Spec, window: Ints, numbers: dict[str, Any],
+    tables: list[Value],
+) -> None:  # fmt: skip
+    """Add one of the loops, which read the image and each element of each window.
+
+    It computes in the register dtype of the last operand.
+    """
+    name, last = template.__name__, steps.operands[-1].dtype
+    mean = template is pool.pooled and len(tables) > 0
+    if template is pool.pooled:
+        name = "avg_pool" if mean else "max_pool"
+    shorts = [x.dtype.short for x in (*steps.operands, steps.outs[0])]
+    steps.run(
+        template, *steps.operands, *steps.outs, *tables, words=Late(window_words, (last, mean)),
+        name="_".join(["pool", name, *shorts]), compute=last.compute, cost=COST,
+        numel=image.layout.numel + outputs.layout.numel * prod(window), **numbers,
+    )  # fmt: skip
+
+
+def window_words(image: DType, mean: bool) -> dict[str, Any]:
+    """Return the words of the loops. mean: whether they compute means, whose counts are another operand."""
+    (join, finish), lowest = MEAN if mean else LARGEST, neutral_text("lowest", image.compute)
+    macros = {"LOAD_X": load_text(image, image.compute)[0], "JOIN": join, "FINISH": finish}
+    return {name: Macro(expression_macro(text)) for name, text in macros.items()} | {
+        "LOWEST": lowest, "START": "T(0)" if mean else lowest, "MEAN": mean,
+        "arrays": ("out", "counts") if mean else ("out",),
+    }  # fmt: skip
 
 
 def planes_together(outputs: Ints) -> int:
@@ -106,11 +126,8 @@ def together(x: Spec, count: int) -> Spec:
 
 def numbers_of(
     outputs: Spec, x: Spec, y: Spec, out: Spec, rows: bool, window: Ints, stride: Ints, padding: Ints, dilation: Ints
-) -> NDArray[np.int64]:
-    """Return the scalar arguments in the order of the templates' docstring.
-
-    The number of tasks comes first.  A task is a plane or some rows of outputs.
-    """
+) -> dict[str, Any]:
+    """Return the number of tasks, and the numbers.  A task is a plane or some rows of outputs."""
     ones, none = (1,) * (3 - len(window)), (0,) * (3 - len(window))
     values: dict[str, int] = {"channels": x.shape[1], "to": out.layout.offset}
     sizes = {
@@ -127,7 +144,7 @@ def numbers_of(
     values["narrow"] = is_narrow(values)
     rows = rows and not values["narrow"]
     parts = values["out0"] * -(-values["out1"] // values["rows"]) if rows else 1
-    return headed(x.shape[0] * x.shape[1] * parts, pool.POOL.pack(**values))
+    return {"tasks": x.shape[0] * x.shape[1] * parts, **values}
 
 
 def is_narrow(values: Mapping[str, int]) -> bool:
@@ -164,11 +181,6 @@ def tables_of(
     return np.concatenate([*ends, *starts, offsets.ravel()])
 
 
-def kind_for(image: Spec, outputs: Spec, window: Ints, numbers: NDArray[np.int64]) -> str:
-    """Return how the loops over windows are called, which read the image and each element of each window."""
-    return kind_of(image.layout.numel + outputs.layout.numel * prod(window), int(numbers[0]), COST)
-
-
 def reciprocals(
     outputs: Ints, image: Ints, window: Ints, stride: Ints, padding: Ints, pad_counts: bool, divisor: int | None
 ) -> NDArray[np.float64]:
@@ -183,34 +195,3 @@ def reciprocals(
     if divisor is not None:
         parts[0] = parts[0] / divisor
     return np.concatenate(parts)
-
-
-def write(template: Callable[..., Any], operands: tuple[DType, ...], out: DType, *more: DType) -> Any:
-    """Write, compile and import one of the loops; it computes in the register dtype of the image, the last operand.
-
-    more: the dtypes of the arrays after the output.  In `pooled` they are the counts of a mean.
-    """
-    name, image, pooled = template.__name__, operands[-1], template is pool.pooled
-    mean = pooled and bool(more)
-    lowest = neutral_text("lowest", image.compute)
-    join, finish = MEAN if mean else LARGEST
-    if pooled:
-        name = "avg_pool" if mean else "max_pool"
-    text = write_kernel(
-        f"pooling: {', '.join(map(str, operands))} -> {out}, {name}.",
-        template,
-        operands=operands,
-        out=out,
-        fields=pool.POOL,
-        compute=image.compute,
-        macros={
-            "LOAD_X": expression_macro(load_text(image, image.compute)[0]),
-            "JOIN": expression_macro(join),
-            "FINISH": expression_macro(finish),
-        },
-        constants={"LOWEST": lowest, "START": "T(0)" if mean else lowest, "MEAN": str(int(mean)), "ROUND": "16"},
-        arrays=(*operands, out, *more),
-        helpers=[each for each in HELPERS if each.__name__ in template.__code__.co_names],
-        results="out, counts" if mean else "out",
-    )
-    return load("_".join(["pool", name, *(d.short for d in (*operands, out))]), text)

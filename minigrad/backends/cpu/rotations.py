@@ -15,13 +15,12 @@ Singular values are computed from orthogonal rows and QR factors.
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import prod
 from typing import Any
 
 import numpy as np
 
 from minigrad.backends.base import serves
-from minigrad.backends.cpu.family import CpuBackend, CpuSteps, begins, matrices
+from minigrad.backends.cpu.family import CpuBackend, CpuSteps, run_matrices
 from minigrad.core import requests
 from minigrad.kernels.cpu.matmul import less
 from minigrad.kernels.fields import Fields, loop
@@ -315,11 +314,9 @@ def turn_rows(steps: CpuSteps, request: requests.TurnRows) -> None:
 
 def rotate(steps: CpuSteps, template: Callable[..., Any], cost: int, **sizes: Any) -> None:
     """Add the step of one of the loops over a batch of matrices."""
-    (a,), batch = steps.operands, steps.operands[0].shape[:-2]
-    steps.run(
-        template, a, *steps.outs, words=Late(rounding, (a.dtype.compute,)), tasks=prod(batch), numel=a.layout.numel,
-        cost=cost, each=[*begins(a, *steps.outs), matrices(a)], sizes=batch, **sizes,
-    )  # fmt: skip
+    (a,) = steps.operands
+    words = Late(rounding, (a.dtype.compute,))
+    run_matrices(steps, template, steps.outs, words=words, numel=a.layout.numel, cost=cost, **sizes)
 
 
 def rounding(compute: np.dtype[Any]) -> dict[str, str]:

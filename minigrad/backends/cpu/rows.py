@@ -12,12 +12,11 @@ from math import prod
 from typing import Any
 
 from minigrad.backends.base import serves
-from minigrad.backends.cpu.family import CpuBackend, bind, headed, kind_of
+from minigrad.backends.cpu.family import CpuBackend, CpuSteps
 from minigrad.backends.cpu.loops import CHUNK
-from minigrad.backends.cpu.rowtexts import along, band_of, cost, elements, is_direct, nest_of
+from minigrad.backends.cpu.rowtexts import along, band_of, cost, elements, is_direct
 from minigrad.backends.cpu.texts import Chain, bits, column_views, elements_of
-from minigrad.backends.launch import NO_STEPS, Launch
-from minigrad.backends.steps import Steps
+from minigrad.backends.steps import Value
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype
 from minigrad.core.layout import Layout
@@ -26,7 +25,7 @@ from minigrad.core.plan import pieces, walk, without
 from minigrad.core.rows import RowFn
 from minigrad.kernels.cpu import rows
 from minigrad.kernels.macros import pass_macros
-from minigrad.kernels.pasting import Part
+from minigrad.kernels.pasting import Late, Macro, Part
 
 COLUMNS = 128  # neighbouring rows per block: their totals stay in the first-level cache
 PARTS = 16  # number of chunks of rows with separate column sums
@@ -38,73 +37,88 @@ ROW_BYTES = (1 << 10, 1 << 18)
 
 
 @serves(CpuBackend, requests.MapRows)
-def map_rows(steps: Steps, request: requests.MapRows) -> Launch:
+def map_rows(steps: CpuSteps, request: requests.MapRows) -> None:
     (out,), operands = steps.outs, steps.operands
     fn, dim, value = request.fn, request.dim, request.value
-    n, dtypes = out.shape[dim], tuple(x.dtype for x in operands)
+    n = out.shape[dim]
     if out.layout.strides[dim] != 1 and n > 1:
-        return _across(steps, out, operands, fn, dim, value)
+        _across(steps, out, operands, fn, dim, value)
+        return
     share = pieces(out.layout.numel // n, CHUNK // n)
     numbers, direct = along_numbers(out, operands, dim, value, share)
-    kind = kind_of(out.layout.numel, share[1], cost(fn))
-    kernel = steps.backend.kernel(write_rows, fn, dtypes, out.dtype, direct, is_streamed(out, n), kind=kind)
-    return bind(kernel, headed(share[1], numbers), len(operands))
+    run_rows(steps, fn, operands, {"out": out}, direct, is_streamed(out, n), numbers)
 
 
-def _across(steps: Steps, out: Spec, operands: Sequence[Spec], fn: RowFn, dim: int, value: float) -> Launch:
-    """Return the launch for rows across the memory of `out`."""
+def _across(steps: CpuSteps, out: Value, operands: Sequence[Value], fn: RowFn, dim: int, value: float) -> None:
+    """Add the loop over rows across the memory of `out`."""
     dims, strides, offsets = walk([without(x.layout, out.shape, dim) for x in (out, *operands)])
     block, blocks = pieces(dims[-1], COLUMNS)
-    units = blocks * prod(dims[:-1])
-    moves = [x.layout.strides[dim] for x in (out, *operands)]
-    numbers = rows.COLUMNS.pack(
-        *[(offset, step, s[-1], s[:-1]) for offset, step, s in zip(offsets, moves, strides, strict=True)],
-        blocks=blocks, block=block, cols=dims[-1], n=out.shape[dim], value=bits(value),
-        shape=dims[:-1],
+    moves, unit = [x.layout.strides[dim] for x in (out, *operands)], tuple([s[-1] == 1 for s in strides[1:]])
+    label = "columns" + "".join("1" if d else "x" for d in unit)
+    steps.run(
+        rows.columns, *operands, out, words=Late(column_words, (fn, out.dtype, unit)),
+        name="_".join([fn.name, *[x.dtype.short for x in operands], label]), tasks=blocks * prod(dims[:-1]),
+        cost=cost(fn), each=[(at, step, s[-1], s[:-1]) for at, step, s in zip(offsets, moves, strides, strict=True)],
+        blocks=blocks, block=block, cols=dims[-1], n=out.shape[dim], value=bits(value), shape=dims[:-1],
     )  # fmt: skip
-    dtypes, unit = tuple(x.dtype for x in operands), tuple(s[-1] == 1 for s in strides[1:])
-    kind = kind_of(out.layout.numel, units, cost(fn))
-    kernel = steps.backend.kernel(write_columns, fn, dtypes, out.dtype, unit, kind=kind)
-    return bind(kernel, headed(units, numbers), len(operands))
 
 
 @serves(CpuBackend, requests.SumColumns)
-def sum_columns(steps: Steps, request: requests.SumColumns) -> Launch:
+def sum_columns(steps: CpuSteps, request: requests.SumColumns) -> None:
     outs, operands, fn, value = steps.outs, steps.operands, request.fn, request.value
     made = fn.result is not None
     shape, dtype = operands[0].shape, outs[0].dtype
     n, number = shape[-1], prod(shape[:-1])
     if n == 0:
-        return NO_STEPS
+        return
     made_of = Spec(Layout.contiguous(shape, outs[0].layout.offset), dtype)
     share = pieces(number, max(ROWS_A_PART, -(-number // PARTS)))
-    lines = [x.layout.offset for x in outs[made:]]
-    numbers, direct = along_numbers(made_of, operands, len(shape) - 1, value, share, lines)
-    dtypes, kind = tuple(x.dtype for x in operands), kind_of(number * n, share[1], cost(fn))
-    kernel = steps.backend.kernel(write_rows, fn, dtypes, dtype, direct, made and is_streamed(made_of, n), kind=kind)
+    lines = outs[made:]
+    numbers, direct = along_numbers(made_of, operands, len(shape) - 1, value, share, [x.layout.offset for x in lines])
     apart = share[1] > 1
-    size = share[1] * n * len(fn.terms)
-    work = steps.work((size,), as_dtype(dtype.compute)) if apart else steps.outs[0]
-    table = headed(share[1], numbers, end=apart)
-    steps.then(kernel, *steps.operands, work, *steps.outs, numbers=table)
-    return steps.launch
+    work = steps.work((share[1] * n * len(fn.terms),), as_dtype(dtype.compute)) if apart else outs[0]
+    arrays = {"work": work} | ({"out": outs[0]} if made else {}) | {f"line_{k}": line for k, line in enumerate(lines)}
+    run_rows(steps, fn, operands, arrays, direct, made and is_streamed(made_of, n), numbers, end=apart)
 
 
 def along_numbers(
     out: Spec, operands: Sequence[Spec], dim: int, value: float, share: tuple[int, int], lines: Sequence[int] = ()
-) -> tuple[list[int], tuple[bool, ...]]:
-    """Return the scalar arguments for rows along the memory of `out`, and which operands are read as slices.
+) -> tuple[dict[str, Any], tuple[bool, ...]]:
+    """Return the tasks and the numbers for rows along the memory of `out`, and which operands are read as slices.
 
     share: (rows per chunk, number of chunks).
     """
     dims, strides, offsets = walk([without(x.layout, out.shape, dim) for x in (out, *operands)])
-    steps = [x.layout.strides[dim] for x in (out, *operands)]
-    line_0, line_1 = [*lines, 0, 0][:2]
-    numbers = rows.ROWS.pack(
-        *zip(offsets, steps, strides, strict=True), rows=prod(dims), chunk=share[0], chunks=share[1], n=out.shape[dim],
-        band=band_of(out.shape[dim]), value=bits(value), line_0=line_0, line_1=line_1, shape=dims,
-    )  # fmt: skip
+    steps, (line_0, line_1) = [x.layout.strides[dim] for x in (out, *operands)], [*lines, 0, 0][:2]
+    numbers = {
+        "each": [*zip(offsets, steps, strides, strict=True)], "rows": prod(dims), "divided": share,
+        "numel": out.layout.numel, "n": out.shape[dim], "band": band_of(out.shape[dim]), "value": bits(value),
+        "line_0": line_0, "line_1": line_1, "shape": dims,
+    }  # fmt: skip
     return numbers, tuple(is_direct(x, out, dim) for x in operands)
+
+
+def run_rows(
+    steps: CpuSteps, fn: RowFn, operands: Sequence[Value], arrays: dict[str, Value], direct: tuple[bool | None, ...],
+    streamed: bool, numbers: dict[str, Any], chains: tuple[Chain, ...] = (), strides: str = "", end: bool = False,
+) -> None:  # fmt: skip
+    """Add the loop over rows along the memory of the result.
+
+    It can also compute the sums over all rows, or only these sums.
+    arrays: the results by their names in the template, behind the workspace of the sums.
+    direct: which operands are read as slices; None for an operand that is read only to compute other operands.
+    chains: the functions that compute operands inside the kernel.  strides: those of the arrays that these read.
+    """
+    *_, result = arrays.values()
+    label = ("stream" if streamed else "rows") + "".join("c" if d is None else "1" if d else "x" for d in direct)
+    wide = as_dtype(result.dtype.compute)
+    steps.run(
+        rows.rows, *operands, *arrays.values(), end=end, cost=cost(fn) + sum(chain.scalar.cost for chain in chains),
+        words=Late(row_words, (fn, tuple(arrays), result.dtype, direct, streamed, chains, strides)),
+        name="_".join([fn.name, *[x.dtype.short for x in operands], label]),
+        dtypes=(*[x.dtype for x in operands], *[wide if name == "work" else result.dtype for name in arrays]),
+        **numbers,
+    )  # fmt: skip
 
 
 def is_streamed(out: Spec, n: int) -> bool:
@@ -117,37 +131,23 @@ def is_streamed(out: Spec, n: int) -> bool:
     return dense and out.layout.numel * size >= STREAMED and ROW_BYTES[0] <= n * size <= ROW_BYTES[1]
 
 
-def write_rows(
-    fn: RowFn, dtypes: tuple[DType, ...], out: DType, direct: tuple[bool | None, ...], streamed: bool,
-    chains: tuple[Chain, ...] = (), steps: str = "",
-) -> Any:  # fmt: skip
-    """Write the kernel of a RowFn for rows along the memory of the result.
-
-    The kernel can also compute the sums over all rows, or only these sums.
-    chains: the functions that compute operands inside the kernel.
-    steps: the strides of the arrays that these functions read.
-    """
-    terms, made = len(fn.terms), fn.result is not None
-    insertions = along(fn, direct, out, True, streamed, [chain.operand for chain in chains])
-    insertions["constants"] |= {"MADE": made, "TERMS": terms}
-    insertions["constants"] |= elements_of(steps)
-    for chain in chains:
-        insertions["macros"][f"H_{chain.operand}"] = chain.macro(out.compute)
-    label = ("stream" if streamed else "rows") + "".join("c" if d is None else "1" if d else "x" for d in direct)
-    arrays = {"work": as_dtype(out.compute)} if terms else {}
-    arrays |= dict.fromkeys((*(["out"] if made else []), *[f"line_{t}" for t in range(terms)]), out)
-    return nest_of(label, rows.rows, fn, dtypes, out, arrays, fields=rows.ROWS, **insertions)
+def row_words(
+    fn: RowFn, arrays: tuple[str, ...], out: DType, direct: tuple[bool | None, ...], streamed: bool,
+    chains: tuple[Chain, ...], strides: str,
+) -> dict[str, Any]:  # fmt: skip
+    """Return the words of the loop over rows along memory: see `run_rows`."""
+    words = along(fn, direct, out, True, streamed, [chain.operand for chain in chains]) | elements_of(strides)
+    words |= {f"H_{chain.operand}": Macro(chain.macro(out.compute)) for chain in chains}
+    return words | {"MADE": fn.result is not None, "TERMS": len(fn.terms), "arrays": arrays}
 
 
-def write_columns(fn: RowFn, dtypes: tuple[DType, ...], out: DType, unit: tuple[bool, ...]) -> Any:
-    """Write the kernel for rows across memory, in blocks of neighbours."""
+def column_words(fn: RowFn, out: DType, unit: tuple[bool, ...]) -> dict[str, Any]:
+    """Return the words of the loop over rows across memory, in blocks of neighbours."""
     loops, total = fn.passes(), "total_{}[j]"
     totals = []
     for loop in loops:
         if loop.totals:
             macros = pass_macros(fn, loop, out.compute, total=total)
             totals.append(Part(rows.down, macros, {"TOTAL": f"total_{loop.totals[0]}"}, loop.operands))
-    constants = {"COUNT": len(fn.totals), "BLOCK": COLUMNS, **column_views(unit)}
-    insertions = {"constants": constants, "macros": {"TOTALS": totals, **elements(fn, loops, out.compute, total)}}
-    label = "columns" + "".join("1" if d else "x" for d in unit)
-    return nest_of(label, rows.columns, fn, dtypes, out, {"out": out}, fields=rows.COLUMNS, **insertions)
+    words = {"COUNT": len(fn.totals), "BLOCK": COLUMNS, "TOTALS": totals, **column_views(unit)}
+    return words | elements(fn, loops, out.compute, total)

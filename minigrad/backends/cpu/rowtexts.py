@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,9 +16,7 @@ from minigrad.core.op import Spec
 from minigrad.core.rows import Pass, RowFn
 from minigrad.kernels.cpu import rows
 from minigrad.kernels.macros import pass_macros
-from minigrad.kernels.pasting import LEFT_OUT, Part, paste
-from minigrad.kernels.specialize import write_kernel
-from minigrad.kernels.store import load
+from minigrad.kernels.pasting import LEFT_OUT, Macro, Part, paste
 
 BAND, ELEMENTS = 8, 2048  # the maximum number of rows of a band, and of elements of several rows of an operand
 
@@ -98,41 +96,24 @@ def order_of(compute: np.dtype[Any]) -> dict[str, Any]:
 
 
 def elements(fn: RowFn, loops: Sequence[Pass], compute: np.dtype[Any], total: str = "total_{}") -> dict[str, Any]:
-    """Return the macros F, the result, and G_0 and G_1, the terms that are summed down the columns.
+    """Return the words F, the result, and G_0 and G_1, the terms that are summed down the columns.
 
     Their arguments are an element of every operand.
     """
-    macros: dict[str, Any] = {}
+    words: dict[str, Any] = {}
     for loop in loops:
         if not loop.totals:
             letter = "F" if loop.kind == "result" else "G"
-            macros |= pass_macros(fn, loop, compute, operands=range(len(fn.operands)), total=total, letter=letter)
-    return macros
-
-
-def nest_of(label: str, template: Callable[..., Any], fn: RowFn, dtypes: tuple[DType, ...], out: DType,
-            arrays: Mapping[str, DType], **insertions: Any) -> Any:  # fmt: skip
-    """Write, compile and import one nest.
-
-    arrays: the arguments between the operands and the scalar arguments, with types.
-    """
-    text = write_kernel(
-        f"{fn.name}: {', '.join(map(str, dtypes))} -> {out}; {label}.",
-        template,
-        operands=dtypes,
-        out=out,
-        arrays=(*dtypes, *arrays.values()),
-        results=", ".join(arrays),
-        **insertions,
-    )
-    return load(f"{fn.name}_{'_'.join(d.short for d in dtypes)}_{label}", text)
+            macros = pass_macros(fn, loop, compute, operands=range(len(fn.operands)), total=total, letter=letter)
+            words |= {name: Macro(macro) for name, macro in macros.items()}
+    return words
 
 
 def along(
     fn: RowFn, direct: Sequence[bool | None], out: DType, keeps: bool, streamed: bool = False,
     computed: Sequence[int] = (),
 ) -> dict[str, Any]:  # fmt: skip
-    """Return the texts of a nest over rows along memory, and the functions it calls.
+    """Return the words of a nest over rows along memory, and the functions it calls.
 
     direct: None for an operand that is read only to compute other operands.
     computed: the operands that are computed.
@@ -155,4 +136,4 @@ def along(
     macros = {"ROOMS": [Part(rows.workspaces)], "NEXT": [Part(rows.next_band)], "FETCH": [Part(rows.fetch)],
               "TOTALS": totals, "ALL": [take(sliced, filled)]}  # fmt: skip
     text += stream_header(out.compute.itemsize) if streamed else ""
-    return {"constants": constants, "macros": macros | elements(fn, loops, out.compute), "imports": text}
+    return constants | macros | elements(fn, loops, out.compute) | {"imports": text}

@@ -4,7 +4,7 @@ A maximum is searched tap by tap, in row-major order, so that the first of sever
 computed plane by plane, because windows may overlap, and is stored once.
 
 The numbers are those of `pool.py`, and a task is a plane.  Free names: `LOAD_0`, `STORE`, `T`, `LOAD_X` for the operand
-that has the windows, `LOWEST` for the maximum of no elements, and `ROUND`, a common multiple of all vector lengths.
+that has the windows, and `LOWEST` for the maximum of no elements.
 
 `tables` has three parts.  First, for each tap along each dim: the first output for which the tap is inside the image,
 and the last such output plus 1.  Then, for each output along each dim: the first tap inside the image, or -1.  From
@@ -13,6 +13,11 @@ and the last such output plus 1.  Then, for each output along each dim: the firs
 
 # ruff: noqa: F821
 import numpy as np
+
+from minigrad.kernels.cpu.pool import POOL, starts
+from minigrad.kernels.fields import loop
+
+ROUND = 16  # a common multiple of all vector lengths
 
 
 def search(x, N, at, tables, line, best, taps, where):  # type: ignore[no-untyped-def]
@@ -86,6 +91,7 @@ def corner(N, row):  # type: ignore[no-untyped-def]
     return (i0 * N.size1 + i1) * N.size2 - N.pad2
 
 
+@loop(POOL, loads=1, results=1, helpers=(starts, search, corner))
 def max_pool_indices(x, out, positions, tables, N):  # type: ignore[no-untyped-def]
     """out[n, c, o] = the largest element of the window; positions = the first position of such an element.
 
@@ -116,6 +122,7 @@ def max_pool_indices(x, out, positions, tables, N):  # type: ignore[no-untyped-d
     leave(line)
 
 
+@loop(POOL, loads=2, results=1, helpers=(starts, search, corner))
 def max_pool_pick(h, x, out, tables, N):  # type: ignore[no-untyped-def]
     """out[n, c, o] = h where x has the first largest element of the window; 0 for a window of padding."""
     O2 = N.out2
@@ -147,6 +154,7 @@ def max_pool_pick(h, x, out, tables, N):  # type: ignore[no-untyped-def]
     leave(line)
 
 
+@loop(POOL, loads=2, results=1, helpers=(starts, search))
 def max_pool_back(g, x, out, tables, N):  # type: ignore[no-untyped-def]
     """out = 0; then each g[n, c, o] is added where x has the first largest element of the window."""
     O2 = N.out2

@@ -18,7 +18,7 @@ the edge and rows are short.  `counts` are the reciprocals of the counts of a me
 # ruff: noqa: F821
 import numpy as np
 
-from minigrad.kernels.fields import Fields
+from minigrad.kernels.fields import Fields, loop
 
 POOL = Fields(
     "channels out0 out1 out2 size0 size1 size2 window0 window1 window2 stride0 stride1 stride2 pad0 pad1 pad2 "
@@ -26,6 +26,17 @@ POOL = Fields(
 )
 
 
+def starts(N, where):  # type: ignore[no-untyped-def]
+    """Write the offset of each window of a plane from the first window; no window may begin in the padding."""
+    o = 0
+    for o0 in range(N.out0):
+        for o1 in range(N.out1):
+            for o2 in range(N.out2):
+                where[o] = o0 * N.stride0 * N.x0 + o1 * N.stride1 * N.x1 + o2 * N.stride2 * N.x2
+                o += 1
+
+
+@loop(POOL, loads=1, helpers=(starts,))
 def pooled(x, out, N):  # type: ignore[no-untyped-def]
     """out[n, c, o] = the largest element of the window of o, or nan if the window contains nan.
 
@@ -125,16 +136,7 @@ def pooled(x, out, N):  # type: ignore[no-untyped-def]
     leave(line)
 
 
-def starts(N, where):  # type: ignore[no-untyped-def]
-    """Write the offset of each window of a plane from the first window; no window may begin in the padding."""
-    o = 0
-    for o0 in range(N.out0):
-        for o1 in range(N.out1):
-            for o2 in range(N.out2):
-                where[o] = o0 * N.stride0 * N.x0 + o1 * N.stride1 * N.x1 + o2 * N.stride2 * N.x2
-                o += 1
-
-
+@loop(POOL, loads=1, results=1, helpers=(starts,))
 def avg_pool_back(g, out, counts, N):  # type: ignore[no-untyped-def]
     """out = 0; then each g[n, c, o] times the reciprocal of its window's count is added to the whole window."""
     O0 = N.out0

@@ -18,7 +18,7 @@ chunks of rows, or blocks of neighbours, and depend only on the shape, so the nu
 # ruff: noqa: B018, F821, F841
 import numpy as np
 
-from minigrad.kernels.fields import Fields
+from minigrad.kernels.fields import Fields, loop
 
 # A chunk is some rows of n elements, computed in bands of at most `band` rows.  value: the bits of the parameter.  The
 # groups are those of out and each operand.  line_0, line_1: where the sums down the columns are stored.
@@ -133,6 +133,7 @@ def passed():  # type: ignore[no-untyped-def]
                 totals_t[i] = T(FINISH_t(totals_t[i], T(n), T(value)))
 
 
+@loop(ROWS)
 def rows(in_K, out, N):  # type: ignore[no-untyped-def]
     """Compute the rows of a chunk per task.  Chunks have their own sums down the columns, which the end adds up."""
     n = N.n
@@ -205,6 +206,7 @@ def down():  # type: ignore[no-untyped-def]
         TOTAL[j] = T(FINISH(TOTAL[j], T(n), T(value)))
 
 
+@loop(COLUMNS)
 def columns(in_K, out, N):  # type: ignore[no-untyped-def]
     """Compute rows that lie across memory: a block of rows, which are neighbours, is computed together."""
     n = N.n
