@@ -185,13 +185,9 @@ def sort_part(words, x, counts, mask, z):  # type: ignore[no-untyped-def]
         low = high
 
 
-def ranks_header(*given: Any) -> str:
-    """Return the lines that define `rank`."""
-    return imported("ranks", "ranks", "rank = ranks()", beside=["emitting.py"])
-
-
 @loop(
-    Fields("n bits out state"), inlined=True, imports=ranks_header,
+    Fields("n bits out state"), inlined=True,
+    imports=lambda *given: imported("ranks", "ranks", "rank = ranks()", beside=["emitting.py"]),
     helpers=(philox, draw_keys, count_digits, divide, insert, sort_part),
 )  # fmt: skip
 def permutation(state, memory, out, N):  # type: ignore[no-untyped-def]

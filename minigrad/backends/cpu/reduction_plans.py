@@ -61,7 +61,8 @@ class ReductionPlan:
 def plan_reduction(out: Layout, a: Layout, dims: Sequence[int]) -> list[ReductionPlan]:
     """Return the stages of a reduction of `a` over `dims` into `out`, which has size 1 there."""
     if a.numel <= TINY and out.numel <= TINY:
-        return [plan_tiny(out, a, dims)]
+        at, far = places(a, dims)
+        return [ReductionPlan("tiny", "", a.numel, 1, 0, {"to": list(out.offsets()), "at": at, "far": far})]
     kept, reduced = kept_axes(out, a, dims), axes([a], list(dims))
     count = prod(a.shape[d] for d in dims)
     plan = plan_run(kept, reduced, out, a, count) or plan_walk(kept, reduced, out, a, count)
@@ -85,12 +86,6 @@ def plan_search(out: Layout, a: Layout, dim: int) -> tuple[ReductionPlan, dict[s
     }  # fmt: skip
     plan = plan_walk(kept, reduced, out, a, a.shape[dim], by_row=False)
     return plan, {"pieces": plan.work // out.numel, **choice}
-
-
-def plan_tiny(out: Layout, a: Layout, dims: Sequence[int]) -> ReductionPlan:
-    """Return the plan that lists the positions of all outputs and elements."""
-    at, far = places(a, dims)
-    return ReductionPlan("tiny", "", a.numel, 1, 0, {"to": list(out.offsets()), "at": at, "far": far})
 
 
 def places(a: Layout, dims: Sequence[int]) -> tuple[list[int], list[int]]:

@@ -10,11 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from minigrad.backends.cpu.texts import helper, stream_header
+from minigrad.backends.cpu.texts import helper
 from minigrad.core.dtype import DType
 from minigrad.core.op import Spec
 from minigrad.core.rows import Pass, RowFn
 from minigrad.kernels.cpu import rows
+from minigrad.kernels.cpu.target import imported
 from minigrad.kernels.macros import pass_macros
 from minigrad.kernels.pasting import LEFT_OUT, Macro, Part, paste
 
@@ -135,5 +136,6 @@ def along(
     text, totals = totals_of(fn, loops, out.compute, sliced, filled, extra if spare else result)
     macros = {"ROOMS": [Part(rows.workspaces)], "NEXT": [Part(rows.next_band)], "FETCH": [Part(rows.fetch)],
               "TOTALS": totals, "ALL": [take(sliced, filled)]}  # fmt: skip
-    text += stream_header(out.compute.itemsize) if streamed else ""
+    if streamed:  # stores past the caches
+        text += imported("stream", "streams", f"stream, settle = streams({out.compute.itemsize})")
     return constants | macros | elements(fn, loops, out.compute) | {"imports": text}

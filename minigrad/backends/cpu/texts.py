@@ -86,11 +86,6 @@ def short_header(form: str) -> str:
     return imported("processor", "tile_shape") + imported("short", maker, line, beside=["emitting.py"])
 
 
-def stream_header(itemsize: int) -> str:
-    """Return the lines that define stores past the caches."""
-    return imported("stream", "streams", f"stream, settle = streams({itemsize})")
-
-
 @cache
 def tile_size(dtype: DType) -> tuple[int, int]:
     """Return the rows and columns of the tile that `tile_header` passes to a kernel."""

@@ -136,14 +136,14 @@ def multiply_followed(a, b, c, in_K, out, N):  # type: ignore[no-untyped-def]
 PACK = Fields("cols length tall b bn bk rank", "sizes[rank] steps[rank]")
 
 
-def panels_of(words, dtype, functions):  # type: ignore[no-untyped-def]
-    """Return the lines of the copy into panels, whose width is that of a tile (NR), or its height (MR)."""
-    return tile_header(dtype, *functions, width=words["PANEL"])
-
-
-@loop(PACK, results=1, imports=panels_of, helpers=(transpose_copy,))
+@loop(
+    PACK, results=1, helpers=(transpose_copy,),
+    imports=lambda words, dtype, functions: tile_header(dtype, *functions, width=words["PANEL"]),
+)  # fmt: skip
 def pack(source, panels, N):  # type: ignore[no-untyped-def]
     """Copy a matrix into panels of WIDTH columns, k by k, with zeros beyond the last column.
+
+    The width is that of a tile (PANEL is NR), or its height (MR).
 
     A task is one panel, or `tall` rows of all panels if the source's rows are dense.  A panel contains a piece of each
     row, and each row may be on another page of memory, so copying row by row is faster then.  b, bn, bk: offset of the
