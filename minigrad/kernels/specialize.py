@@ -207,7 +207,9 @@ def write_loop(
     if "in_K" in arrays:
         more = len(dtypes) - sum(counts.get(name.rpartition("_")[2], 1) for name in arrays)
         operands = list(dtypes[(start := arrays.index("in_K")) : start + 1 + more])
-    first = len(dtypes) - results if "out_R" in arrays else loop.first + more + ("work" in named)
+    if loop.table:
+        operands = list(dtypes)
+    first = 0 if loop.table else len(dtypes) - results if "out_R" in arrays else loop.first + more + ("work" in named)
     outs = tuple(dtypes[first : first + results])
     registers = compute or (outs[0].compute if outs else None)
     for word, value in words.items():
@@ -222,7 +224,7 @@ def write_loop(
         f"{name}, from {template.__module__.removeprefix('minigrad.').replace('.', '/')}.py.",
         template,
         operands=operands,
-        out=int64 if loop.table else outs[0] if len(outs) == 1 and "out_R" not in arrays else outs,
+        out=outs[0] if len(outs) == 1 and not (loop.table or "out_R" in arrays) else outs or int64,
         compute=registers,
         macros=macros,
         constants=constants,
@@ -231,7 +233,7 @@ def write_loop(
         fields=loop.fields,
         results=", ".join(named),
         accumulators=counts["S"],
-        arrays=("table",) if loop.table else dtypes,
+        arrays=("table",) * len(arrays) if loop.table else dtypes,
         **options,
     )
     return name, text

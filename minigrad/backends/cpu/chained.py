@@ -13,7 +13,7 @@ function, and `RUN_K` and `AT_K` are as in `rows.py`.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import prod
 from typing import Any, NamedTuple
@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from minigrad.backends.base import serves
-from minigrad.backends.cpu.family import CpuBackend, CpuSteps, headed, kind_of
+from minigrad.backends.cpu.family import CpuBackend, CpuSteps
 from minigrad.backends.cpu.loops import CHUNK
 from minigrad.backends.cpu.reduction import LIBERTIES, WHOLE, accumulators, form_of, words_of
 from minigrad.backends.cpu.reduction_plans import ReductionPlan, plan_reduction
@@ -39,11 +39,10 @@ from minigrad.core.reducer import Reducer
 from minigrad.core.strides import merge_dims
 from minigrad.kernels.cpu import reduction
 from minigrad.kernels.cpu.target import CPU
-from minigrad.kernels.fields import Fields
+from minigrad.kernels.fields import Fields, loop
 from minigrad.kernels.macros import call_macro, expression_macro
-from minigrad.kernels.pasting import paste
-from minigrad.kernels.specialize import load_text, write_kernel
-from minigrad.kernels.store import load
+from minigrad.kernels.pasting import Late, Macro, paste
+from minigrad.kernels.specialize import load_text
 
 RUN = Fields("n piece pieces to count one", each="offset step", results=False)
 ROWS = Fields("kept groups chunk rows to count one", "sizes[kept] to_steps[kept]", "offset step strides[kept]", False)
@@ -56,6 +55,7 @@ def fill(in_K, at_K, step_K, computed, n):  # type: ignore[no-untyped-def]
         computed[j] = H(LOAD_K(AT_K))
 
 
+@loop(RUN)
 def run_whole(in_K, work, out, N):  # type: ignore[no-untyped-def]
     """Reduce the only row.  A task is one piece of it.
 
@@ -76,6 +76,7 @@ def run_whole(in_K, work, out, N):  # type: ignore[no-untyped-def]
     JOIN_PIECES()
 
 
+@loop(ROWS)
 def rows_whole(in_K, out, N):  # type: ignore[no-untyped-def]
     """Reduce each row to one output.  A task is a chunk of the rows."""
     computed = workspace(N.rows, ELEMENT)
@@ -94,6 +95,9 @@ def rows_whole(in_K, out, N):  # type: ignore[no-untyped-def]
 Ints = tuple[int, ...]
 LONGEST = 1 << 16  # maximum number of elements of a row that is computed into a workspace
 NAME = 64  # maximum number of characters of a kernel's name
+
+
+TEMPLATES: dict[str, Callable[..., Any]] = {"run": run_whole, "rows": rows_whole}
 
 
 class Source(NamedTuple):
@@ -173,67 +177,61 @@ def chained_reduction(
     if plan.kind == "rows" and plan.values["rows"] > LONGEST:
         return None
     along = [each[0] if merged else 1 for each in strides]
-    numbers = numbers_of(plan, out, arrays, dims, along, prod(sizes))
-    kernel = steps.backend.kernel(
-        write_chained, reducer, compute, tuple([x.dtype for x in arrays]), element, out.dtype, plan.kind, form,
-        source.named(reducer.scalar.name), chain, step_words(along),
-        kind=kind_of(plan.numel, plan.tasks, reducer.scalar.cost + source.cost),
-    )  # fmt: skip
     values = [*arrays, out]
+    dtypes: list[Any] = [x.dtype for x in values]
+    pieced = plan.kind == "run" and plan.tasks > 1
     if plan.kind == "run":
-        values.insert(-1, steps.work((plan.tasks,), as_dtype(compute)) if plan.tasks > 1 else out)
-    steps.then(kernel, *values, numbers=headed(plan.tasks, numbers, end=plan.kind == "run" and plan.tasks > 1))
+        values.insert(-1, steps.work((plan.tasks,), as_dtype(compute)) if pieced else out)
+        dtypes.insert(-1, accumulators(form, compute))
+    name = source.named(reducer.scalar.name)
+    words = (reducer, compute, tuple(dtypes[: len(arrays)]), element, plan.kind, form, chain, step_words(along))
+    steps.run(
+        TEMPLATES[plan.kind], *values, words=Late(reduced_words, words), compute=compute, dtypes=tuple(dtypes),
+        name="_".join([name, *[x.dtype.short for x in (*arrays, out)], plan.kind + step_words(along)]),
+        tasks=plan.tasks, numel=plan.numel, cost=reducer.scalar.cost + source.cost, end=pieced, count=prod(sizes),
+        **row_numbers(plan, out, arrays, dims, along),
+    )  # fmt: skip
     return steps.launch
 
 
-def numbers_of(
-    plan: ReductionPlan, out: Spec, arrays: Sequence[Spec], dims: Ints, along: Sequence[int], count: int
-) -> list[int]:
-    """Return the scalar arguments of a kernel of `kernels/cpu/py`.
+def row_numbers(
+    plan: ReductionPlan, out: Spec, arrays: Sequence[Spec], dims: Ints, along: Sequence[int]
+) -> dict[str, Any]:
+    """Return the numbers of the loops, except the number of elements per result.
 
     along: the stride of each array along a row.
     """
     if plan.kind == "run":
         numbers = {name: plan.values[name] for name in ("n", "piece", "pieces", "to", "one")}
-        return RUN.pack(*[(x.layout.offset, step) for x, step in zip(arrays, along)], count=count, **numbers)
+        return {"each": [(x.layout.offset, step) for x, step in zip(arrays, along)], **numbers}
     kept = [d for d in range(len(arrays[0].shape)) if d not in dims]
     layouts = [
         Layout.make(tuple([x.shape[d] for d in kept]), tuple([x.layout.strides[d] for d in kept]), x.layout.offset)
         for x in (out, *arrays)
     ]
     sizes, strides, offsets = traverse(layouts)
-    return ROWS.pack(
-        *zip(offsets[1:], along, strides[1:], strict=True), groups=prod(sizes), chunk=plan.values["chunk"],
-        rows=plan.values["rows"], to=offsets[0], count=count, one=1, sizes=sizes, to_steps=strides[0],
-    )  # fmt: skip
+    return {
+        "each": [*zip(offsets[1:], along, strides[1:], strict=True)], "groups": prod(sizes), "to": offsets[0],
+        "chunk": plan.values["chunk"], "rows": plan.values["rows"], "one": 1, "sizes": sizes, "to_steps": strides[0],
+    }  # fmt: skip
 
 
-def write_chained(
-    reducer: Reducer, compute: np.dtype[Any], dtypes: tuple[DType, ...], element: DType, out: DType, kind: str,
-    form: str, name: str, chain: Chain, steps: str,
-) -> Any:  # fmt: skip
-    """Write, compile and import one reduction of computed elements. steps: the strides of the arrays along a row."""
-    template, fields = (run_whole, RUN) if kind == "run" else (rows_whole, ROWS)
+def reduced_words(
+    reducer: Reducer, compute: np.dtype[Any], dtypes: tuple[DType, ...], element: DType, kind: str, form: str,
+    chain: Chain, steps: str,
+) -> dict[str, Any]:  # fmt: skip
+    """Return the words of a reduction of computed elements. steps: the strides of the arrays along a row."""
+    fields = RUN if kind == "run" else ROWS
     macros, constants, helpers = words_of(reducer, compute, form, fields)
-    macros["LOAD_0"] = expression_macro(load_text(element, compute)[0])
+    own = macros | {"LOAD_0": expression_macro(load_text(element, compute)[0])}
     text = short_header(form)
     for function in (*helpers, reduction.stretch):
-        pasted = paste(function, 1, macros, constants, fields)
+        pasted = paste(function, 1, own, constants, fields)
         text += "\n\n" + CPU.helper(LIBERTIES.get(form, ()), form == "short sum") + pasted
     loads = {f"LOAD_{k}": expression_macro(load_text(each, element.compute)[0]) for k, each in enumerate(dtypes)}
     filled = paste(fill, len(dtypes), {"H": chain.macro(element.compute), **loads}, elements_of(steps))
     text += helper(re.sub(r"\bT\(", f"np.{element.compute}(", filled), fill, "fill")
-    label = kind + steps
-    module = write_kernel(
-        f"{name}: {', '.join(map(str, dtypes))} -> {out} in {compute}; {label}.",
-        template,
-        operands=dtypes,
-        out=out,
-        compute=compute,
-        macros=macros | {"G": call_macro("fill")},
-        constants=constants | {"ELEMENT": f"np.{element.compute}"},
-        arrays=(*dtypes, *([accumulators(form, compute)] if kind == "run" else []), out),
-        imports=text,
-        fields=fields,
-    )
-    return load("_".join([name, *[each.short for each in dtypes], out.short, label]), module)
+    words = {name: Macro(macro) if callable(macro) else macro for name, macro in macros.items()}
+    return words | constants | {
+        "G": Macro(call_macro("fill")), "ELEMENT": f"np.{element.compute}", "imports": text,
+    }  # fmt: skip

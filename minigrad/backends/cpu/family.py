@@ -1,7 +1,7 @@
 """The CPU backend without its kernel families: a cache of compiled kernels, and their scalar arguments.
 
-A family is a module with functions that serve requests.  They call `kernel`, which compiles the text of a writer and
-returns a call on one thread or on all threads; the latter is guarded against problems with threads and forks.
+A family is a module with functions that serve requests.  They call `CpuSteps.run`, which compiles a template and adds a
+step that calls it on one thread or on all threads; the latter is guarded against problems with threads and forks.
 """
 
 from __future__ import annotations
@@ -11,14 +11,12 @@ from math import prod
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from minigrad.backends.host import HostMemory
 from minigrad.backends.launch import Executable, Step
 from minigrad.backends.parallel import guarded
 from minigrad.backends.steps import Steps, Value
 from minigrad.config import settings
-from minigrad.core.dtype import DType
 from minigrad.core.op import Spec
 from minigrad.kernels.calling import Call, function
 from minigrad.kernels.fields import Loop
@@ -50,30 +48,32 @@ class NativeKernel(Executable):
 class CpuBackend(HostMemory):
     """Compiled loops over host memory, on the threads of the host.
 
-    compiled: kernels by (writer, arguments).
-    kernels: the calls of kernels, by writer, arguments and kind.
+    compiled: kernels by the arguments of `write_loop`.
+    kernels: the calls of kernels, by these arguments and the kind of call.
     """
 
     def __init__(self) -> None:
         self.kernels: dict[Any, NativeKernel] = {}
         self.compiled: dict[Any, Any] = {}
 
-    def kernel(self, writer: Callable[..., Any], *args: Any, kind: str) -> NativeKernel:
-        """Return the kernel that `writer(*args)` writes; each process loads it once, from the disk cache if possible.
+    def kernel(self, template: Callable[..., Any], dtypes: Any, words: Any, *more: Any, kind: str) -> NativeKernel:
+        """Return the kernel of a template; each process loads it once, from the disk cache if possible.
 
+        words: the items of the words, or a `Late`.  more: further arguments of `write_loop`.
         kind: "brief", "alone" or "shared", see `kernels.calling.function`.
         """
-        key = (writer, args, kind)
-        result = self.kernels.get(key)
+        key = (template, dtypes, words, *more)
+        result = self.kernels.get((key, kind))
         if result is None:
-            kernel = self.compiled.get((writer, args))
+            kernel = self.compiled.get(key)
             if kernel is None:
                 with forks_wait():
-                    kernel = self.compiled[writer, args] = writer(*args)
+                    meanings = words if isinstance(words, Late) else dict(words)
+                    kernel = self.compiled[key] = load(*write_loop(template, dtypes, meanings, *more))
             call = function(kernel, kind)
             if kind == "shared":
-                call = guarded(call, lambda: self.kernel(writer, *args, kind="alone").call)
-            result = self.kernels[key] = NativeKernel(kernel, kind, call)
+                call = guarded(call, lambda: self.kernel(*key, kind="alone").call)
+            result = self.kernels[key, kind] = NativeKernel(kernel, kind, call)
         for seen in watchers:
             seen.append(result.path)
         return result
@@ -116,17 +116,12 @@ class CpuSteps(Steps):
         dtypes = tuple([x.dtype for x in values]) if dtypes is None else dtypes
         meanings = words if isinstance(words, Late) else () if words is NOTHING else tuple(words.items())
         kind = kind_of(numel, tasks, cost)
-        kernel = self.backend.kernel(written, template, dtypes, meanings, form, compute, name, kind=kind)
-        table = headed(tasks, loop.fields.packed(each, numbers), end)
-        self.steps.append(Step(kernel, tuple([each.slot for each in values]), table))
+        kernel = self.backend.kernel(template, dtypes, meanings, form, compute, name, kind=kind)
+        table = np.array([tasks, end, *loop.fields.packed(each, numbers)], np.int64)
+        self.steps.append(Step(kernel, tuple([x.slot for x in values]), table))
 
 
 CpuBackend.record = CpuSteps
-
-
-def written(template: Callable[..., Any], dtypes: tuple[DType, ...], words: Any, *more: Any) -> Kernel:
-    """Write, compile and import the kernel of a template: see `write_loop`."""
-    return load(*write_loop(template, dtypes, words if isinstance(words, Late) else dict(words), *more))
 
 
 def kind_of(elements: int, tasks: int, cost: int = 1) -> str:
@@ -140,11 +135,6 @@ def kind_of(elements: int, tasks: int, cost: int = 1) -> str:
     if elements * cost >= settings.parallel_threshold and (tasks > 1 or not settings.parallel_threshold):
         return "shared"
     return "brief" if elements * cost < GIL_LIMIT else "alone"
-
-
-def headed(tasks: int, numbers: Any, end: bool = False) -> NDArray[np.int64]:
-    """Return scalar arguments after their head: the number of tasks, and whether the kernel runs again at the end."""
-    return np.array([tasks, end, *numbers], np.int64)
 
 
 def run_matrices(steps: CpuSteps, template: Callable[..., Any], dense: Sequence[Spec], **options: Any) -> None:

@@ -18,25 +18,26 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.base import serves
-from minigrad.backends.cpu.family import CpuBackend, headed, kind_of
+from minigrad.backends.cpu.family import CpuBackend, CpuSteps
 from minigrad.backends.cpu.loops import CHUNK
 from minigrad.backends.launch import NO_STEPS, Launch
 from minigrad.backends.shared import Table
-from minigrad.backends.steps import Steps, Value
+from minigrad.backends.steps import Value
 from minigrad.core import requests
 from minigrad.core.dtype import DType
 from minigrad.core.layout import Layout
 from minigrad.core.op import ScalarFn, Spec
 from minigrad.core.plan import pieces, walk
 from minigrad.kernels.cpu.target import element
-from minigrad.kernels.fields import Fields
+from minigrad.kernels.fields import Fields, loop
 from minigrad.kernels.macros import stores_macro
-from minigrad.kernels.specialize import store_text, write_kernel
-from minigrad.kernels.store import load
+from minigrad.kernels.pasting import Late, Macro
+from minigrad.kernels.specialize import store_text
 
 MANY = Fields("rows chunks columns constants", "row[chunks] start[chunks] count[chunks] offsets")
 
 
+@loop(MANY, table=True)
 def many(N):  # type: ignore[no-untyped-def]
     """Compute the tensors of each row of the table; each is a run from its offset on.  A task is a chunk of a row."""
     rows = N.rows
@@ -55,7 +56,7 @@ def many(N):  # type: ignore[no-untyped-def]
 
 
 @serves(CpuBackend, requests.Many)
-def apply_many(steps: Steps, request: requests.Many) -> Launch:
+def apply_many(steps: CpuSteps, request: requests.Many) -> Launch:
     outs, operands = steps.outs, steps.operands
     scalar, compute, rows = request.scalar, request.compute, request.rows
     table = Table(request, [*operands, *outs])
@@ -67,19 +68,17 @@ def apply_many(steps: Steps, request: requests.Many) -> Launch:
     if not chunks:
         return NO_STEPS
     dtypes = dtypes_of(table.row(0))
-    numbers = MANY.pack(
-        rows=rows, columns=table.columns, constants=table.constants.layout.offset, offsets=list(chain(*runs)),
-        row=[t for t, _, _ in chunks], start=[at for _, at, _ in chunks], count=[n for _, _, n in chunks],
+    steps.run(
+        many, *operands, *outs, words=Late(many_words, (scalar, compute, dtypes)), compute=compute, dtypes=dtypes,
+        name="_".join(["many", scalar.name, *[d.short for d in dtypes]]), tasks=len(chunks),
+        numel=sum(n for _, _, n in chunks), cost=scalar.cost, rows=rows, columns=table.columns,
+        constants=table.constants.layout.offset, offsets=list(chain(*runs)), row=[t for t, _, _ in chunks],
+        start=[at for _, at, _ in chunks], count=[n for _, _, n in chunks],
     )  # fmt: skip
-    kernel = steps.backend.kernel(
-        write_many, scalar, compute, dtypes,
-        kind=kind_of(sum(n for _, _, n in chunks), len(chunks), scalar.cost),
-    )  # fmt: skip
-    steps.then(kernel, *operands, *outs, numbers=headed(len(chunks), numbers))
     return steps.launch
 
 
-def many_apart(steps: Steps, request: requests.Many, table: Table[Value], offsets: Sequence[Any]) -> Launch:
+def many_apart(steps: CpuSteps, request: requests.Many, table: Table[Value], offsets: Sequence[Any]) -> Launch:
     """Return the launch of rows that one kernel cannot process.
 
     Rows of runs are grouped by their dtypes; other rows run one by one.
@@ -127,28 +126,17 @@ def chunks_of(sizes: Sequence[int]) -> list[tuple[int, int, int]]:
     return result
 
 
-def write_many(scalar: ScalarFn, compute: np.dtype[Any], dtypes: tuple[DType, ...]) -> Any:
-    """Write, compile and import the loop over many tensors of one scalar function."""
+def many_words(scalar: ScalarFn, compute: np.dtype[Any], dtypes: tuple[DType, ...]) -> dict[str, Any]:
+    """Return the words of the loop over many tensors of one scalar function."""
     results, columns = dtypes[: scalar.results], len(dtypes)
     read = columns - len(results)
     # The table of addresses begins with the flag and the scalar arguments; `Table` describes the order of the rest.
     starts = [f"3 + {read + k} * rows" for k in range(len(results))]
     starts += [f"2 + {k} * rows" for k in range(read)]
     stores = [store_text(compute, y, several=True)[0] for y in results]
-    text = write_kernel(
-        f"{scalar.name} over many tensors: {', '.join(map(str, dtypes))}.",
-        many,
-        operands=dtypes,
-        out=results,
-        compute=compute,
-        macros={"F": stores_macro(scalar, compute, stores, [y.kind == "bool" for y in results])},
-        constants={
-            "MIDDLE": f"2 + {read} * rows",
-            **{f"FIRST_{k}": start for k, start in enumerate(starts)},
-            **{f"TYPE_{k}": f"np.{element(dtype)}" for k, dtype in enumerate(dtypes)},
-        },
-        fields=MANY,
-        accumulators=len(scalar.args) - columns,
-        arrays=(),
-    )
-    return load("_".join(["many", scalar.name, *[d.short for d in dtypes]]), text)
+    words = {f"FIRST_{k}": start for k, start in enumerate(starts)}
+    words |= {f"TYPE_{k}": f"np.{element(dtype)}" for k, dtype in enumerate(dtypes)}
+    return words | {
+        "F": Macro(stores_macro(scalar, compute, stores, [y.kind == "bool" for y in results])),
+        "MIDDLE": f"2 + {read} * rows", "results": len(results), "accumulators": len(scalar.args) - columns,
+    }  # fmt: skip
