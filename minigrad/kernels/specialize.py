@@ -200,17 +200,9 @@ def write_loop(
     helpers += more_helpers(words) if callable(more_helpers) else more_helpers
     macros: dict[str, Any] = {}
     constants = constants_of(template, *helpers)
-    results, named = words.pop("results", loop.results), words.pop("arrays", ("out",))
-    arrays = [each for name in loop.arrays for each in (named if name == "out" else (name,))]
-    counts = {"R": results, "S": words.pop("accumulators", 1)}
-    more, operands = 0, [dtypes[k] for k in loop.loads]
-    if "in_K" in arrays:
-        more = len(dtypes) - sum(counts.get(name.rpartition("_")[2], 1) for name in arrays)
-        operands = list(dtypes[(start := arrays.index("in_K")) : start + 1 + more])
-    if loop.table:
-        operands = list(dtypes)
-    first = 0 if loop.table else len(dtypes) - results if "out_R" in arrays else loop.first + more + ("work" in named)
-    outs = tuple(dtypes[first : first + results])
+    named = words.pop("arrays", ("out",))
+    results, accumulators = words.pop("results", loop.results), words.pop("accumulators", 1)
+    operands, outs = conversions_of(loop, dtypes, named, results, accumulators)
     registers = compute or (outs[0].compute if outs else None)
     for word, value in words.items():
         if getattr(value, "__name__", "") == word:
@@ -224,7 +216,7 @@ def write_loop(
         f"{name}, from {template.__module__.removeprefix('minigrad.').replace('.', '/')}.py.",
         template,
         operands=operands,
-        out=outs[0] if len(outs) == 1 and not (loop.table or "out_R" in arrays) else outs or int64,
+        out=outs[0] if len(outs) == 1 and not (loop.table or "out_R" in loop.arrays) else outs or int64,
         compute=registers,
         macros=macros,
         constants=constants,
@@ -232,11 +224,30 @@ def write_loop(
         helpers=helpers,
         fields=loop.fields,
         results=", ".join(named),
-        accumulators=counts["S"],
-        arrays=("table",) * len(arrays) if loop.table else dtypes,
+        accumulators=accumulators,
+        arrays=("table",) * len(loop.arrays) if loop.table else dtypes,
         **options,
     )
     return name, text
+
+
+def conversions_of(
+    loop: Loop, dtypes: Sequence[Any], named: Sequence[str], results: int, accumulators: int
+) -> tuple[Sequence[Any], tuple[Any, ...]]:
+    """Return the dtypes of the arrays that a kernel converts when it reads them, and when it writes them.
+
+    named, results, accumulators: as in the words of `write_loop`.
+    """
+    if loop.table:
+        return dtypes, tuple(dtypes[:results])
+    arrays = [each for name in loop.arrays for each in (named if name == "out" else (name,))]
+    counts = {"R": results, "S": accumulators}
+    operands, more = [dtypes[k] for k in loop.loads], 0
+    if "in_K" in arrays:
+        start, more = arrays.index("in_K"), len(dtypes) - sum(counts.get(each[-1], 1) for each in arrays)
+        operands = list(dtypes[start : start + 1 + more])
+    first = len(dtypes) - results if "out_R" in arrays else loop.first + more + ("work" in named)
+    return operands, tuple(dtypes[first : first + results])
 
 
 def constants_of(*functions: Callable[..., Any]) -> dict[str, Any]:
