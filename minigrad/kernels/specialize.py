@@ -176,18 +176,20 @@ def write_kernel(
 
 def write_loop(
     template: Callable[..., Any], dtypes: Sequence[Any], words: Mapping[str, Any] | Late = NOTHING, form: str = "",
-    compute: np.dtype[Any] | None = None, name: str = "",
+    compute: np.dtype[Any] | None = None,
 ) -> tuple[str, str]:  # fmt: skip
     """Return the name and the text of the kernel of a template that is marked by `loop`.
 
     dtypes: those of its arrays.  compute: as for `write_kernel`.  form: a word for the name of the kernel, if a
-    template has several forms.  name: the whole name, if the template is not a part of it.
+    template has several forms.
 
     words: the meanings of the words of the template: a scalar function; an expression, which is a text with `{0}`; a
     `Macro`, or a `Late` that makes one; a helper, which is a function of a kernel; a sequence of `Part`s; otherwise a
     constant.  A constant of the template's module needs no entry.  The lines of `imports` are added to the header;
     `fastmath` and `inlined` are those of `write_kernel`.  `results` and `accumulators` are the numbers of the arrays
-    `out_R` and `work_S`, and `arrays` the names of those that `out` represents.
+    `out_R` and `work_S`, and `arrays` the names of those that `out` represents.  `name` is the name of the kernel if it
+    does not contain that of the template, with `{reads}` for the dtypes of the operands, and `{all}` for these and
+    those of the results.
     """
     loop: Loop = template.loop  # type: ignore[attr-defined]
     options = dict(loop.options)
@@ -204,14 +206,16 @@ def write_loop(
     results, accumulators = words.pop("results", loop.results), words.pop("accumulators", 1)
     operands, outs = conversions_of(loop, dtypes, named, results, accumulators)
     registers = compute or (outs[0].compute if outs else None)
+    reads, every = ("_".join([dtype.short for dtype in each]) for each in (operands, (*operands, *outs)))
+    name = words.pop("name", "").format(reads=reads, all=every)
+    if not name:
+        shown = dict.fromkeys([dtype.short for dtype in dtypes if dtype is not int64] or ["i64"][: len(dtypes)])
+        name = "_".join(filter(None, [template.__name__, form, *shown]))  # int64 is the dtype of positions
     for word, value in words.items():
         if getattr(value, "__name__", "") == word:
             continue  # a helper that the template calls by its name
         macro = macro_of(value, registers)
         (constants if macro is None else macros)[word] = value if macro is None else macro
-    if not name:
-        shown = dict.fromkeys([dtype.short for dtype in dtypes if dtype is not int64] or ["i64"][: len(dtypes)])
-        name = "_".join(filter(None, [template.__name__, form, *shown]))  # int64 is the dtype of positions
     text = write_kernel(
         f"{name}, from {template.__module__.removeprefix('minigrad.').replace('.', '/')}.py.",
         template,

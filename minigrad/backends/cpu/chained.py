@@ -184,10 +184,9 @@ def chained_reduction(
         values.insert(-1, steps.work((plan.tasks,), as_dtype(compute)) if pieced else out)
         dtypes.insert(-1, accumulators(form, compute))
     name = source.named(reducer.scalar.name)
-    words = (reducer, compute, tuple(dtypes[: len(arrays)]), element, plan.kind, form, chain, step_words(along))
+    words = (name, reducer, compute, tuple(dtypes[: len(arrays)]), element, plan.kind, form, chain, step_words(along))
     steps.run(
         TEMPLATES[plan.kind], *values, words=Late(reduced_words, words), compute=compute, dtypes=tuple(dtypes),
-        name="_".join([name, *[x.dtype.short for x in (*arrays, out)], plan.kind + step_words(along)]),
         tasks=plan.tasks, numel=plan.numel, cost=reducer.scalar.cost + source.cost, end=pieced, count=prod(sizes),
         **row_numbers(plan, out, arrays, dims, along),
     )  # fmt: skip
@@ -217,8 +216,8 @@ def row_numbers(
 
 
 def reduced_words(
-    reducer: Reducer, compute: np.dtype[Any], dtypes: tuple[DType, ...], element: DType, kind: str, form: str,
-    chain: Chain, steps: str,
+    name: str, reducer: Reducer, compute: np.dtype[Any], dtypes: tuple[DType, ...], element: DType, kind: str,
+    form: str, chain: Chain, steps: str,
 ) -> dict[str, Any]:  # fmt: skip
     """Return the words of a reduction of computed elements. steps: the strides of the arrays along a row."""
     fields = RUN if kind == "run" else ROWS
@@ -231,7 +230,7 @@ def reduced_words(
     loads = {f"LOAD_{k}": expression_macro(load_text(each, element.compute)[0]) for k, each in enumerate(dtypes)}
     filled = paste(fill, len(dtypes), {"H": chain.macro(element.compute), **loads}, elements_of(steps))
     text += helper(re.sub(r"\bT\(", f"np.{element.compute}(", filled), fill, "fill")
-    words = {name: Macro(macro) if callable(macro) else macro for name, macro in macros.items()}
-    return words | constants | {
+    words = {word: Macro(macro) if callable(macro) else macro for word, macro in macros.items()}
+    return words | constants | {"name": f"{name}_{{all}}_{kind}{steps}"} | {
         "G": Macro(call_macro("fill")), "ELEMENT": f"np.{element.compute}", "imports": text,
     }  # fmt: skip

@@ -49,8 +49,7 @@ def apply(steps: CpuSteps, request: requests.Elementwise) -> None:
     else:
         steps.run(
             TEMPLATES[plan.kind], *operands, out, compute=compute, dtypes=tuple(dtypes),
-            words=Late(run_words, (scalar, compute, stored, plan.label.removeprefix(plan.kind), same, len(operands))),
-            name="_".join([scalar.name, *[dtype.short for dtype in dtypes], plan.label, *[f"in{k}" for k in same]]),
+            words=Late(run_words, (scalar, compute, stored, plan.kind, plan.pasted, same, len(operands))),
             tasks=plan.tasks, cost=scalar.cost, each=plan.each, **plan.numbers,
         )  # fmt: skip
 
@@ -80,12 +79,10 @@ def nest(steps: CpuSteps, plan: LoopPlan, scalar: ScalarFn, compute: np.dtype[An
     """Add the general loop, for any rank and any number of results."""
     outs, operands = steps.outs, steps.operands
     same = tuple([next((k for k, y in enumerate(outs) if a.spec is y.spec), None) for a in operands])
-    inside = [f"in{k}" for k, result in enumerate(same) if result is not None]
-    words = (scalar, compute, tuple(dtypes[len(operands) :]), plan.label.removeprefix(plan.kind), same)
+    words = scalar, compute, tuple(dtypes[len(operands) :]), plan.kind, plan.pasted, same
     steps.run(
         elementwise.nest, *operands, *outs, words=Late(nest_words, words), compute=compute, dtypes=tuple(dtypes),
-        name="_".join([scalar.name, *[dtype.short for dtype in dtypes], plan.label, *inside]), tasks=plan.tasks,
-        cost=scalar.cost, each=plan.each, **plan.numbers,
+        tasks=plan.tasks, cost=scalar.cost, each=plan.each, **plan.numbers,
     )  # fmt: skip
 
 
@@ -102,24 +99,28 @@ def returned(scalar: ScalarFn) -> frozenset[int]:
 
 
 def run_words(
-    scalar: ScalarFn, compute: np.dtype[Any], out: DType, steps: str, same: tuple[int, ...], operands: int
+    scalar: ScalarFn, compute: np.dtype[Any], out: DType, kind: str, steps: str, same: tuple[int, ...], operands: int
 ) -> dict[str, Any]:
     """Return the words of a loop with one result. same: indices of the operands that are the result itself."""
-    words = {f"HERE_{k}": Macro(expression_macro("z" if k in same else "{}")) for k in range(operands)}
+    words: dict[str, Any] = {f"HERE_{k}": Macro(expression_macro("z" if k in same else "{}")) for k in range(operands)}
     words["F"] = Macro(scalar_macro(scalar, compute, condition=out.kind == "bool"))
+    words["name"] = "_".join([scalar.name, "{all}", kind + steps, *[f"in{k}" for k in same]])
     return words | evaluations(steps, {"": "z[0]"}) | {f"STEP_{k}": step for k, step in enumerate(steps)}
 
 
 def nest_words(
-    scalar: ScalarFn, compute: np.dtype[Any], outs: tuple[DType, ...], steps: str, same: tuple[int | None, ...]
-) -> dict[str, Any]:
+    scalar: ScalarFn, compute: np.dtype[Any], outs: tuple[DType, ...], kind: str, steps: str,
+    same: tuple[int | None, ...],
+) -> dict[str, Any]:  # fmt: skip
     """Return the words of the general loop.
 
     same: for each operand, the index of the result that is the same memory, or None.
     """
     stores, conditions = [store_text(compute, y, several=True)[0] for y in outs], [y.kind == "bool" for y in outs]
     macro = Macro(stores_macro(scalar, compute, stores, conditions))
-    return {"F": macro, "results": len(outs)} | positions(steps, len(outs), same)
+    inside = [f"in{k}" for k, result in enumerate(same) if result is not None]
+    name = "_".join([scalar.name, "{all}", kind + steps, *inside])
+    return {"F": macro, "name": name, "results": len(outs)} | positions(steps, len(outs), same)
 
 
 def positions(steps: str, results: int, same: tuple[int | None, ...]) -> dict[str, str]:

@@ -86,7 +86,7 @@ class CpuSteps(Steps):
 
     def run(
         self, template: Callable[..., Any], *values: Value, words: Mapping[str, Any] | Late = NOTHING, form: str = "",
-        name: str = "", compute: np.dtype[Any] | None = None, dtypes: tuple[Any, ...] | None = None, tasks: int = 1,
+        compute: np.dtype[Any] | None = None, dtypes: tuple[Any, ...] | None = None, tasks: int = 1,
         divided: tuple[int, int] | None = None, numel: int | None = None, cost: int = 1, end: bool = False,
         each: Sequence[Any] = (), **numbers: Any,
     ) -> None:  # fmt: skip
@@ -101,7 +101,7 @@ class CpuSteps(Steps):
         numel, cost: the number of elements, by default that of the first result, and the work per element, in
         additions; they decide whether threads share the tasks.
         end: whether the kernel runs again after all tasks.
-        words, form, name, compute: as for `write_loop`.
+        words, form, compute: as for `write_loop`.
         dtypes: instead of those of the values, if one kernel serves several.
         """
         loop: Loop = template.loop  # type: ignore[attr-defined]
@@ -116,7 +116,7 @@ class CpuSteps(Steps):
         dtypes = tuple([x.dtype for x in values]) if dtypes is None else dtypes
         meanings = words if isinstance(words, Late) else () if words is NOTHING else tuple(words.items())
         kind = kind_of(numel, tasks, cost)
-        kernel = self.backend.kernel(template, dtypes, meanings, form, compute, name, kind=kind)
+        kernel = self.backend.kernel(template, dtypes, meanings, form, compute, kind=kind)
         table = np.array([tasks, end, *loop.fields.packed(each, numbers)], np.int64)
         self.steps.append(Step(kernel, tuple([x.slot for x in values]), table))
 

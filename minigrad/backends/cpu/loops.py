@@ -45,9 +45,9 @@ class LoopPlan:
     numbers: dict[str, Any]
 
     @property
-    def label(self) -> str:
-        """The class, and the steps if they are part of the kernel: "dense10"."""
-        return self.kind + ("".join(map(str, self.steps)) if self.kind in ("dense", "rows") else "")
+    def pasted(self) -> str:
+        """The steps if they are part of the kernel: "10"."""
+        return "".join(map(str, self.steps)) if self.kind in ("dense", "rows") else ""
 
 
 def chunk_of(cost: int) -> int:

@@ -70,7 +70,7 @@ def apply_many(steps: CpuSteps, request: requests.Many) -> Launch:
     dtypes = dtypes_of(table.row(0))
     steps.run(
         many, *operands, *outs, words=Late(many_words, (scalar, compute, dtypes)), compute=compute, dtypes=dtypes,
-        name="_".join(["many", scalar.name, *[d.short for d in dtypes]]), tasks=len(chunks),
+        tasks=len(chunks),
         numel=sum(n for _, _, n in chunks), cost=scalar.cost, rows=rows, columns=table.columns,
         constants=table.constants.layout.offset, offsets=list(chain(*runs)), row=[t for t, _, _ in chunks],
         start=[at for _, at, _ in chunks], count=[n for _, _, n in chunks],
@@ -139,4 +139,5 @@ def many_words(scalar: ScalarFn, compute: np.dtype[Any], dtypes: tuple[DType, ..
     return words | {
         "F": Macro(stores_macro(scalar, compute, stores, [y.kind == "bool" for y in results])),
         "MIDDLE": f"2 + {read} * rows", "results": len(results), "accumulators": len(scalar.args) - columns,
+        "name": f"many_{scalar.name}_{{reads}}",
     }  # fmt: skip

@@ -243,6 +243,7 @@ def mapped_words(
     words |= {f"IDENTITY_{k}": neutral_text(each, compute) for k, each in enumerate(reducer.identities)}
     words |= {"stretch": stretch} if kind == "along" and not laned else {}
     return words | row_views(steps, "x", "count") | {
+        "name": f"{reducer.scalar.name}_{{all}}_{kind}{steps}",
         "LANED": laned, "RESULTS": len(outs), "results": len(outs), "accumulators": reducer.accumulators,
         "fastmath": ("reassoc", "contract") if reducer.order == "sum" else (),
     }  # fmt: skip

@@ -92,21 +92,19 @@ def run_windows(
     mean = template is pool.pooled and len(tables) > 0
     if template is pool.pooled:
         name = "avg_pool" if mean else "max_pool"
-    shorts = [x.dtype.short for x in (*steps.operands, steps.outs[0])]
     steps.run(
-        template, *steps.operands, *steps.outs, *tables, words=Late(window_words, (last, mean)),
-        name="_".join(["pool", name, *shorts]), compute=last.compute, cost=COST,
-        numel=image.layout.numel + outputs.layout.numel * prod(window), **numbers,
+        template, *steps.operands, *steps.outs, *tables, words=Late(window_words, (name, last, mean)),
+        compute=last.compute, cost=COST, numel=image.layout.numel + outputs.layout.numel * prod(window), **numbers,
     )  # fmt: skip
 
 
-def window_words(image: DType, mean: bool) -> dict[str, Any]:
+def window_words(name: str, image: DType, mean: bool) -> dict[str, Any]:
     """Return the words of the loops. mean: whether they compute means, whose counts are another operand."""
     (join, finish), lowest = MEAN if mean else LARGEST, neutral_text("lowest", image.compute)
     macros = {"LOAD_X": load_text(image, image.compute)[0], "JOIN": join, "FINISH": finish}
     return {name: Macro(expression_macro(text)) for name, text in macros.items()} | {
         "LOWEST": lowest, "START": "T(0)" if mean else lowest, "MEAN": mean,
-        "arrays": ("out", "counts") if mean else ("out",),
+        "arrays": ("out", "counts") if mean else ("out",), "name": f"pool_{name}_{{all}}",
     }  # fmt: skip
 
 

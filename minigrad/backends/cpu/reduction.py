@@ -67,7 +67,6 @@ def reduce_tuple(steps: CpuSteps, request: requests.Reduce | requests.ReduceTupl
         TEMPLATES[plan.kind], *operands, *work, *outs, compute=compute,
         dtypes=(*dtypes, *[compute] * len(work), *stored),
         words=Late(mapped_words, (reducer, compute, stored, plan.kind, plan.steps)),
-        name="_".join([reducer.scalar.name, *[x.short for x in (*dtypes, *stored)], plan.label]),
         tasks=plan.tasks, numel=plan.numel, cost=reducer.scalar.cost, end=plan.work > 0,
         count=operands[0].layout.numel // outs[0].layout.numel, each=plan.each, **plan.values,
     )  # fmt: skip
@@ -90,10 +89,10 @@ def _reduction(
         capacity = (1 if form in WHOLE else plan.values["width"]) * plan.tasks
         values.insert(1, out if plan.tasks == 1 else steps.work((capacity,), as_dtype(compute)))
         dtypes.insert(1, accumulators(form, compute))
+    words = reducer, compute, form, template.loop.fields, kind, plan.steps
     steps.run(
-        template, *values, words=Late(reduction_words, (reducer, compute, form, template.loop.fields, plan.steps)),
-        name=f"{scalar.name}_{a.dtype.short}_{out.dtype.short}_{plan.label}", compute=compute, dtypes=tuple(dtypes),
-        tasks=plan.tasks, numel=plan.numel, cost=scalar.cost, end=kind == "run" and plan.tasks > 1, count=count,
+        template, *values, words=Late(reduction_words, words), compute=compute, dtypes=tuple(dtypes), tasks=plan.tasks,
+        numel=plan.numel, cost=scalar.cost, end=kind == "run" and plan.tasks > 1, count=count,
         **plan.values,
     )  # fmt: skip
 
@@ -117,8 +116,7 @@ def _find(
     """Add a step that writes positions of the best elements. kept: it also writes the elements."""
     a, kind = values[0].dtype, label.rstrip("1")
     steps.run(
-        getattr(positions, kind), *values, words=Late(search_words, (better, a, label != kind, kept)),
-        name=f"{better.name}_{a.short}_{label}{'_kept' if kept else ''}", compute=a.compute,
+        getattr(positions, kind), *values, words=Late(search_words, (better, a, label, kept)), compute=a.compute,
         dtypes=(*[x.dtype for x in values[:-2]], a, int64), cost=better.cost, **numbers,
     )  # fmt: skip
 
@@ -176,13 +174,14 @@ LIBERTIES = {"sum": ("reassoc",), "wide sum": ("reassoc", "contract"), "short su
 
 
 def reduction_words(
-    reducer: Reducer, compute: np.dtype[Any], form: str, fields: Fields, unit_step: str
+    reducer: Reducer, compute: np.dtype[Any], form: str, fields: Fields, kind: str, unit_step: str
 ) -> dict[str, Any]:
     """Return the words of a reduction in a form. unit_step: "1" if the innermost stride is 1."""
     macros, constants, helpers = words_of(reducer, compute, form, fields)
     words = {name: Macro(macro) if callable(macro) else macro for name, macro in macros.items()}
     return words | constants | {helper.__name__: helper for helper in helpers} | {
-        "STEP": unit_step or "step", "imports": short_header(form), "fastmath": LIBERTIES.get(form, ()),
+        "name": f"{reducer.scalar.name}_{{all}}_{kind}{unit_step}", "STEP": unit_step or "step",
+        "imports": short_header(form), "fastmath": LIBERTIES.get(form, ()),
         "inlined": form == "short sum",  # a call for each row takes 2 ns
     }  # fmt: skip
 
@@ -273,10 +272,11 @@ def extreme(neutral: str, compute: np.dtype[Any]) -> tuple[dict[str, Any], dict[
     return macros, constants
 
 
-def search_words(better: ScalarFn, a: DType, unit_step: bool, kept: bool) -> dict[str, Any]:
+def search_words(better: ScalarFn, a: DType, label: str, kept: bool) -> dict[str, Any]:
     """Return the words of a search for the position of a min/max. kept: it also stores the value."""
     # A run with step 1 is indexed through a slice; otherwise the loop would not be vectorised.  Other steps may be
     # negative.
-    view, place = ("in_0[at:]", "j") if unit_step else ("in_0", "at + j * step")
+    view, place = ("in_0[at:]", "j") if label.endswith("1") else ("in_0", "at + j * step")
     macro = Macro(scalar_macro(better, a.compute, condition=True))
-    return {"F": macro, "KEEP": Macro(keep_macro(kept)), "VIEW": view, "PLACE": place}
+    name = f"{better.name}_{a.short}_{label}{'_kept' if kept else ''}"
+    return {"F": macro, "KEEP": Macro(keep_macro(kept)), "VIEW": view, "PLACE": place, "name": name}

@@ -54,10 +54,9 @@ def _across(steps: CpuSteps, out: Value, operands: Sequence[Value], fn: RowFn, d
     dims, strides, offsets = walk([without(x.layout, out.shape, dim) for x in (out, *operands)])
     block, blocks = pieces(dims[-1], COLUMNS)
     moves, unit = [x.layout.strides[dim] for x in (out, *operands)], tuple([s[-1] == 1 for s in strides[1:]])
-    label = "columns" + "".join("1" if d else "x" for d in unit)
     steps.run(
         rows.columns, *operands, out, words=Late(column_words, (fn, out.dtype, unit)),
-        name="_".join([fn.name, *[x.dtype.short for x in operands], label]), tasks=blocks * prod(dims[:-1]),
+        tasks=blocks * prod(dims[:-1]),
         cost=cost(fn), each=[(at, step, s[-1], s[:-1]) for at, step, s in zip(offsets, moves, strides, strict=True)],
         blocks=blocks, block=block, cols=dims[-1], n=out.shape[dim], value=bits(value), shape=dims[:-1],
     )  # fmt: skip
@@ -110,12 +109,10 @@ def run_rows(
     chains: the functions that compute operands inside the kernel.  strides: those of the arrays that these read.
     """
     *_, result = arrays.values()
-    label = ("stream" if streamed else "rows") + "".join("c" if d is None else "1" if d else "x" for d in direct)
     wide = as_dtype(result.dtype.compute)
     steps.run(
         rows.rows, *operands, *arrays.values(), end=end, cost=cost(fn) + sum(chain.scalar.cost for chain in chains),
         words=Late(row_words, (fn, tuple(arrays), result.dtype, direct, streamed, chains, strides)),
-        name="_".join([fn.name, *[x.dtype.short for x in operands], label]),
         dtypes=(*[x.dtype for x in operands], *[wide if name == "work" else result.dtype for name in arrays]),
         **numbers,
     )  # fmt: skip
@@ -138,7 +135,9 @@ def row_words(
     """Return the words of the loop over rows along memory: see `run_rows`."""
     words = along(fn, direct, out, True, streamed, [chain.operand for chain in chains]) | elements_of(strides)
     words |= {f"H_{chain.operand}": Macro(chain.macro(out.compute)) for chain in chains}
-    return words | {"MADE": fn.result is not None, "TERMS": len(fn.terms), "arrays": arrays}
+    label = ("stream" if streamed else "rows") + "".join("c" if d is None else "1" if d else "x" for d in direct)
+    made = {"MADE": fn.result is not None, "TERMS": len(fn.terms)}
+    return words | made | {"arrays": arrays, "name": f"{fn.name}_{{reads}}_{label}"}
 
 
 def column_words(fn: RowFn, out: DType, unit: tuple[bool, ...]) -> dict[str, Any]:
@@ -150,4 +149,5 @@ def column_words(fn: RowFn, out: DType, unit: tuple[bool, ...]) -> dict[str, Any
             macros = pass_macros(fn, loop, out.compute, total=total)
             totals.append(Part(rows.down, macros, {"TOTAL": f"total_{loop.totals[0]}"}, loop.operands))
     words = {"COUNT": len(fn.totals), "BLOCK": COLUMNS, "TOTALS": totals, **column_views(unit)}
+    words["name"] = f"{fn.name}_{{reads}}_columns" + "".join("1" if d else "x" for d in unit)
     return words | elements(fn, loops, out.compute, total)
