@@ -12,7 +12,7 @@ computation with the weight flipped.  The gradient of the weight is the transpos
 multiplies the transformed gradient by the transformed image and sums over the tiles, and `add_weights` adds the sums of
 its tasks and transforms them back.
 
-Free names as in `matmul.py`, with the transforms of `winograd_transforms.py` and the copy of `transposing.py`.
+Free names as in `matmul.py`, with the transforms of `winograd_transforms.py` and the copy of `elementwise.py`.
 
 Numbers: images: their count.  outs, ins: channels of the output and of the image.  down, across: rows and columns of
 tiles in one image.  share: rows of tiles of a task.  block: how many of these rows are multiplied at a time.  height,
