@@ -86,8 +86,8 @@ def _correlate(
         steps.run(depthwise.correlate_few, x, w, bias or w, out, tasks=blocks, numel=work, **numbers)
         return
     # With few blocks, tasks share the output channels of a block, and each task copies the image again.
-    shared = kind_of(work, tall * blocks) == "shared" and blocks < TASKS
-    high = max(1, -(-tall * blocks // TASKS)) if shared else tall
+    is_parallel = kind_of(work, tall * blocks) == "shared" and blocks < TASKS
+    high = max(1, -(-tall * blocks // TASKS)) if is_parallel else tall
     form = form_of(lines, k + (bias is not None), high, dtype)
     numbers = copied_numbers(
         lines, x.layout, out.layout, w.layout, bias, share=high, by_row=form == "rows", unfolded=form == "unfolded"

@@ -27,7 +27,7 @@ from minigrad.kernels.cpu.target import moving_header
 from minigrad.kernels.fields import Fields, loop
 
 
-@loop(Fields("chunk whole row parts", "ends[parts] offsets"), table=True, imports=lambda *given: moving_header())
+@loop(Fields("chunk whole row parts", "ends[parts] offsets"), table=True, imports=lambda *others: moving_header())
 def join(addresses, N):  # type: ignore[no-untyped-def]
     """Copy the operands into the result.  A task is a chunk of the `whole` bytes of the result.
 

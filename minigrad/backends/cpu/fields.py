@@ -85,8 +85,8 @@ class Line:
 
     def positions(self) -> list[tuple[int, int]]:
         """Return (phase, slot) of each tap in a copy by phases of the stride."""
-        places = [divmod(e - self.low, self.stride) for e, _ in self.taps[0]]
-        return [(self.begins.index(phase), slot) for slot, phase in places]
+        taps = [divmod(e - self.low, self.stride) for e, _ in self.taps[0]]
+        return [(self.begins.index(phase), slot) for slot, phase in taps]
 
 
 def lines_of(outputs: Ints, stride: Ints, image: Ints, taps: list[Taps]) -> list[Line]:

@@ -187,7 +187,7 @@ def sort_part(words, x, counts, mask, z):  # type: ignore[no-untyped-def]
 
 @loop(
     Fields("n bits out state"), inlined=True,
-    imports=lambda *given: imported("ranks", "ranks", "rank = ranks()", beside=["emitting.py"]),
+    imports=lambda *others: imported("ranks", "ranks", "rank = ranks()", beside=["emitting.py"]),
     helpers=(philox, draw_keys, count_digits, divide, insert, sort_part),
 )  # fmt: skip
 def permutation(state, memory, out, N):  # type: ignore[no-untyped-def]

@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.cpu.loops import STRIP
-from minigrad.backends.cpu.reduction_plans import TINY, ReductionPlan, divide, places
+from minigrad.backends.cpu.reduction_plans import TINY, ReductionPlan, divide, starts_of
 from minigrad.backends.cpu.texts import row_views, step_words
 from minigrad.core.dtype import DType
 from minigrad.core.layout import Layout
@@ -191,7 +191,7 @@ def plan_mapped(
     a = operands[0]
     if a.numel <= TINY and outs[0].numel <= TINY:
         numbers = {"outputs": outs[0].numel, "to": [offset for out in outs for offset in out.offsets()]}
-        return ReductionPlan("tiny", "", a.numel, 1, 0, numbers, [places(x, dims) for x in operands])
+        return ReductionPlan("tiny", "", a.numel, 1, 0, numbers, [starts_of(x, dims) for x in operands])
     order = leading(operands)
     layouts = [operands[k] for k in order]
     kept = axes([*layouts, *outs], [d for d in range(a.ndim) if d not in dims])

@@ -303,7 +303,7 @@ def crossed_gradients(factors, matrix, others, out, N):  # type: ignore[no-untyp
     leave(own)
 
 
-SHARED = 16  # rows of a task at the least, so that they share what they read
+TOGETHER = 16  # rows of a task at the least, so that they share what they read
 NEAR = 1 << 17  # bytes of a block of columns that stays in the second cache
 BLOCK = 64  # the columns of a block are a multiple of this number
 
@@ -332,7 +332,7 @@ def row_distances(steps: CpuSteps, request: requests.RowDistances) -> None:
     all_rows = out.layout.numel // n
     steps.run(
         crossed, matrix, columns, out, **distances(request.reducer, compute), cost=2 * m,
-        divided=pieces(all_rows, max(SHARED, CHUNK // (n * max(1, m)))), rows=a.shape[-2], others=n, width=width,
+        divided=pieces(all_rows, max(TOGETHER, CHUNK // (n * max(1, m)))), rows=a.shape[-2], others=n, width=width,
         cols=m, all_rows=all_rows,
         block=min(n, max(BLOCK, NEAR // (max(1, m) * columns.dtype.itemsize) // BLOCK * BLOCK)),
     )  # fmt: skip
@@ -364,7 +364,7 @@ def row_gradients(steps: CpuSteps, request: requests.RowGradients) -> None:
     all_rows, rows = out.layout.numel // m, a.shape[-2]
     steps.run(
         crossed_gradients, factors, matrix, others, out, **gradients(request.direction, compute), cost=2 * n,
-        divided=pieces(all_rows, max(SHARED, CHUNK // (n * m))), rows=rows, others=n, cols=m, width=others.shape[-1],
+        divided=pieces(all_rows, max(TOGETHER, CHUNK // (n * m))), rows=rows, others=n, cols=m, width=others.shape[-1],
         all_rows=all_rows, step=1 if flipped else n, next=rows if flipped else 1,
     )  # fmt: skip
 

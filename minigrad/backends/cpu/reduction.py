@@ -276,7 +276,7 @@ def search_words(better: ScalarFn, a: DType, label: str, kept: bool) -> dict[str
     """Return the words of a search for the position of a min/max. kept: it also stores the value."""
     # A run with step 1 is indexed through a slice; otherwise the loop would not be vectorised.  Other steps may be
     # negative.
-    view, place = ("in_0[at:]", "j") if label.endswith("1") else ("in_0", "at + j * step")
+    view, index = ("in_0[at:]", "j") if label.endswith("1") else ("in_0", "at + j * step")
     macro = Macro(scalar_macro(better, a.compute, condition=True))
     name = f"{better.name}_{a.short}_{label}{'_kept' if kept else ''}"
-    return {"F": macro, "KEEP": Macro(keep_macro(kept)), "VIEW": view, "PLACE": place, "name": name}
+    return {"F": macro, "KEEP": Macro(keep_macro(kept)), "VIEW": view, "PLACE": index, "name": name}

@@ -61,7 +61,7 @@ class ReductionPlan:
 def plan_reduction(out: Layout, a: Layout, dims: Sequence[int]) -> list[ReductionPlan]:
     """Return the stages of a reduction of `a` over `dims` into `out`, which has size 1 there."""
     if a.numel <= TINY and out.numel <= TINY:
-        at, far = places(a, dims)
+        at, far = starts_of(a, dims)
         return [ReductionPlan("tiny", "", a.numel, 1, 0, {"to": list(out.offsets()), "at": at, "far": far})]
     kept, reduced = kept_axes(out, a, dims), axes([a], list(dims))
     count = prod(a.shape[d] for d in dims)
@@ -88,7 +88,7 @@ def plan_search(out: Layout, a: Layout, dim: int) -> tuple[ReductionPlan, dict[s
     return plan, {"pieces": plan.work // out.numel, **choice}
 
 
-def places(a: Layout, dims: Sequence[int]) -> tuple[list[int], list[int]]:
+def starts_of(a: Layout, dims: Sequence[int]) -> tuple[list[int], list[int]]:
     """Return the position of the first element of each output, and the distances of all elements from the first."""
     kept = [d for d in range(a.ndim) if d not in dims]
     first = Layout.make(tuple(a.shape[d] for d in kept), tuple(a.strides[d] for d in kept), a.offset)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from minigrad.backends import shared
+from minigrad.backends.shared import Problem as Product
 
 ENOUGH = 128  # number of blocks that keep a device busy
 FULL = 512  # number of blocks that hide each other's latency if the inner dim is cut
@@ -71,7 +71,7 @@ def pieces_of(tiles: int, length: int, depth: int) -> tuple[int, int]:
     return max(1, -(-length // max(1, deep))), deep
 
 
-class Problem(shared.Problem):
+class Problem(Product):
     """One product in numbers, and the positions of neighbours in memory."""
 
     @property

@@ -26,7 +26,7 @@ from minigrad.kernels.fields import Fields, loop
 
 @loop(
     Fields("blocks block cols strips strip rows size axis rank", "sizes[rank]", "offset col row strides[rank]"),
-    imports=lambda words, *given: moving_header() if words["ROWS"] else "",
+    imports=lambda words, *others: moving_header() if words["ROWS"] else "",
 )
 def gather(a, index, out, N):  # type: ignore[no-untyped-def]
     """Read elements of `a` at the indices.  A task is a block of the columns of a strip of rows.
