@@ -319,11 +319,11 @@ FAMILIES = {
 
 
 def collected(family):
-    """The programs that a family is asked for, by name; and the writers that wrote them."""
+    """The programs that a family is asked for, by name; and the names of their templates."""
     runtime = Collector()
     backend = CudaBackend(runtime)
     FAMILIES[family](backend)
-    return runtime.programs, {writer.__name__ for writer, _ in backend.kernels}
+    return runtime.programs, {args[0].__name__ for _, args in backend.kernels}
 
 
 __all__ = ["FAMILIES", "Collector", "collected"]

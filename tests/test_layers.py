@@ -71,7 +71,7 @@ DRIVERS = {"cuda": {"minigrad.backends.cuda.device", "minigrad.backends.cuda.com
 # A kernel family imports no other, so that it can be read alone; what families share, and who stands on whom.
 FAMILIES = {
     "minigrad.backends.cpu": {"family", "loops", "texts", "chains"},
-    "minigrad.backends.cuda": {"family", "loops", "texts", "runtime"},
+    "minigrad.backends.cuda": {"family", "loops", "runtime"},
 }
 STANDS_ON = {
     "chained": {"reduction", "reduction_plans", "rows", "rowtexts"},
@@ -81,7 +81,7 @@ STANDS_ON = {
     "winograd": {"fields", "matmul"},
     "matmul": {"blas", "product", "producttexts", "tiles"},
     "tiles": {"product"},
-    "blas": {"product"},
+    "blas": {"product", "tiles"},
     "indexing": {"grouping"},
     "picks": {"rowtexts"},
     "mapped": {"reduction_plans"},

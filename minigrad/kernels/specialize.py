@@ -6,6 +6,7 @@ dtypes.  `store.py` stores the module and compiles it, so a learner can open the
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType, MappingProxyType
 from typing import Any
@@ -186,52 +187,64 @@ def write_kernel(
 
 
 def write_loop(
-    template: Callable[..., Any], dtypes: Sequence[DType], words: Mapping[str, Any] | Late = NOTHING, form: str = "",
-    compute: np.dtype[Any] | None = None,
+    template: Callable[..., Any], dtypes: Sequence[DType | np.dtype[Any] | None],
+    words: Mapping[str, Any] | Late = NOTHING, form: str = "", compute: np.dtype[Any] | None = None,
+    target: Target = CPU, lengths: Mapping[str, int] = NOTHING,
 ) -> tuple[str, str]:  # fmt: skip
     """Return the name and the text of the kernel of a template that is marked by `loop`.
 
-    dtypes: those of its arrays.  compute: as for `write_kernel`.  form: a word for the name of the kernel, if a
-    template has several forms.
+    dtypes: those of its arrays; None for an array that the kernel does not have.  compute: as for `write_kernel`.
+    form: a word for the name of the kernel, if a template has several forms; with `{}`, the whole name, in which `{}`
+    is replaced by the dtypes.  lengths: of lists of numbers, if they are constants of the kernel.
 
     words: the meanings of the words of the template: a scalar function; an expression, which is a text with `{0}`; a
     `Macro`, or a `Late` that makes one; a helper, which is a function of a kernel; a sequence of `Part`s; otherwise a
-    constant.  A constant of the template's module needs no entry.  The lines of `imports` are added to the header.
+    constant.  A constant of the template's module needs no entry.  The lines of `imports` are added to the header;
+    `accumulators` is their count, and RESULTS that of the results `out_R`.
     """
     loop: Loop = template.loop  # type: ignore[attr-defined]
     options = dict(loop.options)
     own = words.make(*words.arguments) if isinstance(words, Late) else words
     words = {**options.pop("words", NOTHING), **own}
     header, imports = options.pop("imports", None), words.pop("imports", "")
+    options["accumulators"] = words.pop("accumulators", 1)
     helpers = [each for each in words.values() if isinstance(each, FunctionType)]
     helpers += options.pop("helpers", ())
     macros: dict[str, Any] = {}
     constants = constants_of(template, *helpers)
-    more = len(dtypes) - len(loop.arrays) if "in_K" in loop.arrays else 0
-    operands = [dtypes[k] for k in (range(1 + more) if more else loop.loads)]
-    outs = tuple(dtypes[loop.first + more : loop.first + more + loop.results])
+    results = loop.results + (words["RESULTS"] - 1 if "out_R" in loop.arrays else 0)
+    more = len(dtypes) - len(loop.arrays) - results + loop.results  # operands besides the first one, of `in_K`
+    operands: list[Any] = [dtypes[k] for k in (range(1 + more) if more else loop.loads) if dtypes[k]]
+    outs: tuple[Any, ...] = tuple(dtypes[loop.first + more : loop.first + more + results])
     registers = compute or (outs[0].compute if outs else None)
+    outs = tuple([as_dtype(registers) if dtype is None else dtype for dtype in outs])
     for name, value in words.items():
         if getattr(value, "__name__", "") == name:
             continue  # a helper that the template calls by its name
-        macro = macro_of(value, registers)
+        macro = macro_of(value, registers, target)
         (constants if macro is None else macros)[name] = value if macro is None else macro
-    shown = dict.fromkeys([dtype.short for dtype in dtypes if dtype is not int64] or ["i64"][: len(dtypes)])
-    name = "_".join(filter(None, [template.__name__, form, *shown]))  # int64 is the dtype of positions
+    arrays = [dtype for dtype in dtypes if dtype is not None]
+    kinds = [each.short for each in arrays if isinstance(each, DType)]
+    shown = dict.fromkeys([kind for kind in kinds if kind != "i64"] or kinds)  # int64 is the dtype of positions
+    named = "{}" in form
+    name = form.format("_".join(kinds)) if named else "_".join(filter(None, [template.__name__, form, *shown]))
     text = write_kernel(
         f"{name}, from {template.__module__.removeprefix('minigrad.').replace('.', '/')}.py.",
         template,
         operands=operands,
-        out=int64 if loop.table else outs[0] if len(outs) == 1 else outs,
+        out=int64 if loop.table else outs[0] if len(outs) == 1 and "out_R" not in loop.arrays else outs,
         compute=registers,
         macros=macros,
         constants=constants,
         imports=imports + (header(words) if header else ""),
         helpers=helpers,
-        fields=loop.fields,
-        arrays=("table",) if loop.table else dtypes,
+        fields=loop.fields.fixed(lengths),
+        arrays=("table",) if loop.table else arrays,
+        target=target,
         **options,
     )
+    for absent in [loop.arrays[max(0, k - more)] for k, dtype in enumerate(dtypes) if dtype is None]:
+        text = re.sub(rf"(def kernel\(.*?), {absent}\b", r"\1", text)
     return name, text
 
 
@@ -246,17 +259,17 @@ def constants_of(*functions: Callable[..., Any]) -> dict[str, Any]:
     return constants
 
 
-def macro_of(word: Any, compute: np.dtype[Any] | None) -> Any:
+def macro_of(word: Any, compute: np.dtype[Any] | None, target: Target) -> Any:
     """Return the macro of a word, or None if the word is a constant."""
     if isinstance(word, ScalarFn):
         assert compute is not None
-        return scalar_macro(word, compute)
+        return scalar_macro(word, compute, target)
     if isinstance(word, Late):
         return word.make(*word.arguments)
     if isinstance(word, Macro):
         return word.expand
     if isinstance(word, str):
         return expression_macro(word) if "{" in word else None
-    if isinstance(word, tuple | list) and word and isinstance(word[0], Part):
+    if isinstance(word, list) or (isinstance(word, tuple) and word and isinstance(word[0], Part)):
         return list(word)
     return call_macro(word.__name__) if isinstance(word, FunctionType) else None

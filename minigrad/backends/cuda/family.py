@@ -6,17 +6,25 @@ and `bind` for a launch on a grid.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from minigrad.backends.cuda import graphs
 from minigrad.backends.cuda.memory import Memory
 from minigrad.backends.cuda.runtime import THREADS, GridKernel, Program, Runtime, Size
 from minigrad.backends.launch import Launch
 from minigrad.backends.listing import Call
+from minigrad.backends.steps import Steps, Value
 from minigrad.config import settings
+from minigrad.core.dtype import DType
 from minigrad.core.op import Spec
 from minigrad.core.requests import Request, SelectPut
+from minigrad.kernels.cuda.target import CUDA
+from minigrad.kernels.fields import Loop
+from minigrad.kernels.pasting import Late
+from minigrad.kernels.specialize import NOTHING, write_loop
 from minigrad.kernels.store import watchers
 
 WAVES = 8  # blocks per multiprocessor that run at the same time; more blocks would start only later
@@ -62,6 +70,61 @@ class CudaBackend(Memory):
     def bind(self, kernel: Any, grid: Size, block: Size, numbers: Sequence[int]) -> GridKernel:
         """Return one kernel on a grid, with its scalar arguments."""
         return GridKernel(self.runtime, kernel, grid, block, tuple(numbers))
+
+
+class CudaSteps(Steps):
+    """The record of a request on CUDA, with a method that runs templates."""
+
+    backend: CudaBackend
+
+    def run(
+        self, template: Callable[..., Any], *values: Value | None, words: Mapping[str, Any] | Late = NOTHING,
+        form: str = "", compute: np.dtype[Any] | None = None, dtypes: Sequence[DType | np.dtype[Any]] | None = None,
+        elements: int = 1, threads: int = 1, grid: tuple[Size, Size] | None = None,
+        groups: Sequence[Any] = (), **numbers: Any,
+    ) -> None:  # fmt: skip
+        """Add a step that writes, loads and runs a template of a kernel on some values, its arguments.
+
+        The dtypes of the values determine its conversions and its name, the lists among the numbers its ranks.  A
+        number of the template that has the name of one of its arguments is the offset of that value.
+
+        values: None for an array that this kernel does not have.
+        elements: their count, or that of other units of work, each of `threads` threads; it determines the grid.
+        grid: instead the counts of blocks and of threads per block.
+        groups: the numbers of each result and operand.  numbers: the other numbers by name.
+        form: the name of the kernel, in which `{}` stands for the dtypes; by default the template's name and these.
+        words, compute: as for `write_loop`.  dtypes: instead of those of the values.
+        """
+        loop: Loop = template.loop  # type: ignore[attr-defined]
+        for name, k in loop.begins:
+            if name not in numbers and (value := values[k]) is not None:
+                numbers[name] = value.layout.offset
+        kinds = tuple([each and each.dtype for each in values] if dtypes is None else dtypes)
+        lengths = tuple(loop.fields.lengths(groups, numbers).items())
+        meanings = words if isinstance(words, Late) else tuple(words.items())
+        kernel = self.backend.kernel(written, template, kinds, meanings, form, compute, lengths)
+        if grid is None:
+            grid = (self.backend.blocks(elements, THREADS // threads), 1, 1), (THREADS, 1, 1)
+        launch = self.backend.bind(kernel, *grid, loop.fields.packed(groups, numbers))
+        self.then(launch, *[each for each in values if each is not None])
+
+
+CudaBackend.record = CudaSteps
+
+
+def written(
+    template: Callable[..., Any], dtypes: Any, words: Any, form: str, compute: np.dtype[Any] | None,
+    lengths: Sequence[tuple[str, int]],
+) -> Program:  # fmt: skip
+    """Write the kernel of a template: see `write_loop`; its ranks are the end of its name."""
+    name = "_".join([form or f"{template.__name__}_{{}}", *[str(n) for _, n in lengths]])
+    meanings = words if isinstance(words, Late) else dict(words)
+    return Program(*write_loop(template, dtypes, meanings, name, compute, CUDA, dict(lengths)))
+
+
+def by(width: int) -> str:
+    """Return the end of the name of a kernel whose loads have this number of elements."""
+    return f"_by{width}" if width > 1 else ""
 
 
 def line(blocks: int, threads: int = THREADS) -> tuple[Size, Size]:

@@ -19,22 +19,13 @@ the result begin.  am, ak, bk, bn, cm, cn, om, on: their steps along rows, colum
 # ruff: noqa: F821, F841
 import numpy as np
 
-from minigrad.kernels.fields import Fields
+from minigrad.kernels.fields import Fields, loop
 
 BAND = 8  # rows of tiles computed together, so that they share their operands in the second-level cache
 NUMBERS = "tasks down across pieces deep rows cols length alpha beta a am ak b bk bn c cm cn to om on piece"
 BATCH = "sizes a_steps b_steps c_steps to_steps"
 FOUR = "col_sizes col_magic col_shift k_sizes k_magic k_shift a_k b_k b_col to_col"
 THREE = "low image col_move k_move"
-
-
-def tile_fields(rank, windows=False):
-    """Return the numbers of `tiles` for `rank` dims of the batch.
-
-    Without windows, the lists for windows are empty.
-    """
-    lengths = ((BATCH, rank), (FOUR, 4 * windows), (THREE, 3 * windows))
-    return Fields(NUMBERS, " ".join(f"{name}[{length}]" for names, length in lengths for name in names.split()))
 
 
 def mixed(row, within):
@@ -87,6 +78,12 @@ def apart(col, N):
     return last, more - last * N.col_sizes[1], rest - more * N.col_sizes[2], col - rest * N.col_sizes[3]
 
 
+# The lists for windows are empty in a product without windows.
+LENGTHS = {"rank": BATCH, "four": FOUR, "three": THREE}
+TILES = Fields(NUMBERS, " ".join([f"{name}[{length}]" for length, names in LENGTHS.items() for name in names.split()]))
+
+
+@loop(TILES)
 def tiles(in_K, out, N):
     """out = alpha * in_0 @ in_1 + beta * in_2, without the sum if there is no in_2."""
     left = cuda.shared.array(STAGES * SLICE_0, KEPT, alignment=16)
