@@ -91,8 +91,8 @@ STANDS_ON = {
     "sorting": {"reduction_plans"},
 }
 # What of the CUDA backend is no family: what it asks of a device, and who answers.
-DEVICE = {"runtime", "presence", "device", "compile", "cubins", "simulator", "block", "words", "watched", "strands",
-         "matrices", "memory", "streams", "pinning", "own", "graphs"}  # fmt: skip
+DEVICE = {"runtime", "presence", "device", "compile", "cubins", "simulator", "block", "words", "watched",
+         "matrices", "memory", "pieces", "own"}  # fmt: skip
 
 # Drawing and progress bars are looked for at their first use.
 LAZY_LIBRARIES = {"graphviz", "matplotlib", "tqdm", "IPython"}
