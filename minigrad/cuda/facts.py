@@ -29,7 +29,7 @@ def is_available() -> bool:
 
 
 def device_count() -> int:
-    """Return the number of CUDA devices: 0 without a device, 1 in the simulator.
+    """Return the number of CUDA devices, which is 1 in the simulator and 0 if there is no device.
 
     minigrad uses only the first device, "cuda:0".
 

@@ -47,6 +47,7 @@ from minigrad.kernels.fields import Fields, loop
 from minigrad.kernels.pasting import LEFT_OUT, Expand, Late, Macro, scalar_macro, stores_macro
 from minigrad.kernels.specialize import store_text
 
+ROUNDS = WARP // HIGH  # in which the threads of a block load a tile
 MOVES = (IDENTITY, NONZERO)  # copies and casts, for which the detour through shared memory saves time
 RESIDENT = {1: 6, 2: 5, 4: 4}  # by elements per word: the number of blocks for which a multiprocessor has registers
 
@@ -136,7 +137,7 @@ def tiles(in_0, out, N):
     A row runs along the result, a column along the operand.  A word contains the elements of one row and WIDTH columns.
     The words of a column would be in the same bank of shared memory, so each row has its own order of words.
     """
-    tile = cuda.shared.array(AREA, HELD, alignment=16)
+    tile = cuda.shared.array(SIDE * SIDE, HELD, alignment=16)
     x = np.int32(cuda.threadIdx.x)
     y = np.int32(cuda.threadIdx.y)
     task = np.int64(cuda.blockIdx.x)
@@ -149,7 +150,7 @@ def tiles(in_0, out, N):
         # Beyond the end, the last word is read again, so that no load waits for a bounds check.
         at = N.offset[1] + min(row + x * WIDTH, N.rows - WIDTH) * N.near[1]
         walk(rest, N.shape, to=N.strides[0], at=N.strides[1])
-        for e in range(TURNS):
+        for e in range(ROUNDS):
             word = y + e * HIGH
             TURN(at + min(col + word * WIDTH, N.cols - WIDTH) * N.far[1], x, word)
         cuda.syncthreads()
@@ -220,7 +221,7 @@ def turn_words(
     """Return the words of `tiles`, for a copy or a cast."""
     side, truth = WARP * width, dtypes[0].kind == "bool"
     return {
-        "WIDTH": width, "SIDE": side, "AREA": side * side, "TURNS": WARP // HIGH, "LINES": side // HIGH, "HIGH": HIGH,
+        "WIDTH": width, "SIDE": side, "LINES": side // HIGH,
         "F": Macro(scalar_macro(scalar, compute, CUDA, truth)), "TURN": Macro(turn_macro(width, rank)),
         "HELD": "np.uint8" if truth else f"np.{element(dtypes[0])}", "PUT": f"store_{width}", "TAKE": f"load_{width}",
         "imports": f"BLOCK = {THREADS, RESIDENT[width]}\n",

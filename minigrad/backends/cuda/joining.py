@@ -46,7 +46,7 @@ def join(in_K, out, N):
     while i < width * N.lines:
         line = np.int64(divide(np.uint32(i), magic, shift))
         at = N.out + line * N.row + begin + i - line * width
-        STORE_WORD(out, at * WIDTH, LOAD_WORD(source, (base + i) * WIDTH))
+        PUT(out, at * WIDTH, TAKE(source, (base + i) * WIDTH))
         i += (stop - start) * cuda.blockDim.x
 
 
@@ -99,7 +99,7 @@ def size_above(n: int) -> int:
 def join_words(parts: int, word: int) -> dict[str, Any]:
     """Return the words of the join of `parts` operands, by words of `word` bytes."""
     width = max(1, word // 8)
-    words = {"WIDTH": width, "LOAD_WORD": f"load_{width}", "STORE_WORD": f"store_{width}"}
+    words = {"WIDTH": width, "TAKE": f"load_{width}", "PUT": f"store_{width}"}
     return {"PART": Macro(part_macro(parts)), **words}
 
 

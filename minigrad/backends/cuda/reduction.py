@@ -171,7 +171,7 @@ def spread_words(reducer: Reducer, compute: np.dtype[Any], a: DType, along: bool
     return wire(compute) | joined_words(along) | {
         "F": reducer.scalar, "COMBINE": Macro(step_macro(reducer.combine, compute, CUDA)), "WIDTH": width,
         "FINISH": Macro(finish_macro(reducer, compute, CUDA)), "FOURS": Macro(together(reducer, compute, a)),
-        "WIDELY": Macro(widely(reducer, compute, a, width)), "WIDE": width > 1, "LOAD_ALL": f"load_{width}",
+        "WIDELY": Macro(widely(reducer, compute, a, width)), "WIDE": width > 1, "TAKE": f"load_{width}",
         "IDENTITY": neutral_text(reducer.identity, compute),
     }  # fmt: skip
 

@@ -150,7 +150,7 @@ def product_words(way: Way, dtypes: tuple[DType, ...], compute: np.dtype[Any]) -
     shape, words = way.tile, sides(way, dtypes, compute)
     words |= {
         "MMA": shape.mma, "WINDOWS": way.windows, "ADDED": len(dtypes) == 3, "DENSE": not way.windows,
-        "TALL": shape.tall, "LONG": shape.long, "SUMS": shape.tall * shape.long, "HIGH": shape.high,
+        "TALL": shape.tall, "LONG": shape.long, "HIGH": shape.high,
         "BROAD": shape.broad, "DEPTH": shape.depth, "FACTOR": factor_text(compute),
         "QUOTIENT": "{0} // {1}" if way.long else "np.int64(divide(np.uint32({0}), {2}, {3}))",
         "imports": f"BLOCK = {bounds(way)}\nFMA = True\n",

@@ -21,7 +21,7 @@ from minigrad.backends.lowering.functions import (
 )
 from minigrad.backends.steps import Steps, Value, numbers_of, viewed
 from minigrad.core.dtype import bool_, int64
-from minigrad.core.layout import Layout, along
+from minigrad.core.layout import Layout
 from minigrad.core.requests import (
     Bounds,
     Gather,
@@ -30,8 +30,6 @@ from minigrad.core.requests import (
     Scan,
     ScatterAdd,
     ScatterJoin,
-    Select,
-    SelectAdd,
     SelectPut,
     Sort,
     Surround,
@@ -81,20 +79,6 @@ def scatter_join(steps: Steps, request: ScatterJoin) -> None:
     steps.each(CHOSEN, out, named, total, a)
 
 
-@serves(Backend, Select)
-def select(steps: Steps, request: Select) -> None:
-    """Gather with an index that is the same for all elements of a slice."""
-    (out,), (a, index), dim = steps.outs, steps.operands, request.dim
-    steps.ask(Gather(dim), out, a, index.seen(along(index.layout, out.shape, dim)))
-
-
-@serves(Backend, SelectAdd)
-def select_add(steps: Steps, request: SelectAdd) -> None:
-    """Scatter with an index that is the same for all elements of a slice."""
-    (out,), (a, index, src), dim = steps.outs, steps.operands, request.dim
-    steps.ask(ScatterAdd(dim), out, a, index.seen(along(index.layout, src.shape, dim)), src)
-
-
 @serves(Backend, SelectPut)
 def select_put(steps: Steps, request: SelectPut) -> None:
     """Compare every position with every index: the last index that selects it determines the slice of src.
@@ -122,7 +106,7 @@ def select_put(steps: Steps, request: SelectPut) -> None:
     steps.each(LESSER, stays, row, zero, zero, compute=int64.compute)
     steps.each(CHOSEN, chosen, stays, zero, row)
     selected = steps.work(out.shape, out.dtype)
-    steps.ask(Select(dim), selected, src, chosen)
+    steps.index_select(selected, src, chosen, dim)
     shape = tuple(size if d == dim else 1 for d in range(len(out.shape)))
     steps.each(CHOSEN, out, viewed(stays, shape), out, selected)
 
@@ -237,7 +221,7 @@ def add_back(steps: Steps, request: Surround, g: Value, result: Value) -> None:
             if count:
                 positions = steps.constant(origins(np.arange(start, start + count) - before, n, request.mode), int64)
                 added = steps.work(centre.shape, result.dtype)
-                steps.ask(SelectAdd(d), added, centre, positions, g.at(d, start, count))
+                steps.index_add(added, centre, positions, g.at(d, start, count), d)
                 centre = added
         g = centre
     steps.copy(result, g)

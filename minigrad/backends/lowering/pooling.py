@@ -15,7 +15,7 @@ from minigrad.backends.lowering.functions import CHOSEN, FIRST_OF, LINE, MEETING
 from minigrad.backends.steps import Ints, Steps, Value, viewed
 from minigrad.core.dtype import DType, bool_, float64, int64
 from minigrad.core.layout import Layout
-from minigrad.core.requests import AvgPool, Gather, MaxPool, PutBack, Resample, ScatterAdd, Select, SelectAdd
+from minigrad.core.requests import AvgPool, Gather, MaxPool, PutBack, Resample, ScatterAdd
 from minigrad.core.shape import window_counts
 
 
@@ -122,13 +122,12 @@ def resample(steps: Steps, request: Resample) -> None:
         source = a.seen(a.layout.unsqueeze(dim).expand(beside))
     else:
         chosen = steps.work(flat, out.dtype)
-        steps.ask(Select(dim), chosen, a, names)  # -1 selects the last element, which does not count
+        steps.index_select(chosen, a, names, dim)  # -1 selects the last element, which does not count
         source = viewed(chosen, beside)
     added = steps.work(beside, out.dtype)
     steps.each(MEETING, added, source, viewed(steps.dense(weight), table), viewed(there, table))
     if request.back:
-        zero = steps.constant(0, out.dtype)
-        steps.ask(SelectAdd(dim), out, zero.seen(zero.layout.expand(out.shape)), names, viewed(added, flat))
+        steps.index_add(out, steps.constant(0, out.dtype), names, viewed(added, flat), dim)
     else:
         steps.reducer(SUM, out.seen(out.layout.unsqueeze(dim)), added, (dim,))
 

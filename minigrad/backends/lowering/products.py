@@ -21,8 +21,6 @@ from minigrad.core.requests import (
     Reduce,
     RowDistances,
     RowGradients,
-    Select,
-    SelectAdd,
     reducing,
 )  # fmt: skip
 
@@ -114,7 +112,7 @@ def differences(steps: Steps, x: Value, compute: np.dtype[np.generic]) -> tuple[
     indices = [steps.constant(column, int64) for column in np.triu_indices(n, 1)]
     rows = [steps.work((n * (n - 1) // 2, m), x.dtype) for _ in indices]
     for row, index in zip(rows, indices):
-        steps.ask(Select(0), row, x, index)
+        steps.index_select(row, x, index, 0)
     result = steps.work(rows[0].shape, as_dtype(compute))
     steps.each(DIFFERENCE, result, *rows)
     return result, indices
@@ -179,7 +177,7 @@ def pair_gradients(steps: Steps, request: PairGradients) -> None:
     steps.copy(wide, terms)
     for index in indices:
         added = steps.work(out.shape, float64)
-        steps.ask(SelectAdd(0), added, zero, index, wide)
+        steps.index_add(added, zero, index, wide, 0)
         steps.each(NEGATIVE, wide, wide)
         zero = added
     steps.copy(out, zero)

@@ -146,7 +146,7 @@ def spread(in_0, out, N):
             i = lane
             if WIDE:
                 while i < length // WIDTH:
-                    x = LOAD_ALL(in_0, at + i * WIDTH)
+                    x = TAKE(in_0, at + i * WIDTH)
                     acc = T(WIDELY(acc, x))
                     i += LANES
                 i = length // WIDTH * WIDTH + lane

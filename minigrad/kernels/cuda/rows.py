@@ -41,13 +41,13 @@ def rows(in_K, losses, counted, work, out, N):
     value = VALUE
     lane = np.int64(LANE)
     for k in each(HELD):
-        r_k = cuda.local.array(SPAN, T)
+        r_k = cuda.local.array(LOADS * WIDTH, T)
     if KEEPS:
-        kept = cuda.local.array(SPAN, T)
+        kept = cuda.local.array(LOADS * WIDTH, T)
     if TERMS:
         for t in each(TERMS):
-            sum_t = cuda.local.array(SPAN, T)
-        for k in range(SPAN):
+            sum_t = cuda.local.array(LOADS * WIDTH, T)
+        for k in range(LOADS * WIDTH):
             for t in each(TERMS):
                 sum_t[k] = T(0)
     first = np.int64(cuda.blockIdx.x) * GROUPS
@@ -216,7 +216,7 @@ def row_words(fn: RowFn, form: Form, compute: np.dtype[Any], rank: int, picks: s
     last = pass_macros(fn, fn.passes()[-1], compute, CUDA, (0,)) if picks else {}
     return reduction.group_words(form.along) | {
         "TOTALS": fetch_first + totals, "ELEMENTS": elements, "LEAVE_SUMS": [over(form, leave, (), ())],
-        "BRING": [Part(bring)], "LOADS": form.loads, "WIDTH": width, "SPAN": form.loads * width, "HELD": held_in,
+        "BRING": [Part(bring)], "LOADS": form.loads, "WIDTH": width, "HELD": held_in,
         "TERMS": len(fn.terms), "TAKE": f"load_{width}", "PUT": f"store_{width}", "WIDELY": form.wide[0],
         "BACK": form.back, "RESULTS": f"({', '.join(f'z_{i}' for i in range(width))},)", "VALUE": value,
         "KEEPS": any(loop.keeps for loop in loops), "PICKS": bool(picks), "EACH": picks == "pick",

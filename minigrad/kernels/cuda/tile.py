@@ -94,7 +94,7 @@ def tiles(in_K, out, N):
         ahead_1 = cuda.local.array(LOADS_1, KEPT)
     x = cuda.local.array(HELD_0, HELD)
     y = cuda.local.array(HELD_1, HELD)
-    acc = cuda.local.array(SUMS, T)
+    acc = cuda.local.array(TALL * LONG, T)
     t = np.int64(cuda.threadIdx.x)
     lane = t % 32
     row_0 = ROW_0
@@ -127,7 +127,7 @@ def tiles(in_K, out, N):
         steps = np.int32((length + DEPTH - 1) // DEPTH)
         high = np.int32(min(N.rows - row0, np.int64(HIGH)))
         broad = np.int32(min(N.cols - col0, np.int64(BROAD)))
-        for e in range(SUMS):
+        for e in range(TALL * LONG):
             acc[e] = T(0)
         if WINDOWS:
             m0, m1, m2, m3 = apart(col0 + col_1, N)
