@@ -100,8 +100,8 @@ def test_how_rows_are_shared_depends_on_shapes_alone():
              (8192, 4, (256, 1, 1), 8), (9000, 4, (256, 1, 1), 0)]  # fmt: skip
     for n, width, block, loads in cases:
         x = Spec(Layout.contiguous((4096, n)), f32)
-        form, found, _, number = rows.plan_rows(SOFTMAX, x, [x], 1, 0.0)
-        assert (form.width, found, form.loads, number) == (width, block, loads, 4096)
+        form, found, _, numbers = rows.plan_rows(SOFTMAX, x, [x], 1, 0.0)
+        assert (form.width, found, form.loads, numbers["rows"]) == (width, block, loads, 4096)
     x = Spec(Layout.contiguous((1 << 16, 4096)), f32)
     assert rows.plan_rows(LAYER_NORM_BACKWARD, x, [x, x, x], 1, 0.0)[0].loads and BLOCKS == 1024
 

@@ -46,7 +46,7 @@ from minigrad.kernels.pasting import Expand, Late, Macro
 EACH = 8  # number of elements per thread
 LANES = 256  # maximum number of threads of a tile
 FEWER = 4  # tiles are sorted again if at most 1/FEWER of their elements remain
-ROOM = EACH * THREADS + EACH * THREADS // 16  # words of a tile in shared memory, see `slot`
+CAPACITY = EACH * THREADS + EACH * THREADS // 16  # words of a tile in shared memory, see `slot`
 WORD = np.dtype(np.int64)
 
 
@@ -166,7 +166,7 @@ def fetch(keys, spots, base, size, in_0, in_1, row, start, length, N):
 )
 def runs(in_0, in_1, values, out, N):
     """Sort tiles, `blockDim.y` of them at a time in a block; in_1: the words of an earlier launch."""
-    keys = cuda.shared.array(ROOM, np.uint64)
+    keys = cuda.shared.array(CAPACITY, np.uint64)
     spots = cuda.shared.array(SPOTS, np.uint32)
     held = cuda.local.array(EACH, np.uint64)
     carried = cuda.local.array(EACH, np.uint32)
@@ -228,7 +228,7 @@ def split(words, first, left, second, right, skip):
 )
 def merge(in_0, in_1, values, out, N):
     """Merge pairs of runs into one run each; a block merges a tile of a pair, whose bounds two searches find."""
-    keys = cuda.shared.array(ROOM, np.uint64)
+    keys = cuda.shared.array(CAPACITY, np.uint64)
     spots = cuda.shared.array(SPOTS, np.uint32)
     cuts = cuda.shared.array(2, np.int64)
     held = cuda.local.array(EACH, np.uint64)
@@ -360,7 +360,7 @@ def sort_words(first: DType | None, descending: bool, last: bool, kept: DType | 
     return {
         **(key_words(first, descending) if first else {}), "KEEP": Macro(keep_macro(kept is not None)), "WIDE": wide,
         "PLACE": "spots[{0}]" if wide else "keys[{0}] & np.uint64(4294967295)", "SETTLE": Macro(settle_macro(wide)),
-        "SPOTS": ROOM if wide else 1, "NARROW": not wide, "FIRST": first is not None, "LAST": last,
+        "SPOTS": CAPACITY if wide else 1, "NARROW": not wide, "FIRST": first is not None, "LAST": last,
     }  # fmt: skip
 
 

@@ -245,14 +245,14 @@ def mma_part(way: Way, dtypes: tuple[DType, ...], compute: np.dtype[Any]) -> dic
     words["COL_T"] = f"t // 32 // {shape.down} * {shape.broad // across}"
     for k in range(2):
         words[f"MATRICES_{k}"] = "ldmatrix" if way.along[k] else "ldmatrix_turned"
-    given = ", ".join([*(f"{{0}}[{{1}} + {k}]" for k in range(4)), *(f"{{2}}[{{3}} + {k}]" for k in range(2))])
+    arguments = ", ".join([*(f"{{0}}[{{1}} + {k}]" for k in range(4)), *(f"{{2}}[{{3}} + {k}]" for k in range(2))])
     sums = ", ".join(f"{{4}}[{{5}} + {k}]" for k in range(4))
     fragments = {f"FRAGMENT_{k}": fragment_text(way, k) for k in range(2)}
     return (
         words
         | fragments
         | {
-            "MULTIPLY": f"mma_{dtypes[0].name}({given}, {sums})",
+            "MULTIPLY": f"mma_{dtypes[0].name}({arguments}, {sums})",
             "ROW": "{0} // 2 * 16 + lane // 4 + {0} % 2 * 8",
             "COLUMN": "{0} // 2 * 8 + lane % 4 * 2 + {0} % 2",
             "ENTRY": f"({{0}} // 2 * {2 * parts[1]} + {{1}} // 2) * 4 + {{0}} % 2 * 2 + {{1}} % 2",
