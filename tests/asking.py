@@ -12,11 +12,16 @@ import numpy as np
 from minigrad.core import requests as ask
 from minigrad.core.device import CPU
 from minigrad.core.dtype import cast_array, float64, int64
-from minigrad.core.layout import Layout
+from minigrad.core.layout import Layout, along
 from minigrad.core.op import Spec
 from minigrad.kernels import philox
 
 SCALAR = Layout.contiguous(())
+
+
+def whole(index, like, dim):
+    """An index vector as one that has an entry for each element of a tensor."""
+    return Spec(along(index.layout, like.shape, dim), index.dtype)
 
 
 class Asking:
@@ -63,10 +68,10 @@ class Asking:
         return self.prepare(ask.ScatterAdd(dim), out, a, index, src)
 
     def index_select(self, out, a, index, dim):
-        return self.prepare(ask.Select(dim), out, a, index)
+        return self.prepare(ask.Gather(dim), out, a, whole(index, out, dim))
 
     def index_add(self, out, a, index, src, dim):
-        return self.prepare(ask.SelectAdd(dim), out, a, index, src)
+        return self.prepare(ask.ScatterAdd(dim), out, a, whole(index, src, dim), src)
 
     def index_put(self, out, index, src, dim):
         return self.prepare(ask.SelectPut(dim), out, index, src)
@@ -135,7 +140,7 @@ class Asking:
         return self.prepare(ask.AvgPool("back", *windows), out, g)
 
     def fill(self, out):
-        launch = self.prepare(ask.Fill(), out, Spec(SCALAR, out.dtype))
+        launch = self.prepare(ask.Copy(), out, Spec(SCALAR.expand(out.shape), out.dtype))
         return lambda buffer, value: launch(self.give(cast_array(np.asarray([value]), out.dtype), out.dtype), buffer)
 
     def arange(self, out):

@@ -4,23 +4,29 @@ from contextlib import contextmanager
 
 import pytest
 
+from minigrad.backends.cuda import family
 from minigrad.backends.cuda.runtime import Program
 from minigrad.backends.cuda.watched import Notice
 from minigrad.runtime.plans import forget_plans
 
 
-def break_text(monkeypatch, module, writer, right, wrong, kind=""):
-    """Let a writer replace `right` by `wrong` in its texts, or in those whose name begins with `kind`."""
-    write = getattr(module, writer)
+def text_of(template, dtypes, words, compute=None, **lengths):
+    """Return the text of the kernel of a template."""
+    return family.written(template, dtypes, tuple(words.items()), "", compute, tuple(lengths.items())).text
 
-    def broken(*args):
-        program = write(*args)
-        if not program.name.startswith(kind):
+
+def break_text(monkeypatch, template, right, wrong):
+    """Replace `right` by `wrong` in the kernels of a template, which is given by its name."""
+    write = family.written
+
+    def broken(loop, *args):
+        program = write(loop, *args)
+        if loop.__name__ != template:
             return program
         assert right in program.text
         return Program("broken", program.text.replace(right, wrong))
 
-    monkeypatch.setattr(module, writer, broken)
+    monkeypatch.setattr(family, "written", broken)
     forget_plans()
 
 

@@ -13,7 +13,7 @@ from minigrad.backends.cuda.runtime import Properties, Runtime
 from minigrad.config import override
 from minigrad.core import requests
 from minigrad.core.dtype import ALL, bf16, bool_, f16, f32, f64, i32, i64, u8
-from minigrad.core.layout import Layout
+from minigrad.core.layout import Layout, along
 from minigrad.core.op import Spec
 from minigrad.declare import rules
 from minigrad.declare.record import schema
@@ -59,6 +59,11 @@ class Collector(Runtime):
 
 def spec(dtype, shape=(64, 64), way="dense"):
     return Spec(layout_of(shape, way), dtype)
+
+
+def lines(dtype, shape):
+    """An index vector along dim 0, for all elements of a shape."""
+    return Spec(along(Layout.contiguous(shape[:1]), shape, 0), dtype)
 
 
 def ask_elementwise(backend, op, dtypes, shape=(64, 64), way="dense"):
@@ -156,15 +161,15 @@ def indices(backend):
     """Gathers and additions by index: of elements and rows; by atomic steps, by lines and sorted."""
     for dtype, index in itertools.product((bool_, f16, f32, f64), (i32, i64)):
         backend.prepare(requests.Gather(1), spec(dtype, (4, 3)), spec(dtype, (4, 8)), spec(index, (4, 3)))
-        backend.prepare(requests.Select(0), spec(dtype, (9, 64)), spec(dtype, (4, 64)), spec(index, (9,)))
+        backend.prepare(requests.Gather(0), spec(dtype, (9, 64)), spec(dtype, (4, 64)), lines(index, (9, 64)))
         for count in (3, 70_000):
             x, src = spec(dtype, (4, 8)), spec(dtype, (4, count))
             backend.prepare(requests.ScatterAdd(1), x, x, spec(index, src.shape), src)
         backend.prepare(requests.SelectPut(1), spec(dtype, (4, 8)), spec(index, (3,)), spec(dtype, (4, 3)))
     table, rows = spec(f32, (70_000, 64)), spec(f32, (300, 64))
-    backend.prepare(requests.SelectAdd(0), table, table, spec(i64, (300,)), rows)
+    backend.prepare(requests.ScatterAdd(0), table, table, lines(i64, (300, 64)), rows)
     with override(deterministic=False):
-        backend.prepare(requests.SelectAdd(0), table, table, spec(i64, (300,)), rows)
+        backend.prepare(requests.ScatterAdd(0), table, table, lines(i64, (300, 64)), rows)
     huge = Spec(Layout.make((4, 3), (1 << 32, 1)), f32)
     backend.prepare(requests.Gather(1), spec(f32, (4, 3)), huge, spec(i64, (4, 3)))
 
@@ -319,11 +324,11 @@ FAMILIES = {
 
 
 def collected(family):
-    """The programs that a family is asked for, by name; and the writers that wrote them."""
+    """The programs that a family is asked for, by name; and the names of their templates."""
     runtime = Collector()
     backend = CudaBackend(runtime)
     FAMILIES[family](backend)
-    return runtime.programs, {writer.__name__ for writer, _ in backend.kernels}
+    return runtime.programs, {args[0].__name__ for _, args in backend.kernels}
 
 
 __all__ = ["FAMILIES", "Collector", "collected"]

@@ -71,7 +71,7 @@ DRIVERS = {"cuda": {"minigrad.backends.cuda.device", "minigrad.backends.cuda.com
 # A kernel family imports no other, so that it can be read alone; what families share, and who stands on whom.
 FAMILIES = {
     "minigrad.backends.cpu": {"family", "loops", "texts"},
-    "minigrad.backends.cuda": {"family", "loops", "texts", "runtime"},
+    "minigrad.backends.cuda": {"family", "loops", "runtime"},
 }
 STANDS_ON = {
     "chained": {"reduction", "reduction_plans", "rows", "rowtexts"},
@@ -81,7 +81,7 @@ STANDS_ON = {
     "winograd": {"fields", "matmul"},
     "matmul": {"blas", "product", "tiles"},
     "tiles": {"product"},
-    "blas": {"product"},
+    "blas": {"product", "tiles"},
     "indexing": {"grouping"},
     "picks": {"rowtexts"},
     "mapped": {"reduction_plans"},
@@ -92,8 +92,8 @@ STANDS_ON = {
     "sorting": {"reduction_plans"},
 }
 # What of the CUDA backend is no family: what it asks of a device, and who answers.
-DEVICE = {"runtime", "presence", "device", "compile", "cubins", "simulator", "block", "words", "watched", "strands",
-         "matrices", "memory", "streams", "pinning", "own", "graphs"}  # fmt: skip
+DEVICE = {"runtime", "presence", "device", "compile", "cubins", "simulator", "block", "words", "watched",
+         "matrices", "memory", "pieces", "own"}  # fmt: skip
 
 # Drawing and progress bars are looked for at their first use.
 LAZY_LIBRARIES = {"graphviz", "matplotlib", "tqdm", "IPython"}

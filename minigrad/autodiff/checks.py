@@ -68,14 +68,14 @@ def check_seed(y: Tensor, gradient: Tensor | None, name: str) -> None:
         )
 
 
-def given_tensors(tensors: Any) -> list[Any]:
+def listed_tensors(tensors: Any) -> list[Any]:
     """Return a tensor, or any iterable of tensors, as a list; any other object becomes a list of one."""
     return [tensors] if isinstance(tensors, Tensor) or not isinstance(tensors, Iterable) else list(tensors)
 
 
 def chosen(name: str, inputs: Tensor | Sequence[Tensor]) -> list[Any]:
     """Return the tensors to compute gradients for.  Raise GradientError if one of them does not require a gradient."""
-    xs = given_tensors(inputs)
+    xs = listed_tensors(inputs)
     expect_tensors(name, *xs)
     if not xs and name == "backward":
         raise GradientError(

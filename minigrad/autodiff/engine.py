@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from minigrad.autodiff.checks import Node, check, check_reached, check_seed, chosen, given_tensors, node_of, seed
+from minigrad.autodiff.checks import Node, check, check_reached, check_seed, chosen, listed_tensors, node_of, seed
 from minigrad.autodiff.grads import PARTS, Early, GradStore, added_in_place, collected, keep, kept_nodes
 from minigrad.autodiff.hooks import hooked, hooked_leaf, looked_at
 from minigrad.autodiff.owning import apart, handed_out, sole
@@ -61,7 +61,7 @@ def grad(
     Return a tensor for a single input, otherwise a tuple.  grad_outputs: incoming gradients of outputs; ones if None.
     Raises GradientError for an input that no output depends on; with allow_unused, its gradient is None.
     """
-    ys = given_tensors(outputs)
+    ys = listed_tensors(outputs)
     expect_tensors("grad", *ys)
     xs = chosen("grad", inputs)
     cotangents = [grad_outputs] if isinstance(grad_outputs, Tensor) else list(grad_outputs or [None] * len(ys))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from minigrad.autodiff import engine
 from minigrad.autodiff.anomaly import detect_anomaly, is_anomaly_enabled, set_detect_anomaly
-from minigrad.autodiff.checks import chosen, given_tensors
+from minigrad.autodiff.checks import chosen, listed_tensors
 from minigrad.autodiff.function import Function
 from minigrad.autodiff.grads import GradStore, collected
 from minigrad.autodiff.owning import handed_out
@@ -153,7 +153,7 @@ def backward(
 
 def with_cotangents(name: str, outputs: Any, gradients: Any) -> tuple[list[Any], list[Any]]:
     """Return the outputs, and one cotangent per output (None means ones); raise GradientError if one is missing."""
-    ys = given_tensors(outputs)
+    ys = listed_tensors(outputs)
     expect_tensors(name, *ys)
     cotangents = [gradients] if isinstance(gradients, Tensor) else list(gradients or [None] * len(ys))
     if len(cotangents) != len(ys):

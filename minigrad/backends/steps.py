@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 from minigrad.backends.launch import Constant, Executable, Flag, Launch, Part, Scratch, Step, as_launch
 from minigrad.core.device import CPU
 from minigrad.core.dtype import DType, as_dtype, cast_array, float64, int64
-from minigrad.core.layout import Layout
+from minigrad.core.layout import Layout, along
 from minigrad.core.op import ScalarFn, Spec
 from minigrad.core.reducer import Reducer
-from minigrad.core.requests import Copy, Elementwise, ElementwiseTuple, Reduce, Request, reducing
+from minigrad.core.requests import Copy, Elementwise, ElementwiseTuple, Gather, Reduce, Request, ScatterAdd, reducing
 
 Ints = tuple[int, ...]
 Specs = tuple[Spec, ...]
@@ -176,6 +176,15 @@ class Steps:
     def fill(self, out: Value, number: Any) -> None:
         """Set all elements to one number."""
         self.copy(out, self.constant(number, out.dtype))
+
+    def index_select(self, out: Value, a: Value, index: Value, dim: int) -> None:
+        """Compute out[i, j, k] = a[i, index[j], k] for dim 1."""
+        self.ask(Gather(dim), out, a, index.seen(along(index.layout, out.shape, dim)))
+
+    def index_add(self, out: Value, a: Value, index: Value, src: Value, dim: int) -> None:
+        """Copy `a`, expanded, then add src[i, j, k] to out[i, index[j], k] for dim 1, in index order."""
+        a = a if a.shape == out.shape else a.seen(a.layout.expand(out.shape))
+        self.ask(ScatterAdd(dim), out, a, index.seen(along(index.layout, src.shape, dim)), src)
 
     def reducer(self, reducer: Any, out: Value, a: Value, dims: Sequence[int]) -> None:
         """Reduce in the dtype of `out`, which has size 1 in `dims`."""

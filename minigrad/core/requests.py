@@ -354,7 +354,7 @@ class Gather(Request):
     """Compute out[i, j, k] = a[i, index[i, j, k], k] for dim 1, from the operands a and index.
 
     Negative indices count from the end.
-    A launch of `Gather`, `ScatterAdd`, `ScatterJoin`, `Select`, `SelectAdd` or `SelectPut` returns True if an index was
+    A launch of `Gather`, `ScatterAdd`, `ScatterJoin` or `SelectPut` returns True if an index was
     out of range.  Then the result is undefined, but no memory outside the operands was read or written, even if another
     thread writes to the index at the same time.
     """
@@ -381,22 +381,6 @@ class ScatterJoin(Request):
     checks = True
     dim: int
     join: ScalarFn
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Select(Request):
-    """out[i, j, k] = a[i, index[j], k] for dim 1; operands: a, index."""
-
-    checks = True
-    dim: int
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class SelectAdd(Request):
-    """out = a, then out[i, index[j], k] += src[i, j, k] for dim 1, in index order; operands: a, index, src."""
-
-    checks = True
-    dim: int
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -673,11 +657,6 @@ class GridGradients(Request):
 
 
 # ---- creation, and values of masks and indices ----------------------------------------------------------------------
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Fill(Request):
-    """Every element of out = the only element of the operand, which has the dtype of out."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)

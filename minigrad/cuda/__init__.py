@@ -16,6 +16,8 @@ from minigrad.cuda.facts import (
     get_device_name,
     get_device_properties,
     is_available,
+    manual_seed,
+    manual_seed_all,
     max_memory_allocated,
     max_memory_reserved,
     mem_get_info,
@@ -28,7 +30,6 @@ from minigrad.cuda.facts import (
 )
 from minigrad.cuda.order import Event, Stream, current_stream, default_stream, deterministic, set_stream, stream
 from minigrad.cuda.own import Kernel, kernel
-from minigrad.cuda.seeds import manual_seed, manual_seed_all
 from minigrad.declare.advice import absent
 from minigrad.declare.manual import document_all
 from minigrad.declare.names import listed

@@ -1,4 +1,4 @@
-"""Availability of CUDA, and properties and memory of the device."""
+"""Availability of CUDA, properties and memory of the device, and seeds."""
 
 from __future__ import annotations
 
@@ -12,23 +12,15 @@ from minigrad.backends.registry import backend_of, cuda_is_available, started
 from minigrad.config import settings
 from minigrad.core.device import Device, as_device
 from minigrad.errors import DeviceError
+from minigrad.ops.random import manual_seed as restart
 
 
 def is_available() -> bool:
     """Return whether `device="cuda"` can be used, on a real device or in the simulator.
 
-    Returns
-    -------
-    bool
-        True if a call on the device can run.
-
-    Notes
-    -----
     The call starts the CUDA driver. A process that is forked later cannot use CUDA. `python -m minigrad doctor` prints
     why CUDA is not available.
 
-    Examples
-    --------
     >>> with mg.override(cuda="simulator"):
     ...     mg.cuda.is_available()
     True
@@ -37,15 +29,10 @@ def is_available() -> bool:
 
 
 def device_count() -> int:
-    """Return the number of CUDA devices.
+    """Return the number of CUDA devices, which is 1 in the simulator and 0 if there is no device.
 
-    Returns
-    -------
-    int
-        Zero without a device; 1 in the simulator. minigrad uses only the first device, "cuda:0".
+    minigrad uses only the first device, "cuda:0".
 
-    Examples
-    --------
     >>> with mg.override(cuda="simulator"):
     ...     mg.cuda.device_count()
     1
@@ -66,7 +53,7 @@ def expect_first(device: Any) -> Device:
     return where
 
 
-def current_runtime(device: Any = None) -> Runtime:
+def current_runtime(device: Device | str | int | None = None) -> Runtime:
     """Return the runtime of a device; raise DeviceError if a component is missing, or for another kind of device."""
     where = expect_first(device)
     backend: Any = backend_of(where).preparer  # the backend of the device, also while a function is recorded
@@ -80,20 +67,10 @@ def current_runtime(device: Any = None) -> Runtime:
 
 
 def current_device() -> int:
-    """Return the index of the CUDA device that is used.
+    """Return the index of the CUDA device that is used: always 0, because minigrad uses only the first device.
 
-    Returns
-    -------
-    int
-        Always 0, because minigrad uses only the first device, "cuda:0".
+    Raises DeviceError if a component of CUDA is missing.
 
-    Raises
-    ------
-    DeviceError
-        If a component of CUDA is missing.
-
-    Examples
-    --------
     >>> with mg.override(cuda="simulator"):
     ...     mg.cuda.current_device()
     0
@@ -102,68 +79,34 @@ def current_device() -> int:
     return 0
 
 
-def set_device(device: Any) -> None:
+def set_device(device: Device | str | int) -> None:
     """Choose the CUDA device; only the first one, "cuda:0", can be chosen.
 
-    Parameters
-    ----------
-    device : Device, str or int
-        CUDA device or its index, 0.
+    Raises DeviceError if a component of CUDA is missing, or `device` is not the first CUDA device.
 
-    Raises
-    ------
-    DeviceError
-        If a component of CUDA is missing, or `device` is not the first CUDA device.
-
-    Examples
-    --------
     >>> with mg.override(cuda="simulator"):
     ...     mg.cuda.set_device(0)
     """
     current_runtime(device)
 
 
-def get_device_properties(device: Any = None) -> Properties:
+def get_device_properties(device: Device | str | int | None = None) -> Properties:
     """Return the properties of a device.
 
-    Parameters
-    ----------
-    device : Device, str or int, optional
-        CUDA device or its index; by default the first one, "cuda:0", which is the only one that minigrad uses.
+    Returns:
+        Properties
+            Fields `name`, `capability` (major and minor version), `multiprocessors` (a count) and `memory` (bytes).
 
-    Returns
-    -------
-    Properties
-        Fields `name`, `capability` (major and minor version), `multiprocessors` (a count) and `memory` (bytes).
-
-    Raises
-    ------
-    DeviceError
-        If a component of CUDA is missing, or `device` is not the first CUDA device.
+    Raises DeviceError if a component of CUDA is missing, or `device` is not the first CUDA device.
     """
     return current_runtime(device).properties
 
 
-def get_device_name(device: Any = None) -> str:
-    """Return the name of a device.
+def get_device_name(device: Device | str | int | None = None) -> str:
+    """Return the name of a device that the driver reports, or "simulator".
 
-    Parameters
-    ----------
-    device : Device, str or int, optional
-        CUDA device or its index; by default the first one, "cuda:0", which is the only one that minigrad uses.
+    Raises DeviceError if a component of CUDA is missing, or `device` is not the first CUDA device.
 
-    Returns
-    -------
-    str
-        The name that the driver reports, or "simulator".
-
-    Raises
-    ------
-    DeviceError
-        If a component of CUDA is missing, or `device` is not the first CUDA device.
-
-    Examples
-    --------
     >>> with mg.override(cuda="simulator"):
     ...     mg.cuda.get_device_name()
     'simulator'
@@ -171,39 +114,18 @@ def get_device_name(device: Any = None) -> str:
     return current_runtime(device).properties.name
 
 
-def get_device_capability(device: Any = None) -> tuple[int, int]:
-    """Return the compute capability of a device.
+def get_device_capability(device: Device | str | int | None = None) -> tuple[int, int]:
+    """Return the compute capability of a device, its major and minor version, such as (9, 0).
 
-    Parameters
-    ----------
-    device : Device, str or int, optional
-        CUDA device or its index; by default the first one, "cuda:0", which is the only one that minigrad uses.
-
-    Returns
-    -------
-    tuple[int, int]
-        Major and minor version, such as (9, 0).
-
-    Raises
-    ------
-    DeviceError
-        If a component of CUDA is missing, or `device` is not the first CUDA device.
+    Raises DeviceError if a component of CUDA is missing, or `device` is not the first CUDA device.
     """
     return current_runtime(device).properties.capability
 
 
-def synchronize(device: Any = None) -> None:
+def synchronize(device: Device | str | int | None = None) -> None:
     """Wait until all work of a device has ended.
 
-    Parameters
-    ----------
-    device : Device, str or int, optional
-        CUDA device or its index; by default the first one, "cuda:0", which is the only one that minigrad uses.
-
-    Raises
-    ------
-    DeviceError
-        If a component of CUDA is missing, or `device` is not the first CUDA device.
+    Raises DeviceError if a component of CUDA is missing, or `device` is not the first CUDA device.
     """
     current_runtime(device).synchronize()
 
@@ -217,145 +139,69 @@ def memory_now(device: Any) -> DeviceMemory:
     return current_runtime(where).memory() if is_available() else DeviceMemory(0, 0, 0, 0, 0, 0)
 
 
-def memory_stats(device: Any = None) -> DeviceMemory:
+def memory_stats(device: Device | str | int | None = None) -> DeviceMemory:
     """Return how many bytes of the memory of a device are used and free.
 
-    Parameters
-    ----------
-    device : Device, str or int, optional
-        CUDA device or its index; by default the first one, "cuda:0", which is the only one that minigrad uses.
+    Returns:
+        DeviceMemory
+            Fields in bytes: `allocated_bytes` and `peak_bytes` of tensors, `reserved_bytes` and `peak_reserved_bytes`
+            of the pool, `free_bytes` and `total_bytes` of the device. All are 0 without a CUDA device.
 
-    Returns
-    -------
-    DeviceMemory
-        Fields in bytes: `allocated_bytes` and `peak_bytes` of tensors, `reserved_bytes` and `peak_reserved_bytes` of
-        the pool, `free_bytes` and `total_bytes` of the device. All are 0 without a CUDA device.
-
-    Raises
-    ------
-    DeviceError
-        If `device` is not the first CUDA device.
+    Raises DeviceError if `device` is not the first CUDA device.
     """
     return memory_now(device)
 
 
-def memory_allocated(device: Any = None) -> int:
-    """Return the number of bytes of device memory that tensors use now.
+def memory_allocated(device: Device | str | int | None = None) -> int:
+    """Return the number of bytes of device memory that tensors use now; 0 without a CUDA device.
 
-    Parameters
-    ----------
-    device : Device, str or int, optional
-        CUDA device or its index; by default the first one, "cuda:0", which is the only one that minigrad uses.
-
-    Returns
-    -------
-    int
-        Number of bytes; 0 without a CUDA device.
-
-    Raises
-    ------
-    DeviceError
-        If `device` is not the first CUDA device.
+    Raises DeviceError if `device` is not the first CUDA device.
     """
     return memory_now(device).allocated_bytes
 
 
-def max_memory_allocated(device: Any = None) -> int:
+def max_memory_allocated(device: Device | str | int | None = None) -> int:
     """Return the largest number of bytes of a device's memory that tensors have used.
 
-    Parameters
-    ----------
-    device : Device, str or int, optional
-        CUDA device or its index; by default the first one, "cuda:0", which is the only one that minigrad uses.
+    It counts from the start or the last call of `reset_peak_memory_stats`, and is 0 without a CUDA device.
 
-    Returns
-    -------
-    int
-        Largest number of bytes since the start or the last call of `reset_peak_memory_stats`; 0 without a CUDA device.
-
-    Raises
-    ------
-    DeviceError
-        If `device` is not the first CUDA device.
+    Raises DeviceError if `device` is not the first CUDA device.
     """
     return memory_now(device).peak_bytes
 
 
-def memory_reserved(device: Any = None) -> int:
-    """Return how many bytes the memory pool has reserved on a device.
+def memory_reserved(device: Device | str | int | None = None) -> int:
+    """Return the number of bytes that the memory pool has reserved on a device; 0 without a CUDA device.
 
-    Parameters
-    ----------
-    device : Device, str or int, optional
-        CUDA device or its index; by default the first one, "cuda:0", which is the only one that minigrad uses.
+    They are in use, or cached for reuse.
 
-    Returns
-    -------
-    int
-        Number of bytes, in use or cached for reuse; 0 without a CUDA device.
-
-    Raises
-    ------
-    DeviceError
-        If `device` is not the first CUDA device.
+    Raises DeviceError if `device` is not the first CUDA device.
     """
     return memory_now(device).reserved_bytes
 
 
-def max_memory_reserved(device: Any = None) -> int:
+def max_memory_reserved(device: Device | str | int | None = None) -> int:
     """Return the largest number of bytes that the memory pool has reserved on a device.
 
-    Parameters
-    ----------
-    device : Device, str or int, optional
-        CUDA device or its index; by default the first one, "cuda:0", which is the only one that minigrad uses.
+    It counts from the start or the last call of `reset_peak_memory_stats`, and is 0 without a CUDA device.
 
-    Returns
-    -------
-    int
-        Largest number of bytes since the start or the last call of `reset_peak_memory_stats`; 0 without a CUDA device.
-
-    Raises
-    ------
-    DeviceError
-        If `device` is not the first CUDA device.
+    Raises DeviceError if `device` is not the first CUDA device.
     """
     return memory_now(device).peak_reserved_bytes
 
 
-def reset_peak_memory_stats(device: Any = None) -> None:
+def reset_peak_memory_stats(device: Device | str | int | None = None) -> None:
     """Set both memory peaks of a device, of tensors and of the pool, to the numbers of bytes that are in use now.
 
-    Parameters
-    ----------
-    device : Device, str or int, optional
-        CUDA device or its index; by default the first one, "cuda:0", which is the only one that minigrad uses.
-
-    Raises
-    ------
-    DeviceError
-        If a component of CUDA is missing, or `device` is not the first CUDA device.
+    Raises DeviceError if a component of CUDA is missing, or `device` is not the first CUDA device.
     """
     current_runtime(device).reset_peak()
 
 
-def mem_get_info(device: Any = None) -> tuple[int, int]:
-    """Return the free and the total memory of a device.
+def mem_get_info(device: Device | str | int | None = None) -> tuple[int, int]:
+    """Return the numbers of free and of all bytes of a device's memory; other processes' memory counts as used.
 
-    Parameters
-    ----------
-    device : Device, str or int, optional
-        CUDA device or its index; by default the first one, "cuda:0", which is the only one that minigrad uses.
-
-    Returns
-    -------
-    tuple[int, int]
-        Free and total bytes. The memory of other processes counts as used.
-
-    Raises
-    ------
-    DeviceError
-        If a component of CUDA is missing, or `device` is not the first CUDA device.
+    Raises DeviceError if a component of CUDA is missing, or `device` is not the first CUDA device.
     """
     now = current_runtime(device).memory()
     return now.free_bytes, now.total_bytes
@@ -364,10 +210,27 @@ def mem_get_info(device: Any = None) -> tuple[int, int]:
 def empty_cache() -> None:
     """Give the memory that the pool caches for reuse back to the device, so that other processes can use it.
 
-    Notes
-    -----
     The memory of tensors that still exist stays in the pool. Without a CUDA device, the function does nothing.
     """
     gc.collect()
     if is_available():
         current_runtime().empty_cache()
+
+
+# ---- seeds: one generator serves all devices ------------------------------------------------------------------------
+
+
+def manual_seed(seed: int) -> None:
+    """Seed the default generator, as `mg.manual_seed` does.
+
+    One generator serves all devices, so a program without a CUDA device can call this function too.
+    """
+    restart(seed)
+
+
+def manual_seed_all(seed: int) -> None:
+    """Seed the default generator, as `mg.manual_seed` does.
+
+    One generator serves all devices, so this is the same function as `manual_seed`.
+    """
+    restart(seed)

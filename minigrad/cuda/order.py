@@ -9,6 +9,7 @@ from typing import Any
 
 from minigrad.backends.cuda.runtime import Runtime
 from minigrad.config import override
+from minigrad.core.device import Device
 from minigrad.cuda.facts import current_runtime
 from minigrad.errors import ArgumentError
 
@@ -37,10 +38,7 @@ class Event:
     def record(self, stream: Stream | None = None) -> None:
         """Set the position to the current end of the work of a stream.
 
-        Parameters
-        ----------
-        stream : Stream, optional
-            By default the current stream of this thread.
+        stream: By default the current stream of this thread.
         """
         stream = current_stream() if stream is None else stream
         self.position = stream.runtime.timed(stream.native, self.timing)
@@ -48,10 +46,7 @@ class Event:
     def wait(self, stream: Stream | None = None) -> None:
         """Let the later work of a stream wait for this position.
 
-        Parameters
-        ----------
-        stream : Stream, optional
-            By default the current stream of this thread.
+        stream: By default the current stream of this thread.
         """
         if self.position is not None:
             (current_stream() if stream is None else stream).native.wait(self.position)
@@ -126,10 +121,7 @@ class Stream:
     priority : int, default 0
         Priority of the stream; thread blocks of a stream with a lower value are started first.
 
-    Raises
-    ------
-    DeviceError
-        If a component of CUDA is missing, or `device` is not the first CUDA device.
+    Raises DeviceError if a component of CUDA is missing, or `device` is not the first CUDA device.
 
     Examples
     --------
@@ -222,46 +214,21 @@ class Stream:
         return f"mg.cuda.Stream({self.cuda_stream:#x})"
 
 
-def current_stream(device: Any = None) -> Stream:
-    """Return the current stream of this thread.
+def current_stream(device: Device | str | int | None = None) -> Stream:
+    """Return the current stream, which later calls of this thread use.
 
-    Parameters
-    ----------
-    device : Device or str, optional
-        CUDA device; by default the first one, "cuda:0", which is the only one that minigrad uses.
-
-    Returns
-    -------
-    Stream
-        The stream that later calls of this thread use.
-
-    Raises
-    ------
-    DeviceError
-        If a component of CUDA is missing, or `device` is not the first CUDA device.
+    Raises DeviceError if a component of CUDA is missing, or `device` is not the first CUDA device.
     """
     runtime = current_runtime(device)
     return Stream.of(runtime, runtime.stream)
 
 
-def default_stream(device: Any = None) -> Stream:
-    """Return the legacy default stream.
+def default_stream(device: Device | str | int | None = None) -> Stream:
+    """Return the legacy default stream, to which calls add their work unless another stream is current.
 
-    Parameters
-    ----------
-    device : Device or str, optional
-        CUDA device; by default the first one, "cuda:0", which is the only one that minigrad uses.
+    Other libraries use this stream as well.
 
-    Returns
-    -------
-    Stream
-        The stream to which calls add their work unless another stream is current. Other libraries use this stream as
-        well.
-
-    Raises
-    ------
-    DeviceError
-        If a component of CUDA is missing, or `device` is not the first CUDA device.
+    Raises DeviceError if a component of CUDA is missing, or `device` is not the first CUDA device.
     """
     runtime = current_runtime(device)
     return Stream.of(runtime, runtime.foreign_stream(1))

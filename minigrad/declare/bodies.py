@@ -51,7 +51,7 @@ def fast_path(
     bare = [x for x in names if x not in defaults]
     kinds = dict.fromkeys(names, "Tensor | float") | ({bare[0]: "Tensor"} if len(bare) == 1 else {})
     empty = inspect.Parameter.empty
-    given = [inspect.Parameter(x, EITHER, default=defaults.get(x, empty), annotation=kinds[x]) for x in names]
+    operands = [inspect.Parameter(x, EITHER, default=defaults.get(x, empty), annotation=kinds[x]) for x in names]
     more = list(inspect.signature(eval(f"lambda {front}: None")).parameters.values()) if front else []
     more = [p.replace(annotation=type_of(p.default)) for p in more]
     out = "out" not in names
@@ -61,7 +61,7 @@ def fast_path(
         arguments = ", ".join([*names, *[p.name for p in more], "out" if out else "None"])
         first = [f"if {changed}:", f"    return {HIDDEN}otherwise({arguments})"]
     values = {"otherwise": otherwise, "sole": sole, "by_number": by_number}
-    signature = Signature((*given, *more), names, numbers=frozenset(names))
+    signature = Signature((*operands, *more), names, numbers=frozenset(names))
     return written_fast(op, signature, first, out, values)
 
 

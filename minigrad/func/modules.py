@@ -36,7 +36,7 @@ def functional_call(
     Returns
     -------
     Any
-        The result of the call. Gradients flow to the given tensors, so `mg.func.grad` and `mg.func.vmap` can transform
+        The result of the call. Gradients flow to the passed tensors, so `mg.func.grad` and `mg.func.vmap` can transform
         this call.
 
     Raises
@@ -54,11 +54,11 @@ def functional_call(
     [[0.0]]
     """
     values = joined(parameter_and_buffer_dicts)
-    given = (
+    dicts = (
         (parameter_and_buffer_dicts,) if isinstance(parameter_and_buffer_dicts, Mapping) else parameter_and_buffer_dicts
     )
     arguments = args if isinstance(args, tuple) else () if args is None else (args,)
-    with replaced(module, values, tie_weights, strict, given):
+    with replaced(module, values, tie_weights, strict, dicts):
         return module(*arguments, **(kwargs or {}))
 
 
@@ -84,9 +84,9 @@ def joined(dicts: Any) -> dict[str, Any]:
 
 @contextmanager
 def replaced(
-    module: Any, values: dict[str, Any], tie_weights: bool, strict: bool, given: Sequence[Any] = ()
+    module: Any, values: dict[str, Any], tie_weights: bool, strict: bool, dicts: Sequence[Any] = ()
 ) -> Iterator[None]:
-    """Open a block in which members of a module have other values; `given`: the dicts that receive new values."""
+    """Open a block in which members of a module have other values; `dicts`: the dicts that receive new values."""
     members = dict(module.named_parameters(remove_duplicate=False))
     members.update(module.named_buffers(remove_duplicate=False))
     if unknown := [name for name in values if name not in members]:
@@ -114,7 +114,7 @@ def replaced(
         new = {key: d[name] for key, d, name, _ in before if d.get(name, values[key]) is not values[key]}
         for _, d, name, value in reversed(before):
             d[name] = value
-        for each in given:
+        for each in dicts:
             if isinstance(each, MutableMapping):
                 each.update({key: value for key, value in new.items() if key in each})
 

@@ -23,7 +23,7 @@ from minigrad.core.layout import Layout
 from minigrad.core.op import ScalarFn
 from minigrad.core.plan import walk
 from minigrad.core.plans import bounded
-from minigrad.core.requests import Copy, Elementwise, ElementwiseTuple, Fill
+from minigrad.core.requests import Copy, Elementwise, ElementwiseTuple
 from minigrad.jitting.program import Item, Memory, sole_part
 from minigrad.kernels.reading import Lines
 from minigrad.kernels.scalar import projected
@@ -80,8 +80,6 @@ def unit_of(item: Item, memory: dict[int, Memory]) -> Unit | None:
         return None
     views = [View(item.slots[k], spec.layout, spec.dtype) for k, spec in zip(part.slots, part.specs)]
     count = len(views) - part.results
-    if part.request.__class__ is Fill:
-        views[0] = views[0]._replace(layout=views[0].layout.expand(views[1].layout.shape))
     return Unit(*body, tuple(views[count:]), tuple(views[:count]), memory[views[-1].slot].device, item.line)
 
 
@@ -93,7 +91,7 @@ def body_of(part: Part) -> tuple[tuple[ScalarFn, ...], np.dtype[Any]] | None:
     if isinstance(request, ElementwiseTuple):
         scalar = request.scalar
         return tuple([projected(scalar, k) for k in range(scalar.results)]), request.compute
-    if isinstance(request, (Copy, Fill)):
+    if isinstance(request, Copy):
         scalar, compute = cast(part.specs[0].dtype, part.specs[1].dtype)
         return (scalar,), compute
     return None

@@ -24,11 +24,9 @@ from minigrad.core.requests import (
     Copy,
     Elementwise,
     ElementwiseTuple,
-    Fill,
     Gather,
     Join,
     PutBack,
-    Select,
 )
 from minigrad.jitting.arrays import LETTERS, Arrays
 from minigrad.jitting.composing import View
@@ -259,14 +257,12 @@ def chained(w: Writer, request: Chained, outs: list[View], operands: list[View])
     printers[type(request.request)](w, request.request, outs, inner)
 
 
-@prints(Copy, Fill)
+@prints(Copy)
 def copy(w: Writer, request: Any, outs: list[View], operands: list[View]) -> None:
     """Write a loop that copies each element."""
     (out,), (a,) = outs, operands
     shape = out.layout.shape
     index = letters(shape)
-    if isinstance(request, Fill):
-        a = moved(a, a.layout.expand(shape))
     compute = a.dtype.storage
     with w.over(shape, index):
         w.store(out, index, w.load(a, index, compute), compute)
@@ -295,13 +291,13 @@ def arange(w: Writer, request: Arange, outs: list[View], operands: list[View]) -
         w.store(outs[0], index, variable(f"{start} + {index[0]} * {step}"), compute)
 
 
-@prints(Gather, Select)
+@prints(Gather)
 def gather(w: Writer, request: Any, outs: list[View], operands: list[View]) -> None:
     """Write a loop that reads elements by index."""
     (out,), (a, chosen), dim = outs, operands, request.dim
     shape = out.layout.shape
     index = letters(shape)
-    where = w.at(chosen, index if isinstance(request, Gather) else [index[dim]])
+    where = w.at(chosen, index)
     picked = [where if d == dim else i for d, i in enumerate(index)]
     with w.over(shape, index):
         w.store(out, index, variable(w.at(a, picked)), out.dtype.storage)

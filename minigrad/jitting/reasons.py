@@ -22,9 +22,9 @@ BETWEEN = "another launch has to run between it and the elementwise operations t
 TITLES = {
     "Product": "matrix product", "Pick": "loss at the targets", "PickBack": "gradient of the loss",
     "Unpick": "gradient at the targets", "Copy": "copy",
-    "Fill": "fill", "Convolve": "convolution", "PutBack": "gradient of a view", "Bounds": "index check",
-    "Random": "random numbers", "Select": "selection by index", "SelectAdd": "addition by index",
-    "SelectPut": "write by index", "Gather": "selection along a dim", "ScatterAdd": "addition along a dim",
+    "Convolve": "convolution", "PutBack": "gradient of a view", "Bounds": "index check",
+    "Random": "random numbers", "SelectPut": "write by index", "Gather": "selection by index",
+    "ScatterAdd": "addition by index",
 }  # fmt: skip
 
 

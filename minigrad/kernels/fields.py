@@ -23,8 +23,8 @@ class Fields:
     numbers: the names of the single numbers, such as "m n k rank".
 
     lists: the names of the lists, such as "sizes[rank] steps[rank]".  The name in brackets is the number that is the
-    length of the list.  A constant length is written as an integer: "sizes[3]".  The last list may have any length, and
-    then no brackets, if no groups follow.
+    length of the list; without such a number, the length is a constant of each kernel (`fixed`).  A constant length of
+    all kernels is an integer: "sizes[3]".  The last list may have any length and no brackets, if no groups follow.
 
     each: the names in a group, such as "offset step strides[rank]".  `N.offset[0]` is the offset of the result, and
     `N.offset[1]` that of the first operand.
@@ -55,6 +55,24 @@ class Fields:
         names = [*self.numbers, *lists]
         of = "the result and each operand" if self.results else "each operand"
         return ", ".join(names) + (f"; then of {of} {', '.join(each)}" if each else "")
+
+    def fixed(self, lengths: Mapping[str, int]) -> Fields:
+        """Return the names of the numbers of a kernel in which some lengths are constants."""
+
+        def text(some: Sequence[tuple[str, str]]) -> str:
+            return " ".join([f"{name}[{lengths.get(length, length)}]" if length else name for name, length in some])
+
+        return Fields(" ".join(self.numbers), text(self.lists), text(self.each), self.results) if lengths else self
+
+    def lengths(self, each: Sequence[Sequence[Any]], values: Mapping[str, Any]) -> dict[str, int]:
+        """Return the lengths that have names, each from the first list of this length; values are those of `pack`."""
+        lists = [(length, values[name]) for name, length in self.lists if name in values]
+        lists += [(length, value) for group in each for (_, length), value in zip(self.each, group, strict=True)]
+        lengths: dict[str, int] = {}
+        for length, value in lists:
+            if length and not length.isdecimal():
+                lengths.setdefault(length, len(value))
+        return lengths
 
     def count(self, groups: int) -> int:
         """Return how many numbers there are, if the length of each list is a constant.
@@ -93,12 +111,10 @@ class Fields:
 
     def packed(self, each: Sequence[Sequence[Any]], values: dict[str, Any]) -> list[int]:
         """Return all numbers in their order: see `pack`."""
-        if self.lists or each:
-            lists = [(length, values[name]) for name, length in self.lists if name in values]
-            lists += [(length, value) for group in each for (_, length), value in zip(self.each, group, strict=True)]
-            for length, value in lists:
-                if length and not length.isdecimal():
-                    values.setdefault(length, len(value))
+        lengths = self.lengths(each, values) if self.lists or each else {}
+        for length in lengths:
+            if length in self.positions:
+                lengths[length] = values.setdefault(length, lengths[length])
         if values.keys() != self.positions.keys():
             wrong = ", ".join(sorted(values.keys() ^ self.positions.keys()))
             raise KernelError(
@@ -106,16 +122,16 @@ class Fields:
             )
         packed = [*map(int, map(values.__getitem__, self.numbers))]
         for name, length in self.lists:
-            packed += self.entries(name, length, values[name], values)
+            packed += self.entries(name, length, values[name], lengths)
         for group in each:
             for (name, length), value in zip(self.each, group, strict=True):
-                packed += self.entries(name, length, value, values) if length else [int(value)]
+                packed += self.entries(name, length, value, lengths) if length else [int(value)]
         return packed
 
     @staticmethod
-    def entries(name: str, length: str, value: Sequence[int], values: Mapping[str, Any]) -> list[int]:
+    def entries(name: str, length: str, value: Sequence[int], lengths: Mapping[str, int]) -> list[int]:
         """Return a list as integers, after checking that it has its stated length."""
-        wanted = int(length) if length.isdecimal() else values.get(length)
+        wanted = int(length) if length.isdecimal() else lengths.get(length)
         if length and len(value) != wanted:
             raise KernelError(f"the list {name} has {len(value)} entries, but {length} is {wanted}")
         return [int(entry) for entry in value]
@@ -159,7 +175,7 @@ def loop(
     fields: the names of its numbers.
     loads: the positions of the arrays whose elements `LOAD_0`, `LOAD_1`, ... convert, or the count of the first ones.
     By default they are those with names `in_...`.
-    results: the number of results; by default all arrays from `out` on.  Without an `out` they are the last arrays.
+    results: the number of results; by default all arrays from `out` or `out_R` on.  Without these, they are the last.
     table: whether its only argument is the table of all addresses.
     options: arguments of `write_kernel`; `helpers` may be a function of the words, and `imports` is a function of the
     words, the dtype of the first result, and the functions of the kernel.  words: the words, as for `write_loop`, that

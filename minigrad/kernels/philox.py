@@ -11,7 +11,7 @@ Source: Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from math import cos, log, sin, sqrt
 from typing import Any
 
@@ -149,19 +149,6 @@ def block_words(kind: str, dtype: DType) -> dict[str, Any]:
     return {
         "VALUES": value_function(kind, dtype), "PER": per, "FOUR": per == 4,
         "LIMIT": "np.uint64" if kind == "integer" else "T",
-    }  # fmt: skip
-
-
-def loop_words(kind: str, dtype: DType, functions: Mapping[str, str]) -> dict[str, Any]:
-    """Return the arguments of `write_kernel` for a loop over blocks of words on the GPU.
-
-    functions: the names of FUNCTIONS in the kernel.
-    """
-    values, limits = value_function(kind, dtype), limit_dtype(kind, dtype)
-    constants = block_words(kind, dtype) | {"VALUES": values.__name__}
-    return {
-        "out": dtype, "compute": limits.compute, "helpers": (philox, values), "arrays": (int64, limits, dtype),
-        "constants": constants | dict(functions),
     }  # fmt: skip
 
 

@@ -6,6 +6,7 @@ dtypes.  `store.py` stores the module and compiles it, so a learner can open the
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from types import FunctionType, MappingProxyType
 from typing import Any
@@ -176,12 +177,13 @@ def write_kernel(
 
 def write_loop(
     template: Callable[..., Any], dtypes: Sequence[Any], words: Mapping[str, Any] | Late = NOTHING, form: str = "",
-    compute: np.dtype[Any] | None = None,
+    compute: np.dtype[Any] | None = None, target: Target = CPU, lengths: Mapping[str, int] = NOTHING,
 ) -> tuple[str, str]:  # fmt: skip
     """Return the name and the text of the kernel of a template that is marked by `loop`.
 
-    dtypes: those of its arrays.  compute: as for `write_kernel`.  form: a word for the name of the kernel, if a
-    template has several forms.
+    dtypes: those of its arrays; None for an array that a kernel of a device does not have.  compute: as for
+    `write_kernel`.  form: a word for the name of the kernel, if a template has several forms; with `{}`, the whole
+    name, in which `{}` is replaced by the dtypes.  lengths: of lists of numbers, if they are constants of the kernel.
 
     words: the meanings of the words of the template: a scalar function; an expression, which is a text with `{0}`; a
     `Macro`, or a `Late` that makes one; a helper, which is a function of a kernel; a sequence of `Part`s; otherwise a
@@ -204,17 +206,18 @@ def write_loop(
     constants = constants_of(template, *helpers)
     named = words.pop("arrays", ("out",))
     results, accumulators = words.pop("results", loop.results), words.pop("accumulators", 1)
-    operands, outs = conversions_of(loop, dtypes, named, results, accumulators)
+    if target is not CPU and "out_R" in loop.arrays:
+        results += words["RESULTS"] - 1
+    find = conversions_of if target is CPU else device_conversions
+    operands, outs = find(loop, dtypes, named, results, accumulators)
     registers = compute or (outs[0].compute if outs else None)
-    reads, every = ("_".join([dtype.short for dtype in each]) for each in (operands, (*operands, *outs)))
-    name = words.pop("name", "").format(reads=reads, all=every)
-    if not name:
-        shown = dict.fromkeys([dtype.short for dtype in dtypes if dtype is not int64] or ["i64"][: len(dtypes)])
-        name = "_".join(filter(None, [template.__name__, form, *shown]))  # int64 is the dtype of positions
+    outs = tuple([as_dtype(registers) if dtype is None else dtype for dtype in outs])
+    arrays = [dtype for dtype in dtypes if dtype is not None]
+    name = name_of(template, form, words.pop("name", ""), operands, outs, arrays)
     for word, value in words.items():
         if getattr(value, "__name__", "") == word:
             continue  # a helper that the template calls by its name
-        macro = macro_of(value, registers)
+        macro = macro_of(value, registers, target)
         (constants if macro is None else macros)[word] = value if macro is None else macro
     text = write_kernel(
         f"{name}, from {template.__module__.removeprefix('minigrad.').replace('.', '/')}.py.",
@@ -226,13 +229,40 @@ def write_loop(
         constants=constants,
         imports=imports + (header(words, outs[0] if outs else None, (template, *helpers)) if header else ""),
         helpers=helpers,
-        fields=loop.fields,
+        fields=loop.fields.fixed(lengths),
         results=", ".join(named),
         accumulators=accumulators,
-        arrays=("table",) * len(loop.arrays) if loop.table else dtypes,
+        arrays=("table",) * len(loop.arrays) if loop.table else arrays,
+        target=target,
         **options,
     )
+    more = len(dtypes) - len(loop.arrays) - results + loop.results
+    for absent in [loop.arrays[max(0, k - more)] for k, dtype in enumerate(dtypes) if dtype is None]:
+        text = re.sub(rf"(def kernel\(.*?), {absent}\b", r"\1", text)
     return name, text
+
+
+def name_of(
+    template: Callable[..., Any], form: str, name: str, operands: Sequence[Any], outs: Sequence[Any], arrays: Any
+) -> str:
+    """Return the name of a kernel; form, name: as for `write_loop`."""
+    if name:
+        reads, every = ("_".join([dtype.short for dtype in each]) for each in (operands, (*operands, *outs)))
+        return name.format(reads=reads, all=every)
+    kinds = [each.short for each in arrays if isinstance(each, DType)]
+    if "{}" in form:
+        return form.format("_".join(kinds))
+    shown = dict.fromkeys([kind for kind in kinds if kind != "i64"] or kinds)  # int64 is the dtype of positions
+    return "_".join(filter(None, [template.__name__, form, *shown]))
+
+
+def device_conversions(
+    loop: Loop, dtypes: Sequence[Any], named: Sequence[str], results: int, accumulators: int
+) -> tuple[Sequence[Any], tuple[Any, ...]]:
+    """Return `conversions_of` for a kernel of a device, whose operands come first and which may lack arrays."""
+    more = len(dtypes) - len(loop.arrays) - results + loop.results  # operands besides the first one, of `in_K`
+    operands = [dtypes[k] for k in (range(1 + more) if more else loop.loads) if dtypes[k]]
+    return operands, () if loop.table else tuple(dtypes[loop.first + more : loop.first + more + results])
 
 
 def conversions_of(
@@ -265,11 +295,11 @@ def constants_of(*functions: Callable[..., Any]) -> dict[str, Any]:
     return constants
 
 
-def macro_of(word: Any, compute: np.dtype[Any] | None) -> Any:
+def macro_of(word: Any, compute: np.dtype[Any] | None, target: Target) -> Any:
     """Return the macro of a word, or None if the word is a constant."""
     if isinstance(word, ScalarFn):
         assert compute is not None
-        return scalar_macro(word, compute)
+        return scalar_macro(word, compute, target)
     if isinstance(word, Late):
         return word.make(*word.arguments)
     if isinstance(word, Macro):

@@ -19,7 +19,8 @@ from minigrad.core.device import CPU, as_device, default_device
 from minigrad.core.dtype import BY_NUMPY, DType, as_dtype, bool_, default_float, fit_number, float64, inferred, int64
 from minigrad.core.formats import expect_format
 from minigrad.core.layout import Layout
-from minigrad.core.requests import Arange, Fill
+from minigrad.core.op import Spec
+from minigrad.core.requests import Arange, Copy
 from minigrad.core.roles import Shape, Size
 from minigrad.core.shape import as_shape
 from minigrad.core.storage import Storage
@@ -167,7 +168,7 @@ def expect_float(name: str, dtype: Any, requires_grad: bool) -> None:
 )  # fmt: skip
 def fill(backend, out, value, *, shape: Shape):
     """Return a tensor in which every element has the value of a scalar.  Gradient: the sum of g."""
-    return backend.prepare(Fill(), out, value)
+    return backend.prepare(Copy(), out, Spec(value.layout.expand(out.shape), value.dtype))
 
 
 def expect_numbers(name: str, **values: Any) -> None:

@@ -117,7 +117,6 @@ SPEC, ONE, INDEX = (Spec(Layout.contiguous(s), d) for s, d in (((3, 4), f32), ((
     ("request_", "outs", "operands", "missing"),
     [
         (requests.Gather(1), SPEC, (SPEC, INDEX), "Gather"),
-        (requests.Select(1), SPEC, (SPEC, Spec(Layout.contiguous((4,)), i64)), "Gather"),
         (requests.PutBack(Layout.make(SPEC.shape, (1, 1))), SPEC, (SPEC,), "ScatterAdd"),
         (requests.Product(), SPEC, (Spec(Layout.contiguous((3, 3)), f32), SPEC), "Reduce"),
         (requests.Extreme(scan.NOT_LESS, 1), (ONE, Spec(ONE.layout, i64)), (SPEC,), "Gather"),

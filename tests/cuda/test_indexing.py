@@ -7,7 +7,7 @@ from cases import over, unless_full
 from cuda_mistakes import break_text, noticed
 
 import minigrad as mg
-from minigrad.backends.cuda import grouping, indexing
+from minigrad.backends.cuda import indexing
 from minigrad.config import announce
 from minigrad.errors import IndexOutOfRange
 
@@ -219,7 +219,7 @@ MISTAKES = [
     ("move", ("while i < numbers[0]", "while i <= numbers[0]"), "race bounds"),
     ("move", ("atomic_add(out, np.int64(there) + k * numbers[3],", "out.__setitem__(np.int64(there) + k * numbers[3],"),
      "race"),
-    ("keys", ("while i < numbers[0]", "while i < numbers[0] - 1"), "unwritten"),
+    ("keys_of", ("while i < numbers[0]", "while i < numbers[0] - 1"), "unwritten"),
     ("tally", ("atomic_add(many, ", "many.__setitem__("), "race"),
     ("tally", (f"{BARRIER}        p", "        p"), "race unwritten"),
     ("tally", (f"{BARRIER}        out", "        out"), "race"),
@@ -238,9 +238,7 @@ MISTAKES = [
 
 @pytest.mark.parametrize(("kind", "change", "notice"), MISTAKES)
 def test_a_mistake_in_these_loops_is_noticed(cuda, simulator, monkeypatch, kind, change, notice):
-    module = indexing if kind in ("move", "add_lines") else grouping
-    writer = "write_ordering" if kind in ("tally", "arrange") else f"write_{kind}"  # which writes both kinds of loops
-    break_text(monkeypatch, module, writer, *change, kind if kind in ("tally", "arrange") else "")
+    break_text(monkeypatch, kind, *change)
     monkeypatch.setattr(indexing, "FEW", 512 if kind == "add_lines" else 1)
     monkeypatch.setattr(cuda, "most", 1)
     x, src, index = numbers((5, 2)), numbers((300, 2), seed=2), mg.arange(300) // 70
@@ -262,7 +260,7 @@ def test_a_mistake_in_these_loops_is_noticed(cuda, simulator, monkeypatch, kind,
     (("cuda.blockDim.x * 4", "cuda.blockDim.x * 8"), "unwritten"),
 ])  # fmt: skip
 def test_a_mistake_in_the_gather_of_rows_is_noticed(cuda, simulator, monkeypatch, change, notice):
-    break_text(monkeypatch, indexing, "write_gather_rows", *change)
+    break_text(monkeypatch, "gather_rows", *change)
     monkeypatch.setattr(cuda, "most", 1)
     x, index = numbers((5, 1040)).cuda(), mg.tensor([3, -1], device="cuda")
     with noticed(notice):

@@ -53,7 +53,7 @@ def test_blocks_are_shared_out_by_size(cuda, monkeypatch):
     forget_plans()
     hold(counted(3, (2,), 0, "float64", (700, 1, 300)), 0)
     forget_plans()
-    assert joining.shares(Steps(cuda, (), ()), 1, 1001, 0, (700, 1, 300), (0, 700, 701), (0, 0, 0))[0] == 4
+    assert joining.shares(Steps(cuda, (), ()), 1, (700, 1, 300), (0, 700, 701), (0, 0, 0))[0] == 4
 
 
 MISTAKES = [
@@ -67,6 +67,6 @@ MISTAKES = [
 
 @pytest.mark.parametrize(("right", "wrong", "notice"), MISTAKES)
 def test_a_mistake_in_the_loop_is_noticed(simulator, monkeypatch, right, wrong, notice):
-    break_text(monkeypatch, joining, "write_join", right, wrong)
+    break_text(monkeypatch, "join", right, wrong)
     with noticed(notice):
         hold(counted(2, (3, 1), 1, "int16", (3, 4)), 1)

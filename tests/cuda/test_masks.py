@@ -6,7 +6,6 @@ from cases import unless_full
 from cuda_mistakes import break_text
 
 import minigrad as mg
-from minigrad.backends.cuda import masks
 from minigrad.backends.cuda.watched import Notice
 from minigrad.core import requests
 from minigrad.core.dtype import bool_, int64
@@ -87,21 +86,21 @@ def test_a_mask_that_was_written_after_it_was_counted_gives_as_many(cuda, count)
 
 BARRIER = "        cuda.syncthreads()"
 MISTAKES = [
-    ("write_count", f"sums[0] = np.int32(0)\n{BARRIER}", "sums[0] = np.int32(0)", "race unwritten"),
-    ("write_count", f"atomic_add(sums, 0, total)\n{BARRIER}", "atomic_add(sums, 0, total)", "race"),
-    ("write_count", "atomic_add(sums, 0, total)", "sums[0] += total", "race"),
-    ("write_count", "while i < stop:", "while i + 1 < stop:", "wrong"),
-    ("write_positions", f"sums[warp] = held\n{BARRIER}", "sums[warp] = held", "race unwritten"),
-    ("write_positions", "k < warp", "k <= warp", "unwritten"),
-    ("write_positions", "while first < end:", "while first + 32 < end:", "wrong"),
-    ("write_positions", "ballot & below", "ballot", "race"),
-    ("write_positions", "position < stop:", "position <= stop:", "bounds"),
+    ("mask_count", f"sums[0] = np.int32(0)\n{BARRIER}", "sums[0] = np.int32(0)", "race unwritten"),
+    ("mask_count", f"atomic_add(sums, 0, total)\n{BARRIER}", "atomic_add(sums, 0, total)", "race"),
+    ("mask_count", "atomic_add(sums, 0, total)", "sums[0] += total", "race"),
+    ("mask_count", "while i < stop:", "while i + 1 < stop:", "wrong"),
+    ("mask_positions", f"sums[warp] = held\n{BARRIER}", "sums[warp] = held", "race unwritten"),
+    ("mask_positions", "k < warp", "k <= warp", "unwritten"),
+    ("mask_positions", "while first < end:", "while first + 32 < end:", "wrong"),
+    ("mask_positions", "ballot & below", "ballot", "race"),
+    ("mask_positions", "position < stop:", "position <= stop:", "bounds"),
 ]
 
 
-@pytest.mark.parametrize(("writer", "right", "wrong", "notice"), MISTAKES)
-def test_a_mistake_in_these_loops_is_noticed(simulator, monkeypatch, writer, right, wrong, notice):
-    break_text(monkeypatch, masks, writer, right, wrong)
+@pytest.mark.parametrize(("template", "right", "wrong", "notice"), MISTAKES)
+def test_a_mistake_in_these_loops_is_noticed(simulator, monkeypatch, template, right, wrong, notice):
+    break_text(monkeypatch, template, right, wrong)
     values = np.ones((10, 11), bool)
     said = set()
     for way in ("forward", "reverse"):

@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 from cases import over, unless_full
-from cuda_mistakes import noticed
+from cuda_mistakes import noticed, text_of
 from strided import WAYS
 
 import minigrad as mg
@@ -146,14 +146,15 @@ def launched(simulator, case, sought, change=("", "")):
     if sought:
         share = plan_search(out, a, dims[0])[0]
         rank = len(share.values["sizes"])
-        text = reduction.write_search(GREATER, (f32,), False, share.along, rank).text
-        numbers = loops.search_fields(rank).pack(**share.values)
+        words = reduction.search_words(GREATER, f32, False, share.along, rank, False)
+        text = text_of(loops.search, (f32, None, i64), words, f32.compute, kept=rank)
+        numbers = loops.SEARCH.pack(**share.values)
     else:
         share = plan_groups([out], [a], dims, 4)
-        rank = len(share.values["sizes"]), len(share.values["reduced_sizes"])
-        reducer = schema["sum"].reducer
-        text = reduction.write_spread(reducer, f64.compute, f32, f32, share.along, share.width, *rank).text
-        numbers = loops.spread_fields(*rank).pack(*share.goals, *share.each, count=1, **share.values)
+        ranks = {"kept": len(share.values["sizes"]), "reduced": len(share.values["reduced_sizes"])}
+        words = reduction.spread_words(schema["sum"].reducer, f64.compute, f32, share.along, share.width)
+        text = text_of(loops.spread, (f32, f32), words, f64.compute, **ranks)
+        numbers = loops.SPREAD.pack(*share.goals, *share.each, count=1, **share.values)
     assert share.pieces == 1 and change[0] in text
     there, goal = simulator.allocate(x.size, x.dtype), simulator.allocate(out.numel, np.dtype("i8" if sought else "f4"))
     simulator.copy_to_device(there, x.reshape(-1))

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from cases import over, unless_full
-from cuda_mistakes import noticed
+from cuda_mistakes import noticed, text_of
 
 import minigrad as mg
 from minigrad.backends.cuda import rows
@@ -13,7 +13,8 @@ from minigrad.backends.cuda.simulator import check_written
 from minigrad.core.dtype import f32
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
-from minigrad.kernels.cuda.rows import rows_fields
+from minigrad.kernels.cuda import rows as loops
+from minigrad.kernels.cuda.rows import ROWS, row_words
 from minigrad.nn import functional as F
 from minigrad.ops.nn.normalization import LAYER_NORM_BACKWARD
 from minigrad.ops.nn.softmax import SOFTMAX
@@ -99,8 +100,8 @@ def test_how_rows_are_shared_depends_on_shapes_alone():
              (8192, 4, (256, 1, 1), 8), (9000, 4, (256, 1, 1), 0)]  # fmt: skip
     for n, width, block, loads in cases:
         x = Spec(Layout.contiguous((4096, n)), f32)
-        form, found, _, number = rows.plan_rows(SOFTMAX, x, [x], 1, 0.0)
-        assert (form.width, found, form.loads, number) == (width, block, loads, 4096)
+        form, found, _, numbers = rows.plan_rows(SOFTMAX, x, [x], 1, 0.0)
+        assert (form.width, found, form.loads, numbers["rows"]) == (width, block, loads, 4096)
     x = Spec(Layout.contiguous((1 << 16, 4096)), f32)
     assert rows.plan_rows(LAYER_NORM_BACKWARD, x, [x, x, x], 1, 0.0)[0].loads and BLOCKS == 1024
 
@@ -121,9 +122,10 @@ MISTAKES = [
 def launched(simulator, n, change=("", "")):
     """Launch a text, changed, as the backend would launch the right one."""
     x = Spec(Layout.contiguous((3, n)), f32)
-    form, block, told, _ = rows.plan_rows(SOFTMAX, x, [x], 1, 0.0)
-    text = rows.write_rows(SOFTMAX, (f32,), f32, form, rows.rank_of(told, 1)).text
-    assert change[0] in text and len(told) == rows_fields(1).count(2)
+    form, block, groups, told = rows.plan_rows(SOFTMAX, x, [x], 1, 0.0)
+    words, told = row_words(SOFTMAX, form, f32.compute, 1, ""), ROWS.pack(*groups, **told)
+    text = text_of(loops.rows, (f32, None, None, None, f32), words, f32.compute, rank=1)
+    assert change[0] in text and len(told) == ROWS.fixed({"rank": 1}).count(2)
     there, goal = (simulator.allocate(3 * n, np.dtype("f4")) for _ in range(2))
     simulator.copy_to_device(there, numbers(3 * n))
     kernel, before = simulator.load(Program("changed", text.replace(*change))), simulator.launches

@@ -3,16 +3,15 @@
 import numpy as np
 import pytest
 from cases import unless_full
-from cuda_mistakes import noticed
+from cuda_mistakes import noticed, text_of
 
 import minigrad as mg
 from minigrad.backends.cuda import scan
 from minigrad.backends.cuda.runtime import Program
 from minigrad.backends.cuda.simulator import check_written
-from minigrad.core.dtype import f32, f64
+from minigrad.core.dtype import f32, f64, i64
 from minigrad.core.layout import Layout
 from minigrad.core.op import Spec
-from minigrad.kernels.cuda.scan import scan_fields
 from minigrad.ops.reduction.scan import NOT_LESS, SUM
 
 # A few lanes a row, tiles of a warp, tiles of a block.
@@ -98,14 +97,16 @@ def launched(simulator, kind, change=("", "")):
     n = 1300
     x = integers(n)
     if kind == "tiles":
-        text, results = scan.write_tiles(SUM, f64.compute, f32, f32, 4, False, False, 0).text, ["f4"]
+        words = scan.tile_words(SUM, f64.compute, f32, f32, 4, False, False, 0)
+        text, results = text_of(scan.tiles, (f32, None, f32), words, f64.compute, rank=0), ["f4"]
     else:
-        text, results = scan.write_extremes(NOT_LESS, f32, 0).text, ["f4", "i8"]
+        words = scan.extreme_words(NOT_LESS, f32)
+        text, results = text_of(scan.extremes, (f32, f32, i64), words, f32.compute, rank=0), ["f4", "i8"]
     assert change[0] in text
     there, *goals = (simulator.allocate(n, np.dtype(dtype)) for dtype in ("f4", *results))
     simulator.copy_to_device(there, x)
     groups = [(0, 1, ())] * (1 + len(goals))
-    numbers = scan_fields(0).pack(*groups, rows=1, n=n, block=n, blocks=1, shape=())
+    numbers = scan.SCAN.pack(*groups, rows=1, n=n, block=n, blocks=1, shape=())
     kernel, before = simulator.load(Program("changed", text.replace(*change))), simulator.launches
     launch = simulator.launcher(kernel, (1, 1, 1), (256, 1, 1), numbers)
     launch(there.address, *[goal.address for goal in goals])

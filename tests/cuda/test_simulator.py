@@ -2,8 +2,9 @@
 
 import numpy as np
 import pytest
+from cuda_mistakes import text_of
 
-from minigrad.backends.cuda.elementwise import write_elementwise
+from minigrad.backends.cuda.elementwise import dense, run_words
 from minigrad.backends.cuda.runtime import Program
 from minigrad.backends.cuda.simulator import Simulator, check_written
 from minigrad.backends.cuda.watched import Notice
@@ -15,7 +16,6 @@ from minigrad.core.op import Spec
 from minigrad.declare.record import schema
 from minigrad.errors import KernelError
 from minigrad.kernels.cuda import native
-from minigrad.kernels.cuda.elementwise import DENSE
 
 ORDERS = [("forward", 0), ("reverse", 0), ("random", 1), ("random", 2)]
 
@@ -224,7 +224,8 @@ def test_atomic_additions_of_all_threads_are_no_race(machine):
 @pytest.fixture
 def negation():
     scalar = schema["neg"].scalar
-    return write_elementwise(scalar, np.dtype(np.float32), (f32,), f32, "dense", (1,), 4, 0, False).text
+    words = run_words(scalar, f32.compute, (f32, f32), "dense", (1,), 4, False)
+    return text_of(dense, (f32, f32), words)
 
 
 @pytest.mark.parametrize(("change", "kind"), [
@@ -239,7 +240,7 @@ def negation():
 def test_a_mistake_in_the_loop_over_a_run_is_noticed(negation, change, kind):
     machine = Simulator()
     n = 2 * 2 * 64 * 4 + 131  # two blocks of 64 threads take two turns of four elements, and two of what is left
-    more = {"blocks": 2, "numbers": DENSE.pack((0,), (0,), n=n, whole=256)}
+    more = {"blocks": 2, "numbers": dense.loop.fields.pack((0,), (0,), n=n, whole=256)}
     assert run(machine, negation, np.ones(n), n, **more).sum() == -n
     assert negation.replace(*change) != negation
     noticed(machine, kind, negation.replace(*change), np.ones(n), n, **more)

@@ -122,27 +122,27 @@ def test_stages_make_the_first_few_of_a_row():
 BARRIER = "        cuda.syncthreads()\n"
 DEEPER = f"    {BARRIER}"
 MISTAKES = [
-    ("write_runs", f"{BARRIER}        for k", "        for k", "race unwritten"),
-    ("write_runs", f"{BARRIER}        run = 8", "        run = 8", "race unwritten"),
-    ("write_runs", f"{DEEPER}            stow", "            stow", "race"),
-    ("write_runs", f"{DEEPER}            run *= 2", "            run *= 2", "race"),
-    ("write_runs", "if i < length:", "if i <= length:", "bounds"),
-    ("write_runs", "while i < length:", "while i < length - 1:", "unwritten"),
-    ("write_runs", "if held[0] > held[1]:", "if held[0] < held[1]:", "wrong"),
-    ("write_merge", f"{BARRIER}        first +=", "        first +=", "race unwritten"),
-    ("write_merge", f"{BARRIER}        together", "        together", "race unwritten"),
-    ("write_merge", f"{BARRIER}        stow", "        stow", "race unwritten"),
-    ("write_merge", f"{BARRIER}        leave", "        leave", "race unwritten"),
-    ("write_merge", "while i < length:", "while i < length - 1:", "unwritten"),
-    ("write_merge", "if mid < high:", "if mid <= high + 40:", "bounds unwritten"),
+    ("runs", f"{BARRIER}        for k", "        for k", "race unwritten"),
+    ("runs", f"{BARRIER}        run = 8", "        run = 8", "race unwritten"),
+    ("runs", f"{DEEPER}            stow", "            stow", "race"),
+    ("runs", f"{DEEPER}            run *= 2", "            run *= 2", "race"),
+    ("runs", "if i < length:", "if i <= length:", "bounds"),
+    ("runs", "while i < length:", "while i < length - 1:", "unwritten"),
+    ("runs", "if held[0] > held[1]:", "if held[0] < held[1]:", "wrong"),
+    ("merge", f"{BARRIER}        first +=", "        first +=", "race unwritten"),
+    ("merge", f"{BARRIER}        together", "        together", "race unwritten"),
+    ("merge", f"{BARRIER}        stow", "        stow", "race unwritten"),
+    ("merge", f"{BARRIER}        leave", "        leave", "race unwritten"),
+    ("merge", "while i < length:", "while i < length - 1:", "unwritten"),
+    ("merge", "if mid < high:", "if mid <= high + 40:", "bounds unwritten"),
 ]
 
 
-@pytest.mark.parametrize(("writer", "right", "wrong", "notice"), MISTAKES)
-def test_a_mistake_in_these_loops_is_noticed(simulator, cuda, small_tiles, monkeypatch, writer, right, wrong, notice):
-    break_text(monkeypatch, sorting, writer, right, wrong)
+@pytest.mark.parametrize(("template", "right", "wrong", "notice"), MISTAKES)
+def test_a_mistake_in_these_loops_is_noticed(simulator, cuda, small_tiles, monkeypatch, template, right, wrong, notice):
+    break_text(monkeypatch, template, right, wrong)
     monkeypatch.setattr(cuda, "most", 1)
-    x = values("float32", (2, 520) if writer == "write_merge" else (5, 300))
+    x = values("float32", (2, 520) if template == "merge" else (5, 300))
     with simulator.ordered("reverse"):
         if notice == "wrong":
             assert x.cuda().argsort(1).tolist() != x.argsort(1).tolist()

@@ -4,10 +4,11 @@ import math
 
 import numpy as np
 import pytest
+from cuda_mistakes import text_of
 
 import minigrad as mg
 from minigrad.backends.cuda import loops
-from minigrad.backends.cuda.elementwise import write_nest
+from minigrad.backends.cuda.elementwise import nest, nest_words
 from minigrad.core.dtype import bool_, f32, i32, i64
 
 
@@ -47,9 +48,14 @@ def test_results_may_be_operands(simulator):
     np.testing.assert_allclose(x.numpy(), a + b)
 
 
+def written(scalar, *outs):
+    words = nest_words(scalar, f32.compute, outs, False)
+    return text_of(nest, (f32, *outs), words, f32.compute, rank=1)
+
+
 def test_each_result_is_stored_in_its_own_dtype(simulator):
     scalar = mg.frexp.op.scalar
-    text = write_nest(scalar, np.dtype(np.float32), (f32,), (i64, i32), 1, False).text
+    text = written(scalar, i64, i32)
     assert "out_0[to_0] = saturate_int64(mantissa)" in text and "out_1[to_1] = saturate_int32(" in text
-    text = write_nest(scalar, np.dtype(np.float32), (f32,), (f32, bool_), 1, False).text
+    text = written(scalar, f32, bool_)
     assert "out_1[to_1] = np.uint8(bool(" in text

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from cases import over, unless_full
-from cuda_mistakes import noticed
+from cuda_mistakes import noticed, text_of
 
 import minigrad as mg
 from minigrad.backends.cuda import elementwise, loops
@@ -122,13 +122,15 @@ def launched(simulator, dtype, change=("", "")):
     source = Layout.contiguous((36, 68)).transpose(0, 1)
     out, size = Spec(Layout.contiguous((68, 36)), dtype), dtype.itemsize
     plan = plan_turned(out.layout, source, (size, size))
-    text = elementwise.write_turned(IDENTITY, dtype.compute, dtype, dtype, plan.width, plan.rank).text
+    words = elementwise.turn_words(IDENTITY, dtype.compute, (dtype, dtype), plan.width, plan.rank)
+    text = text_of(elementwise.tiles, (dtype, dtype), words, dtype.compute, rank=plan.rank)
     assert change[0] in text
     x = np.random.default_rng(5).integers(0, 200, (36, 68)).astype(dtype.numpy)
     there, goal = (simulator.allocate(x.size, dtype.numpy) for _ in range(2))
     simulator.copy_to_device(there, x.reshape(-1))
     kernel, before = simulator.load(Program("changed", text.replace(*change))), simulator.launches
-    simulator.launcher(kernel, (2, 1, 1), plan.block, plan.numbers)(there.address, goal.address)
+    numbers = elementwise.TILES.pack(*plan.groups, **plan.numbers)
+    simulator.launcher(kernel, (2, 1, 1), plan.block, numbers)(there.address, goal.address)
     check_written(out, goal, before)
     return np.array_equal(simulator.copy_to_host(goal).reshape(68, 36), x.T)
 

@@ -1,20 +1,22 @@
-"""The programs that test_compile.py compiles come from every writer of the backend: without a compiler, too."""
+"""The programs that test_compile.py compiles come from every template of the backend: without a compiler, too."""
 
 import importlib
 import pkgutil
 
 from cuda_requests import FAMILIES, collected
 
-from minigrad.backends import cuda
+from minigrad.backends import cuda as backends
+from minigrad.kernels import cuda as kernels
 
 
-def test_every_writer_of_the_backend_is_among_them():
+def test_every_template_of_the_backend_is_among_them():
     written = set().union(*[collected(family)[1] for family in FAMILIES])
-    writers = {
+    templates = {
         name
-        for module in pkgutil.iter_modules(cuda.__path__)
-        if module.name != "device"  # which needs cuda-core, and writes nothing
-        for name, value in vars(importlib.import_module(f"{cuda.__name__}.{module.name}")).items()
-        if name.startswith("write_") and value.__module__.startswith(cuda.__name__)
+        for package in (backends, kernels)
+        for module in pkgutil.iter_modules(package.__path__)
+        if module.name != "device"  # which needs cuda-core, and has no template
+        for name, value in vars(importlib.import_module(f"{package.__name__}.{module.name}")).items()
+        if callable(value) and hasattr(value, "loop")
     }
-    assert writers == written
+    assert templates == written

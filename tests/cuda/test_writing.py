@@ -5,7 +5,6 @@ import pytest
 from cuda_mistakes import break_text, noticed
 
 import minigrad as mg
-from minigrad.backends.cuda import indexing
 from minigrad.errors import IndexOutOfRange
 
 
@@ -47,15 +46,15 @@ def test_nothing_is_written_by_no_index_and_a_wrong_one_is_an_error():
 
 
 MISTAKES = [
-    ("write_select_put", "if in_1[k] == j:", "if True:", "race"),
-    ("write_last_at", "atomic_max(out, k, j)", "out[k] = j", "race"),
-    ("write_select_put", "while i < numbers[0]", "while i <= numbers[0]", "bounds"),
+    ("select_put", "if in_1[k] == j:", "if True:", "race"),
+    ("last_at", "atomic_max(out, k, j)", "out[k] = j", "race"),
+    ("select_put", "while i < numbers[0]", "while i <= numbers[0]", "bounds"),
 ]
 
 
-@pytest.mark.parametrize(("writer", "right", "wrong", "kind"), MISTAKES, ids=["any", "plain", "too far"])
-def test_the_simulator_notices_each_mistake_in_the_loops(monkeypatch, simulator, writer, right, wrong, kind):
-    break_text(monkeypatch, indexing, writer, right, wrong)
+@pytest.mark.parametrize(("template", "right", "wrong", "kind"), MISTAKES, ids=["any", "plain", "too far"])
+def test_the_simulator_notices_each_mistake_in_the_loops(monkeypatch, simulator, template, right, wrong, kind):
+    break_text(monkeypatch, template, right, wrong)
     x, index = mg.zeros(9, dtype="int16", device="cuda"), mg.tensor([4, 4, 2], device="cuda")
     with noticed(kind):
         mg.index_copy(x, 0, index, mg.tensor([1, 2, 3], dtype="int16", device="cuda"))

@@ -1,8 +1,9 @@
 """The CUDA backend: minigrad's own loop nests over a device's memory, one module per kernel family.
 
-The loops themselves are in `kernels/cuda`, one file per family as here and as for the CPU.  `lowering/` composes
-requests that the backend does not implement.  `runtime.py` is the interface of a device; `device.py` and `simulator.py`
-implement it, and `choose` returns one of them.  Only `device.py` uses cuda-core, and only `compile.py` uses numba-cuda.
+A family has its loops, as templates, beside the function that chooses among them; `kernels/cuda` has the loops of the
+larger families.  `lowering/` composes requests that the backend does not implement.  `runtime.py` is the interface of a
+device; `device.py` and `simulator.py` implement it, and `choose` returns one of them.  Only `device.py` uses cuda-
+core, and only `compile.py` uses numba-cuda.
 """
 
 from __future__ import annotations

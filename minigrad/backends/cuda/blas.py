@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from minigrad.backends.cuda.product import Problem
+from minigrad.backends.cuda.tiles import Problem
 from minigrad.backends.launch import Enqueued
 from minigrad.core.dtype import DType
 from minigrad.errors import DeviceError

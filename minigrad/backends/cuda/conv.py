@@ -13,13 +13,12 @@ from math import gcd, prod
 from typing import Any
 
 from minigrad.backends.base import serves
-from minigrad.backends.cuda.family import CudaBackend
+from minigrad.backends.cuda.family import CudaBackend, CudaSteps
 from minigrad.backends.cuda.loops import COUNT_32, magic_of
 from minigrad.backends.cuda.matmul import add_product, by_tensor_cores, tiled
-from minigrad.backends.cuda.product import tile_for
-from minigrad.backends.cuda.tiles import Way, registers
+from minigrad.backends.cuda.tiles import Way, registers, tile_for
 from minigrad.backends.launch import Launch
-from minigrad.backends.steps import Ints, Steps, Value
+from minigrad.backends.steps import Ints, Value
 from minigrad.core import requests
 from minigrad.core.layout import Layout
 
@@ -37,7 +36,7 @@ class Seen:
 
 
 @serves(CudaBackend, requests.Convolve)
-def convolve(steps: Steps, request: requests.Convolve) -> Launch:
+def convolve(steps: CudaSteps, request: requests.Convolve) -> Launch:
     (z,), (first, second, *bias), part, groups = steps.outs, steps.operands, request.part, request.groups
     stride, padding, dilation = request.stride, request.padding, request.dilation
     if part == "input":
@@ -53,7 +52,7 @@ def convolve(steps: Steps, request: requests.Convolve) -> Launch:
     return steps.launch
 
 
-def correlate(steps: Steps, z: Value, x: Value, w: Value, bias: Value | None, seen: list[Seen]) -> None:
+def correlate(steps: CudaSteps, z: Value, x: Value, w: Value, bias: Value | None, seen: list[Seen]) -> None:
     """Add the steps that compute outputs z; the weight has dims (group, M, C, taps)."""
     groups, m, c = w.shape[:3]
     if bias is not None and by_points(steps, z, x, w, bias, seen):
@@ -74,7 +73,7 @@ def correlate(steps: Steps, z: Value, x: Value, w: Value, bias: Value | None, se
     windowed(steps, (z, w, x), bias, numbers, result, long)
 
 
-def spread(steps: Steps, z: Value, y: Value, w: Value, numbers: tuple[Ints, Ints, Ints]) -> None:
+def spread(steps: CudaSteps, z: Value, y: Value, w: Value, numbers: tuple[Ints, Ints, Ints]) -> None:
     """Add the steps that compute the image's gradient z from the outputs' gradient y."""
     dims = list(zip(w.shape[3:], *numbers, strict=True))
     # The image and the output exchange their roles, so the two dims of channels of the weight are transposed.
@@ -96,7 +95,7 @@ def spread(steps: Steps, z: Value, y: Value, w: Value, numbers: tuple[Ints, Ints
         correlate(steps, z.seen(layout), y, turned.seen(weight), None, deepened(seen))
 
 
-def weigh(steps: Steps, z: Value, y: Value, x: Value, seen: list[Seen]) -> None:
+def weigh(steps: CudaSteps, z: Value, y: Value, x: Value, seen: list[Seen]) -> None:
     """Add the steps that compute the weight's gradient z, with dims (group, M, C, taps): the sum over outputs y."""
     groups, m, c = z.shape[:3]
     xs, ys, zs = positions(x), positions(y), positions(z, 3)
@@ -113,7 +112,7 @@ def weigh(steps: Steps, z: Value, y: Value, x: Value, seen: list[Seen]) -> None:
 
 
 def windowed(
-    steps: Steps, values: tuple[Value, Value, Value], bias: Value | None, numbers: dict[str, Any],
+    steps: CudaSteps, values: tuple[Value, Value, Value], bias: Value | None, numbers: dict[str, Any],
     result: dict[str, Any], long: bool,
 ) -> None:  # fmt: skip
     """Add the steps of a product whose right operand is read through windows."""
@@ -127,7 +126,7 @@ def windowed(
     tiled(steps, way, values, (bias, 1, 1), numbers, result)
 
 
-def by_points(steps: Steps, z: Value, x: Value, w: Value, bias: Value, seen: list[Seen]) -> bool:
+def by_points(steps: CudaSteps, z: Value, x: Value, w: Value, bias: Value, seen: list[Seen]) -> bool:
     """Compute a convolution of single points as a matrix product, or return False.
 
     It is False if an output reads more than one point, or if the points are not evenly spaced in memory.

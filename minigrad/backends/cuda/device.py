@@ -34,8 +34,7 @@ from numpy.typing import NDArray
 
 from minigrad.backends.cuda import compile as compiler
 from minigrad.backends.cuda.blas import Blas
-from minigrad.backends.cuda.pieces import Pieces
-from minigrad.backends.cuda.pinning import Pins
+from minigrad.backends.cuda.pieces import Pieces, Pins
 from minigrad.backends.cuda.presence import FORKED
 from minigrad.backends.cuda.runtime import DeviceBuffer, DeviceMemory, Program, Properties, Runtime, Size
 from minigrad.errors import DeviceError

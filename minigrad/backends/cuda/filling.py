@@ -1,8 +1,11 @@
 """Filling memory on CUDA: evenly spaced numbers, and random numbers with the CPU's values.
 
-The loops are in `kernels/cuda/filling.py`, the random numbers themselves in `kernels/philox.py`.
+Free names: `STORE` is the conversion, and `T` the compute dtype.  For `random`, the function `VALUES` converts a
+block of words to `PER` numbers (`kernels/philox.py`, whose text is pasted above the loop), and `FOUR` states whether
+there are four.
 """
 
+# mypy: disable-error-code="name-defined, no-untyped-def"
 from __future__ import annotations
 
 from typing import Any
@@ -10,72 +13,84 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.base import serves
-from minigrad.backends.cuda.family import CudaBackend, line
-from minigrad.backends.cuda.runtime import Program
-from minigrad.backends.launch import NO_STEPS, Loop
-from minigrad.backends.steps import Steps, through_dense
+from minigrad.backends.cuda.family import CudaBackend, CudaSteps
+from minigrad.backends.launch import Launch
+from minigrad.backends.steps import through_dense
 from minigrad.core import requests
-from minigrad.core.dtype import DType, as_dtype
-from minigrad.kernels import philox
-from minigrad.kernels.cuda import filling
-from minigrad.kernels.cuda.target import CUDA
-from minigrad.kernels.specialize import write_kernel
+from minigrad.core.dtype import DType
+from minigrad.kernels.fields import Fields, loop
+from minigrad.kernels.pasting import Late
+from minigrad.kernels.philox import FUNCTIONS, block_words, limit_dtype, philox
+from minigrad.kernels.philox import blocks as blocks_of
+
+
+@loop(Fields("n out stride start step"))
+def arange(start, step, out, N):
+    """out[i] = start + i * step.
+
+    Each element is computed from i, not from the previous element, so that rounding errors do not add up.
+    """
+    begin = start[N.start]
+    by = step[N.step]
+    i = np.int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x
+    while i < N.n:
+        out[N.out + i * N.stride] = STORE(begin + T(i) * by)
+        i += np.int64(cuda.gridDim.x) * cuda.blockDim.x
+
+
+@loop(Fields("n blocks out state limits"), words={"philox": philox, **{name: f"math.{name}" for name in FUNCTIONS}})
+def random(state, limits, out, N):
+    """Write random numbers: a thread computes a block of words, and the two or four numbers from it.
+
+    state: a key and a counter.
+    """
+    n = N.n
+    key = np.uint64(state[N.state])
+    counter = np.uint64(state[N.state + 1])
+    low = LIMIT(limits[N.limits])
+    span = LIMIT(limits[N.limits + 1])
+    highest = LIMIT(limits[N.limits + 2])
+    zero = np.uint64(0)
+    block = np.int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x
+    while block < N.blocks:
+        position = counter + np.uint64(block)
+        w0, w1, w2, w3 = philox(key, position & np.uint64(0xFFFFFFFF), position >> np.uint64(32), zero, zero)
+        values = VALUES(w0, w1, w2, w3, low, span, highest)
+        start = block * PER
+        at = N.out + start
+        out[at] = STORE(values[0])
+        if start + 1 < n:
+            out[at + 1] = STORE(values[1])
+        if FOUR:
+            if start + 2 < n:
+                out[at + 2] = STORE(values[2])
+            if start + 3 < n:
+                out[at + 3] = STORE(values[3])
+        block += np.int64(cuda.gridDim.x) * cuda.blockDim.x
 
 
 @serves(CudaBackend, requests.Arange)
-def arange(steps: Steps, request: requests.Arange) -> Loop:
+def fill_range(steps: CudaSteps, request: requests.Arange) -> None:
     (out,), (start, step) = steps.outs, steps.operands
-    n = out.layout.numel
-    if n == 0:
-        return NO_STEPS
-    kernel = steps.backend.kernel(write_arange, np.dtype(np.float64 if out.dtype.is_float else np.int64), out.dtype)
-    numbers = filling.ARANGE.pack(
-        n=n, offset=out.layout.offset, stride=out.layout.strides[0], start=start.layout.offset,
-        step=step.layout.offset,
-    )  # fmt: skip
-    return steps.backend.bind(kernel, *line(steps.backend.blocks(n)), numbers)
+    compute = np.dtype(np.float64 if out.dtype.is_float else np.int64)
+    n, stride = out.layout.numel, out.layout.strides[0]
+    steps.run(arange, start, step, out, compute=compute, elements=n, n=n, stride=stride)
 
 
 @serves(CudaBackend, requests.Random)
-def random(steps: Steps, request: requests.Random) -> Loop:
+def fill_random(steps: CudaSteps, request: requests.Random) -> Launch | None:
     (out,), (state, limits), kind = steps.outs, steps.operands, request.kind
-    layout, dtype = out.layout, out.dtype
-    n = layout.numel
-    if n == 0:
-        return NO_STEPS
-    if not layout.is_contiguous:
+    if not out.layout.is_contiguous:
         return through_dense(steps, request)
-    blocks = philox.blocks(kind, dtype, n)
-    kernel = steps.backend.kernel(write_random, kind, dtype)
-    numbers = filling.RANDOM.pack(
-        n=n, blocks=blocks, offset=layout.offset, state=state.layout.offset, limits=limits.layout.offset
-    )
-    return steps.backend.bind(kernel, *line(steps.backend.blocks(blocks)), numbers)
+    n = out.layout.numel
+    blocks, compute = blocks_of(kind, out.dtype, n), limit_dtype(kind, out.dtype).compute
+    steps.run(
+        random, state, limits, out, words=Late(random_words, (kind, out.dtype)), form=f"random_{kind}_{{}}",
+        compute=compute, elements=blocks, n=n, blocks=blocks,
+    )  # fmt: skip
+    return None
 
 
-def write_arange(compute: np.dtype[Any], out: DType) -> Program:
-    """Write the loop of `arange`."""
-    text = write_kernel(
-        f"arange of {out}.",
-        filling.arange,
-        out=out,
-        compute=compute,
-        arrays=(as_dtype(compute), as_dtype(compute), out),
-        fields=filling.ARANGE,
-        target=CUDA,
-    )
-    return Program(f"arange_{out.short}", text)
-
-
-def write_random(kind: str, out: DType) -> Program:
-    """Write the loop of one kind of random numbers."""
-    text = write_kernel(
-        f"{kind} random numbers of {out}.",
-        filling.random,
-        fields=filling.RANDOM,
-        target=CUDA,
-        **philox.loop_words(kind, out, {name: f"math.{name}" for name in philox.FUNCTIONS}),
-    )
-    if kind == "normal":  # this needs logarithms and angles, which the module `math` has
-        text = text.replace("import numpy as np\n", "import math\n\nimport numpy as np\n", 1)
-    return Program(f"random_{kind}_{out.short}", text)
+def random_words(kind: str, dtype: DType) -> dict[str, Any]:
+    """Return the words of `random`; normal numbers need logarithms and angles."""
+    return {**block_words(kind, dtype), "imports": "import math\n" if kind == "normal" else ""}

@@ -1,56 +1,186 @@
-"""Gathers and additions by index on CUDA: from specs to kernels and a launch that reports an invalid index.
+"""Gathers and additions by index on CUDA: an invalid index is reported by a flag.
 
-The loops are in `kernels/cuda/indexing.py`.  Integers are added by atomic operations, whose order does not matter;
-small integers and booleans use int32.  Floats are added in an order that depends on the index alone.  One thread adds
-each line if lines are short or many, otherwise the entries are sorted first (`grouping.py`).  If
-`settings.deterministic` is off, floats use atomic operations too.  Sums of float16 and bfloat16 stay in float32 until
-all elements are added.
+Integers are added by atomic operations, whose order does not matter; small integers and booleans use int32.  Floats
+are added in an order that depends on the index alone.  One thread adds each line if lines are short or many, otherwise
+the entries are sorted first (`grouping.py`).  If `settings.deterministic` is off, floats use atomic operations
+too.  Sums of float16 and bfloat16 stay in float32 until all elements are added.
+
+A thread of `move` copies or adds one element.  A thread of `gather_rows` copies some neighbours of a row that has one
+index.  A thread of `add_lines` adds a line along the dim, in the order of the index.  An index that is out of range
+increments a flag, and nothing is read or written for it.  `WORD` is the type of positions, and the list `DIVISORS`
+splits a position into indices, as in `elementwise.py`.  The dims are those of the index, in `add_lines` without the
+dim of the line.
 """
 
+# mypy: disable-error-code="name-defined, no-untyped-def"
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import prod
 from typing import Any
 
+import numpy as np
+
 from minigrad.backends.base import serves
-from minigrad.backends.cuda.family import CudaBackend, line
-from minigrad.backends.cuda.grouping import KEYS, add_grouped
-from minigrad.backends.cuda.loops import COUNT_32, OFFSET_32, ROWS_OF_GRID, SHORT, WIDEST, block_of, divisors, width_of
-from minigrad.backends.cuda.runtime import Program
+from minigrad.backends.cuda.family import CudaBackend, CudaSteps, by
+from minigrad.backends.cuda.grouping import KEYS, add_grouped, position_of
+from minigrad.backends.cuda.loops import (
+    COUNT_32,
+    OFFSET_32,
+    ROWS_OF_GRID,
+    SHORT,
+    WIDEST,
+    block_of,
+    divisors,
+    position_words,
+    width_of,
+)
 from minigrad.backends.launch import Loop
-from minigrad.backends.steps import Steps, Value
+from minigrad.backends.steps import Value
 from minigrad.config import settings
 from minigrad.core import requests
-from minigrad.core.dtype import DType, as_dtype, int32, int64
+from minigrad.core.dtype import as_dtype, int32, int64
 from minigrad.core.layout import Layout
-from minigrad.core.plan import still, walk, without
-from minigrad.kernels.cuda import elementwise, indexing
-from minigrad.kernels.cuda.target import CUDA
-from minigrad.kernels.fields import Fields
-from minigrad.kernels.macros import expression_macro
-from minigrad.kernels.specialize import write_kernel
+from minigrad.core.plan import still, without
+from minigrad.core.plan import walk as walked
+from minigrad.kernels.fields import Fields, loop
+from minigrad.kernels.pasting import Late
 
 FEW = 64  # maximum number of indices per line for which adding in turn is faster than sorting
 MANY = 1 << 18  # number of lines that keep a device busy, with one thread per line
 
 
+# Rows of cols elements; size and step: of the indexed dim.  Group 0 is that of the side with the positions of the
+# index, group 1 that of the indexed side, group 2 that of the index.
+MOVE = Fields("rows cols size step", "shape[rank] magic[rank] shift[rank]", "offset strides[rank]")
+POSITION = {"position_of": position_of}
+
+
+@loop(MOVE, words=POSITION)
+def move(in_0, in_1, flag, out, N):
+    """out[...] = in_0 at in_1[...] along one dim; if it ADDS, out at in_1[...] += in_0[...] by atomic additions.
+
+    The order of the additions is not fixed.  For integers it does not matter; floats are added only if any order is
+    allowed.
+    """
+    i = np.int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x
+    while i < N.rows:
+        position = WORD(i)
+        here = WORD(N.offset[0])
+        there = WORD(N.offset[1])
+        where = WORD(N.offset[2])
+        walk(position, DIVISORS, here=N.strides[0], there=N.strides[1], where=N.strides[2])
+        k = position_of(in_1[where], N.size)
+        if k >= 0:
+            if ADDS:
+                atomic_add(out, np.int64(there) + k * N.step, LOAD_0(in_0[here]))
+            else:
+                out[here] = in_0[np.int64(there) + k * N.step]
+        else:
+            atomic_add(flag, 0, np.int32(1))
+        i += np.int64(cuda.gridDim.x) * cuda.blockDim.x
+
+
+@loop(MOVE, words=POSITION)
+def gather_rows(in_0, in_1, flag, out, N):
+    """out[...] = in_0 at in_1[...] where a dense row has one index: a thread copies WIDTH neighbours together."""
+    row = np.int64(cuda.blockIdx.y) * cuda.blockDim.y + cuda.threadIdx.y
+    first = (np.int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x) * WIDTH
+    while row < N.rows:
+        position = row
+        to = N.offset[0]
+        at = N.offset[1]
+        where = N.offset[2]
+        walk(position, N.shape, to=N.strides[0], at=N.strides[1], where=N.strides[2])
+        k = position_of(in_1[where], N.size)
+        if k >= 0:
+            at += k * N.step
+            i = first
+            while i < N.cols:
+                PUT(out, to + i, TAKE(in_0, at + i))
+                i += np.int64(cuda.gridDim.x) * cuda.blockDim.x * WIDTH
+        else:
+            atomic_add(flag, 0, np.int32(1))
+        row += np.int64(cuda.gridDim.y) * cuda.blockDim.y
+
+
+# step: the distance along the dim.  The groups are those of the sums, of the added elements and of the index.
+@loop(Fields("count length size", "sizes[rank]", "offset step strides[rank]"), words=POSITION)
+def add_lines(in_0, in_1, flag, out, N):
+    """out at in_1[...] += in_0[...] along one dim: a thread adds a line of `length` elements, in its order."""
+    i = np.int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x
+    while i < N.count:
+        position = i
+        to = N.offset[0]
+        at = N.offset[1]
+        where = N.offset[2]
+        walk(position, N.sizes, to=N.strides[0], at=N.strides[1], where=N.strides[2])
+        j = np.int64(0)
+        while j < N.length:
+            k = position_of(in_1[where], N.size)
+            if k >= 0:
+                p = to + k * N.step[0]
+                out[p] = T(out[p] + LOAD_0(in_0[at]))
+            else:
+                atomic_add(flag, 0, np.int32(1))
+            at += N.step[1]
+            where += N.step[2]
+            j += 1
+        i += np.int64(cuda.gridDim.x) * cuda.blockDim.x
+
+
+@loop(Fields("count size in_0 index_step"), words=POSITION)
+def last_at(in_0, flag, out, N):
+    """out at in_0[j] = the largest j with this index.
+
+    The maximum does not depend on the order of the threads.
+    """
+    j = np.int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x
+    while j < N.count:
+        k = position_of(in_0[N.in_0 + j * N.index_step], N.size)
+        if k >= 0:
+            atomic_max(out, k, j)
+        else:
+            atomic_add(flag, 0, np.int32(1))
+        j += np.int64(cuda.gridDim.x) * cuda.blockDim.x
+
+
+@loop(
+    Fields("count size to_step in_0 index_step in_2 out", "sizes[rank] along[rank] steps[rank] to_steps[rank]"),
+    words=POSITION,
+)
+def select_put(in_0, in_1, in_2, out, N):
+    """out at in_0[j] along one dim = in_2 at j, if in_1 states that j is the last one with this index."""
+    i = np.int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x
+    while i < N.count:
+        position = i
+        j = np.int64(0)
+        at = N.in_2
+        to = N.out
+        walk(position, N.sizes, j=N.along, at=N.steps, to=N.to_steps)
+        k = position_of(in_0[N.in_0 + j * N.index_step], N.size)
+        if k >= 0:
+            if in_1[k] == j:
+                out[to + k * N.to_step] = in_2[at]
+        i += np.int64(cuda.gridDim.x) * cuda.blockDim.x
+
+
 @serves(CudaBackend, requests.Gather)
-def gather(steps: Steps, request: requests.Gather) -> Loop:
+def gather(steps: CudaSteps, request: requests.Gather) -> Loop:
     (out,), (a, index), dim = steps.outs, steps.operands, request.dim
     if out.layout.numel:
         flag = flag_of(steps)
         layouts = (out.layout, still(a.layout, out.shape, dim), index.layout)
         size, step = a.shape[dim], a.layout.strides[dim]
-        launch = rows_moved(steps, layouts, a.dtype, index.dtype, size, step)
-        launch = launch or moved(steps, False, layouts, (a.dtype, index.dtype, a.dtype), size, step)
-        steps.then(launch, *steps.operands, flag, *steps.outs)
+        values = (*steps.operands, flag, out)
+        if not rows_moved(steps, values, layouts, size, step):
+            moved(steps, False, values, layouts, size, step)
         steps.check(flag, 0, 0)
     return steps.launch
 
 
 @serves(CudaBackend, requests.ScatterAdd)
-def scatter_add(steps: Steps, request: requests.ScatterAdd) -> Loop:
+def scatter_add(steps: CudaSteps, request: requests.ScatterAdd) -> Loop:
     (out,), (_, index, _), dim = steps.outs, steps.operands, request.dim
     kept = as_dtype(out.dtype.compute) if out.dtype.is_float else out.dtype if out.dtype.itemsize > 2 else int32
     total = steps.outs[0] if kept is out.dtype else steps.work(out.shape, kept)
@@ -64,7 +194,7 @@ def scatter_add(steps: Steps, request: requests.ScatterAdd) -> Loop:
     return steps.launch
 
 
-def add(steps: Steps, total: Value, flag: Value, dim: int, in_any_order: bool) -> None:
+def add(steps: CudaSteps, total: Value, flag: Value, dim: int, in_any_order: bool) -> None:
     """Compute total[index] += src by the fastest method."""
     _, index, src = steps.operands
     length, size, numel = index.shape[dim], total.shape[dim], index.layout.numel
@@ -74,155 +204,83 @@ def add(steps: Steps, total: Value, flag: Value, dim: int, in_any_order: bool) -
             Layout.make(index.shape, src.layout.strides, src.layout.offset), still(total.layout, index.shape, dim),
             index.layout,
         )  # fmt: skip
-        dtypes = (src.dtype, index.dtype, total.dtype)
-        launch = moved(steps, True, layouts, dtypes, size, total.layout.strides[dim])
+        moved(steps, True, (src, index, flag, total), layouts, size, total.layout.strides[dim])
     elif length <= FEW or numel // length >= MANY or own * max(length, size) >= KEYS:
-        launch = lines_added(steps, total, index, src, dim)
+        dims, strides, offsets = walked([without(x.layout, index.shape, dim) for x in (total, src, index)])
+        moves = [x.layout.strides[dim] for x in (total, src, index)]
+        steps.run(
+            add_lines, src, index, flag, total, elements=prod(dims), count=prod(dims),
+            groups=list(zip(offsets, moves, strides, strict=True)), length=length, size=size, sizes=dims,
+        )  # fmt: skip
     else:
         add_grouped(steps, total, index, src, flag, dim)
-        return
-    steps.then(launch, src, index, flag, total)
 
 
 @serves(CudaBackend, requests.SelectPut)
-def select_put(steps: Steps, request: requests.SelectPut) -> Loop:
+def index_put(steps: CudaSteps, request: requests.SelectPut) -> Loop:
     (out,), (index, src), dim = steps.outs, steps.operands, request.dim
     count, size, rank = src.layout.numel, out.shape[dim], len(out.shape)
     if count:
         last, flag = steps.work((size,), int64), flag_of(steps)
         steps.fill(last, -1)
-        position, by = index.layout.offset, index.layout.strides[0]
-        length = index.shape[0]
-        numbers = indexing.LAST.pack(count=length, size=size, index_offset=position, index_step=by)
-        kernel = steps.backend.kernel(write_last_at, index.dtype)
-        mark = steps.backend.bind(kernel, *line(steps.backend.blocks(length)), numbers)
-        steps.then(mark, index, flag, last)
-        numbers = indexing.put_fields(rank).pack(
-            count=count, size=size, to_step=out.layout.strides[dim], index_offset=position, index_step=by,
-            offset=src.layout.offset, to=out.layout.offset, sizes=src.shape,
-            along=tuple(int(d == dim) for d in range(rank)), steps=src.layout.strides,
+        by, length = index.layout.strides[0], index.shape[0]
+        steps.run(last_at, index, flag, last, elements=length, count=length, size=size, index_step=by)
+        steps.run(
+            select_put, index, last, src, out, elements=count, count=count, size=size, to_step=out.layout.strides[dim],
+            index_step=by, sizes=src.shape, along=tuple(int(d == dim) for d in range(rank)), steps=src.layout.strides,
             to_steps=still(out.layout, out.shape, dim).strides,
         )  # fmt: skip
-        kernel = steps.backend.kernel(write_select_put, index.dtype, src.dtype, rank)
-        put = steps.backend.bind(kernel, *line(steps.backend.blocks(count)), numbers)
-        steps.then(put, index, last, src, out)
         steps.check(flag, 0, 0)
     return steps.launch
 
 
 def moved(
-    steps: Steps, adds: bool, layouts: Sequence[Layout], dtypes: tuple[DType, DType, DType], size: int, step: int
-) -> Loop:
-    """Return the launch of a loop over elements.
+    steps: CudaSteps, adds: bool, values: Sequence[Value], layouts: Sequence[Layout], size: int, step: int
+) -> None:
+    """Add the step of a loop over elements.
 
     layouts: of the side with the index's positions, of the other side, whose step along the dim is 0, and of the
     index.
     """
-    dims, strides, offsets = walk(layouts)
+    dims, strides, offsets = walked(layouts)
     count = prod(dims)
     long = count >= COUNT_32 or any(layout.span()[1] >= OFFSET_32 for layout in layouts)
-    kernel = steps.backend.kernel(write_move, adds, *dtypes, len(dims), long)
-    numbers = indexing.move_fields(len(dims)).pack(
-        *zip(offsets, strides, strict=True), rows=count, cols=1, size=size, step=step, **divisors(dims)
-    )
-    return steps.backend.bind(kernel, *line(steps.backend.blocks(count)), numbers)
+    steps.run(
+        move, *values, words=Late(move_words, (adds, long)), elements=count,
+        form=f"{'add_each' if adds else 'gather'}_{{}}{'_long' * long}",
+        groups=list(zip(offsets, strides, strict=True)), rows=count, cols=1, size=size, step=step, **divisors(dims),
+    )  # fmt: skip
 
 
-def rows_moved(
-    steps: Steps, layouts: Sequence[Layout], dtype: DType, index: DType, size: int, step: int
-) -> Loop | None:
-    """Return the launch of a gather of rows, or None if no rows have neighbours that one load can read."""
-    dims, strides, offsets = walk(layouts)
+def move_words(adds: bool, long: bool) -> dict[str, Any]:
+    """Return the words of `move`."""
+    return {**position_words(long), "ADDS": adds}
+
+
+def rows_moved(steps: CudaSteps, values: Sequence[Value], layouts: Sequence[Layout], size: int, step: int) -> bool:
+    """Add the step of a gather of rows, or return False if no rows have neighbours that one load can read."""
+    dims, strides, offsets = walked(layouts)
     if not dims or tuple(s[-1] for s in strides) != (1, 1, 0):
-        return None
+        return False
     cols, outer, inner = dims[-1], dims[:-1], [s[:-1] for s in strides]
     multiples = [offsets, (cols, cols), (step, step), *zip(*inner[:2], strict=True)]
-    width = width_of((dtype.itemsize,) * 2, (1, 1), multiples)
+    itemsize = values[0].dtype.itemsize
+    width = width_of((itemsize,) * 2, (1, 1), multiples)
     if width == 1 and cols < SHORT:
-        return None
-    kernel = steps.backend.kernel(write_gather_rows, dtype, index, len(outer), width)
-    numbers = indexing.move_fields(len(outer)).pack(
-        *zip(offsets, inner, strict=True), rows=prod(outer), cols=cols, size=size, step=step, **divisors(outer)
-    )
+        return False
     block, high = block_of(cols // width, prod(outer))
-    grid = (steps.backend.blocks(-(-cols // width), block[0]), min(high, ROWS_OF_GRID), 1)
-    return steps.backend.bind(kernel, grid, block, numbers)
-
-
-def lines_added(steps: Steps, total: Value, index: Value, src: Value, dim: int) -> Loop:
-    """Return the launch of additions with one thread per line."""
-    specs = (total, src, index)
-    dims, strides, offsets = walk([without(x.layout, index.shape, dim) for x in specs])
-    moves = [x.layout.strides[dim] for x in specs]
-    numbers = indexing.lines_fields(len(dims)).pack(
-        *zip(offsets, moves, strides, strict=True), count=prod(dims), length=index.shape[dim],
-        size=total.shape[dim], sizes=dims,
+    steps.run(
+        gather_rows, *values, words={"WIDTH": width, "PUT": f"store_{width}", "TAKE": f"load_{width}"},
+        form="gather_rows_{}" + (by(width) if width * itemsize == WIDEST else by(width).replace("by", "of")),
+        grid=((steps.backend.blocks(-(-cols // width), block[0]), min(high, ROWS_OF_GRID), 1), block),
+        groups=list(zip(offsets, inner, strict=True)), rows=prod(outer), cols=cols, size=size, step=step,
+        **divisors(outer),
     )  # fmt: skip
-    kernel = steps.backend.kernel(write_add_lines, src.dtype, index.dtype, total.dtype, len(dims))
-    return steps.backend.bind(kernel, *line(steps.backend.blocks(prod(dims))), numbers)
+    return True
 
 
-def flag_of(steps: Steps) -> Value:
+def flag_of(steps: CudaSteps) -> Value:
     """Return a number that a kernel increases if an index is out of range."""
     flag = steps.work((1,), int32)
     steps.fill(flag, 0)
     return flag
-
-
-def written(
-    name: str, loop: Callable[..., Any], operands: tuple[DType, ...], out: DType, arrays: tuple[DType, ...],
-    fields: Fields, helpers: Sequence[Callable[..., Any]] = (), **more: Any,
-) -> Program:  # fmt: skip
-    """Return the program of a loop that takes an index."""
-    text = write_kernel(
-        f"{name}: {', '.join(map(str, operands))} -> {out}.", loop, operands=operands, out=out,
-        arrays=arrays, fields=fields, helpers=[indexing.position_of, *helpers], target=CUDA, **more,
-    )  # fmt: skip
-    return Program(name, text)
-
-
-def write_move(adds: bool, a: DType, index: DType, out: DType, rank: int, long: bool) -> Program:
-    """Return the program of a gather, or, if `adds`, of a scatter-add with one atomic addition per element."""
-    return written(
-        f"{'add_each' if adds else 'gather'}_{a.short}_{index.short}_{out.short}_{rank}{'_long' if long else ''}",
-        indexing.move,
-        (a, index),
-        out,
-        (a, index, int32, out),
-        indexing.move_fields(rank),
-        [] if long else [elementwise.divide],
-        macros={"WORD": expression_macro("np.int64({})" if long else "np.uint32({})")},
-        constants={"DIVISORS": "N.shape" if long else "N.magic", "ADDS": str(int(adds))},
-    )
-
-
-def write_gather_rows(a: DType, index: DType, rank: int, width: int) -> Program:
-    """Write one gather of rows, `width` elements per load."""
-    wide = f"_{'by' if width * a.itemsize == WIDEST else 'of'}{width}" if width > 1 else ""
-    return written(
-        f"gather_rows_{a.short}_{index.short}_{rank}{wide}",
-        indexing.gather_rows,
-        (a, index),
-        a,
-        (a, index, int32, a),
-        indexing.move_fields(rank),
-        constants={"WIDTH": str(width), "PUT": f"store_{width}", "TAKE": f"load_{width}"},
-    )
-
-
-def write_add_lines(src: DType, index: DType, out: DType, rank: int) -> Program:
-    """Write one addition by index, line by line."""
-    name, arrays = f"add_lines_{src.short}_{index.short}_{out.short}_{rank}", (src, index, int32, out)
-    return written(name, indexing.add_lines, (src, index), out, arrays, indexing.lines_fields(rank))
-
-
-def write_last_at(index: DType) -> Program:
-    """Write the search for the last of equal indices."""
-    name = f"last_at_{index.short}"
-    return written(name, indexing.last_at, (index,), int64, (index, int32, int64), indexing.LAST)
-
-
-def write_select_put(index: DType, src: DType, rank: int) -> Program:
-    """Write one assignment by index, which moves elements unchanged."""
-    name, operands = f"select_put_{index.short}_{src.short}_{rank}", (index, int64, src)
-    return written(name, indexing.select_put, operands, src, (*operands, src), indexing.put_fields(rank))

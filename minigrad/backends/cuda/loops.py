@@ -5,21 +5,25 @@ TILES.  Positions either fit in 32 bits, and are then split without a division, 
 `backends/cpu/loops.py` is the equivalent for threads of a processor.
 """
 
+# mypy: disable-error-code="name-defined, no-untyped-def"
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
+from typing import Any
+
+import numpy as np
 
 from minigrad.backends.cuda.runtime import THREADS, Size
 from minigrad.core.layout import Layout
 from minigrad.core.plan import walk
-from minigrad.kernels.cuda.elementwise import DENSE, HIGH, rows_fields, tiles_fields
 
 WIDEST = 16  # size in bytes of one load
 AHEAD = 4  # elements of a row that a thread processes in turn if it cannot load neighbours together
 SHORT = 32  # minimum number of columns for reading along rows: the accesses of a warp are then neighbours
 WARP = 32
+HIGH = 8  # number of rows of 32 threads that load a tile together
 LEAST, TURNED = 16, 1024  # minimum number of elements of both dims, and of a plane, for transposing through tiles
 WORD = 4  # bytes that a lane transposes together if elements are smaller
 COUNT_32, OFFSET_32 = 1 << 31, 1 << 32  # the limits of `divide` and of 32-bit offsets
@@ -38,6 +42,7 @@ class LoopPlan:
     units: the number of threads with work along x.
     block: the shape of a thread block.
     high: the number of blocks along y.
+    groups, numbers: the numbers of the loop, for `CudaSteps.run`.
     """
 
     kind: str
@@ -48,7 +53,8 @@ class LoopPlan:
     units: int
     block: Size
     high: int
-    numbers: list[int]
+    groups: Sequence[Any]
+    numbers: dict[str, Any]
 
 
 def plan_elementwise(out: Layout, operands: Sequence[Layout], sizes: Sequence[int]) -> LoopPlan:
@@ -62,8 +68,9 @@ def plan_elementwise(out: Layout, operands: Sequence[Layout], sizes: Sequence[in
     unit_steps = inner[0] == 1 and all(s in (0, 1) for s in inner)
     if len(dims) <= 1 and unit_steps:
         width = width_of(sizes, inner, [offsets])
-        numbers = DENSE.pack(*[(o,) for o in offsets], n=cols, whole=cols // width if width > 1 else 0)
-        return LoopPlan("dense", inner[1:], width, 0, False, -(-cols // width), (THREADS, 1, 1), 1, numbers)
+        numbers = {"n": cols, "whole": cols // width if width > 1 else 0}
+        groups = [(offset,) for offset in offsets]
+        return LoopPlan("dense", inner[1:], width, 0, False, -(-cols // width), (THREADS, 1, 1), 1, groups, numbers)
     rows = prod(dims[:-1])
     long = is_long([out, *operands])
     if unit_steps and cols >= SHORT:
@@ -74,8 +81,9 @@ def plan_elementwise(out: Layout, operands: Sequence[Layout], sizes: Sequence[in
             across = min(THREADS, 1 << (cols // AHEAD).bit_length() - 1)
             units = cols // AHEAD // across * across
         block, high = block_of(units, rows)
-        numbers = numbers_of(dims[:-1], [s[:-1] for s in strides], offsets, rows, cols)
-        return LoopPlan("rows", inner[1:], width, len(dims) - 1, long, units, block, high, numbers)
+        each = list(zip(offsets, [s[:-1] for s in strides], strict=True))
+        numbers = {"rows": rows, "cols": cols, **divisors(dims[:-1])}
+        return LoopPlan("rows", inner[1:], width, len(dims) - 1, long, units, block, high, each, numbers)
     return plan_nest([out], operands)
 
 
@@ -86,8 +94,8 @@ def plan_nest(outs: Sequence[Layout], operands: Sequence[Layout]) -> LoopPlan:
     """
     layouts, numel = [*outs, *operands], outs[0].numel
     dims, strides, offsets = walk(layouts)
-    numbers = numbers_of(dims, strides, offsets, numel, 1)
-    return LoopPlan("nest", (), 1, len(dims), is_long(layouts), numel, (THREADS, 1, 1), 1, numbers)
+    groups, numbers = list(zip(offsets, strides, strict=True)), {"rows": numel, "cols": 1, **divisors(dims)}
+    return LoopPlan("nest", (), 1, len(dims), is_long(layouts), numel, (THREADS, 1, 1), 1, groups, numbers)
 
 
 def is_long(layouts: Sequence[Layout]) -> bool:
@@ -117,11 +125,18 @@ def plan_turned(out: Layout, a: Layout, sizes: Sequence[int]) -> LoopPlan | None
         width //= 2
     down, across = -(-rows // (WARP * width)), -(-cols // (WARP * width))
     tasks = down * across * prod(dims[d] for d in rest)
-    numbers = tiles_fields(len(rest)).pack(
-        *[(offset, *pair, other) for offset, pair, other in zip(offsets, steps, others, strict=True)],
-        tasks=tasks, down=down, across=across, rows=rows, cols=cols, shape=[dims[d] for d in rest],
-    )  # fmt: skip
-    return LoopPlan("tiles", (), width, len(rest), True, tasks * WARP, (WARP, HIGH, 1), 1, numbers)
+    groups = [(offset, *pair, other) for offset, pair, other in zip(offsets, steps, others, strict=True)]
+    numbers = {
+        "tasks": tasks,
+        "down": down,
+        "across": across,
+        "rows": rows,
+        "cols": cols,
+        "shape": [dims[d] for d in rest],
+    }
+    return LoopPlan("tiles", (), width, len(rest), False, tasks * WARP, (WARP, HIGH, 1), 1, groups, {
+        **numbers, "shape": [dims[d] for d in rest],
+    })  # fmt: skip
 
 
 def width_of(sizes: Sequence[int], steps: Sequence[int], multiples: Sequence[Sequence[int]]) -> int:
@@ -137,21 +152,13 @@ def width_of(sizes: Sequence[int], steps: Sequence[int], multiples: Sequence[Seq
     return width
 
 
-def numbers_of(
-    dims: Sequence[int], strides: Sequence[Sequence[int]], offsets: Sequence[int], rows: int, cols: int
-) -> list[int]:
-    """Return the scalar arguments of `rows` and `nest`."""
-    groups = list(zip(offsets, strides, strict=True))
-    return rows_fields(len(dims)).pack(*groups, rows=rows, cols=cols, **divisors(dims))
-
-
 def block_of(units: int, rows: int) -> tuple[Size, int]:
     """Return the block of threads for rows of `units` units of work, and the number of blocks for all rows."""
     across = min(THREADS, 1 << (units - 1).bit_length())
     return (across, THREADS // across, 1), -(-rows // (THREADS // across))
 
 
-def divisors(dims: Sequence[int]) -> dict[str, Sequence[int]]:
+def divisors(dims: Sequence[int]) -> dict[str, Any]:
     """Return the lists of numbers that split a row-major position into indices."""
     magic, shift = zip(*map(magic_of, dims), strict=True) if dims else ((), ())
     return {"shape": dims, "magic": magic, "shift": shift}
@@ -164,3 +171,21 @@ def magic_of(d: int) -> tuple[int, int]:
     """
     shift = (d - 1).bit_length()
     return ((((1 << 32) * ((1 << shift) - d)) // d + 1) & 0xFFFFFFFF, shift)
+
+
+def divide(n, magic, shift):
+    """Return n // d for n below 2**31.
+
+    magic, shift: the two numbers that belong to d.  Source: T. Granlund, P. L. Montgomery, "Division by invariant
+    integers using multiplication", PLDI 1994, figure 4.1.
+    """
+    high = np.uint32((np.uint64(n) * np.uint64(magic)) >> np.uint64(32))
+    return np.uint32(np.uint32(high + n) >> np.uint32(shift))
+
+
+def position_words(long: bool) -> dict[str, Any]:
+    """Return the words of positions, which need 32 bits or, if `long`, 64."""
+    return {
+        "WORD": "np.int64({0})" if long else "np.uint32({0})", "DIVISORS": "N.shape" if long else "N.magic",
+        **({} if long else {"divide": divide}),
+    }  # fmt: skip

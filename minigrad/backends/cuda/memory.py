@@ -14,8 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from minigrad.backends.base import Backend
-from minigrad.backends.cuda.runtime import DeviceBuffer, Runtime
-from minigrad.backends.cuda.streams import LEGACY
+from minigrad.backends.cuda.runtime import LEGACY, DeviceBuffer, Runtime
 from minigrad.backends.dlpack import Foreign, capsule_of
 from minigrad.backends.host import pace
 from minigrad.backends.launch import Launch, as_launch

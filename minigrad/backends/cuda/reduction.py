@@ -4,7 +4,8 @@ The loops are in `kernels/cuda/reduction.py`, the plans in `reduction_plans.py`.
 writes their results into a workspace, in the accumulator dtype, and reduces them by a second launch.
 
 Accuracy: a lane adds up to four float32 in float32, then continues in the reduction's compute dtype.  For a sum of
-float32 that is float64, so before rounding the error is at most 2 * 2**-24 times the sum of magnitudes, for any length.
+float32 that is float64, so before rounding the error is at most 2 * 2**-24 times the sum of magnitudes, for any
+length.
 """
 
 from __future__ import annotations
@@ -17,36 +18,44 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.base import serves
-from minigrad.backends.cuda.family import CudaBackend, line
+from minigrad.backends.cuda.family import CudaBackend, CudaSteps, by
 from minigrad.backends.cuda.reduction_plans import Share, plan_groups, plan_search
-from minigrad.backends.cuda.runtime import Program
-from minigrad.backends.cuda.texts import group_words, parsed, wire
-from minigrad.backends.launch import Loop
+from minigrad.backends.cuda.runtime import Size
 from minigrad.backends.shared import serve_positions
-from minigrad.backends.steps import Steps, Value
+from minigrad.backends.steps import Value
 from minigrad.core import requests
 from minigrad.core.dtype import DType, as_dtype, int64
-from minigrad.core.op import ScalarFn, Spec
+from minigrad.core.op import ScalarFn
 from minigrad.core.reducer import Reducer, axes
-from minigrad.kernels.cuda import reduction
+from minigrad.kernels.cuda.reduction import (
+    SEARCH,
+    best_by_lanes,
+    best_by_rows,
+    joined_words,
+    mapped,
+    one_each,
+    search,
+    spread,
+    wire,
+)
 from minigrad.kernels.cuda.target import CUDA
-from minigrad.kernels.fields import Fields
 from minigrad.kernels.macros import finish_macro, keep_macro, neutral_text, results_macro, scalar_macro, step_macro
-from minigrad.kernels.pasting import Expand
+from minigrad.kernels.pasting import Expand, Late, Macro, parsed
 from minigrad.kernels.rendering import fresh
-from minigrad.kernels.specialize import NOTHING, load_text, store_text, write_kernel
+from minigrad.kernels.specialize import load_text, store_text
 
 Ints = tuple[int, ...]
 
 
 @serves(CudaBackend, requests.Reduce)
 @serves(CudaBackend, requests.ReduceTuple)
-def reduce(steps: Steps, request: requests.Reduce | requests.ReduceTuple) -> Loop:
+def reduce(steps: CudaSteps, request: requests.Reduce | requests.ReduceTuple) -> None:
     outs, operands = steps.outs, steps.operands
     reducer, compute, dims = request.reducer, request.compute, request.dims
     count = prod(operands[0].shape[d] for d in dims)
     if reducer.combine is None:
-        return one_after_another(steps, outs, operands, reducer, compute, dims, count)
+        one_after_another(steps, outs, operands, reducer, compute, dims, count)
+        return
     sources, goals = steps.operands, [y.layout for y in outs]
     share = plan_groups(goals, [x.layout for x in sources], dims, width(sources))
     while share.pieces > 1:
@@ -56,7 +65,6 @@ def reduce(steps: Steps, request: requests.Reduce | requests.ReduceTuple) -> Loo
         reducer, sources, goals = reducer.joining(), parts, [y.unsqueeze(0) for y in goals]
         share = plan_groups(goals, [x.layout for x in sources], [0], width(sources))
     stage(steps, reducer, compute, sources, steps.outs, share, count)
-    return steps.launch
 
 
 def width(operands: Sequence[Value]) -> int:
@@ -65,53 +73,51 @@ def width(operands: Sequence[Value]) -> int:
 
 
 def stage(
-    steps: Steps, reducer: Reducer, compute: np.dtype[Any], operands: Sequence[Value],
+    steps: CudaSteps, reducer: Reducer, compute: np.dtype[Any], operands: Sequence[Value],
     outs: Sequence[Value], share: Share, count: int,
 ) -> None:  # fmt: skip
     """Add one launch of a reduction.
 
     count: the number of elements per result of the whole reduction.
     """
-    lists = len(share.values["sizes"]), len(share.values["reduced_sizes"])
+    template, words = mapped, Late(mapped_words, (reducer, compute, tuple([y.dtype for y in outs]), share.along))
     if len(operands) == reducer.accumulators == len(outs) == 1:
-        dtypes: tuple[Any, ...] = operands[0].dtype, outs[0].dtype
-        kernel = steps.backend.kernel(write_spread, reducer, compute, *dtypes, share.along, share.width, *lists)
-    else:
-        dtypes = tuple([x.dtype for x in operands]), tuple([y.dtype for y in outs])
-        kernel = steps.backend.kernel(write_mapped, reducer, compute, *dtypes, share.along, *lists)
+        arguments = reducer, compute, operands[0].dtype, share.along, share.width
+        template, words = spread, Late(spread_words, arguments)
     goals = share.goals if len(share.goals) == len(outs) else [*share.goals] * len(outs)
-    numbers = reduction.spread_fields(*lists).pack(*goals, *share.each, count=count, **share.values)
-    steps.then(cut(steps, kernel, share, numbers), *operands, *outs)
+    label = f"{'along' if share.along else 'across'}{finish_label(reducer)}{by(share.width)}"
+    steps.run(
+        template, *operands, *outs, words=words, compute=compute,
+        form=f"{reducer.scalar.name}_{{}}_{label}", grid=(grid_of(steps, share), share.block),
+        groups=[*goals, *share.each], count=count, **share.values,
+    )  # fmt: skip
 
 
 def one_after_another(
-    steps: Steps, outs: Sequence[Spec], operands: Sequence[Spec], reducer: Reducer, compute: np.dtype[Any],
+    steps: CudaSteps, outs: Sequence[Value], operands: Sequence[Value], reducer: Reducer, compute: np.dtype[Any],
     dims: Sequence[int], count: int,
-) -> Loop:  # fmt: skip
-    """Return the launch of a reduction whose elements are combined in their order."""
+) -> None:  # fmt: skip
+    """Add the launch of a reduction whose elements are combined in their order."""
     a, results = operands[0], len(outs)
     layouts = [spec.layout for spec in (*outs, *operands)]
     kept = axes(layouts, [d for d in range(a.layout.ndim) if d not in dims])
     reduced = axes(layouts[results:], list(dims), flip=False, sort=False)
     moves = [*[(0,) * len(reduced.dims)] * results, *reduced.strides]
-    lists, dtypes = (len(kept.dims), len(reduced.dims)), [x.dtype for x in (*operands, *outs)]
-    kernel = steps.backend.kernel(
-        write_one_each, reducer, compute, tuple(dtypes[: len(operands)]), tuple(dtypes[len(operands) :]), *lists
-    )
-    numbers = reduction.reduction_fields(*lists).pack(
-        *zip([x.offset + shift for x, shift in zip(layouts, kept.shifts)], kept.strides, moves, strict=True),
-        outputs=outs[0].layout.numel, count=count, sizes=kept.dims, reduced_sizes=reduced.dims,
+    starts = [x.offset + shift for x, shift in zip(layouts, kept.shifts)]
+    steps.run(
+        one_each, *operands, *outs, compute=compute, form=f"{reducer.scalar.name}_{{}}_reduce{finish_label(reducer)}",
+        words=Late(several_words, (reducer, compute, tuple([y.dtype for y in outs]))), elements=outs[0].layout.numel,
+        groups=list(zip(starts, kept.strides, moves, strict=True)), outputs=outs[0].layout.numel, count=count,
+        sizes=kept.dims, reduced_sizes=reduced.dims,
     )  # fmt: skip
-    return steps.backend.bind(kernel, *line(steps.backend.blocks(outs[0].layout.numel)), numbers)
 
 
-def cut(steps: Steps, kernel: Any, share: Share, numbers: Sequence[int]) -> Loop:
-    """Return the launch of a kernel on a grid of groups and pieces."""
-    blocks = steps.backend.blocks(share.values["outputs"], share.groups)
-    return steps.backend.bind(kernel, (blocks, share.pieces, 1), share.block, numbers)
+def grid_of(steps: CudaSteps, share: Share) -> Size:
+    """Return the grid of groups and pieces."""
+    return steps.backend.blocks(share.values["outputs"], share.groups), share.pieces, 1
 
 
-def search(steps: Steps, request: requests.Extreme, positions: Value, values: Value | None) -> None:
+def find_best(steps: CudaSteps, request: requests.Extreme, positions: Value, values: Value | None) -> None:
     """Add the steps that write the positions of the best elements, and their values if they are requested."""
     a, better = steps.operands[0], request.better
     first, then = plan_search(positions.layout, a.layout, request.dim)
@@ -122,55 +128,21 @@ def search(steps: Steps, request: requests.Extreme, positions: Value, values: Va
         ask_search(steps, then, better, [a, found], goals, positions)
 
 
-serve_positions(CudaBackend, requests.Extreme, search)
+serve_positions(CudaBackend, requests.Extreme, find_best)
 
 
 def ask_search(
-    steps: Steps, share: Share, better: ScalarFn, operands: list[Value], values: list[Value], out: Value
+    steps: CudaSteps, share: Share, better: ScalarFn, operands: list[Value], values: list[Value], out: Value
 ) -> None:
     """Add one launch of a search."""
-    dtypes, rank = tuple(x.dtype for x in operands), len(share.values["sizes"])
-    kernel = steps.backend.kernel(write_search, better, dtypes, bool(values), share.along, rank)
-    numbers = reduction.search_fields(rank).pack(**share.values)
-    steps.then(cut(steps, kernel, share, numbers), *operands, *values, out)
-
-
-def write_one_each(
-    reducer: Reducer, compute: np.dtype[Any], dtypes: tuple[DType, ...], outs: tuple[DType, ...], kept: int,
-    reduced: int,
-) -> Program:  # fmt: skip
-    """Write one sequential reduction, for these numbers of kept and reduced dims."""
-    label, fields = f"reduce{kept}_{reduced}{finish_label(reducer)}", reduction.reduction_fields(kept, reduced)
-    return written(reduction.one_each, reducer, compute, dtypes, outs, label, fields)
-
-
-def written(
-    template: Any, reducer: Reducer, compute: np.dtype[Any], dtypes: tuple[DType, ...], outs: tuple[DType, ...],
-    label: str, fields: Fields, macros: Any = NOTHING, constants: Any = NOTHING, helpers: Sequence[Any] = (),
-) -> Program:  # fmt: skip
-    """Return the text of a reduction with any number of operands and results.
-
-    The number of accumulators is also arbitrary.
-    """
-    scalar = reducer.scalar
-    stores = [store_text(compute, y, CUDA, several=True)[0] for y in outs]
-    identities = {f"IDENTITY_{k}": neutral_text(each, compute) for k, each in enumerate(reducer.identities)}
-    text = write_kernel(
-        f"{scalar.name}: {', '.join(map(str, dtypes))} -> {', '.join(map(str, outs))} in {compute}; {label}.",
-        template,
-        operands=dtypes,
-        out=outs,
-        compute=compute,
-        macros={
-            **macros, "F": step_macro(scalar, compute, CUDA), "FINISH": results_macro(reducer, compute, stores, CUDA),
-        },
-        constants={**constants, **identities, "RESULTS": len(outs)},
-        accumulators=reducer.accumulators,
-        helpers=helpers,
-        fields=fields,
-        target=CUDA,
+    dtype, kept, chosen = operands[0].dtype, bool(values), len(operands) > 1
+    label = f"{'along' if share.along else 'across'}{'_chosen' * chosen}{'_kept' * kept}"
+    rank = len(share.values["sizes"])
+    steps.run(
+        search, *operands, values[0] if values else None, out, compute=dtype.compute,
+        form=f"{better.name}_{{}}_{label}", grid=(grid_of(steps, share), share.block),
+        words=Late(search_words, (better, dtype, kept, share.along, rank, chosen)), **share.values,
     )  # fmt: skip
-    return Program("_".join([scalar.name, *(d.short for d in (*dtypes, *outs)), label]), text)
 
 
 def finish_label(reducer: Reducer) -> str:
@@ -178,50 +150,30 @@ def finish_label(reducer: Reducer) -> str:
     return "" if reducer.finish is None else f"_{reducer.finish.name}"
 
 
-def write_spread(
-    reducer: Reducer, compute: np.dtype[Any], a: DType, out: DType, along: bool, width: int, kept: int, reduced: int
-) -> Program:
-    """Write one reduction by groups of threads."""
-    scalar, way = reducer.scalar, "along" if along else "across"
-    label = f"{way}{kept}_{reduced}{finish_label(reducer)}" + (f"_by{width}" if width > 1 else "")
-    macros, constants = wire(compute)
-    assert reducer.combine is not None
-    text = write_kernel(
-        f"{scalar.name}: {a} -> {out} in {compute}; {label}.",
-        reduction.spread,
-        operands=(a,),
-        out=out,
-        compute=compute,
-        macros=macros | {
-            "F": scalar_macro(scalar, compute, CUDA), "COMBINE": step_macro(reducer.combine, compute, CUDA),
-            "FINISH": finish_macro(reducer, compute, CUDA),
-            "WIDELY": widely(reducer, compute, a, width), "FOURS": together(reducer, compute, a),
-        },
-        constants=constants | group_words(along) | {
-            "IDENTITY": neutral_text(reducer.identity, compute), "WIDE": str(int(width > 1)), "WIDTH": str(width),
-            "LOAD_ALL": f"load_{width}", "JOINED": "by_lanes" if along else "by_rows", "TOLD": "0",
-        },
-        helpers=[reduction.by_lanes if along else reduction.by_rows],
-        fields=reduction.spread_fields(kept, reduced),
-        target=CUDA,
-    )  # fmt: skip
-    return Program(f"{scalar.name}_{a.short}_{out.short}_{label}", text)
+def several_words(reducer: Reducer, compute: np.dtype[Any], outs: tuple[DType, ...]) -> dict[str, Any]:
+    """Return the words of a reduction with any number of operands, accumulators and results."""
+    stores = [store_text(compute, y, CUDA, several=True)[0] for y in outs]
+    return {
+        "F": Macro(step_macro(reducer.scalar, compute, CUDA)), "RESULTS": len(outs),
+        "accumulators": reducer.accumulators, "FINISH": Macro(results_macro(reducer, compute, stores, CUDA)),
+        **{f"IDENTITY_{k}": neutral_text(each, compute) for k, each in enumerate(reducer.identities)},
+    }  # fmt: skip
 
 
-def write_mapped(
-    reducer: Reducer, compute: np.dtype[Any], dtypes: tuple[DType, ...], outs: tuple[DType, ...], along: bool,
-    kept: int, reduced: int,
-) -> Program:  # fmt: skip
-    """Write one reduction of any number of operands, accumulators and results by groups of threads."""
-    label = f"{'along' if along else 'across'}{kept}_{reduced}{finish_label(reducer)}"
-    macros, constants = wire(compute)
-    assert reducer.combine is not None
-    helper = reduction.by_lanes if along else reduction.by_rows
-    return written(
-        reduction.mapped, reducer, compute, dtypes, outs, label, reduction.spread_fields(kept, reduced),
-        macros | {"COMBINE": step_macro(reducer.combine, compute, CUDA)},
-        constants | group_words(along) | {"JOINED": helper.__name__, "TOLD": "0"}, [helper],
-    )  # fmt: skip
+def mapped_words(reducer: Reducer, compute: np.dtype[Any], outs: tuple[DType, ...], along: bool) -> dict[str, Any]:
+    """Return the words of `mapped`."""
+    combine = Macro(step_macro(reducer.combine, compute, CUDA))
+    return several_words(reducer, compute, outs) | wire(compute) | joined_words(along) | {"COMBINE": combine}
+
+
+def spread_words(reducer: Reducer, compute: np.dtype[Any], a: DType, along: bool, width: int) -> dict[str, Any]:
+    """Return the words of `spread`."""
+    return wire(compute) | joined_words(along) | {
+        "F": reducer.scalar, "COMBINE": Macro(step_macro(reducer.combine, compute, CUDA)), "WIDTH": width,
+        "FINISH": Macro(finish_macro(reducer, compute, CUDA)), "FOURS": Macro(together(reducer, compute, a)),
+        "WIDELY": Macro(widely(reducer, compute, a, width)), "WIDE": width > 1, "TAKE": f"load_{width}",
+        "IDENTITY": neutral_text(reducer.identity, compute),
+    }  # fmt: skip
 
 
 def together(reducer: Reducer, compute: np.dtype[Any], a: DType) -> Expand:
@@ -269,31 +221,13 @@ def widely(reducer: Reducer, compute: np.dtype[Any], a: DType, width: int) -> Ex
     return expand
 
 
-def write_search(better: ScalarFn, operands: tuple[DType, ...], kept: bool, along: bool, rank: int) -> Program:
-    """Write one search for the positions of min/max.
+def search_words(better: ScalarFn, a: DType, kept: bool, along: bool, rank: int, chosen: bool) -> dict[str, Any]:
+    """Return the words of `search`.
 
-    kept: it also stores the values.  A second operand contains positions.
+    kept: it also stores the values.  chosen: a second operand contains positions.
     """
-    a, way = operands[0], "along" if along else "across"
-    macros, constants = wire(a.compute)
-    helper = reduction.best_by_lanes if along else reduction.best_by_rows
-    candidate = "np.int64(in_1[found + i * numbers[{}]])".format(reduction.search_fields(rank).position("copy"))
-    label = f"{way}{rank}{'_chosen' if len(operands) > 1 else ''}{'_kept' if kept else ''}"
-    text = write_kernel(
-        f"{'Value and position' if kept else 'Position'} of the first {better.name} of {a}; {label}.",
-        reduction.search,
-        operands=operands,
-        out=int64,
-        compute=a.compute,
-        macros=macros | {"F": scalar_macro(better, a.compute, CUDA, True), "KEEP": keep_macro(kept)},
-        constants=constants | group_words(along) | {
-            "JOINED": helper.__name__, "CANDIDATE": candidate if len(operands) > 1 else "i",
-        },
-        helpers=[helper],
-        arrays=(*operands, a, int64) if kept else (*operands, int64),
-        fields=reduction.search_fields(rank),
-        target=CUDA,
-    )  # fmt: skip
-    if not kept:
-        text = text.replace(", values, out, numbers):", ", out, numbers):")
-    return Program(f"{better.name}_{a.short}_{label}", text)
+    copy = SEARCH.fixed({"kept": rank}).position("copy")
+    return wire(a.compute) | joined_words(along, best_by_lanes, best_by_rows) | {
+        "F": Macro(scalar_macro(better, a.compute, CUDA, True)), "KEEP": Macro(keep_macro(kept)),
+        "CANDIDATE": f"np.int64(in_1[found + i * numbers[{copy}]])" if chosen else "i",
+    }  # fmt: skip

@@ -1,6 +1,6 @@
 """Rows on CUDA: the number of threads per row, whether a row stays in registers, and the kernels for rows.
 
-The loops are in `kernels/cuda/rows.py`; a `RowFn` specifies the computation, whose lines `rowtexts.py` writes.  A row
+The loops are in `kernels/cuda/rows.py`; a `RowFn` specifies the computation.  A row
 along memory is kept in registers up to a length; longer rows are read again for each total, and so are rows across
 memory, where neighbouring lanes have neighbouring rows.
 
@@ -13,16 +13,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
+from typing import Any
 
 import numpy as np
 
 from minigrad.backends.base import serves
-from minigrad.backends.cuda.family import CudaBackend
+from minigrad.backends.cuda.family import CudaBackend, CudaSteps
 from minigrad.backends.cuda.reduction_plans import BLOCKS, group_of, power_above
-from minigrad.backends.cuda.rowtexts import WIDEST, Form, joins_text, row_words
-from minigrad.backends.cuda.runtime import THREADS, Program, Size
-from minigrad.backends.cuda.texts import group_words
-from minigrad.backends.launch import NO_STEPS, Loop
+from minigrad.backends.cuda.runtime import THREADS, Size
+from minigrad.backends.launch import NO_STEPS, Launch, Loop
 from minigrad.backends.lowering.functions import CHOSEN, EQUAL, QUOTIENT, SUM, UNLESS
 from minigrad.backends.lowering.rows import expect_classes
 from minigrad.backends.steps import Steps, Value, viewed
@@ -32,10 +31,8 @@ from minigrad.core.layout import Layout, merge
 from minigrad.core.op import Spec
 from minigrad.core.plan import walk, without
 from minigrad.core.rows import RowFn
-from minigrad.kernels.cuda import rows
-from minigrad.kernels.cuda.target import CUDA
-from minigrad.kernels.macros import pass_macros
-from minigrad.kernels.specialize import write_kernel
+from minigrad.kernels.cuda.rows import WIDEST, Form, row_words, rows
+from minigrad.kernels.pasting import Late
 
 WARP = 32
 REGISTERS = 96  # number of registers of a thread that are used for rows and sums
@@ -43,45 +40,39 @@ ROWS_OF_SUMS = 8  # minimum number of rows whose columns one group adds
 
 
 @serves(CudaBackend, requests.MapRows)
-def map_rows(steps: Steps, request: requests.MapRows) -> Loop:
+def map_rows(steps: CudaSteps, request: requests.MapRows) -> None:
     (out,), operands = steps.outs, steps.operands
     fn, dim, value = request.fn, request.dim, request.value
-    form, block, numbers, number = plan_rows(fn, out, operands, dim, value)
-    dtypes = tuple(x.dtype for x in operands)
-    kernel = steps.backend.kernel(write_rows, fn, dtypes, out.dtype, form, rank_of(numbers, len(operands)))
-    groups = block[1] if form.along else block[0]
-    return steps.backend.bind(kernel, (steps.backend.blocks(number, groups), 1, 1), block, numbers)
+    form, block, groups, numbers = plan_rows(fn, out, operands, dim, value)
+    grid = (steps.backend.blocks(numbers["rows"], block[1] if form.along else block[0]), 1, 1), block
+    run_rows(steps, fn, operands, [None, None, None, out], form, out.dtype, grid, groups, numbers)
 
 
 @serves(CudaBackend, requests.SumColumns)
-def sum_columns(steps: Steps, request: requests.SumColumns) -> Loop:
+def sum_columns(steps: CudaSteps, request: requests.SumColumns) -> Launch | None:
     outs, operands, fn, value = steps.outs, steps.operands, request.fn, request.value
     made = fn.result is not None
     shape, dtype = operands[0].shape, outs[0].dtype
     n, number = shape[-1], prod(shape[:-1])
-    request = requests.SumColumns(fn, value)
     if not n or not number:
         return steps.lower(request)
     seen = Spec(Layout.contiguous(shape, outs[0].layout.offset), dtype)
-    form, block, numbers, _ = plan_rows(fn, seen, operands, len(shape) - 1, value)
+    form, block, groups, numbers = plan_rows(fn, seen, operands, len(shape) - 1, value)
     if not form.loads:  # there are not enough registers for the sums of so many columns
         return steps.lower(request)
     blocks = min(BLOCKS, max(1, -(-number // (block[1] * ROWS_OF_SUMS))))
-    kernel = steps.backend.kernel(
-        write_rows, fn, tuple(x.dtype for x in operands), dtype, form, rank_of(numbers, len(operands))
-    )
     terms = len(fn.terms)
     work = steps.work((blocks * block[1], terms, n), as_dtype(dtype.compute))
-    launch = steps.backend.bind(kernel, (blocks, 1, 1), block, numbers)
-    steps.then(launch, *steps.operands, work, *([steps.outs[0]] if made else []))
+    arrays = [None, None, work, outs[0] if made else None]
+    run_rows(steps, fn, operands, arrays, form, dtype, ((blocks, 1, 1), block), groups, numbers)
     for t, line in enumerate(steps.outs[made:]):
         part = work.at(1, t)
         steps.reducer(SUM, viewed(line, (1, 1, n)), part, (0,))
-    return steps.launch
+    return None
 
 
 @serves(CudaBackend, requests.Pick)
-def pick(steps: Steps, request: requests.Pick) -> Loop:
+def pick(steps: CudaSteps, request: requests.Pick) -> Loop | None:
     (out,), (x, target, *weight) = steps.outs, steps.operands
     fn, ignore, reduction = request.fn, request.ignore, request.reduction
     if weight:
@@ -90,18 +81,15 @@ def pick(steps: Steps, request: requests.Pick) -> Loop:
     if not number:
         return NO_STEPS if each else steps.lower(request)
     losses = out.layout if each else Layout.contiguous(target.shape)
-    form, block, numbers = plan_pick(fn, losses, 0, x, (target.layout,), ignore)
-    rank = rank_of(numbers, 2)
-    kernel = steps.backend.kernel(
-        write_rows, fn, (x.dtype, target.dtype), out.dtype, form, rank, "pick" if each else "pick_reduced"
-    )
-    launch = steps.backend.bind(kernel, (steps.backend.blocks(number, block[1]), 1, 1), block, numbers)
+    form, block, groups, numbers = plan_pick(fn, losses, 0, x, (target.layout,), ignore)
+    grid = (steps.backend.blocks(number, block[1]), 1, 1), block
     expect_targets(steps, ignore, x.shape[-1])
     if each:
-        steps.then(launch, *steps.operands, *steps.outs)
-        return steps.launch
+        run_rows(steps, fn, (x, target), [None, None, None, out], form, out.dtype, grid, groups, numbers, "pick")
+        return None
     terms, counted = steps.work((number,), as_dtype(out.dtype.compute)), steps.work((number,), int32)
-    steps.then(launch, *steps.operands, terms, counted)
+    arrays = [terms, counted, None, None]
+    run_rows(steps, fn, (x, target), arrays, form, out.dtype, grid, groups, numbers, "pick_reduced")
     total = steps.work((1,), float64)
     steps.reducer(SUM, total, terms, (0,))
     if reduction == "mean":
@@ -109,31 +97,41 @@ def pick(steps: Steps, request: requests.Pick) -> Loop:
         steps.reducer(SUM, many, counted, (0,))
         steps.each(QUOTIENT, total, total, many)
     steps.copy(steps.outs[0], viewed(total, out.shape))
-    return steps.launch
+    return None
 
 
 @serves(CudaBackend, requests.PickBack)
-def pick_backward(steps: Steps, request: requests.PickBack) -> Loop:
+def pick_back(steps: CudaSteps, request: requests.PickBack) -> Launch | None:
     (out,), (dy, x, target) = steps.outs, steps.operands
     fn, ignore, reduction = request.fn, request.ignore, request.reduction
     if out.layout.numel == 0:
         return NO_STEPS
     shape = target.shape
-    head, values, chosen = steps.operands
     share = steps.work((1,), as_dtype(out.dtype.compute))
     steps.fill(share, 1)
     if reduction == "mean":
-        steps.each(QUOTIENT, share, share, counted(steps, chosen, ignore))
+        steps.each(QUOTIENT, share, share, counted(steps, target, ignore))
     heads, shares = dy.layout.expand(shape), Layout.contiguous((1,) * len(shape)).expand(shape)
     losses = without(out.layout, out.shape, len(shape))
-    form, block, numbers = plan_pick(
+    form, block, groups, numbers = plan_pick(
         fn, losses, out.layout.strides[-1], x, (target.layout, heads, shares), ignore, back=out
     )
-    dtypes = (x.dtype, target.dtype, dy.dtype, share.dtype)
-    kernel = steps.backend.kernel(write_rows, fn, dtypes, out.dtype, form, rank_of(numbers, 4))
-    launch = steps.backend.bind(kernel, (steps.backend.blocks(prod(shape), block[1]), 1, 1), block, numbers)
-    steps.then(launch, values, chosen, head, share, *steps.outs)
-    return steps.launch
+    grid = (steps.backend.blocks(prod(shape), block[1]), 1, 1), block
+    arrays = [None, None, None, out]
+    run_rows(steps, fn, (x, target, dy, share), arrays, form, out.dtype, grid, groups, numbers)
+    return None
+
+
+def run_rows(
+    steps: CudaSteps, fn: RowFn, operands: Sequence[Value], arrays: Sequence[Value | None], form: Form, out: DType,
+    grid: tuple[Size, Size], groups: list[Any], numbers: dict[str, Any], picks: str = "",
+) -> None:  # fmt: skip
+    """Add the step of `rows`. arrays: of losses, counts, sums and results.  picks: see `row_words`."""
+    label = "_".join([form.label((out, *[x.dtype for x in operands])), *filter(None, [picks, "back" * form.back])])
+    steps.run(
+        rows, *operands, *arrays, words=Late(row_words, (fn, form, out.compute, len(numbers["shape"]), picks)),
+        compute=out.compute, form=f"{fn.name}_{{}}_{label}", grid=grid, groups=groups, **numbers,
+    )  # fmt: skip
 
 
 def expect_targets(steps: Steps, ignore: int, classes: int) -> None:
@@ -172,23 +170,22 @@ def group_along(fn: RowFn, n: int, width: int, number: int) -> tuple[int, int, i
 
 def plan_rows(
     fn: RowFn, out: Spec, operands: Sequence[Spec], dim: int, value: float
-) -> tuple[Form, Size, list[int], int]:
-    """Return a kernel's form, block, scalar arguments and number of rows."""
+) -> tuple[Form, Size, list[Any], dict[str, Any]]:
+    """Return a kernel's form and block, its groups of numbers and the other numbers."""
     n, specs = out.shape[dim], (out, *operands)
     dims, strides, offsets = walk([without(x.layout, out.shape, dim) for x in specs])
     # A dim of one element may have any stride, so 1 is used.
     steps = [x.layout.strides[dim] if n > 1 else 1 for x in specs]
     number = prod(dims)
     bits = int(np.array(value, out.dtype.compute).view(f"i{out.dtype.compute.itemsize}"))
-    numbers = rows.rows_fields(len(dims)).pack(
-        *zip(offsets, steps, strides, strict=True), rows=number, n=n, value=bits, ignore=0, shape=dims
-    )
+    groups = list(zip(offsets, steps, strides, strict=True))
+    numbers = {"rows": number, "n": n, "value": bits, "ignore": 0, "shape": dims}
     if steps[0] != 1:
-        lanes, groups = group_of(False, number, dims[-1] if dims else 1, n, 1)
-        return Form(False, 0, 1, (False,) * len(specs)), (groups, lanes, 1), numbers, number
+        lanes, high = group_of(False, number, dims[-1] if dims else 1, n, 1)
+        return Form(False, 0, 1, (False,) * len(specs)), (high, lanes, 1), groups, numbers
     width, wide = widths(specs, steps, [[offset, *each] for offset, each in zip(offsets, strides, strict=True)], n)
-    lanes, groups, loads = group_along(fn, n, width, number)
-    return Form(True, loads, width, wide), (lanes, groups, 1), numbers, number
+    lanes, high, loads = group_along(fn, n, width, number)
+    return Form(True, loads, width, wide), (lanes, high, 1), groups, numbers
 
 
 def widths(
@@ -208,8 +205,8 @@ def widths(
 def plan_pick(
     fn: RowFn, losses: Layout, step: int, x: Spec, others: Sequence[Layout], ignore: int,
     back: Spec | None = None,
-) -> tuple[Form, Size, list[int]]:  # fmt: skip
-    """Return the form, the block and the scalar arguments for picked elements.
+) -> tuple[Form, Size, list[Any], dict[str, Any]]:  # fmt: skip
+    """Return the result of `plan_rows` for picked elements.
 
     The rows are in row-major order.
     """
@@ -217,9 +214,8 @@ def plan_pick(
     dims, strides = merge([losses, without(x.layout, x.shape, len(losses.shape)), *others])
     steps = (step, x.layout.strides[-1], *(0 for _ in others))
     offsets = [layout.offset for layout in (losses, x.layout, *others)]
-    numbers = rows.rows_fields(len(dims)).pack(
-        *zip(offsets, steps, strides, strict=True), rows=number, n=n, value=0, ignore=ignore, shape=dims
-    )
+    each = list(zip(offsets, steps, strides, strict=True))
+    numbers = {"rows": number, "n": n, "value": 0, "ignore": ignore, "shape": dims}
     specs, positions = [x], [[offsets[1], *strides[1]]]
     if back is not None:
         specs, positions = [back, x], [[offsets[0], *strides[0]], *positions]
@@ -227,39 +223,4 @@ def plan_pick(
     width, fits = widths(specs, moved, positions, n) if moved[0] == 1 else (1, (False,) * len(specs))
     wide = (*fits, *(False for _ in others)) if back is not None else (False, *fits, *(False for _ in others))
     lanes, groups, loads = group_along(fn, n, width, number)
-    return Form(True, loads, width, wide, back is not None), (lanes, groups, 1), numbers
-
-
-def rank_of(numbers: Sequence[int], operands: int) -> int:
-    """Return the number of dims of the rows that some scalar arguments describe."""
-    return (len(numbers) - rows.rows_fields(0).count(operands + 1)) // (operands + 2)
-
-
-def write_rows(fn: RowFn, dtypes: tuple[DType, ...], out: DType, form: Form, rank: int, picks: str = "") -> Program:
-    """Write one kernel over rows.
-
-    picks: "pick" if it computes one number per row, "pick_reduced" if a reduction follows.
-    """
-    fields, compute = rows.rows_fields(rank), as_dtype(out.compute)
-    label = "_".join([form.label((out, *dtypes)), str(rank), *filter(None, [picks, "back" if form.back else ""])])
-    arrays = {"losses": compute, "counted": int32} if picks == "pick_reduced" else {"out": out}
-    if not picks:
-        arrays = ({"work": compute} if fn.terms else {}) | (arrays if fn.result is not None else {})
-    value = f"np.int{8 * compute.itemsize}(numbers[{fields.position('value')}]).view(T)"
-    macros, constants = row_words(fn, form, out.compute)
-    constants |= group_words(form.along) | {"VALUE": value, "PICKS": bool(picks), "EACH": picks == "pick"}
-    macros |= pass_macros(fn, fn.passes()[-1], out.compute, CUDA, (0,)) if picks else {}
-    text = write_kernel(
-        f"{fn.name}: {', '.join(map(str, dtypes))} -> {out}; {label}.",
-        rows.rows,
-        operands=dtypes,
-        out=out,
-        fields=fields,
-        target=CUDA,
-        constants=constants,
-        macros=macros,
-        imports=joins_text(fn, form.along),
-        arrays=(*dtypes, *arrays.values()),
-        results=", ".join(arrays),
-    )
-    return Program("_".join([fn.name, *(d.short for d in dtypes), out.short, label]), text)
+    return Form(True, loads, width, wide, back is not None), (lanes, groups, 1), each, numbers

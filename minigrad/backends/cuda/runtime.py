@@ -14,13 +14,13 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from minigrad.backends.cuda.pinning import Pins
-from minigrad.backends.cuda.streams import LEGACY, RuntimeEvent, RuntimeStream
+from minigrad.backends.cuda.pieces import Pins
 from minigrad.backends.launch import Executable, Launch
 from minigrad.core.op import Spec
 from minigrad.errors import StorageError
 from minigrad.kernels.store import file_of
 
+LEGACY = 1  # the number of the legacy default stream, for CUDA and for other libraries
 Size = tuple[int, int, int]
 THREADS = 256  # threads per block by default
 
@@ -94,6 +94,44 @@ class DeviceBuffer:
     def __cuda_array_interface__(self) -> dict[str, Any]:
         return {"shape": (self.size,), "typestr": self.dtype.str, "data": (self.address, False), "version": 3,
                 "strides": None, "stream": LEGACY}  # fmt: skip
+
+
+# On a real device, streams and events are objects of cuda-core, which have these methods.  Every stream and the legacy
+# default stream wait for each other (a "blocking" stream in CUDA), and memory is taken and returned in the order of the
+# legacy default stream.  So no stream can work on memory that another stream has received in the meantime.
+
+
+class RuntimeEvent(Protocol):
+    """A position in a stream.
+
+    The difference of two events that time is in milliseconds.
+    """
+
+    @property
+    def is_done(self) -> bool:
+        """Return whether the stream has reached this position."""
+
+    def sync(self) -> None:
+        """Wait until the stream has reached this position."""
+
+    def __sub__(self, other: Any) -> float: ...
+
+
+class RuntimeStream(Protocol):
+    """A queue of work that runs in its order."""
+
+    @property
+    def handle(self) -> Any:
+        """An object whose `int` is the number of the stream."""
+
+    def record(self, event: Any = None, options: Any = None) -> Any:
+        """Return an event at the end of the work so far."""
+
+    def wait(self, other: Any) -> None:
+        """Let later work wait for an event, or for the work of a stream so far."""
+
+    def sync(self) -> None:
+        """Wait until the work so far has ended."""
 
 
 class RuntimeGraph(Protocol):

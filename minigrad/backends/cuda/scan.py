@@ -1,10 +1,19 @@
-"""Scans on CUDA: a group of threads scans a row in tiles, long rows in blocks; or one thread scans each row.
+"""Scans on CUDA: every partial result of a reduction along one dim, and running min/max with their positions.
 
-The loops are in `kernels/cuda/scan.py`.  A scan accumulates like its reduction.  One thread scans each row if rows are
-side by side across memory, or if partial results must not be joined.  If there are few long rows, they are cut into
-blocks, which follow from the layouts alone, and a first launch computes the totals of the blocks.
+A scan accumulates like its reduction.  A group of `blockDim.x` lanes scans a row, or a block of a row, in tiles of
+EACH neighbours per lane.  Each lane scans its own elements, then the lanes scan their totals, and the total is carried
+to the next tile.  `SCAN_OWN` and `LEAVE_OWN` are written out for the EACH elements, which use one load and one store
+if possible.  One thread scans each row if rows are side by side across memory, or if partial results must not be
+joined. If there are few long rows, they are cut into blocks, which follow from the layouts alone, and a first launch
+computes the totals of the blocks: `work` has those of the first blocks of all rows first.
+
+Free names: `F` is a step of the scan from the accumulator and the operands' elements, or states whether x beats the
+best element.  `COMBINE` joins two accumulators, the earlier one first, and `IDENTITY` is the first accumulator.
+`LOAD_K` and `STORE` are the conversions.  `SEND` and `RECEIVE` convert an accumulator to the type `WIRE`, which
+threads exchange, and back.
 """
 
+# mypy: disable-error-code="name-defined, no-untyped-def"
 from __future__ import annotations
 
 import ast
@@ -15,24 +24,24 @@ from typing import Any
 import numpy as np
 
 from minigrad.backends.base import serves
-from minigrad.backends.cuda.family import CudaBackend, line
-from minigrad.backends.cuda.reduction import write_spread
+from minigrad.backends.cuda.family import CudaBackend, CudaSteps, by
+from minigrad.backends.cuda.reduction import spread_words
 from minigrad.backends.cuda.reduction_plans import power_above
-from minigrad.backends.cuda.runtime import THREADS, Program
-from minigrad.backends.cuda.texts import parsed, wire
-from minigrad.backends.launch import Loop
-from minigrad.backends.steps import Steps, Value
+from minigrad.backends.cuda.runtime import THREADS
+from minigrad.backends.steps import Value
 from minigrad.core import requests
-from minigrad.core.dtype import DType, as_dtype, int64
+from minigrad.core.dtype import DType, as_dtype
 from minigrad.core.op import ScalarFn, Spec
-from minigrad.core.plan import walk, without
+from minigrad.core.plan import walk as walked
+from minigrad.core.plan import without
 from minigrad.core.reducer import Reducer
-from minigrad.kernels.cuda import reduction, scan
+from minigrad.kernels.cuda.reduction import by_lanes, spread, wire
 from minigrad.kernels.cuda.target import CUDA
-from minigrad.kernels.macros import expression_macro, neutral_text, scalar_macro, step_macro
-from minigrad.kernels.pasting import Expand
+from minigrad.kernels.fields import Fields, loop
+from minigrad.kernels.macros import neutral_text, scalar_macro, step_macro
+from minigrad.kernels.pasting import Expand, Late, Macro, parsed
 from minigrad.kernels.rendering import fresh
-from minigrad.kernels.specialize import load_text, store_text, write_kernel
+from minigrad.kernels.specialize import load_text, store_text
 
 WIDEST = 16  # size in bytes of one load
 WARP = 32
@@ -42,19 +51,188 @@ FEW = 128  # with fewer rows, long rows are cut into blocks
 BLOCK = 4096  # minimum number of elements per block of a row
 
 
+# rows of n elements, in `blocks` blocks of up to `block` elements
+SCAN = Fields("rows n block blocks", "shape[rank]", "offset step strides[rank]")
+
+
+@loop(SCAN)
+def chain(in_K, out, N):
+    """Scan one element after the other; a thread scans one row."""
+    i = np.int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x
+    while i < N.rows:
+        rest = i
+        to = N.offset[0]
+        at_K = N.offset[K + 1]
+        walk(rest, N.shape, to=N.strides[0], at_K=N.strides[K + 1])
+        acc = IDENTITY
+        j = np.int64(0)
+        while j < N.n:
+            acc = T(F(acc, LOAD_K(in_K[at_K])))
+            out[to] = STORE(acc)
+            to += N.step[0]
+            at_K += N.step[K + 1]
+            j += 1
+        i += np.int64(cuda.gridDim.x) * cuda.blockDim.x
+
+
+def before_lane(acc, carry):
+    """Return the total before a lane, and the carry to the next tile.
+
+    They are computed from the totals of the lanes in the group and the carry from the previous tile.
+    """
+    lane = cuda.threadIdx.x % 32
+    lanes = min(cuda.blockDim.x, 32)
+    step = 1
+    while step < lanes:
+        other = RECEIVE(cuda.shfl_up_sync(0xFFFFFFFF, SEND(acc), step))
+        if lane % lanes >= step:
+            acc = T(COMBINE(other, acc))
+        step *= 2
+    earlier = RECEIVE(cuda.shfl_up_sync(0xFFFFFFFF, SEND(acc), 1))
+    if cuda.blockDim.x > 32:
+        parts = cuda.shared.array(8, WIRE)
+        cuda.syncthreads()
+        if lane == 31:
+            parts[cuda.threadIdx.x // 32] = SEND(acc)
+        cuda.syncthreads()
+        mine = carry
+        k = 0
+        while k < cuda.blockDim.x // 32:
+            if k == cuda.threadIdx.x // 32:
+                mine = carry
+            part = RECEIVE(parts[k])
+            carry = T(COMBINE(carry, part))
+            k += 1
+        after = carry
+    else:
+        mine = carry
+        last = RECEIVE(cuda.shfl_sync(0xFFFFFFFF, SEND(acc), cuda.threadIdx.y * lanes % 32 + lanes - 1))
+        after = T(COMBINE(carry, last))
+    if lane % lanes > 0:
+        mine = T(COMBINE(mine, earlier))
+    return mine, after
+
+
+@loop(SCAN, helpers=(before_lane,))
+def tiles(in_0, work, out, N):
+    """Scan rows in tiles; the scan of each block begins with the total of the blocks before it."""
+    held = cuda.local.array(EACH, T)
+    first = np.int64(cuda.blockIdx.x) * cuda.blockDim.y
+    while first < N.rows * N.blocks:
+        inside = first + cuda.threadIdx.y < N.rows * N.blocks
+        unit = first + cuda.threadIdx.y if inside else np.int64(0)
+        row = unit // N.blocks
+        part = unit - row * N.blocks
+        start = part * N.block
+        length = min(N.block, N.n - start) if inside else np.int64(0)
+        rest = row
+        to = N.offset[0] + start * N.step[0]
+        at = N.offset[1] + start * N.step[1]
+        walk(rest, N.shape, to=N.strides[0], at=N.strides[1])
+        carry = IDENTITY
+        if CUT:
+            if cuda.threadIdx.x < part:
+                carry = work[cuda.threadIdx.x * N.rows + row]
+            total = by_lanes(carry)
+            carry = total[0]
+        tile = np.int64(0)
+        while tile < N.block:
+            i = tile + cuda.threadIdx.x * EACH
+            SCAN_OWN()
+            acc = held[EACH - 1]
+            mine, carry = before_lane(acc, carry)
+            LEAVE_OWN()
+            tile += cuda.blockDim.x * EACH
+        first += np.int64(cuda.gridDim.x) * cuda.blockDim.y
+
+
+def later(winner, there, in_0, at, step):
+    """Return the position of the better of two elements of a row.
+
+    The second element comes later.  A position of -1 means that there is no element.
+    """
+    if there < 0:
+        return winner
+    if winner < 0:
+        return there
+    held = LOAD_0(in_0[at + winner * step])
+    value = LOAD_0(in_0[at + there * step])
+    return there if F(held, value) else winner
+
+
+@loop(SCAN, words={"later": later})
+def extremes(in_0, in_1, out, N):
+    """Write the best elements of in_0 so far to in_1, and their positions to out; every row is one block."""
+    held = cuda.local.array(EACH, np.int64)
+    lane = cuda.threadIdx.x % 32
+    lanes = min(cuda.blockDim.x, 32)
+    parts = cuda.shared.array(8, np.int64)
+    first = np.int64(cuda.blockIdx.x) * cuda.blockDim.y
+    while first < N.rows:
+        inside = first + cuda.threadIdx.y < N.rows
+        rest = first + cuda.threadIdx.y if inside else np.int64(0)
+        length = N.n if inside else np.int64(0)
+        to = N.offset[0]
+        at = N.offset[1]
+        goal = N.offset[2]
+        walk(rest, N.shape, to=N.strides[0], at=N.strides[1], goal=N.strides[2])
+        carry = np.int64(-1)
+        tile = np.int64(0)
+        while tile < N.n:
+            i = tile + cuda.threadIdx.x * EACH
+            winner = np.int64(-1)
+            for k in range(EACH):
+                if i + k < length:
+                    winner = later(winner, i + k, in_0, at, N.step[1])
+                held[k] = winner
+            step = 1
+            while step < lanes:
+                other = cuda.shfl_up_sync(0xFFFFFFFF, winner, step)
+                if lane % lanes >= step:
+                    winner = later(other, winner, in_0, at, N.step[1])
+                step *= 2
+            earlier = cuda.shfl_up_sync(0xFFFFFFFF, winner, 1)
+            mine = carry
+            if cuda.blockDim.x > 32:
+                cuda.syncthreads()
+                if lane == 31:
+                    parts[cuda.threadIdx.x // 32] = winner
+                cuda.syncthreads()
+                k = 0
+                while k < cuda.blockDim.x // 32:
+                    if k == cuda.threadIdx.x // 32:
+                        mine = carry
+                    carry = later(carry, parts[k], in_0, at, N.step[1])
+                    k += 1
+            else:
+                last = cuda.shfl_sync(0xFFFFFFFF, winner, cuda.threadIdx.y * lanes % 32 + lanes - 1)
+                carry = later(carry, last, in_0, at, N.step[1])
+            if lane % lanes > 0:
+                mine = later(mine, earlier, in_0, at, N.step[1])
+            for k in range(EACH):
+                if i + k < length:
+                    position = later(mine, held[k], in_0, at, N.step[1])
+                    in_1[goal + (i + k) * N.step[2]] = in_0[at + position * N.step[1]]
+                    out[to + (i + k) * N.step[0]] = position
+            tile += cuda.blockDim.x * EACH
+        first += np.int64(cuda.gridDim.x) * cuda.blockDim.y
+
+
 @serves(CudaBackend, requests.Scan)
-def accumulate(steps: Steps, request: requests.Scan) -> Loop:
+def accumulate(steps: CudaSteps, request: requests.Scan) -> None:
     (out,), operands = steps.outs, steps.operands
     reducer, compute, dim = request.reducer, request.compute, request.dim
-    specs, dtypes = (out, *operands), tuple(x.dtype for x in operands)
-    dims, strides, offsets = walk([without(x.layout, out.shape, dim) for x in specs])
+    specs, identity = (out, *operands), neutral_text(reducer.identity, compute)
+    dims, strides, offsets = walked([without(x.layout, out.shape, dim) for x in specs])
     moves, rows, n = [x.layout.strides[dim] for x in specs], prod(dims), out.shape[dim]
     groups = list(zip(offsets, moves, strides, strict=True))
     across = bool(dims) and strides[0][-1] == 1 and moves[0] != 1 and dims[-1] >= WARP and rows >= SIDE_BY_SIDE
     if across or reducer.combine is None or len(operands) > 1:
-        kernel = steps.backend.kernel(write_chain, reducer, compute, dtypes, out.dtype, len(dims))
-        numbers = scan.scan_fields(len(dims)).pack(*groups, rows=rows, n=n, block=n, blocks=1, shape=dims)
-        return steps.backend.bind(kernel, *line(steps.backend.blocks(rows)), numbers)
+        steps.run(
+            chain, *operands, out, words={"F": reducer.scalar, "IDENTITY": identity}, compute=compute, elements=rows,
+            form=f"{reducer.scalar.name}_{{}}_chain", groups=groups, rows=rows, n=n, block=n, blocks=1, shape=dims,
+        )  # fmt: skip
+        return
     each, wide = neighbours(specs, groups)
     lanes, units = group_along(n, each, rows)
     block = n
@@ -64,34 +242,43 @@ def accumulate(steps: Steps, request: requests.Scan) -> Loop:
     work: Value | None = None
     if blocks > 1:
         work = steps.work((blocks, rows), as_dtype(compute))
-        totals = steps.backend.kernel(
-            write_spread, reducer, compute, operands[0].dtype, work.dtype, True, 1, len(dims), 0
-        )
-        numbers = totals_numbers(dims, groups[1], n, block, blocks)
-        steps.then(steps.backend.bind(totals, (rows, blocks, 1), (THREADS, 1, 1), numbers), *steps.operands, work)
-    kernel = steps.backend.kernel(
-        write_tiles, reducer, compute, dtypes[0], out.dtype, each, wide, blocks > 1, len(dims)
-    )
-    numbers = scan.scan_fields(len(dims)).pack(*groups, rows=rows, n=n, block=block, blocks=blocks, shape=dims)
-    launch = steps.backend.bind(kernel, (steps.backend.blocks(rows * blocks, units), 1, 1), (lanes, units, 1), numbers)
-    steps.then(launch, *steps.operands, *([work] if work is not None else []), *steps.outs)
-    return steps.launch
+        offset, step, steps_1 = groups[1]
+        # Each block is one piece; the results of a block's rows are neighbours.
+        to_steps = tuple(prod(dims[d + 1 :]) for d in range(len(dims)))
+        steps.run(
+            spread, *operands, work, words=Late(spread_words, (reducer, compute, operands[0].dtype, True, 1)),
+            compute=compute, form=f"{reducer.scalar.name}_{{}}_totals", grid=((rows, blocks, 1), (THREADS, 1, 1)),
+            groups=[(0, 0, to_steps, ()), (offset, step, steps_1, ())], outputs=rows, count=1, units=blocks, piece=1,
+            rows=n, block=block, blocks=blocks, copy=rows, sizes=dims, reduced_sizes=(),
+        )  # fmt: skip
+    words = Late(tile_words, (reducer, compute, operands[0].dtype, out.dtype, each, wide, blocks > 1, len(dims)))
+    steps.run(
+        tiles, *operands, work, out, words=words, compute=compute,
+        form=f"{reducer.scalar.name}_{{}}_tiles{'_cut' * (blocks > 1)}{by(each) if wide else ''}",
+        grid=((steps.backend.blocks(rows * blocks, units), 1, 1), (lanes, units, 1)), groups=groups, rows=rows, n=n,
+        block=block, blocks=blocks, shape=dims,
+    )  # fmt: skip
 
 
 @serves(CudaBackend, requests.RunningExtreme)
-def running_extreme(steps: Steps, request: requests.RunningExtreme) -> Loop:
+def running_extreme(steps: CudaSteps, request: requests.RunningExtreme) -> None:
     (*wanted, positions), (a,), better, dim = steps.outs, steps.operands, request.better, request.dim
     values = wanted[0] if wanted else steps.work(a.shape, a.dtype)
     specs, n = (positions, a, values), positions.shape[dim]
-    dims, strides, offsets = walk([without(x.layout, positions.shape, dim) for x in specs])
-    groups = zip(offsets, [x.layout.strides[dim] for x in specs], strides, strict=True)
+    dims, strides, offsets = walked([without(x.layout, positions.shape, dim) for x in specs])
+    groups = list(zip(offsets, [x.layout.strides[dim] for x in specs], strides, strict=True))
     rows = prod(dims)
     lanes, units = group_along(n, EACH, rows)
-    numbers = scan.scan_fields(len(dims)).pack(*groups, rows=rows, n=n, block=n, blocks=1, shape=dims)
-    kernel = steps.backend.kernel(write_extremes, better, a.dtype, len(dims))
-    launch = steps.backend.bind(kernel, (steps.backend.blocks(rows, units), 1, 1), (lanes, units, 1), numbers)
-    steps.then(launch, a, values, positions)
-    return steps.launch
+    steps.run(
+        extremes, a, values, positions, words=Late(extreme_words, (better, a.dtype)), compute=a.dtype.compute,
+        form=f"{better.name}_{{}}_running", grid=((steps.backend.blocks(rows, units), 1, 1), (lanes, units, 1)),
+        groups=groups, rows=rows, n=n, block=n, blocks=1, shape=dims,
+    )  # fmt: skip
+
+
+def extreme_words(better: ScalarFn, a: DType) -> dict[str, Any]:
+    """Return the words of `extremes`."""
+    return {"F": Macro(scalar_macro(better, a.compute, CUDA, True))}
 
 
 def group_along(n: int, each: int, rows: int) -> tuple[int, int]:
@@ -107,70 +294,19 @@ def neighbours(specs: Sequence[Spec], groups: Sequence[tuple[int, int, tuple[int
     return (each, True) if fits and each > 1 else (EACH, False)
 
 
-def totals_numbers(
-    dims: tuple[int, ...], group: tuple[int, int, tuple[int, ...]], n: int, block: int, blocks: int
-) -> list[int]:
-    """Return the scalar arguments of a reduction of each block of each row.
-
-    Each block is one piece; the results of a block's rows are neighbours.
-    """
-    offset, step, steps = group
-    to_steps = tuple(prod(dims[d + 1 :]) for d in range(len(dims)))
-    return reduction.spread_fields(len(dims), 0).pack(
-        (0, 0, to_steps, ()), (offset, step, steps, ()), outputs=prod(dims), count=1, units=blocks, piece=1, rows=n,
-        block=block, blocks=blocks, copy=prod(dims), sizes=dims, reduced_sizes=(),
-    )  # fmt: skip
-
-
-def write_chain(reducer: Reducer, compute: np.dtype[Any], dtypes: tuple[DType, ...], out: DType, rank: int) -> Program:
-    """Write a scan in which one thread scans each row."""
-    text = write_kernel(
-        f"{reducer.scalar.name}, a row a thread: {', '.join(map(str, dtypes))} -> {out} in {compute}.",
-        scan.chain,
-        operands=dtypes,
-        out=out,
-        compute=compute,
-        macros={"F": scalar_macro(reducer.scalar, compute, CUDA)},
-        constants={"IDENTITY": neutral_text(reducer.identity, compute)},
-        fields=scan.scan_fields(rank),
-        target=CUDA,
-    )
-    return Program("_".join([reducer.scalar.name, *(d.short for d in dtypes), out.short, f"chain{rank}"]), text)
-
-
-def write_tiles(
+def tile_words(
     reducer: Reducer, compute: np.dtype[Any], a: DType, out: DType, each: int, wide: bool, cut: bool, rank: int
-) -> Program:
-    """Write one scan in tiles. cut: in blocks whose totals are already computed."""
-    macros, constants = wire(compute)
-    assert reducer.combine is not None
-    macros["F"] = scalar_macro(reducer.scalar, compute, CUDA)
-    macros["COMBINE"] = step_macro(reducer.combine, compute, CUDA)
-    fields = scan.scan_fields(rank)
-    steps = [f"numbers[{fields.position('step', group=str(k))}]" for k in range(2)]
+) -> dict[str, Any]:
+    """Return the words of `tiles`. cut: rows are in blocks whose totals are already computed."""
+    step, combine = scalar_macro(reducer.scalar, compute, CUDA), step_macro(reducer.combine, compute, CUDA)
     load, store = load_text(a, compute, CUDA)[0], store_text(compute, out, CUDA)[0]
-    label = f"tiles{rank}{'_cut' if cut else ''}" + (f"_by{each}" if wide else "")
-    text = write_kernel(
-        f"{reducer.scalar.name}: {a} -> {out} in {compute}; {label}.",
-        scan.tiles,
-        operands=(a,),
-        out=out,
-        compute=compute,
-        macros=macros | {
-            "SCAN_OWN": scan_own(macros["F"], load, neutral_text(reducer.identity, compute), each, wide, steps[1]),
-            "LEAVE_OWN": leave_own(macros["COMBINE"], store, each, wide, steps[0]),
-        },
-        constants=constants | {
-            "IDENTITY": neutral_text(reducer.identity, compute), "EACH": str(each), "CUT": str(int(cut)),
-        },
-        helpers=[scan.before_lane, *([reduction.by_lanes] if cut else [])],
-        fields=fields,
-        arrays=(a, as_dtype(compute), out) if cut else (a, out),
-        target=CUDA,
-    )  # fmt: skip
-    if not cut:
-        text = text.replace("def kernel(in_0, work, out, numbers):", "def kernel(in_0, out, numbers):")
-    return Program(f"{reducer.scalar.name}_{a.short}_{out.short}_{label}", text)
+    fields, identity = SCAN.fixed({"rank": rank}), neutral_text(reducer.identity, compute)
+    moves = [f"numbers[{fields.position('step', group=str(k))}]" for k in range(2)]
+    return wire(compute) | {
+        "COMBINE": Macro(combine), "SCAN_OWN": Macro(scan_own(step, load, identity, each, wide, moves[1])),
+        "LEAVE_OWN": Macro(leave_own(combine, store, each, wide, moves[0])), "IDENTITY": identity, "EACH": each,
+        "CUT": cut, **({"by_lanes": by_lanes} if cut else {}),
+    }  # fmt: skip
 
 
 def in_either_way(whole: list[str], each: int, one: list[str], after: str = "") -> list[str]:
@@ -219,25 +355,3 @@ def leave_own(combine: Expand, store: str, each: int, wide: bool, step: str) -> 
         return in_either_way(whole, each, single), ast.Constant(0)
 
     return expand
-
-
-def write_extremes(better: ScalarFn, a: DType, rank: int) -> Program:
-    """Write running minima or maxima and their positions."""
-    fields = scan.scan_fields(rank)
-    step = f"numbers[{fields.position('step', group='1')}]"
-    text = write_kernel(
-        f"{better.name} so far, and where: {a}; rows in tiles.",
-        scan.extremes,
-        operands=(a, a),
-        out=int64,
-        compute=a.compute,
-        macros={
-            "F": scalar_macro(better, a.compute, CUDA, True),
-            "LATER": expression_macro(f"later({{}}, {{}}, in_0, at, {step})"),
-        },
-        constants={"EACH": str(EACH)},
-        helpers=[scan.later],
-        fields=fields,
-        target=CUDA,
-    )
-    return Program(f"{better.name}_{a.short}_running{rank}", text)

@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import linecache
 import threading
+import time
 import weakref
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
@@ -19,11 +20,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from minigrad.backends.cuda.block import Block, Order
-from minigrad.backends.cuda.pinning import Pins
-from minigrad.backends.cuda.runtime import DeviceBuffer, DeviceMemory, Program, Properties, Runtime, Size
-from minigrad.backends.cuda.strands import interruptible
-from minigrad.backends.cuda.streams import LEGACY, SimulatedEvent, SimulatedStream
+from minigrad.backends.cuda.block import Block, Order, interruptible
+from minigrad.backends.cuda.pieces import Pins
+from minigrad.backends.cuda.runtime import LEGACY, DeviceBuffer, DeviceMemory, Program, Properties, Runtime, Size
 from minigrad.backends.cuda.watched import Cells, Notice, Region
 from minigrad.backends.cuda.words import WAITING, Point, Words
 from minigrad.backends.launch import Enqueued, Launch, Step
@@ -272,3 +271,43 @@ def check_written(spec: Spec, buffer: DeviceBuffer, before: int) -> None:
                 f"the kernel did not write the element at {position} of the result {spec!r}; write every element",
                 kind="unwritten",
             )
+
+
+# ---- streams, which have no pending work -----------------------------------------------------------------------------
+
+
+class SimulatedEvent:
+    """A point in time."""
+
+    is_done = True
+
+    def __init__(self) -> None:
+        self.moment = time.perf_counter()
+
+    def sync(self) -> None:
+        """Do nothing: the event has already happened."""
+
+    def __sub__(self, other: SimulatedEvent) -> float:
+        return (self.moment - other.moment) * 1e3
+
+
+class SimulatedStream:
+    """A number, and the streams and events that it was told to wait for.
+
+    waited: these streams and events, in order.
+    """
+
+    numbers = itertools.count(1 << 20)
+
+    def __init__(self, handle: int | None = None) -> None:
+        self.handle = next(self.numbers) if handle is None else handle
+        self.waited: list[Any] = []
+
+    def record(self, event: Any = None, options: Any = None) -> SimulatedEvent:
+        return SimulatedEvent()
+
+    def wait(self, other: Any) -> None:
+        self.waited.append(other)
+
+    def sync(self) -> None:
+        """Do nothing: a launch has finished when it returns."""

@@ -9,12 +9,10 @@ files are families of requests, as in `core/requests.py`.
 
 from minigrad.backends.lowering import (
     along,
-    around,
     elements,
     factors,
     groups,
     indexing,
-    pairs,
     pooling,
     products,
     random,
@@ -24,6 +22,6 @@ from minigrad.backends.lowering import (
 )
 
 __all__ = [
-    "along", "around", "elements", "factors", "groups", "indexing", "pairs", "pooling", "products", "random",
+    "along", "elements", "factors", "groups", "indexing", "pooling", "products", "random",
     "rotations", "rows", "sampling",
 ]  # fmt: skip

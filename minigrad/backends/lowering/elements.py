@@ -13,7 +13,7 @@ from minigrad.backends.shared import Table
 from minigrad.backends.steps import Steps, wide
 from minigrad.core.dtype import DType
 from minigrad.core.op import ScalarFn
-from minigrad.core.requests import Arange, Chained, Copy, Elementwise, ElementwiseTuple, Fill, Followed, Join, Many
+from minigrad.core.requests import Arange, Chained, Copy, Elementwise, ElementwiseTuple, Followed, Join, Many
 from minigrad.kernels.scalar import projected
 
 
@@ -97,13 +97,6 @@ def join(steps: Steps, request: Join) -> None:
         if position.layout.numel:
             steps.ask(Copy(), position, part)
         start += length
-
-
-@serves(Backend, Fill)
-def fill(steps: Steps, request: Fill) -> None:
-    """Copy one element, which is expanded to the shape of the result."""
-    (out,), (a,) = steps.outs, steps.operands
-    steps.ask(Copy(), out, a.seen(a.layout.expand(out.shape)))
 
 
 @serves(Backend, Arange)

@@ -1,7 +1,8 @@
-"""Slices by index, values put back through a view, and the true elements of a mask."""
+"""Slices by index, values put back through a view, true elements of a mask, and surrounded tensors."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from math import prod
 
 import numpy as np
@@ -18,9 +19,9 @@ from minigrad.backends.lowering.functions import (
     SMALLEST,
     SUM,
 )
-from minigrad.backends.steps import Steps, numbers_of, viewed
+from minigrad.backends.steps import Steps, Value, numbers_of, viewed
 from minigrad.core.dtype import bool_, int64
-from minigrad.core.layout import along
+from minigrad.core.layout import Layout
 from minigrad.core.requests import (
     Bounds,
     Gather,
@@ -29,10 +30,9 @@ from minigrad.core.requests import (
     Scan,
     ScatterAdd,
     ScatterJoin,
-    Select,
-    SelectAdd,
     SelectPut,
     Sort,
+    Surround,
     Tally,
 )
 
@@ -79,20 +79,6 @@ def scatter_join(steps: Steps, request: ScatterJoin) -> None:
     steps.each(CHOSEN, out, named, total, a)
 
 
-@serves(Backend, Select)
-def select(steps: Steps, request: Select) -> None:
-    """Gather with an index that is the same for all elements of a slice."""
-    (out,), (a, index), dim = steps.outs, steps.operands, request.dim
-    steps.ask(Gather(dim), out, a, index.seen(along(index.layout, out.shape, dim)))
-
-
-@serves(Backend, SelectAdd)
-def select_add(steps: Steps, request: SelectAdd) -> None:
-    """Scatter with an index that is the same for all elements of a slice."""
-    (out,), (a, index, src), dim = steps.outs, steps.operands, request.dim
-    steps.ask(ScatterAdd(dim), out, a, index.seen(along(index.layout, src.shape, dim)), src)
-
-
 @serves(Backend, SelectPut)
 def select_put(steps: Steps, request: SelectPut) -> None:
     """Compare every position with every index: the last index that selects it determines the slice of src.
@@ -120,7 +106,7 @@ def select_put(steps: Steps, request: SelectPut) -> None:
     steps.each(LESSER, stays, row, zero, zero, compute=int64.compute)
     steps.each(CHOSEN, chosen, stays, zero, row)
     selected = steps.work(out.shape, out.dtype)
-    steps.ask(Select(dim), selected, src, chosen)
+    steps.index_select(selected, src, chosen, dim)
     shape = tuple(size if d == dim else 1 for d in range(len(out.shape)))
     steps.each(CHOSEN, out, viewed(stays, shape), out, selected)
 
@@ -184,3 +170,65 @@ def locate(steps: Steps, request: Locate) -> None:
     steps.each(CHOSEN, number, holds, number, zero)
     steps.each(CHOSEN, position, holds, steps.positions(n), zero)
     steps.ask(ScatterAdd(0), out, zero.seen(zero.layout.expand((count,))), number, position)
+
+
+# ---- surrounded tensors ----------------------------------------------------------------------------------------------
+
+COLUMNS = 4  # a strip of at most this many columns is copied column by column, which is faster than rows of 4 elements
+
+
+@serves(Backend, Surround)
+def surround(steps: Steps, request: Surround) -> None:
+    """Copy the centre, then the strips along each dim.
+
+    The strips are copied from the result, which already contains the strips of other dims, so that the corners are
+    filled as well.
+    """
+    (result,), (source,), counts = steps.outs, steps.operands, request.counts
+    if request.back:
+        return add_back(steps, request, source, result)
+    # views[k] is the part of the result without the padding of the last k dims; the last view is the centre.
+    last, views = len(counts) - 1, [result]
+    for d in reversed(range(len(counts))):
+        views.append(views[-1].at(d, counts[d][0], source.shape[d]))
+    steps.copy(views[-1], source)
+    for d in range(len(counts)):
+        for start, length, strip in strips(views[last - d + 1].layout, d, counts[d], request.mode):
+            wide = 1 if d == last and length <= COLUMNS else length
+            for k in range(0, length, wide):
+                steps.copy(views[last - d].at(d, start + k, wide), result.seen(strip.narrow(d, k, wide)))
+
+
+def strips(centre: Layout, d: int, counts: tuple[int, int], mode: str) -> Iterator[tuple[int, int, Layout]]:
+    """Yield the start, the length and the layout of the elements to copy, for each padded side of a dim."""
+    (before, behind), n = counts, centre.shape[d]
+    first, last = {"reflect": (1, n - 1 - behind), "circular": (n - before, 0), "replicate": (0, n - 1)}[mode]
+    for start, count, at in ((0, before, first), (before + n, behind, last)):
+        if count and mode == "replicate":
+            shape = tuple([count if k == d else size for k, size in enumerate(centre.shape)])
+            yield start, count, centre.narrow(d, at, 1).expand(shape)
+        elif count:
+            strip = centre.narrow(d, at, count)
+            yield start, count, strip.flip(d) if mode == "reflect" else strip
+
+
+def add_back(steps: Steps, request: Surround, g: Value, result: Value) -> None:
+    """Add each strip along each dim to the centre, at the positions of its elements."""
+    for d, (before, behind) in enumerate(request.counts):
+        n = g.shape[d] - before - behind
+        centre = g.at(d, before, n)
+        for start, count in ((0, before), (before + n, behind)):
+            if count:
+                positions = steps.constant(origins(np.arange(start, start + count) - before, n, request.mode), int64)
+                added = steps.work(centre.shape, result.dtype)
+                steps.index_add(added, centre, positions, g.at(d, start, count), d)
+                centre = added
+        g = centre
+    steps.copy(result, g)
+
+
+def origins(position: np.ndarray, n: int, mode: str) -> np.ndarray:
+    """Return the positions among n elements from which the elements at some positions are copied."""
+    if mode == "circular":
+        return position % n
+    return np.clip(position, 0, n - 1) if mode == "replicate" else n - 1 - abs(n - 1 - abs(position))

@@ -19,7 +19,7 @@ from minigrad.backends.lowering import functions as F
 from minigrad.backends.lowering.functions import LARGEST, SUM
 from minigrad.backends.steps import Steps, Value
 from minigrad.core.dtype import int64
-from minigrad.core.requests import QR, SVD, Eigh, Gather, Product, Select, Sort, TurnRows
+from minigrad.core.requests import QR, SVD, Eigh, Gather, Product, Sort, TurnRows
 
 
 def sweeps_for(n: int) -> int:
@@ -62,7 +62,7 @@ def tournament(steps: Steps, x: Value, falling: bool, fixed: bool, find: Callabl
     for wanted in orders * sweeps_for(rows):
         find(even, odd, cosine, sine, wanted)
         steps.each(F.TURNED, (even, odd), even, odd, cosine, sine)
-        steps.ask(Select(d), after, x, permutation)
+        steps.index_select(after, x, permutation, d)
         steps.copy(x, after)
 
 
@@ -116,7 +116,7 @@ def eigh(steps: Steps, request: Eigh) -> None:
     def find(even: Value, odd: Value, cosine: Value, sine: Value, falling: Value) -> None:
         steps.each(F.ANGLE, (cosine, sine), first, second, mixed, falling, close)
         steps.each(F.TURNED, (left, right), left, right, transposed(cosine), transposed(sine))
-        steps.ask(Select(d + 1), after, matrix, order)
+        steps.index_select(after, matrix, order, d + 1)
         steps.copy(matrix, after)
 
     tournament(steps, x, False, bool(odd), find)

@@ -13,7 +13,7 @@ from minigrad.backends.lowering.functions import LINE, MEETING, PRODUCT, SUM
 from minigrad.backends.steps import Steps, Value, viewed
 from minigrad.core.dtype import float64, int64
 from minigrad.core.op import ScalarFn
-from minigrad.core.requests import GridGradients, Resample, SampleGrid, Select
+from minigrad.core.requests import GridGradients, Resample, SampleGrid
 from minigrad.kernels.scalar import scalar_of
 
 
@@ -117,7 +117,7 @@ def grid_gradients(steps: Steps, request: GridGradients) -> None:
     chosen, terms = steps.work((lines, 4 * count), made.dtype), steps.work(index.shape, made.dtype)
     products = viewed(chosen, (lines, 4, count))
     for n in range(images):
-        steps.ask(Select(1), chosen, source.select(0, n), viewed(index.select(0, n), (4 * count,)))
+        steps.index_select(chosen, source.select(0, n), viewed(index.select(0, n), (4 * count,)), 1)
         steps.each(MEETING, products, products, head.select(0, n), there.select(0, n))
         steps.reducer(SUM, terms.at(0, n), products, (0,))
     to = viewed(out, (images, 1, count, 2))

@@ -9,7 +9,7 @@ which uses host memory.
 
 from __future__ import annotations
 
-from minigrad.backends.reference import indexing, loops, reductions
+from minigrad.backends.reference import indexing, loops
 from minigrad.backends.reference.loops import ReferenceBackend
 
-__all__ = ["ReferenceBackend", "indexing", "loops", "reductions"]
+__all__ = ["ReferenceBackend", "indexing", "loops"]

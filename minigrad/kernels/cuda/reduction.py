@@ -14,39 +14,40 @@ additions depends only on the shape.
 """
 
 # ruff: noqa: F821, F841
+from typing import Any
+
 import numpy as np
 
-from minigrad.kernels.fields import Fields
+from minigrad.kernels.fields import Fields, loop
 
 
-def reduction_fields(kept, reduced):
-    """Return the numbers of `one_each` for these counts of kept and reduced dims.
-
-    The reduced_steps of results are 0.
-    """
-    return Fields(
-        "outputs count", f"sizes[{kept}] reduced_sizes[{reduced}]", f"offset steps[{kept}] reduced_steps[{reduced}]"
-    )
-
-
-def spread_fields(kept, reduced):
-    """Return the numbers of `spread` and `mapped`: a unit is a block of the rows of one stretch, a piece is some units.
-
-    copy: the distance between the results of two pieces.  The row_step and the reduced_steps of results are 0.
-    """
-    each = f"offset row_step steps[{kept}] reduced_steps[{reduced}]"
-    return Fields("outputs count units piece rows block blocks copy", f"sizes[{kept}] reduced_sizes[{reduced}]", each)
+def group_words(along: bool) -> dict[str, Any]:
+    """Return the words of a thread's lane in its group, and of its group in the block. along: lanes are neighbours."""
+    lane, group = "xy" if along else "yx"
+    return {
+        "LANE": f"cuda.threadIdx.{lane}", "LANES": f"cuda.blockDim.{lane}", "GROUP": f"cuda.threadIdx.{group}",
+        "GROUPS": f"cuda.blockDim.{group}",
+    }  # fmt: skip
 
 
-def search_fields(kept):
-    """Return the numbers of `search`.
-
-    found: where the positions from an earlier launch begin; the positions of two pieces have a distance of `outputs`.
-    """
-    lists = f"sizes[{kept}] steps[{kept}] found_steps[{kept}] to_steps[{kept}]"
-    return Fields("outputs rows piece row_step offset found to copy", lists)
+def joined_words(along: bool, by_neighbours: Any = None, by_others: Any = None) -> dict[str, Any]:
+    """Return the words of groups whose lanes are joined, by functions for both cases; by default of accumulators."""
+    join = (by_neighbours or by_lanes) if along else (by_others or by_rows)
+    return {**group_words(along), "JOINED": join, "TOLD": False}
 
 
+def wire(compute: np.dtype[Any]) -> dict[str, str]:
+    """Return the words SEND, RECEIVE and WIRE: shuffles move integers and floats of 32 and 64 bits."""
+    if compute.kind == "f":
+        return {"SEND": "{0}", "RECEIVE": "{0}", "WIRE": "T"}
+    kind = "np.int32" if compute.kind == "b" or compute.itemsize < 4 or compute.name == "int32" else "np.int64"
+    return {"SEND": f"{kind}({{0}})", "RECEIVE": "T({0})", "WIRE": kind}
+
+
+# The reduced_steps of results are 0.
+@loop(Fields(
+    "outputs count", "sizes[kept] reduced_sizes[reduced]", "offset steps[kept] reduced_steps[reduced]"
+))  # fmt: skip
 def one_each(in_K, out_R, N):
     """Reduce elements in row-major order; a thread computes one output."""
     i = np.int64(cuda.blockIdx.x) * cuda.blockDim.x + cuda.threadIdx.x
@@ -113,6 +114,15 @@ def by_rows(acc_S):
     return (acc_S,)
 
 
+# A unit is a block of the rows of one stretch, a piece is some units.  copy: the distance between the results of two
+# pieces.  The row_step and the reduced_steps of results are 0.
+SPREAD = Fields(
+    "outputs count units piece rows block blocks copy", "sizes[kept] reduced_sizes[reduced]",
+    "offset row_step steps[kept] reduced_steps[reduced]",
+)  # fmt: skip
+
+
+@loop(SPREAD)
 def spread(in_0, out, N):
     """Reduce elements in any order; a group of threads computes one output."""
     lane = np.int64(LANE)
@@ -136,7 +146,7 @@ def spread(in_0, out, N):
             i = lane
             if WIDE:
                 while i < length // WIDTH:
-                    x = LOAD_ALL(in_0, at + i * WIDTH)
+                    x = TAKE(in_0, at + i * WIDTH)
                     acc = T(WIDELY(acc, x))
                     i += LANES
                 i = length // WIDTH * WIDTH + lane
@@ -156,6 +166,7 @@ def spread(in_0, out, N):
         first += np.int64(cuda.gridDim.x) * GROUPS
 
 
+@loop(SPREAD)
 def mapped(in_K, out_R, N):
     """Reduce elements of any number of operands in any order, to any number of results, as `spread` does for one.
 
@@ -250,6 +261,13 @@ def best_by_rows(best, winner):
     return winner
 
 
+# found: where the positions from an earlier launch begin; the positions of two pieces have a distance of `outputs`.
+SEARCH = Fields(
+    "outputs rows piece row_step offset found to copy", "sizes[kept] steps[kept] found_steps[kept] to_steps[kept]"
+)
+
+
+@loop(SEARCH)
 def search(in_K, values, out, N):
     """Find the position of the best element of each output.
 

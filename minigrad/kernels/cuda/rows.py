@@ -12,17 +12,26 @@ or the result, VALUE the parameter.
 """
 
 # ruff: noqa: F821, F841
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
 import numpy as np
 
-from minigrad.kernels.fields import Fields
+from minigrad.core.dtype import DType
+from minigrad.core.rows import Pass, RowFn
+from minigrad.kernels.cuda import reduction
+from minigrad.kernels.cuda.target import CUDA
+from minigrad.kernels.fields import Fields, loop
+from minigrad.kernels.macros import JOINS, expression_macro, pass_macros, stored
+from minigrad.kernels.pasting import Macro, Part, paste
+
+# value: the bits of a float parameter
+ROWS = Fields("rows n value ignore", "shape[rank]", "offset step strides[rank]")
 
 
-def rows_fields(rank):
-    """Return the numbers of these kernels; value: the bits of a float parameter."""
-    return Fields("rows n value ignore", f"shape[{rank}]", f"offset step strides[{rank}]")
-
-
-def rows(in_K, out, N):
+@loop(ROWS)
+def rows(in_K, losses, counted, work, out, N):
     """Compute rows of n elements; a group of threads computes one row.
 
     If it PICKS, compute minus the result at the element of each row with the index in in_1, or 0 if this index is
@@ -32,13 +41,13 @@ def rows(in_K, out, N):
     value = VALUE
     lane = np.int64(LANE)
     for k in each(HELD):
-        r_k = cuda.local.array(SPAN, T)
+        r_k = cuda.local.array(LOADS * WIDTH, T)
     if KEEPS:
-        kept = cuda.local.array(SPAN, T)
+        kept = cuda.local.array(LOADS * WIDTH, T)
     if TERMS:
         for t in each(TERMS):
-            sum_t = cuda.local.array(SPAN, T)
-        for k in range(SPAN):
+            sum_t = cuda.local.array(LOADS * WIDTH, T)
+        for k in range(LOADS * WIDTH):
             for t in each(TERMS):
                 sum_t[k] = T(0)
     first = np.int64(cuda.blockIdx.x) * GROUPS
@@ -158,3 +167,89 @@ def leave():
     for t in each(TERMS):
         for i in each(WIDTH):
             work[line * TERMS + n * t + j + i] = sum_t[w * WIDTH + i]
+
+
+WIDEST = 16  # size in bytes of one load
+
+
+@dataclass(frozen=True)
+class Form:
+    """Describe the form of a kernel that computes
+
+    along: whether the lanes of a group read neighbours in memory.
+    loads: the number of loads per lane if registers store the rows, otherwise 0.
+    width: the number of elements of one load.
+    wide: for the result and then for each operand, whether `width` elements are loaded or stored at once.
+    back: whether the kernel computes the gradient of `Pick`.
+    """
+
+    along: bool
+    loads: int
+    width: int
+    wide: tuple[bool, ...]
+    back: bool = False
+
+    def label(self, dtypes: Sequence[DType]) -> str:
+        """Return the form as a part of a kernel's name. dtypes: of the result and each operand.
+
+        "by": loads are of 128 bits.
+        """
+        way = f"{'held' if self.loads else 'read'}{self.loads or ''}" if self.along else "across"
+        sizes = [dtype.itemsize for dtype, wide in zip(dtypes, self.wide, strict=True) if wide]
+        if not sizes:
+            return way
+        word = "by" if self.width * max(sizes) == WIDEST else "of"
+        return f"{way}_{word}{self.width}_{''.join('xw'[wide] for wide in self.wide)}"
+
+
+BODIES = {"sum": join, "max": join, "result": result, "columns": add}
+
+
+def row_words(fn: RowFn, form: Form, compute: np.dtype[Any], rank: int, picks: str) -> dict[str, Any]:
+    """Return the words of `rows`. picks: "pick" if it computes one number per row, "pick_reduced" if a sum follows."""
+    loops, width = fn.passes(keeps=form.loads > 0), form.width
+    asked = {k for loop in loops if loop.totals for k in loop.operands}
+    held_in = tuple(sorted(asked)) if form.loads else ()
+    fetch_first = [over(form, fetch, held_in, ())] if held_in else []
+    totals, elements = ([lowered(fn, x, form, held_in, compute) for x in loops if bool(x.totals) == f] for f in (1, 0))
+    value = f"np.int{8 * compute.itemsize}(numbers[{ROWS.fixed({'rank': rank}).position('value')}]).view(T)"
+    last = pass_macros(fn, fn.passes()[-1], compute, CUDA, (0,)) if picks else {}
+    return reduction.group_words(form.along) | {
+        "TOTALS": fetch_first + totals, "ELEMENTS": elements, "LEAVE_SUMS": [over(form, leave, (), ())],
+        "BRING": [Part(bring)], "LOADS": form.loads, "WIDTH": width, "HELD": held_in,
+        "TERMS": len(fn.terms), "TAKE": f"load_{width}", "PUT": f"store_{width}", "WIDELY": form.wide[0],
+        "BACK": form.back, "RESULTS": f"({', '.join(f'z_{i}' for i in range(width))},)", "VALUE": value,
+        "KEEPS": any(loop.keeps for loop in loops), "PICKS": bool(picks), "EACH": picks == "pick",
+        "imports": joins_text(fn, form.along), **{name: Macro(macro) for name, macro in last.items()},
+    }  # fmt: skip
+
+
+def lowered(fn: RowFn, each: Pass, form: Form, kept: Sequence[int], compute: np.dtype[Any]) -> Part:
+    """Return the text part of a pass over a row. kept: the operands in registers."""
+    part = over(form, BODIES[each.kind], each.operands, kept)
+    macros = pass_macros(fn, each, compute, CUDA)
+    if not each.totals:
+        return part._replace(macros={**part.macros, **macros})
+    words = {"TOTAL": f"total_{each.totals[0]}", "OF_GROUP": f"{each.kind}_of_group", "KEEPS": each.keeps}
+    return Part(total, {**macros, "OVER": [part]}, words)
+
+
+def over(form: Form, body: Callable[..., Any], operands: Sequence[int], kept: Sequence[int]) -> Part:
+    """Return a loop over the elements of these operands that a lane has."""
+    wide = [k for k in operands if k not in kept and form.wide[k + 1]]
+    constants = {
+        "READ": tuple(operands), "HELD": tuple(k for k in operands if k in kept), "WIDE": tuple(wide),
+        "SINGLE": tuple(k for k in operands if k not in kept and k not in wide),
+    }  # fmt: skip
+    return Part(held if form.loads else read, {"BODY": [Part(body)]}, constants, operands)
+
+
+def joins_text(fn: RowFn, along: bool) -> str:
+    """Return the functions that join the values of the lanes of a group, one for each kind of total."""
+    text, template = "", reduction.by_lanes if along else reduction.by_rows
+    plain = expression_macro("{}")
+    for join in dict.fromkeys(total.join for total in fn.totals):
+        macros = {"COMBINE": stored(expression_macro(JOINS[join][0])), "SEND": plain, "RECEIVE": plain}
+        pasted = paste(template, 0, macros, {"WIRE": "T", "TOLD": "1"}, None, CUDA.walk)
+        text += "\n\n@device\n" + pasted.replace(f"def {template.__name__}(", f"def {join}_of_group(", 1)
+    return text

@@ -19,22 +19,13 @@ the result begin.  am, ak, bk, bn, cm, cn, om, on: their steps along rows, colum
 # ruff: noqa: F821, F841
 import numpy as np
 
-from minigrad.kernels.fields import Fields
+from minigrad.kernels.fields import Fields, loop
 
 BAND = 8  # rows of tiles computed together, so that they share their operands in the second-level cache
 NUMBERS = "tasks down across pieces deep rows cols length alpha beta a am ak b bk bn c cm cn to om on piece"
 BATCH = "sizes a_steps b_steps c_steps to_steps"
 FOUR = "col_sizes col_magic col_shift k_sizes k_magic k_shift a_k b_k b_col to_col"
 THREE = "low image col_move k_move"
-
-
-def tile_fields(rank, windows=False):
-    """Return the numbers of `tiles` for `rank` dims of the batch.
-
-    Without windows, the lists for windows are empty.
-    """
-    lengths = ((BATCH, rank), (FOUR, 4 * windows), (THREE, 3 * windows))
-    return Fields(NUMBERS, " ".join(f"{name}[{length}]" for names, length in lengths for name in names.split()))
 
 
 def mixed(row, within):
@@ -87,6 +78,12 @@ def apart(col, N):
     return last, more - last * N.col_sizes[1], rest - more * N.col_sizes[2], col - rest * N.col_sizes[3]
 
 
+# The lists for windows are empty in a product without windows.
+LENGTHS = {"rank": BATCH, "four": FOUR, "three": THREE}
+TILES = Fields(NUMBERS, " ".join([f"{name}[{length}]" for length, names in LENGTHS.items() for name in names.split()]))
+
+
+@loop(TILES)
 def tiles(in_K, out, N):
     """out = alpha * in_0 @ in_1 + beta * in_2, without the sum if there is no in_2."""
     left = cuda.shared.array(STAGES * SLICE_0, KEPT, alignment=16)
@@ -97,7 +94,7 @@ def tiles(in_K, out, N):
         ahead_1 = cuda.local.array(LOADS_1, KEPT)
     x = cuda.local.array(HELD_0, HELD)
     y = cuda.local.array(HELD_1, HELD)
-    acc = cuda.local.array(SUMS, T)
+    acc = cuda.local.array(TALL * LONG, T)
     t = np.int64(cuda.threadIdx.x)
     lane = t % 32
     row_0 = ROW_0
@@ -130,7 +127,7 @@ def tiles(in_K, out, N):
         steps = np.int32((length + DEPTH - 1) // DEPTH)
         high = np.int32(min(N.rows - row0, np.int64(HIGH)))
         broad = np.int32(min(N.cols - col0, np.int64(BROAD)))
-        for e in range(SUMS):
+        for e in range(TALL * LONG):
             acc[e] = T(0)
         if WINDOWS:
             m0, m1, m2, m3 = apart(col0 + col_1, N)

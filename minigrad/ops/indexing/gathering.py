@@ -19,8 +19,9 @@ from minigrad.backends.registry import backend_of
 from minigrad.backends.steps import Steps, Value
 from minigrad.core.conditions import Integral, Ndim, expect_same, expect_shape
 from minigrad.core.dtype import DType, int64
+from minigrad.core.layout import along
 from minigrad.core.op import Op, Spec
-from minigrad.core.requests import Bounds, Copy, Gather, ScatterAdd, ScatterJoin, Select, SelectAdd, SelectPut
+from minigrad.core.requests import Bounds, Copy, Gather, ScatterAdd, ScatterJoin, SelectPut
 from minigrad.core.roles import Dim, Front
 from minigrad.declare.decorators import kernel
 from minigrad.declare.rules import common, joint
@@ -198,7 +199,8 @@ def index_select(backend, out, input: Tensor, dim: Dim, index: Tensor):
 
     Gradient: each slice of g is added at its position.
     """
-    return watched(index_select, backend, backend.prepare(Select(dim), out, input, index), input, index, dim)
+    whole = Spec(along(index.layout, out.shape, dim), index.dtype)
+    return watched(index_select, backend, backend.prepare(Gather(dim), out, input, whole), input, index, dim)
 
 
 @kernel(
@@ -217,7 +219,8 @@ def index_add(backend, out, input: Tensor, dim: Dim, index: Tensor, source: Tens
     alpha: the factor of source.
     Gradient: g for input, and alpha times the slices of g at these positions for source.
     """
-    launch = backend.prepare(SelectAdd(dim), out, input, index, source)
+    whole = Spec(along(index.layout, source.shape, dim), index.dtype)
+    launch = backend.prepare(ScatterAdd(dim), out, input, whole, source)
     return watched(index_add, backend, launch, input, index, dim)
 
 

@@ -16,7 +16,7 @@ from minigrad.backends.steps import Steps
 from minigrad.core.conditions import Boolean, Like, expect_shape
 from minigrad.core.dtype import bool_, int64
 from minigrad.core.plan import pieces
-from minigrad.core.requests import Locate, Select, Tally
+from minigrad.core.requests import Locate, Tally
 from minigrad.core.roles import Flag, Size
 from minigrad.core.shape import broadcast_shapes, numel
 from minigrad.declare.decorators import composed, kernel, public
@@ -141,7 +141,7 @@ def select_where(steps: Steps, dim: int) -> Launch:
     if out.layout.numel:
         positions = steps.work((out.shape[dim],), int64)
         steps.ask(Locate(), positions, mask, starts)
-        steps.ask(Select(dim), out, x, positions)
+        steps.index_select(out, x, positions, dim)
     return steps.launch
 
 

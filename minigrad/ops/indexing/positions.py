@@ -19,7 +19,6 @@ from minigrad.backends.steps import Steps, Value, viewed
 from minigrad.core.dtype import bool_, int64
 from minigrad.core.layout import Layout
 from minigrad.core.op import Op, Spec
-from minigrad.core.requests import Select, SelectAdd
 from minigrad.core.roles import Size
 from minigrad.core.shape import broadcast_shapes, numel
 from minigrad.declare.decorators import kernel
@@ -84,7 +83,7 @@ def pair_select(backend: Any, out: Spec, x: Tensor, i: Tensor, j: Tensor, *, dim
     positions = positions_of(steps, indices, x.shape, dim)
     count = len(out.shape) - len(x.shape) + 2
     result = result.seen(result.layout.view(merged(out.shape, dim, count)))
-    steps.ask(Select(dim), result, in_shape(steps, whole, merged(x.shape, dim)), positions)
+    steps.index_select(result, in_shape(steps, whole, merged(x.shape, dim)), positions, dim)
     return steps.launch.within(limits_of(backend, x, (i, j), 1, dim))
 
 
@@ -101,10 +100,8 @@ def pair_add(backend: Any, out: Spec, g: Tensor, i: Tensor, j: Tensor, *, shape:
     positions = positions_of(steps, indices, shape, dim)
     count = len(g.shape) - len(shape) + 2
     zero, whole = steps.constant(0, out.dtype), merged(shape, dim)
-    steps.ask(
-        SelectAdd(dim), result.seen(result.layout.view(whole)), zero.seen(zero.layout.expand(whole)), positions,
-        in_shape(steps, slices, merged(g.shape, dim, count)),
-    )  # fmt: skip
+    added = in_shape(steps, slices, merged(g.shape, dim, count))
+    steps.index_add(result.seen(result.layout.view(whole)), zero, positions, added, dim)
     return steps.launch.within(limits_of(backend, Spec(out.layout, out.dtype), (i, j), 1, dim))
 
 

@@ -17,7 +17,9 @@ from minigrad.backends.lowering.functions import DIFFERENT
 from minigrad.backends.steps import Steps
 from minigrad.core.conditions import Ndim
 from minigrad.core.dtype import bool_, int64
-from minigrad.core.requests import Select, Tally
+from minigrad.core.layout import along
+from minigrad.core.op import Spec
+from minigrad.core.requests import Gather, Tally
 from minigrad.core.roles import Dim, Flag, OneDim, Size
 from minigrad.declare.decorators import composed, kernel
 from minigrad.declare.record import results_of
@@ -49,7 +51,7 @@ from minigrad.runtime.tensor import Tensor, describe
 )
 def distinct(backend, out, input: Tensor, dim: Dim, index: Tensor):
     """Return the slices of input at the positions in `index`, as `index_select`.  Not differentiable."""
-    return backend.prepare(Select(dim), out, input, index)
+    return backend.prepare(Gather(dim), out, input, Spec(along(index.layout, out.shape, dim), index.dtype))
 
 
 @kernel(

@@ -11,8 +11,9 @@ from minigrad.backends.limits import ClassLimits, out_of_range
 from minigrad.backends.steps import Steps
 from minigrad.core.conditions import Floating, Integral, Like
 from minigrad.core.dtype import float32, int64
+from minigrad.core.layout import along
 from minigrad.core.op import Op, Spec
-from minigrad.core.requests import Select, Unpick
+from minigrad.core.requests import Gather, Unpick
 from minigrad.core.roles import Choice, Flag, Int
 from minigrad.core.shape import as_int
 from minigrad.declare.decorators import composed, kernel
@@ -62,7 +63,7 @@ def scaled_embedding(backend, out, x, index, share):
 
     Gradient: each row of g times its element of `share`, added at the position of the row.
     """
-    launch = backend.prepare(Select(0), out, x, index)
+    launch = backend.prepare(Gather(0), out, x, Spec(along(index.layout, out.shape, 0), index.dtype))
     return watched(scaled_embedding, backend, remapped(launch, (0, 1, 3), 4), x, index, 0)
 
 
