@@ -121,7 +121,7 @@ def alias_copy(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return a copy of the tensor, as `clone`."""
 
 def all(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Return whether all elements over `dim` are nonzero; True if there are no elements."""
+    """Return whether all elements over `dim` are nonzero, as 0 or 1 in uint8 for uint8; True without elements."""
 
 def allclose(input: Tensor, other: Tensor, rtol: builtins.float = ..., atol: builtins.float = ..., equal_nan: builtins.bool = ...) -> builtins.bool:
     """Return whether `isclose` holds for all elements."""
@@ -136,7 +136,7 @@ def aminmax(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = .
     """Return the smallest and the largest element over `dim`, in one pass; both are nan if an element is nan."""
 
 def any(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-    """Return whether any element over `dim` is nonzero; False if there are no elements."""
+    """Return whether any element over `dim` is nonzero, as 0 or 1 in uint8 for uint8; False without elements."""
 
 def arange(start: builtins.float, end: builtins.float | None = ..., step: builtins.float = ..., *, dtype: Any = ..., device: Any = ..., requires_grad: builtins.bool = ..., out: Tensor | None = ...) -> Tensor:
     """Return the values start, start+step, ... that are less than end; arange(n) starts at 0."""
@@ -889,7 +889,7 @@ def max_pool3d(input: Tensor, kernel_size: builtins.int | Sequence[builtins.int]
     """Return the largest element of each window of the last three dims; see `max_pool2d`."""
 
 def maximum(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """Return the larger element, or nan if either is nan.  Gradient: g for the larger operand, g/2 each at ties."""
+    """Return the larger element, or nan.  Gradient: g for the larger operand, g/2 each at ties, g for both at nan."""
 
 def mean(input: Tensor, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, dtype: Any = ..., out: Tensor | None = ...) -> Tensor:
     """Return the mean of the elements over `dim`; nan if there are no elements."""
@@ -907,7 +907,7 @@ def min(input: Tensor, dim: builtins.int | Tensor | None = ..., keepdim: builtin
     """Return the smallest of all elements."""
 
 def minimum(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-    """Return the smaller element, or nan if either is nan.  Gradient: g for the smaller operand, g/2 each at ties."""
+    """Return the smaller element, or nan.  Gradient: g for the smaller operand, g/2 each at ties, g for both at nan."""
 
 def mm(input: Tensor, mat2: Tensor, *, out: Tensor | None = ...) -> Tensor:
     """Return the product of two matrices, without batch dims."""
@@ -1097,10 +1097,10 @@ def register_backend(kind: builtins.str, factory: Any, dlpack: builtins.int | No
     """Register the backend for the devices of `kind`; it replaces an earlier registration."""
 
 def relu(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return x where x > 0, otherwise 0; nan stays nan.  Gradient: g where x > 0, and 0 where x <= 0."""
+    """Return x where x > 0, otherwise 0; nan stays nan.  Gradient: g where x > 0 or nan, and 0 where x <= 0."""
 
 def relu6(input: Tensor, *, out: Tensor | None = ...) -> Tensor:
-    """Return min(max(x, 0), 6); nan stays nan.  Gradient: g where 0 < x < 6, and 0 elsewhere, also at 0 and 6."""
+    """Return min(max(x, 0), 6); nan stays nan.  Gradient: g where 0 < x < 6 or nan, and 0 elsewhere."""
 
 def remainder(input: Tensor | builtins.float, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
     """Return input - other*floor(input/other), as Python's `%`; for integers, the result is 0 if other is 0."""

@@ -312,7 +312,7 @@ class Attached:
         """Return input * mul + add."""
 
     def all(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """Return whether all elements over `dim` are nonzero; True if there are no elements."""
+        """Return whether all elements over `dim` are nonzero, as 0 or 1 in uint8 for uint8; True without elements."""
 
     def allclose(self, other: Tensor, rtol: builtins.float = ..., atol: builtins.float = ..., equal_nan: builtins.bool = ...) -> builtins.bool:
         """Return whether `isclose` holds for all elements."""
@@ -327,7 +327,7 @@ class Attached:
         """Return the smallest and the largest element over `dim`, in one pass; both are nan if an element is nan."""
 
     def any(self, dim: builtins.int | Sequence[builtins.int] | None = ..., keepdim: builtins.bool = ..., *, out: Tensor | None = ...) -> Tensor:
-        """Return whether any element over `dim` is nonzero; False if there are no elements."""
+        """Return whether any element over `dim` is nonzero, as 0 or 1 in uint8 for uint8; False without elements."""
 
     def apply_(self, callable: Any) -> Tensor:
         """Replace each element by `callable(element)`, in place."""
@@ -546,13 +546,13 @@ class Attached:
         """Return the matrix product; batch dims broadcast."""
 
     def broadcast_maximum(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Return the larger element, or nan if either is nan.  Gradient: g for the larger operand, g/2 each at ties."""
+        """Return the larger element, or nan.  Gradient: g for the larger operand, g/2 each at ties, g for both at nan."""
 
     def broadcast_maximum_(self, other: Tensor | builtins.float) -> Tensor:
         """Apply `maximum` in place, and record it.  Raises GradientError for a Var outside no_grad."""
 
     def broadcast_minimum(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Return the smaller element, or nan if either is nan.  Gradient: g for the smaller operand, g/2 each at ties."""
+        """Return the smaller element, or nan.  Gradient: g for the smaller operand, g/2 each at ties, g for both at nan."""
 
     def broadcast_minimum_(self, other: Tensor | builtins.float) -> Tensor:
         """Apply `minimum` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -1447,7 +1447,7 @@ class Attached:
         """Return `max` with the reduced dims kept as length 1."""
 
     def maximum(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Return the larger element, or nan if either is nan.  Gradient: g for the larger operand, g/2 each at ties."""
+        """Return the larger element, or nan.  Gradient: g for the larger operand, g/2 each at ties, g for both at nan."""
 
     def maximum_(self, other: Tensor | builtins.float) -> Tensor:
         """Apply `maximum` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -1474,7 +1474,7 @@ class Attached:
         """Return `min` with the reduced dims kept as length 1."""
 
     def minimum(self, other: Tensor | builtins.float, *, out: Tensor | None = ...) -> Tensor:
-        """Return the smaller element, or nan if either is nan.  Gradient: g for the smaller operand, g/2 each at ties."""
+        """Return the smaller element, or nan.  Gradient: g for the smaller operand, g/2 each at ties, g for both at nan."""
 
     def minimum_(self, other: Tensor | builtins.float) -> Tensor:
         """Apply `minimum` in place, and record it.  Raises GradientError for a Var outside no_grad."""
@@ -1727,10 +1727,10 @@ class Attached:
         """Call `hook(x)` after `backward` has added to `x.grad`."""
 
     def relu(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return x where x > 0, otherwise 0; nan stays nan.  Gradient: g where x > 0, and 0 where x <= 0."""
+        """Return x where x > 0, otherwise 0; nan stays nan.  Gradient: g where x > 0 or nan, and 0 where x <= 0."""
 
     def relu6(self, *, out: Tensor | None = ...) -> Tensor:
-        """Return min(max(x, 0), 6); nan stays nan.  Gradient: g where 0 < x < 6, and 0 elsewhere, also at 0 and 6."""
+        """Return min(max(x, 0), 6); nan stays nan.  Gradient: g where 0 < x < 6 or nan, and 0 elsewhere."""
 
     def relu6_(self) -> Tensor:
         """Apply `relu6` in place, and record it.  Raises GradientError for a Var outside no_grad."""

@@ -7,26 +7,33 @@ own thread is in a block.  Outside such blocks there is no check.
 
 from __future__ import annotations
 
-from contextvars import ContextVar
 from types import TracebackType
 from typing import Any
 
 from minigrad.core.storage import Storage
 from minigrad.errors import GradientError
 from minigrad.runtime.observers import Observer, attach, detach
-from minigrad.runtime.recording import F, Switched, decorated, end_one, mode
+from minigrad.runtime.recording import F, Switched, decorated, end_one, innermost, mode
 
 
-class _Blocks:
-    """depth: the number of blocks that this thread or task is inside."""
+class Block(Switched):
+    """Store an open block of this mode; on: False for a block in which ops are recorded again."""
 
-    depth: Any = property(lambda self: _depth.get(), lambda self, value: _depth.set(value))  # type: ignore[arg-type]
+    __slots__ = ("on",)
+
+    def __init__(self, on: bool) -> None:
+        super().__init__(not on)
+        self.on = on
 
 
-_depth: ContextVar[int] = ContextVar("depth", default=0)
+def is_inference_mode_enabled() -> bool:
+    """Return whether this thread or task is inside an `inference_mode` block."""
+    block = innermost.get()
+    while block is not None and block.__class__ is not Block:
+        block = block.below
+    return block is not None and block.on
 
 
-_blocks = _Blocks()
 _version: Any = vars(Storage)["version"]  # the descriptor of the slot `version` of the base class
 
 
@@ -41,7 +48,7 @@ class InferenceStorage(Storage):
 
         Reading it raises GradientError for a record, or for a write that a record might miss.
         """
-        if mode.enabled and not _blocks.depth:
+        if mode.enabled and not is_inference_mode_enabled():
             raise GradientError(
                 "inference_mode: a tensor that was computed under mg.inference_mode() cannot be an operand of a "
                 "recorded op or be written in place outside this mode; pass x.clone(), or use mg.no_grad() instead"
@@ -60,7 +67,7 @@ class Marking(Observer):
     """Observer that assigns the class InferenceStorage to storages that are allocated in a block."""
 
     def allocated(self, storage: Storage) -> None:
-        if _blocks.depth:
+        if is_inference_mode_enabled():
             storage.__class__ = InferenceStorage
 
 
@@ -90,27 +97,18 @@ class inference_mode:
     def __init__(self, mode: bool = True) -> None:
         self.on = bool(mode)
         self.begun: list[Switched] = []
-        self.outer: dict[Switched, int] = {}  # the depth around each open block
 
     def __enter__(self) -> None:
         if self.on:
             attach(_marking)
-        block = Switched(not self.on)
-        self.begun.append(block)
-        self.outer[block] = _blocks.depth
-        _blocks.depth = _blocks.depth + 1 if self.on else 0
+        self.begun.append(Block(self.on))
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        _blocks.depth = self.outer.pop(end_one(self.begun, "inference_mode"))
+        end_one(self.begun, "inference_mode")
         if self.on:
             detach(_marking)
 
     def __call__(self, function: F) -> F:
         return decorated(function, lambda: inference_mode(self.on))
-
-
-def is_inference_mode_enabled() -> bool:
-    """Return whether this thread or task is inside an `inference_mode` block."""
-    return bool(_blocks.depth > 0)

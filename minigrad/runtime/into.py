@@ -57,7 +57,7 @@ def write_result(op: Op, plan: CallPlan, operands: tuple[Tensor, ...], out: Any,
 
 
 def write(op: Op, operands: tuple[Tensor, ...], params: dict[str, Any], out: Tensor) -> Tensor:
-    """Run an op with a kernel into existing memory; nothing is recorded."""
+    """Run an op with a kernel into existing memory; the write is recorded if a tensor is tracked, as by `run_into`."""
     return run_into(op, plan_of(op, operands, params, fresh=False), operands, out)
 
 

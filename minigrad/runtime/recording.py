@@ -44,15 +44,15 @@ class Switched:
     __slots__ = ("before", "below")
 
     def __init__(self, enabled: bool) -> None:
-        self.before, self.below = _enabled.get(mode), _innermost.get()
-        _innermost.set(self)
+        self.before, self.below = _enabled.get(mode), innermost.get()
+        innermost.set(self)
         _enabled.set(enabled)
 
     def end(self, name: str) -> None:
         """Switch back.  Raise GradientError if the block began in another thread or task."""
-        block = _innermost.get()
+        block = innermost.get()
         if block is self:
-            _innermost.set(self.below)
+            innermost.set(self.below)
             _enabled.set(self.before)
             return
         while block is not None and block.below is not self:
@@ -65,9 +65,9 @@ class Switched:
         block.below, block.before = self.below, self.before
 
 
-def end_one(begun: list[Switched], name: str) -> Switched:
+def end_one(begun: list[Switched], name: str) -> None:
     """End the newest block in the list that began in this thread or task; several threads may share the list."""
-    block = _innermost.get()
+    block = innermost.get()
     newest = begun[-1]
     if newest is not block:
         inside = set()
@@ -77,10 +77,9 @@ def end_one(begun: list[Switched], name: str) -> Switched:
         newest = next((each for each in reversed(begun) if each in inside), newest)
     newest.end(name)
     begun.remove(newest)
-    return newest
 
 
-_innermost: ContextVar[Switched | None] = ContextVar("innermost", default=None)
+innermost: ContextVar[Switched | None] = ContextVar("innermost", default=None)
 
 
 class _GradMode:

@@ -49,7 +49,7 @@ def formulas(name: str) -> list[str]:
         ("div", ["ȳ / other", "−(ȳ · y) / other"]),
         ("tanh", ["ȳ · (1 − y · y)"]),
         ("sqrt", ["ȳ / (2 · y)"]),
-        ("relu", ["(ȳ if y > 0 else 0)"]),
+        ("relu", ["(0 if y ≤ 0 else ȳ)"]),
         ("gelu_tanh", ["ȳ · (0.5 · (s + 1) + 0.5 · x · (1 − s · s) · 0.797885 · (0.134145 · t + 1)), "
                        "where s = tanh(0.797885 · x · (0.044715 · t + 1)), t = minimum(x · x, 10000)"]),
         ("floor", ["0"]),

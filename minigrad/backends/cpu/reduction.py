@@ -1,6 +1,7 @@
 """Reductions on the CPU: from specs to the stages of a plan, kernel files and a launch.
 
-The loops are in `kernels/cpu/reduction.py`, the plans in `reduction_plans.py`.  A reduction that is cut into pieces
+The loops are in `kernels/cpu/reduction.py`, the plans in `reduction_plans.py`; reductions of several operands,
+accumulators or results have theirs in `mapped.py`.  A reduction that is cut into pieces
 writes their results into a workspace, in the accumulator dtype, and combines them in a second launch.  Only the
 declared properties of a reduction are assumed; its source is not analysed.
 """

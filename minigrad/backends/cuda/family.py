@@ -1,7 +1,7 @@
 """The CUDA backend without its kernel families: a cache of loaded kernels, and the binding of scalar arguments.
 
-A family is a module with functions that serve requests, as on the CPU.  They call `kernel` for the kernel of a writer,
-and `bind` for a launch on a grid.
+A family is a module with loops and with functions that serve requests, as on the CPU.  The functions call
+`CudaSteps.run`, which writes the kernel of a loop, loads it and binds it to a grid.
 """
 
 from __future__ import annotations
