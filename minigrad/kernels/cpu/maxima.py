@@ -23,7 +23,7 @@ ROUND = 16  # a common multiple of all vector lengths
 def search(x, N, at, tables, line, best, taps, where):  # type: ignore[no-untyped-def]
     """Find the largest element of each window of the plane at x[at], and its tap.
 
-    taps receives the first tap with the largest element, counted row by row, or -1 for a window of padding.
+    taps receives the first tap with the largest element or nan, counted row by row, or -1 for a window of padding.
 
     For each tap, `line` has the elements of all windows side by side.  So whole vectors are compared, without a branch,
     which would be unpredictable.  Up to `ROUND` more elements than there are outputs are compared, so that every vector

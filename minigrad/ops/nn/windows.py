@@ -1,11 +1,11 @@
 """Ops over spatial windows: the largest element, the mean, and weighted sums of elements.
 
 If several elements of a window are the largest, the first one in row-major order counts, and receives the gradient.
-nan is larger than all numbers.  The padding counts as -inf for the largest element, and as 0 for the mean.  Derivatives
-of every order follow from pairs of ops that are adjoints of each other.  `max_pool_back` adds elements at the positions
-of the largest elements, and `max_pool_pick` reads elements at these positions.  `avg_pool` computes means, and
-`avg_pool_back` distributes them over the windows.  `resample` computes weighted sums from tables; its adjoint is the
-same op with `back`.  `pooling.py`, `adaptive.py` and `resampling.py` have the public functions.
+nan is larger than all numbers, and the first nan counts: on the CPU `search` of `kernels/cpu/maxima.py` decides this,
+on `reference` `first_of` of `backends/lowering/functions.py`.  Padding counts as -inf, and as 0 for the mean.  Pairs of
+ops are adjoints, which gives derivatives of every order: `max_pool_back` adds at the positions of largest elements, and
+`max_pool_pick` reads there; `avg_pool_back` distributes the means of `avg_pool`; `resample` computes weighted sums from
+tables, or its adjoint with `back`.  `pooling.py`, `adaptive.py` and `resampling.py` have the public functions.
 """
 
 from __future__ import annotations
